@@ -1,4 +1,5 @@
 /** Call control in memory with two relays, and a policy that a test sets. */
+import { onTestFinished } from 'vitest'
 import { createMedia } from '../../engine/media/create-media.ts'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
 import type { CallRigOptions } from './call-rig-options.ts'
@@ -13,6 +14,7 @@ export interface MediaRigOptions extends CallRigOptions {
   readonly relays?: readonly MediaRelay[]
 }
 
+/** It ends with its test. */
 export async function startMediaRig({
   policy = 'anchor',
   setRules,
@@ -49,6 +51,7 @@ export async function startMediaRig({
       return media
     },
   })
+  onTestFinished(() => rig.stop())
   const [relay, other] = all
   if (relay === undefined || other === undefined) throw new Error('two relays are needed')
   return {

@@ -306,7 +306,7 @@ class GatedLegs implements Legs {
 
   #play(session: Session, digit: Digit, event: ReceivedInfo): void {
     const { legId, requestId } = event
-    this.#deps.sessions.ask(session, playOf(session, legId, digit), (answer) => {
+    this.#deps.sessions.askNow(session, playOf(session, legId, digit), (answer) => {
       if (!this.#legs.has(legId)) return
       if (answer.kind !== 'ok') this.#emit(event)
       else this.#inner.perform({ type: 'answerRequest', legId, requestId, status: 200 })

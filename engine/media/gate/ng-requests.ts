@@ -1,4 +1,5 @@
 /** The requests of sessions to their relay, and whether an answer can be used. Pure. */
+import { isDescription } from './offer-answer.ts'
 import type { NgAnswer, NgDictionary, NgRequest } from '../relay/relays.ts'
 import { otherLeg, type Rewritten, type Session } from './session.ts'
 
@@ -44,6 +45,6 @@ export const deleteAndTell = ({ id, legs }: Pick<Session, 'id' | 'legs'>): NgReq
 export function rewrittenIn(answer: NgAnswer): Rewritten {
   if (answer.kind !== 'ok') return { kind: 'failed' }
   const { sdp } = answer.values
-  const isDescription = typeof sdp === 'string' && /^v=0\r?\n/.test(sdp) && /^m=/m.test(sdp)
-  return isDescription ? { kind: 'rewritten', sdp } : { kind: 'failed' }
+  const hasStreams = typeof sdp === 'string' && isDescription(sdp) && /^m=/m.test(sdp)
+  return hasStreams ? { kind: 'rewritten', sdp } : { kind: 'failed' }
 }

@@ -18,6 +18,8 @@ export interface Answer {
 export interface Asked {
   readonly request: NgRequest
   readonly done: (answer: NgAnswer) => void
+  /** A relay that is out is not waited for: when it is back, it is too late. */
+  readonly isUrgent: boolean
 }
 
 export interface Session extends MediaSession {

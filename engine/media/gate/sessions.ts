@@ -4,7 +4,7 @@ import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { CallMedia, ClosedSession, MediaObserver } from '../call-media.ts'
 import { deleteAndTell, deleteOf } from './ng-requests.ts'
 import type { NgAnswer, NgDictionary, NgRequest, Relay } from '../relay/relays.ts'
-import { newSession, type Session } from './session.ts'
+import { newSession, type Asked, type Session } from './session.ts'
 
 export interface SessionsDeps {
   readonly calls: Pick<ActiveCalls, 'call'>
@@ -80,18 +80,29 @@ export class Sessions implements CallMedia {
 
   /** The requests of one session reach its relay in their order. */
   ask(session: Session, request: NgRequest, done: (answer: NgAnswer) => void = ignore): void {
-    session.requests.push({ request, done })
+    this.#ask(session, { request, done, isUrgent: false })
+  }
+
+  /** Not of a relay that is out: that is told at once, in the same order. */
+  askNow(session: Session, request: NgRequest, done: (answer: NgAnswer) => void): void {
+    this.#ask(session, { request, done, isUrgent: true })
+  }
+
+  #ask(session: Session, asked: Asked): void {
+    session.requests.push(asked)
     if (session.requests.length === 1) this.#askNext(session)
   }
 
   #askNext(session: Session): void {
     const [next] = session.requests
     if (next === undefined) return
-    this.#deps.ask(session.relay, next.request, (answer) => {
+    const answered = (answer: NgAnswer): void => {
       next.done(answer)
       session.requests.shift()
       this.#askNext(session)
-    })
+    }
+    if (next.isUrgent && !session.relay.isAlive) answered({ kind: 'timeout' })
+    else this.#deps.ask(session.relay, next.request, answered)
   }
 
   /** Both sides have an answer. */

@@ -1,8 +1,8 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { digitIn } from '../../../../engine/media/gate/digits.ts'
 import { noRules } from '../../../support/media-party.ts'
 import { talk } from '../../../support/call-rig.ts'
-import { startMediaRig, type MediaRig, type MediaRigOptions } from '../../../support/media-rig.ts'
+import { startMediaRig } from '../../../support/media-rig.ts'
 
 const relayed = 'application/dtmf-relay'
 
@@ -24,21 +24,11 @@ test.each([
   expect(digitIn({}, body)).toBeUndefined()
 })
 
-const rigs: MediaRig[] = []
-const start = async (options: MediaRigOptions): Promise<MediaRig> => {
-  const rig = await startMediaRig(options)
-  rigs.push(rig)
-  return rig
-}
-afterEach(async () => {
-  for (const rig of rigs.splice(0)) await rig.stop()
-})
-
 const setRules = { ...noRules, dtmf: 'rfc4733' } as const
 const info = { contentType: relayed, body: 'Signal=5\r\nDuration=200\r\n' }
 
 test('a digit in INFO is played into the RTP of a party that takes RFC 4733, and answered', async () => {
-  const rig = await start({ setRules })
+  const rig = await startMediaRig({ setRules })
   const { caller, node, leg, nodeLeg } = await talk(rig)
   caller.request('INFO', leg, info)
   await caller.next('200 INFO')
@@ -58,7 +48,7 @@ test('a digit in INFO is played into the RTP of a party that takes RFC 4733, and
 })
 
 test('a digit that the relay does not play passes as it is', async () => {
-  const rig = await start({ setRules })
+  const rig = await startMediaRig({ setRules })
   const { caller, node, leg } = await talk(rig)
   rig.relay.mode = 'not'
   caller.request('INFO', leg, info)
@@ -74,8 +64,34 @@ test('a digit that the relay does not play passes as it is', async () => {
   await rig.idle()
 })
 
+test('a digit for a relay that is out passes at once, after those that wait for it', async () => {
+  const rig = await startMediaRig({ setRules })
+  const { caller, node, leg } = await talk(rig)
+  rig.relay.mode = 'not'
+  caller.request('INFO', leg, info)
+  await rig.settle()
+  rig.relay.isAlive = false
+  caller.request('INFO', leg, { ...info, body: 'Signal=6\r\nDuration=200\r\n' })
+  await rig.advance(400)
+  for (const digit of ['5', '6']) {
+    const passed = await node.next('INFO')
+    expect(passed.body).toContain(`Signal=${digit}`)
+    node.reply(passed, 200)
+    await caller.next('200 INFO')
+  }
+  caller.request('INFO', leg, info)
+  node.reply(await node.next('INFO'), 200)
+  await caller.next('200 INFO')
+  const plays = rig.relay.commands.filter((command) => command === 'play DTMF')
+  expect(plays, 'the relay was asked once').toHaveLength(1)
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.advance(6_000)
+  await rig.settle()
+})
+
 test('without rules, INFO passes', async () => {
-  const rig = await start({})
+  const rig = await startMediaRig({})
   const { caller, node, leg } = await talk(rig)
   caller.request('INFO', leg, info)
   node.reply(await node.next('INFO'), 200)

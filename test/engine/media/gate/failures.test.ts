@@ -1,23 +1,8 @@
 /** What happens to calls when relays fail, parties give up, or the process is killed. */
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { talk } from '../../../support/call-rig.ts'
-import {
-  placeIn,
-  startMediaRig,
-  type MediaRig,
-  type MediaRigOptions,
-} from '../../../support/media-rig.ts'
+import { placeIn, startMediaRig, type MediaRig } from '../../../support/media-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
-
-const rigs: MediaRig[] = []
-const start = async (options?: MediaRigOptions): Promise<MediaRig> => {
-  const rig = await startMediaRig(options)
-  rigs.push(rig)
-  return rig
-}
-afterEach(async () => {
-  for (const rig of rigs.splice(0)) await rig.stop()
-})
 
 async function invited(rig: MediaRig) {
   const caller = await rig.caller()
@@ -28,7 +13,7 @@ async function invited(rig: MediaRig) {
 }
 
 test('the other relay takes an offer that the first one does not answer', async () => {
-  const rig = await start()
+  const rig = await startMediaRig()
   rig.relay.mode = 'not'
   const { caller, node, leg } = await invited(rig)
   await rig.advance(400)
@@ -47,7 +32,7 @@ test('the other relay takes an offer that the first one does not answer', async 
 test.each([['with an error' as const], ['with garbage' as const]])(
   'a relay that answers %s is none: an anchored call is refused, and no session is left',
   async (mode) => {
-    const rig = await start()
+    const rig = await startMediaRig()
     for (const relay of rig.relays) relay.mode = mode
     const { caller } = await invited(rig)
     const refusal = await caller.next('503 INVITE')
@@ -60,7 +45,7 @@ test.each([['with an error' as const], ['with garbage' as const]])(
 )
 
 test('where a relay is only preferred, the descriptions pass unchanged without one', async () => {
-  const rig = await start({ policy: 'prefer' })
+  const rig = await startMediaRig({ policy: 'prefer' })
   for (const relay of rig.relays) relay.isAlive = false
   const { caller, node, leg } = await invited(rig)
   const invite = await node.next('INVITE')
@@ -77,7 +62,7 @@ test('where a relay is only preferred, the descriptions pass unchanged without o
 })
 
 test('a call that is cancelled while its offer is at the relay is never sent', async () => {
-  const rig = await start()
+  const rig = await startMediaRig()
   rig.relay.mode = 'slowly'
   const { caller, leg } = await invited(rig)
   await rig.settle()
@@ -92,7 +77,7 @@ test('a call that is cancelled while its offer is at the relay is never sent', a
 })
 
 test('after a re-INVITE that is refused, the relay has what was agreed before', async () => {
-  const rig = await start()
+  const rig = await startMediaRig()
   const { caller, node, leg } = await talk(rig)
   caller.request('INVITE', leg, { body: sdp('moved', 4_444) })
   node.reply(await node.next('INVITE'), 488)
@@ -107,7 +92,7 @@ test('after a re-INVITE that is refused, the relay has what was agreed before', 
 })
 
 test('a relay dies: the call goes on, and its next re-INVITE goes through the other one', async () => {
-  const rig = await start()
+  const rig = await startMediaRig()
   const { caller, node, leg } = await talk(rig)
   rig.relay.isAlive = false
   rig.relay.sessions.clear()
@@ -132,11 +117,11 @@ test('a relay dies: the call goes on, and its next re-INVITE goes through the ot
 })
 
 test('a call whose process is killed goes on with its session', async () => {
-  const before = await start()
+  const before = await startMediaRig()
   const { caller, node, leg } = await talk(before)
   await before.settle()
   before.crash()
-  const rig = await start({ after: before, relays: before.relays })
+  const rig = await startMediaRig({ after: before, relays: before.relays })
   expect(rig.restored).toEqual({ restored: 1, abandoned: 0 })
   expect(rig.media?.calls.sessionsOf('uuid-1')).toHaveLength(1)
   rig.media?.deleteOrphans()
@@ -155,12 +140,12 @@ test('a call whose process is killed goes on with its session', async () => {
 })
 
 test('sessions of calls that a crash has ended are deleted at the start', async () => {
-  const before = await start()
+  const before = await startMediaRig()
   const { node } = await invited(before)
   await node.next('INVITE')
   expect(before.relay.sessions.size).toBe(1)
   before.crash()
-  const rig = await start({ after: before, relays: before.relays })
+  const rig = await startMediaRig({ after: before, relays: before.relays })
   rig.media?.deleteOrphans()
   await rig.settle()
   expect(rig.relay.sessions.size).toBe(0)

@@ -1,5 +1,5 @@
 /** Every way in which two parties come to talk: what each sends to the place that it was told of reaches the other. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, test } from 'vitest'
 import type { ExtensionRecord } from '../../../../engine/registrar/extension-directory.ts'
 import { talk } from '../../../support/call-rig.ts'
 import { startMediaRig, type MediaRig } from '../../../support/media-rig.ts'
@@ -21,7 +21,6 @@ beforeEach(async () => {
   for (const extension of ['101', '102', '103'])
     rig.answers.extensions.set(`${extension}@${home}`, record(extension))
 })
-afterEach(() => rig.stop())
 
 const record = (extension: string): ExtensionRecord => ({
   ...{ extensionId: Number(extension), extension, tenantId: 3, customerId: 7, domain: home },

@@ -1,26 +1,11 @@
 /** A plain call through a relay: what each side is told, and what is left when something goes wrong. */
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { talk } from '../../../support/call-rig.ts'
-import {
-  placeIn,
-  startMediaRig,
-  type MediaRig,
-  type MediaRigOptions,
-} from '../../../support/media-rig.ts'
+import { placeIn, startMediaRig } from '../../../support/media-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 
-const rigs: MediaRig[] = []
-const start = async (options?: MediaRigOptions): Promise<MediaRig> => {
-  const rig = await startMediaRig(options)
-  rigs.push(rig)
-  return rig
-}
-afterEach(async () => {
-  for (const rig of rigs.splice(0)) await rig.stop()
-})
-
 test('each side is told of the relay, and the session ends with the call', async () => {
-  const rig = await start()
+  const rig = await startMediaRig()
   const caller = await rig.caller()
   const node = await rig.node()
   const leg = caller.leg(rig.uri('1555'))
@@ -48,7 +33,7 @@ test('each side is told of the relay, and the session ends with the call', async
 })
 
 test('a re-INVITE goes through the same session, in both directions', async () => {
-  const rig = await start()
+  const rig = await startMediaRig()
   const { caller, node, leg, nodeLeg } = await talk(rig)
   caller.request('INVITE', leg, { body: sdp('hold', 4_000).replace('sendrecv', 'sendonly') })
   const held = await node.next('INVITE')

@@ -1,14 +1,9 @@
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { MediaRules } from '../../../../schema/contracts/media.ts'
 import { noRules } from '../../../support/media-party.ts'
 import { talk } from '../../../support/call-rig.ts'
-import { startMediaRig, type MediaRig } from '../../../support/media-rig.ts'
+import { startMediaRig } from '../../../support/media-rig.ts'
 import type { SipPeer } from '../../../support/sip-peer.ts'
-
-const rigs: MediaRig[] = []
-afterEach(async () => {
-  for (const rig of rigs.splice(0)) await rig.stop()
-})
 
 /** Of digits. */
 async function hearsNothing(...peers: readonly SipPeer[]): Promise<void> {
@@ -18,7 +13,6 @@ async function hearsNothing(...peers: readonly SipPeer[]): Promise<void> {
 /** A call whose relay tells of digits. */
 async function call(dtmf: MediaRules['dtmf'] = 'info') {
   const rig = await startMediaRig({ setRules: { ...noRules, dtmf } })
-  rigs.push(rig)
   const parties = await talk(rig)
   await rig.settle()
   const [session] = rig.media?.calls.sessionsOf('uuid-1') ?? []
