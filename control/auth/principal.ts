@@ -44,6 +44,8 @@ export interface UserPrincipal extends Identity {
   readonly jti: string
   /** Milliseconds UTC. */
   readonly expiresAt: number
+  /** No renewal makes the session last longer. */
+  readonly latestExpiresAt: number
 }
 
 export interface CustomerPrincipal extends Identity {

@@ -26,9 +26,12 @@ export function clearSessionCookie(c: Context<ControlEnv>): void {
   deleteCookie(c, secure ? SECURE_NAME : PLAIN_NAME, { ...attributes, secure })
 }
 
-/** TLS ends at a proxy; the browser says with which scheme it has loaded the page. */
-const isEncrypted = (c: Context<ControlEnv>): boolean =>
-  requestHeader(c, 'origin')?.startsWith('https:') === true
+/** TLS ends at a proxy; the browser says with which scheme it has loaded the page, or returns what it got there. */
+function isEncrypted(c: Context<ControlEnv>): boolean {
+  const origin = requestHeader(c, 'origin')
+  if (origin !== undefined) return origin.startsWith('https:')
+  return cookieOf(requestHeader(c, 'cookie') ?? '', SECURE_NAME) !== undefined
+}
 
 /**
  * `Authorization` of the request, or what its session cookie is worth as one. A header takes precedence: requests
@@ -43,6 +46,10 @@ export function authorizationOf(c: Context<ControlEnv>): string | undefined {
   if (token === undefined || !isJwt(token) || !isFromOwnPage(c)) return undefined
   return `Bearer ${token}`
 }
+
+/** Whether the credential that `authorizationOf` found, if any, is the cookie. */
+export const isBySessionCookie = (c: Context<ControlEnv>): boolean =>
+  requestHeader(c, 'authorization') === undefined && requestHeader(c, 'x-api-key') === undefined
 
 function cookieOf(cookies: string, name: string): string | undefined {
   for (const cookie of cookies.split(';')) {

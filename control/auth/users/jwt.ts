@@ -19,6 +19,8 @@ const claimsForm = z.strictObject({
   /** Seconds since the epoch, as for `exp`. */
   iat: z.number(),
   exp: z.number(),
+  /** When the password was checked: only the token of a session that may be renewed has it. */
+  auth_time: z.number().optional(),
   /** Changes with the password, which ends every session. */
   pwd: z.string(),
 })

@@ -9,7 +9,12 @@ import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 import type { Principal } from '../principal.ts'
 import { customerOf, openToAll, requiresCredential, requiresCustomer } from '../requires.ts'
-import { clearSessionCookie, isFromOwnPage, setSessionCookie } from '../session-cookie.ts'
+import {
+  clearSessionCookie,
+  isBySessionCookie,
+  isFromOwnPage,
+  setSessionCookie,
+} from '../session-cookie.ts'
 import type { LoginGuard } from './login-guard.ts'
 import { MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
 import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
@@ -49,13 +54,18 @@ export function loginRoutes(deps: LoginDeps) {
       const known = users.byUsername(username, c.req.header('x-tenant-slug'))
       const user = await check(c, deps, username, password, known)
       c.set('loginActor', actorOfUser(user))
-      setSessionCookie(c, sessions.forUser(user, latest(deps)))
+      setSessionCookie(c, sessions.renewableForUser(user, latest(deps)))
       return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
     })
     .get('/auth/session', openToAll(), (c) => {
       const presented = c.get('presented')
-      const isUser = presented.kind === 'accepted' && presented.principal.kind === 'user'
-      return ok(c, { profile: isUser ? profile(presented.principal, users) : null })
+      if (presented.kind !== 'accepted' || presented.principal.kind !== 'user')
+        return ok(c, { profile: null })
+      const renewed = isBySessionCookie(c)
+        ? sessions.renewed(presented.principal, latest(deps))
+        : undefined
+      if (renewed !== undefined) setSessionCookie(c, renewed)
+      return ok(c, { profile: profile(presented.principal, users) })
     })
     .delete('/auth/session', requiresCredential(), (c) => {
       endSession(c.var.principal)

@@ -12,6 +12,8 @@ import { signJwt, verifyJwt, type Claims } from './jwt.ts'
 import type { CustomerLogin, UserRow, UserStore } from './user-store.ts'
 
 export const SESSION_SECONDS = 3_600
+/** From the login, however often the session is renewed. */
+export const LONGEST_SESSION_SECONDS = 12 * 3_600
 
 const rejected: Presented = { kind: 'rejected' }
 
@@ -41,6 +43,27 @@ export class Sessions {
     return this.#sign('user', user.id, user.password_hash, now)
   }
 
+  /** That of a console, which `renewed` makes last longer. */
+  renewableForUser(user: UserRow, now: number): string {
+    const beginning = { jti: this.#newId(), authenticatedAt: Math.floor(now / 1_000) }
+    return this.#sign('user', user.id, user.password_hash, now, beginning)
+  }
+
+  /**
+   * A token that expires later, once less than half of the session is left; undefined when it is too early, or when
+   * the session has lasted as long as it may. All tokens of a session have one `jti`: its end is the end of all.
+   */
+  renewed(
+    { userId, jti, expiresAt, latestExpiresAt }: UserPrincipal,
+    now: number,
+  ): string | undefined {
+    const isDue = expiresAt - now < (SESSION_SECONDS * 1_000) / 2
+    if (!isDue || expiresAt >= latestExpiresAt) return undefined
+    const user = this.#users.byId(userId)
+    const authenticatedAt = latestExpiresAt / 1_000 - LONGEST_SESSION_SECONDS
+    return user && this.#sign('user', userId, user.password_hash, now, { jti, authenticatedAt })
+  }
+
   /** `passwordHash` is the one that the login has just verified. */
   forCustomer(customer: CustomerLogin, passwordHash: string, now: number): string {
     return this.#sign('customer', customer.id, passwordHash, now)
@@ -53,11 +76,12 @@ export class Sessions {
     return principal === undefined ? rejected : { kind: 'accepted', principal }
   }
 
-  /** Ends one session; its `jti` is stored until the token would have expired. */
+  /** Ends one session; its `jti` is stored until its last token would have expired. */
   end(principal: UserPrincipal | CustomerPrincipal, now: number): void {
     const { db } = this.#store
     execute(this.#store, db.deleteFrom('jwt_denylist').where('expires_at', '<=', now))
-    const ended = { jti: principal.jti, expires_at: principal.expiresAt }
+    const lastsUntil = principal.kind === 'user' ? principal.latestExpiresAt : principal.expiresAt
+    const ended = { jti: principal.jti, expires_at: lastsUntil }
     const insert = db.insertInto('jwt_denylist').values(ended)
     execute(
       this.#store,
@@ -65,18 +89,30 @@ export class Sessions {
     )
   }
 
-  #sign(kind: Claims['kind'], id: number, passwordHash: string, now: number): string {
+  #sign(
+    kind: Claims['kind'],
+    id: number,
+    passwordHash: string,
+    now: number,
+    renewable?: { readonly jti: string; readonly authenticatedAt: number },
+  ): string {
     const iat = Math.floor(now / 1_000)
+    const latest = (renewable?.authenticatedAt ?? Infinity) + LONGEST_SESSION_SECONDS
     const claims: Claims = {
       iss: 'tollgate',
       sub: String(id),
       kind,
-      jti: this.#randomBytes(16).toString('base64url'),
+      jti: renewable?.jti ?? this.#newId(),
       iat,
-      exp: iat + SESSION_SECONDS,
+      exp: Math.min(iat + SESSION_SECONDS, latest),
+      ...(renewable && { auth_time: renewable.authenticatedAt }),
       pwd: fingerprint(passwordHash),
     }
     return signJwt(claims, this.#secret)
+  }
+
+  #newId(): string {
+    return this.#randomBytes(16).toString('base64url')
   }
 
   #user(claims: Claims): Principal | undefined {
@@ -92,6 +128,7 @@ export class Sessions {
       role: user.role,
       jti: claims.jti,
       expiresAt: claims.exp * 1_000,
+      latestExpiresAt: latestExpiryOf(claims) * 1_000,
       scopeLabels,
       scopes: expandScopes(scopeLabels),
       tenantId: user.tenant_id,
@@ -120,6 +157,9 @@ export class Sessions {
     }
   }
 }
+
+const latestExpiryOf = ({ auth_time: authenticatedAt, exp }: Claims): number =>
+  authenticatedAt === undefined ? exp : authenticatedAt + LONGEST_SESSION_SECONDS
 
 /** Tenants may have users with the same name; names contain no slash. */
 export const actorOfUser = ({ username, tenant_slug: slug }: UserRow): string =>

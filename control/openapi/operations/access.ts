@@ -172,7 +172,8 @@ const sessions: Operations = {
   },
   'GET /api/v1/auth/session': {
     ...{ id: 'getSession', tag: 'Sessions' },
-    summary: 'Get the user of this session; null without a session',
+    summary:
+      'Get the user of this session; null without a session. Renews a session by cookie of which less than half is left.',
     answer: data(z.strictObject({ profile: profile.nullable() }), { profile: null }),
   },
   'DELETE /api/v1/auth/session': {

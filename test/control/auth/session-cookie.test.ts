@@ -116,6 +116,52 @@ test('the session expires after an hour', async () => {
   expect((await ask('/auth/me', cookie)).status).toBe(401)
 })
 
+/** What the page asks while it is in use: the cookie that it has from then on. */
+const askedAgain = async (cookie: string): Promise<string> => {
+  const answer = await ask('/auth/session', cookie, { method: 'GET' })
+  return cookieOf(answer) === '' ? cookie : cookieOf(answer)
+}
+
+test('a session in use is renewed, and ends twelve hours after the password was given', async () => {
+  let cookie = cookieOf(await signIn())
+  control.tick(1_700_000)
+  expect(await askedAgain(cookie)).toBe(cookie)
+  for (let minute = 30; minute < 12 * 60; minute += 10) {
+    cookie = await askedAgain(cookie)
+    expect([minute, (await ask('/auth/me', cookie)).status]).toEqual([minute, 200])
+    control.tick(600_000)
+  }
+  cookie = await askedAgain(cookie)
+  control.tick(120_000)
+  expect((await ask('/auth/me', await askedAgain(cookie))).status).toBe(401)
+})
+
+test('the end of a session ends what it was renewed from and to', async () => {
+  const first = cookieOf(await signIn())
+  control.tick(1_900_000)
+  const second = await askedAgain(first)
+  expect(second).not.toBe(first)
+  control.tick(1_000)
+  await ask('/auth/session', first, { method: 'DELETE' })
+  expect((await ask('/auth/me', second)).status).toBe(401)
+  control.tick(1_800_000)
+  await ask('/auth/session', cookieOf(await signIn()), { method: 'DELETE' })
+  expect((await ask('/auth/me', second)).status).toBe(401)
+})
+
+test('a token in a header is not renewed, and a renewed cookie stays bound to its host', async () => {
+  const answer = await signIn({ headers: { ...page, Origin: 'https://tollgate.example' } })
+  const cookie = cookieOf(answer)
+  control.tick(1_900_000)
+  const token = cookie.split('=')[1] ?? ''
+  const byHeader = await control.request('/auth/session', { token })
+  expect([byHeader.status, byHeader.headers.get('set-cookie')]).toEqual([200, null])
+  // A browser sends no Origin with a GET of its own page.
+  const headers = { 'Sec-Fetch-Site': 'same-origin', Cookie: cookie }
+  const renewed = await control.request('/auth/session', { headers })
+  expect(renewed.headers.get('set-cookie')).toMatch(/^__Host-tollgate_session=.*; Secure/)
+})
+
 test('a key or token in a header is not changed by a cookie', async () => {
   const cookie = cookieOf(await signIn())
   const token = control.key({ scopes: ['cdrs:read'] })

@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import { get, send } from '../api/api.ts'
 import type { Profile } from '../api/api-types.ts'
+import { every } from '../browser.ts'
 
 export type User = Extract<Profile, { kind: 'user' }>
 
@@ -11,6 +12,20 @@ export type Session =
   | { readonly kind: 'signed-in'; readonly user: User }
 
 export const session = signal<Session>({ kind: 'unknown' })
+
+/** An answer within the last half hour of a session renews it. */
+const RENEW_MS = 600_000
+
+/** Keeps the session of a page in use, and follows changes of its user, until the returned function is called. */
+export const keepSession = (): (() => void) => every(RENEW_MS, () => void askAgain())
+
+async function askAgain(): Promise<void> {
+  const answer = await get<{ readonly profile: Profile | null }>('/auth/session')
+  if (answer.kind !== 'ok' || session.value.kind !== 'signed-in') return
+  const { profile } = answer.data
+  if (profile?.kind === 'user') session.value = { kind: 'signed-in', user: profile }
+  else sessionEnded()
+}
 
 /** Returns whether there is a session. */
 export async function findSession(): Promise<boolean> {

@@ -5,7 +5,7 @@ import { visibleText } from '../parts/visible-text.ts'
 import { pathOf } from './address.ts'
 import { address } from './router.ts'
 import { visibleScreens } from './screens.tsx'
-import { may, session, sessionEnded, signOut, type User } from './session.ts'
+import { keepSession, may, session, sessionEnded, signOut, type User } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { nextTheme, theme } from './theme.ts'
 
@@ -21,6 +21,7 @@ export function App() {
 }
 
 function Shell({ user }: { user: User }) {
+  useEffect(keepSession, [])
   useEffect(() => (may('calls:read') ? readEvents(sessionEnded) : undefined), [])
   const screens = visibleScreens()
   const { screen: name, item } = address.value
