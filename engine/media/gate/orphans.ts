@@ -3,29 +3,38 @@ import { deleteOf } from './ng-requests.ts'
 import type { NgAnswer, Relay } from '../relay/relays.ts'
 import type { Sessions } from './sessions.ts'
 
-/** Their names fit into one datagram; what is left over ends by the relay's own timeout. */
-const LIST_LIMIT = 800
-/** A relay that does not answer now may do so later. */
-const TRIES = 12
-const RETRY_MS = 5_000
+/** Their names fit into one datagram. rtpengine lists the first ones in an order of its own: what is deleted makes room. */
+const PAGE = 800
+/** One after the other, while there is something to delete. */
+const MAX_PAGES = 200
+/** A relay may not answer now, or list sessions that go on alone: over two hours. */
+const TRIES = 20
+const RETRY_MS = { first: 5_000, most: 600_000 } as const
 
 export function deleteOrphans(
   relays: readonly Relay[],
-  sessions: Sessions,
+  sessions: Pick<Sessions, 'isOrphan'>,
   after: (act: () => void, delayMs: number) => unknown,
 ): void {
-  for (const relay of relays) void look(relay, TRIES)
+  for (const relay of relays) void look(relay, 0)
 
   async function look(relay: Relay, tries: number): Promise<void> {
-    const answer = await relay.request({ command: 'list', limit: LIST_LIMIT })
-    if (answer.kind === 'ok') {
-      for (const id of namesIn(answer).filter((name) => sessions.isOrphan(name)))
-        void relay.request(deleteOf(id))
-    } else if (tries > 1) after(() => void look(relay, tries - 1), RETRY_MS)
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const names = namesIn(await relay.request({ command: 'list', limit: PAGE }))
+      const orphans = names?.filter((name) => sessions.isOrphan(name)) ?? []
+      const answers = await Promise.all(orphans.map((id) => relay.request(deleteOf(id))))
+      const isDone = answers.every(({ kind }) => kind !== 'timeout')
+      if (names !== undefined && names.length < PAGE && isDone) return
+      if (orphans.length === 0 || !isDone) break
+    }
+    const delayMs = Math.min(RETRY_MS.first * 2 ** tries, RETRY_MS.most)
+    if (tries + 1 < TRIES) after(() => void look(relay, tries + 1), delayMs)
   }
 }
 
-function namesIn(answer: NgAnswer): readonly string[] {
-  const calls = answer.kind === 'ok' ? answer.values['calls'] : undefined
+/** Undefined: the relay has not told them. */
+function namesIn(answer: NgAnswer): readonly string[] | undefined {
+  if (answer.kind !== 'ok') return undefined
+  const { calls } = answer.values
   return Array.isArray(calls) ? calls.filter((name) => typeof name === 'string') : []
 }

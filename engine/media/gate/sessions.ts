@@ -186,8 +186,8 @@ export class Sessions implements CallMedia {
   isOrphan(name: string): boolean {
     const { prefix, run } = this.#deps
     if (!name.startsWith(`${prefix}-`) || name.includes(`-${run}.`)) return false
-    for (const known of this.#ofCall.values()) if (known.some(({ id }) => id === name)) return false
-    return true
+    const callUuid = name.slice(prefix.length + 1, name.lastIndexOf('-'))
+    return this.#ofCall.get(callUuid)?.some(({ id }) => id === name) !== true
   }
 
   /** All that are not deleted. */

@@ -12,7 +12,7 @@ import type {
 } from '../../../schema/contracts/recordings.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
-import type { NgDictionary, NgValue, Relays } from '../relay/relays.ts'
+import type { NgAnswer, NgDictionary, NgValue, Relays } from '../relay/relays.ts'
 import type { RelayEndpoint } from './audio/convert.ts'
 import { beepWav } from './beep.ts'
 import type { RecordedTrack, UnfinishedRecording, UnfinishedRecordings } from './unfinished.ts'
@@ -58,6 +58,10 @@ interface Recording {
   /** Starts under way, by session. */
   readonly starting: Map<string, Promise<boolean>>
   readonly tracks: RecordedTrack[]
+  /** Noted, and not captured yet. */
+  readonly intended: RecordedTrack[]
+  /** Sessions that a stop has reached that did not reach all. */
+  readonly halted: Set<string>
 }
 
 /** How long a session may outlive its call. */
@@ -146,46 +150,50 @@ export class Recorder {
   async #startCall(callUuid: string): Promise<RecordingResult> {
     const { calls, media } = this.#deps
     const known = this.#recordings.get(callUuid)
-    if (known && isCapturing(known)) return { kind: 'recording' }
+    if (known && isCapturing(known) && known.halted.size === 0) return { kind: 'recording' }
     if (!known && calls.wishOf(callUuid) === 'never') return { kind: 'recording_not_allowed' }
     const sessions = media.sessionsOf(callUuid)
     if (sessions.length === 0) return { kind: 'call_not_anchored' }
     const recording = known ?? this.#begin(callUuid)
+    const { isOn, stoppedAt } = recording
     recording.isOn = true
     recording.stoppedAt = null
     for (const session of sessions) this.#join(recording, session)
     const started = await Promise.all(sessions.map((each) => this.#start(recording, each)))
     if (started.includes(true)) return { kind: 'recording' }
-    recording.isOn = false
+    if (!isOn) Object.assign(recording, { isOn, stoppedAt })
+    await this.#note(recording)
     return { kind: 'relay_failed' }
   }
 
   async #stopCall(callUuid: string): Promise<RecordingResult> {
     const recording = this.#recordings.get(callUuid)
     if (recording === undefined || !recording.isOn) return { kind: 'stopped' }
-    const { sessions, starting } = recording
+    const { sessions, starting, halted } = recording
     // A relay that takes it after the stop would go on.
     await Promise.all(starting.values())
-    const results = await Promise.all(
-      [...sessions.values()].map((each) => this.#request(each, 'stop recording')),
-    )
-    if (results.length > 0 && !results.some(Boolean)) return { kind: 'relay_failed' }
+    await Promise.all([...sessions.values()].map((each) => this.#halt(recording, each)))
+    // The rest is captured still.
+    if ([...sessions.keys()].some((id) => !halted.has(id))) return { kind: 'relay_failed' }
     this.#tellStopped(recording)
+    halted.clear()
     recording.isOn = false
     recording.stoppedAt = this.#deps.now()
     await this.#note(recording)
     return { kind: 'stopped' }
   }
 
+  /** A relay that refuses does not know the session any more. */
+  async #halt({ halted }: Recording, session: MediaSession): Promise<void> {
+    const result = await this.#request(session, 'stop recording')
+    if (result !== 'timeout') halted.add(session.id)
+  }
+
   #begin(callUuid: string): Recording {
     const tenantId = this.#deps.calls.find(callUuid)?.tenantId ?? null
     const recording: Recording = {
       ...{ callUuid, tenantId, startedAt: this.#deps.now(), stoppedAt: null },
-      ...{ isOn: true, isOver: false, tracks: [] },
-      ...{
-        sessions: new Map<string, MediaSession>(),
-        starting: new Map<string, Promise<boolean>>(),
-      },
+      ...{ isOn: true, isOver: false, tracks: [], ...nothingUnderWay() },
     }
     this.#recordings.set(callUuid, recording)
     return recording
@@ -207,36 +215,42 @@ export class Recorder {
     return started
   }
 
-  /** False: the relay did not do it. */
+  /** False: the relay did not do it. What it captures is noted before: no crash leaves a capture that no note tells of. */
   async #started(recording: Recording, session: MediaSession): Promise<boolean> {
-    const startedAt = this.#deps.now()
-    const isStarted = await this.#request(session, 'start recording')
-    if (!isStarted) {
-      this.#deps.log('warn', 'a call is not recorded: its relay does not do it', {
-        ...{ callUuid: recording.callUuid, relay: session.relay.name },
-      })
-      return false
-    }
-    if (this.#deps.hasTone) void this.#playTone(session)
+    const { callUuid, tracks, intended, halted } = recording
     if (!isRecordedIn(recording, session)) {
-      const track = await this.#trackOf(recording.callUuid, session, startedAt)
-      if (recording.tracks.length === 0) recording.startedAt = startedAt
-      recording.tracks.push(track)
+      const track = await this.#trackOf(callUuid, session)
+      if (track) intended.push(track)
+      if (tracks.length === 0) recording.startedAt = track?.startedAt ?? recording.startedAt
     }
-    this.#tell('recording.started', recording)
+    const isKnown = noteOf(recording).tracks.some(({ sessionId }) => sessionId === session.id)
+    if (isKnown) await this.#note(recording)
+    const result = isKnown ? await this.#request(session, 'start recording') : 'error'
+    const at = intended.findIndex(({ sessionId }) => sessionId === session.id)
+    const added = at < 0 ? [] : intended.splice(at, 1)
+    if (result === 'ok') {
+      tracks.push(...added)
+      halted.delete(session.id)
+      this.#tell('recording.started', recording)
+      if (this.#deps.hasTone) void this.#playTone(session)
+    } else {
+      const { relay } = session
+      this.#deps.log('warn', 'a call is not recorded: its relay does not do it', {
+        ...{ callUuid, relay: relay.name },
+      })
+      // It may have done so, and its answer been lost.
+      if (result === 'timeout') await this.#request(session, 'stop recording')
+    }
     await this.#note(recording)
-    return true
+    return result === 'ok'
   }
 
-  /** Where each party sends its media to: what arrives there is its own. */
-  async #trackOf(
-    callUuid: string,
-    session: MediaSession,
-    startedAt: number,
-  ): Promise<RecordedTrack> {
+  /** Where each party sends its media to: what arrives there is its own. Undefined: the relay does not say. */
+  async #trackOf(callUuid: string, session: MediaSession): Promise<RecordedTrack | undefined> {
     const { id: sessionId, relay, legs } = session
     const answer = await relay.request({ command: 'query', 'call-id': sessionId })
-    const tags = answer.kind === 'ok' ? dictionary(answer.values['tags']) : {}
+    if (answer.kind !== 'ok') return undefined
+    const tags = dictionary(answer.values['tags'])
     const [first, second] = legs.map((legId) => endpointsOf(tags[legId])) as [
       readonly RelayEndpoint[],
       readonly RelayEndpoint[],
@@ -245,7 +259,7 @@ export class Recorder {
       this.#deps.calls.sideOf(callUuid, legs[0]) === 'callee' ||
       this.#deps.calls.sideOf(callUuid, legs[1]) === 'caller'
     const [caller, callee] = isCalleeFirst ? [second, first] : [first, second]
-    return { sessionId, relay: relay.name, startedAt, caller, callee }
+    return { sessionId, relay: relay.name, startedAt: this.#deps.now(), caller, callee }
   }
 
   async #playTone({ id, relay, legs }: MediaSession): Promise<void> {
@@ -257,14 +271,15 @@ export class Recorder {
       this.#deps.log('warn', 'a party has not heard the tone of a recording', { session: id })
   }
 
-  async #request(session: MediaSession, command: string): Promise<boolean> {
+  async #request(session: MediaSession, command: string): Promise<NgAnswer['kind']> {
     const { id, relay, legs } = session
-    const answer = await relay.request({ command, 'call-id': id, 'from-tag': legs[0] })
-    return answer.kind === 'ok'
+    const { kind } = await relay.request({ command, 'call-id': id, 'from-tag': legs[0] })
+    return kind
   }
 
   #finish(recording: Recording): void {
-    if (!this.#recordings.delete(recording.callUuid) || recording.tracks.length === 0) return
+    const { callUuid, tracks } = recording
+    if (!this.#recordings.delete(callUuid) || tracks.length === 0) return
     const note = noteOf(recording)
     // The note says already what was captured: without this, the file ends with the last audio.
     void this.#write(note).then(() => this.#deps.finish(note))
@@ -288,8 +303,11 @@ export class Recorder {
     if (call) this.#deps.onEvent({ type, tenantId: call.tenantId, call })
   }
 
-  #note(recording: Recording): Promise<void> {
-    return this.#write(noteOf(recording))
+  /** Nothing is noted of what was to be captured, and was not. */
+  async #note(recording: Recording): Promise<void> {
+    const note = noteOf(recording)
+    if (note.tracks.length > 0) return this.#write(note)
+    await this.#deps.unfinished.remove(recording.callUuid).catch(() => undefined)
   }
 
   async #write(note: UnfinishedRecording): Promise<void> {
@@ -316,16 +334,23 @@ const noteOf = ({
   isOn,
   isOver,
   tracks,
+  intended,
 }: Recording): UnfinishedRecording => ({
-  ...{ callUuid, tenantId, startedAt, tracks: [...tracks] },
+  ...{ callUuid, tenantId, startedAt },
+  tracks: [...tracks, ...intended.map((track) => ({ ...track, isIntended: true }))],
   ...{ endedAt: stoppedAt, isOn: isOn && !isOver },
 })
 
 /** Its sessions are found by the gate. */
 const adopted = (note: UnfinishedRecording): Recording => ({
   ...{ callUuid: note.callUuid, tenantId: note.tenantId, startedAt: note.startedAt },
-  ...{ stoppedAt: note.endedAt, isOn: note.isOn, isOver: false },
-  ...{ sessions: new Map(), starting: new Map(), tracks: [...note.tracks] },
+  ...{ stoppedAt: note.endedAt, isOn: note.isOn, isOver: false, ...nothingUnderWay() },
+  // Whether the relay has begun with others is not known: it is asked again.
+  tracks: note.tracks.filter(({ isIntended }) => isIntended !== true),
+})
+
+const nothingUnderWay = (): Pick<Recording, 'sessions' | 'starting' | 'intended' | 'halted'> => ({
+  ...{ sessions: new Map(), starting: new Map(), intended: [], halted: new Set() },
 })
 
 /** The ports of a party's streams in the answer to `query`. */

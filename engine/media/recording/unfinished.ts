@@ -11,6 +11,8 @@ import type { RelayEndpoint, Track } from './audio/convert.ts'
 export interface RecordedTrack extends Track {
   /** `host:port` of the relay. */
   readonly relay: string
+  /** The relay may not have begun yet. */
+  readonly isIntended?: boolean
 }
 
 export interface UnfinishedRecording {

@@ -99,8 +99,8 @@ test('a call is recorded from its answer to its end, and each party is known by 
   recorder.connected(one)
   await eventually(() => expect(isOn()).toBe(true))
   expect(asked).toEqual([
-    { command: 'start recording', 'call-id': 'tg-1', 'from-tag': `${callUuid}.1` },
     { command: 'query', 'call-id': 'tg-1' },
+    { command: 'start recording', 'call-id': 'tg-1', 'from-tag': `${callUuid}.1` },
   ])
   time.advance(5_000)
   await recorder.closed(one)
@@ -174,11 +174,10 @@ test('two who start it at once get one recording, and a stop comes after a start
   const results = Promise.all(
     (['start', 'start', 'stop'] as const).map((action) => recorder.control(callUuid, action)),
   )
-  await turnOfEventLoop()
-  expect(commands()).toEqual(['start recording'])
+  await eventually(() => expect(commands()).toEqual(['query', 'start recording']))
   release()
   expect((await results).map(({ kind }) => kind)).toEqual(['recording', 'recording', 'stopped'])
-  expect(commands()).toEqual(['start recording', 'query', 'stop recording'])
+  expect(commands()).toEqual(['query', 'start recording', 'stop recording'])
   expect([types(), isOn()]).toEqual([['recording.started', 'recording.stopped'], false])
   await recorder.closed(session())
   recorder.ended(callUuid, startOfTime + 9_000, 3)
@@ -219,10 +218,58 @@ test('a full disk keeps no call from being recorded, only from outliving a crash
   rmSync(`${place}/.unfinished`, { recursive: true })
   recorder.connected(session())
   await eventually(() => expect(isOn()).toBe(true))
-  await eventually(() => expect(logged).toHaveLength(1))
+  await eventually(() => expect(logged).not.toEqual([]))
   await recorder.closed(session())
   recorder.ended(callUuid, startOfTime, 3)
   await eventually(() => expect(finished).toHaveLength(1))
+})
+
+test('what is to be captured is noted before, and no more where the relay does not do it', async () => {
+  let release = (_answer: NgAnswer): void => undefined
+  const held = new Promise<NgAnswer>((resolve) => (release = resolve))
+  const { recorder, session, unfinished, commands, place } = open({
+    answer: ({ command }) => (command === 'start recording' ? held : undefined),
+  })
+  recorder.connected(session())
+  await eventually(() => expect(commands()).toEqual(['query', 'start recording']))
+  expect(await unfinished.all()).toMatchObject([
+    { isOn: true, tracks: [{ sessionId: 'tg-1', isIntended: true }] },
+  ])
+  // The process is killed here: whether the relay has begun is not known.
+  const next = open({ folder: place })
+  next.sessions.push(next.session())
+  await next.recorder.resume()
+  await eventually(() => expect(next.isOn()).toBe(true))
+  expect(next.commands()).toEqual(['query', 'start recording'])
+  const ended = open({ folder: place })
+  ended.live.clear()
+  await ended.recorder.resume()
+  expect(ended.commands()).toEqual(['stop recording'])
+  expect(ended.finished[0]?.tracks).toHaveLength(1)
+
+  release({ kind: 'timeout' })
+  await eventually(async () => expect(await unfinished.all()).toEqual([]))
+  expect(commands().at(-1), 'the relay may have begun').toBe('stop recording')
+})
+
+test('a stop that does not reach all sessions of a call is none, and may be repeated', async () => {
+  let isReached = false
+  const { recorder, session, sessions, isOn, types } = open({
+    answer: (request) =>
+      request.command === 'stop recording' && request['call-id'] === 'tg-2' && !isReached
+        ? { kind: 'timeout' }
+        : undefined,
+  })
+  sessions.push(session(), session({ id: 'tg-2' }))
+  for (const each of sessions) recorder.connected(each)
+  await eventually(() => expect(types()).toHaveLength(2))
+  expect(await recorder.control(callUuid, 'stop')).toEqual({ kind: 'relay_failed' })
+  expect([isOn(), types().includes('recording.stopped')]).toEqual([true, false])
+  // The one that was stopped is captured again.
+  expect(await recorder.control(callUuid, 'start')).toEqual({ kind: 'recording' })
+  isReached = true
+  expect(await recorder.control(callUuid, 'stop')).toEqual({ kind: 'stopped' })
+  expect([isOn(), types().at(-1)]).toEqual([false, 'recording.stopped'])
 })
 
 test('a call that ends while its recording starts is finished all the same', async () => {
