@@ -7,11 +7,18 @@ import { prometheusText } from './metrics.ts'
 import type { Telemetry } from './telemetry.ts'
 
 /** Mounted under `/api/v1`. A tenant credential sees only its own calls and nodes. */
-export const telemetryRoutes = (telemetry: Pick<Telemetry, 'read' | 'readForTenant'>) =>
-  new Hono<ControlEnv>().get('/metrics/telemetry', requires('metrics:read'), (c) => {
-    const { tenantId } = c.var.principal
-    return ok(c, tenantId === null ? telemetry.read() : telemetry.readForTenant(tenantId))
-  })
+export const telemetryRoutes = (
+  telemetry: Pick<Telemetry, 'read' | 'readForTenant' | 'history' | 'nodeHistory'>,
+) =>
+  new Hono<ControlEnv>()
+    .get('/metrics/telemetry', requires('metrics:read'), (c) => {
+      const { tenantId } = c.var.principal
+      return ok(c, tenantId === null ? telemetry.read() : telemetry.readForTenant(tenantId))
+    })
+    .get('/metrics/history', requiresGlobal('metrics:read'), (c) => ok(c, telemetry.history()))
+    .get('/metrics/nodes', requires('dispatcher:read'), (c) =>
+      ok(c, telemetry.nodeHistory(c.var.principal.tenantId)),
+    )
 
 /**
  * Mounted at the root. It requires a key like everything else: an exception for loopback would also admit

@@ -145,6 +145,44 @@ export const telemetryView = z.strictObject({
 
 export type TelemetryView = z.output<typeof telemetryView>
 
+/** The schema of `GET /api/v1/metrics/history`. */
+export const historyView = z.strictObject({
+  interval_seconds: z.int().describe('Between two samples.'),
+  samples: z
+    .array(
+      z.strictObject({
+        at: z.iso.datetime(),
+        active: count.describe('Live calls at this time.'),
+        started: count.describe('In the interval that ends here, as the next ones.'),
+        ended: count,
+        answered: count.describe('Of those that ended.'),
+        post_dial_delay: z.strictObject({ count, sum_ms: z.number().min(0) }),
+        spent: z
+          .array(z.strictObject({ currency: z.string(), amount: z.string() }))
+          .describe('Debits for calls. Empty when another OCS charges them.'),
+        lag_p99_ms: z.number().min(0).describe('Of the event loop, over about ten seconds.'),
+      }),
+    )
+    .describe('Oldest first; at most ten minutes, since the start of the process.'),
+})
+
+export type HistoryView = z.output<typeof historyView>
+
+/** The schema of `GET /api/v1/metrics/nodes`. */
+export const nodeHistoryView = z.strictObject({
+  interval_seconds: z.int().describe('Between two values.'),
+  nodes: z.array(
+    z.strictObject({
+      node_id: z.int(),
+      latencies_ms: z
+        .array(z.number().min(0).nullable())
+        .describe('Oldest first, at most ten minutes. Null while the latency was not known.'),
+    }),
+  ),
+})
+
+export type NodeHistoryView = z.output<typeof nodeHistoryView>
+
 /** What a tenant credential sees: its own calls, and the nodes of its own sets. */
 export const tenantTelemetryView = z.strictObject({
   at: z.iso.datetime(),

@@ -13,8 +13,14 @@ import type { RelayStatus } from '../../schema/contracts/relays.ts'
 import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { ControlDeps } from '../deps.ts'
 import { ApiRequests } from './api-requests.ts'
-import { Recent } from './recent.ts'
-import type { TelemetryView, TenantTelemetryView } from './telemetry-view.ts'
+import { History, SAMPLE_SECONDS, type Measurement } from './history.ts'
+import { Recent, TICK_MS } from './recent.ts'
+import type {
+  HistoryView,
+  NodeHistoryView,
+  TelemetryView,
+  TenantTelemetryView,
+} from './telemetry-view.ts'
 
 type TelemetryDeps = Pick<
   ControlDeps,
@@ -42,6 +48,8 @@ export class Telemetry {
   readonly refused = { connections: 0, eventReaders: 0, auditEntries: 0 }
   readonly #deps: TelemetryDeps
   readonly #recent: Recent
+  readonly #history: History
+  #ticks = 0
   readonly #startedAt: number
   readonly #outbox: () => number
 
@@ -50,11 +58,24 @@ export class Telemetry {
     this.#startedAt = deps.steadyNow()
     this.#recent = new Recent({ loopDelay: deps.loopDelay, startedCalls: () => this.#started() })
     this.#outbox = waitingReports(deps.store)
+    this.#history = new History(this.#measurement())
   }
 
   /** Called every `TICK_MS`. */
   tick(): void {
     this.#recent.tick()
+    this.#ticks += 1
+    if (this.#ticks % TICKS_OF_SAMPLE === 0) this.#history.add(this.#measurement())
+  }
+
+  history(): HistoryView {
+    return this.#history.read()
+  }
+
+  /** Null: of all tenants. */
+  nodeHistory(tenantId: number | null): NodeHistoryView {
+    const own = tenantId === null ? undefined : this.#setsOf(tenantId)
+    return this.#history.readNodes((setId) => own?.has(setId) ?? true)
   }
 
   read(): TelemetryView {
@@ -82,18 +103,44 @@ export class Telemetry {
   }
 
   readForTenant(tenantId: number): TenantTelemetryView {
-    const { engine, now, store } = this.#deps
-    const query = store.db
-      .selectFrom('dispatcher_set')
-      .select('set_id')
-      .where('tenant_id', '=', tenantId)
-    const own = new Set(all(store, query).map(({ set_id }) => set_id))
+    const { engine, now } = this.#deps
+    const own = this.#setsOf(tenantId)
     return {
       at: timeToText(now()),
       calls: {
         active: engine.calls.list().filter((call) => call.tenantId === tenantId).length,
       },
       nodes: nodesOf(engine.dispatcher.status().filter(({ setId }) => own.has(setId))),
+    }
+  }
+
+  #setsOf(tenantId: number): ReadonlySet<number> {
+    const { store } = this.#deps
+    const query = store.db
+      .selectFrom('dispatcher_set')
+      .select('set_id')
+      .where('tenant_id', '=', tenantId)
+    return new Set(all(store, query).map(({ set_id }) => set_id))
+  }
+
+  #measurement(): Measurement {
+    const { engine, ocs, now } = this.#deps
+    const figures = engine.telemetry()
+    const { calls_total: ended = 0, active_calls: active = 0 } = figures
+    const { counts, sumMs } = engine.postDialDelay()
+    const debits = (ocs?.stats().moved ?? []).filter(({ kind }) => kind === 'debit')
+    return {
+      ...{ at: now(), active, ended, started: ended + active },
+      answered: figures['calls_answered_total'] ?? 0,
+      delays: counts.reduce((sum, count) => sum + count, 0),
+      delaySumMs: sumMs,
+      spentMicros: new Map(debits.map(({ currency, amountMicros }) => [currency, amountMicros])),
+      lagP99Ms: this.#recent.loopLag().p99,
+      nodes: engine.dispatcher
+        .status()
+        .flatMap(({ setId, nodes }) =>
+          nodes.map(({ nodeId, latencyMs }) => ({ setId, nodeId, latencyMs })),
+        ),
     }
   }
 
@@ -140,6 +187,8 @@ export class Telemetry {
     }
   }
 }
+
+const TICKS_OF_SAMPLE = (SAMPLE_SECONDS * 1_000) / TICK_MS
 
 const rounded = (value: number): number => Math.round(value * 1_000) / 1_000
 

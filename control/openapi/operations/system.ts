@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { telemetryView, tenantTelemetryView } from '../../telemetry/telemetry-view.ts'
+import {
+  historyView,
+  nodeHistoryView,
+  telemetryView,
+  tenantTelemetryView,
+} from '../../telemetry/telemetry-view.ts'
 import { bare, data, either, list, type Operations, text } from '../operation.ts'
 import { count, exampleTime, moment } from './shared.ts'
 
@@ -125,6 +130,29 @@ export const systemOperations: Operations = {
       ]),
       exampleTelemetry,
     ),
+  },
+  'GET /api/v1/metrics/history': {
+    ...{ id: 'getTelemetryHistory', tag },
+    summary: 'Get what was counted in the last ten minutes. Requires a global credential.',
+    answer: data(historyView.meta({ id: 'TelemetryHistory' }), {
+      interval_seconds: 5,
+      samples: [
+        {
+          ...{ at: exampleTime, active: 3, started: 5, ended: 4, answered: 3, lag_p99_ms: 1.2 },
+          post_dial_delay: { count: 4, sum_ms: 1_840 },
+          spent: [{ currency: 'USD', amount: '0.42' }],
+        },
+      ],
+    }),
+  },
+  'GET /api/v1/metrics/nodes': {
+    ...{ id: 'getNodeHistory', tag },
+    summary:
+      'Get the latencies of nodes in the last ten minutes. A tenant credential sees its own nodes.',
+    answer: data(nodeHistoryView.meta({ id: 'NodeHistory' }), {
+      interval_seconds: 5,
+      nodes: [{ node_id: 1, latencies_ms: [2.1, 2.4, null] }],
+    }),
   },
   'GET /api/v1/guard/bans': {
     ...{ id: 'listBans', tag, summary: 'List banned SIP sources' },

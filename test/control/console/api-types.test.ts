@@ -5,7 +5,16 @@ import { documentOf } from '../../support/documented.ts'
 
 /** What the screens read; what these refer to follows. */
 const used = [
-  ...['Profile', 'PageMeta', 'Error', 'Telemetry', 'ActiveCall', 'CallReport'],
+  ...[
+    'Profile',
+    'PageMeta',
+    'Error',
+    'Telemetry',
+    'TelemetryHistory',
+    'NodeHistory',
+    'ActiveCall',
+    'CallReport',
+  ],
   ...['TraceMessage', 'TraceDecision', 'DispatcherSet', 'Customer', 'Wallet', 'LedgerEntry'],
   ...['ApplicationKey', 'NewApplicationKey', 'Carrier', 'Extension', 'AuditEntry'],
 ]

@@ -156,6 +156,34 @@ export interface Telemetry {
   readonly engine: Readonly<Record<string, number>>
 }
 
+export interface TelemetryHistory {
+  readonly interval_seconds: number
+  readonly samples: readonly {
+    readonly at: string
+    readonly active: number
+    readonly started: number
+    readonly ended: number
+    readonly answered: number
+    readonly post_dial_delay: {
+      readonly count: number
+      readonly sum_ms: number
+    }
+    readonly spent: readonly {
+      readonly currency: string
+      readonly amount: string
+    }[]
+    readonly lag_p99_ms: number
+  }[]
+}
+
+export interface NodeHistory {
+  readonly interval_seconds: number
+  readonly nodes: readonly {
+    readonly node_id: number
+    readonly latencies_ms: readonly (number | null)[]
+  }[]
+}
+
 export interface ActiveCall {
   readonly uuid: string
   readonly call_uuid: string

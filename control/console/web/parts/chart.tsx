@@ -1,13 +1,16 @@
-/** A line over time, drawn by uPlot on a canvas; its last value is in the text beside it. */
+/** A line over ten minutes, drawn by uPlot on a canvas; what a reader needs of it is in the text above. */
+import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { figureText } from './format.ts'
+import type { Series } from './series.ts'
 
-export interface Series {
-  /** Seconds UTC. */
-  readonly times: readonly number[]
-  readonly values: readonly (number | null)[]
+interface ChartProps {
+  readonly title: string
+  readonly series: Series
+  /** Of the axis. Undefined: by the values. */
+  readonly highest?: number
 }
 
 const HEIGHT = 160
@@ -16,13 +19,15 @@ const WINDOW_SECONDS = 600
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 const clockOf = (seconds: number): string => clock.format(new Date(seconds * 1_000))
 
-export function Chart({ title, series }: { title: string; series: Series }) {
+export function Chart({ title, series, highest }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
+  const pointed = useSignal<number | null>(null)
   useEffect(() => {
     const { current } = box
     if (current === null) return undefined
-    const made = new uPlot(optionsFor(current), [[], []], current)
+    const onPoint = (index: number | null) => (pointed.value = index)
+    const made = new uPlot(optionsFor(current, highest, onPoint), [[], []], current)
     plot.current = made
     const watch = new ResizeObserver(() =>
       made.setSize({ width: current.clientWidth, height: HEIGHT }),
@@ -34,18 +39,35 @@ export function Chart({ title, series }: { title: string; series: Series }) {
       plot.current = undefined
     }
   }, [])
-  useEffect(() => plot.current?.setData([[...series.times], [...series.values]]))
+  useEffect(
+    () => plot.current?.setData([[...series.times], [...series.values]]),
+    [series.times.at(-1), series.times.length],
+  )
   return (
     <figure>
       <figcaption>
-        {title}: <strong>{figureText(series.values.at(-1), 2)}</strong>
+        {title}: <strong>{figureText(series.values.at(-1), 2)}</strong>{' '}
+        <small>{besideText(series, pointed.value)}</small>
       </figcaption>
       <div class="chart" ref={box} aria-hidden="true" />
     </figure>
   )
 }
 
-function optionsFor(box: HTMLElement): uPlot.Options {
+/** The value under the pointer, or between which values the line is. */
+function besideText({ times, values }: Series, pointed: number | null): string {
+  const at = pointed === null ? undefined : times[pointed]
+  if (at !== undefined) return `${figureText(values[pointed ?? 0], 2)} at ${clockOf(at)}`
+  const known = values.filter((value) => value !== null)
+  if (known.length === 0) return ''
+  return `${figureText(Math.min(...known), 2)} to ${figureText(Math.max(...known), 2)} in ten minutes`
+}
+
+function optionsFor(
+  box: HTMLElement,
+  highest: number | undefined,
+  onPoint: (index: number | null) => void,
+): uPlot.Options {
   const colour = (name: string) => () => getComputedStyle(box).getPropertyValue(name).trim()
   const axis: uPlot.Axis = {
     stroke: colour('--quiet'),
@@ -54,11 +76,13 @@ function optionsFor(box: HTMLElement): uPlot.Options {
     font: '11px system-ui',
   }
   return {
-    ...{ width: box.clientWidth, height: HEIGHT, legend: { show: false }, cursor: { show: false } },
+    ...{ width: box.clientWidth, height: HEIGHT, legend: { show: false } },
+    cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
+    hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
     scales: {
       // The last ten minutes, however few of them are known.
       x: { range: (_plot, _from, to) => [to - WINDOW_SECONDS, to] },
-      y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] },
+      y: { range: (_plot, _low, high) => [0, highest ?? Math.max(high * 1.1, 1)] },
     },
     axes: [
       { ...axis, values: (_plot, times) => times.map(clockOf) },

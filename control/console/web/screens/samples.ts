@@ -1,65 +1,69 @@
-/** Telemetry over the last ten minutes: totals become rates between two samples. */
-import type { Telemetry } from '../api/api-types.ts'
+/** What the charts draw, of the server's samples of the last ten minutes. */
+import type { TelemetryHistory } from '../api/api-types.ts'
+import type { Series } from '../parts/series.ts'
 
-export interface Sample {
-  /** Milliseconds UTC, by the server's clock. */
-  readonly at: number
-  readonly calls: number
-  readonly perSecond: number
-  readonly lagMs: number
-  /** Null at the first sample. With several currencies: of the one with most debits. */
-  readonly spendPerMinute: number | null
-  readonly totals: Totals
+type Sample = TelemetryHistory['samples'][number]
+
+/** A ratio, a delay and a sum of money are those of the last minute at each point: five seconds have too few calls. */
+const MINUTE_SECONDS = 60
+
+export interface Charts {
+  readonly active: Series
+  readonly perSecond: Series
+  readonly asrPercent: Series
+  readonly postDialDelayMs: Series
+  readonly spendPerMinute: Series
+  readonly lagMs: Series
+  /** The one in which most is spent; the others are not drawn. */
+  readonly currency: string | undefined
 }
 
-interface Totals {
-  readonly ended: number
-  readonly answered: number
-  readonly delays: number
-  readonly delaySumMs: number
-  readonly spent: number
-}
-
-const WINDOW_MS = 600_000
-/** At one a second. */
-const MAX_SAMPLES = 600
-
-export function withSample(samples: readonly Sample[], telemetry: Telemetry): readonly Sample[] {
-  const next = sampleOf(samples.at(-1), telemetry)
-  const last = samples.at(-1)
-  // The process has restarted: its totals count from zero.
-  if (last !== undefined && next.totals.ended < last.totals.ended) return [next]
-  return [...samples, next].filter(({ at }) => at > next.at - WINDOW_MS).slice(-MAX_SAMPLES)
-}
-
-function sampleOf(last: Sample | undefined, telemetry: Telemetry): Sample {
-  const { calls, billing, event_loop: loop } = telemetry
-  const at = Date.parse(telemetry.at)
-  const debits = (billing?.moved ?? []).filter(({ kind }) => kind === 'debit')
-  const [most] = debits.toSorted((a, b) => b.count - a.count)
-  const totals: Totals = {
-    ...{ ended: calls.total, answered: calls.answered },
-    ...{ delays: calls.post_dial_delay.count, delaySumMs: calls.post_dial_delay.sum_ms },
-    spent: Number(most?.amount ?? 0),
-  }
-  const minutes = last === undefined ? 0 : (at - last.at) / 60_000
-  const spendPerMinute =
-    last === undefined || minutes <= 0 ? null : (totals.spent - last.totals.spent) / minutes
-  const lagMs = loop.lag_p99_ms
-  return { at, calls: calls.active, perSecond: calls.per_second, lagMs, spendPerMinute, totals }
-}
-
-/** Of the calls that ended between the first and the last sample; null when there was none. */
-export function figuresBetween(samples: readonly Sample[]): {
-  readonly asrPercent: number | null
-  readonly postDialDelayMs: number | null
-} {
-  const [first, last] = [samples[0]?.totals, samples.at(-1)?.totals]
-  if (first === undefined || last === undefined) return { asrPercent: null, postDialDelayMs: null }
-  const ended = last.ended - first.ended
-  const delays = last.delays - first.delays
+export function chartsOf({ samples, interval_seconds: interval }: TelemetryHistory): Charts {
+  const times = samples.map(({ at }) => Date.parse(at) / 1_000)
+  const span = Math.round(MINUTE_SECONDS / interval)
+  const currency = mainCurrency(samples)
+  const series = (valueOf: (sample: Sample) => number): Series => ({
+    times,
+    values: samples.map(valueOf),
+  })
+  const ofMinute = (valueOf: (minute: readonly Sample[]) => number | null): Series => ({
+    times,
+    values: samples.map((_, index) =>
+      valueOf(samples.slice(Math.max(0, index + 1 - span), index + 1)),
+    ),
+  })
   return {
-    asrPercent: ended === 0 ? null : (100 * (last.answered - first.answered)) / ended,
-    postDialDelayMs: delays === 0 ? null : (last.delaySumMs - first.delaySumMs) / delays,
+    active: series(({ active }) => active),
+    perSecond: series(({ started }) => started / interval),
+    lagMs: series(({ lag_p99_ms }) => lag_p99_ms),
+    asrPercent: ofMinute(asrOf),
+    postDialDelayMs: ofMinute(delayOf),
+    spendPerMinute: ofMinute((minute) => (spentIn(minute, currency) / minute.length) * span),
+    currency,
   }
 }
+
+/** Null: no call has ended. */
+export function asrOf(samples: readonly Sample[]): number | null {
+  const ended = sum(samples, (sample) => sample.ended)
+  return ended === 0 ? null : (100 * sum(samples, ({ answered }) => answered)) / ended
+}
+
+/** The average; null: none is known. */
+export function delayOf(samples: readonly Sample[]): number | null {
+  const count = sum(samples, ({ post_dial_delay }) => post_dial_delay.count)
+  return count === 0 ? null : sum(samples, ({ post_dial_delay }) => post_dial_delay.sum_ms) / count
+}
+
+const spentIn = (samples: readonly Sample[], currency: string | undefined): number =>
+  sum(samples, ({ spent }) => Number(spent.find((each) => each.currency === currency)?.amount ?? 0))
+
+function mainCurrency(samples: readonly Sample[]): string | undefined {
+  const counts = new Map<string, number>()
+  for (const { currency } of samples.flatMap(({ spent }) => spent))
+    counts.set(currency, (counts.get(currency) ?? 0) + 1)
+  return [...counts].toSorted(([, a], [, b]) => b - a)[0]?.[0]
+}
+
+const sum = (samples: readonly Sample[], valueOf: (sample: Sample) => number): number =>
+  samples.reduce((total, sample) => total + valueOf(sample), 0)

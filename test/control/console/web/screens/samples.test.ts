@@ -1,38 +1,41 @@
 import { expect, test } from 'vitest'
-import type { Telemetry } from '../../../../../control/console/web/api/api-types.ts'
-import {
-  figuresBetween,
-  withSample,
-  type Sample,
-} from '../../../../../control/console/web/screens/samples.ts'
-import { openControl } from '../../../../support/control.ts'
+import type { TelemetryHistory } from '../../../../../control/console/web/api/api-types.ts'
+import { asrOf, chartsOf, delayOf } from '../../../../../control/console/web/screens/samples.ts'
 
-const control = openControl()
-const token = control.key()
-const some = (await control.request('/metrics/telemetry', { token })).data<Telemetry>()
+type Sample = TelemetryHistory['samples'][number]
 
-/** Telemetry `seconds` later, after so many calls. */
-const at = (seconds: number, total: number, answered: number, spent: string): Telemetry => ({
-  ...some,
-  at: new Date(Date.parse(some.at) + seconds * 1_000).toISOString(),
-  calls: { ...some.calls, total, answered },
-  billing: some.billing && {
-    ...some.billing,
-    moved: [{ kind: 'debit', currency: 'USD', count: total, amount: spent }],
-  },
+const sample = (second: number, rest: Partial<Sample> = {}): Sample => ({
+  ...{ at: new Date(second * 1_000).toISOString(), active: 0, started: 0, ended: 0, answered: 0 },
+  ...{ post_dial_delay: { count: 0, sum_ms: 0 }, spent: [], lag_p99_ms: 0, ...rest },
 })
-const after = (...all: readonly Telemetry[]): readonly Sample[] =>
-  all.reduce<readonly Sample[]>(withSample, [])
+const charts = (...samples: readonly Sample[]) =>
+  chartsOf({ interval_seconds: 5, samples: [...samples] })
 
-test('totals become rates between two samples', () => {
-  const samples = after(at(0, 100, 90, '10.00'), at(30, 110, 95, '12.00'))
-  expect(samples.map(({ spendPerMinute }) => spendPerMinute)).toEqual([null, 4])
-  expect(figuresBetween(samples)).toEqual({ asrPercent: 50, postDialDelayMs: null })
-  expect(figuresBetween([])).toEqual({ asrPercent: null, postDialDelayMs: null })
+test('counts of five seconds become rates', () => {
+  const { perSecond, active } = charts(sample(5, { started: 10, active: 4 }), sample(10))
+  expect(perSecond).toEqual({ times: [5, 10], values: [2, 0] })
+  expect(active.values).toEqual([4, 0])
 })
 
-test('ten minutes are kept, and a restart begins anew', () => {
-  const long = after(...Array.from({ length: 400 }, (_, index) => at(index * 2, index, 0, '0')))
-  expect(long).toHaveLength(300)
-  expect(withSample(long, at(802, 0, 0, '0'))).toHaveLength(1)
+test('a ratio is that of the minute before, and nothing where no call has ended', () => {
+  const all = [
+    sample(5, { ended: 4, answered: 3, post_dial_delay: { count: 2, sum_ms: 300 } }),
+    ...Array.from({ length: 12 }, (_, index) => sample(10 + 5 * index)),
+  ]
+  const { asrPercent, postDialDelayMs } = charts(...all)
+  expect(asrPercent.values).toEqual([...Array<number>(12).fill(75), null])
+  expect([postDialDelayMs.values[0], postDialDelayMs.values.at(-1)]).toEqual([150, null])
+  expect([asrOf(all), delayOf(all)]).toEqual([75, 150])
+  expect([asrOf([]), delayOf([])]).toEqual([null, null])
+})
+
+test('spend is drawn in the currency of most samples, as if the known part were a minute', () => {
+  const euros = [{ currency: 'EUR', amount: '1.00' }]
+  const { spendPerMinute, currency } = charts(
+    sample(5, { spent: euros }),
+    sample(10, { spent: [{ currency: 'USD', amount: '7.00' }, ...euros] }),
+    sample(15),
+  )
+  expect(currency).toBe('EUR')
+  expect(spendPerMinute.values).toEqual([12, 12, 8])
 })

@@ -1,0 +1,6 @@
+/** What a chart draws. */
+export interface Series {
+  /** Seconds UTC. */
+  readonly times: readonly number[]
+  readonly values: readonly (number | null)[]
+}
