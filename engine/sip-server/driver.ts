@@ -4,13 +4,14 @@ import type { Output } from './core/outbox.ts'
 import type { SavedState } from './core/saved-state.ts'
 import type { Flow, HopQuestion, HopTarget } from './flow.ts'
 import { decodeMessage } from './message/decode.ts'
-import type { Log } from './options.ts'
+import type { Log, RequestRoute } from './options.ts'
 
 /** The side of the core that is driven from outside: events and `now` in, outputs and a deadline out. */
 export interface DrivenCore {
   receive(text: string, flow: Flow, now: number): void
   sendFailed(reference: string, reason: string, now: number): void
   resolved(reference: string, targets: readonly HopTarget[], now: number): void
+  routed(transactionId: string, route: RequestRoute | undefined, now: number): void
   connectionClosed(flow: Flow, now: number): void
   clientConnected(clientId: number, isInProcess: boolean): void
   clientDisconnected(clientId: number, now: number): void
@@ -261,7 +262,18 @@ export class Driver {
         return this.#ports.resolve(output.question, output.reference)
       case 'close':
         return this.#ports.close(output.flow)
+      case 'await-route':
+        return this.#awaitRoute(output)
     }
+  }
+
+  #awaitRoute({ route, transactionId }: Extract<Output, { kind: 'await-route' }>): void {
+    const found = (answer: RequestRoute | undefined): void =>
+      this.#event('route', (now) => this.#core.routed(transactionId, answer, now))
+    void route.then(found, (error: unknown) => {
+      this.#options.log('warn', 'a request was not routed', { reason: String(error) })
+      found({ reject: { status: 480 } })
+    })
   }
 
   /**

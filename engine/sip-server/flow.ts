@@ -13,7 +13,27 @@ export interface Listener {
   /** What Via and Contact show; the bound ones unless an external address is configured. */
   readonly advertisedHost: string
   readonly advertisedPort: number
+  /** Other hosts that mean this listener. */
+  readonly names?: readonly string[]
+  /** Whether an address is in the local network of this listener: then requests to it leave from here. */
+  readonly isLocal?: (address: string) => boolean
+  /** The same socket as its local network sees it, which is shown the bound address. */
+  readonly inside?: Listener
+  /** Of an `inside`, the listener itself. */
+  readonly outside?: Listener
 }
+
+/** What is shown of a listener to `address`. */
+export const sideFor = (listener: Listener, address: string): Listener => {
+  const { inside } = listener
+  return inside !== undefined && listener.isLocal?.(address) === true ? inside : listener
+}
+
+/** Whether a host in a URI means this listener. */
+export const isNamed = (listener: Listener, host: string): boolean =>
+  listener.advertisedHost === host ||
+  listener.address === host ||
+  listener.names?.includes(host) === true
 
 export interface Flow {
   readonly listener: Listener

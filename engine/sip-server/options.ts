@@ -29,13 +29,41 @@ export interface NewRequest {
   readonly protocol: Protocol
   readonly sourceAddress: string
   readonly sourcePort: number
+  /** The whole message. */
+  readonly text: string
   /** The first value of a header by its canonical name, such as `User-Agent`. */
   get(name: string): string | undefined
 }
 
-/** Who gets a request: `tag`, one of the connected applications that authenticated with it; `uri`, one
- * that is connected to for this request, `tcp://host:port` or `tls://host:port` (`srf.listen`). */
-export type RequestRoute = { readonly tag: string } | { readonly uri: string }
+/** What becomes of a new request. */
+export type RequestRoute =
+  /** One of the connected applications that authenticated with it takes it. */
+  | { readonly tag: string }
+  /** One that is connected to for this request: `tcp://host:port`, `tls://host:port` (`srf.listen`). */
+  | { readonly uri: string }
+  | { readonly reject: { readonly status: number; readonly reason?: string | undefined } }
+  /** 302 with these Contacts. */
+  | { readonly redirect: readonly string[] }
+  | { readonly proxy: ProxyRoute }
+
+export type RouteAnswer = RequestRoute | undefined | Promise<RequestRoute | undefined>
+
+/** Where a request is forwarded to, without an application. */
+export interface ProxyRoute {
+  readonly destinations: readonly string[]
+  /** Stays in the dialog by a Record-Route. */
+  readonly remainInDialog: boolean
+  readonly followRedirects: boolean
+  readonly simultaneous: boolean
+  readonly provisionalTimeoutMs: number | undefined
+  readonly finalTimeoutMs: number | undefined
+}
+
+/** A new request that no application is to hear of: `drop` leaves it without an answer. */
+export type Screening = 'drop' | { readonly status: number; readonly reason: string }
+
+/** Who refreshes a session whose caller wants a timer and leaves it to us (RFC 4028 §9); `none`: no timer. */
+export type Refresher = 'none' | 'uac' | 'uas'
 
 /** What is known of a source. */
 export type SourceStatus = 'known' | 'proven' | 'stranger'
@@ -50,6 +78,8 @@ export interface TlsOptions {
   readonly caFile?: string | undefined
   /** Default: TLS 1.2. */
   readonly minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined
+  /** Cipher suites in the form of OpenSSL, such as `ECDHE+AESGCM`. Default: those of Node.js. */
+  readonly ciphers?: string | undefined
   /**
    * Of peers that connect to a `tls` listener. `optional`: asked for, and what is shown is checked
    * before the connection is used for more than answers (RFC 5923). Default: off.
@@ -76,6 +106,12 @@ export interface SipServerOptions {
     readonly protocol: Protocol
     readonly host: string
     readonly port: number
+    /** In place of the one for all listeners, below. */
+    readonly advertisedHost?: string | undefined
+    /** Networks, such as `10.0.0.0/16`: they are reached from this listener, and see its bound address. */
+    readonly localNets?: readonly string[] | undefined
+    /** Other host names and addresses that mean this listener: nothing is sent there. */
+    readonly names?: readonly string[] | undefined
     /** Another process has bound it, and this is its socket: nothing is bound then. */
     readonly descriptor?: number
   }[]
@@ -140,8 +176,19 @@ export interface SipServerOptions {
   readonly sourceStatus?: (source: Flow) => SourceStatus
   /** Connections that one address, or one IPv6 network of /64, may have to a listener. Default: 256. */
   readonly connectionsPerAddress?: number
-  /** Asked for each new request. Undefined, and by default: an application that asked for its method. */
-  readonly routeRequest?: (request: NewRequest) => RequestRoute | undefined
+  /**
+   * Asked for each new request, now or later. Undefined, and by default: an application that asked for its
+   * method. A promise that fails answers 480.
+   */
+  readonly routeRequest?: (request: NewRequest) => RouteAnswer
+  /** Asked for each new request before `routeRequest`. Undefined, and by default: it goes on. */
+  readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
+  /** Where requests outside dialogs go that name no next hop by themselves: a SIP URI. Default: to their Request-URI. */
+  readonly outboundProxy?: string | undefined
+  /** Default: `none`. */
+  readonly defaultRefresher?: Refresher | undefined
+  /** 180 follows 100 at once for each INVITE that an application gets. Default: false. */
+  readonly alwaysSend180?: boolean | undefined
   /**
    * How long the calls of an application go on after its connection was lost, before they get BYE.
    * Milliseconds. Default: 5 000.

@@ -148,7 +148,7 @@ class EmbeddedServer implements SipServer {
       ...{ now, token, log, repeat: machine.repeat, utilization: measureLoop() },
       isStranger: (source) => options.sourceStatus?.(source) === 'stranger',
       isUrgent: (uri) => isEmergency(uri) || options.isUrgent?.(uri) === true,
-      send: (text, flow) => this.#transports.get(flow.listener)?.send(text, flow, ''),
+      send: (text, flow) => this.#transportOf(flow)?.send(text, flow, ''),
     })
     this.#core = new SipCore({
       listeners: () => this.#listeners,
@@ -160,6 +160,10 @@ class EmbeddedServer implements SipServer {
       minSessionSeconds: options.minSessionSeconds ?? defaultMinSessionSeconds,
       refusesCall: (invite, source) => this.#overload.refuses(invite, source),
       routeRequest: options.routeRequest,
+      screen: options.screen,
+      outboundProxy: options.outboundProxy,
+      defaultRefresher: options.defaultRefresher,
+      alwaysSend180: options.alwaysSend180,
       graceMs: options.graceMs ?? defaultGraceMs,
       token,
       version: serverVersion,
@@ -307,15 +311,19 @@ class EmbeddedServer implements SipServer {
     if (!this.#overload.takes(bytes, flow.listener)) this.#driver.datagram(bytes, flow)
   }
 
+  #transportOf({ listener }: Flow): Transport | undefined {
+    return this.#transports.get(listener.outside ?? listener)
+  }
+
   #ports(): Ports {
     return {
       send: (text, flow, reference) => {
-        const transport = this.#transports.get(flow.listener)
+        const transport = this.#transportOf(flow)
         if (transport === undefined)
           setImmediate(() => this.#driver.sendFailed(reference, 'the listener is closed'))
         else transport.send(text, flow, reference)
       },
-      close: (flow) => this.#transports.get(flow.listener)?.close(flow),
+      close: (flow) => this.#transportOf(flow)?.close(flow),
       deliver: (clientId, event) => this.#clients.deliver(clientId, event),
       disconnect: (clientId) => this.#clients.disconnect(clientId),
       dialOut: (clientId, uri) => this.#dialer.dial(clientId, uri),

@@ -4,7 +4,7 @@
  * process. Stream connections stay where they were opened.
  */
 import type { Belonging } from './core/belonging.ts'
-import type { Flow, Listener } from './flow.ts'
+import { sideFor, type Flow, type Listener } from './flow.ts'
 import { decodeMessage } from './message/decode.ts'
 import type { SharedSocket } from './transport/shared-socket.ts'
 
@@ -130,7 +130,7 @@ export class SocketSharing {
     if (this.#role === 'alone') return false
     if (!passed[this.#role].has(this.#deps.belongingOf(decodeMessage(bytes)))) return false
     const { listener, address, port } = flow
-    const index = this.#deps.listeners().indexOf(listener)
+    const index = this.#deps.listeners().indexOf(listener.outside ?? listener)
     this.#pass({ listener: index, address, port, data: bytes.toString('base64') })
     return true
   }
@@ -144,6 +144,10 @@ export class SocketSharing {
     const isReturned =
       this.#role === 'old' && this.#deps.belongingOf(decodeMessage(bytes)) === 'new'
     if (isReturned) this.#pass(datagram)
-    else this.#deps.take(bytes, { listener, address, port, connectionId: 0 })
+    else
+      this.#deps.take(bytes, {
+        ...{ listener: sideFor(listener, address), address, port },
+        connectionId: 0,
+      })
   }
 }

@@ -5,11 +5,11 @@
 import { decodeCommand } from '../../engine/sip-server/wire/command.ts'
 import { encodeEvent } from '../../engine/sip-server/wire/event.ts'
 import { createHash } from 'node:crypto'
-import { SipCore } from '../../engine/sip-server/core/core.ts'
+import { SipCore, type CoreOptions } from '../../engine/sip-server/core/core.ts'
 import type { SipMessage } from '../../engine/sip-server/message/message.ts'
 import type { Output } from '../../engine/sip-server/core/outbox.ts'
 import type { Flow, HopTarget, Listener } from '../../engine/sip-server/flow.ts'
-import type { NewRequest, RequestRoute } from '../../engine/sip-server/index.ts'
+import type { RequestRoute } from '../../engine/sip-server/index.ts'
 import { type CallLimits, defaultLimits } from '../../engine/sip-server/options.ts'
 import { defaultTimers, type Timers } from '../../engine/sip-server/transaction/timers.ts'
 import { readEvent, type WireEvent } from './wire-events.ts'
@@ -72,7 +72,9 @@ export class VirtualServer {
       listeners?: readonly Listener[]
       minSessionSeconds?: number
       refusesCall?: (invite: SipMessage) => boolean
-      routeRequest?: (request: NewRequest) => RequestRoute | undefined
+      /** Any others. */
+      more?: Partial<CoreOptions>
+      routeRequest?: CoreOptions['routeRequest']
       graceMs?: number
       isInProcess?: boolean
     } = {},
@@ -93,6 +95,7 @@ export class VirtualServer {
       token: () => `tok${++tokens}`,
       version: 'v0.9.99-test',
       log: () => undefined,
+      ...options.more,
     })
     this.#connect()
   }
@@ -143,6 +146,14 @@ export class VirtualServer {
         this.core.resolved(output.reference, targets, this.now)
       else this.other.push(output)
     }
+    this.#drain()
+  }
+
+  /** Says what becomes of the requests that wait for it. */
+  routed(route: RequestRoute | undefined): void {
+    for (const output of this.other.splice(0))
+      if (output.kind === 'await-route') this.core.routed(output.transactionId, route, this.now)
+      else this.other.push(output)
     this.#drain()
   }
 

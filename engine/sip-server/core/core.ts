@@ -9,7 +9,15 @@ import type { Flow, HopTarget, Listener } from '../flow.ts'
 import { checkResponse } from '../message/check.ts'
 import { hostPort } from '../message/host.ts'
 import { endsLinesWithLineFeeds, parseMessage } from '../message/parse.ts'
-import type { CallLimits, Log, NewRequest, RequestRoute } from '../options.ts'
+import type {
+  CallLimits,
+  Log,
+  NewRequest,
+  Refresher,
+  RequestRoute,
+  Screening,
+  SipServerOptions,
+} from '../options.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { Timers } from '../transaction/timers.ts'
 import { sortAppHeaders } from './app-headers.ts'
@@ -50,8 +58,11 @@ export interface CoreOptions extends SealOptions {
   readonly minSessionSeconds: number
   /** Asked for each INVITE that is no copy of one: true refuses it, if it begins a call. Default: never. */
   readonly refusesCall?: (invite: SipMessage, source: Flow) => boolean
-  /** Which application gets a new request; undefined: any that asked for its method, in turn. */
-  readonly routeRequest?: ((request: NewRequest) => RequestRoute | undefined) | undefined
+  readonly routeRequest?: SipServerOptions['routeRequest'] | undefined
+  readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
+  readonly outboundProxy?: string | undefined
+  readonly defaultRefresher?: Refresher | undefined
+  readonly alwaysSend180?: boolean | undefined
   /** How long the calls of an application that has gone go on. Milliseconds; default: they end at once. */
   readonly graceMs?: number | undefined
   /** What applications must quote. */
@@ -96,7 +107,6 @@ export class SipCore {
     const dialogs = this.#dialogs
     const ids = new Identifiers(options.token)
     const applications = new Applications({
-      routeRequest: options.routeRequest,
       dialOut: (clientId, uri) => outbox.push({ kind: 'dial-out', clientId, uri }),
     })
     const events = new ApplicationEvents(applications, outbox)
@@ -105,7 +115,7 @@ export class SipCore {
     const { deadlines } = transactions
     const registrationFlows = new RegistrationFlows(deadlines)
     const hops = new HopFinder({ listeners, registrationFlows, outbox, ids })
-    const writer = new RequestWriter(hops, ids, minSessionSeconds)
+    const writer = new RequestWriter(hops, ids, minSessionSeconds, options.outboundProxy)
     const localBye = new LocalBye({ dialogs, writer, transactions, events })
     const acknowledged = new AcknowledgedInvites({ transactions, writer, localBye })
     const sessions = new SessionTimers({
@@ -113,12 +123,14 @@ export class SipCore {
     })
     const subscriptions = new Subscriptions(dialogs, this.#outbound, deadlines)
     const shared = { transactions, dialogs, ids, applications, events, localBye, log }
-    const settings = { sessions, subscriptions, minSessionSeconds }
+    const { defaultRefresher = 'none' } = options
+    const settings = { sessions, subscriptions, minSessionSeconds, defaultRefresher }
     const { inbound: callTimesIn, outbound: callTimesOut } = this.callTimes
     this.#responder = new Responder({
       ...{ ...shared, ...settings, outbox, registrationFlows },
       requests: this.#inbound,
       callTimes: callTimesIn,
+      alwaysSend180: options.alwaysSend180 === true,
     })
     const uas = { ...shared, ...settings, requests: this.#inbound, responder: this.#responder }
     const ownRoutes = new OwnRoutes(options)
@@ -129,7 +141,9 @@ export class SipCore {
       inDialog: new InDialogRequests({ ...uas, proxy: this.#proxy }),
       traffic: this.#traffic,
       limits,
-      refusesCall: options.refusesCall,
+      outbox,
+      ...{ refusesCall: options.refusesCall, screen: options.screen },
+      routeRequest: options.routeRequest,
     })
     this.#sender = new RequestSender({
       ...{ ...shared, hops, writer, acknowledged },
@@ -211,6 +225,11 @@ export class SipCore {
     this.#applications.connected(clientId, isInProcess)
   }
 
+  /** What was to become of a request; undefined: an application that asked for its method takes it. */
+  routed(transactionId: string, route: RequestRoute | undefined, now: number): void {
+    this.#requests.routed(transactionId, route, now)
+  }
+
   clientDisconnected(clientId: number, now: number): void {
     this.#lostApplications.disconnected(clientId, now)
   }
@@ -272,6 +291,7 @@ export class SipCore {
       serverTransactions: this.#transactions.serverCount,
       dialogs: this.#dialogs.size,
       ...this.#inbound.sizes,
+      unrouted: this.#requests.unrouted,
       outboundRequests: this.#outbound.size,
       lostApplications: this.#lostApplications.size,
       resolving: this.#hops.resolving,

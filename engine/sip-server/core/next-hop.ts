@@ -6,7 +6,9 @@ import { isIP } from 'node:net'
 import { bareUri } from '../dialog/route-set.ts'
 import {
   defaultPort,
+  isNamed,
   isWebSocket,
+  sideFor,
   type Flow,
   type HopQuestion,
   type HopTarget,
@@ -250,8 +252,8 @@ function secured(transport: string, isSecure: boolean): Protocol {
 }
 
 /**
- * The listener from which `address` is reached: same protocol and family; among those the one that
- * shares most leading octets with it. A host name that is not looked up yet fits any family.
+ * The listener from which `address` is reached: same protocol and family; among those the one in whose
+ * local network it is, then the one that shares most leading octets with it. A host name that is not looked up yet fits any family.
  */
 function chooseListener(
   listeners: readonly Listener[],
@@ -263,9 +265,15 @@ function chooseListener(
     (listener) =>
       listener.protocol === protocol && (family === 0 || isIP(listener.address) === family),
   )
-  if (fitting.length < 2) return fitting[0]
-  const scores = fitting.map((listener) => sharedOctets(listener.address, address))
-  return fitting[scores.indexOf(Math.max(...scores))]
+  const [first] = fitting
+  if (first === undefined || family === 0) return first
+  if (fitting.length === 1) return sideFor(first, address)
+  const scores = fitting.map((listener) => nearness(listener, address))
+  return sideFor(fitting[scores.indexOf(Math.max(...scores))] ?? first, address)
+}
+
+function nearness(listener: Listener, address: string): number {
+  return listener.isLocal?.(address) === true ? 5 : sharedOctets(listener.address, address)
 }
 
 function sharedOctets(one: string, other: string): number {
@@ -325,9 +333,7 @@ export const isOwnAddress = (
 ): boolean =>
   listeners.some(
     (listener) =>
-      listener.protocol === protocol &&
-      listener.port === port &&
-      (listener.address === address || listener.advertisedHost === address),
+      listener.protocol === protocol && listener.port === port && isNamed(listener, address),
   )
 
 export const flowTo = (listener: Listener, address: string, port: number): Flow => ({

@@ -1,6 +1,7 @@
 /** What the core wants done. The driver performs it after the transition that wanted it has finished. */
 import type { AppEvent } from '../application.ts'
 import type { Flow, HopQuestion } from '../flow.ts'
+import type { RequestRoute } from '../options.ts'
 import type { Traffic } from './traffic.ts'
 
 export type Output =
@@ -19,6 +20,12 @@ export type Output =
   | { readonly kind: 'disconnect'; readonly clientId: number }
   /** Find where a host name is reached; `SipCore.resolved` gets the answer with the `reference`. */
   | { readonly kind: 'resolve'; readonly question: HopQuestion; readonly reference: string }
+  /** It is not known yet what becomes of a request; `SipCore.routed` gets it. */
+  | {
+      readonly kind: 'await-route'
+      readonly route: Promise<RequestRoute | undefined>
+      readonly transactionId: string
+    }
   /** Close the stream connection of a flow. */
   | { readonly kind: 'close'; readonly flow: Flow }
 

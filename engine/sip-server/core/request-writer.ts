@@ -51,8 +51,15 @@ export class RequestWriter {
   readonly #hops: HopFinder
   readonly #ids: Identifiers
   readonly #minSessionSeconds: number
+  readonly #outboundProxy: string | undefined
 
-  constructor(hops: HopFinder, ids: Identifiers, minSessionSeconds: number) {
+  constructor(
+    hops: HopFinder,
+    ids: Identifiers,
+    minSessionSeconds: number,
+    outboundProxy?: string,
+  ) {
+    this.#outboundProxy = outboundProxy
     this.#hops = hops
     this.#ids = ids
     this.#minSessionSeconds = minSessionSeconds
@@ -62,7 +69,7 @@ export class RequestWriter {
   outOfDialog(routeUrl: string, message: AppMessage): Composed | Problem {
     const routes = this.#remainingRoutes(message)
     const [route] = routes
-    const target = routeUrl !== '' ? routeUrl : (route ?? message.uri)
+    const target = routeUrl !== '' ? routeUrl : (route ?? this.#outboundProxy ?? message.uri)
     const registered =
       routeUrl === '' && route === undefined ? this.#hops.registered(message.uri) : undefined
     const hop = registered ?? this.#hops.nextHop(target)

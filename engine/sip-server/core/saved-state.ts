@@ -5,7 +5,7 @@
 import type { RequestEvent, SavedDialog, SavedFlow, SavedInvite } from '../application.ts'
 import type { DialogTable } from '../dialog/dialog-table.ts'
 import { Dialog, dialogId } from '../dialog/dialog.ts'
-import { isReliable, type Flow, type Listener } from '../flow.ts'
+import { isReliable, sideFor, type Flow, type Listener } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseMessage } from '../message/parse.ts'
 import type { LostFlows } from './session/lost-flows.ts'
@@ -97,7 +97,12 @@ export class SavedState {
     const listener = this.#ports
       .listeners()
       .find((each) => each.protocol === protocol && each.address === own && each.port === ownPort)
-    const flow = listener && { listener, address, port, connectionId: 0 }
+    const flow = listener && {
+      listener: sideFor(listener, address),
+      address,
+      port,
+      connectionId: 0,
+    }
     return flow && hostName !== undefined ? { ...flow, hostName } : flow
   }
 }

@@ -2,6 +2,7 @@
 import type { Dialog } from './dialog.ts'
 import type { SessionTerms } from './session-timer.ts'
 import type { SipMessage } from '../message/message.ts'
+import type { Refresher } from '../options.ts'
 import {
   parseMinSE,
   parseOptionTags,
@@ -25,26 +26,33 @@ export const knowsTimer = (message: SipMessage): boolean =>
 export const takesUpdate = (message: SipMessage): boolean | undefined =>
   message.has('Allow') ? parseOptionTags(message.all('Allow')).includes('update') : undefined
 
+export interface SessionSettings {
+  readonly minSessionSeconds: number
+  readonly defaultRefresher: Refresher
+}
+
 /**
  * The terms of our 2xx to `request`. `given` is what the application wants, `current` what holds;
- * without either, only a peer that names the refresher gets a session timer (as in drachtio-server).
+ * without either, a peer that does not name the refresher gets a session timer only by `defaultRefresher`.
  */
 export function termsOfAnswer(
   request: SipMessage,
   given: string | undefined,
   current: SessionTerms | undefined,
-  minSeconds: number,
+  { minSessionSeconds: minSeconds, defaultRefresher }: SessionSettings,
 ): SessionTerms | undefined {
   const wanted = given === undefined ? undefined : parseSessionExpires(given)
   const offered = sessionExpiresOf(request)
-  if (wanted === undefined && offered?.refresher === undefined && current === undefined)
-    return undefined
+  const isLeftToUs =
+    wanted === undefined && offered?.refresher === undefined && current === undefined
+  if (isLeftToUs && (offered === undefined || defaultRefresher === 'none')) return undefined
   const most = offered?.seconds ?? Infinity
   const seconds = Math.min(wanted?.seconds ?? offered?.seconds ?? current?.seconds ?? most, most)
   const isAgreed = knowsTimer(request)
   const least = Math.max(minSeconds, isAgreed ? minSeOf(request) : 0)
   // §9, Table 2: the side that the request names; a peer that does not know the extension cannot refresh.
-  const refresher = offered?.refresher ?? wanted?.refresher ?? (current?.isOurs ? 'uas' : 'uac')
+  const ours = isLeftToUs ? defaultRefresher : current?.isOurs ? 'uas' : 'uac'
+  const refresher = offered?.refresher ?? wanted?.refresher ?? ours
   return { seconds: Math.max(seconds, least), isOurs: !isAgreed || refresher === 'uas', isAgreed }
 }
 

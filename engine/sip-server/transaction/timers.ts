@@ -4,6 +4,8 @@ export interface Timers {
   readonly t1Ms: number
   /** Longest interval between retransmissions of non-INVITE requests and INVITE responses. */
   readonly t2Ms: number
+  /** How long a transaction may take. Default: 64·T1. */
+  readonly t1x64Ms?: number | undefined
   /** How long a message may live in the network. */
   readonly t4Ms: number
   /** Timer C (§16.6): an INVITE without a final answer is cancelled this long after its last provisional. */
@@ -24,4 +26,4 @@ export const defaultTimers: Timers = {
 export const silenceMs = (timers: Timers): number => 8 * timers.t1Ms
 
 /** Timers B, F, H, J, L, M, and D on unreliable transports: 64·T1. */
-export const transactionTimeoutMs = (timers: Timers): number => 64 * timers.t1Ms
+export const transactionTimeoutMs = ({ t1Ms, t1x64Ms }: Timers): number => t1x64Ms ?? 64 * t1Ms

@@ -11,6 +11,8 @@ export interface BoundAddress {
 export interface Place extends BoundAddress {
   /** Another process has bound it, and this is its socket. */
   readonly descriptor?: number | undefined
+  readonly localNets?: readonly string[] | undefined
+  readonly names?: readonly string[] | undefined
 }
 
 /** What is written but not yet sent when a server stops gets this long. Milliseconds. */

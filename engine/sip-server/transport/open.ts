@@ -29,7 +29,8 @@ export class TransportOpener {
     { protocol, ...place }: SipServerOptions['listen'][number] & Place,
     callbacks: TransportCallbacks,
   ): Promise<Transport> {
-    const { advertisedHost, webSocket, connectionsPerAddress } = this.#options
+    const { webSocket, connectionsPerAddress } = this.#options
+    const advertisedHost = place.advertisedHost ?? this.#options.advertisedHost
     if (protocol === 'udp') return openUdp(place, advertisedHost, callbacks)
     const nextConnectionId = (): number => ++this.#lastConnectionId
     const limits =

@@ -2,7 +2,7 @@
  * The flows of the peers of one UDP socket: one object for each peer instead of one for each datagram, since
  * transactions keep the flow of their request for half a minute.
  */
-import type { Flow, Listener } from '../flow.ts'
+import { sideFor, type Flow, type Listener } from '../flow.ts'
 
 const maxPeers = 10_000
 
@@ -26,7 +26,8 @@ export class PeerFlows {
   #add(address: string, port: number): Flow {
     if (this.#count === this.#max) this.#flows.clear()
     this.#count = this.#flows.size === 0 ? 1 : this.#count + 1
-    const flow: Flow = { listener: this.#listener, address, port, connectionId: 0 }
+    const listener = sideFor(this.#listener, address)
+    const flow: Flow = { listener, address, port, connectionId: 0 }
     const ports = this.#flows.get(address)
     if (ports) ports.set(port, flow)
     else this.#flows.set(address, new Map([[port, flow]]))

@@ -1,7 +1,9 @@
 /** What every transport does, and what it reports. */
+import { BlockList, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Flow, Listener, Protocol } from '../flow.ts'
 import type { SourceStatus } from '../options.ts'
+import type { Place } from './listen.ts'
 import type { SharedSocket } from './shared-socket.ts'
 
 /** One listening socket and everything that runs over it. */
@@ -45,14 +47,34 @@ export function boundListener(
   protocol: Protocol,
   bound: { readonly address: string; readonly port: number },
   advertisedHost: string | undefined,
+  { localNets = [], names = [] }: Pick<Place, 'localNets' | 'names'> = {},
 ): Listener {
-  return {
-    protocol,
-    address: bound.address,
-    port: bound.port,
-    advertisedHost: advertisedHost ?? usableAddress(bound.address),
-    advertisedPort: bound.port,
+  const { address, port } = bound
+  const own = usableAddress(address)
+  const listener = {
+    ...{ protocol, address, port },
+    advertisedHost: advertisedHost ?? own,
+    advertisedPort: port,
+    ...(names.length > 0 && { names }),
   }
+  if (localNets.length === 0) return listener
+  const local = { ...listener, names: [...names, own], isLocal: inNetworks(localNets) }
+  if (local.advertisedHost === own) return local
+  const inside: { outside?: Listener } & Listener = { ...local, advertisedHost: own }
+  const outside = { ...local, inside }
+  inside.outside = outside
+  return outside
+}
+
+/** @throws for a text that is no network. */
+function inNetworks(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [address = '', bits = ''] = network.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    list.addSubnet(address, Number(bits === '' ? (family === 'ipv6' ? 128 : 32) : bits), family)
+  }
+  return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }
 
 /** Connections leave from the address that is listened on. */

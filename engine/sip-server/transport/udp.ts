@@ -17,7 +17,7 @@ const socketBufferBytes = 4 * 1024 * 1024
 
 /** @throws ListenError when the address cannot be bound. */
 export function openUdp(
-  { host, port, descriptor }: Place,
+  { host, port, descriptor, ...appearance }: Place,
   advertisedHost: string | undefined,
   callbacks: TransportCallbacks,
 ): Promise<UdpTransport> {
@@ -39,7 +39,7 @@ export function openUdp(
     const place = descriptor === undefined ? { address: host, port } : { fd: descriptor }
     socket.bind({ ...place, exclusive: true }, () => {
       socket.off('error', refused)
-      const listener = boundListener('udp', socket.address(), advertisedHost)
+      const listener = boundListener('udp', socket.address(), advertisedHost, appearance)
       resolve(new UdpTransport(socket, listener, callbacks))
     })
   })

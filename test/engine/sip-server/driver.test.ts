@@ -32,6 +32,8 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
       core.onReceive(text)
     },
     sendFailed: (reference, reason, now) => log.push(`sendFailed ${reference} ${reason} at ${now}`),
+    routed: (transactionId, route, now) =>
+      log.push(`routed ${transactionId} ${JSON.stringify(route)} at ${now}`),
     resolved: (host, addresses, now) => log.push(`resolved ${host} ${addresses.length} at ${now}`),
     connectionClosed: (closed, now) => log.push(`closed ${closed.port} at ${now}`),
     clientConnected: (clientId, isInProcess) =>
@@ -285,4 +287,23 @@ test('a dialog that cannot be restored is logged, and the next one is restored',
   expect(saved.restoreDialog(dialog('good'))).toBe(true)
   expect(log).toEqual(['restore bad of 7 at 1000', 'restore good of 7 at 1000'])
   expect(errors).toMatchObject([{ message: 'SIP core failed, event dropped: restore' }])
+})
+
+test('what becomes of a request is told when it is known; a failure refuses it', async () => {
+  const { core, outputs, log, errors, packet } = setUp()
+  core.onReceive = () =>
+    outputs.push(
+      { kind: 'await-route', route: Promise.resolve({ tag: 'a' }), transactionId: 't1' },
+      { kind: 'await-route', route: Promise.reject(new Error('no')), transactionId: 't2' },
+    )
+  packet('x')
+  await vi.advanceTimersByTimeAsync(1)
+  expect(log).toEqual([
+    'receive x at 1000',
+    'routed t1 {"tag":"a"} at 1000',
+    'routed t2 {"reject":{"status":480}} at 1000',
+  ])
+  expect(errors).toEqual([
+    { level: 'warn', message: 'a request was not routed', reason: 'Error: no' },
+  ])
 })

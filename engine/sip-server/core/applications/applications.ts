@@ -1,8 +1,8 @@
 /** The connected applications: which SIP methods each asked for, and which one gets a request. */
 import type { AppEvent } from '../../application.ts'
-import type { Flow } from '../../flow.ts'
-import type { SipMessage } from '../../message/message.ts'
-import type { NewRequest, RequestRoute } from '../../options.ts'
+
+/** Which application a request is meant for. */
+export type ApplicationRoute = { readonly tag: string } | { readonly uri: string }
 
 const isDetail = (verb: string): boolean => verb.startsWith('cdr:')
 
@@ -15,8 +15,6 @@ interface Application {
 }
 
 interface RoutingOptions {
-  /** Which application gets a new request; undefined: any that asked for its method, in turn. */
-  readonly routeRequest?: ((request: NewRequest) => RequestRoute | undefined) | undefined
   /** Connects to an application. */
   readonly dialOut?: (clientId: number, uri: string) => void
 }
@@ -115,18 +113,16 @@ export class Applications {
   }
 
   /**
-   * The application that gets a new request. `unwanted`: none asked for the method; `away`: those that it
-   * is meant for are not connected.
+   * The application that gets a new request; without a route, any that asked for its method, in turn.
+   * `unwanted`: none asked for the method; `away`: those that it is meant for are not connected.
    */
-  choose(request: SipMessage, source: Flow): number | 'unwanted' | 'away' {
-    const { routeRequest, dialOut } = this.#options
-    const route = routeRequest?.(asSeen(request, source))
+  choose(method: string, route: ApplicationRoute | undefined): number | 'unwanted' | 'away' {
     if (route !== undefined && 'uri' in route) {
       const clientId = this.reserve()
-      dialOut?.(clientId, route.uri)
+      this.#options.dialOut?.(clientId, route.uri)
       return clientId
     }
-    return this.next(request.method, route?.tag) ?? (route === undefined ? 'unwanted' : 'away')
+    return this.next(method, route?.tag) ?? (route === undefined ? 'unwanted' : 'away')
   }
 
   /**
@@ -166,12 +162,3 @@ export class Applications {
     return at === -1 ? undefined : clients.at(-1)
   }
 }
-
-const asSeen = (request: SipMessage, { listener, address, port }: Flow): NewRequest => ({
-  method: request.method,
-  uri: request.uri,
-  protocol: listener.protocol,
-  sourceAddress: address,
-  sourcePort: port,
-  get: (name) => request.get(name),
-})

@@ -198,7 +198,9 @@ export class ApplicationEvents {
     if (clientId !== undefined) this.#deliver(clientId, { kind: 'detail', detail })
   }
 
+  /** 0: no application has to do with it. */
   #deliver(clientId: number, event: AppEvent): void {
+    if (clientId === 0) return
     if (clientId < 0 && this.#applications.hold(clientId, event)) return
     this.#push(clientId, event)
   }

@@ -8,7 +8,7 @@
  * BYE. What it is good for afterwards is little: requests with a To tag and the Call-ID of a call that
  * an application has let its owner place, until this process ends and its key with it.
  */
-import { isReliable, type Flow, type Listener } from '../../flow.ts'
+import { isNamed, isReliable, type Flow, type Listener } from '../../flow.ts'
 import { bareUri } from '../../dialog/route-set.ts'
 import { parseUri } from '../../message/uri.ts'
 import { flowTo, hopOf, ownUri } from '../next-hop.ts'
@@ -64,9 +64,7 @@ export class OwnRoutes {
       .listeners()
       .find(
         (own) =>
-          own.protocol === protocol &&
-          own.advertisedHost === uri.host &&
-          own.advertisedPort === uri.port,
+          own.protocol === protocol && isNamed(own, uri.host) && own.advertisedPort === uri.port,
       )
     if (listener === undefined) return undefined
     const isStream = connectionId !== 0 && isReliable(listener.protocol)

@@ -3,7 +3,7 @@
  * and stayed in (RFC 3261 §16).
  */
 import { bareUri, routeBy } from '../../dialog/route-set.ts'
-import { defaultPort, type Flow } from '../../flow.ts'
+import { defaultPort, isNamed, type Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseOptionTags } from '../../message/simple-fields.ts'
 import { parseUri } from '../../message/uri.ts'
@@ -179,7 +179,7 @@ export class Proxy {
     const uri = parseUri(text)
     if (uri === undefined || uri.scheme === 'tel') return false
     return this.#ports.hops.listeners().some((own) => {
-      const isHost = uri.host === own.advertisedHost || uri.host === own.address
+      const isHost = isNamed(own, uri.host)
       const port = uri.port === 0 ? defaultPort(own.protocol) : uri.port
       return isHost && (port === own.port || port === own.advertisedPort)
     })

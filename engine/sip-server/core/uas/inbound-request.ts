@@ -162,7 +162,8 @@ export const mergeKeyOf = (request: SipMessage, method: string): string =>
 
 export class InboundRequest implements TimedCall {
   readonly transactionId: string
-  readonly clientId: number
+  /** The application that has to answer; 0: none, or not known yet. */
+  clientId: number
   readonly request: SipMessage
   readonly transaction: ServerTransaction
   /** What every response copies. */

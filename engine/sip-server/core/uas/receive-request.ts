@@ -4,12 +4,14 @@ import { defaultPort, type Flow } from '../../flow.ts'
 import { checkRequest } from '../../message/check.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { Via } from '../../message/via.ts'
-import type { CallLimits } from '../../options.ts'
-import type { Applications } from '../applications/applications.ts'
+import { reasonPhrase } from '../../message/reason-phrases.ts'
+import type { CallLimits, NewRequest, RequestRoute, SipServerOptions } from '../../options.ts'
+import type { ApplicationRoute, Applications } from '../applications/applications.ts'
+import type { Outbox } from '../outbox.ts'
 import type { Proxy } from '../proxy/proxy.ts'
 import { knownMethods, type Traffic } from '../traffic.ts'
 import { serverKey } from '../transactions.ts'
-import { mergeKeyOf, type Arrival } from './inbound-request.ts'
+import { mergeKeyOf, type Arrival, type InboundRequest } from './inbound-request.ts'
 import type { InDialogRequests } from './in-dialog-requests.ts'
 import { completeVias, requestText } from './message-text.ts'
 import { receiveCancel, type CancelPorts } from './receive-cancel.ts'
@@ -23,11 +25,16 @@ interface ReceiverPorts extends CancelPorts {
   readonly minSessionSeconds: number
   readonly dialogs: DialogTable
   readonly limits: CallLimits
+  readonly outbox: Outbox
   readonly refusesCall: ((invite: SipMessage, source: Flow) => boolean) | undefined
+  readonly screen: SipServerOptions['screen']
+  readonly routeRequest: SipServerOptions['routeRequest'] | undefined
 }
 
 export class RequestReceiver {
   readonly #ports: ReceiverPorts
+  /** Requests of which it is not known yet who takes them, by transaction id. */
+  readonly #unrouted = new Map<string, Arrival>()
 
   constructor(ports: ReceiverPorts) {
     this.#ports = ports
@@ -66,6 +73,9 @@ export class RequestReceiver {
     const { inDialog, responder } = this.#ports
     const isInDialog = request.toTag !== ''
     if (isInDialog && this.#forward(arrival, now)) return
+    const screening = isInDialog ? undefined : this.#ports.screen?.(asSeen(arrival))
+    if (screening === 'drop') return
+    if (screening) return void responder.refuse(arrival, screening)
     const rejection = this.#rejectionFor(arrival, isInDialog)
     if (rejection) responder.refuse(arrival, rejection)
     else if (isInDialog) inDialog.accept(arrival, now)
@@ -111,32 +121,88 @@ export class RequestReceiver {
     return true
   }
 
-  /** A new request goes to an application. */
+  /** A new request goes to an application, or where `routeRequest` says. */
   #begin(arrival: Arrival, now: number): void {
-    const { request, vias, source } = arrival
-    const { applications, events, responder } = this.#ports
-    const chosen = applications.choose(request, source)
+    const { request } = arrival
+    const { events, responder, routeRequest, outbox } = this.#ports
+    const route = routeRequest?.(asSeen(arrival))
     if (request.method === 'INVITE') events.callAttempted('network', request.text, now)
-    if (typeof chosen === 'string') return this.#refuseUntaken(arrival, chosen, now)
-    const { transactionId } = responder.begin(arrival, chosen, undefined, now)
-    const text = requestText(request, vias)
-    events.newRequest(chosen, { transactionId, dialogId: '', text }, request, source, now)
+    if (isForApplication(route)) return this.#offer(arrival, route, now)
+    const inbound = responder.begin(arrival, 0, undefined, now)
+    if (!(route instanceof Promise)) return this.#settle(inbound, route, now)
+    const { transactionId } = inbound
+    this.#unrouted.set(transactionId, arrival)
+    outbox.push({ kind: 'await-route', route, transactionId })
   }
 
-  /** No application takes it; those that ask for call details hear of the call all the same. */
-  #refuseUntaken(arrival: Arrival, why: 'unwanted' | 'away', now: number): void {
-    const { responder, events, applications } = this.#ports
+  #offer(arrival: Arrival, route: ApplicationRoute | undefined, now: number): void {
+    const { applications, events, responder } = this.#ports
+    const chosen = applications.choose(arrival.request.method, route)
+    if (typeof chosen !== 'string')
+      return this.#handOver(responder.begin(arrival, chosen, undefined, now), arrival, now)
+    const text = responder.refuse(arrival, this.#refusalOf(arrival.request.method, chosen))
+    // Those that ask for call details hear of the call all the same.
+    if (arrival.request.method === 'INVITE')
+      events.callStopped('application', 'call-rejected', text, now)
+  }
+
+  #handOver(
+    { transactionId, clientId }: InboundRequest,
+    { request, vias, source }: Arrival,
+    now: number,
+  ): void {
+    const passed = { transactionId, dialogId: '', text: requestText(request, vias) }
+    this.#ports.events.newRequest(clientId, passed, request, source, now)
+  }
+
+  /** What `routeRequest` has promised. The caller may have given up meanwhile. */
+  routed(transactionId: string, route: RequestRoute | undefined, now: number): void {
+    const { requests, applications, responder } = this.#ports
+    const arrival = this.#unrouted.get(transactionId)
+    this.#unrouted.delete(transactionId)
+    const inbound = requests.find(transactionId, 0)
+    if (arrival === undefined || inbound === undefined) return
+    if (!isForApplication(route)) return this.#settle(inbound, route, now)
     const { method } = arrival.request
+    const chosen = applications.choose(method, route)
+    if (typeof chosen === 'string') {
+      const { status, reason, lines = '' } = this.#refusalOf(method, chosen)
+      return responder.answer(inbound, status, reason, lines, now)
+    }
+    inbound.clientId = chosen
+    this.#handOver(inbound, arrival, now)
+  }
+
+  /** Requests of which it is not known yet who takes them. */
+  get unrouted(): number {
+    return this.#unrouted.size
+  }
+
+  /** No application hears of it. */
+  #settle(inbound: InboundRequest, route: DirectRoute, now: number): void {
+    const { responder, proxy } = this.#ports
+    if ('reject' in route) {
+      const { status, reason = reasonPhrase(status) } = route.reject
+      return responder.answer(inbound, status, reason, '', now)
+    }
+    if ('redirect' in route) {
+      const lines = route.redirect.map((contact) => `Contact: ${contact}\r\n`).join('')
+      return responder.answer(inbound, 302, 'Moved Temporarily', lines, now)
+    }
+    const { transactionId } = inbound
+    const command = { ...route.proxy, transactionId, fullResponse: false, message: undefined }
+    proxy.command({ clientId: 0, id: '' }, { kind: 'proxy', ...command }, now)
+  }
+
+  /** No application takes a request. */
+  #refusalOf(method: string, why: 'unwanted' | 'away'): Rejection {
+    const { applications } = this.#ports
+    if (why === 'away') return { status: 480, reason: 'Temporarily Unavailable' }
     const methods = applications.methods()
     const isNeverWanted = methods.length > 0 && !methods.includes(method)
-    const refusal =
-      why === 'away'
-        ? { status: 480, reason: 'Temporarily Unavailable' }
-        : isNeverWanted
-          ? { status: 405, reason: 'Method Not Allowed', lines: this.#allowLine() }
-          : unavailable(5)
-    const text = responder.refuse(arrival, refusal)
-    if (method === 'INVITE') events.callStopped('application', 'call-rejected', text, now)
+    return isNeverWanted
+      ? { status: 405, reason: 'Method Not Allowed', lines: this.#allowLine() }
+      : unavailable(5)
   }
 
   #allowLine(): string {
@@ -145,6 +211,23 @@ export class RequestReceiver {
     return `Allow: ${[...allowed].join(', ')}\r\n`
   }
 }
+
+/** No application hears of it. */
+type DirectRoute = Exclude<RequestRoute, ApplicationRoute>
+
+const isForApplication = (
+  route: RequestRoute | undefined | Promise<unknown>,
+): route is ApplicationRoute | undefined => route === undefined || 'tag' in route || 'uri' in route
+
+const asSeen = ({ request, source: { listener, address, port } }: Arrival): NewRequest => ({
+  method: request.method,
+  uri: request.uri,
+  protocol: listener.protocol,
+  sourceAddress: address,
+  sourcePort: port,
+  text: request.text,
+  get: (name) => request.get(name),
+})
 
 const arrivalOf = (request: SipMessage, via: Via, key: string, source: Flow): Arrival => ({
   request,

@@ -6,6 +6,7 @@ import { Reliable2xx } from '../../dialog/reliable-2xx.ts'
 import type { SessionTerms } from '../../dialog/session-timer.ts'
 import { isReliable as isStream, requestFlow, type Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
+import type { Refresher } from '../../options.ts'
 import { reasonPhrase } from '../../message/reason-phrases.ts'
 import { contentTypeLine, sortAppHeaders, type AppHeaders } from '../app-headers.ts'
 import type { ApplicationEvents, CommandRef } from '../applications/events.ts'
@@ -38,6 +39,8 @@ interface ResponderPorts extends Omit<InboundPorts, 'onSilence'> {
   readonly localBye: LocalBye
   readonly callTimes: CallTimes
   readonly minSessionSeconds: number
+  readonly defaultRefresher: Refresher
+  readonly alwaysSend180: boolean
 }
 
 /** The answer of an application to `transactionId`. */
@@ -77,7 +80,10 @@ export class Responder {
   ): InboundRequest {
     const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, dialog, now)
     // RFC 3261 §8.2.6.1 and §17.2.1: Trying at once, so that the peer stops repeating.
-    if (arrival.request.method === 'INVITE') this.answer(inbound, 100, 'Trying', '', now)
+    if (arrival.request.method !== 'INVITE') return inbound
+    this.answer(inbound, 100, 'Trying', '', now)
+    if (this.#ports.alwaysSend180 && inbound.isInitial)
+      this.answer(inbound, 180, 'Ringing', '', now)
     return inbound
   }
 
@@ -189,7 +195,7 @@ export class Responder {
     const isUpdate = request.method === 'UPDATE' && dialog?.state === 'confirmed'
     if (request.method !== 'INVITE' && !isUpdate) return undefined
     const current = dialog?.session?.terms
-    return termsOfAnswer(request, sessionExpires, current, this.#ports.minSessionSeconds)
+    return termsOfAnswer(request, sessionExpires, current, this.#ports)
   }
 
   /** A response of the stack's own (100, 487, 480, 503, …) to a request with a transaction. */

@@ -88,13 +88,15 @@ function settingsFrom({
   chainFile,
   caFile,
   minVersion = 'TLSv1.2',
+  ciphers,
 }: TlsOptions): SecureContextOptions {
   const own = usable(certFile, certificates)
   const chain = chainFile === undefined ? '' : usable(chainFile, certificates)
   const ca = caFile === undefined ? undefined : usable(caFile, certificates)
   const cert = chain === '' ? own : `${own}\n${chain}`
   const key = usable(keyFile, (pem) => void createSecureContext({ cert, key: pem }))
-  return { cert, key, minVersion, ...(ca === undefined ? {} : { ca }) }
+  const optional = { ...(ca !== undefined && { ca }), ...(ciphers !== undefined && { ciphers }) }
+  return { cert, key, minVersion, ...optional }
 }
 
 function usable(file: string, check: (pem: string) => unknown): string {

@@ -1,7 +1,7 @@
 /** What SIP over TCP and over TLS have in common: connections, accepted, opened and used again. */
 import type { Server, Socket } from 'node:net'
 import { errorCode } from '../../errors.ts'
-import type { Flow, Listener } from '../../flow.ts'
+import { sideFor, type Flow, type Listener } from '../../flow.ts'
 import type { StreamLimits } from '../limits.ts'
 import { stopListening, type Place } from '../listen.ts'
 import { sharedServer, type SharedSocket } from '../shared-socket.ts'
@@ -116,8 +116,12 @@ export class StreamTransport implements Transport {
       (hostName === undefined
         ? undefined
         : this.#proved(this.#connections.byRemote(address, port), hostName)) ??
-      this.#open({ listener: this.listener, address, port, connectionId: 0 }, hostName, connectMs)
+      this.#open({ ...this.#sideFor(address), port, connectionId: 0 }, hostName, connectMs)
     )
+  }
+
+  #sideFor(address: string): Pick<Flow, 'listener' | 'address'> {
+    return { listener: sideFor(this.listener, address), address }
   }
 
   /** The connection if its peer was accepted as `hostName`. */
@@ -151,7 +155,7 @@ export class StreamTransport implements Transport {
       socket.destroy()
       return
     }
-    const remote = { listener: this.listener, address, port, connectionId: 0 }
+    const remote = { ...this.#sideFor(address), port, connectionId: 0 }
     this.#add(socket, remote, undefined, this.#options.limits)
   }
 

@@ -16,7 +16,7 @@ export async function openTcp(
 ): Promise<Transport> {
   const server = createServer()
   const { host, port } = await listen(server, 'tcp', options)
-  const listener = boundListener('tcp', { address: host, port }, options.advertisedHost)
+  const listener = boundListener('tcp', { address: host, port }, options.advertisedHost, options)
   return new StreamTransport(server, tcp, listener, options, callbacks)
 }
 

@@ -42,7 +42,7 @@ export async function openTls(
     socket.destroy()
   })
   const { host, port } = await listen(server, 'tls', options)
-  const listener = boundListener('tls', { address: host, port }, options.advertisedHost)
+  const listener = boundListener('tls', { address: host, port }, options.advertisedHost, options)
   return new StreamTransport(server, new TlsWire(options), listener, options, callbacks)
 }
 

@@ -4,7 +4,7 @@ import { createServer as createHttpsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
-import type { Flow, Listener } from '../../flow.ts'
+import { sideFor, type Flow, type Listener } from '../../flow.ts'
 import { maxMessageBytes } from '../../message/stream-framer.ts'
 import type { WebSocketOptions } from '../../options.ts'
 import { listen, stopListening } from '../listen.ts'
@@ -32,7 +32,8 @@ export async function openWebSocket(
   const protocol = options.credentials === undefined ? 'ws' : 'wss'
   const server = serverFor(options)
   const { host, port } = await listen(server, protocol, options)
-  const listener = boundListener(protocol, { address: host, port }, options.advertisedHost)
+  const bound = { address: host, port }
+  const listener = boundListener(protocol, bound, options.advertisedHost, options)
   return new WebSocketTransport(server, listener, options, callbacks)
 }
 
@@ -150,7 +151,8 @@ class WebSocketTransport implements Transport {
     readonly port: number
   }): void {
     const { limits, nextConnectionId } = this.#options
-    const flow = { listener: this.listener, address, port, connectionId: nextConnectionId() }
+    const listener = sideFor(this.listener, address)
+    const flow = { listener, address, port, connectionId: nextConnectionId() }
     const connection = new SocketConnection({
       ...{ ...carried, flow, limits, callbacks: this.#callbacks },
       onClosed: () => {

@@ -280,3 +280,18 @@ test('the BYE of either side ends the timer with the dialog', () => {
   server.advance(600_000)
   expect(server.core.stats()['deadlines']).toBe(0)
 })
+
+test.each([
+  ['uac', [supported, 'Session-Expires: 600'], '600;refresher=uac', 'timer'],
+  ['uas', [supported, 'Session-Expires: 600'], '600;refresher=uas', ''],
+  ['none', [supported, 'Session-Expires: 600'], '', ''],
+  ['uas', [supported, 'Session-Expires: 600;refresher=uac'], '600;refresher=uac', 'timer'],
+  ['uas', [supported], '', ''],
+] as const)(
+  'default refresher %s: a caller that leaves it to us (%j) is told "%s"',
+  (defaultRefresher, offered, expires, required) => {
+    const server = new VirtualServer({ more: { defaultRefresher } })
+    const { ok } = answered(server, [...offered], [])
+    expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual([expires, required])
+  },
+)
