@@ -15,7 +15,17 @@ const used = [
     'ActiveCall',
     'CallReport',
   ],
-  ...['TraceMessage', 'TraceDecision', 'DispatcherSet', 'Customer', 'Wallet', 'LedgerEntry'],
+  ...[
+    'TraceMessage',
+    'TraceDecision',
+    'DispatcherSet',
+    'Customer',
+    'RatePlan',
+    'Rate',
+    'Price',
+    'Wallet',
+    'LedgerEntry',
+  ],
   ...['ApplicationKey', 'NewApplicationKey', 'Carrier', 'Extension', 'AuditEntry'],
 ]
 const path = 'control/console/web/api/api-types.ts'

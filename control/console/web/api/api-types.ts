@@ -295,6 +295,60 @@ export interface Customer {
   readonly updated_at: string
 }
 
+export interface RatePlan {
+  readonly id: number
+  readonly name: string
+  readonly tenant: string | null
+  readonly currency: string
+  readonly decimals: number
+  readonly created_at: string
+}
+
+export interface Rate {
+  readonly id: number
+  readonly rate_plan_id: number
+  readonly rate_plan: string
+  readonly prefix: string
+  readonly description: string | null
+  readonly rate_per_minute: number
+  readonly rate_per_minute_exact: string
+  readonly connect_fee: number
+  readonly connect_fee_exact: string
+  readonly first_increment: number
+  readonly first_rate_per_minute: number
+  readonly first_rate_per_minute_exact: string
+  readonly increment: number
+  readonly blocked: boolean
+  readonly effective_from: string | null
+  readonly effective_to: string | null
+}
+
+export interface Price {
+  readonly number: string
+  readonly at: string
+  readonly rate_plan_id?: number
+  readonly prefix: string
+  readonly currency: string
+  readonly blocked: boolean
+  readonly rate_per_minute: number
+  readonly rate_per_minute_exact: string
+  readonly first_rate_per_minute: number
+  readonly first_increment: number
+  readonly increment: number
+  readonly effective_from: string | null
+  readonly effective_to: string | null
+  readonly duration: number
+  readonly charged_seconds: number
+  readonly parts: readonly {
+    readonly part: string
+    readonly seconds: number
+    readonly amount_exact: string
+  }[]
+  readonly decimals: number
+  readonly cost: number | null
+  readonly cost_exact: string | null
+}
+
 export interface Wallet {
   readonly customer_id: number
   readonly currency: string

@@ -24,6 +24,39 @@ export async function get<T>(path: string): Promise<Answer<T>> {
   return enveloped(await ask<Envelope<T>>('GET', path))
 }
 
+export interface Rows<T> {
+  readonly rows: readonly T[]
+  /** Of the whole list. */
+  readonly total: number
+}
+
+/** One page of a list: `path` names it. */
+export async function getRows<T>(path: string): Promise<Answer<Rows<T>>> {
+  const answer = await get<readonly T[]>(path)
+  if (answer.kind !== 'ok') return answer
+  const { data, meta } = answer
+  return { ...answer, data: { rows: data, total: meta?.total ?? data.length } }
+}
+
+/** The most that one page of the API has. */
+const PAGE_ROWS = 200
+const MAX_PAGES = 10
+
+/** A list from its beginning; one that is longer than `MAX_PAGES` pages is cut. */
+export async function getAll<T>(path: string): Promise<Answer<Rows<T>>> {
+  const first = await getRows<T>(`${path}?limit=${PAGE_ROWS}`)
+  if (first.kind !== 'ok') return first
+  const rows = [...first.data.rows]
+  const { total } = first.data
+  const pages = Math.min(Math.ceil(total / PAGE_ROWS), MAX_PAGES)
+  for (let page = 2; page <= pages; page += 1) {
+    const next = await get<readonly T[]>(`${path}?limit=${PAGE_ROWS}&page=${page}`)
+    if (next.kind !== 'ok') return next
+    rows.push(...next.data)
+  }
+  return { ...first, data: { rows, total } }
+}
+
 /** An answer without the envelope. */
 export const getBare = <T>(path: string): Promise<Answer<T>> => ask<T>('GET', path)
 

@@ -20,8 +20,8 @@ interface ResourceOptions {
   readonly events?: RegExp
 }
 
-/** The least time between two requests that events cause. */
-const SETTLE_MS = 1_000
+/** The least time between two requests, whether the clock or events cause them. */
+const TICK_MS = 1_000
 
 /** `key`: loads anew when it changes. */
 export function useResource<T>(
@@ -52,14 +52,17 @@ export function useResource<T>(
     void reload()
     const wanted = (event: LiveEvent) =>
       event.type === 'stream.gap' || events?.test(event.type) === true
+    let ticks = 0
     const stops = [
       onEvent((event) => void (isDue.current ||= wanted(event))),
-      every(SETTLE_MS, () => {
+      every(TICK_MS, () => {
+        ticks += 1
+        if (everyMs !== undefined && ticks * TICK_MS >= everyMs) isDue.current = true
         if (!isDue.current || busy.current) return
         isDue.current = false
+        ticks = 0
         void reload()
       }),
-      ...(everyMs === undefined ? [] : [every(everyMs, () => void (busy.current || reload()))]),
     ]
     return () => {
       turn.current += 1

@@ -1,5 +1,5 @@
 /** What the state of a node means for the operator. */
-import type { DispatcherNode } from '../api/api-types.ts'
+import type { DispatcherNode, DispatcherSet } from '../api/api-types.ts'
 import type { Tone } from '../parts/tone.ts'
 
 /** An operator who drains a node waits for one thing: that it may be stopped. */
@@ -18,3 +18,13 @@ export function nodeState({
     ? ['bad', 'out: it does not answer']
     : ['warn', 'out of service']
 }
+
+/** Whether all others are drained or disabled: the server refuses to drain it then. */
+export const isLastInService = ({ nodes }: DispatcherSet, node: DispatcherNode): boolean =>
+  nodes.every(
+    (each) => each.id === node.id || !each.is_enabled || each.operator_state === 'inactive',
+  )
+
+/** `10.0.0.1:5060`, as it is part of the destination of each call on the node. */
+export const placeOf = ({ destination }: DispatcherNode): string =>
+  destination.replace(/^sips?:|;.*$/g, '')

@@ -1,51 +1,111 @@
-/** Dispatcher sets and their nodes: taken out of service, and taken back. */
-import { useSignal, type Signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
-import { get, send } from '../api/api.ts'
-import type { DispatcherNode, DispatcherSet } from '../api/api-types.ts'
+/** The nodes of all dispatcher sets: taken out of service, and taken back. */
+import { useSignal } from '@preact/signals'
+import { get, getAll, send } from '../api/api.ts'
+import type { DispatcherNode, DispatcherSet, NodeHistory } from '../api/api-types.ts'
+import { pathOf } from '../app/address.ts'
 import { may } from '../app/session.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { figureText, unitText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Sparkline } from '../parts/sparkline.tsx'
+import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
-import { nodeState } from './node-state.ts'
+import { isLastInService, nodeState, placeOf } from './node-state.ts'
 
 const REFRESH_MS = 2_000
-/** Values of a sparkline: two minutes. */
-const HISTORY = 60
-/** The most that the API gives. */
-const MAX_SETS = 200
+/** The server takes a value every five seconds. */
+const HISTORY_MS = 10_000
 
-type Latencies = ReadonlyMap<number, readonly (number | null)[]>
-
-interface Change {
+interface Row {
   readonly set: DispatcherSet
   readonly node: DispatcherNode
-  readonly to: 'active' | 'inactive'
+  readonly latencies: readonly (number | null)[]
 }
 
+const columns: readonly ShownColumn<Row>[] = [
+  {
+    ...{ name: 'node', title: 'Node', value: ({ node }) => node.destination },
+    show: ({ node }) => (
+      <>
+        <Text value={node.destination} max={80} />{' '}
+        <small>{node.description !== null && <Text value={node.description} max={60} />}</small>
+      </>
+    ),
+  },
+  {
+    ...{ name: 'state', title: 'State', value: ({ node }) => nodeState(node)[1] },
+    show: ({ node }) => <NodeState node={node} />,
+  },
+  {
+    ...{ name: 'calls', title: 'Calls', value: ({ node }) => node.status?.active_calls ?? null },
+    isFigure: true,
+    show: ({ node }) => <NodeCalls node={node} />,
+  },
+  {
+    name: 'latency',
+    title: 'Latency, 10 min',
+    value: ({ node }) => node.status?.latency_ms ?? null,
+    show: ({ node, latencies }) => (
+      <>
+        <Sparkline values={latencies} /> {unitText(node.status?.latency_ms, 'ms')}
+      </>
+    ),
+  },
+  {
+    ...{ name: 'set', title: 'Set', value: ({ set }) => `${set.endpoint_name} ${set.set_id}` },
+    isMinor: true,
+    show: ({ set }) => (
+      <>
+        <Text value={set.endpoint_name} max={40} /> <small>set {set.set_id}</small>
+      </>
+    ),
+  },
+  {
+    name: 'probe',
+    title: 'Last probe',
+    value: ({ node }) => node.status?.last_probe?.at ?? null,
+    isMinor: true,
+    show: ({ node }) => <LastProbe node={node} />,
+  },
+]
+
 export function NodesScreen() {
-  const sets = useResource('nodes', () => get<DispatcherSet[]>(`/dispatcher?limit=${MAX_SETS}`), {
+  const sets = useResource('nodes', () => getAll<DispatcherSet>('/dispatcher'), {
     everyMs: REFRESH_MS,
     events: /^node\./,
   })
-  const latencies = useSignal<Latencies>(new Map())
-  const asked = useSignal<Change | undefined>(undefined)
-  const shown = sets.data.value
-  useEffect(() => {
-    if (shown !== undefined) latencies.value = withLatest(latencies.peek(), shown)
-  }, [shown])
+  const history = useResource('latencies', () => get<NodeHistory>('/metrics/nodes'), {
+    everyMs: HISTORY_MS,
+  })
+  const asked = useSignal<Row | undefined>(undefined)
+  const latencies = new Map(
+    history.data.value?.nodes.map(({ node_id: id, latencies_ms: values }) => [id, values]),
+  )
+  const rows = sets.data.value?.rows.flatMap((set) =>
+    set.nodes.map((node) => ({ set, node, latencies: latencies.get(node.id) ?? [] })),
+  )
+  const actions: ShownColumn<Row> = {
+    ...{ name: 'actions', title: 'Actions', value: () => null },
+    show: (row) => <StateButton row={row} onAsk={() => (asked.value = row)} />,
+  }
   return (
     <>
-      <Problem message={sets.problem.value} />
-      {shown?.length === 0 && <p class="empty">No dispatcher set is configured.</p>}
-      {shown?.map((set) => (
-        <SetTable key={set.id} set={set} latencies={latencies.value} asked={asked} />
-      ))}
+      <Problem message={sets.problem.value ?? history.problem.value} />
+      <p>
+        A drained node gets no new calls; those that it has go on. When it says “it may be stopped”,
+        none is left. The last node of a set that is not drained stays, whether it answers or not:
+        calls to the set would have nowhere to go.
+      </p>
+      <Table
+        label="Nodes"
+        rows={rows ?? []}
+        columns={may('dispatcher:write') ? [...columns, actions] : columns}
+        keyOf={({ node }) => node.id}
+        empty={rows === undefined ? 'Loading …' : 'No dispatcher set is configured.'}
+      />
       {asked.value !== undefined && (
         <StateDialog
-          change={asked.value}
+          row={asked.value}
           onClose={() => {
             asked.value = undefined
             sets.reload()
@@ -56,124 +116,49 @@ export function NodesScreen() {
   )
 }
 
-/** Nodes that are gone are dropped with their values. */
-const withLatest = (known: Latencies, sets: readonly DispatcherSet[]): Latencies =>
-  new Map(
-    sets.flatMap(({ nodes }) =>
-      nodes.map((node) => {
-        const values = [...(known.get(node.id) ?? []), node.status?.latency_ms ?? null]
-        return [node.id, values.slice(-HISTORY)] as const
-      }),
-    ),
-  )
-
-interface SetTableProps {
-  readonly set: DispatcherSet
-  readonly latencies: Latencies
-  readonly asked: Signal<Change | undefined>
-}
-
-function SetTable({ set, latencies, asked }: SetTableProps) {
-  const id = `set-${set.id}`
-  return (
-    <section aria-labelledby={id}>
-      <h2 id={id}>
-        <Text value={set.endpoint_name} /> <small>set {set.set_id}</small>
-      </h2>
-      <div class="wide" tabIndex={0} role="group" aria-label={`Nodes of set ${set.set_id}, table`}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Node</th>
-              <th scope="col">State</th>
-              <th scope="col">Latency</th>
-              <th scope="col" class="figure">
-                Calls
-              </th>
-              <th scope="col" class="minor">
-                Last probe
-              </th>
-              {may('dispatcher:write') && <th scope="col">Actions</th>}
-            </tr>
-          </thead>
-          <tbody>
-            {set.nodes.map((node) => (
-              <tr key={node.id}>
-                <td>
-                  <Text value={node.destination} max={80} />
-                  {node.description !== null && (
-                    <small>
-                      {' '}
-                      <Text value={node.description} max={60} />
-                    </small>
-                  )}
-                </td>
-                <td>
-                  <NodeState node={node} />
-                </td>
-                <td>
-                  <Sparkline values={latencies.get(node.id) ?? []} />{' '}
-                  {unitText(node.status?.latency_ms, 'ms')}
-                </td>
-                <td class="figure">{figureText(node.status?.active_calls)}</td>
-                <td class="minor">
-                  {node.status?.last_probe == null ? (
-                    'none yet'
-                  ) : (
-                    <>
-                      {node.status.last_probe.status}{' '}
-                      <Text value={node.status.last_probe.reason} max={40} />,{' '}
-                      <Moment at={node.status.last_probe.at} isToday />
-                    </>
-                  )}
-                </td>
-                {may('dispatcher:write') && (
-                  <td>
-                    <StateButton set={set} node={node} asked={asked} />
-                  </td>
-                )}
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
-  )
-}
-
 function NodeState({ node }: { node: DispatcherNode }) {
   const [tone, text] = nodeState(node)
   return <Badge tone={tone}>{text}</Badge>
 }
 
-function StateButton({
-  set,
-  node,
-  asked,
-}: Omit<SetTableProps, 'latencies'> & { node: DispatcherNode }) {
-  if (!node.is_enabled) return null
-  const to = node.operator_state === 'inactive' ? 'active' : 'inactive'
-  const text = to === 'inactive' ? 'Drain' : 'Take back'
+function NodeCalls({ node }: { node: DispatcherNode }) {
+  const count = node.status?.active_calls ?? 0
+  if (count === 0 || !may('calls:read')) return <>{figureText(node.status?.active_calls)}</>
+  return <a href={pathOf('calls', undefined, { q: placeOf(node) })}>{figureText(count)}</a>
+}
+
+function LastProbe({ node }: { node: DispatcherNode }) {
+  const probe = node.status?.last_probe
+  if (probe == null) return <>none yet</>
   return (
-    <button
-      type="button"
-      onClick={() => (asked.value = { set, node, to })}
-      aria-label={`${text} ${node.destination}`}
-    >
+    <>
+      {probe.status === 0 ? '' : `${probe.status} `}
+      <Text value={probe.reason} max={40} />, <Moment at={probe.at} isToday />
+    </>
+  )
+}
+
+const isDrained = (node: DispatcherNode): boolean => node.operator_state === 'inactive'
+
+function StateButton({ row: { node }, onAsk }: { row: Row; onAsk: () => void }) {
+  if (!node.is_enabled) return null
+  const text = isDrained(node) ? 'Take back' : 'Drain'
+  return (
+    <button type="button" onClick={onAsk} aria-label={`${text} ${node.destination}`}>
       {text}
     </button>
   )
 }
 
-function StateDialog({ change, onClose }: { change: Change; onClose: () => void }) {
-  const { set, node, to } = change
+function StateDialog({ row: { set, node }, onClose }: { row: Row; onClose: () => void }) {
+  const drains = !isDrained(node)
   return (
     <Dialog
-      title={to === 'inactive' ? 'Drain this node?' : 'Take this node back?'}
-      action={to === 'inactive' ? 'Drain' : 'Take back'}
+      title={drains ? 'Drain this node?' : 'Take this node back?'}
+      action={drains ? 'Drain' : 'Take back'}
       onConfirm={async () => {
         const path = `/dispatcher/${set.id}/nodes/${node.id}/state`
-        const answer = await send('PUT', path, { state: to })
+        const answer = await send('PUT', path, { state: drains ? 'inactive' : 'active' })
         if (answer.kind !== 'failed' || answer.code !== 'last_active_node') return answer
         return { ...answer, message: lastNodeText }
       }}
@@ -183,10 +168,15 @@ function StateDialog({ change, onClose }: { change: Change; onClose: () => void 
         <Text value={node.destination} max={80} />
       </p>
       <p>
-        {to === 'inactive'
+        {drains
           ? `It gets no new calls. Its ${node.status?.active_calls ?? 0} calls go on until they end; when none is left, it may be stopped.`
           : 'It gets new calls again as soon as it answers probes.'}
       </p>
+      {drains && isLastInService(set, node) && (
+        <p class="notice">
+          All other nodes of this set are drained or disabled, so this one has to stay.
+        </p>
+      )}
     </Dialog>
   )
 }

@@ -10,6 +10,7 @@ export const searches = {
   called: 'Called number',
   call_id: 'Call-ID',
   cause: 'Cause',
+  customer_id: 'Customer (id)',
 } as const
 export const dispositions = [
   'ANSWERED',

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
 import type { DispatcherNode } from '../../../../../control/console/web/api/api-types.ts'
-import { nodeState } from '../../../../../control/console/web/screens/node-state.ts'
+import {
+  isLastInService,
+  nodeState,
+  placeOf,
+} from '../../../../../control/console/web/screens/node-state.ts'
 
 type Status = NonNullable<DispatcherNode['status']>
 
@@ -34,4 +38,18 @@ test.each([
   ['plain', 'disabled', node('active', 0, { status: null })],
 ] as const)('a node is shown as %s: %s', (tone, text, shown) => {
   expect(nodeState(shown)).toEqual([tone, text])
+})
+
+test('the last node that is neither drained nor disabled is known', () => {
+  const set = (...nodes: readonly DispatcherNode[]) =>
+    ({ nodes }) as unknown as Parameters<typeof isLastInService>[0]
+  const first = node('active', 0)
+  const silent = node('probing', 0, { id: 2 })
+  const drained = node('inactive', 0, { id: 2, operator_state: 'inactive' })
+  const disabled = node('active', 0, { id: 3, is_enabled: false })
+  expect(isLastInService(set(first, drained, disabled), first)).toBe(true)
+  expect(isLastInService(set(first, silent), first)).toBe(false)
+  expect(placeOf(node('active', 0, { destination: 'sip:[::1]:5060;transport=udp' }))).toBe(
+    '[::1]:5060',
+  )
 })
