@@ -7,17 +7,17 @@ const inFolders = (...folders: readonly string[]): string[] =>
 const not = (...groups: readonly (readonly string[])[]): string[] =>
   groups.flat().map((pattern) => `!${pattern}`)
 
-/** They wait more than they work, so two at a time. */
-const patientTests = [
-  ...inFolders('baresip', 'kamailio', 'sipp', 'sipsak', 'sipvicious', 'webphone', 'conformance'),
-  ...inFolders('rtpengine', 'tls', 'console'),
-  ...['outlive', 'outlive-flows', 'session-timer', 'transfers', 'gateways'].map(
-    (name) => `test/process/${name}.test.ts`,
-  ),
+/** One at a time: these measure time, or what the machine does. */
+const measuringTests = [
+  'test/process/{attack,bad-input,clock,foreign-lock,idle-connections,strangers,upgrade}.test.ts',
 ]
+/** They wait more than they work, so two at a time. */
+const patientTests = inFolders(
+  ...['baresip', 'kamailio', 'sipp', 'sipsak', 'sipvicious', 'webphone', 'conformance'],
+  ...['rtpengine', 'tls', 'console', 'process'],
+)
 /** Without sockets, in virtual time: nothing in them waits. */
 const virtualTests = inFolders('engine/call')
-const processTests = inFolders('process')
 
 /** No test may fail because the machine stood still for a moment; only tests that fail wait so long. */
 const patience = {
@@ -32,7 +32,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
-          include: ['test/**/*.test.ts', ...not(patientTests, processTests, virtualTests)],
+          include: ['test/**/*.test.ts', ...not(patientTests, virtualTests)],
           setupFiles: 'test/support/property-seed.ts',
           // Modules are loaded once per worker: the tests share no mutable module state.
           pool: 'forks',
@@ -54,7 +54,7 @@ export default defineConfig({
       {
         test: {
           name: 'patient',
-          include: patientTests,
+          include: [...patientTests, ...not(measuringTests)],
           pool: 'forks',
           isolate: true,
           maxWorkers: 2,
@@ -64,11 +64,10 @@ export default defineConfig({
       },
       {
         test: {
-          name: 'process',
-          include: [...processTests, ...not(patientTests)],
+          name: 'measuring',
+          include: measuringTests,
           pool: 'forks',
           isolate: true,
-          // One at a time: these measure time and use real ports.
           fileParallelism: false,
           sequence: { groupOrder: 2 },
           ...patience,
