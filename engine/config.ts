@@ -60,6 +60,7 @@ export function readConfig(environment: Environment) {
     relays: read(settings.rtpengine) ?? [],
     recording: readRecording(read),
     mediaTimeoutMs: read(settings.mediaTimeoutSeconds) * 1_000,
+    mediaTimeoutCharge: read(settings.mediaTimeoutCharge),
     mediaPolicy: read(settings.mediaPolicy),
     mediaDtmfListen: readDtmfListen(read),
     paymentWebhookSecret: read(settings.paymentWebhookSecret),

@@ -298,6 +298,12 @@ export const settings = {
     '60',
     'an answered call through a media relay without RTP from either party, and not on hold, ends after so long; 0: never',
   ),
+  mediaTimeoutCharge: withDefault(
+    'MEDIA_TIMEOUT_CHARGE',
+    oneOf('last_packet', 'end'),
+    'last_packet',
+    'up to when such a call is charged; end: also for its silence, as carriers charge for it',
+  ),
   paymentWebhookSecret: hidden(
     unset(
       'PAYMENT_WEBHOOK_SECRET',

@@ -40,6 +40,7 @@ test('an empty environment gives the documented defaults', () => {
     mediaPolicy: 'bypass',
     recording: undefined,
     mediaTimeoutMs: 60_000,
+    mediaTimeoutCharge: 'last_packet',
     webhookPrivateTargets: 'deny',
     secretKey: undefined,
     jwtSecret: undefined,

@@ -207,7 +207,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const quality = createQuality(
     { calls, media: undefined, routing, registrar: registrar ?? doors },
     {
-      ...{ config: { mediaTimeoutMs: 0 }, deadlines, now: time.now, wallNow: time.wallNow },
+      config: { mediaTimeoutMs: 0, mediaTimeoutCharge: 'last_packet' },
+      ...{ deadlines, now: time.now, wallNow: time.wallNow },
       ...{ onUnknownSource, onLost: () => undefined },
     },
   )

@@ -15,14 +15,16 @@ export interface MediaTimeoutDeps {
     leg(legId: string): { readonly media: string } | undefined
     list(): readonly { readonly callUuid: string }[]
   }
-  /** No RTP has come since `lastPacketAt`. */
-  readonly onLost: (callUuid: string, lastPacketAt: number) => void
+  /** It ends, charged up to `chargedTo`: no RTP has come since, or `charge` is `end`. */
+  readonly onLost: (callUuid: string, chargedTo: number) => void
   readonly deadlines: Deadlines
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   /** Milliseconds UTC: relays tell times by their own clocks. */
   readonly wallNow: () => number
   readonly timeoutMs: number
+  /** `end`: a carrier charges for the silence, too. */
+  readonly charge: 'last_packet' | 'end'
 }
 
 interface Watch {
@@ -34,6 +36,8 @@ interface Watch {
   lookedAt: number
   /** The media was there, or was not expected: the pairing, the last packet that is known, hold. */
   activeAt: number
+  /** When its sessions were known last to be there; infinite: they are lost. */
+  knownAt: number
   /** From when on silence counts: the call was found on hold before, and not at this time. */
   resumedAt: number
   isHeld: boolean
@@ -53,6 +57,8 @@ const FIRST_LOOK_MS = 2_000
 const CLOCK_ERROR_MS = 2_000
 /** Before a call is ended, two looks have found the same packets. */
 const SECOND_LOOK_MS = 1_000
+/** rtpengine removes a session without packets after 60 s, and with it when the last one came. */
+const LOOK_MS = 60_000
 
 export class MediaTimeout {
   readonly #deps: MediaTimeoutDeps
@@ -104,6 +110,7 @@ export class MediaTimeout {
       packets: 0,
       lookedAt: now(),
       activeAt: now(),
+      knownAt: now(),
       resumedAt: 0,
       isHeld: false,
     }
@@ -135,7 +142,8 @@ export class MediaTimeout {
     if (call === undefined || call.end !== undefined || looks.length === 0)
       return this.#forget(callUuid)
     const packets = looks.reduce((sum, look) => sum + look.packets, 0)
-    const isSame = looks.every(({ isGone }) => isGone) || packets === watch.packets
+    const isGone = looks.every((look) => look.isGone)
+    const isSame = isGone || packets === watch.packets
     const lastAt = Math.max(...looks.map((look) => look.lastAt))
     // More have come since the last look, whatever a clock says that was set meanwhile: it is learnt anew.
     const activeAt = packets > watch.packets ? Math.max(lastAt, watch.lookedAt) : lastAt
@@ -143,13 +151,15 @@ export class MediaTimeout {
       for (const { relay } of sessions) this.#behindMs.delete(relay.name)
     watch.packets = packets
     watch.lookedAt = now()
+    watch.knownAt = isGone ? Infinity : now()
     watch.activeAt = Math.max(watch.activeAt, activeAt)
     noteHold(watch, call, this.#isSilenceAsked(call, sessions), now())
     const dueAt = Math.max(watch.activeAt, watch.resumedAt) + timeoutMs
-    if (dueAt > now()) return this.#lookAt(watch, dueAt)
+    if (dueAt > now()) return this.#lookAt(watch, Math.min(dueAt, now() + LOOK_MS))
     if (!isSame) return this.#lookAt(watch, now() + SECOND_LOOK_MS)
     this.#forget(callUuid)
-    return this.#deps.onLost(callUuid, watch.activeAt)
+    const { charge, onLost } = this.#deps
+    return onLost(callUuid, charge === 'end' ? now() : watch.activeAt)
   }
 
   /** By a hold, or in the INVITE: such a call goes on and is charged for, or its caller would have minutes for nothing. */
@@ -158,7 +168,7 @@ export class MediaTimeout {
     return display === 'HELD' || legs.some((id) => isHold(this.#deps.calls.leg(id)?.media ?? ''))
   }
 
-  async #ask({ id, relay, legs }: MediaSession, { activeAt }: Watch): Promise<Look> {
+  async #ask({ id, relay, legs }: MediaSession, { activeAt, knownAt }: Watch): Promise<Look> {
     const { now } = this.#deps
     const answer = relay.isAlive
       ? await relay.request({ command: 'query', 'call-id': id })
@@ -173,9 +183,11 @@ export class MediaTimeout {
         // Its last sign of life is the last that is known of its packets.
         return { packets: 0, lastAt: relay.seenAt, isGone: true }
       case 'error':
-      default:
-        // It has started anew, without the session.
-        return { packets: 0, lastAt: activeAt, isGone: true }
+      default: {
+        // It has started anew, without the session: until then packets may have come.
+        const { lostAt = 0 } = relay
+        return { packets: 0, lastAt: lostAt > knownAt ? lostAt : activeAt, isGone: true }
+      }
     }
   }
 

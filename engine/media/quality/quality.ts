@@ -19,15 +19,18 @@ interface QualityDeps
   extends
     Pick<PublishDeps, 'onUnknownSource'>,
     Pick<MediaTimeoutDeps, 'deadlines' | 'now' | 'wallNow' | 'onLost'> {
-  readonly config: { readonly mediaTimeoutMs: number }
+  readonly config: {
+    readonly mediaTimeoutMs: number
+    readonly mediaTimeoutCharge: MediaTimeoutDeps['charge']
+  }
 }
 
 /** What call control asks and tells. */
 export function createQuality(books: QualityBooks, deps: QualityDeps) {
   const { calls } = books
   const media = books.media?.calls
-  const timeoutMs = deps.config.mediaTimeoutMs
-  if (media && timeoutMs > 0) new MediaTimeout({ ...deps, calls, media, timeoutMs }).start()
+  const { mediaTimeoutMs: timeoutMs, mediaTimeoutCharge: charge } = deps.config
+  if (media && timeoutMs > 0) new MediaTimeout({ ...deps, calls, media, timeoutMs, charge }).start()
   const reports = new PhoneReports({ ...deps, calls })
   return {
     qualityOf: (call: LiveCall): Quality | undefined => {

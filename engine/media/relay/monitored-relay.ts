@@ -43,9 +43,11 @@ export class MonitoredRelay implements Relay {
   /** A new one may be used: it has not been silent for long. */
   #state: 'new' | 'alive' | 'dead' = 'new'
   #seenAt = 0
+  #lostAt: number | undefined
   #isPinged = false
   #figuresAt = 0
   #startedAt = 0
+  #figuresSeenAt = 0
   #sessionsSoFar = 0
   #sessions: number | null = null
   #latencyMs: number | null = null
@@ -63,6 +65,10 @@ export class MonitoredRelay implements Relay {
 
   get seenAt(): number {
     return this.#seenAt
+  }
+
+  get lostAt(): number | undefined {
+    return this.#lostAt
   }
 
   get status(): RelayStatus {
@@ -136,8 +142,11 @@ export class MonitoredRelay implements Relay {
     const isLater = startedAt > this.#startedAt + UPTIME_ERROR_MS
     if (isKnown && (isLater || sessionsSoFar < this.#sessionsSoFar)) {
       this.#totals.restarts += 1
+      // Too quick to be missed.
+      if ((this.#lostAt ?? 0) < this.#figuresSeenAt) this.#lostAt = startedAt
       this.#deps.onChange('restarted')
     }
+    this.#figuresSeenAt = this.#deps.now()
     this.#startedAt = startedAt
     this.#sessionsSoFar = sessionsSoFar
     this.#sessions = sessions
@@ -164,6 +173,7 @@ export class MonitoredRelay implements Relay {
   #becomeDead(): void {
     if (this.#state === 'dead') return
     this.#state = 'dead'
+    this.#lostAt = this.#seenAt
     this.#deps.onChange('silent')
   }
 }

@@ -19,6 +19,8 @@ export interface Relay {
   readonly isAlive: boolean
   /** Steady milliseconds of the last answer of any kind. */
   readonly seenAt: number
+  /** Steady milliseconds: when it was lost last, or had begun anew. Absent: it never was. */
+  readonly lostAt?: number | undefined
   /** Never rejects. */
   request(command: NgRequest): Promise<NgAnswer>
 }

@@ -10,7 +10,7 @@ import { ManualTime } from '../../../support/manual-time.ts'
 const start = 1_800_000_000_000
 
 /** An answered call through a relay whose clock is `aheadMs` ahead of ours, and what a test makes of it. */
-function openCall({ aheadMs = 0, timeoutMs = 60_000 } = {}) {
+function openCall({ aheadMs = 0, timeoutMs = 60_000, isChargedToEnd = false } = {}) {
   const clock = { aheadMs }
   const time = new ManualTime(start)
   const machine = new CallMachine()
@@ -21,6 +21,7 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000 } = {}) {
   let asked = 0
   const relay = {
     ...{ name: '127.0.0.1:22222', isAlive: true, seenAt: start },
+    lostAt: undefined as number | undefined,
     request: (): Promise<NgAnswer> => {
       asked += 1
       if (media.isLost) return Promise.resolve({ kind: 'error', reason: 'Unknown call-id' })
@@ -57,6 +58,7 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000 } = {}) {
     },
     deadlines: new Deadlines(time),
     ...{ now: time.now, wallNow: time.wallNow, timeoutMs },
+    charge: isChargedToEnd ? 'end' : 'last_packet',
   })
   timeout.start()
   return {
@@ -118,6 +120,16 @@ test('a call without any media ends as of its answer', async () => {
   connect()
   await advance(63)
   expect(lost).toEqual([0])
+})
+
+test('where that is wished for, the silence is charged for, as carriers do', async () => {
+  const { connect, advance, stopMedia, lost } = openCall({ isChargedToEnd: true })
+  connect()
+  await advance(1)
+  stopMedia()
+  await advance(130)
+  expect(lost).toHaveLength(1)
+  expect(lost[0]).toBeGreaterThanOrEqual(61_000)
 })
 
 test('on hold no media is expected; the time runs from the end of the hold', async () => {
@@ -187,6 +199,33 @@ test('a call of a relay that came back without its session ends as of the last p
   expect(lost).toHaveLength(1)
   expect(lost[0]).toBeGreaterThanOrEqual(61_000)
   expect(lost[0]).toBeLessThanOrEqual(70_000)
+})
+
+test('a call of a relay that has begun anew ends as of the moment at which the relay was lost', async () => {
+  const { connect, advance, lost, media, relay } = openCall()
+  connect()
+  await advance(100)
+  relay.lostAt = start + 100_000
+  media.isLost = true
+  await advance(30)
+  // Lost again meanwhile, without the call.
+  relay.lostAt = start + 130_000
+  await advance(61)
+  expect(lost).toEqual([100_000])
+})
+
+test('a long timeout bills to the last packet, also of a session that its relay has removed', async () => {
+  const { connect, advance, stopMedia, lost, media } = openCall({ timeoutMs: 600_000 })
+  connect()
+  await advance(301)
+  stopMedia()
+  // rtpengine's own timeout.
+  await advance(60)
+  media.isLost = true
+  await advance(600)
+  expect(lost).toHaveLength(1)
+  expect(lost[0]).toBeGreaterThanOrEqual(300_000)
+  expect(lost[0]).toBeLessThanOrEqual(301_100)
 })
 
 test('nothing is kept of a call whose sessions are closed, or that is over', async () => {
