@@ -17,6 +17,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     calls: engine.calls,
     events: engine.events,
     trace: (callUuid) => engine.trace(callUuid),
+    simulate: (request) => engine.simulate(request),
     originate: (request) => engine.originate(request),
     spy: (request) => engine.spy(request),
     transfer: (request) => engine.transfer(request),

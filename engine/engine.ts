@@ -14,11 +14,14 @@ import { parseListener, type SipListener } from './call/user-agent/listener.ts'
 import { probeThrough } from './call/user-agent/probe.ts'
 import { prefixed, sipFigures } from './call/user-agent/servers/server-figures.ts'
 import { registerThrough } from './call/user-agent/register.ts'
+import { HeaderFilter } from './call/sip/headers.ts'
+import { simulate, type SimulationDeps } from './call/simulation/simulate.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { traceOf } from './call/trace/trace.ts'
 import type { SipRequest } from './call/signalling.ts'
 import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
 import { CallTotals, counted } from './call-totals.ts'
+import type { Simulation, SimulationRequest } from '../schema/contracts/simulation.ts'
 import type { Trace } from '../schema/contracts/trace.ts'
 import type { EventSink } from '../schema/contracts/webhook-events.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
@@ -53,6 +56,8 @@ export interface EngineDeps {
   readonly charging: Charging
   /** What a number costs by a price list; absent: prices are kept elsewhere. */
   readonly priceOf?: RoutingDeps['carrierPrice']
+  /** What charging would answer; absent: an OCS elsewhere charges. */
+  readonly foresee?: SimulationDeps['foresee']
   /** Milliseconds by a clock that never steps (schema/clock.ts): what is measured goes by it. */
   readonly now: () => number
   /** Milliseconds UTC by the clock of the machine: for stamps. */
@@ -89,6 +94,9 @@ export class Engine {
   readonly #control: CallControl
   readonly #hosts: HostAddresses
   readonly #unpriced: UnpricedCalls
+  readonly #domains: DialledDomains
+  readonly #foresee: EngineDeps['foresee']
+  readonly #wallNow: () => number
   readonly #nodes: NodeNotes
   readonly #refused: RefusedCalls
   /** Proxies in front of WebSockets, which speak for many. */
@@ -118,6 +126,9 @@ export class Engine {
     this.#log = log
     this.#schedule = schedule
     this.#unpriced = new UnpricedCalls({ routing: () => this.routing, now, log })
+    this.#domains = new DialledDomains({ ...config.sip, listeners: () => this.listeners })
+    this.#foresee = deps.foresee
+    this.#wallNow = wallNow
     this.#newUuid = deps.newUuid
     this.#now = now
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
@@ -194,7 +205,7 @@ export class Engine {
       registrar: this.registrar,
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
       gatewayBehind: this.#unpriced.gatewayBehind,
-      domains: new DialledDomains({ ...config.sip, listeners: () => this.listeners }),
+      domains: this.#domains,
       ...{ mediaGate: this.media?.gate, listening: this.media?.listening },
       onUnknownSource,
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
@@ -294,6 +305,27 @@ export class Engine {
 
   /** Connects a supervisor to a live call. Returns before any phone rings. */
   readonly spy: CallControl['spy'] = (request) => this.#control.spy(request)
+
+  /** What would happen to a call now. Nothing changes. Undefined: the source does not exist, or may not call. */
+  simulate(request: SimulationRequest): Simulation | undefined {
+    const { passedHeaders: passX } = this.#config
+    const simulated = simulate(request, {
+      ...{ routing: this.routing, dispatcher: this.dispatcher, registrar: this.registrar },
+      ...{ calls: this.calls, domains: this.#domains, wallNow: this.#wallNow },
+      ...{ retryAfterSeconds: RETRY_AFTER_SECONDS, foresee: this.#foresee },
+      filter: new HeaderFilter({ passX, ownHost: () => this.#client.ownHost }),
+      ownHost: () => this.#client.ownHost,
+      voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
+      gatewayBehind: (...hop) => this.routing.gatewayBehind(...hop),
+    })
+    const isBanned =
+      request.source.kind === 'address' &&
+      simulated?.origin.kind === 'unknown' &&
+      this.guard.isBanned(request.source.address)
+    return simulated && isBanned
+      ? { ...simulated, verdict: { kind: 'dropped', code: 'banned' } }
+      : simulated
+  }
 
   /** The trace of a live call, or of one that ended a moment ago; undefined: it is not kept. */
   trace(callUuid: string): Promise<Trace | undefined> {

@@ -137,7 +137,9 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(writeRest)
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
-      ...(charging instanceof Ocs ? { priceOf: pricesOf(charging, deps) } : {}),
+      ...(charging instanceof Ocs
+        ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
+        : {}),
       webhooks: webhooks.sink,
       onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
     })

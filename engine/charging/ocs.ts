@@ -16,6 +16,7 @@ import type {
   AuthorizationRequest,
   Charging,
   Extension,
+  Foreseen,
   LeftCalls,
   Quality,
   RevokedCall,
@@ -41,16 +42,11 @@ import { foreignWrites } from '../../schema/foreign-writes.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
 import { AccountingEvents } from './accounting-events.ts'
-import {
-  authorize,
-  type Authorization,
-  type Books,
-  extend,
-  longestCall,
-} from './authorization/authorize.ts'
+import { authorize, type Authorization, type Books, extend } from './authorization/authorize.ts'
+import { foresee } from './authorization/foresee.ts'
 import { Reservations } from './authorization/reservations.ts'
 import { resumeGrant, toSavedGrant } from './authorization/saved-grant.ts'
-import { toVerdict } from './authorization/verdict.ts'
+import { toNodeVerdict, toVerdict } from './authorization/verdict.ts'
 import { CallRecords, countLeft } from './call-records.ts'
 import { Customers } from './customers/customers.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
@@ -236,16 +232,7 @@ export class Ocs implements Charging, OcsPort {
   // ---- for nodes that ask over HTTP ------------------------------------------------------------
 
   authorizeForNode(request: AuthorizationRequest): NodeVerdict {
-    const authorization = this.#authorize(request)
-    if (authorization.kind !== 'granted') return authorization
-    const { reservation } = authorization
-    const { callUuid, payer, tariff, grantedSeconds, amountMicros } = reservation
-    return {
-      ...{ kind: 'granted', callUuid, tariff, grantedSeconds },
-      customerId: payer?.terms.customerId ?? null,
-      reservedMicros: amountMicros,
-      affordableSeconds: longestCall(reservation, this.#deps.now()),
-    }
+    return toNodeVerdict(this.#authorize(request), this.#deps.now())
   }
 
   extendForNode(callUuid: string, usedSeconds: number): NodeExtension {
@@ -272,6 +259,11 @@ export class Ocs implements Charging, OcsPort {
   }
 
   // ---- for the API -----------------------------------------------------------------------------
+
+  /** What `authorize` would answer now. Nothing is reserved, counted or told. */
+  foresee(request: Omit<AuthorizationRequest, 'callUuid'>): Foreseen {
+    return foresee(request, this.#isOverloaded ? undefined : this.#books(), this.#deps)
+  }
 
   costSoFar(callUuid: string, seconds: number): CostSoFar {
     const { tariff, grantedSeconds } = this.#reservations.find(callUuid) ?? {}
@@ -329,14 +321,11 @@ export class Ocs implements Charging, OcsPort {
 
   /** Returns one line per fault in the books: ledgers against balances, and balances against memory. */
   check(): string[] {
-    const stored = new Customers(this.#deps.store, this.#deps.now())
-    const different = [...stored.all()].flatMap(({ terms: { customerId }, balanceMicros }) => {
-      const inMemory = this.#customers.byId(customerId)?.balanceMicros
-      return inMemory === balanceMicros
-        ? []
-        : [`customer ${customerId} has ${balanceMicros} micro-units, memory says ${inMemory}`]
-    })
-    return [...wrongBalances(this.#deps.store), ...different]
+    const { store, now } = this.#deps
+    return [
+      ...wrongBalances(store),
+      ...this.#customers.differencesFrom(new Customers(store, now())),
+    ]
   }
 
   stats(): OcsStats {
@@ -364,12 +353,15 @@ export class Ocs implements Charging, OcsPort {
     }
   }
 
+  get #isOverloaded(): boolean {
+    return this.#records.isOverloaded || this.#deps.store.storage.problem !== undefined
+  }
+
   #authorize(request: AuthorizationRequest): Authorization {
     const isRepeated = this.#reservations.find(request.callUuid) !== undefined
-    const authorization: Authorization =
-      this.#records.isOverloaded || this.#deps.store.storage.problem !== undefined
-        ? { kind: 'overloaded' }
-        : authorize(request, this.#books(), this.#deps.unknownCaller, this.#deps.now())
+    const authorization: Authorization = this.#isOverloaded
+      ? { kind: 'overloaded' }
+      : authorize(request, this.#books(), this.#deps.unknownCaller, this.#deps.now())
     if (!isRepeated) this.#announce(request, authorization)
     const verdict = authorization.kind === 'denied' ? authorization.code : authorization.kind
     this.#verdicts.set(verdict, (this.#verdicts.get(verdict) ?? 0) + 1)

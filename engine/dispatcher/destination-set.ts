@@ -4,7 +4,7 @@
  * that holds one sees a consistent set.
  */
 import { type AlgorithmCode, prepareOrder } from './algorithms/index.ts'
-import type { Order } from './algorithms/order.ts'
+import type { Entry, Order } from './algorithms/order.ts'
 import type { Transport } from './destination.ts'
 import { formatDestination } from './destination.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
@@ -95,16 +95,14 @@ export function buildSet(
   return {
     record,
     nodes,
-    order: prepareOrder(
-      record.algorithm,
-      active.map((node) => ({
-        item: node,
-        identity: node.destination,
-        weight: node.record.weight,
-        priority: node.record.priority,
-      })),
-    ),
+    order: prepareOrder(record.algorithm, active.map(entryOf)),
   }
+}
+
+/** A node as the algorithms see it. */
+export function entryOf(node: Node): Entry<Node> {
+  const { weight, priority } = node.record
+  return { item: node, identity: node.destination, weight, priority }
 }
 
 function buildNode({ setId, tenantId }: SetRecord, record: NodeRecord, state: NodeState): Node {

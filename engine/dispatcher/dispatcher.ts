@@ -3,7 +3,14 @@
  * snapshots in memory; the database is read at `reload` and written when an operator decides.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import type { Candidate, DestinationSet, ProbeSettings, SetRecord } from './destination-set.ts'
+import type { Pick as OrderedCall } from './algorithms/order.ts'
+import type {
+  Candidate,
+  DestinationSet,
+  Node,
+  ProbeSettings,
+  SetRecord,
+} from './destination-set.ts'
 import { buildSet } from './destination-set.ts'
 import { formatDestination, isSameDestination, parseDestination } from './destination.ts'
 import type { ProbedStateChange, ProbedTarget } from './probed-targets.ts'
@@ -15,6 +22,7 @@ import { NodeDirectory } from './node-directory.ts'
 import type { NodeReference } from './node-directory.ts'
 import type { SendProbe } from './prober.ts'
 import { isLastInService, maySetState } from './set-state.ts'
+import { selectionOf, type SelectedNode } from './selection.ts'
 import { describeSet, type SetReport } from './set-status.ts'
 
 export interface DispatcherDeps {
@@ -101,25 +109,36 @@ export class Dispatcher {
     if (!set) return []
     const turn = this.#turns.get(setId) ?? 0
     this.#turns.set(setId, turn + 1)
-    const ordered = set.order({ turn, callId, random: this.#deps.random })
+    return this.#inOrder(set, { turn, callId, random: this.#deps.random })
+  }
+
+  /** What `candidates` would return for the next call, which takes no turn by this. */
+  foreseen(setId: number, callId: string, random: () => number): readonly Candidate[] {
+    const set = this.#sets.get(setId)
+    const turn = this.#turns.get(setId) ?? 0
+    return set ? this.#inOrder(set, { turn, callId, random }) : []
+  }
+
+  /** Which part of the calls each node of a set would be the first to get now, and why others get none. */
+  selection(setId: number): readonly SelectedNode[] {
+    const set = this.#sets.get(setId)
+    return set ? selectionOf(set, (node) => this.#isFull(node)) : []
+  }
+
+  #inOrder(set: DestinationSet, call: OrderedCall): readonly Candidate[] {
     const candidates: Candidate[] = []
-    for (const node of ordered) {
-      const { maxCalls, nodeId } = node.record
-      if (maxCalls === 0 || this.#deps.activeCalls(nodeId) < maxCalls)
-        candidates.push(node.candidate)
-    }
+    for (const node of set.order(call)) if (!this.#isFull(node)) candidates.push(node.candidate)
     return candidates
+  }
+
+  #isFull({ record: { maxCalls, nodeId } }: Node): boolean {
+    return maxCalls > 0 && this.#deps.activeCalls(nodeId) >= maxCalls
   }
 
   /** Whether active nodes exist but all have reached `max_calls`: 503 with `Retry-After`. */
   isAtCapacity(setId: number): boolean {
     const active = this.#sets.get(setId)?.nodes.filter((node) => node.state === 'active') ?? []
-    return (
-      active.length > 0 &&
-      active.every(({ record }) => {
-        return record.maxCalls > 0 && this.#deps.activeCalls(record.nodeId) >= record.maxCalls
-      })
-    )
+    return active.length > 0 && active.every((node) => this.#isFull(node))
   }
 
   /** The voicemail of a tenant's PBX: of the tenant's own sets before common ones, the lowest set id first. */

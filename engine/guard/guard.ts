@@ -171,6 +171,12 @@ export class Guard {
     return this.#proven.find(sourceKey(address), this.#deps.now()) !== undefined
   }
 
+  /** Whether a source that has proved nothing is not heard. */
+  isBanned(address: string): boolean {
+    const key = sourceKey(address)
+    return this.#allBans().some((bans) => bans.has(key, this.#deps.now()))
+  }
+
   bans(): readonly Ban[] {
     const now = this.#deps.now()
     return this.#allBans()

@@ -9,26 +9,27 @@ import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
 import { GatewayGuard, type AddressesOf } from './gateway-guard.ts'
-import { gatewayNames, gatewayPort, gatewayUri } from './gateway-uri.ts'
+import { gatewayNames } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import type { Origin } from './origin.ts'
+import { candidateOf, type GatewayCandidate } from './outbound/gateway-candidate.ts'
 import type { CarrierPrice } from './outbound/least-cost.ts'
+import { passedGateway, passedRoute, type Look, type PassedOver } from './outbound/passed-over.ts'
 import type { OutboundCaller } from './outbound/outbound-routes.ts'
 import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
 import type {
-  CallerIdRule,
   CarrierAuth,
   CarrierRecord,
   GatewayRecord,
   InboundTarget,
   OutboundRouteRecord,
   RoutingRecords,
-  Transport,
 } from './routing-records.ts'
 import { Recognition, type RecognitionDeps } from './recognition/recognition.ts'
 import { Tenancy } from './tenancy.ts'
 
 export type { ExtensionOrigin, Origin } from './origin.ts'
+export type { GatewayCandidate } from './outbound/gateway-candidate.ts'
 
 export interface RoutingDeps extends RecognitionDeps {
   readonly hosts: RecognitionDeps['hosts'] & {
@@ -52,27 +53,6 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly onProblem: (problem: string) => void
   readonly now: () => number
   readonly random: () => number
-}
-
-/** One carrier gateway offered to one call. */
-export interface GatewayCandidate {
-  readonly kind: 'gateway'
-  readonly gatewayId: number
-  readonly carrierId: number
-  readonly carrierName: string
-  readonly routeName: string
-  /** Of a least-cost route: what made its place. Null: unknown; undefined: another route. */
-  readonly price?: CarrierPrice | null
-  /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
-  readonly uri: string
-  readonly host: string
-  readonly port: number
-  readonly transport: Transport
-  /** The called number as this carrier wants it. */
-  readonly number: string
-  readonly auth: CarrierAuth
-  readonly callerId: CallerIdRule
-  readonly stripHeaders?: readonly string[] | undefined
 }
 
 export type OutboundDecision =
@@ -107,6 +87,7 @@ export class Routing {
   #gateways: readonly CarrierGateway[] = []
   #guard = new GatewayGuard([], () => [])
   #guardVersion = -1
+  readonly #look: Look
   #agents: Agents
   #inbound = new InboundRoutes([], noTenants)
   #outbound = new OutboundRoutes([])
@@ -115,6 +96,7 @@ export class Routing {
   constructor(deps: RoutingDeps) {
     this.#deps = deps
     this.#recognition = new Recognition(deps)
+    this.#look = { random: deps.random, passOver: () => undefined }
     this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now)
     this.#agents = new Agents([], deps.activeAgentCalls, () => false)
     this.reload()
@@ -247,10 +229,11 @@ export class Routing {
     customerId: number | null,
     calledNumber: string,
     tenantId: number | null = null,
+    { random, passOver }: Look = this.#look,
   ): OutboundDecision {
     const caller: OutboundCaller = { customerId, tenantId }
     const priceOf = (route: OutboundRouteRecord) => this.#priceOf(route, calledNumber)
-    const matched = this.#outbound.match(caller, calledNumber, this.#deps.random, priceOf)
+    const matched = this.#outbound.match(caller, calledNumber, random, priceOf, passOver)
     if (matched.kind === 'blocked') return { kind: 'blocked', routeName: matched.route.name }
     if (matched.routes.length === 0) return { kind: 'none' }
     const isEmergency = matched.kind === 'emergency'
@@ -259,12 +242,29 @@ export class Routing {
     for (const route of matched.routes) {
       const carrier = this.#outboundCarrier(route)
       const price = route.mode === 'lcr' ? (priceOf(route) ?? null) : undefined
-      if (!carrier || price?.isBlocked) continue
-      if (!isEmergency && this.#limits.isReached(carrier)) isLimited = true
-      else gateways.push(...this.#gatewaysOf(carrier, route, calledNumber, price, isEmergency))
+      if (!carrier) passOver(passedRoute(route, 'no_carrier'))
+      else if (price?.isBlocked) passOver(passedRoute(route, 'blocked_by_carrier'))
+      else if (!isEmergency && this.#limits.isReached(carrier)) {
+        isLimited = true
+        passOver(passedRoute(route, 'carrier_limit'))
+      } else {
+        const offer = { route, calledNumber, price, isEmergency }
+        gateways.push(...this.#gatewaysOf(carrier, offer, { random, passOver }))
+      }
     }
     if (gateways.length === 0) return { kind: isLimited ? 'limited' : 'unavailable' }
     return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
+  }
+
+  /** Whether `admitCarrierCall` would let a call in; it is not counted. */
+  hasRoom(carrierId: number): boolean {
+    const carrier = this.#carriers.get(carrierId)
+    return !carrier || !this.#limits.isReached(carrier)
+  }
+
+  /** A carrier as the source of a call, by its first gateway that may call; undefined: it may not call. */
+  carrierOrigin(carrierId: number): Origin | undefined {
+    return this.#recognition.carrierOrigin(carrierId)
   }
 
   /**
@@ -314,28 +314,47 @@ export class Routing {
 
   #gatewaysOf(
     carrier: CarrierRecord,
-    route: OutboundRouteRecord,
-    calledNumber: string,
-    price: CarrierPrice | null | undefined,
-    isEmergency: boolean,
+    { route, calledNumber, price, isEmergency }: Offer,
+    { random, passOver }: Look,
   ): GatewayCandidate[] {
-    // Probes may be wrong, and an emergency has nothing to lose.
-    const usable = carrier.gateways.filter(
-      (gateway) =>
-        gateway.isOutbound &&
-        (isEmergency || this.#deps.gatewayReachability(gateway.gatewayId) !== 'down') &&
-        (carrier.tenantId === null || !this.#recognition.leadsToPlatform(gateway)),
-    )
     const number = carrier.numberRules.out(rewriteByRoute(route, calledNumber))
-    // A route that strips the whole number calls nothing.
-    if (number === '') return []
-    return orderByPreference(usable, this.#deps.random).map((gateway) =>
+    if (number === '') {
+      passOver(passedRoute(route, 'number_stripped'))
+      return []
+    }
+    const usable = carrier.gateways.filter((gateway) => {
+      const why = this.#notUsable(carrier, gateway, isEmergency)
+      if (why !== undefined) passOver(passedGateway(carrier, gateway, why))
+      return why === undefined
+    })
+    return orderByPreference(usable, random).map((gateway) =>
       candidateOf(carrier, gateway, { routeName: route.name, number, price }),
     )
+  }
+
+  #notUsable(
+    { tenantId }: CarrierRecord,
+    gateway: GatewayRecord,
+    isEmergency: boolean,
+  ): PassedOver['why'] | undefined {
+    if (!gateway.isOutbound) return 'inbound_only'
+    // Probes may be wrong, and an emergency has nothing to lose.
+    if (!isEmergency && this.#deps.gatewayReachability(gateway.gatewayId) === 'down')
+      return 'gateway_down'
+    return tenantId !== null && this.#recognition.leadsToPlatform(gateway)
+      ? 'leads_to_platform'
+      : undefined
   }
 }
 
 const noTenants = new Tenancy([])
+
+interface Offer {
+  readonly route: OutboundRouteRecord
+  readonly calledNumber: string
+  readonly price: CarrierPrice | null | undefined
+  readonly isEmergency: boolean
+}
 
 function namesIn(uri: string): readonly string[] {
   const target = sipTarget(uri)
@@ -344,30 +363,3 @@ function namesIn(uri: string): readonly string[] {
 
 const tenantOf = (origin: Origin): number | null =>
   origin.kind === 'extension' ? origin.tenantId : null
-
-function candidateOf(
-  carrier: CarrierRecord,
-  gateway: GatewayRecord,
-  offer: Pick<GatewayCandidate, 'routeName' | 'number'> & {
-    readonly price: CarrierPrice | null | undefined
-  },
-): GatewayCandidate {
-  const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
-  const { gatewayId, host, transport } = gateway
-  return {
-    kind: 'gateway',
-    gatewayId,
-    carrierId,
-    carrierName,
-    routeName: offer.routeName,
-    ...(offer.price === undefined ? {} : { price: offer.price }),
-    uri: gatewayUri(gateway),
-    host,
-    port: gatewayPort(gateway),
-    transport,
-    number: offer.number,
-    auth,
-    callerId,
-    stripHeaders,
-  }
-}

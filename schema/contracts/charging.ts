@@ -5,7 +5,7 @@
  * a network or a wallet may do.
  */
 import type { CallRecord } from '../call-record.ts'
-import type { BegunCall, OpenCall } from '../call-journal.ts'
+import type { BegunCall, OpenCall, Tariff } from '../call-journal.ts'
 import type { CallQuality } from './media.ts'
 
 export interface AuthorizationRequest {
@@ -43,6 +43,15 @@ export type Verdict =
   | { readonly kind: 'denied'; readonly code: string; readonly account: Account | null }
   /** No answer, and the fail mode is `closed`. */
   | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number }
+
+/** What `authorize` would answer, of which nothing is reserved or counted. */
+export interface Foreseen {
+  readonly verdict: Verdict
+  /** In force then; null: there is no price. */
+  readonly tariff: Tariff | null
+  /** What all of the payer's available money would buy; Infinity: without limit. 0: denied. */
+  readonly longestSeconds: number
+}
 
 export type Extension =
   /** The whole grant since the answer, not what was added. */

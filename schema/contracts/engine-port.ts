@@ -14,6 +14,7 @@ import type { EventsPort } from './engine-events.ts'
 import type { RecordingsPort } from './recordings.ts'
 import type { RegistrationsPort, TrunksPort } from './registrations.ts'
 import type { RelayStatus } from './relays.ts'
+import type { Simulation, SimulationRequest } from './simulation.ts'
 import type { Trace } from './trace.ts'
 
 /** Present figures, and totals since the start, by the names that telemetry shows. */
@@ -67,6 +68,8 @@ export interface EnginePort {
   readonly events: EventsPort
   /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
   trace(callUuid: string): Promise<Trace | undefined>
+  /** What would happen to a call now; nothing changes. Undefined: its source does not exist, or may not call. */
+  simulate(request: SimulationRequest): Simulation | undefined
   /** Click-to-call. Resolves before any phone rings; `calls` shows how the call goes on. */
   originate(request: OriginateRequest): Promise<OriginateResult>
   /** Connects a supervisor to a live call. Returns before any phone rings. */

@@ -251,6 +251,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       isUnresolvable: () => false,
       reload: () => undefined,
     },
+    simulate: () => undefined,
     recordings: {
       isAvailable: false,
       isRecording: () => false,

@@ -2,7 +2,7 @@
 import type { LiveCall } from '../call-machine/live.ts'
 import type { Note } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Account, Charging } from '../../../schema/contracts/charging.ts'
+import type { Account, Charging, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
@@ -139,7 +139,7 @@ const refusalIn = (route: Route): End | undefined =>
   route.kind === 'refused' ? route.end : undefined
 
 /** Of a call that ends before it has a route. */
-const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
+export const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
   kind === 'extension' || kind === 'node' ? 'outbound' : 'inbound'
 
 /** A call without authorization: it belongs to the tenant of its phone. */
@@ -153,32 +153,47 @@ async function authorize(
   invite: IncomingInvite,
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
-  const { origin, callerNumber, calledNumber: callee } = invite
-  // What click-to-call shows as the caller names no payer.
-  const caller = origin.kind === 'extension' ? origin.extension : callerNumber
   const { callUuid } = call.start
   const startedAt = call.start.startedAt + call.stampOffsetMs
-  const customerId = 'customerId' in origin ? origin.customerId : null
-  // What a tenant has written (carriers, nodes, extensions) spends the money of its own customers only.
-  const tenant = origin.kind === 'proxy' ? origin.tenantIds : tenantOf(origin, deps)
-  const payerTenantId = call.payerTenantId ?? tenant
-  const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
-  const payer = { customerId, payerTenantId, mayNamePayer }
-  const request = { callUuid, caller, callee, startedAt, ...payer }
-  const verdict = await deps.charging.authorize(request)
+  const asked = askedOf(invite, deps)
+  const { mayNamePayer } = asked
+  const payerTenantId = call.payerTenantId ?? asked.payerTenantId
+  const verdict = await deps.charging.authorize({ ...asked, callUuid, startedAt, payerTenantId })
   const charged = { at: deps.now(), what: 'charged', verdict } as const
   const tell = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {
     deps.dispatch({ type: 'charged', callUuid, account, grantedSeconds, isFree, note: charged })
   }
-  if (verdict.kind === 'unreachable') {
-    tell(null, null, false)
-    return refused(503, 'Service Unavailable', 'ocs_unreachable', retryAfter(verdict))
+  if (verdict.kind === 'unreachable') tell(null, null, false)
+  else {
+    const { account } = verdict
+    const grantedSeconds = verdict.kind === 'granted' ? verdict.grantedSeconds : 0
+    // The call is free, and after a crash its number names no payer either.
+    const isFree = verdict.kind === 'granted' && !mayNamePayer && account?.customerId == null
+    tell(account, Number.isFinite(grantedSeconds) ? grantedSeconds : null, isFree)
   }
-  const { account } = verdict
-  const grantedSeconds = verdict.kind === 'granted' ? verdict.grantedSeconds : 0
-  // The call is free, and after a crash its number names no payer either.
-  const isFree = verdict.kind === 'granted' && !mayNamePayer && account?.customerId == null
-  tell(account, Number.isFinite(grantedSeconds) ? grantedSeconds : null, isFree)
+  return refusalBy(verdict, invite, deps)
+}
+
+/** What charging is asked about a call. */
+export function askedOf(invite: IncomingInvite, deps: RouteDeps) {
+  const { origin, callerNumber, calledNumber: callee } = invite
+  // What click-to-call shows as the caller names no payer.
+  const caller = origin.kind === 'extension' ? origin.extension : callerNumber
+  const customerId = 'customerId' in origin ? origin.customerId : null
+  // What a tenant has written (carriers, nodes, extensions) spends the money of its own customers only.
+  const payerTenantId = origin.kind === 'proxy' ? origin.tenantIds : tenantOf(origin, deps)
+  const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
+  return { caller, callee, customerId, payerTenantId, mayNamePayer }
+}
+
+/** What the caller is told when charging refuses; undefined: the call goes on. */
+export function refusalBy(
+  verdict: Verdict,
+  invite: IncomingInvite,
+  deps: RouteDeps,
+): End | undefined {
+  if (verdict.kind === 'unreachable')
+    return refused(503, 'Service Unavailable', 'ocs_unreachable', retryAfter(verdict))
   if (verdict.kind === 'denied' && isPayerRefused(verdict.code))
     return refused(403, 'Forbidden', verdict.code)
   if (verdict.kind === 'denied' && isUnknownNumber(invite, verdict.code, deps))
@@ -193,7 +208,7 @@ const isPayerRefused = (code: string): boolean =>
   code === 'payer_of_other_tenant' || code === 'no_payer'
 
 /** A phone has dialled what no route and no price knows: no wallet has been asked, and none lacks funds. */
-const isUnknownNumber = (invite: IncomingInvite, code: string, deps: AdmissionDeps): boolean =>
+const isUnknownNumber = (invite: IncomingInvite, code: string, deps: RouteDeps): boolean =>
   invite.origin.kind === 'extension' &&
   (code === 'unknown_caller' || code === 'no_rate') &&
   !isKnownOutside(invite, deps)

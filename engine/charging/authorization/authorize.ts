@@ -47,38 +47,57 @@ export function authorize(
 ): Authorization {
   const known = books.reservations.find(request.callUuid)
   if (known !== undefined) return { kind: 'granted', reservation: known }
+  const admits = (payer: Customer): boolean => payer.admitAttempt(now)
+  const decision = decide(request, books, unknownCaller, now, admits)
+  return decision.kind === 'granted' ? reserve(request, decision.grant, books, now) : decision
+}
+
+type Grant = Omit<Reservation, 'callUuid' | 'amountMicros' | 'isEnded'>
+type Denied = Extract<Authorization, { readonly kind: 'denied' }>
+export type Decision =
+  | { readonly kind: 'granted'; readonly grant: Grant }
+  | Exclude<Authorization, { readonly kind: 'granted' }>
+
+/** Decides a new call. `admits`: whether its payer may start one more in this second. */
+export function decide(
+  request: Asked,
+  books: Books,
+  unknownCaller: 'deny' | 'allow',
+  now: number,
+  admits: (payer: Customer) => boolean,
+): Decision {
   if (books.reservations.size >= maxOpenCalls) return { kind: 'overloaded' }
   const payer = payerOf(request, books.customers)
   if (payer !== undefined && !mayPay(payer, request))
     return denied('payer_of_other_tenant', undefined)
-  if (payer !== undefined) return authorizePayer(request, payer, books, now)
+  if (payer !== undefined) return decidePayer(request, payer, books, now, admits)
   if (unknownCaller === 'deny')
     return denied(request.mayNamePayer === false ? 'no_payer' : 'unknown_caller', undefined)
-  return reserve(request, withoutPayer, books, now)
+  return { kind: 'granted', grant: withoutPayer }
 }
 
+type Asked = Omit<AuthorizationRequest, 'callUuid'>
+
 function payerOf(
-  { customerId, caller, payerTenantId = null, mayNamePayer = true }: AuthorizationRequest,
+  { customerId, caller, payerTenantId = null, mayNamePayer = true }: Asked,
   customers: Customers,
 ): Customer | undefined {
   if (customerId !== null) return customers.byId(customerId)
   return mayNamePayer ? customers.byNumber(caller, payerTenantId) : undefined
 }
 
-function mayPay(
-  { terms }: Customer,
-  { customerId, payerTenantId = null }: AuthorizationRequest,
-): boolean {
+function mayPay({ terms }: Customer, { customerId, payerTenantId = null }: Asked): boolean {
   const isOfPlatform = customerId !== null && terms.tenantId === null
   return isOfPlatform || isAmong(terms.tenantId, payerTenantId)
 }
 
-function authorizePayer(
-  request: AuthorizationRequest,
+function decidePayer(
+  request: Asked,
   payer: Customer,
   books: Books,
   now: number,
-): Authorization {
+  admits: (payer: Customer) => boolean,
+): Decision {
   const { terms } = payer
   if (!terms.isActive) return denied('customer_inactive', payer)
   const rate = rateOf(payer, request.callee, request.startedAt, books.rates)
@@ -87,14 +106,14 @@ function authorizePayer(
   if (rate.isBlocked) return denied('destination_blocked', payer, tariff)
   if (terms.maxConcurrentCalls > 0 && payer.openCalls >= terms.maxConcurrentCalls)
     return denied('concurrent_limit', payer, tariff)
-  if (!payer.admitAttempt(now)) return denied('cps_limit', payer, tariff)
+  if (!admits(payer)) return denied('cps_limit', payer, tariff)
   const maxSeconds = terms.maxCallSeconds > 0 ? terms.maxCallSeconds : Infinity
   const affordable = affordableSeconds(tariff, budgetOf(payer, 0, now))
   if (affordable < 1) return denied(shortage(payer, 0, tariff, now), payer, tariff)
   const target = Math.min(grantLength(tariff), maxSeconds)
   const grantedSeconds = grant(affordable, target, maxSeconds)
   const isLastGrant = affordable < target && isShortOfFunds(payer, 0, tariff, now)
-  return reserve(request, { payer, tariff, grantedSeconds, maxSeconds, isLastGrant }, books, now)
+  return { kind: 'granted', grant: { payer, tariff, grantedSeconds, maxSeconds, isLastGrant } }
 }
 
 /**
@@ -150,7 +169,7 @@ const isShortOfFunds = (...asked: Parameters<typeof shortage>): boolean =>
 
 function reserve(
   { callUuid }: AuthorizationRequest,
-  terms: Omit<Reservation, 'callUuid' | 'amountMicros' | 'isEnded'>,
+  terms: Grant,
   { reservations }: Books,
   now: number,
 ): Authorization {
@@ -169,7 +188,7 @@ const denied = (
   code: DenialCode,
   payer: Customer | undefined,
   tariff: Tariff | null = null,
-): Authorization => ({ kind: 'denied', code, payer, ratePrefix: tariff?.prefix ?? null })
+): Denied => ({ kind: 'denied', code, payer, ratePrefix: tariff?.prefix ?? null })
 
 export type Extension =
   | { readonly kind: 'granted'; readonly reservation: Reservation }
@@ -208,8 +227,10 @@ export function extend(
 }
 
 /** Seconds since the answer that all of the payer's available money would buy for this call. */
-export function longestCall(reservation: Reservation, now: number): number {
-  const { payer, tariff, amountMicros, maxSeconds } = reservation
+export function longestCall(
+  { payer, tariff, amountMicros, maxSeconds }: Omit<Reservation, 'callUuid' | 'isEnded'>,
+  now: number,
+): number {
   if (payer === undefined || tariff === null) return maxSeconds
   const affordable = affordableSeconds(tariff, budgetOf(payer, amountMicros, now))
   return Math.min(affordable, maxSeconds)

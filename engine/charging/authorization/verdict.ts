@@ -1,14 +1,16 @@
 /** An authorization as the call sees it: plain data. */
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
+import type { NodeVerdict } from '../../../schema/contracts/ocs.ts'
 import type { Customer } from '../customers/customer.ts'
-import type { Authorization } from './authorize.ts'
+import { longestCall, type Authorization, type Decision } from './authorize.ts'
 
 const retryAfterSeconds = 5
 
-export function toVerdict(authorization: Authorization): Verdict {
+export function toVerdict(authorization: Authorization | Decision): Verdict {
   switch (authorization.kind) {
     case 'granted': {
-      const { payer, tariff, grantedSeconds } = authorization.reservation
+      const granted = 'grant' in authorization ? authorization.grant : authorization.reservation
+      const { payer, tariff, grantedSeconds } = granted
       return { kind: 'granted', account: accountOf(payer, tariff?.prefix ?? null), grantedSeconds }
     }
     case 'denied': {
@@ -17,6 +19,19 @@ export function toVerdict(authorization: Authorization): Verdict {
     }
     case 'overloaded':
       return { kind: 'unreachable', retryAfterSeconds }
+  }
+}
+
+/** The same for a node that asks over HTTP. */
+export function toNodeVerdict(authorization: Authorization, now: number): NodeVerdict {
+  if (authorization.kind !== 'granted') return authorization
+  const { reservation } = authorization
+  const { callUuid, payer, tariff, grantedSeconds, amountMicros } = reservation
+  return {
+    ...{ kind: 'granted', callUuid, tariff, grantedSeconds },
+    customerId: payer?.terms.customerId ?? null,
+    reservedMicros: amountMicros,
+    affordableSeconds: longestCall(reservation, now),
   }
 }
 

@@ -76,6 +76,11 @@ export class Customer {
   admitAttempt(now: number): boolean {
     return this.terms.maxCps === 0 || this.#attempts.admit(now, this.terms.maxCps)
   }
+
+  /** Whether `admitAttempt` would return true; nothing is counted. */
+  mayAttempt(now: number): boolean {
+    return this.terms.maxCps === 0 || this.#attempts.hasRoom(now, this.terms.maxCps)
+  }
 }
 
 /** The times of the last second's calls, oldest first, from `#start` on. */
@@ -83,9 +88,14 @@ class RollingSecond {
   #times: number[] = []
   #start = 0
 
-  admit(now: number, limit: number): boolean {
+  /** Past times are dropped. */
+  hasRoom(now: number, limit: number): boolean {
     while ((this.#times[this.#start] ?? Infinity) <= now - 1_000) this.#start += 1
-    if (this.#times.length - this.#start >= limit) return false
+    return this.#times.length - this.#start < limit
+  }
+
+  admit(now: number, limit: number): boolean {
+    if (!this.hasRoom(now, limit)) return false
     if (this.#start > 1_000) this.#dropPast()
     this.#times.push(now)
     return true

@@ -62,6 +62,16 @@ export class Customers {
     return this.#customers.values()
   }
 
+  /** One line for each balance that is not the stored one. */
+  differencesFrom(stored: Customers): string[] {
+    return [...stored.all()].flatMap(({ terms: { customerId }, balanceMicros }) => {
+      const inMemory = this.byId(customerId)?.balanceMicros
+      return inMemory === balanceMicros
+        ? []
+        : [`customer ${customerId} has ${balanceMicros} micro-units, memory says ${inMemory}`]
+    })
+  }
+
   /** Takes over what is stored now. Reservations and counts of live calls stay. */
   reload(now: number): void {
     this.#numbers = loadNumbers(this.#store)

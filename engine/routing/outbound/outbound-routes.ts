@@ -6,6 +6,7 @@ import { orderByPreference } from '../by-preference.ts'
 import { leastCostFirst, type PriceOf } from './least-cost.ts'
 import { digitsOf, PrefixTable } from '../prefix-table.ts'
 import type { OutboundRouteRecord } from '../routing-records.ts'
+import { passedRoute, type Look } from './passed-over.ts'
 
 export interface OutboundCaller {
   readonly customerId: number | null
@@ -55,6 +56,7 @@ export class OutboundRoutes {
     calledNumber: string,
     random: () => number,
     priceOf: PriceOf,
+    passOver: Look['passOver'] = () => undefined,
   ): MatchedRoutes {
     const tiers: OutboundRouteRecord[][] = [[], [], []]
     const emergency: OutboundRouteRecord[] = []
@@ -62,7 +64,10 @@ export class OutboundRoutes {
       const ofPrefix: OutboundRouteRecord[][] = [[], [], []]
       for (const route of orderByPreference(routes, random)) {
         const tier = tierOf(route, caller)
-        if (tier === undefined) continue
+        if (tier === undefined) {
+          passOver(passedRoute(route, 'other_caller'))
+          continue
+        }
         if (!route.isEmergency) ofPrefix[tier]?.push(route)
         else if (digitsOf(route.prefix) === digitsOf(calledNumber) && route.mode !== 'block')
           emergency.push(route)
@@ -75,7 +80,9 @@ export class OutboundRoutes {
     const blockAt = ordered.findIndex((route) => route.mode === 'block')
     const [first] = ordered
     if (first && blockAt === 0) return { kind: 'blocked', route: first }
-    return { kind: 'routes', routes: blockAt === -1 ? ordered : ordered.slice(0, blockAt) }
+    if (blockAt === -1) return { kind: 'routes', routes: ordered }
+    for (const route of ordered.slice(blockAt)) passOver(passedRoute(route, 'after_block'))
+    return { kind: 'routes', routes: ordered.slice(0, blockAt) }
   }
 }
 

@@ -8,7 +8,13 @@ import { gatewayNames, gatewayPort } from '../gateway-uri.ts'
 import { NetworkTable } from '../network-table.ts'
 import type { NodeOrigin, Origin } from '../origin.ts'
 import type { CarrierRecord, GatewayRecord } from '../routing-records.ts'
-import { CarrierSources, GatewayNetworks, TrustedSources, type CarrierSource } from './sources.ts'
+import {
+  CarrierSources,
+  gatewaysThatCall,
+  GatewayNetworks,
+  TrustedSources,
+  type CarrierSource,
+} from './sources.ts'
 import type { Tenancy } from '../tenancy.ts'
 
 export interface RecognitionDeps {
@@ -83,6 +89,13 @@ export class Recognition {
     if (own && !(isTrusted && isNamed(own.gateway))) return carrierOrigin(own)
     if (node && !(isTrusted && node.isNamed)) return nodeOrigin(node)
     return isTrusted ? { kind: 'trusted' } : { kind: 'unknown' }
+  }
+
+  /** A carrier as if one of its gateways had sent; undefined: none may. */
+  carrierOrigin(carrierId: number): Origin | undefined {
+    const carrier = this.#carriers.find((each) => each.carrierId === carrierId)
+    const [gateway] = carrier === undefined ? [] : gatewaysThatCall(carrier)
+    return carrier && gateway && carrierOrigin({ carrier, gateway })
   }
 
   /**

@@ -44,16 +44,22 @@ function* entriesOf(
   carriers: readonly CarrierRecord[],
   addressesOf: AddressesOf,
 ): Generator<readonly [Network, Entry]> {
-  for (const carrier of carriers) {
-    if (!carrier.isActive || carrier.direction === 'out') continue
-    for (const gateway of carrier.gateways.filter((each) => each.isInbound))
+  for (const carrier of carriers)
+    for (const gateway of gatewaysThatCall(carrier))
       for (const address of addressesOf(gateway)) {
         const network = recognizedNetwork(gateway, address)
         if (network)
           yield [network, { carrier, gateway, prefixLength: network.prefixLength }] as const
       }
-  }
 }
+
+/** Those whose calls are taken. */
+export const gatewaysThatCall = ({
+  isActive,
+  direction,
+  gateways,
+}: CarrierRecord): readonly GatewayRecord[] =>
+  isActive && direction !== 'out' ? gateways.filter(({ isInbound }) => isInbound) : []
 
 /** Where gateways are called and may call from, whether or not they are in use. */
 export class GatewayNetworks {

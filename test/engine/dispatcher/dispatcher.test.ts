@@ -75,6 +75,25 @@ test('a node at max_calls is left out, and the set is at capacity when all are',
   expect(ids(dispatcher.candidates(1, 'c'))).toEqual([1])
 })
 
+test('what the next call would get is told without a turn, and why other nodes get none', () => {
+  const nodes = [1, 2, 3, 4].map((nodeId) => sampleNode(nodeId, { maxCalls: nodeId === 3 ? 1 : 0 }))
+  const { dispatcher, calls } = simulate([sampleSet(nodes, { algorithm: 4 })])
+  dispatcher.setState(1, uriOf(4), 'inactive')
+  calls.set(3, 1)
+  const foreseen = dispatcher.foreseen(1, 'a', () => 0.5)
+  expect(dispatcher.foreseen(1, 'a', () => 0.5)).toEqual(foreseen)
+  expect(dispatcher.candidates(1, 'a')).toEqual(foreseen)
+  expect(dispatcher.selection(1)).toMatchObject([
+    { nodeId: 1, why: null, share: 0.5 },
+    { nodeId: 2, why: null, share: 0.5 },
+    { nodeId: 3, why: 'node_limit', share: 0 },
+    { nodeId: 4, why: 'drained', share: 0 },
+  ])
+  dispatcher.setState(1, uriOf(1), 'probing')
+  expect(dispatcher.selection(1)[0]).toMatchObject({ why: 'out_of_service', share: 0 })
+  expect([dispatcher.foreseen(2, 'a', () => 0.5), dispatcher.selection(2)]).toEqual([[], []])
+})
+
 test('a set whose nodes are all down is not at capacity', () => {
   const { dispatcher } = simulate([sampleSet([sampleNode(1)])])
   dispatcher.setState(1, uriOf(1), 'probing')

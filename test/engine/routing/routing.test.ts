@@ -324,3 +324,46 @@ test('a destination is told from a gateway by DNS as it is now, and a name leads
   expect(routing.mayReach('agent.example', '203.0.113.10', 5_060)).toBe(true)
   expect(routing.mayReach('carrier.example', '203.0.113.9', 5_060)).toBe(true)
 })
+
+test('routes and gateways that take no part are named with the reason, and a limit that is asked about is not filled', () => {
+  const carriers = [
+    sampleCarrier(1, {
+      maxCps: 1,
+      gateways: [sampleGateway(1), sampleGateway(2, { isOutbound: false })],
+    }),
+    sampleCarrier(2, { direction: 'in' }),
+  ]
+  const outboundRoutes = [
+    outboundRoute(1, { prefix: '49' }),
+    outboundRoute(2, { prefix: '49', carrierId: 2 }),
+    outboundRoute(3, { prefix: '4', customerId: 5 }),
+    outboundRoute(4, { prefix: '4', strip: 9 }),
+    outboundRoute(5, { mode: 'block', carrierId: null }),
+  ]
+  const { routing } = routingOver({ carriers, outboundRoutes })
+  const ask = () => {
+    const passed: string[] = []
+    const decision = routing.outboundCandidates(null, '4930', null, {
+      random: () => 0.5,
+      passOver: ({ kind, name, why }) => void passed.push(`${kind} ${name}: ${why}`),
+    })
+    return { kind: decision.kind, passed }
+  }
+  expect(ask()).toEqual({
+    kind: 'gateways',
+    passed: [
+      'route route 3: other_caller',
+      'route route 5: after_block',
+      'gateway carrier 1: inbound_only',
+      'route route 2: no_carrier',
+      'route route 4: number_stripped',
+    ],
+  })
+  expect([routing.hasRoom(1), routing.hasRoom(1)]).toEqual([true, true])
+  expect(routing.admitCarrierCall(1)).toBe(true)
+  expect(routing.hasRoom(1)).toBe(false)
+  expect(ask()).toMatchObject({ kind: 'limited' })
+  expect(ask().passed).toContain('route route 1: carrier_limit')
+  expect(routing.carrierOrigin(2)).toMatchObject({ kind: 'carrier', carrierId: 2 })
+  expect(routing.carrierOrigin(3)).toBeUndefined()
+})

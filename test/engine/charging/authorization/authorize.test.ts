@@ -212,3 +212,26 @@ test('no call is granted more than the cap per call', async () => {
   expect(await ocs.extend('a', 50)).toEqual({ kind: 'granted', grantedSeconds: 90 })
   expect(await ocs.extend('a', 80)).toEqual({ kind: 'denied', code: 'max_call_seconds' })
 })
+
+test('what authorize would answer is told with price and longest call, and counts nothing', async () => {
+  const { ocs } = customerWith(oneUnit, { max_cps: 1 })
+  const { callUuid: _, ...asked } = question('a', '1555')
+  const before = ocs.stats()
+  for (let count = 0; count < 3; count += 1)
+    expect(ocs.foresee(asked)).toMatchObject({
+      verdict: { kind: 'granted', account: { customerId: 1, ratePrefix: '1' } },
+      tariff: { prefix: '1', ratePerMinuteMicros: 60_000 },
+      longestSeconds: 1_000,
+    })
+  expect(ocs.stats()).toEqual(before)
+  await ocs.authorize(question('a', '1555'))
+  expect(ocs.foresee(asked)).toMatchObject({
+    verdict: { kind: 'denied', code: 'cps_limit' },
+    tariff: { prefix: '1' },
+    longestSeconds: 0,
+  })
+  expect(ocs.foresee({ ...asked, caller: '999' })).toMatchObject({
+    verdict: { kind: 'denied', code: 'unknown_caller' },
+    tariff: null,
+  })
+})
