@@ -65,6 +65,9 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/setting-kinds.ts': { folders: ['schema/net', sipGrammar], packages: /^(node:net|zod)$/ },
   'engine/logger.ts': { folders: ['schema/contracts'], packages: /^(node:|pino$)/ },
   'engine/sip-server': { folders: [], packages: onlyNode },
+  'engine/sip-server/program': { folders: ['engine/sip-server'], packages: /^(node:|sax$)/ },
+  'engine/sip-server/rules': { folders: ['engine/sip-server'], packages: onlyNode },
+  'engine/sip-server/capture': { folders: ['engine/sip-server'], packages: onlyNode },
   // An application of its own: it knows the server by its protocol alone.
   'engine/sip-server/example': { folders: [], packages: /^drachtio-srf$/ },
   // The sans-IO layers look downwards only, and at no package: no socket, timer, clock or random.

@@ -59,6 +59,8 @@ export interface Option {
 export interface Input {
   /** What stands behind the name of the command; empty when the command takes nothing there. */
   readonly argument: string
+  /** Of a command that reads them by itself. */
+  readonly words: readonly string[]
   /** A switch that is given is `on`. */
   readonly options: Readonly<Record<string, string | undefined>>
 }
@@ -70,6 +72,8 @@ export interface Command {
   /** Shown in help, such as `FILE.json`. Absent: the command takes none. */
   readonly argument?: string
   readonly options?: Readonly<Record<string, Option>>
+  /** It has options of its own form, which `details` tells of. */
+  readonly readsItsWords?: true
   /** It makes the database where there is none: takes `--create`. */
   readonly createsDatabase?: true
   /** Printed below the options by `--help`. */

@@ -92,6 +92,7 @@ function answer(world: World, text: string): ExitCode {
 
 /** @throws {WrongUsage} */
 function readInput(command: Command, words: readonly string[]): Input {
+  if (command.readsItsWords === true) return { argument: '', words, options: {} }
   const options = optionsOf(command)
   const parsed = parseWords(words, options)
   const [argument = '', ...more] = parsed.positionals
@@ -103,7 +104,7 @@ function readInput(command: Command, words: readonly string[]): Input {
   for (const [name, option] of Object.entries(options))
     if (option.isRequired === true && parsed.values[name] === undefined)
       throw new WrongUsage(`${command.name} needs --${name} ${option.value}`)
-  return { argument, options: parsed.values }
+  return { argument, words, options: parsed.values }
 }
 
 function parseWords(words: readonly string[], options: ReturnType<typeof optionsOf>) {

@@ -23,6 +23,11 @@ export class CertificateError extends Error {
   }
 }
 
+/** An option, a variable or the configuration file says what cannot be done. */
+export class OptionError extends Error {
+  override readonly name = 'OptionError'
+}
+
 /** The code of a system error, or else its text. */
 export const errorCode = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error)

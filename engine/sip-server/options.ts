@@ -92,6 +92,13 @@ export interface TlsOptions {
   readonly verifyServers?: boolean | undefined
 }
 
+export interface CaptureOptions {
+  readonly host: string
+  readonly port: number
+  /** By which number it knows this server. */
+  readonly agentId: number
+}
+
 export interface WebSocketOptions {
   /** Web pages that may connect, such as `https://phone.example.com`. Default: all. */
   readonly origins?: readonly string[] | undefined
@@ -134,6 +141,15 @@ export interface SipServerOptions {
   readonly frameLength?: FrameLength | undefined
   /** Where Prometheus may ask, by HTTP: `/metrics`. Default: nowhere. */
   readonly metrics?: { readonly host: string; readonly port: number } | undefined
+  /** A copy of each SIP message, received and sent, goes to Homer there (HEP3 by UDP). Default: none. */
+  readonly capture?: CaptureOptions | undefined
+  /** TCP keep-alive of applications; 0: none. Seconds. Default: 45. */
+  readonly adminKeepAliveSeconds?: number | undefined
+  /**
+   * By UDP a peer behind NAT gets the requests of its dialog where it sent from; false: at its Contact. Default:
+   * true.
+   */
+  readonly detectsNat?: boolean | undefined
   /** What applications must quote to be let in. */
   readonly secret: string
   /** RFC 3261 Table 4; milliseconds. Default: the RFC's. */
@@ -212,6 +228,8 @@ export interface AdminLimits {
   readonly maxClients: number
   /** Bytes that may wait for an application that does not read; beyond, its connection is closed. */
   readonly maxBufferedBytes: number
+  /** TCP keep-alive; 0: none. Milliseconds; default: 45 000. */
+  readonly keepAliveMs?: number
   /** Time for the TLS handshake. Milliseconds; default: 5 000. */
   readonly handshakeMs?: number
   /** Time for the first whole frame. Milliseconds; default: 10 000. */

@@ -1,6 +1,7 @@
 /** An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined. */
 import { performance } from 'node:perf_hooks'
 import type { Application, ApplicationLink, SavedDialogs } from './application.ts'
+import { Capture } from './capture/capture.ts'
 import { Clients } from './clients/client.ts'
 import { Dialer } from './clients/dialer.ts'
 import {
@@ -9,7 +10,7 @@ import {
   type InProcessClient,
   type InProcessLink,
 } from './clients/in-process.ts'
-import { AdminListener } from './clients/listener.ts'
+import { AdminListener, type AdminOptions } from './clients/listener.ts'
 import { SipCore } from './core/core.ts'
 import { NextHopResolver } from './dns/next-hop.ts'
 import { systemDns } from './dns/system-dns.ts'
@@ -97,6 +98,11 @@ export interface SipServer {
 export const createSipServer = (options: SipServerOptions, machine?: Machine): SipServer =>
   new EmbeddedServer(options, machine ?? thisMachine)
 
+function adminSettings({ frameLength, adminKeepAliveSeconds }: SipServerOptions): AdminOptions {
+  if (adminKeepAliveSeconds === undefined) return { ...adminLimits, frameLength }
+  return { ...adminLimits, frameLength, keepAliveMs: adminKeepAliveSeconds * 1_000 }
+}
+
 const silent: Log = () => undefined
 
 const isEmergency = (uri: string): boolean => /^urn:service:sos\b/i.test(uri)
@@ -127,6 +133,7 @@ class EmbeddedServer implements SipServer {
   readonly #overload: Overload
   readonly #resolver: NextHopResolver
   readonly #opener: TransportOpener
+  readonly #capture: Capture | undefined
   readonly #transports = new Map<Listener, Transport>()
   #listeners: readonly Listener[] = []
   #adminAddress: BoundAddress | undefined
@@ -164,6 +171,7 @@ class EmbeddedServer implements SipServer {
       outboundProxy: options.outboundProxy,
       defaultRefresher: options.defaultRefresher,
       alwaysSend180: options.alwaysSend180,
+      detectsNat: options.detectsNat,
       graceMs: options.graceMs ?? defaultGraceMs,
       token,
       version: serverVersion,
@@ -189,7 +197,8 @@ class EmbeddedServer implements SipServer {
       disconnected: (clientId) => driver.clientDisconnected(clientId),
     })
     const { frameLength } = options
-    this.#admin = new AdminListener(this.#clients, { ...adminLimits, frameLength }, log)
+    this.#admin = new AdminListener(this.#clients, adminSettings(options), log)
+    this.#capture = options.capture && new Capture(options.capture, now)
     this.#dialer = new Dialer(this.#clients, {
       ...{ log, maxConnections: maxDialled, maxBufferedBytes: adminLimits.maxBufferedBytes },
       frameLength,
@@ -305,10 +314,13 @@ class EmbeddedServer implements SipServer {
     await Promise.all(transports.map((transport) => transport.stop()))
     this.#driver.stop()
     this.#opener.stop()
+    this.#capture?.stop()
   }
 
   #datagram(bytes: Buffer, flow: Flow): void {
-    if (!this.#overload.takes(bytes, flow.listener)) this.#driver.datagram(bytes, flow)
+    if (this.#overload.takes(bytes, flow.listener)) return
+    this.#capture?.received(bytes, flow)
+    this.#driver.datagram(bytes, flow)
   }
 
   #transportOf({ listener }: Flow): Transport | undefined {
@@ -321,7 +333,10 @@ class EmbeddedServer implements SipServer {
         const transport = this.#transportOf(flow)
         if (transport === undefined)
           setImmediate(() => this.#driver.sendFailed(reference, 'the listener is closed'))
-        else transport.send(text, flow, reference)
+        else {
+          this.#capture?.sent(text, flow)
+          transport.send(text, flow, reference)
+        }
       },
       close: (flow) => this.#transportOf(flow)?.close(flow),
       deliver: (clientId, event) => this.#clients.deliver(clientId, event),
@@ -332,12 +347,13 @@ class EmbeddedServer implements SipServer {
   }
 
   async #openAdmin(): Promise<void> {
-    const { admin, adminTls, frameLength, log = silent } = this.#options
+    const { admin, adminTls, log = silent } = this.#options
     if (admin) this.#adminAddress = await this.#admin.start(admin.host, admin.port)
     if (!adminTls) return
     const credentials = this.#opener.credentials()
-    const settings = { ...adminLimits, frameLength }
-    this.#adminTls = new AdminListener(this.#clients, settings, log, credentials)
+    this.#adminTls = new AdminListener(
+      ...[this.#clients, adminSettings(this.#options), log, credentials],
+    )
     this.#adminTlsAddress = await this.#adminTls.start(adminTls.host, adminTls.port)
   }
 
@@ -346,7 +362,10 @@ class EmbeddedServer implements SipServer {
       datagram: (bytes, flow) => {
         if (!this.sharing.passes(bytes, flow)) this.#datagram(bytes, flow)
       },
-      message: (text, flow) => this.#driver.message(text, flow),
+      message: (text, flow) => {
+        this.#capture?.received(text, flow)
+        this.#driver.message(text, flow)
+      },
       sendFailed: (reference, reason) => this.#driver.sendFailed(reference, reason),
       accepts: (source) => this.#driver.accepts(source),
       sourceStatus: (source) => this.#options.sourceStatus?.(source) ?? 'proven',

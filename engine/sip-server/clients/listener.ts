@@ -80,7 +80,8 @@ export class AdminListener {
   }
 
   #accept(socket: Socket): void {
-    const { maxClients, maxBufferedBytes, firstFrameMs, unreadMs, frameLength } = this.#options
+    const { maxClients, maxBufferedBytes, firstFrameMs, unreadMs, frameLength, keepAliveMs } =
+      this.#options
     const peer = peerOf(socket)
     const name = nameOf(socket)
     // Those that were in a handshake may have become too many.
@@ -89,7 +90,7 @@ export class AdminListener {
       return
     }
     const client = new TcpClient(socket, {
-      ...{ maxBufferedBytes, firstFrameMs, unreadMs, frameLength },
+      ...{ maxBufferedBytes, firstFrameMs, unreadMs, frameLength, keepAliveMs },
       onFramed: () => this.#newcomers.delete(name),
       onCommand: (command) => this.#clients.receive(clientId, command),
       onClosed: () => {

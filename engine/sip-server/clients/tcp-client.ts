@@ -9,6 +9,9 @@ import type { Client } from './client.ts'
 /** Milliseconds. */
 const defaultFirstFrameMs = 10_000
 
+/** Milliseconds. */
+const defaultKeepAliveMs = 45_000
+
 /** An application that takes nothing for so long is no use to its callers either. Milliseconds. */
 const defaultUnreadMs = 10_000
 
@@ -18,6 +21,8 @@ const closeTimeoutMs = 5_000
 export interface TcpClientOptions {
   /** Bytes that may wait for an application that does not read; beyond, it is dropped. */
   readonly maxBufferedBytes: number
+  /** TCP keep-alive; 0: none. Default: 45 s. */
+  readonly keepAliveMs?: number | undefined
   /** A connection that has not sent one whole frame by then is no application. Default: 10 s. */
   readonly firstFrameMs?: number | undefined
   /** Nor is one of which nothing is read for so long while it has more to read. Default: 10 s. */
@@ -48,8 +53,8 @@ export class TcpClient implements Client {
     this.#socket = socket
     this.#options = options
     socket.setNoDelay(true)
-    socket.setKeepAlive(true, 45_000)
-    const { firstFrameMs = defaultFirstFrameMs } = options
+    const { firstFrameMs = defaultFirstFrameMs, keepAliveMs = defaultKeepAliveMs } = options
+    socket.setKeepAlive(keepAliveMs > 0, keepAliveMs)
     this.#patience = setTimeout(() => this.#drop('no frame in time'), firstFrameMs)
     socket.on('data', (chunk) => this.#read(chunk))
     // Every error is followed by `close`, which is where the connection ends.

@@ -63,6 +63,7 @@ export interface CoreOptions extends SealOptions {
   readonly outboundProxy?: string | undefined
   readonly defaultRefresher?: Refresher | undefined
   readonly alwaysSend180?: boolean | undefined
+  readonly detectsNat?: boolean | undefined
   /** How long the calls of an application that has gone go on. Milliseconds; default: they end at once. */
   readonly graceMs?: number | undefined
   /** What applications must quote. */
@@ -131,6 +132,7 @@ export class SipCore {
       requests: this.#inbound,
       callTimes: callTimesIn,
       alwaysSend180: options.alwaysSend180 === true,
+      detectsNat: options.detectsNat !== false,
     })
     const uas = { ...shared, ...settings, requests: this.#inbound, responder: this.#responder }
     const ownRoutes = new OwnRoutes(options)

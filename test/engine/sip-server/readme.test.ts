@@ -1,9 +1,11 @@
 /** The server's own front page says what is there. */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { format } from 'prettier'
 import { expect, test } from 'vitest'
 import { CallTimes } from '../../../engine/sip-server/core/call-times.ts'
 import { Traffic } from '../../../engine/sip-server/core/traffic.ts'
+import { optionMarkdown } from '../../../engine/sip-server/program/help.ts'
 import { prometheusText } from '../../../engine/sip-server/metrics/metrics.ts'
 import { inviteClient } from '../../../engine/sip-server/transaction/invite-client.ts'
 import { inviteServer } from '../../../engine/sip-server/transaction/invite-server.ts'
@@ -22,6 +24,13 @@ test('its state diagrams are those of the tables that run', () => {
     stateDiagram(nonInviteClient, ['trying']),
     stateDiagram(nonInviteServer, ['trying']),
   ])
+})
+
+test('its table of options is the table that is read', async () => {
+  const [, shown = ''] = /<!-- options -->\n([^]*)<!-- \/options -->/.exec(readme) ?? []
+  const table = `<!-- options -->\n\n${optionMarkdown().join('\n')}\n\n<!-- /options -->`
+  const pretty = await format(table, { parser: 'markdown', printWidth: 100, proseWrap: 'preserve' })
+  expect(`<!-- options -->\n${shown}<!-- /options -->\n`).toBe(pretty)
 })
 
 test('every file and folder that it names exists', () => {

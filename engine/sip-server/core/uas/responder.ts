@@ -41,6 +41,8 @@ interface ResponderPorts extends Omit<InboundPorts, 'onSilence'> {
   readonly minSessionSeconds: number
   readonly defaultRefresher: Refresher
   readonly alwaysSend180: boolean
+  /** By UDP too. */
+  readonly detectsNat: boolean
 }
 
 /** The answer of an application to `transactionId`. */
@@ -273,10 +275,16 @@ export class Responder {
       remoteTarget: request.contact?.uri ?? '',
       contact,
       flow: requestFlow(transaction.flow),
-      isFlowBound: isBehindNat(request, transaction.flow, routeSet),
+      isFlowBound: this.#isFlowBound(request, transaction.flow, routeSet),
     })
     inbound.formed(dialog)
     this.#ports.dialogs.add(dialog)
+  }
+
+  #isFlowBound(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
+    // The connection of a restored INVITE is gone.
+    if (isStream(flow.listener.protocol)) return flow.connectionId !== 0
+    return this.#ports.detectsNat && isBehindNat(request, flow, routeSet)
   }
 
   #afterResponse(inbound: InboundRequest, status: number, text: string, now: number): void {
@@ -347,12 +355,10 @@ const hasDialogId = ({ isInitial, request: { method } }: InboundRequest): boolea
   !isInitial || method === 'INVITE' || isSubscribing(method)
 
 /**
- * A stream is answered on its connection. By UDP, a peer whose own Via names another address than
- * the one its packets come from sits behind NAT, and its Contact leads nowhere (RFC 3581, RFC 5626).
+ * By UDP, a peer whose own Via names another address than the one its packets come from sits behind NAT, and
+ * its Contact leads nowhere (RFC 3581, RFC 5626).
  */
 function isBehindNat(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
-  // The connection of a restored INVITE is gone.
-  if (isStream(flow.listener.protocol)) return flow.connectionId !== 0
   const via = request.via
   if (routeSet.length > 0 || via === undefined || request.list('Via').length > 1) return false
   const contact = request.contact?.parsedUri

@@ -1,0 +1,66 @@
+/** Words of a command line, as options in their order. Pure. */
+import { OptionError } from '../errors.ts'
+import { optionRows, type OptionName, type Row } from './option-table.ts'
+
+export interface GivenOption {
+  readonly name: OptionName
+  /** As it was written, such as `--port`. */
+  readonly spelled: string
+  /** Of an option that takes no value: 'true'. */
+  readonly text: string
+}
+
+interface Known {
+  readonly name: OptionName
+  readonly row: Row<unknown>
+}
+
+/** All forms of it on a command line. */
+export const spellingsOf = ({ option, alias, short }: Row<unknown>): readonly string[] => [
+  ...(short === undefined ? [] : [`-${short}`]),
+  ...(option === undefined ? [] : [`--${option}`]),
+  ...(alias === undefined ? [] : [`--${alias}`]),
+]
+
+const bySpelling = new Map<string, Known>(
+  optionRows.flatMap(([name, row]) =>
+    spellingsOf(row).map((spelling) => [spelling, { name, row }] as const),
+  ),
+)
+
+/**
+ * `--name value`, `--name=value`, `-n value`, `-nvalue`.
+ * @throws OptionError
+ */
+export function readCommandLine(words: readonly string[]): readonly GivenOption[] {
+  const given: GivenOption[] = []
+  for (let next = 0; next < words.length; next += 1) {
+    const { spelled, attached } = split(words[next] ?? '')
+    const known = bySpelling.get(spelled)
+    if (known === undefined)
+      throw new OptionError(
+        spelled.startsWith('-') ? `Unknown option '${spelled}'` : `does not take "${spelled}"`,
+      )
+    const { name, row } = known
+    if (row.value === undefined) {
+      if (attached !== undefined) throw new OptionError(`${spelled} takes no value`)
+      given.push({ name, spelled, text: 'true' })
+      continue
+    }
+    const text = attached ?? words[(next += 1)]
+    if (text === undefined || text === '') throw new OptionError(`${spelled} needs ${row.value}`)
+    given.push({ name, spelled, text })
+  }
+  return given
+}
+
+function split(word: string): { readonly spelled: string; readonly attached?: string } {
+  const equals = word.indexOf('=')
+  if (word.startsWith('--'))
+    return equals === -1
+      ? { spelled: word }
+      : { spelled: word.slice(0, equals), attached: word.slice(equals + 1) }
+  if (word.length > 2 && word.startsWith('-'))
+    return { spelled: word.slice(0, 2), attached: word.slice(2) }
+  return { spelled: word }
+}

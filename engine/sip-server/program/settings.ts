@@ -1,0 +1,228 @@
+/** Joins the command line, the environment and the file, in this order. Pure. */
+import { OptionError } from '../errors.ts'
+import { readCommandLine, type GivenOption } from './command-line.ts'
+import { flag } from './kinds.ts'
+import { optionRows, optionTable, type OptionName, type Row, type Values } from './option-table.ts'
+import { elementsAt, pathsIn, textsAt, type Element } from './xml-file.ts'
+
+export interface Contact {
+  readonly uri: string
+  readonly externalIp: string | undefined
+  readonly localNets: readonly string[]
+  readonly names: readonly string[]
+}
+
+export interface HandlerSettings {
+  /** Upper case, or `*`. */
+  readonly sipMethod: string
+  readonly httpMethod: 'get' | 'post'
+  readonly url: string
+  readonly verifies: boolean
+}
+
+export interface SpammerHeader {
+  /** Lower case. */
+  readonly name: string
+  readonly values: readonly string[]
+}
+
+export interface Settings {
+  readonly values: Values
+  readonly contacts: readonly Contact[]
+  readonly handlers: readonly HandlerSettings[]
+  readonly spammers: readonly SpammerHeader[]
+  /** What was given and changes nothing, and why. */
+  readonly notes: readonly string[]
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+interface Source {
+  readonly spelled: string
+  readonly text: string
+}
+
+/** The file that is to be read; undefined: none. `isNamed`: it must be there. */
+export function fileToRead(
+  given: readonly GivenOption[],
+  environment: Environment,
+): { readonly path: string; readonly isNamed: boolean } | undefined {
+  const has = (name: OptionName): boolean => given.some((option) => option.name === name)
+  if (has('noConfig')) return undefined
+  const path = given.findLast(({ name }) => name === 'file')?.text ?? fileIn(environment)
+  if (path !== undefined) return { path, isNamed: true }
+  return has('listen') ? undefined : { path: '/etc/drachtio.conf.xml', isNamed: false }
+}
+
+const fileIn = (environment: Environment): string | undefined =>
+  fromEnvironment(optionTable.file, environment)?.text
+
+/** @throws OptionError */
+export function readSettings(
+  words: readonly string[],
+  environment: Environment,
+  file: Element | undefined,
+): Settings {
+  const given = readCommandLine(words)
+  const notes: string[] = []
+  const values: Partial<Record<OptionName, unknown>> = {}
+  for (const [name, row] of optionRows) {
+    if (row.isStructure) continue
+    const source =
+      fromCommandLine(name, given) ?? fromEnvironment(row, environment) ?? fromFile(row, file)
+    if (source === undefined) continue
+    const value = readValue(row, source)
+    if (value === false && (row.refused ?? row.ignored) !== undefined) continue
+    if (row.refused !== undefined)
+      throw new OptionError(`${source.spelled} cannot be used: ${row.refused}`)
+    if (row.ignored === undefined) values[name] = value
+    else notes.push(`${source.spelled} changes nothing: ${row.ignored}`)
+  }
+  if (file !== undefined) notes.push(...unknownIn(file))
+  return {
+    // Each value was read by the kind of its row.
+    values: values as Values,
+    contacts: given.some(({ name }) => name === 'listen' || optionTable[name].isOfContact)
+      ? contactsIn(given)
+      : contactsOfFile(file),
+    handlers: handlersIn(given, environment, file),
+    spammers: spammersOf(file, notes),
+    notes,
+  }
+}
+
+function fromCommandLine(name: OptionName, given: readonly GivenOption[]): Source | undefined {
+  return given.findLast((option) => option.name === name)
+}
+
+function fromEnvironment(row: Row<unknown>, environment: Environment): Source | undefined {
+  for (const spelled of row.environment ?? []) {
+    const text = environment[spelled]
+    if (text !== undefined && text !== '') return { spelled, text }
+  }
+  return undefined
+}
+
+function fromFile(row: Row<unknown>, file: Element | undefined): Source | undefined {
+  if (file === undefined) return undefined
+  for (const path of row.xml ?? []) {
+    // An empty element says yes to what is a flag, and nothing else.
+    const text = textsAt(file, path).find((each) => each !== '' || row.kind === flag)
+    if (text !== undefined) return { spelled: spelledInFile(path), text }
+  }
+  return undefined
+}
+
+const spelledInFile = (path: string): string => `<${path.replaceAll('@', ' ')}> of the file`
+
+/** @throws OptionError */
+function readValue<T>({ kind }: Row<T>, { spelled, text }: Source): T {
+  const value = kind.read(text)
+  if (value === undefined)
+    throw new OptionError(`${spelled} is "${text}"; allowed is ${kind.allowed}`)
+  return value
+}
+
+type OfContact = Partial<Record<'externalIp' | 'localNet' | 'dnsName', readonly Source[]>>
+
+/** Options of a contact belong to the one before them. */
+function contactsIn(given: readonly GivenOption[]): readonly Contact[] {
+  const found: { readonly uri: string; readonly options: Record<string, Source[]> }[] = []
+  for (const option of given) {
+    if (option.name === 'contact') found.push({ uri: option.text, options: {} })
+    else if (optionTable[option.name].isOfContact) {
+      const last = found.at(-1)
+      if (last === undefined)
+        throw new OptionError(`${option.spelled} must stand behind the --contact that it is for`)
+      ;(last.options[option.name] ??= []).push(option)
+    }
+  }
+  return found.map(({ uri, options }) => contactOf(uri, options))
+}
+
+function contactsOfFile(file: Element | undefined): readonly Contact[] {
+  if (file === undefined) return []
+  const elements = (optionTable.contact.xml ?? []).flatMap((path) => elementsAt(file, path))
+  return elements.map(({ text, attributes }) => {
+    const sources = (attribute: string): readonly Source[] => {
+      const value = attributes[attribute] ?? ''
+      const spelled = spelledInFile(`sip/contacts/contact@${attribute}`)
+      return value === '' ? [] : [{ spelled, text: value }]
+    }
+    return contactOf(text, {
+      externalIp: sources('external-ip'),
+      localNet: sources('local-net'),
+      dnsName: sources('dns-names'),
+    })
+  })
+}
+
+function contactOf(uri: string, options: OfContact): Contact {
+  const [external, ...more] = options.externalIp ?? []
+  const [surplus] = more
+  if (surplus) throw new OptionError(`${surplus.spelled} is given twice for the contact ${uri}`)
+  return {
+    uri,
+    externalIp: external && readValue(optionTable.externalIp, external),
+    localNets: (options.localNet ?? []).flatMap((each) => readValue(optionTable.localNet, each)),
+    names: (options.dnsName ?? []).flatMap((each) => readValue(optionTable.dnsName, each)),
+  }
+}
+
+/** Those of one source: the command line, else the environment, else the file. */
+function handlersIn(
+  given: readonly GivenOption[],
+  environment: Environment,
+  file: Element | undefined,
+): readonly HandlerSettings[] {
+  const row = optionTable.httpHandler
+  const source = fromCommandLine('httpHandler', given) ?? fromEnvironment(row, environment)
+  if (source === undefined) return handlersOfFile(file)
+  const method = fromCommandLine('httpMethod', given)
+  const httpMethod = method ? readValue(optionTable.httpMethod, method) : 'get'
+  return [{ sipMethod: '*', httpMethod, url: readValue(row, source), verifies: true }]
+}
+
+function handlersOfFile(file: Element | undefined): readonly HandlerSettings[] {
+  if (file === undefined) return []
+  const path = 'request-handlers/request-handler'
+  return elementsAt(file, path).map(({ text, attributes }) => {
+    const read = <T>(row: Row<T>, attribute: string, whenAbsent: T): T => {
+      const value = attributes[attribute] ?? ''
+      const spelled = spelledInFile(`${path}@${attribute}`)
+      return value === '' ? whenAbsent : readValue(row, { spelled, text: value })
+    }
+    return {
+      sipMethod: read(optionTable.handlerSipMethod, 'sip-method', '*').toUpperCase(),
+      httpMethod: read(optionTable.httpMethod, 'http-method', 'get'),
+      url: readValue(optionTable.httpHandler, { spelled: spelledInFile(path), text }),
+      verifies: read(optionTable.handlerVerifies, 'verify-peer', false),
+    }
+  })
+}
+
+const spammerHeaders: ReadonlySet<string> = new Set(['user-agent', 'from', 'to'])
+
+function spammersOf(file: Element | undefined, notes: string[]): readonly SpammerHeader[] {
+  if (file === undefined) return []
+  return elementsAt(file, 'sip/spammers/header').flatMap(({ attributes, children }) => {
+    const name = (attributes['name'] ?? '').toLowerCase()
+    const values = children.map(({ text }) => text).filter((text) => text !== '')
+    if (spammerHeaders.has(name)) return [{ name, values }]
+    notes.push(`<sip/spammers/header> "${name}" changes nothing: allowed is User-Agent, From or To`)
+    return []
+  })
+}
+
+/** A slip of the pen would otherwise go unseen. */
+function unknownIn(file: Element): readonly string[] {
+  const known = new Set(optionRows.flatMap(([, { xml = [] }]) => xml))
+  const unknown = new Set(pathsIn(file).filter((path) => !known.has(path) && !isParent(path)))
+  return [...unknown].map((path) => `${spelledInFile(path)} is not known`)
+}
+
+/** An element that only holds others may be empty. */
+const isParent = (path: string): boolean =>
+  optionRows.some(([, { xml = [] }]) =>
+    xml.some((each) => each.startsWith(`${path}/`) || each.startsWith(`${path}@`)),
+  )

@@ -1,0 +1,74 @@
+/** Addresses and networks whose messages are dropped, from a file that may change while we run. */
+import { unwatchFile, watchFile } from 'node:fs'
+import { BlockList, isIP, isIPv6 } from 'node:net'
+import { OptionError } from '../errors.ts'
+import type { Log } from '../options.ts'
+
+/** How often the file is looked at. Milliseconds. */
+const defaultWatchMs = 5_000
+const maxEntries = 200_000
+
+/** Addresses by themselves: there may be many. */
+export interface Denied {
+  readonly addresses: ReadonlySet<string>
+  readonly networks: BlockList
+  /** Lines that are neither an address, nor a network. */
+  readonly wrong: readonly string[]
+}
+
+/** One address or network a line; what stands behind `#` is a remark. Pure. */
+export function readDenied(text: string): Denied {
+  const addresses = new Set<string>()
+  const networks = new BlockList()
+  const wrong: string[] = []
+  const entries = text.split('\n').flatMap((line) => line.split('#', 1)[0]?.trim() || [])
+  for (const entry of entries.slice(0, maxEntries)) {
+    const [address = '', bits] = entry.split('/')
+    const isWrong = isIP(address) === 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))
+    const length = Number(bits)
+    if (isWrong || length > (isIPv6(address) ? 128 : 32)) wrong.push(entry)
+    else if (bits === undefined) addresses.add(address)
+    else networks.addSubnet(address, length, isIPv6(address) ? 'ipv6' : 'ipv4')
+  }
+  if (entries.length > maxEntries) wrong.push(`all after line ${maxEntries}`)
+  return { addresses, networks, wrong }
+}
+
+export interface Blacklist {
+  readonly denies: (address: string) => boolean
+  readonly stop: () => void
+}
+
+/**
+ * @param read the text of the file; undefined: there is none
+ * @throws OptionError when there is none at the start; later what was read last holds.
+ */
+export function watchBlacklist(
+  path: string,
+  read: (path: string) => string | undefined,
+  log: Log,
+  watchMs = defaultWatchMs,
+): Blacklist {
+  const start = read(path)
+  if (start === undefined) throw new OptionError(`cannot read ${path}`)
+  const take = (text: string): Denied => {
+    const denied = readDenied(text)
+    const { wrong, addresses } = denied
+    if (wrong.length > 0)
+      log('warn', 'lines of the blacklist are no addresses', { path, first: wrong.slice(0, 3) })
+    log('info', 'the blacklist was read', { path, addresses: addresses.size })
+    return denied
+  }
+  let { addresses, networks } = take(start)
+  const changed = (): void => {
+    const text = read(path)
+    if (text === undefined) return log('error', 'the blacklist cannot be read', { path })
+    ;({ addresses, networks } = take(text))
+  }
+  watchFile(path, { interval: watchMs, persistent: false }, changed)
+  return {
+    denies: (address) =>
+      addresses.has(address) || networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
+    stop: () => unwatchFile(path, changed),
+  }
+}

@@ -1,0 +1,218 @@
+/**
+ * Request handlers: an HTTP server is asked what becomes of each new request, with GET, or with POST and the request
+ * as body. Its answer is JSON: reject, redirect, proxy, or route to an application.
+ */
+import { Agent as HttpAgent, request as httpRequest, type RequestOptions } from 'node:http'
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { isApplicationUri } from '../clients/dialer.ts'
+import { errorCode } from '../errors.ts'
+import { parseNameAddr } from '../message/name-addr.ts'
+import { parseUri } from '../message/uri.ts'
+import type { Log, NewRequest, ProxyRoute, RequestRoute, RouteAnswer } from '../options.ts'
+
+export interface RequestHandler {
+  /** Upper case; `*`: every method that has no handler of its own. */
+  readonly sipMethod: string
+  readonly httpMethod: 'get' | 'post'
+  /** Of http or https; with tcp or tls it is the application itself. */
+  readonly url: string
+  /** Whether the certificate of an https handler counts. */
+  readonly verifies: boolean
+}
+
+export interface RequestHandlers {
+  readonly route: (request: NewRequest) => RouteAnswer
+  /** Gives up what is still asked, and closes connections. */
+  readonly stop: () => void
+}
+
+/** A caller waits meanwhile; as long as drachtio-server waits. Milliseconds. */
+const answerMs = 3_000
+/** Questions under way; what comes beyond them gets 503. */
+const maxQuestions = 2_000
+/** Connections to one handler. */
+const maxConnections = 64
+const maxAnswerBytes = 65_536
+
+const failed: RequestRoute = { reject: { status: 500 } }
+const busy: RequestRoute = { reject: { status: 503 } }
+
+/** Undefined: there are none. */
+export function requestHandlers(
+  handlers: readonly RequestHandler[],
+  log: Log,
+): RequestHandlers | undefined {
+  if (handlers.length === 0) return undefined
+  const agents = new Map(handlers.map((handler) => [handler, agentFor(handler)]))
+  const stopping = new AbortController()
+  let questions = 0
+  const route = (request: NewRequest): RouteAnswer => {
+    const handler = handlerFor(handlers, request.method)
+    if (handler === undefined) return undefined
+    if (isApplicationUri(handler.url)) return { uri: handler.url }
+    if (questions >= maxQuestions) return busy
+    questions += 1
+    const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(answerMs)])
+    return ask(handler, request, { agent: agents.get(handler), signal })
+      .then(
+        (answer) => routeOf(answer) ?? refuse(handler, 'no such answer', answer.slice(0, 200), log),
+        (error: unknown) => refuse(handler, errorCode(error), undefined, log),
+      )
+      .finally(() => (questions -= 1))
+  }
+  const stop = (): void => {
+    stopping.abort()
+    for (const agent of agents.values()) agent.destroy()
+  }
+  return { route, stop }
+}
+
+function refuse(
+  { url }: RequestHandler,
+  reason: string,
+  answer: string | undefined,
+  log: Log,
+): RequestRoute {
+  log('warn', 'a request handler has failed', { url, reason, answer })
+  return failed
+}
+
+const handlerFor = (
+  handlers: readonly RequestHandler[],
+  method: string,
+): RequestHandler | undefined =>
+  handlers.find(({ sipMethod }) => sipMethod === method) ??
+  handlers.find(({ sipMethod }) => sipMethod === '*')
+
+function agentFor({ url, verifies }: RequestHandler): HttpAgent {
+  const limits = { keepAlive: true, maxSockets: maxConnections }
+  if (!url.startsWith('https:')) return new HttpAgent(limits)
+  return new HttpsAgent({ ...limits, rejectUnauthorized: verifies })
+}
+
+/** The body of the answer, whatever its status. */
+function ask(
+  { url, httpMethod }: RequestHandler,
+  request: NewRequest,
+  how: Pick<RequestOptions, 'agent' | 'signal'>,
+): Promise<string> {
+  const isPost = httpMethod === 'post'
+  const body = isPost ? request.text : ''
+  const headers = {
+    Accept: 'application/json',
+    ...(isPost && {
+      'Content-Type': 'text/plain; charset=UTF-8',
+      'Content-Length': Buffer.byteLength(body),
+    }),
+  }
+  const send = url.startsWith('https:') ? httpsRequest : httpRequest
+  return new Promise((resolve, reject) => {
+    const question = send(
+      questionUrl(url, request),
+      { ...how, method: httpMethod.toUpperCase(), headers },
+      (answer) => {
+        let text = ''
+        answer.setEncoding('utf8')
+        answer.on('data', (chunk: string) => {
+          text += chunk
+          if (text.length > maxAnswerBytes) question.destroy(new Error('the answer is too long'))
+        })
+        answer.on('end', () => resolve(text))
+        answer.on('error', reject)
+      },
+    )
+    question.on('error', reject)
+    question.end(body)
+  })
+}
+
+/** The URL with what is known of the request, under the names of drachtio-server. */
+export function questionUrl(url: string, request: NewRequest): string {
+  const uri = parseUri(request.uri)
+  const userOf = (name: string): string =>
+    parseUri(parseNameAddr(request.get(name) ?? '')?.uri ?? '')?.user ?? ''
+  const query = new URLSearchParams({
+    ...{ method: request.method, domain: uri?.host ?? '', protocol: request.protocol },
+    ...{ source_address: request.sourceAddress, fromUser: userOf('From'), toUser: userOf('To') },
+    ...{ uriUser: uri?.user ?? '', contentType: request.get('Content-Type') ?? '' },
+    uri: request.uri,
+  })
+  for (const [name, value] of uri?.params ?? []) query.append(name, value)
+  const question = query.toString()
+  if (url.includes('?')) return `${url}&${question}`
+  return `${url.replace(/\/$/, '')}/?${question}`
+}
+
+/** What a JSON text says; undefined: it cannot be understood. */
+export function routeOf(json: string): RequestRoute | undefined {
+  const answer = parsed(json)
+  const data = isObject(answer) ? answer['data'] : undefined
+  if (!isObject(answer) || !isObject(data)) return undefined
+  switch (answer['action']) {
+    case 'reject':
+      return rejectionIn(data)
+    case 'redirect': {
+      const redirect = textsIn(data['contact'])
+      return redirect && { redirect }
+    }
+    case 'proxy':
+      return proxyIn(data)
+    case 'route':
+      return applicationIn(data)
+    default:
+      return undefined
+  }
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+function parsed(json: string): unknown {
+  try {
+    return JSON.parse(json) as unknown
+  } catch {
+    return undefined
+  }
+}
+
+/** What stands in one line of a SIP message. */
+const isLine = (value: unknown): value is string =>
+  typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value)
+
+function textsIn(value: unknown): readonly string[] | undefined {
+  const texts: readonly unknown[] = Array.isArray(value) ? value : [value]
+  return texts.length > 0 && texts.every(isLine) ? texts : undefined
+}
+
+function rejectionIn({ status, reason }: Fields): RequestRoute | undefined {
+  if (typeof status !== 'number' || !Number.isInteger(status) || status < 300 || status > 699)
+    return undefined
+  return { reject: { status, reason: isLine(reason) ? reason : undefined } }
+}
+
+function proxyIn(data: Fields): RequestRoute | undefined {
+  const destinations = textsIn(data['destination'])
+  if (destinations === undefined) return undefined
+  const proxy: ProxyRoute = {
+    destinations,
+    remainInDialog: data['recordRoute'] === true,
+    followRedirects: data['followRedirects'] !== false,
+    simultaneous: data['simultaneous'] === true,
+    provisionalTimeoutMs: durationIn(data['provisionalTimeout']) ?? 5_000,
+    finalTimeoutMs: durationIn(data['finalTimeout']) ?? 60_000,
+  }
+  return { proxy }
+}
+
+/** `500ms`, `5s`. */
+function durationIn(value: unknown): number | undefined {
+  const parts = /^(\d{1,6})(ms|s)$/.exec(typeof value === 'string' ? value : '')
+  return parts === null ? undefined : Number(parts[1]) * (parts[2] === 's' ? 1_000 : 1)
+}
+
+function applicationIn({ uri, tag }: Fields): RequestRoute | undefined {
+  if (isLine(uri)) return isApplicationUri(uri) ? { uri } : undefined
+  return isLine(tag) ? { tag } : undefined
+}

@@ -1,0 +1,184 @@
+/** HTTP servers that say what becomes of new requests, with a real one. */
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { NewRequest } from '../../../../engine/sip-server/options.ts'
+import {
+  questionUrl,
+  requestHandlers,
+  routeOf,
+  type RequestHandler,
+} from '../../../../engine/sip-server/rules/request-handlers.ts'
+import { emitted } from '../../../support/waiting.ts'
+
+const headers: Record<string, string> = {
+  From: '"A" <sip:alice@a.example>;tag=1',
+  To: '<sip:bob@b.example>',
+  'Content-Type': 'application/sdp',
+}
+const request: NewRequest = {
+  ...{ method: 'INVITE', uri: 'sip:bob@b.example;x=1', protocol: 'udp', text: 'INVITE whole' },
+  ...{ sourceAddress: '192.0.2.1', sourcePort: 5_060, get: (name) => headers[name] },
+}
+
+test('the question has what drachtio-server asks with', () => {
+  const query =
+    'method=INVITE&domain=b.example&protocol=udp&source_address=192.0.2.1&fromUser=alice&toUser=bob' +
+    '&uriUser=bob&contentType=application%2Fsdp&uri=sip%3Abob%40b.example%3Bx%3D1&x=1'
+  expect(questionUrl('http://h:1', request)).toBe(`http://h:1/?${query}`)
+  expect(questionUrl('http://h:1/calls/', request)).toBe(`http://h:1/calls/?${query}`)
+  expect(questionUrl('http://h:1/?key=k', request)).toBe(`http://h:1/?key=k&${query}`)
+})
+
+const proxied = {
+  ...{ remainInDialog: false, followRedirects: true, simultaneous: false },
+  ...{ provisionalTimeoutMs: 5_000, finalTimeoutMs: 60_000 },
+}
+
+test.each([
+  [{ action: 'reject', data: { status: 486 } }, { reject: { status: 486 } }],
+  [
+    { action: 'reject', data: { status: 486, reason: 'Later' } },
+    { reject: { status: 486, reason: 'Later' } },
+  ],
+  [{ action: 'reject', data: { status: 99 } }, undefined],
+  [{ action: 'reject', data: { status: '486' } }, undefined],
+  [
+    { action: 'reject', data: { status: 486, reason: 'a\r\nX: y' } },
+    { reject: { status: 486, reason: undefined } },
+  ],
+  [{ action: 'redirect', data: { contact: 'sip:a' } }, { redirect: ['sip:a'] }],
+  [{ action: 'redirect', data: { contact: ['sip:a', 'sip:b'] } }, { redirect: ['sip:a', 'sip:b'] }],
+  [{ action: 'redirect', data: { contact: ['sip:a\r\nX: y'] } }, undefined],
+  [{ action: 'redirect', data: {} }, undefined],
+  [{ action: 'route', data: { uri: 'tcp://10.0.0.1:81' } }, { uri: 'tcp://10.0.0.1:81' }],
+  [
+    { action: 'route', data: { uri: '10.0.0.1:81;transport=tls' } },
+    { uri: '10.0.0.1:81;transport=tls' },
+  ],
+  [{ action: 'route', data: { uri: '10.0.0.1' } }, undefined],
+  [{ action: 'route', data: { tag: 'blue' } }, { tag: 'blue' }],
+  [{ action: 'route', data: {} }, undefined],
+  [
+    { action: 'proxy', data: { destination: 'sip:a' } },
+    { proxy: { ...proxied, destinations: ['sip:a'] } },
+  ],
+  [
+    {
+      action: 'proxy',
+      data: {
+        ...{ destination: ['sip:a', 'sip:b'], recordRoute: true, followRedirects: false },
+        ...{ simultaneous: true, provisionalTimeout: '500ms', finalTimeout: '20s' },
+      },
+    },
+    {
+      proxy: {
+        ...{ destinations: ['sip:a', 'sip:b'], remainInDialog: true, followRedirects: false },
+        ...{ simultaneous: true, provisionalTimeoutMs: 500, finalTimeoutMs: 20_000 },
+      },
+    },
+  ],
+  [{ action: 'proxy', data: {} }, undefined],
+  [{ action: 'answer', data: {} }, undefined],
+  [{ action: 'route' }, undefined],
+  [[], undefined],
+])('the answer %j means %j', (answer, route) => {
+  expect(routeOf(JSON.stringify(answer))).toEqual(route)
+})
+
+test('what is no JSON means nothing', () => {
+  expect(routeOf('OK')).toBeUndefined()
+})
+
+interface Asked {
+  readonly method: string | undefined
+  readonly type: string | undefined
+  readonly body: string
+}
+
+async function start(answer: (asked: IncomingMessage) => string | undefined) {
+  const asked: Asked[] = []
+  const http = createServer((question, response) => {
+    let body = ''
+    question.on('data', (chunk: Buffer) => (body += chunk.toString()))
+    question.on('end', () => {
+      asked.push({ method: question.method, type: question.headers['content-type'], body })
+      const text = answer(question)
+      if (text !== undefined) response.end(text)
+    })
+  })
+  http.listen(0, '127.0.0.1')
+  await emitted(http, 'listening')
+  onTestFinished(() => void http.close())
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+  return { asked, url }
+}
+
+function handle(...handlers: Partial<RequestHandler>[]) {
+  const log: unknown[] = []
+  const made = requestHandlers(
+    handlers.map((each) => ({
+      ...{ sipMethod: '*', httpMethod: 'get', url: '', verifies: true },
+      ...each,
+    })),
+    (_level, message, fields) => log.push([message, fields?.['reason']]),
+  )
+  if (made === undefined) throw new Error('no handlers')
+  onTestFinished(() => made.stop())
+  return { route: made.route, stop: made.stop, log }
+}
+
+const reject = '{"action":"reject","data":{"status":486}}'
+
+test('each method asks its own handler, with GET or with the request in a POST', async () => {
+  const [get, post] = [await start(() => reject), await start(() => reject)]
+  const { route } = handle(
+    { sipMethod: 'REGISTER', httpMethod: 'post', url: post.url },
+    { url: get.url },
+  )
+  expect(await route(request)).toEqual({ reject: { status: 486, reason: undefined } })
+  await route({ ...request, method: 'REGISTER' })
+  expect(get.asked).toEqual([{ method: 'GET', type: undefined, body: '' }])
+  expect(post.asked).toEqual([
+    { method: 'POST', type: 'text/plain; charset=UTF-8', body: 'INVITE whole' },
+  ])
+})
+
+test('a method without a handler goes to applications that asked for it; tcp names one', () => {
+  const { route } = handle(
+    { sipMethod: 'REGISTER', url: 'http://h' },
+    { sipMethod: 'INVITE', url: 'tcp://10.0.0.1:81' },
+  )
+  expect(route({ ...request, method: 'OPTIONS' })).toBeUndefined()
+  expect(route(request)).toEqual({ uri: 'tcp://10.0.0.1:81' })
+})
+
+test.each([
+  ['nonsense', 'no such answer'],
+  ['x'.repeat(70_000), 'the answer is too long'],
+])('a bad answer is 500, and said', async (text, reason) => {
+  const { url } = await start(() => text)
+  const { route, log } = handle({ url })
+  expect(await route(request)).toEqual({ reject: { status: 500 } })
+  expect(log).toEqual([['a request handler has failed', reason]])
+})
+
+test('so is a handler that is not there, and one that says nothing', async () => {
+  const absent = handle({ url: 'http://127.0.0.1:1' })
+  expect(await absent.route(request)).toEqual({ reject: { status: 500 } })
+  const { url, asked } = await start(() => undefined)
+  const silent = handle({ url })
+  const answer = silent.route(request)
+  await expect.poll(() => asked.length).toBe(1)
+  silent.stop()
+  expect(await answer).toEqual({ reject: { status: 500 } })
+})
+
+test('beyond two thousand questions the answer is 503 at once', async () => {
+  const { url } = await start(() => undefined)
+  const { route, stop } = handle({ url })
+  const first = Array.from({ length: 2_000 }, () => route(request))
+  expect(route(request)).toEqual({ reject: { status: 503 } })
+  stop()
+  for (const answer of first) expect(await answer).toEqual({ reject: { status: 500 } })
+})
