@@ -48,6 +48,7 @@ import { extensionRoutes } from './pbx/extension-routes.ts'
 import { reportRoutes } from './pbx/reports/report-routes.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { frontPage, pagePolicy } from './openapi/pages.ts'
+import { settingsRoutes } from './settings-routes.ts'
 import { banRoutes } from './sbc/ban-routes.ts'
 import { dispatcherRoutes } from './sbc/dispatcher-routes.ts'
 import { routingRoutes } from './sbc/routing-routes.ts'
@@ -84,12 +85,13 @@ export function createApi(
   app.route('/api/v1', telemetryRoutes(telemetry))
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
   app.route('/api/v1', userRoutes(store, access.users, now))
-  app.route('/api/v1', keyRoutes({ ...deps, keys: access.keys }, access.idempotency))
+  app.route('/api/v1', keyRoutes({ ...deps, keys: access.keys }, access.usage, access.idempotency))
   app.route('/api/v1', auditRoutes(audit))
   app.route(
     '/api/v1',
     tenantRoutes(deps, () => deps.ocs?.reloadCustomers()),
   )
+  app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', banRoutes(deps))
   app.route('/api/v1', dispatcherRoutes(deps))
   app.route('/api/v1', routingRoutes(deps))

@@ -3,6 +3,7 @@ import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { EnginePort } from '../schema/contracts/engine-port.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
+import type { SettingsInForce } from '../schema/contracts/settings.ts'
 import type { Store } from '../schema/open.ts'
 import type { ConsoleFiles } from './console/console-files.ts'
 import type { Reports } from './pbx/reports/reports.ts'
@@ -24,6 +25,8 @@ export interface ControlDeps extends Clocks {
   /** The `version` of the health answers. */
   readonly version: string
   readonly settings: ControlSettings
+  /** For people: what the process was started with. */
+  readonly inForce: SettingsInForce | undefined
   readonly loopDelay: LoopDelay
 }
 

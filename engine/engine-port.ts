@@ -38,7 +38,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
         }))
         return { ...status, contacts }
       },
-      end: (domain, extension) => registrar.endBindings(domain, extension),
+      end: (domain, extension, contact) => registrar.endBindings(domain, extension, contact),
     },
     guard: {
       bans: () =>

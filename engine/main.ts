@@ -34,6 +34,7 @@ const world: World = {
   environment,
   pid: process.pid,
   settingsFile: Object.keys(settingsFile),
+  settingsFromFile: Object.keys(settingsFile).filter((name) => !(name in ownEnvironment)),
   now: Date.now,
   // Whole milliseconds, as everything that is stored.
   steadyNow: () => Math.floor(timeOrigin + performance.now()),

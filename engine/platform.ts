@@ -5,7 +5,7 @@
 import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from './charging/ocs.ts'
-import type { LoopDelay } from '../control/deps.ts'
+import type { ControlDeps, LoopDelay } from '../control/deps.ts'
 import { readConsole } from '../control/console/console-files.ts'
 import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
 import { RECORDING_RETENTION_STEP_MS, RecordingRetention } from '../control/retention/recordings.ts'
@@ -47,6 +47,7 @@ import { addFirstAdmin } from './first-admin.ts'
 export interface PlatformDeps extends Clocks {
   readonly boot?: Boot | undefined
   readonly config: Config
+  readonly inForce?: ControlDeps['inForce']
   readonly version: string
   /** Of this process. */
   readonly pid: number
@@ -296,7 +297,7 @@ function openControl(
     {
       ...{ ...parts, now, steadyNow, schedule, randomBytes, log, version },
       engine: { ...port, telemetry: () => ({ ...port.telemetry(), ...backups?.telemetry() }) },
-      console: readConsole(),
+      ...{ console: readConsole(), inForce: deps.inForce },
       loopDelay: watchLoop(),
       settings: {
         jwtSecret: config.jwtSecret,

@@ -12,6 +12,7 @@ import type {
 } from './contracts/field-values.ts'
 import type { MediaPolicy } from './contracts/media.ts'
 import type {
+  ApplicationKeyDayTable,
   ApplicationKeyPreviousTable,
   ApplicationKeyTable,
   AuditEntryTable,
@@ -74,6 +75,7 @@ export interface Database {
   webhook_event: WebhookEventTable
   webhook_delivery: WebhookDeliveryTable
   application_key: ApplicationKeyTable
+  application_key_day: ApplicationKeyDayTable
   application_key_previous: ApplicationKeyPreviousTable
   user: UserTable
   jwt_denylist: JwtDenylistTable

@@ -21,7 +21,6 @@ const exceptions = new Exceptions({
   'length: engine/settings.ts': 'every setting, in one table',
   'length: engine/engine.ts': 'the parts of the data plane, joined in one place',
   'crowd: schema/migrations': 'one file each, and none is ever removed',
-  'length: control/console/web/api/api-types.ts': 'is generated from the OpenAPI document',
 })
 
 // ---- sizes -------------------------------------------------------------------------------------
@@ -33,6 +32,9 @@ const exceptions = new Exceptions({
 const budgets = { lines: 400, files: 20 }
 const bounds = { lines: 700, files: 30 }
 
+/** It is written by a test, and follows the OpenAPI document. */
+const generatedFile = 'control/console/web/api/api-types.ts'
+
 const linesOf = (path: string): number => (textOf.get(path) ?? '').trimEnd().split('\n').length
 
 function filesPerFolder(): Map<string, number> {
@@ -42,7 +44,8 @@ function filesPerFolder(): Map<string, number> {
 }
 
 test('a file that is longer than its budget tells one story all the same', () => {
-  const told = sources.map((path) => ({
+  const written = sources.filter((path) => path !== generatedFile)
+  const told = written.map((path) => ({
     path,
     lines: linesOf(path),
     what: `${linesOf(path)} lines`,

@@ -1,6 +1,6 @@
 /** The audit log: append-only, one entry per mutating request and per tool call. */
-import type { Selectable } from 'kysely'
-import type { AuditEntryTable } from '../../schema/database.ts'
+import { type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
+import type { AuditEntryTable, Database } from '../../schema/database.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { compile, type Statement } from '../../schema/compiled.ts'
 import type { Store } from '../../schema/open.ts'
@@ -14,10 +14,15 @@ export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
 export interface AuditFilter {
   /** Only entries of this tenant's credentials; null for all. */
   readonly tenantId: number | null
+  /** As in the entry, or the name of a key. */
   readonly actor?: string | undefined
   readonly outcome?: AuditEntry['outcome'] | undefined
   /** Prefix of the action, such as `DELETE` or `tool revoke`. */
   readonly action?: string | undefined
+  /** Part of the target. */
+  readonly target?: string | undefined
+  /** Only, or not, what agents did. */
+  readonly agents?: boolean | undefined
   /** Milliseconds UTC; `before` is exclusive. */
   readonly from?: number | undefined
   readonly before?: number | undefined
@@ -78,19 +83,30 @@ export class AuditLog {
   list(filter: AuditFilter, page: { limit: number; offset: number }) {
     let query = this.#store.db.selectFrom('audit_entry').selectAll()
     if (filter.tenantId !== null) query = query.where('tenant_id', '=', filter.tenantId)
-    if (filter.actor !== undefined) query = query.where('actor', '=', filter.actor)
+    const { actor, action, target, agents } = filter
+    if (actor !== undefined)
+      query = query.where((entry) =>
+        entry.or([entry('actor', '=', actor), entry('actor_name', '=', actor)]),
+      )
     if (filter.outcome !== undefined) query = query.where('outcome', '=', filter.outcome)
     if (filter.from !== undefined) query = query.where('at', '>=', filter.from)
     if (filter.before !== undefined) query = query.where('at', '<', filter.before)
-    if (filter.action !== undefined)
+    if (action !== undefined)
       query = query.where((entry) =>
-        entry(entry.fn('instr', ['action', entry.val(filter.action)]), '=', 1),
+        entry(entry.fn('instr', ['action', entry.val(action)]), '=', 1),
       )
+    if (target !== undefined)
+      query = query.where((entry) =>
+        entry(entry.fn('instr', ['target', entry.val(target)]), '>', 0),
+      )
+    if (agents !== undefined)
+      query = query.where((entry) => (agents ? isOfAgent(entry) : entry.not(isOfAgent(entry))))
     const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
     const count = this.#store.db
       .selectFrom(some)
       .select((entry) => entry.fn.countAll<number>().as('total'))
     const rows = query
+      .select((entry) => isOfAgent(entry).as('is_agent'))
       .orderBy('at', 'desc')
       .orderBy('id', 'desc')
       .limit(page.limit)
@@ -102,11 +118,11 @@ export class AuditLog {
   }
 
   /** Entries of older versions have no names: show the current names of their keys. */
-  #named(entries: readonly Selectable<AuditEntryTable>[]): Selectable<AuditEntryTable>[] {
+  #named(entries: readonly Listed[]): readonly Listed[] {
     const uuids = entries.flatMap(({ actor, actor_name: name }) =>
       name === null && actor.startsWith('key:') ? [actor.slice(4)] : [],
     )
-    if (uuids.length === 0) return [...entries]
+    if (uuids.length === 0) return entries
     const query = this.#store.db
       .selectFrom('application_key')
       .select(['uuid', 'name', 'key_prefix'])
@@ -119,6 +135,21 @@ export class AuditLog {
         : { ...entry, actor_name: key.name, actor_key_prefix: key.key_prefix }
     })
   }
+}
+
+type Listed = Selectable<AuditEntryTable> & { readonly is_agent: SqlBool }
+
+/** The call of a tool, or what a key did that was made for tools: it names a scope of MCP. */
+function isOfAgent(entry: ExpressionBuilder<Database, 'audit_entry'>) {
+  const agents = entry
+    .selectFrom('application_key')
+    .select('uuid')
+    .where((key) => key(key.fn('instr', ['scopes', key.val('"mcp:')]), '>', 0))
+    .whereRef('uuid', '=', sql`substr(actor, 5)`)
+  return entry.or([
+    entry(entry.fn('instr', ['action', entry.val('tool ')]), '=', 1),
+    entry.exists(agents),
+  ])
 }
 
 /** The actor of an entry. */
@@ -134,4 +165,8 @@ export function auditedActor(
   }
 }
 
-const view = (entry: Selectable<AuditEntryTable>) => ({ ...entry, at: timeToText(entry.at) })
+const view = ({ is_agent, ...entry }: Listed) => ({
+  ...entry,
+  at: timeToText(entry.at),
+  is_agent: Boolean(is_agent),
+})

@@ -11,8 +11,14 @@ import type { AuditLog } from './audit-log.ts'
 
 const auditQuery = z.strictObject({
   ...pageQuery,
-  actor: z.string().max(200).optional(),
-  action: z.string().max(200).optional(),
+  actor: z.string().max(200).optional().describe('Of an entry, or the name of a key.'),
+  action: z.string().max(200).optional().describe('The start of the action.'),
+  target: z.string().max(200).optional().describe('Part of the target.'),
+  agents: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .describe('Only what AI agents did, or only what others did.'),
   outcome: z.enum(['success', 'refused', 'failed']).optional(),
   start_date: queryTime.optional(),
   end_date: queryTime.optional(),

@@ -36,6 +36,7 @@ const specialScopes = [
   'dispatcher:reload',
   'recordings:listen',
   'recordings:delete',
+  'settings:view',
 ] as const
 
 /** One exact permission, as required by a route. */

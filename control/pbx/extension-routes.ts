@@ -25,6 +25,8 @@ import { ExtensionStore, type ExtensionView } from './extension-store.ts'
 
 const path = '/pbx/extensions'
 const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
+/** As `contacts` of the details has it. */
+const registration = z.strictObject({ contact: z.string().min(1).max(512) })
 const newExtension = extensionBody.required({ password: true })
 const change = patchOf(extensionBody).extend({ password: extensionBody.shape.password })
 
@@ -39,6 +41,10 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
   const statusOf = ({ domain, extension }: ExtensionView): ExtensionStatus =>
     registrations.statusOf(domain, extension)
   const show = (view: ExtensionView): Shape => shapeOf(view, statusOf(view))
+  const details = (view: ExtensionView) => {
+    const isRecorded = deps.engine.recordings.isAvailable && view.call_recording === 'always'
+    return { ...view, recording_active: isRecorded, ...detailsOf(statusOf(view)) }
+  }
   /** Rolled back when the principal may not choose the payer. */
   const asAllowed = <T extends Written<ExtensionView>>(principal: Principal, work: () => T): T =>
     transaction(deps.store, () => {
@@ -46,7 +52,8 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       refuseBeyondScope(principal, whoPays(written))
       return written
     })
-  const end = ({ domain, extension }: ExtensionView): void => registrations.end(domain, extension)
+  const end = ({ domain, extension }: ExtensionView): boolean =>
+    registrations.end(domain, extension)
 
   return new Hono<ControlEnv>()
     .post(path, write, validate('json', newExtension), (c) => {
@@ -68,6 +75,13 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       return c.json({ data: rows.map(show), total, meta: pageMeta({ page, limit }, total) })
     })
 
+    .get(`${path}/details`, read, validate('query', query), (c) => {
+      const { page, limit, search } = c.req.valid('query')
+      const slice = { limit, offset: offsetOf({ page, limit }), search }
+      const { rows, total } = extensions.list(requestScope(c.var.principal, now), slice)
+      return ok(c, rows.map(details), pageMeta({ page, limit }, total))
+    })
+
     .get(`${path}/:id`, read, one, (c) => {
       const { id } = c.req.valid('param')
       return c.json(show(found(extensions.find(requestScope(c.var.principal, now), id), noun)))
@@ -76,8 +90,17 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
     .get(`${path}/:id/details`, read, one, (c) => {
       const { id } = c.req.valid('param')
       const view = found(extensions.find(requestScope(c.var.principal, now), id), noun)
-      const isRecorded = deps.engine.recordings.isAvailable && view.call_recording === 'always'
-      return ok(c, { ...view, recording_active: isRecorded, ...detailsOf(statusOf(view)) })
+      return ok(c, details(view))
+    })
+
+    .delete(`${path}/:id/registrations`, write, one, validate('query', registration), (c) => {
+      const { id } = c.req.valid('param')
+      const { contact } = c.req.valid('query')
+      const view = found(extensions.find(requestScope(c.var.principal, now), id), noun)
+      const { domain, extension } = view
+      if (!registrations.end(domain, extension, contact)) throw notFound('Registration')
+      c.set('change', { before: { contact }, after: null })
+      return ok(c, details(view))
     })
 
     .patch(`${path}/:id`, write, one, validate('json', change), (c) => {

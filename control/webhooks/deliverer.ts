@@ -15,6 +15,8 @@ export interface DelivererDeps extends Clocks {
   readonly deliveries: DeliveryStore
   readonly group: GroupCommit
   readonly send: Send
+  /** Receivers may be in private networks: what they answer is not for tenants to read. */
+  readonly allowPrivate: boolean
   /** From 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
   readonly schedule: Schedule
@@ -166,7 +168,7 @@ export class Deliverer {
   /** In flight until its new state is committed: until then the stored state is outdated. */
   #note(endpoint: EndpointRow, delivery: DueDelivery, sent: Sent): void {
     const isGone = sent.kind === 'answered' && sent.status === 410
-    const attempt = this.#judge(delivery, sent)
+    const attempt = this.#judge(endpoint, delivery, sent)
     if (attempt.state !== 'delivered')
       this.#deps.log('info', 'webhook: not delivered', {
         endpoint: endpoint.id,
@@ -187,11 +189,15 @@ export class Deliverer {
     })
   }
 
-  #judge({ id, attempts }: DueDelivery, sent: Sent): Attempt {
+  #judge({ tenant_id: owner }: EndpointRow, { id, attempts }: DueDelivery, sent: Sent): Attempt {
     const now = this.#deps.now()
     const steadyNow = this.#deps.steadyNow()
     const status = sent.kind === 'answered' ? sent.status : null
-    const outcome = { id, now, status, error: sent.kind === 'failed' ? sent.reason : null }
+    const isReadable = owner === null || !this.#deps.allowPrivate
+    const outcome = {
+      ...{ id, now, status, error: sent.kind === 'failed' ? sent.reason : null },
+      answer: sent.kind === 'answered' && isReadable ? sent.excerpt : null,
+    }
     if (status !== null && status >= 200 && status < 300)
       return { ...outcome, state: 'delivered', nextAttemptAt: steadyNow }
     const delayMs = delaysMs[attempts]

@@ -23,6 +23,8 @@ export interface Attempt {
   readonly now: number
   readonly status: number | null
   readonly error: string | null
+  /** The start of the response body; null without a response. */
+  readonly answer: string | null
 }
 
 export interface WebhookBacklog {
@@ -169,6 +171,7 @@ interface JoinedRow {
   readonly last_attempt_at: number | null
   readonly last_status: number | null
   readonly last_error: string | null
+  readonly last_answer: string | null
   readonly created_at: number
 }
 
@@ -182,6 +185,7 @@ const deliveryView = (row: JoinedRow) => ({
   last_attempt_at: row.last_attempt_at === null ? null : timeToText(row.last_attempt_at),
   last_status: row.last_status,
   last_error: row.last_error,
+  last_answer: row.last_answer,
   created_at: timeToText(row.created_at),
   // Only the outbox writes these texts.
   payload: JSON.parse(row.body) as unknown,
@@ -220,6 +224,7 @@ function prepare(store: Store) {
           last_attempt_at: param('now'),
           last_status: param('status'),
           last_error: param('error'),
+          last_answer: param('answer'),
         }))
         .where('id', '=', param('id')),
     ),

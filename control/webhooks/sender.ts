@@ -19,6 +19,8 @@ export type Sent =
       readonly status: number
       /** The delay that the receiver requests. */
       readonly retryAfterMs: number | undefined
+      /** The start of its body, as text. */
+      readonly excerpt: string
     }
   | { readonly kind: 'failed'; readonly reason: string }
 
@@ -30,7 +32,10 @@ export type Send = (
 
 /** From the request to the end of the response, including DNS and connection. */
 const defaultTimeoutMs = 10_000
-/** The response body is discarded; a long one closes the connection. */
+/** Kept of a response body, for people; and how long it may take after the status. */
+const maxExcerptBytes = 500
+const excerptWaitMs = 1_000
+/** The rest of it is discarded; a long one closes the connection. */
 const maxAnswerBytes = 16_384
 const maxReasonLength = 200
 
@@ -79,14 +84,19 @@ export class Sender {
         () => request.destroy(new Error(`no response within ${timeoutMs} ms`)),
         timeoutMs,
       )
+      let isAnswered = false
       request.on('response', (response) => {
+        isAnswered = true
         response.on('close', cancel)
-        discard(response)
         const { statusCode: status = 0 } = response
-        resolve({ kind: 'answered', status, retryAfterMs: retryAfter(response) })
+        startOf(response, schedule, (excerpt) =>
+          resolve({ kind: 'answered', status, retryAfterMs: retryAfter(response), excerpt }),
+        )
+        discard(response)
       })
       request.on('error', (error) => {
         cancel()
+        if (isAnswered) return
         const isStale = request.reusedSocket && 'code' in error && error.code === 'ECONNRESET'
         const reason = (error.message || error.name).slice(0, maxReasonLength)
         resolve(isStale ? { kind: 'stale' } : { kind: 'failed', reason })
@@ -98,6 +108,21 @@ export class Sender {
 
 const notStale = (sent: Sent | { readonly kind: 'stale' }): Sent =>
   sent.kind === 'stale' ? { kind: 'failed', reason: 'connection closed by the receiver' } : sent
+
+/** Tells once, after a moment at most: the status alone is an answer, whatever becomes of the body. */
+function startOf(
+  response: http.IncomingMessage,
+  schedule: Schedule,
+  tell: (excerpt: string) => void,
+): void {
+  const cancel = schedule(() => tell(''), excerptWaitMs)
+  const end = (excerpt: string): void => {
+    cancel()
+    tell(excerpt)
+  }
+  response.once('data', (chunk: Buffer) => end(chunk.toString('utf8', 0, maxExcerptBytes)))
+  response.once('close', () => end(''))
+}
 
 /** Reads it to the end, so that the connection can be reused. */
 function discard(response: http.IncomingMessage): void {

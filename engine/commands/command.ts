@@ -15,6 +15,8 @@ export interface World extends Clocks {
   readonly boot: Boot | undefined
   /** Names that stand in `.env`. */
   readonly settingsFile: readonly string[]
+  /** Those of them that count: the environment has no other value for them. */
+  readonly settingsFromFile: readonly string[]
   /** From 0 up to 1. */
   readonly random: () => number
   /** Cryptographically secure. */

@@ -2,6 +2,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { type Config, readConfig } from '../config.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
+import { settingsInForce } from './settings-in-force.ts'
 import { CertificateError, ListenError } from '../sip-server/index.ts'
 import { takeRequests } from '../upgrade/request-socket.ts'
 import type { Upgrade } from '../upgrade/upgrade.ts'
@@ -39,10 +40,12 @@ export async function runPlatform(
 ): Promise<ExitCode> {
   const config = readConfig(world.environment)
   const logger = createLogger(config.logLevel)
-  for (const line of settingNotes(world.environment, world.settingsFile)) logger.log('warn', line)
+  const notes = settingNotes(world.environment, world.settingsFile)
+  for (const line of notes) logger.log('warn', line)
+  const inForce = { settings: settingsInForce(world.environment, world.settingsFromFile), notes }
   const signals = countSignals(world)
   const starting = startPlatform({
-    ...{ config, version: packageJson.version, log: logger.log, announce: world.print },
+    ...{ config, inForce, version: packageJson.version, log: logger.log, announce: world.print },
     ...world,
   }).catch(async (error: unknown) => {
     await flushed(logger, world)

@@ -210,14 +210,21 @@ export class Registrar {
     }
   }
 
-  /** Its password has changed or it is deleted: its phones are not reachable any more. */
-  endBindings(domain: string, extension: string): void {
+  /**
+   * Its phones are not reachable any more: its password has changed, or it is deleted. With `contact`, this one phone
+   * until it registers again. False: there is none.
+   */
+  endBindings(domain: string, extension: string, contact?: string): boolean {
     const registered = this.#table.find(domain.toLowerCase(), extension)
-    if (registered === undefined) return
-    const ended = { ...registered, bindings: [] }
+    const { extensionId, bindings: present } = registered ?? { extensionId: 0, bindings: [] }
+    const left = present.filter((each) => contact !== undefined && each.contact !== contact)
+    if (registered === undefined || (contact && left.length === present.length)) return false
+    const ended = { ...registered, bindings: left }
     this.#table.set(ended)
-    this.#bindings.removeAll(registered.extensionId)
+    if (contact === undefined) this.#bindings.removeAll(extensionId)
+    else void this.#bindings.write({ extensionId, saved: [], refreshed: [], removed: [contact] })
     this.#tell(ended)
+    return true
   }
 
   /** Follows what another process wrote: ends bindings of extensions that are gone or changed. */

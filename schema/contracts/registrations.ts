@@ -20,8 +20,8 @@ export interface ExtensionStatus {
 /** The phones of extensions; a domain is given in any case. */
 export interface RegistrationsPort {
   statusOf(domain: string, extension: string): ExtensionStatus
-  /** Removes the bindings of an extension that was deleted or has a new password. */
-  end(domain: string, extension: string): void
+  /** Removes the bindings of an extension, or the one with this contact URI. False: there is none. */
+  end(domain: string, extension: string, contact?: string): boolean
 }
 
 /** The registration of this platform with a carrier. */

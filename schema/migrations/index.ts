@@ -19,6 +19,7 @@ import { sql as callJournalFile } from './017-call-journal-file.ts'
 import { sql as mediaQuality } from './018-media-quality.ts'
 import { relaxed as relaxedMedia, sql as mediaRules } from './019-media-rules.ts'
 import { sql as recordings } from './020-recordings.ts'
+import { sql as consoleFigures } from './021-console-figures.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -51,6 +52,7 @@ export const migrations: readonly Migration[] = [
   { version: 18, name: 'media-quality', sql: mediaQuality },
   { version: 19, name: 'media-rules', relaxed: relaxedMedia, sql: mediaRules },
   { version: 20, name: 'recordings', sql: recordings },
+  { version: 21, name: 'console-figures', sql: consoleFigures },
 ]
 
 export const newestVersion = migrations.length

@@ -47,6 +47,14 @@ export interface ApplicationKeyPreviousTable {
   expires_at: number
 }
 
+/** Successful requests of a key by day; older days are removed. */
+export interface ApplicationKeyDayTable {
+  application_key_id: number
+  /** Days since 1970-01-01 UTC. */
+  day: number
+  requests: number
+}
+
 /** Sessions that were logged out before their token expired. */
 export interface JwtDenylistTable {
   jti: string

@@ -44,4 +44,6 @@ export interface WebhookDeliveryTable {
   /** HTTP status; null without a response. */
   last_status: number | null
   last_error: string | null
+  /** The start of the response body. */
+  last_answer: string | null
 }

@@ -4,6 +4,7 @@ import type { Access } from '../../control/auth/access.ts'
 import { consoleGrantor, issueKey } from '../../control/auth/keys/issue-key.ts'
 import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { hashPassword } from '../../control/auth/users/passwords.ts'
+import { settingsInForce } from '../../engine/commands/settings-in-force.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import { expectDocumented } from './documented.ts'
 import { type ServedApp, served } from './in-memory-http.ts'
@@ -120,6 +121,7 @@ export function openControl(
     ...{ store, engine, webhooks, ocs },
     reports: openReports({ store, now: steadyNow, log: () => undefined }),
     console: undefined,
+    inForce: { settings: settingsInForce({}, []), notes: [] },
     ...{ now: wallNow, steadyNow },
     schedule: () => () => undefined,
     randomBytes: seededBytes('control'),
@@ -275,7 +277,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     transfer: () => Promise.resolve({ kind: 'not_found' }),
     registrations: {
       statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),
-      end: () => undefined,
+      end: () => false,
     },
     guard: { bans: () => [], ban: () => undefined, unban: () => false },
     reloadRouting: () => undefined,

@@ -12,6 +12,7 @@ import { requires, requiresCredential } from '../requires.ts'
 import type { AppKey } from './app-key.ts'
 import { changeKey, grantorOf, issueKey, rotateKey, type KeyMint } from './issue-key.ts'
 import { keyPatch, keyQuery, newKeyBody, rotateBody } from './key-bodies.ts'
+import type { KeyUsage } from './key-usage.ts'
 import { auditedKey, keyView } from './key-view.ts'
 
 const PATH = '/application-keys'
@@ -19,7 +20,11 @@ const PATH = '/application-keys'
 /** Any text: an invalid uuid is not found, like a uuid of another tenant. */
 const keyPath = z.strictObject({ uuid: z.string().max(100) })
 
-export function keyRoutes(mint: KeyMint, idempotency: Idempotency) {
+export function keyRoutes(
+  mint: KeyMint,
+  usage: Pick<KeyUsage, 'daysOf'>,
+  idempotency: Idempotency,
+) {
   const { keys, now } = mint
   const find = (uuid: string, principal: Principal): AppKey => {
     const key = keys.byUuid(uuid, principal.tenantId)
@@ -58,6 +63,11 @@ export function keyRoutes(mint: KeyMint, idempotency: Idempotency) {
     .get(`${PATH}/:uuid`, requires('keys:read'), validate('param', keyPath), (c) =>
       ok(c, keyView(find(c.req.valid('param').uuid, c.var.principal), now())),
     )
+
+    .get(`${PATH}/:uuid/usage`, requires('keys:read'), validate('param', keyPath), (c) => {
+      const key = find(c.req.valid('param').uuid, c.var.principal)
+      return ok(c, { days: usage.daysOf(key.id, now()) })
+    })
 
     .patch(
       `${PATH}/:uuid`,

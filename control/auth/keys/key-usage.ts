@@ -1,14 +1,17 @@
 /**
- * Counts `request_count` and `last_used_at` in memory; `flush` writes them at least once a second and at
- * shutdown (SPECIFICATION.md §4.6). Every authenticated request is a use, but only successful ones are counted
- * (SPECIFICATION.md §2.1).
+ * Counts `request_count`, `last_used_at` and the requests of each day in memory; `flush` writes them at least once a
+ * second and at shutdown (SPECIFICATION.md §4.6). Every authenticated request is a use, but only successful ones are
+ * counted (SPECIFICATION.md §2.1).
  */
 import { compile, type Statement } from '../../../schema/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
-import { transaction } from '../../../schema/query.ts'
+import { all, execute, transaction } from '../../../schema/query.ts'
 
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000
+/** Days whose requests are shown, this one included. */
+const SHOWN_DAYS = 30
+const DAY_MS = 86_400_000
 
 /** The uses of one key. */
 class Usage {
@@ -41,9 +44,25 @@ interface UsageRow {
   readonly lastUsedAt: number
 }
 
+interface DayRow {
+  readonly id: number
+  readonly day: number
+  readonly requests: number
+}
+
+/** Successful requests of a day, in UTC. */
+export interface DayOfKey {
+  /** `2026-01-31` */
+  readonly date: string
+  readonly requests: number
+}
+
 export class KeyUsage {
   readonly #store: Store
   readonly #write: Statement<UsageRow, unknown>
+  readonly #writeDay: Statement<DayRow, unknown>
+  /** The day at which older ones were removed. */
+  #prunedAt = -1
   /** Bounded by the number of keys. */
   readonly #keys = new Map<number, Usage>()
   /** Those that the next flush writes: few of many keys are used within a second. */
@@ -59,6 +78,20 @@ export class KeyUsage {
           last_used_at: param('lastUsedAt'),
         }))
         .where('id', '=', param('id')),
+    )
+    this.#writeDay = compile(store, (db, param) =>
+      db
+        .insertInto('application_key_day')
+        .values({
+          application_key_id: param('id'),
+          day: param('day'),
+          requests: param('requests'),
+        })
+        .onConflict((conflict) =>
+          conflict.columns(['application_key_id', 'day']).doUpdateSet((row) => ({
+            requests: row('application_key_day.requests', '+', row.ref('excluded.requests')),
+          })),
+        ),
     )
   }
 
@@ -79,10 +112,41 @@ export class KeyUsage {
   flush(): void {
     if (this.#unstored.size === 0) return
     transaction(this.#store, () => {
-      for (const { keyId: id, requests, lastUsedAt } of this.#unstored)
+      for (const { keyId: id, requests, lastUsedAt } of this.#unstored) {
+        const day = dayOf(lastUsedAt)
         this.#write.run({ id, requests, lastUsedAt })
+        if (requests > 0) this.#writeDay.run({ id, day, requests })
+        if (day !== this.#prunedAt) this.#prune(day)
+      }
     })
     for (const usage of this.#unstored) usage.requests = 0
     this.#unstored.clear()
   }
+
+  /** The last days up to `now`, oldest first; those without a request too. */
+  daysOf(keyId: number, now: number): readonly DayOfKey[] {
+    const today = dayOf(now)
+    const query = this.#store.db
+      .selectFrom('application_key_day')
+      .select(['day', 'requests'])
+      .where('application_key_id', '=', keyId)
+      .where('day', '>', today - SHOWN_DAYS)
+    const counted = new Map(all(this.#store, query).map(({ day, requests }) => [day, requests]))
+    return Array.from({ length: SHOWN_DAYS }, (_, index) => {
+      const day = today - SHOWN_DAYS + 1 + index
+      return { date: dateOf(day), requests: counted.get(day) ?? 0 }
+    })
+  }
+
+  /** Also of days to come, which a clock that was ahead has left: a key has one row for each day that is shown. */
+  #prune(today: number): void {
+    const others = this.#store.db
+      .deleteFrom('application_key_day')
+      .where((row) => row.or([row('day', '<=', today - SHOWN_DAYS), row('day', '>', today)]))
+    execute(this.#store, others)
+    this.#prunedAt = today
+  }
 }
+
+const dayOf = (now: number): number => Math.floor(now / DAY_MS)
+const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)

@@ -33,6 +33,14 @@ const newKey = keyFields
   .meta({ id: 'NewApplicationKey' })
 const ownKey = keyFields.extend({ permissions: z.array(z.string()) }).meta({ id: 'OwnKey' })
 
+const keyUsage = z
+  .strictObject({
+    days: z
+      .array(z.strictObject({ date: z.iso.date(), requests: count }))
+      .describe('The last 30 days in UTC, oldest first.'),
+  })
+  .meta({ id: 'KeyUsage' })
+
 const user: z.ZodType<ReturnType<typeof userView>> = z
   .strictObject({
     id: z.int(),
@@ -130,6 +138,10 @@ const keys: Operations = {
   'GET /api/v1/application-keys/:uuid': {
     ...{ id: 'getApplicationKey', tag: 'Keys', summary: 'Get a key' },
     answer: data(key, exampleKey),
+  },
+  'GET /api/v1/application-keys/:uuid/usage': {
+    ...{ id: 'getKeyUsage', tag: 'Keys', summary: 'Get the successful requests of a key by day' },
+    answer: data(keyUsage, { days: [{ date: '2026-01-01', requests: 120 }] }),
   },
   'PATCH /api/v1/application-keys/:uuid': {
     ...{

@@ -5,8 +5,9 @@ import {
   hangupParties,
   mosSources,
 } from '../../../schema/contracts/field-values.ts'
+import type { CarrierSums } from '../../pbx/reports/carrier-sums.ts'
 import type { CdrView } from '../../pbx/reports/cdr-view.ts'
-import { bare, either, type Operations, text } from '../operation.ts'
+import { bare, data, either, type Operations, text } from '../operation.ts'
 import { count, decimal, exampleTime, moment } from './shared.ts'
 
 const exampleUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
@@ -121,7 +122,34 @@ const exampleRecord = {
   ...{ unauthorized_by_ocs: false, mos_source: null, media_quality: null, recording: null },
 }
 
+const directionSums = z
+  .strictObject({
+    calls: count,
+    answered: count,
+    billsec: count,
+    asr_percent: z.number().nullable().describe('Answered of all. Null without a call.'),
+    acd_seconds: z.number().nullable().describe('The mean call. Null without an answered one.'),
+  })
+  .meta({ id: 'DirectionSums' })
+
+const carrierSums: z.ZodType<CarrierSums> = z
+  .strictObject({ carrier: z.string(), outbound: directionSums, inbound: directionSums })
+  .describe('A call counts at the carrier that took it, or that was tried last.')
+  .meta({ id: 'CarrierSums' })
+
 export const reportOperations: Operations = {
+  'GET /api/v1/reports/carriers': {
+    ...{ id: 'listCarrierSums', tag: 'Calls' },
+    summary: 'Get calls, answer-seizure ratio and mean length by carrier, of 31 days at most',
+    answer: data(z.array(carrierSums), [
+      {
+        carrier: 'telco',
+        outbound: { calls: 20, answered: 12, billsec: 900, asr_percent: 60, acd_seconds: 75 },
+        inbound: { calls: 0, answered: 0, billsec: 0, asr_percent: null, acd_seconds: null },
+      },
+    ]),
+    refusals: [503],
+  },
   'GET /api/v1/reports/cdrs': {
     ...{ id: 'listCallRecords', tag: 'Calls' },
     summary: 'List the call records of a period. CSV and NDJSON have no length limit.',

@@ -35,6 +35,7 @@ const auditEntry = z
     before_digest: z.string().nullable().describe('SHA-256 of the resource as the API shows it.'),
     after_digest: z.string().nullable(),
     correlation_id: z.string(),
+    is_agent: z.boolean().describe('The call of a tool, or by a key that names a scope of MCP.'),
   })
   .meta({ id: 'AuditEntry' })
 
@@ -47,6 +48,26 @@ const ban = z
     dropped_packets: count,
   })
   .meta({ id: 'Ban' })
+
+const setting = z
+  .strictObject({
+    name: z.string(),
+    value: z.string().nullable().describe('Null when it is unset, and for secrets.'),
+    source: z.enum(['environment', 'file', 'default']).describe('`file`: `.env`.'),
+    allowed: z.string(),
+    meaning: z.string(),
+    is_set: z.boolean(),
+    is_secret: z.boolean(),
+    when_unset: z.string(),
+  })
+  .meta({ id: 'Setting' })
+
+const settingsView = z
+  .strictObject({
+    settings: z.array(setting),
+    notes: z.array(z.string()).describe('What is set and has no effect.'),
+  })
+  .meta({ id: 'Settings' })
 
 const tag = 'System'
 
@@ -154,6 +175,19 @@ export const systemOperations: Operations = {
       nodes: [{ node_id: 1, latencies_ms: [2.1, 2.4, null] }],
     }),
   },
+  'GET /api/v1/settings': {
+    ...{ id: 'listSettings', tag, summary: 'List the settings in force, without secrets' },
+    answer: data(settingsView, {
+      settings: [
+        {
+          ...{ name: 'DRAIN_SECONDS', value: '30', source: 'default' },
+          ...{ allowed: 'a whole number from 0 to 3600 (s)', is_set: true, is_secret: false },
+          ...{ meaning: 'how long live calls may go on after SIGTERM', when_unset: '30' },
+        },
+      ],
+      notes: [],
+    }),
+  },
   'GET /api/v1/guard/bans': {
     ...{ id: 'listBans', tag, summary: 'List banned SIP sources' },
     answer: data(z.array(ban), [
@@ -188,6 +222,7 @@ export const systemOperations: Operations = {
       ...{ action: 'DELETE /api/v1/customers/:id', target: '/api/v1/customers/7' },
       ...{ outcome: 'success', status: 200, code: null, before_digest: 'x2QJ', after_digest: null },
       correlation_id: '5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
+      is_agent: false,
     }),
   },
 }

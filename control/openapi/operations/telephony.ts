@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { directions, dispositions, hangupParties } from '../../../schema/contracts/field-values.ts'
 import type { ActiveCallView } from '../../pbx/calls/active-call-view.ts'
-import { bare, data, type Operation, type Operations } from '../operation.ts'
+import { bare, data, list, type Operation, type Operations } from '../operation.ts'
 import { deleted, resourceOperations } from '../resource-operations.ts'
 import { count, decimal, exampleMedia, exampleTime, mediaView, moment } from './shared.ts'
 
@@ -59,6 +59,21 @@ const exampleExtension = {
   ...{ status: 'registered', user_agent: 'Phone/1.0' },
 }
 
+const exampleDetails = {
+  ...{ id: 1, extension: '100', domain: 'acme.example', tenant: 'acme' },
+  ...{ display_name: 'Reception', email: null, customer_id: null, customer: null },
+  ...{ voicemail_enabled: true, call_recording: 'always', recording_active: false },
+  ...exampleMedia,
+  status: 'registered',
+  contacts: [
+    {
+      ...{ uri: 'sip:100@192.0.2.9:5060', user_agent: 'Phone/1.0' },
+      ...{ source: 'udp/192.0.2.9:5060', expires_at: exampleTime },
+    },
+  ],
+  ...{ created_at: exampleTime, updated_at: exampleTime },
+}
+
 const pageOfExtensions = z.strictObject({
   data: z.array(extension),
   total: count,
@@ -88,20 +103,17 @@ const extensions: Operations = {
       tag: 'Extensions',
       summary: 'Get an extension with its registered phones',
     },
-    answer: data(extensionDetails, {
-      ...{ id: 1, extension: '100', domain: 'acme.example', tenant: 'acme' },
-      ...{ display_name: 'Reception', email: null, customer_id: null, customer: null },
-      ...{ voicemail_enabled: true, call_recording: 'always', recording_active: false },
-      ...exampleMedia,
-      status: 'registered',
-      contacts: [
-        {
-          ...{ uri: 'sip:100@192.0.2.9:5060', user_agent: 'Phone/1.0' },
-          ...{ source: 'udp/192.0.2.9:5060', expires_at: exampleTime },
-        },
-      ],
-      ...{ created_at: exampleTime, updated_at: exampleTime },
-    }),
+    answer: data(extensionDetails, exampleDetails),
+  },
+  'GET /api/v1/pbx/extensions/details': {
+    ...{ id: 'listExtensionDetails', tag: 'Extensions' },
+    summary: 'List extensions with all their fields and their registered phones',
+    answer: list(extensionDetails, exampleDetails),
+  },
+  'DELETE /api/v1/pbx/extensions/:id/registrations': {
+    ...{ id: 'deleteRegistration', tag: 'Extensions' },
+    summary: 'Remove the registration of one phone; it may register again',
+    answer: data(extensionDetails, exampleDetails),
   },
   'PATCH /api/v1/pbx/extensions/:id': {
     ...{ id: 'updateExtension', tag: 'Extensions', summary: 'Update an extension' },

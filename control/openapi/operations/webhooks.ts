@@ -33,6 +33,7 @@ const delivery = z
     last_attempt_at: moment.nullable(),
     last_status: z.int().nullable(),
     last_error: z.string().nullable(),
+    last_answer: z.string().nullable().describe('The start of the last response body.'),
     created_at: moment,
     payload: z.unknown().describe('The request body.'),
   })
@@ -47,7 +48,12 @@ const exampleSecret = { ...exampleEndpoint, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8IL
 const exampleDelivery = {
   ...{ id: 1, webhook_id: 'msg_1', type: 'call.ended', state: 'delivered', attempts: 1 },
   ...{ next_attempt_at: null, last_attempt_at: exampleTime, last_status: 200 },
-  ...{ last_error: null, created_at: exampleTime, payload: { type: 'call.ended' } },
+  ...{
+    last_error: null,
+    last_answer: 'ok',
+    created_at: exampleTime,
+    payload: { type: 'call.ended' },
+  },
 }
 
 const path = '/api/v1/webhooks'

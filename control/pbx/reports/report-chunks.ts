@@ -5,6 +5,7 @@
 import type { Store } from '../../../schema/open.ts'
 import type { Page } from '../../http/page.ts'
 import { ByteWriter } from './byte-writer.ts'
+import { carrierSums } from './carrier-sums.ts'
 import {
   type CdrFilter,
   CdrStore,
@@ -17,7 +18,8 @@ import { CdrText, csvHeader } from './cdr-text.ts'
 
 export interface ReportRequest {
   readonly filter: CdrFilter
-  readonly format: 'json' | 'csv' | 'ndjson'
+  /** `carriers`: the sums of carriers, as JSON; it heeds tenant and period alone. */
+  readonly format: 'json' | 'csv' | 'ndjson' | 'carriers'
   /** Only JSON has pages; undefined for the first `MAX_RECORDS`. */
   readonly page: Page | undefined
 }
@@ -46,6 +48,10 @@ export function* reportChunks(
   request: ReportRequest,
 ): Generator<Bytes, void, undefined> {
   const { filter, format } = request
+  if (format === 'carriers') {
+    yield* carrierChunks(store, filter)
+    return
+  }
   const cdrs = new CdrStore(store, filter)
   const text = new CdrText(cdrs.slugs())
   const writer = new ByteWriter()
@@ -60,6 +66,18 @@ export function* reportChunks(
     yield writer.take()
   }
   // An empty report has a header too.
+  yield writer.take()
+}
+
+function* carrierChunks(
+  store: Pick<Store, 'sqlite' | 'db'>,
+  filter: CdrFilter,
+): Generator<Bytes, void, undefined> {
+  const sums = carrierSums(store, filter)
+  let step = sums.next()
+  for (; step.done !== true; step = sums.next()) yield nothing
+  const writer = new ByteWriter()
+  writer.add(JSON.stringify({ success: true, data: step.value }))
   yield writer.take()
 }
 

@@ -1,6 +1,7 @@
 /**
  * `GET /reports/cdrs` (SPECIFICATION.md §4.1): the calls that started in a period, in the bare shape, with
  * totals of all matching records; or as CSV or NDJSON of any length, chosen by `format` or `Accept`.
+ * `GET /reports/carriers`: what calls came to by carrier.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -29,28 +30,50 @@ const reportQuery = z.strictObject({
   limit: pageQuery.limit.unwrap().optional(),
 })
 
+const DAY_MS = 86_400_000
+/** Sums of a longer period would keep the thread of reports busy for long. */
+const MAX_SUMMED_DAYS = 31
+
+const sumsQuery = z.strictObject({ start_date: queryTime, end_date: queryTime })
+
 export function reportRoutes(reports: Reports) {
-  return new Hono<ControlEnv>().get(
-    '/reports/cdrs',
-    requires('cdrs:read'),
-    validate('query', reportQuery),
-    async (c) => {
-      const query = c.req.valid('query')
-      if (query.end_date < query.start_date)
-        throw badRequest('The period is invalid', [
-          { path: 'end_date', message: 'must not be before start_date' },
+  return new Hono<ControlEnv>()
+    .get('/reports/carriers', requires('cdrs:read'), validate('query', sumsQuery), async (c) => {
+      const { start_date: from, end_date: before } = c.req.valid('query')
+      refuseBackwards(from, before)
+      if (before - from > MAX_SUMMED_DAYS * DAY_MS)
+        throw badRequest('The period is too long', [
+          {
+            path: 'start_date',
+            message: `must be at most ${MAX_SUMMED_DAYS} days before end_date`,
+          },
         ])
+      const { tenantId } = c.var.principal
+      const filter = { tenantId, from, before, disposition: undefined }
+      const body = await bodyOf(reports, { filter, format: 'carriers', page: undefined })
+      return c.body(body, 200, { 'Content-Type': 'application/json' })
+    })
+
+    .get('/reports/cdrs', requires('cdrs:read'), validate('query', reportQuery), async (c) => {
+      const query = c.req.valid('query')
+      refuseBackwards(query.start_date, query.end_date)
       const { tenantId } = c.var.principal
       const { start_date: from, end_date: before, disposition, order } = query
       const format = query.format ?? formatOf(c.req.header('accept'))
       const filter = { tenantId, from, before, disposition, match: matchOf(query), order }
       const body = await bodyOf(reports, { filter, format, page: pageOf(query) })
       return c.body(body, 200, headersOf(format))
-    },
-  )
+    })
 }
 
-type Format = ReportRequest['format']
+function refuseBackwards(from: number, before: number): void {
+  if (before < from)
+    throw badRequest('The period is invalid', [
+      { path: 'end_date', message: 'must not be before start_date' },
+    ])
+}
+
+type Format = Exclude<ReportRequest['format'], 'carriers'>
 
 /** Chooses by `Accept`; the first of equal preferences, and JSON by default, as specified. */
 function formatOf(accept: string | undefined): Format {

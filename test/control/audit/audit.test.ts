@@ -45,6 +45,7 @@ test('every mutating request leaves who, what, digests, outcome and correlation 
       before_digest: null,
       after_digest: expect.stringMatching(/^[\w-]{43}$/),
       correlation_id: 'deploy-7',
+      is_agent: false,
     },
   ])
 })
@@ -180,4 +181,31 @@ test('failed logins from everywhere fill no disk: sixty entries a minute, the re
   tick(60_000)
   await login(401, '')
   expect((await trail('limit=200')).length).toBe(62)
+})
+
+test('what agents did is marked: calls of tools, and of keys that name a scope of MCP', async () => {
+  const { key, request, trail, token, create } = opened()
+  const agent = key({ name: 'night agent', scopes: ['mcp:read', 'mcp:write', 'keys:read'] })
+  await create('ci')
+  await request('/api/v1/mcp/tools/revoke_api_key', { token, body: { uuid: 'none' } })
+  await request('/api/v1/application-keys', { token: agent, body: { name: 'more' } })
+  const shown = async (query: string) =>
+    (await request(`/api/v1/audit?${query}`, { token }))
+      .data<{ action: string; is_agent: boolean }[]>()
+      .map(({ action, is_agent }) => [action, is_agent])
+  expect(await shown('agents=true')).toEqual([
+    ['POST /api/v1/application-keys', true],
+    ['tool revoke_api_key', true],
+  ])
+  expect(await shown('agents=false')).toEqual([['POST /api/v1/application-keys', false]])
+  expect(await trail('actor=night%20agent')).toHaveLength(1)
+})
+
+test('entries are found by a part of their target', async () => {
+  const { create, trail, request, token } = opened()
+  const { uuid } = (await create('ci')).data<{ uuid: string }>()
+  await request(`${KEYS}/${uuid}`, { token, method: 'DELETE' })
+  const found = await trail(`target=${uuid}`)
+  expect(found.map(({ action }) => action)).toEqual([`DELETE ${KEYS}/:uuid`])
+  expect(await trail('target=%25')).toEqual([])
 })

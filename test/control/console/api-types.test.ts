@@ -27,6 +27,8 @@ const used = [
     'LedgerEntry',
   ],
   ...['ApplicationKey', 'NewApplicationKey', 'Carrier', 'Extension', 'AuditEntry'],
+  ...['KeyUsage', 'CarrierSums', 'ExtensionDetails', 'Settings', 'Ban', 'WebhookEndpoint'],
+  ...['WebhookEndpointWithSecret', 'WebhookDelivery'],
 ]
 const path = 'control/console/web/api/api-types.ts'
 

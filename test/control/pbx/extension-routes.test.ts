@@ -18,7 +18,14 @@ function open() {
         userAgent: null,
         contacts: [],
       },
-    end: (domain: string, extension: string) => void ended.push(`${extension}@${domain}`),
+    end: (domain: string, extension: string, contact?: string) => {
+      if (contact === undefined) return ended.push(`${extension}@${domain}`) > 0
+      const status = registered.get(`${extension}@${domain}`)
+      const contacts = status?.contacts.filter(({ uri }) => uri !== contact) ?? []
+      if (status === undefined || contacts.length === status.contacts.length) return false
+      registered.set(`${extension}@${domain}`, { ...status, contacts })
+      return true
+    },
   })
   const keyOf = (tenant: string, domain?: string): string =>
     control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: tenant, domain })
@@ -213,4 +220,27 @@ test('a password cannot be taken away, and a number cannot be changed without on
     })
   for (const change of [{ password: null }, { display_name: null }])
     expect((await call('PATCH', '/1', change)).status).toBe(400)
+})
+
+test('the registration of one phone is removed, by its own tenant only', async () => {
+  const { call, registered, keyOf } = open()
+  await call('POST', '', desk)
+  const source = { protocol: 'udp', address: '192.0.2.7', port: 5060 }
+  const contacts = ['sip:100@192.0.2.7', 'sip:100@192.0.2.8'].map((uri) => ({
+    ...{ uri, userAgent: 'Phone/1.0', source, expiresAt: 0 },
+  }))
+  registered.set('100@acme.example', { status: 'registered', userAgent: 'Phone/1.0', contacts })
+  const item = `/1/registrations?contact=${encodeURIComponent('sip:100@192.0.2.7')}`
+  const remove = (tenant: string) => call('DELETE', item, undefined, { token: keyOf(tenant) })
+  expect((await remove('beta')).status).toBe(404)
+  expect((await remove('acme')).data()).toMatchObject({ contacts: [{ uri: 'sip:100@192.0.2.8' }] })
+  expect((await remove('acme')).status).toBe(404)
+})
+
+test('all extensions are listed with their phones', async () => {
+  const { call, keyOf } = open()
+  await call('POST', '', desk)
+  const list = (await call('GET', '/details')).data()
+  expect(list).toMatchObject([{ extension: '100', domain: 'acme.example', contacts: [] }])
+  expect((await call('GET', '/details', undefined, { token: keyOf('beta') })).data()).toEqual([])
 })

@@ -14,6 +14,7 @@ const answered = (status: number, retryAfterMs?: number): Sent => ({
   kind: 'answered',
   status,
   retryAfterMs,
+  excerpt: 'thanks',
 })
 
 interface Request {
@@ -23,7 +24,11 @@ interface Request {
 }
 
 /** Receivers `https://<name>.example`, each with a way to answer; those of `tenants` by their place. */
-function open(names: readonly string[], tenants: readonly (number | null)[] = []) {
+function open(
+  names: readonly string[],
+  tenants: readonly (number | null)[] = [],
+  allowPrivate = false,
+) {
   const store = freshStore()
   const time = new ManualTime(start)
   const endpoints = new EndpointStore(store)
@@ -50,6 +55,7 @@ function open(names: readonly string[], tenants: readonly (number | null)[] = []
       requests.push({ url, id: headers['webhook-id'] ?? '', at: time.now() - start })
       return answers.get(url)?.() ?? Promise.resolve(answered(204))
     },
+    allowPrivate,
     onGone: (id) => endpoints.disable(id, 'gone', time.now()),
     afterGone: () => reload(),
     log: () => undefined,
@@ -240,3 +246,18 @@ test('an endpoint that vanished behind our back keeps nothing from being written
   outbox.write({ type: 'call.ended', tenantId: null, data: {} })
   expect(store.sqlite.prepare('SELECT count(*) FROM webhook_delivery').pluck().get()).toBe(0)
 })
+
+test.each([
+  [false, null, 'thanks'],
+  [false, 1, 'thanks'],
+  [true, null, 'thanks'],
+  [true, 1, null],
+])(
+  'the start of an answer is kept, but not for tenants where receivers may be private: %s, %s',
+  async (allowPrivate, tenant, kept) => {
+    const { outbox, pass, ids, states } = open(['a'], [tenant], allowPrivate)
+    outbox.write({ type: 'call.ended', tenantId: tenant, data: {} })
+    await pass(1_000)
+    expect(states(ids[0] ?? 0)).toMatchObject([{ state: 'delivered', last_answer: kept }])
+  },
+)

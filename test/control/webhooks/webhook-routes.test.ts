@@ -30,7 +30,7 @@ async function openReceiver(status: () => number = () => 204) {
     request.on('end', () => {
       const { type, data } = JSON.parse(body) as Pick<Received, 'type' | 'data'>
       received.push({ headers: request.headers, body, type, data })
-      response.writeHead(status()).end()
+      response.writeHead(status()).end(status() === 500 ? 'no such ledger' : undefined)
     })
   })
   server.listen(0, '127.0.0.1')
@@ -202,7 +202,9 @@ test('what failed is on the list and can be sent again by hand; 410 switches the
       { id: number; last_status: number; attempts: number; payload: unknown }[]
     >()
   await eventually(async () =>
-    expect(await list()).toMatchObject([{ last_status: 500, attempts: 1 }]),
+    expect(await list()).toMatchObject([
+      { last_status: 500, last_answer: 'no such ledger', attempts: 1 },
+    ]),
   )
   const [delivery] = await list()
   expect(delivery?.payload).toMatchObject({ type: 'webhook.test' })

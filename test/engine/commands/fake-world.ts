@@ -17,6 +17,7 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
     environment,
     pid: 4711,
     settingsFile: [],
+    settingsFromFile: [],
     boot: undefined,
     now: () => Date.UTC(2026, 10, 20),
     releaseMemory: () => undefined,

@@ -55,3 +55,17 @@ test('a restart tells of no phone: those that it finds were there before', async
   await new Phone(world).register()
   expect(startRegistrar(world.store).told).toEqual([])
 })
+
+test('one phone of several is removed by its contact, and stays away after a restart', async () => {
+  const world = startRegistrar()
+  await new Phone(world).register()
+  await new Phone(world, { port: 5_061 }).register()
+  const { registrar } = world
+  const [first, second] = registrar.statusOf('acme.example', '101').contacts
+  expect(registrar.endBindings('ACME.example', '101', first?.uri ?? '')).toBe(true)
+  expect(registrar.endBindings('acme.example', '101', first?.uri ?? '')).toBe(false)
+  expect(world.told.at(-1)).toEqual(phonesOf(1))
+  registrar.flush()
+  const again = startRegistrar(world.store).registrar.statusOf('acme.example', '101')
+  expect(again.contacts.map(({ uri }) => uri)).toEqual([second?.uri])
+})

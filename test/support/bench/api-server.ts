@@ -43,6 +43,7 @@ const deps: ControlDeps = {
   engine: testEngine(),
   ocs: undefined,
   console: undefined,
+  inForce: undefined,
   schedule: () => () => undefined,
   now: Date.now,
   steadyNow: Date.now,

@@ -528,6 +528,128 @@ export interface AuditEntry {
   readonly before_digest: string | null
   readonly after_digest: string | null
   readonly correlation_id: string
+  readonly is_agent: boolean
+}
+
+export interface KeyUsage {
+  readonly days: readonly {
+    readonly date: string
+    readonly requests: number
+  }[]
+}
+
+export interface CarrierSums {
+  readonly carrier: string
+  readonly outbound: DirectionSums
+  readonly inbound: DirectionSums
+}
+
+export interface ExtensionDetails {
+  readonly id: number
+  readonly extension: string
+  readonly domain: string
+  readonly tenant: string
+  readonly display_name: string
+  readonly email: string | null
+  readonly customer_id: number | null
+  readonly customer: string | null
+  readonly voicemail_enabled: boolean
+  readonly call_recording: 'always' | 'never' | 'on_demand'
+  readonly media: 'bypass' | 'prefer' | 'anchor' | null
+  readonly media_profile: 'auto' | 'rtp' | 'srtp' | 'webrtc'
+  readonly codecs: readonly string[] | null
+  readonly dtmf: 'auto' | 'rfc4733' | 'info'
+  readonly recording_active: boolean
+  readonly status: 'registered' | 'unregistered'
+  readonly contacts: readonly {
+    readonly uri: string
+    readonly user_agent: string
+    readonly source: string
+    readonly expires_at: string
+  }[]
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface Settings {
+  readonly settings: readonly Setting[]
+  readonly notes: readonly string[]
+}
+
+export interface Ban {
+  readonly source: string
+  readonly reason: 'password_guessing' | 'unknown_calls' | 'operator'
+  readonly since: string
+  readonly until: string
+  readonly dropped_packets: number
+}
+
+export interface WebhookEndpoint {
+  readonly id: number
+  readonly url: string
+  readonly description: string | null
+  readonly events: readonly (
+    | '*'
+    | 'call.authorized'
+    | 'call.denied'
+    | 'call.answered'
+    | 'call.ended'
+    | 'recording.ready'
+    | 'wallet.topped_up'
+    | 'wallet.low_balance'
+    | 'wallet.depleted'
+    | 'wallet.adjusted'
+    | 'dispatcher.node.down'
+    | 'dispatcher.node.up'
+    | 'key.revoked'
+  )[]
+  readonly is_active: boolean
+  readonly disabled_reason: 'gone' | 'backlog' | null
+  readonly previous_secret_expires_at: string | null
+  readonly created_at: string
+  readonly updated_at: string
+}
+
+export interface WebhookEndpointWithSecret {
+  readonly id: number
+  readonly url: string
+  readonly description: string | null
+  readonly events: readonly (
+    | '*'
+    | 'call.authorized'
+    | 'call.denied'
+    | 'call.answered'
+    | 'call.ended'
+    | 'recording.ready'
+    | 'wallet.topped_up'
+    | 'wallet.low_balance'
+    | 'wallet.depleted'
+    | 'wallet.adjusted'
+    | 'dispatcher.node.down'
+    | 'dispatcher.node.up'
+    | 'key.revoked'
+  )[]
+  readonly is_active: boolean
+  readonly disabled_reason: 'gone' | 'backlog' | null
+  readonly previous_secret_expires_at: string | null
+  readonly created_at: string
+  readonly updated_at: string
+  readonly secret: string
+}
+
+export interface WebhookDelivery {
+  readonly id: number
+  readonly webhook_id: string
+  readonly type: string
+  readonly state: 'pending' | 'delivered' | 'failed'
+  readonly attempts: number
+  readonly next_attempt_at: string | null
+  readonly last_attempt_at: string | null
+  readonly last_status: number | null
+  readonly last_error: string | null
+  readonly last_answer: string | null
+  readonly created_at: string
+  readonly payload: unknown
 }
 
 export interface CallRecord {
@@ -604,6 +726,25 @@ export interface DispatcherNode {
     }
     readonly active_calls: number
   } | null
+}
+
+export interface DirectionSums {
+  readonly calls: number
+  readonly answered: number
+  readonly billsec: number
+  readonly asr_percent: number | null
+  readonly acd_seconds: number | null
+}
+
+export interface Setting {
+  readonly name: string
+  readonly value: string | null
+  readonly source: 'environment' | 'file' | 'default'
+  readonly allowed: string
+  readonly meaning: string
+  readonly is_set: boolean
+  readonly is_secret: boolean
+  readonly when_unset: string
 }
 
 export interface MediaQuality {
