@@ -42,8 +42,6 @@ type Size = Readonly<Record<Kind, number>>
 const full: Size = { live: 10_000, nodes: 1_000, rates: 100_000, keys: 10_000, records: 10_000_000 }
 const nothing: Size = { live: 0, nodes: 3, rates: 0, keys: 16, records: 0 }
 
-/** As many as a set may have. */
-const NODES_IN_SET = 100
 /** Connections to the API. */
 const CONNECTIONS = 16
 /** After so long nothing is left of a call that has ended. */
@@ -291,21 +289,13 @@ function copyRecords(records: number, folder: string, path: string): void {
 
 /** Calls go to the first set; the rates are of as many prefixes, and one of them is that of the calls. */
 function seedOf({ nodes, rates }: Size, ports: readonly number[]): object {
-  const seed = oneCustomer(ports.slice(0, Math.min(nodes, NODES_IN_SET)))
-  const [first] = seed.dispatcher
-  const sets = [...seed.dispatcher]
-  for (let from = NODES_IN_SET; from < nodes; from += NODES_IN_SET) {
-    const members = ports.slice(from, Math.min(nodes, from + NODES_IN_SET))
-    const [more] = oneCustomer(members).dispatcher
-    const number = from / NODES_IN_SET + 1
-    if (first && more) sets.push({ ...more, endpoint_name: `more ${number}`, set_id: number })
-  }
+  const seed = oneCustomer(ports.slice(0, nodes))
   const digits = String(Math.max(0, rates - 1)).length
   const prefixes = Array.from({ length: rates }, (_, index) => ({
     ...{ rate_plan: 'load', rate_per_minute: '0.01' },
     prefix: `1${String(index).padStart(digits, '0')}`,
   }))
-  return { ...seed, dispatcher: sets, rates: [...seed.rates, ...prefixes] }
+  return { ...seed, rates: [...seed.rates, ...prefixes] }
 }
 
 function rowOf(name: string, empty: Program, grown: Program): string {
