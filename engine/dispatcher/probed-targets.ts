@@ -125,29 +125,38 @@ export class ProbedTargets {
     const watched = this.#watched.get(id)
     if (!watched) return
     const { report, target } = watched
-    const { at, status, reason, latencyMs } = verdict
+    const { at, isUp, status, reason, latencyMs: sampleMs } = verdict
+    const { latencyMs, probes } = report
+    const { state, failures, successes } = afterProbe(report, isUp, target.settings)
     watched.report = {
-      ...report,
-      latencyMs:
-        latencyMs === undefined ? report.latencyMs : smoothLatency(report.latencyMs, latencyMs),
-      lastProbe: { at, status, reason },
+      ...{ state, failures, successes, lastProbe: { at, status, reason } },
+      latencyMs: sampleMs === undefined ? latencyMs : smoothLatency(latencyMs, sampleMs),
       probes: {
-        sent: report.probes.sent + 1,
-        answered: report.probes.answered + (verdict.status === 0 ? 0 : 1),
-        failed: report.probes.failed + (verdict.isUp ? 0 : 1),
+        sent: probes.sent + 1,
+        answered: probes.answered + (status === 0 ? 0 : 1),
+        failed: probes.failed + (isUp ? 0 : 1),
       },
     }
-    const health = afterProbe(report, verdict.isUp, target.settings)
-    this.#move(watched, health, 'probe', status === 0 ? reason : `${status} ${reason}`)
+    if (state !== report.state)
+      this.#tell(watched, report.state, 'probe', status === 0 ? reason : `${status} ${reason}`)
   }
 
   #move(watched: Watched, health: Health, cause: ProbedStateChange['cause'], reason: string): void {
     const from = watched.report.state
     const { state, failures, successes } = health
     watched.report = { ...watched.report, state, failures, successes }
-    if (from === state) return
-    const at = this.#deps.now()
-    this.#deps.onChange({ id: watched.target.id, from, to: state, cause, reason, at })
+    if (from !== state) this.#tell(watched, from, cause, reason)
+  }
+
+  #tell(
+    { target, report }: Watched,
+    from: NodeState,
+    cause: ProbedStateChange['cause'],
+    reason: string,
+  ): void {
+    this.#deps.onChange({
+      ...{ id: target.id, from, to: report.state, cause, reason, at: this.#deps.now() },
+    })
   }
 }
 

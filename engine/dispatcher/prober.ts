@@ -9,8 +9,6 @@
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { ProbeSettings } from './destination-set.ts'
 
-/** Runs `action` once after `delayMs`, unless cancelled before. */
-
 export type ProbeResult =
   | { readonly kind: 'answered'; readonly status: number; readonly reason: string }
   | { readonly kind: 'silence' }
@@ -18,8 +16,15 @@ export type ProbeResult =
   /** It did not leave, for no fault of the destination: our SIP server is away. No verdict. */
   | { readonly kind: 'unsent' }
 
-/** Sends one OPTIONS and waits at most `timeoutMs` for its final answer. Never rejects. */
-export type SendProbe = (destination: string, timeoutMs: number) => Promise<ProbeResult>
+/**
+ * Sends one OPTIONS, whose final answer is of interest for `timeoutMs`. `done` hears at most once, if need be at once or
+ * later than that.
+ */
+export type SendProbe = (
+  destination: string,
+  timeoutMs: number,
+  done: (result: ProbeResult) => void,
+) => void
 
 export interface ProbeTarget {
   readonly id: number
@@ -53,15 +58,15 @@ export interface ProberDeps {
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 /**
- * Targets in one slot are probed together, so that they share a wake-up of the process (`test/bench/growth.ts`):
- * 1,000 nodes cost a fifth less.
+ * Targets in one slot are probed together, so that they share their timers and the wake-ups of the process
+ * (`npm run bench -- probes`).
  */
-const SLOT_MS = 10
+const SLOT_MS = 50
 
 export class Prober {
   readonly #deps: ProberDeps
   readonly #loops = new Map<number, ProbeLoop>()
-  /** By interval and slot. */
+  /** By interval, timeout and slot. */
   readonly #rounds = new Map<string, Round>()
   #targetsSeen = 0
   #isRunning = false
@@ -102,16 +107,16 @@ export class Prober {
 
   #add(target: ProbeTarget): void {
     this.#targetsSeen += 1
-    const { intervalMs } = target.settings
+    const { intervalMs, timeoutMs } = target.settings
     const slots = Math.max(1, Math.floor(intervalMs / SLOT_MS))
     const slotMs = Math.ceil(((this.#targetsSeen * GOLDEN_RATIO) % 1) * slots) * SLOT_MS
     const loop = new ProbeLoop(target, this.#deps)
     this.#loops.set(target.id, loop)
-    this.#roundAt(intervalMs, slotMs).add(loop)
+    this.#roundAt(intervalMs, timeoutMs, slotMs).add(loop)
   }
 
-  #roundAt(intervalMs: number, slotMs: number): Round {
-    const name = `${intervalMs} ${slotMs}`
+  #roundAt(intervalMs: number, timeoutMs: number, slotMs: number): Round {
+    const name = `${intervalMs} ${timeoutMs} ${slotMs}`
     const known = this.#rounds.get(name)
     if (known) return known
     const round = new Round(intervalMs, slotMs, this.#deps)
@@ -121,7 +126,7 @@ export class Prober {
   }
 }
 
-/** The targets of one slot of an interval. */
+/** The targets of one slot of an interval, with the same timeout. */
 class Round {
   readonly #intervalMs: number
   readonly #slotMs: number
@@ -166,14 +171,9 @@ class Round {
     const missed = Math.floor((this.#deps.now() - this.#nextDue) / this.#intervalMs) + 1
     if (missed > 0) this.#nextDue += missed * this.#intervalMs
     this.#arm()
-    for (const loop of this.#loops) loop.due()
+    const free = [...this.#loops].filter((loop) => loop.isFreeWhenDue())
+    if (free.length > 0) new Volley(free, this.#deps).begin()
   }
-}
-
-/** One probe on its way: at most two OPTIONS, one verdict. */
-interface Attempt {
-  readonly deadline: number
-  readonly timers: Cancel[]
 }
 
 /** A timer or an answer this late means that the process itself is slow, not that the node is silent. */
@@ -182,10 +182,63 @@ const STALL_MS = 20
 /** For so long a node gets the benefit of the doubt; a process that is slower than that is past help. */
 const MAX_DOUBT_MS = 3_000
 
+/** Probes that begin together: at most two OPTIONS and one verdict for each. They share their timers. */
+class Volley {
+  readonly #loops: readonly ProbeLoop[]
+  readonly #deps: ProberDeps
+  readonly #timeoutMs: number
+  readonly #deadline: number
+  #open: number
+  #cancelTimer: Cancel | undefined
+
+  /** @param loops at least one; all have the same timeout. */
+  constructor(loops: readonly ProbeLoop[], deps: ProberDeps) {
+    this.#loops = loops
+    this.#deps = deps
+    this.#timeoutMs = loops[0]?.target.settings.timeoutMs ?? 0
+    this.#deadline = deps.now() + this.#timeoutMs
+    this.#open = loops.length
+  }
+
+  begin(): void {
+    const halfMs = this.#timeoutMs / 2
+    this.#cancelTimer = this.#deps.schedule(() => this.#repeat(halfMs), halfMs)
+    for (const loop of this.#loops) loop.begin(this, this.#timeoutMs)
+  }
+
+  /** One of its probes is over. */
+  ended(): void {
+    this.#open -= 1
+    if (this.#open === 0) this.#cancelTimer?.()
+  }
+
+  #repeat(halfMs: number): void {
+    const leftMs = Math.max(0, Math.ceil(this.#deadline - this.#deps.now()))
+    this.#cancelTimer = this.#deps.schedule(() => this.#onDeadline(), leftMs)
+    for (const loop of this.#loops) loop.repeat(this, this.#timeoutMs - halfMs)
+  }
+
+  #onDeadline(isLastWord = false): void {
+    const at = this.#deps.now()
+    // After a stall, or behind what waits, answers may be in the socket: let them be read first.
+    const doubtMs = this.#doubtMs(at - this.#deadline, isLastWord)
+    if (doubtMs > 0) this.#cancelTimer = this.#deps.schedule(() => this.#onDeadline(true), doubtMs)
+    else for (const loop of this.#loops) loop.giveUp(this, at)
+  }
+
+  #doubtMs(lateMs: number, isLastWord: boolean): number {
+    const lagMs = this.#deps.lagMs?.() ?? 0
+    if (lateMs >= MAX_DOUBT_MS) return 0
+    if (lagMs > STALL_MS) return lagMs + STALL_MS - lateMs
+    return lateMs > STALL_MS && !isLastWord ? STALL_MS : 0
+  }
+}
+
 class ProbeLoop {
   readonly target: ProbeTarget
   readonly #deps: ProberDeps
-  #attempt: Attempt | undefined
+  /** That of the probe on its way. */
+  #volley: Volley | undefined
   #isDueWaiting = false
 
   constructor(target: ProbeTarget, deps: ProberDeps) {
@@ -195,80 +248,63 @@ class ProbeLoop {
 
   stop(): void {
     this.#isDueWaiting = false
-    this.#forgetAttempt()
+    this.#leaveVolley()
   }
 
   probeNow(): void {
-    if (!this.#attempt) this.#begin()
+    if (!this.#volley) new Volley([this], this.#deps).begin()
   }
 
   /** A due probe waits for one that a failed call has started: never two, never a longer gap. */
-  due(): void {
-    if (this.#attempt) this.#isDueWaiting = true
-    else this.#begin()
+  isFreeWhenDue(): boolean {
+    if (!this.#volley) return true
+    this.#isDueWaiting = true
+    return false
   }
 
-  #begin(): void {
-    const { timeoutMs } = this.target.settings
-    const attempt: Attempt = { deadline: this.#deps.now() + timeoutMs, timers: [] }
-    this.#attempt = attempt
-    const halfMs = timeoutMs / 2
-    attempt.timers.push(
-      this.#deps.schedule(() => this.#send(attempt, timeoutMs - halfMs), halfMs),
-      this.#deps.schedule(() => this.#onDeadline(attempt), timeoutMs),
-    )
-    this.#send(attempt, timeoutMs)
+  begin(volley: Volley, timeoutMs: number): void {
+    this.#volley = volley
+    this.#send(volley, timeoutMs)
   }
 
-  #send(attempt: Attempt, timeoutMs: number): void {
-    const sentAt = this.#deps.now()
-    this.#deps.sendProbe(this.target.destination, timeoutMs).then(
-      (result) => this.#onResult(attempt, result, this.#deps.now() - sentAt),
-      (error: unknown) =>
-        this.#onResult(attempt, { kind: 'transport-error', reason: String(error) }, 0),
-    )
+  /** The second OPTIONS, unless there was an answer. */
+  repeat(volley: Volley, timeoutMs: number): void {
+    if (volley === this.#volley) this.#send(volley, timeoutMs)
   }
 
-  #onResult(attempt: Attempt, result: ProbeResult, latencyMs: number): void {
+  /** The verdict, unless there was an answer. */
+  giveUp(volley: Volley, at: number): void {
+    if (volley === this.#volley) this.#finish(noAnswer(at, 'no answer'))
+  }
+
+  #send(volley: Volley, timeoutMs: number): void {
+    const { now, sendProbe } = this.#deps
+    const sentAt = now()
+    try {
+      sendProbe(this.target.destination, timeoutMs, (result) =>
+        this.#onResult(volley, result, sentAt),
+      )
+    } catch (error) {
+      this.#onResult(volley, { kind: 'transport-error', reason: String(error) }, sentAt)
+    }
+  }
+
+  #onResult(volley: Volley, result: ProbeResult, sentAt: number): void {
     // Silence of the first OPTIONS proves nothing while the second is on its way.
-    if (attempt !== this.#attempt || result.kind === 'silence') return
+    if (volley !== this.#volley || result.kind === 'silence') return
     if (result.kind === 'unsent') return this.#settle()
     const at = this.#deps.now()
-    if (result.kind === 'transport-error')
-      return this.#finish({
-        at,
-        isUp: false,
-        status: 0,
-        reason: result.reason,
-        latencyMs: undefined,
-      })
+    if (result.kind === 'transport-error') return this.#finish(noAnswer(at, result.reason))
     const { status, reason } = result
     const isUp = this.target.settings.okCodes.some(({ from, to }) => status >= from && status <= to)
-    this.#finish({ at, isUp, status, reason, latencyMs })
-  }
-
-  #onDeadline(attempt: Attempt, isLastWord = false): void {
-    const at = this.#deps.now()
-    const silent = { at, isUp: false, status: 0, reason: 'no answer', latencyMs: undefined }
-    // After a stall, or behind what waits, the answer may be in the socket: let it be read first.
-    const doubtMs = this.#doubtMs(at - attempt.deadline, isLastWord)
-    if (doubtMs > 0)
-      attempt.timers.push(this.#deps.schedule(() => this.#onDeadline(attempt, true), doubtMs))
-    else this.#finish(silent)
-  }
-
-  #doubtMs(lateMs: number, isLastWord: boolean): number {
-    const lagMs = this.#deps.lagMs?.() ?? 0
-    if (lateMs >= MAX_DOUBT_MS) return 0
-    if (lagMs > STALL_MS) return lagMs + STALL_MS - lateMs
-    return lateMs > STALL_MS && !isLastWord ? STALL_MS : 0
+    return this.#finish({ at, isUp, status, reason, latencyMs: at - sentAt })
   }
 
   #settle(): void {
-    this.#forgetAttempt()
+    this.#leaveVolley()
     const isDue = this.#isDueWaiting
     this.#isDueWaiting = false
-    if (isDue) this.#begin()
+    if (isDue) this.probeNow()
   }
 
   #finish(verdict: Verdict): void {
@@ -276,11 +312,16 @@ class ProbeLoop {
     this.#deps.onVerdict(this.target.id, verdict)
   }
 
-  #forgetAttempt(): void {
-    for (const cancel of this.#attempt?.timers ?? []) cancel()
-    this.#attempt = undefined
+  #leaveVolley(): void {
+    const volley = this.#volley
+    this.#volley = undefined
+    volley?.ended()
   }
 }
+
+const noAnswer = (at: number, reason: string): Verdict => ({
+  ...{ at, isUp: false, status: 0, reason, latencyMs: undefined },
+})
 
 function isSameTarget(one: ProbeTarget, other: ProbeTarget): boolean {
   return (

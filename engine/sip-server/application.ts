@@ -203,12 +203,24 @@ export interface Application {
   onClose(): void
 }
 
+/** The final response of the target; 408 or 503 if there is none, as for any other request. */
+export interface PingAnswer {
+  readonly status: number
+  readonly reason: string
+}
+export type PingDone = (answer: PingAnswer) => void
+
 /** What the application holds. */
 export interface ApplicationLink {
   /** May be called at any time, also from `onEvent`. */
   send(command: AppCommand): void
   /** Ends the connection at once: nothing more is handed over. Safe to repeat. */
   close(): void
+  /**
+   * One OPTIONS to `target`, for what is asked often: no event tells of it. `done` hears once, as events do,
+   * also after `close`. False: it was not sent, for only an address by UDP is asked so. Absent: no target is.
+   */
+  readonly ping?: (target: string, done: PingDone) => boolean
   /** Absent for a server that is another process: its dialogs outlive us by themselves. */
   readonly saved?: SavedDialogs
 }

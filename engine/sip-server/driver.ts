@@ -1,5 +1,5 @@
 /** The only place where the SIP core meets sockets and the clock. */
-import type { AppCommand, AppEvent, SavedDialogs } from './application.ts'
+import type { AppCommand, AppEvent, PingDone, SavedDialogs } from './application.ts'
 import type { Output } from './core/outbox.ts'
 import type { SavedState } from './core/saved-state.ts'
 import type { Flow, HopQuestion, HopTarget } from './flow.ts'
@@ -19,6 +19,7 @@ export interface DrivenCore {
   endStrays(isToBeEnded: (source: Flow) => boolean, now: number): void
   readonly saved: Pick<SavedState, keyof SavedDialogs>
   command(clientId: number, command: AppCommand, now: number): void
+  ping(target: string, done: PingDone, now: number): boolean
   handleTimeout(now: number): void
   nextDeadline(): number | undefined
   nextOutput(): Output | undefined
@@ -142,6 +143,12 @@ export class Driver {
     this.#settle()
   }
 
+  ping(target: string, done: PingDone): boolean {
+    let isSent = false
+    this.#event('ping', (now) => (isSent = this.#core.ping(target, done, now)))
+    return isSent
+  }
+
   sendFailed(reference: string, reason: string): void {
     this.#event('failed send', (now) => this.#core.sendFailed(reference, reason, now))
   }
@@ -260,6 +267,8 @@ export class Driver {
         return this.#ports.dialOut(output.clientId, output.uri)
       case 'resolve':
         return this.#ports.resolve(output.question, output.reference)
+      case 'pinged':
+        return output.done(output.answer)
       case 'close':
         return this.#ports.close(output.flow)
       case 'await-route':

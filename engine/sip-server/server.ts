@@ -1,6 +1,6 @@
 /** An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined. */
 import { performance } from 'node:perf_hooks'
-import type { Application, ApplicationLink, SavedDialogs } from './application.ts'
+import type { Application, ApplicationLink } from './application.ts'
 import { Capture } from './capture/capture.ts'
 import { Clients } from './clients/client.ts'
 import { Dialer } from './clients/dialer.ts'
@@ -279,8 +279,11 @@ class EmbeddedServer implements SipServer {
   }
 
   connectApplication(application: Application): ApplicationLink {
-    const savedDialogs = (clientId: number): SavedDialogs => this.#driver.savedDialogs(clientId)
-    return connectApplication(this.#clients, application, savedDialogs)
+    const driver = this.#driver
+    return connectApplication(this.#clients, application, {
+      savedDialogs: (clientId) => driver.savedDialogs(clientId),
+      ping: (target, done) => driver.ping(target, done),
+    })
   }
 
   connectInProcess(client: InProcessClient): InProcessLink {

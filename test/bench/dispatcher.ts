@@ -65,7 +65,7 @@ function dispatcherOf(algorithm: AlgorithmCode, count: number): Dispatcher {
     now: () => 0,
     random: Math.random,
     schedule: () => () => undefined,
-    sendProbe: async () => ({ kind: 'silence' }),
+    sendProbe: () => undefined,
     activeCalls: () => 0,
     onNodeChange: () => undefined,
     probeDefaults: {

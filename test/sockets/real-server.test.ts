@@ -1,8 +1,8 @@
 /** What a real drachtio-server does differently from ours, and what a server that goes away proves. */
 import { afterEach, expect, test } from 'vitest'
-import { probeThrough } from '../../engine/call/user-agent/probe.ts'
 import { candidate, type CallRig, startCallRig } from '../support/call-rig.ts'
 import { DrachtioPeer, type Outgoing } from '../support/drachtio-peer.ts'
+import { promisedProbe } from '../support/promised-probe.ts'
 import { sdp } from '../support/sip-peer.ts'
 import { eventually } from '../support/waiting.ts'
 
@@ -88,7 +88,7 @@ test('a node that answers OPTIONS and ignores calls is left within NODE_PROGRESS
 test('a server that hangs is away: no node is blamed for its silence', async () => {
   const [only] = await start(1)
   if (only === undefined) return
-  const send = probeThrough(rig.client, rig.time.schedule)
+  const send = promisedProbe(rig.client, rig.time.schedule)
   only.invite()
   await eventually(() => expect(rig.calls.size).toBe(1))
   await called()
@@ -101,7 +101,7 @@ test('a server that hangs is away: no node is blamed for its silence', async () 
 test('a probe that is under way when the server goes away says nothing of its node', async () => {
   const [only] = await start(1)
   if (only === undefined) return
-  const send = probeThrough(rig.client, rig.time.schedule)
+  const send = promisedProbe(rig.client, rig.time.schedule)
   const probe = send('sip:127.0.0.1:5070', 400)
   await only.nextOutgoing('OPTIONS')
   await only.crash()

@@ -2,6 +2,7 @@
  * A SipCore on a virtual network with virtual time: what it sends and tells is collected, what it
  * receives is injected. One UDP and one TCP listener at 198.51.100.10:5060, one application.
  */
+import type { PingAnswer } from '../../engine/sip-server/application.ts'
 import { decodeCommand } from '../../engine/sip-server/wire/command.ts'
 import { encodeEvent } from '../../engine/sip-server/wire/event.ts'
 import { createHash } from 'node:crypto'
@@ -134,6 +135,14 @@ export class VirtualServer {
     return id
   }
 
+  /** Pings `target`; undefined: that was not possible. What is answered comes into the list. */
+  ping(target: string): readonly PingAnswer[] | undefined {
+    const answers: PingAnswer[] = []
+    const isSent = this.core.ping(target, (answer) => void answers.push(answer), this.now)
+    this.#drain()
+    return isSent ? answers : undefined
+  }
+
   disconnect(clientId: number): void {
     this.core.clientDisconnected(clientId, this.now)
     this.#drain()
@@ -209,6 +218,7 @@ export class VirtualServer {
       if (output.kind === 'send') this.sent.push({ ...output, at: this.now })
       else if (output.kind === 'deliver')
         this.#note(output.clientId, encodeEvent(output.event, 'e'))
+      else if (output.kind === 'pinged') output.done(output.answer)
       else this.other.push(output)
     }
   }

@@ -1,5 +1,5 @@
 /** The dispatcher's OPTIONS, sent by call control. */
-import type { SendProbe } from '../../dispatcher/prober.ts'
+import type { ProbeResult, SendProbe } from '../../dispatcher/prober.ts'
 import type { Schedule } from '../deadlines.ts'
 import type { UserAgent } from './user-agent.ts'
 
@@ -9,28 +9,43 @@ const MAX_EXTRA_MS = 3_000
 /** A server confirms a request at once; one that has not by then is not there. */
 const TAKEN_SHARE = 0.75
 
-/** A response after the timeout is dropped, unless this process was late. */
-export function probeThrough(client: UserAgent, schedule: Schedule): SendProbe {
-  return (destination, timeoutMs) =>
-    new Promise((resolve) => {
-      let isTaken = (): boolean => false
-      const giveUp = (): void => {
-        const extraMs = Math.min(client.lagMs(), MAX_EXTRA_MS)
-        if (extraMs < 1) return resolve({ kind: 'silence' })
-        cancel = schedule(() => resolve({ kind: 'silence' }), extraMs)
-      }
-      const takenMs = timeoutMs * TAKEN_SHARE
-      let cancel = schedule(() => {
-        if (!isTaken()) return resolve({ kind: 'unsent' })
-        cancel = schedule(giveUp, timeoutMs - takenMs)
-      }, takenMs)
-      isTaken = client.sendOptions(destination, (answer) => {
-        cancel()
-        if ('isUnsent' in answer) return resolve({ kind: 'unsent' })
-        if ('status' in answer) {
-          const { status, reason } = answer
-          resolve({ kind: 'answered', status, reason })
-        } else resolve({ kind: 'transport-error', reason: answer.reason })
-      })
-    })
+type Asker = Pick<UserAgent, 'ping' | 'sendOptions' | 'lagMs'>
+
+export const probeThrough = (client: Asker, schedule: Schedule): SendProbe => {
+  const sendOptions = optionsThrough(client, schedule)
+  return (destination, timeoutMs, done) => {
+    const isSent = client.ping(destination, ({ status, reason }) =>
+      done({ kind: 'answered', status, reason }),
+    )
+    if (!isSent) sendOptions(destination, timeoutMs, done)
+  }
 }
+
+/** A response after the timeout is dropped, unless this process was late. */
+const optionsThrough =
+  (client: Asker, schedule: Schedule): SendProbe =>
+  (destination, timeoutMs, done) => {
+    let isTaken = (): boolean => false
+    let isOver = false
+    const end = (result: ProbeResult): void => {
+      cancel()
+      if (!isOver) done(result)
+      isOver = true
+    }
+    const giveUp = (): void => {
+      const extraMs = Math.min(client.lagMs(), MAX_EXTRA_MS)
+      if (extraMs < 1) return end({ kind: 'silence' })
+      cancel = schedule(() => end({ kind: 'silence' }), extraMs)
+    }
+    const takenMs = timeoutMs * TAKEN_SHARE
+    let cancel = schedule(() => {
+      if (!isTaken()) return end({ kind: 'unsent' })
+      cancel = schedule(giveUp, timeoutMs - takenMs)
+    }, takenMs)
+    isTaken = client.sendOptions(destination, (answer) => {
+      if ('isUnsent' in answer) return end({ kind: 'unsent' })
+      const { reason } = answer
+      if ('status' in answer) return end({ kind: 'answered', status: answer.status, reason })
+      return end({ kind: 'transport-error', reason })
+    })
+  }

@@ -25,7 +25,10 @@ const maxQueuedEvents = 65_536
 export function connectApplication(
   clients: Clients,
   application: Application,
-  savedDialogs?: (clientId: number) => SavedDialogs,
+  more?: {
+    readonly savedDialogs: (clientId: number) => SavedDialogs
+    readonly ping: NonNullable<ApplicationLink['ping']>
+  },
 ): ApplicationLink {
   const queue = new DeliveryQueue(application, () => clients.remove(clientId))
   const clientId = clients.add(queue)
@@ -35,7 +38,7 @@ export function connectApplication(
       queue.discard()
       clients.remove(clientId)
     },
-    ...(savedDialogs && { saved: savedDialogs(clientId) }),
+    ...(more && { saved: more.savedDialogs(clientId), ping: more.ping }),
   }
 }
 

@@ -3,7 +3,7 @@
  * socket, timer, clock or source of randomness. Here its parts are joined; each knows only those that
  * it is given.
  */
-import type { AppCommand, SipCommand } from '../application.ts'
+import type { AppCommand, PingDone, SipCommand } from '../application.ts'
 import { DialogTable } from '../dialog/dialog-table.ts'
 import type { Flow, HopTarget, Listener } from '../flow.ts'
 import { checkResponse } from '../message/check.ts'
@@ -42,6 +42,7 @@ import { Traffic, type TrafficTotals } from './traffic.ts'
 import { Transactions } from './transactions.ts'
 import { AcknowledgedInvites } from './uac/acknowledged-invites.ts'
 import { OutboundRequests } from './uac/outbound-request.ts'
+import { Pings } from './uac/pings.ts'
 import { ResponseReceiver } from './uac/receive-response.ts'
 import { Strays } from './uac/strays.ts'
 import { RequestSender, type RequestCommand } from './uac/send-request.ts'
@@ -99,6 +100,7 @@ export class SipCore {
   readonly #proxy: Proxy
   readonly #lostApplications: LostApplications
   readonly #strays: Strays
+  readonly #pings: Pings
 
   constructor(options: CoreOptions) {
     const { listeners, minSessionSeconds, log, limits } = options
@@ -159,6 +161,7 @@ export class SipCore {
       ...{ inbound: this.#inbound, outbound: this.#outbound, graceMs: options.graceMs ?? 0 },
     })
     this.#strays = new Strays({ transactions, dialogs, writer })
+    this.#pings = new Pings({ transactions, writer, ids, outbox, traffic: this.#traffic })
     this.#applications = applications
     this.#events = events
     this.#transactions = transactions
@@ -169,6 +172,7 @@ export class SipCore {
 
   /** One whole SIP message from the network. Nothing in it can make this throw. */
   receive(text: string, flow: Flow, now: number): void {
+    if (this.#pings.takes(text)) return
     const message = parseMessage(text)
     if (message.kind === 'malformed') {
       const request = message.message
@@ -183,6 +187,7 @@ export class SipCore {
     if (message.kind === 'request') return this.#requests.receive(message, flow, now)
     if (!checkResponse(message)) this.#traffic.faulty.responses += 1
     else if (this.#transactions.receiveResponse(message, flow, now)) return
+    else if (this.#pings.receive(message)) return
     else if (!this.#acknowledged.receive(message, flow, now))
       this.#strays.receive(message, flow, now)
   }
@@ -196,6 +201,7 @@ export class SipCore {
   belongingOf(text: string): Belonging {
     const message = parseMessage(text)
     if (message.kind === 'malformed') return 'new'
+    if (message.kind === 'response' && this.#pings.expects(message)) return 'known'
     return belongingOf(message, this.#transactions, this.#dialogs)
   }
 
@@ -208,6 +214,7 @@ export class SipCore {
   sendFailed(reference: string, reason: string, now: number): void {
     this.#options.log('debug', 'send failed', { reason })
     this.#transactions.sendFailed(reference, now)
+    this.#pings.sendFailed(reference)
   }
 
   /** A stream connection is gone: nothing can come back for the requests that were sent on it. */
@@ -266,6 +273,11 @@ export class SipCore {
     }
   }
 
+  /** Whether an OPTIONS has left whose answer `done` gets; see `ApplicationLink.ping`. */
+  ping(target: string, done: PingDone, now: number): boolean {
+    return this.#pings.send(target, done, now)
+  }
+
   /** Fires everything due at `now`. */
   handleTimeout(now: number): void {
     this.#transactions.deadlines.expire(now)
@@ -289,7 +301,8 @@ export class SipCore {
   stats(): Record<string, number> {
     return {
       applications: this.#applications.size,
-      clientTransactions: this.#transactions.clientCount + this.#acknowledged.size,
+      clientTransactions:
+        this.#transactions.clientCount + this.#acknowledged.size + this.#pings.size,
       serverTransactions: this.#transactions.serverCount,
       dialogs: this.#dialogs.size,
       ...this.#inbound.sizes,

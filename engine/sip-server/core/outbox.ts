@@ -1,5 +1,5 @@
 /** What the core wants done. The driver performs it after the transition that wanted it has finished. */
-import type { AppEvent } from '../application.ts'
+import type { AppEvent, PingAnswer, PingDone } from '../application.ts'
 import type { Flow, HopQuestion } from '../flow.ts'
 import type { RequestRoute } from '../options.ts'
 import type { Traffic } from './traffic.ts'
@@ -26,6 +26,8 @@ export type Output =
       readonly route: Promise<RequestRoute | undefined>
       readonly transactionId: string
     }
+  /** Tell what came of a ping. */
+  | { readonly kind: 'pinged'; readonly done: PingDone; readonly answer: PingAnswer }
   /** Close the stream connection of a flow. */
   | { readonly kind: 'close'; readonly flow: Flow }
 

@@ -53,6 +53,11 @@ export class Traffic implements TrafficTotals {
     else countResponse(this.responsesIn, known(method), status)
   }
 
+  /** A response that was not read further. */
+  answered(method: string, status: number): void {
+    countResponse(this.responsesIn, method, status)
+  }
+
   unreadable(isRequest: boolean): void {
     this.faulty.unreadable += 1
     if (isRequest) this.faulty.unreadableRequests += 1

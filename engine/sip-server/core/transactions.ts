@@ -86,6 +86,24 @@ export class Transactions implements TransactionContext {
     return transaction
   }
 
+  /** A request that was sent by UDP without a transaction has one from Timer E on: T1 later. */
+  takeUp(
+    { branch, text, method }: Pick<SentRequest, 'branch' | 'text' | 'method'>,
+    flow: Flow,
+    user: ClientUser,
+    provisional: SipMessage | undefined,
+    now: number,
+  ): void {
+    const request = { method, text }
+    const { t1Ms } = this.timers
+    const transaction = new NonInviteClientTransaction(
+      ...([request, branch, flow, user, this, now, t1Ms] as const),
+    )
+    this.#add(branch, transaction)
+    if (provisional) transaction.receive(provisional, flow, now)
+    transaction.onTimer('timerE', now)
+  }
+
   /** Sends a request whose response has no effect. */
   sendUnattended(sent: SentRequest, key: string, flow: Flow, now: number): void {
     const user: ClientUser = {

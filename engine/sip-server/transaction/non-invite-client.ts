@@ -55,13 +55,15 @@ export class NonInviteClientTransaction {
   #response: SipMessage | undefined
   #from: Flow
 
+  /** `age`: 0, or T1 for a request that was sent so long ago and is due to be repeated now. */
   constructor(
-    request: SentRequest,
+    request: Pick<SentRequest, 'method' | 'text'>,
     reference: string,
     flow: Flow,
     user: ClientUser,
     context: TransactionContext,
     now: number,
+    age = 0,
   ) {
     this.method = request.method
     this.#text = request.text
@@ -71,15 +73,12 @@ export class NonInviteClientTransaction {
     this.#user = user
     this.#context = context
     this.#intervalE = context.timers.t1Ms
+    const { deadlines, timers } = context
+    this.#timerF = deadlines.start(this, 'timerF', transactionTimeoutMs(timers) - age, now)
+    if (age > 0) return
     context.send(request.text, flow, reference)
     if (!isReliable(flow.listener.protocol))
-      this.#timerE = context.deadlines.start(this, 'timerE', this.#intervalE, now)
-    this.#timerF = context.deadlines.start(
-      this,
-      'timerF',
-      transactionTimeoutMs(context.timers),
-      now,
-    )
+      this.#timerE = deadlines.start(this, 'timerE', this.#intervalE, now)
   }
 
   get state(): State {

@@ -7,7 +7,7 @@ import type {
 import type { DispatcherDeps, NodeChange } from '../../../engine/dispatcher/dispatcher.ts'
 import { Dispatcher } from '../../../engine/dispatcher/dispatcher.ts'
 import { HostAddresses } from '../../../engine/dispatcher/host-addresses.ts'
-import type { ProbeResult } from '../../../engine/dispatcher/prober.ts'
+import type { SendProbe } from '../../../engine/dispatcher/prober.ts'
 import { VirtualClock } from './virtual-clock.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
@@ -64,21 +64,19 @@ export class SimulatedNodes {
     this.#clock = clock
   }
 
-  readonly sendProbe = (destination: string, timeoutMs: number): Promise<ProbeResult> => {
+  readonly sendProbe: SendProbe = (destination, timeoutMs, done) => {
     const isLost = this.isLost(destination, this.sentTo(destination).length)
     this.sent.push({ destination, at: this.#clock.now() })
-    return new Promise((resolve) => {
-      this.#clock.schedule(() => resolve({ kind: 'silence' }), timeoutMs)
-      if (isLost) return
-      const status = this.statuses.get(destination) ?? 200
-      this.#clock.schedule(() => {
-        if (this.dead.has(destination)) return
-        this.#clock.schedule(
-          () => resolve({ kind: 'answered', status, reason: 'OK' }),
-          this.roundTripMs / 2,
-        )
-      }, this.roundTripMs / 2)
-    })
+    this.#clock.schedule(() => done({ kind: 'silence' }), timeoutMs)
+    if (isLost) return
+    const status = this.statuses.get(destination) ?? 200
+    this.#clock.schedule(() => {
+      if (this.dead.has(destination)) return
+      this.#clock.schedule(
+        () => done({ kind: 'answered', status, reason: 'OK' }),
+        this.roundTripMs / 2,
+      )
+    }, this.roundTripMs / 2)
   }
 
   sentTo(destination: string): readonly number[] {

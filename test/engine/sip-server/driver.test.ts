@@ -43,6 +43,11 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
     endStrays: (_isToBeEnded, now) => log.push(`strays end at ${now}`),
     command: (clientId, { command }, now) =>
       log.push(`command ${clientId} ${command?.kind} at ${now}`),
+    ping: (target, done, now) => {
+      log.push(`ping ${target} at ${now}`)
+      outputs.push({ kind: 'pinged', done, answer: { status: 200, reason: 'OK' } })
+      return true
+    },
     handleTimeout: (now) => {
       log.push(`timeout at ${now}`)
       core.deadline = undefined
@@ -124,6 +129,18 @@ test('every event reaches the core with the time, and its outputs are performed 
     'closed 5062 at 1000',
     'connected 2 by socket',
   ])
+})
+
+test('a ping is an event like any other, and what it is told follows', () => {
+  const { driver, log } = setUp()
+  const answers: string[] = []
+  const again = (): void =>
+    void driver.ping('two', ({ status }) => void answers.push(`two ${status}`))
+  expect(driver.ping('one', ({ reason }) => (answers.push(`one ${reason}`), again()))).toBe(true)
+  expect(log).toEqual(['ping one at 1000', 'ping two at 1000'])
+  expect(answers).toEqual(['one OK', 'two 200'])
+  driver.stop()
+  expect(driver.ping('three', () => undefined)).toBe(false)
 })
 
 test('an output that causes an event does not overtake the outputs before it', () => {

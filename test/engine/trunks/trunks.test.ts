@@ -27,9 +27,10 @@ function start() {
   const trunks = new Trunks({
     ...{ now: time.now, schedule: time.schedule, random: () => 0.5, newCallId: () => 'c' },
     ...{ intervalMs: 2_000, failuresToProbing: 3, successesToActive: 3 },
-    sendProbe: (destination) => {
+    sendProbe: (destination, _timeoutMs, done) => {
       probed.push(destination)
-      return Promise.resolve(answers.probe)
+      const { probe } = answers
+      queueMicrotask(() => done(probe))
     },
     send: (request) => {
       sent.push(request)

@@ -1,8 +1,10 @@
 import { afterEach, expect, test } from 'vitest'
 import { probeThrough } from '../../../../engine/call/user-agent/probe.ts'
+import type { ProbeResult } from '../../../../engine/dispatcher/prober.ts'
 import type { CallRig } from '../../../support/call-rig.ts'
 import { startCallRig } from '../../../support/call-rig.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
+import { promisedProbe } from '../../../support/promised-probe.ts'
 
 let rig: CallRig
 
@@ -12,7 +14,7 @@ test('a probe is one OPTIONS, and resolves with the response of the node', async
   rig = await startCallRig()
   const node = await rig.caller()
   const time = new ManualTime(0)
-  const send = probeThrough(rig.client, time.schedule)
+  const send = promisedProbe(rig.client, time.schedule)
   const probe = send(`sip:127.0.0.1:${node.port};transport=udp`, 400)
   const options = await node.next('OPTIONS')
   expect(options.uri).toBe(`sip:127.0.0.1:${node.port};transport=udp`)
@@ -23,10 +25,31 @@ test('a probe is one OPTIONS, and resolves with the response of the node', async
   expect(time.waiting).toBe(0)
 })
 
+/** As for a node by name, by TCP or TLS, or behind a server elsewhere. */
+const withoutPings = ({ client }: CallRig) => ({
+  ping: () => false,
+  sendOptions: client.sendOptions.bind(client),
+  lagMs: client.lagMs,
+})
+
+test('of a node that is pinged nothing is told before it answers', async () => {
+  rig = await startCallRig()
+  const node = await rig.caller()
+  const results: ProbeResult[] = []
+  const send = probeThrough(rig.client, rig.time.schedule)
+  send(`sip:127.0.0.1:${node.port}`, 400, (result) => void results.push(result))
+  const options = await node.next('OPTIONS')
+  await rig.advance(450)
+  expect(results).toEqual([])
+  node.reply(options, 200)
+  await rig.advance(10)
+  expect(results).toEqual([{ kind: 'answered', status: 200, reason: 'Test' }])
+})
+
 test('no answer in time is silence, and a late one changes nothing', async () => {
   rig = await startCallRig()
   const node = await rig.caller()
-  const send = probeThrough(rig.client, rig.time.schedule)
+  const send = promisedProbe(withoutPings(rig), rig.time.schedule)
   const probe = send(`sip:127.0.0.1:${node.port}`, 400)
   const options = await node.next('OPTIONS')
   await rig.advance(400)
@@ -37,7 +60,7 @@ test('no answer in time is silence, and a late one changes nothing', async () =>
 
 test('what cannot be sent is a transport error', async () => {
   rig = await startCallRig()
-  const send = probeThrough(rig.client, rig.time.schedule)
+  const send = promisedProbe(rig.client, rig.time.schedule)
   expect(await send('sip:127.0.0.1:5060;transport=tls', 400)).toMatchObject({
     kind: 'transport-error',
   })
@@ -51,7 +74,7 @@ test('what cannot be sent is a transport error', async () => {
 test('an answer that waits to be read while we are busy still counts, for as long as that may be', async () => {
   rig = await startCallRig()
   const node = await rig.caller()
-  const send = probeThrough(rig.client, rig.time.schedule)
+  const send = promisedProbe(withoutPings(rig), rig.time.schedule)
   const probe = send(`sip:127.0.0.1:${node.port}`, 400)
   const options = await node.next('OPTIONS')
   rig.answers.lagMs = 700
