@@ -42,6 +42,7 @@ import { recordingPath, recordingRoutes } from './pbx/recordings/recording-route
 import { callRoutes } from './pbx/call-routes.ts'
 import { callStatusRoutes } from './pbx/calls/call-status.ts'
 import { originateRoutes } from './pbx/calls/originate-routes.ts'
+import { simulateRoutes } from './pbx/calls/simulate-routes.ts'
 import { spyRoutes } from './pbx/calls/spy-routes.ts'
 import { traceRoutes } from './pbx/calls/trace-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
@@ -108,6 +109,7 @@ export function createApi(
   )
   app.route('/api/v1', traceRoutes(engine))
   app.route('/api/v1', spyRoutes(deps))
+  app.route('/api/v1', simulateRoutes(deps))
   app.route('/api/v1', recordingRoutes(deps))
   app.route('/api/v1', reportRoutes(deps.reports))
   app.route('/api/v1', agentRoutes(deps))

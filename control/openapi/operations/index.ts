@@ -3,6 +3,7 @@ import type { Operations } from '../operation.ts'
 import { accessOperations } from './access.ts'
 import { billingOperations } from './billing.ts'
 import { routingOperations } from './routing.ts'
+import { simulationOperations } from './simulation.ts'
 import { systemOperations } from './system.ts'
 import { selfServiceOperations } from './self-service.ts'
 import { recordingOperations } from './recordings.ts'
@@ -20,6 +21,7 @@ export const operations: Operations = {
   ...recordingOperations,
   ...reportOperations,
   ...watchingOperations,
+  ...simulationOperations,
   ...billingOperations,
   ...selfServiceOperations,
   ...webhookOperations,

@@ -11,13 +11,14 @@ import { explainCall } from './explain-call.ts'
 import { getCustomerBalance, lookupRate } from './money-tools.ts'
 import { getCall, searchCdrs } from './record-tools.ts'
 import { listSbcApiKeys, revokeSbcApiKey } from './sbc-key-tools.ts'
+import { simulateCall } from './simulate-call.ts'
 import { getTelemetry } from './telemetry-tools.ts'
 import { getApiKeyStatus, listApiKeys } from './tenant-key-tools.ts'
 
 export const allTools: readonly Tool[] = [
   ...[listSbcApiKeys, revokeSbcApiKey, listApiKeys, getApiKeyStatus],
   ...[getDispatcherStatus, listSbcEndpoints, setDispatcherState, reloadDispatchers],
-  ...[listActiveCalls, getCall, searchCdrs, explainCall],
+  ...[listActiveCalls, getCall, searchCdrs, explainCall, simulateCall],
   ...[getTelemetry, getCustomerBalance, lookupRate],
   hangUpCall,
 ]

@@ -19,6 +19,7 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['get_call', { call_uuid: endedCall }],
   ['search_cdrs', {}],
   ['explain_call', { call_uuid: endedCall }],
+  ['simulate_call', { from: '4930', to: '4940', source: '192.0.2.1' }],
   ['get_telemetry', {}],
   ['get_customer_balance', { customer: 'acme customer' }],
   ['lookup_rate', { number: '4930', customer: 1 }],

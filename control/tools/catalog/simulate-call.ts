@@ -1,0 +1,53 @@
+/** The tool that tells what would happen to a call, before it is made or anything is changed. */
+import { z } from 'zod'
+import { simulateBody, simulateFor } from '../../pbx/calls/simulate.ts'
+import { defineTool } from '../tool.ts'
+import { denialOf } from './denials.ts'
+
+const nullable = z.string().nullable()
+
+export const simulateCall = defineTool({
+  name: 'simulate_call',
+  title: 'Simulate a call',
+  description:
+    'Tells what would happen to a call now, without placing it: who pays at which price, whether it is refused and why, which destinations are tried in which order, and why others are not. ' +
+    'Use it to find a cause, and before and after a change. explain_call explains a call that was placed.',
+  effect: 'reads',
+  scopes: ['calls:read'],
+  input: simulateBody,
+  output: z.object({
+    verdict: z.enum(['goes_on', 'refused', 'dropped']),
+    explanation: z.string(),
+    advice: nullable,
+    sip_code: z.int().nullable(),
+    code: nullable,
+    direction: z.string(),
+    emergency: z.boolean(),
+    source: z.object({ kind: z.string(), id: z.int().nullable(), name: nullable }),
+    payment: z.object({
+      kind: z.string(),
+      customer_id: z.int().nullable(),
+      customer: nullable,
+      rate: z
+        .object({ prefix: z.string(), rate_per_minute_exact: z.string(), currency: z.string() })
+        .nullable(),
+      longest_seconds: z.int().nullable(),
+    }),
+    order: z.string(),
+    candidates: z.array(
+      z.object({ kind: z.string(), uri: z.string(), share: z.number(), withheld: nullable }),
+    ),
+    passed_over: z.array(z.object({ kind: z.string(), name: z.string(), why: z.string() })),
+  }),
+  run(asked, use) {
+    const simulation = simulateFor(use.principal, asked, use)
+    const { verdict, sip_code, code } = simulation
+    const [why, advice] = denialOf(code)
+    const explanation = {
+      goes_on: 'The call is admitted and an INVITE is sent; the answer of the destination decides.',
+      refused: `The platform would refuse the call with ${sip_code ?? 0}. ${why}`,
+      dropped: 'The source is banned: the platform would not answer.',
+    }[verdict]
+    return { ...simulation, explanation, advice: verdict === 'refused' ? advice : null }
+  },
+})
