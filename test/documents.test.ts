@@ -9,13 +9,11 @@ import { allScopes } from '../control/auth/scopes.ts'
 import { allTools } from '../control/tools/catalog/index.ts'
 import { eventTypes } from '../schema/contracts/webhook-events.ts'
 import { openControl } from './support/control.ts'
+import { filesUnder } from './support/source-files.ts'
 
-const filesUnder = (folder: string): string[] =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-
-const tree = ['engine', 'control', 'schema', 'test', 'sipp-scenarios'].flatMap(filesUnder)
+const tree = ['engine', 'control', 'schema', 'test', 'sipp-scenarios'].flatMap((root) =>
+  filesUnder(root),
+)
 const rootFiles = readdirSync('.', { withFileTypes: true })
   .filter((entry) => entry.isFile())
   .map(({ name }) => name)

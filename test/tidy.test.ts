@@ -96,13 +96,17 @@ interface Ban {
   readonly rim: readonly string[]
 }
 
+/** The SIP server as a program of its own. */
+const sipServerProgram = 'engine/sip-server/bin.ts'
+
 const bans: readonly Ban[] = [
   {
     what: 'reading the clock',
     pattern: /\bDate\.now\b|\bnew Date\(\)|\bperformance\.now\b|\bprocess\.hrtime\b/g,
     instead: 'take `now: () => number` as an argument',
     rim: [
-      ...['engine/main.ts', 'engine/sip-server/options.ts', 'engine/sip-server/server.ts'],
+      ...['engine/main.ts', sipServerProgram],
+      ...['engine/sip-server/options.ts', 'engine/sip-server/server.ts'],
       // A thread is its own rim.
       'engine/media/spy/mixer-worker.ts',
       'control/console/web/browser.ts',
@@ -113,19 +117,22 @@ const bans: readonly Ban[] = [
     pattern:
       /\bMath\.random\b|\bcrypto\.random|import \{[^}]*\brandom(?:Bytes|UUID|Int|FillSync)\b[^}]*\} from 'node:crypto'/g,
     instead: 'take `random` (or `randomBytes`) as an argument',
-    rim: ['engine/main.ts', 'engine/sip-server/options.ts', 'engine/sip-server/server.ts'],
+    rim: [
+      ...['engine/main.ts', sipServerProgram],
+      ...['engine/sip-server/options.ts', 'engine/sip-server/server.ts'],
+    ],
   },
   {
     what: 'reading the environment',
     pattern: /\bprocess\.env\b/g,
     instead: 'declare the setting in engine/settings.ts and take its value as an argument',
-    rim: ['engine/main.ts', 'engine/launch.ts'],
+    rim: ['engine/main.ts', 'engine/launch.ts', sipServerProgram],
   },
   {
     what: 'handling signals or ending the process',
     pattern: /\bprocess\.(on|once|exit|exitCode)\b/g,
     instead: 'return an exit code to engine/main.ts',
-    rim: ['engine/main.ts', 'engine/launch.ts'],
+    rim: ['engine/main.ts', 'engine/launch.ts', sipServerProgram],
   },
   {
     what: 'starting a timer',
@@ -149,6 +156,7 @@ const bans: readonly Ban[] = [
     instead: 'log through the logger; only commands speak to the terminal',
     rim: [
       ...['engine/main.ts', 'engine/launch.ts', 'engine/logger.ts', 'engine/commands'],
+      sipServerProgram,
       'engine/sip-server/example',
     ],
   },

@@ -34,10 +34,14 @@ export class Exceptions {
   }
 }
 
+/** What the package of the SIP server is made of, once it has been built. */
+const built = 'engine/sip-server/dist/'
+
 export function filesUnder(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => !path.startsWith(built))
 }
 
 /** Comments blanked, lines kept; a quoted text is passed over so that `//` in it stays. */

@@ -1,0 +1,129 @@
+/** The package as it would be published: installed alone, without a network, it serves an unmodified drachtio-srf application. */
+import { execFileSync, spawn } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { SipPeer, sdp } from '../support/sip-peer.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { Signal } from '../support/waiting.ts'
+
+const folder = temporaryFolder()
+const source = 'engine/sip-server'
+
+beforeAll(() => {
+  const pack = (path: string): void =>
+    void execFileSync('npm', ['pack', '--pack-destination', folder], { cwd: path, stdio: 'pipe' })
+  for (const path of [source, 'node_modules/ws', 'node_modules/sax']) pack(path)
+  const archives = readdirSync(folder).map((name) => `./${name}`)
+  writeFileSync(join(folder, 'package.json'), '{"private": true, "type": "module"}')
+  execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', ...archives], {
+    ...{ cwd: folder, stdio: 'pipe' },
+  })
+}, 180_000)
+
+function startNode(words: readonly string[], cwd = folder) {
+  const child = spawn(process.execPath, words, { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
+  const said: string[] = []
+  const spoke = new Signal()
+  createInterface({ input: child.stdout }).on('line', (line) => {
+    said.push(line)
+    spoke.fire()
+  })
+  onTestFinished(() => void child.kill())
+  return {
+    said,
+    line: (start: string) => spoke.until(() => said.some((each) => each.startsWith(start))),
+  }
+}
+
+async function expectCall(port: number): Promise<void> {
+  const caller = await SipPeer.open({
+    ...{ protocol: 'udp', address: '127.0.0.1', port },
+    ...{ advertisedHost: '127.0.0.1', advertisedPort: port },
+  })
+  onTestFinished(() => caller.close())
+  const leg = caller.leg(`sip:any@127.0.0.1:${port}`)
+  caller.request('INVITE', leg, { body: sdp('mine') })
+  const answer = await caller.next('200 INVITE')
+  expect(answer.body).toBe(sdp('mine'))
+  caller.learn(leg, answer)
+  caller.request('ACK', leg)
+  caller.reply(await caller.next('BYE'), 200)
+}
+
+const announce = (admin: number) =>
+  startNode(
+    [`${source}/example/announcement.mjs`, '127.0.0.1', String(admin), 'cymru', '0.1'],
+    process.cwd(),
+  )
+
+test('three lines serve an application', async () => {
+  const [sip, admin] = [await freePort(), await freePort()]
+  const lines = [
+    "import { createSipServer } from 'tollgate-sip-server'",
+    `const server = createSipServer({ secret: 'cymru', listen: [{ protocol: 'udp', host: '127.0.0.1', port: ${sip} }], admin: { host: '127.0.0.1', port: ${admin} } })`,
+    'await server.start()',
+  ]
+  writeFileSync(join(folder, 'three-lines.mjs'), [...lines, "console.log('started')"].join('\n'))
+  await startNode(['three-lines.mjs']).line('started')
+  await announce(admin).line('taking calls')
+  await expectCall(sip)
+})
+
+test('the program serves it with a file of drachtio-server', async () => {
+  const [sip, admin] = [await freePort(), await freePort()]
+  writeFileSync(
+    join(folder, 'drachtio.conf.xml'),
+    `<drachtio><admin port="${admin}" secret="cymru">127.0.0.1</admin>
+    <sip><contacts><contact>sip:127.0.0.1:${sip};transport=udp</contact></contacts></sip></drachtio>`,
+  )
+  const program = startNode(['node_modules/.bin/tollgate-sip-server', '-f', 'drachtio.conf.xml'])
+  await program.line('ready ')
+  await announce(admin).line('taking calls')
+  await expectCall(sip)
+})
+
+test('its types are those of the library', () => {
+  const names = readdirSync(join(folder, 'node_modules/tollgate-sip-server/dist/types'))
+  expect(names).toContain('index.d.ts')
+  writeFileSync(
+    join(folder, 'use.ts'),
+    `import { createSipServer, type NewRequest, type SipServer } from 'tollgate-sip-server'
+export const server: SipServer = createSipServer({
+  secret: 's',
+  listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
+  routeRequest: ({ method }: NewRequest) => (method === 'INVITE' ? { tag: 'a' } : undefined),
+})
+export const wrong: number = server.refusedCalls
+`,
+  )
+  const compiler = join(process.cwd(), 'node_modules/typescript/bin/tsc')
+  const types = join(process.cwd(), 'node_modules/@types')
+  const words = ['--noEmit', '--strict', '--module', 'nodenext', '--types', 'node', '--typeRoots']
+  execFileSync(process.execPath, [compiler, ...words, types, 'use.ts'], {
+    cwd: folder,
+    stdio: 'pipe',
+  })
+})
+
+test('it holds what it needs, and no tests', () => {
+  const inside = join(folder, 'node_modules/tollgate-sip-server')
+  expect(readdirSync(inside).toSorted()).toEqual([
+    'CHANGELOG.md',
+    'MIGRATION.md',
+    'README.md',
+    'dist',
+    'example',
+    'package.json',
+  ])
+  const { dependencies } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as {
+    readonly dependencies: Readonly<Record<string, string>>
+  }
+  const own = JSON.parse(readFileSync('package.json', 'utf8')) as typeof dependencies & {
+    readonly dependencies: Readonly<Record<string, string>>
+  }
+  for (const [name, range] of Object.entries(dependencies))
+    expect(own.dependencies[name]).toBe(range)
+})
