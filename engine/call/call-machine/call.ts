@@ -1,7 +1,7 @@
 /** One call by `callTable`: what each step does, and how a call is answered, forwarded and ended. */
 import { cause, mediaTimeout, reasonHeader, summarize, type End } from '../cdr/end-reason.ts'
 import { callTable, type CallAction, type CallEvent } from './tables/call-table.ts'
-import { acceptCaller, display, refuseCaller } from './calling.ts'
+import { acceptCaller, display, reconcileSource, refuseCaller } from './calling.ts'
 import { endDialing, giveUpAttempts } from './dialing.ts'
 import { connectLegs } from './exchange.ts'
 import { startGrant, stopGrant } from './grant.ts'
@@ -145,6 +145,7 @@ function joinSides(turn: Turn, call: Call, caller: Leg): void {
   if (call.calling.kind === 'source') for (const leg of [caller, callee]) leg.hasOwnOrigin = true
   if (callee.state === 'offered') caller.awaitedAck = { kind: 'first-offer', id: callee.id }
   else connectLegs(turn, caller, callee)
+  reconcileSource(turn, call)
   return undefined
 }
 

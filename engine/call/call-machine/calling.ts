@@ -3,13 +3,16 @@
  * another call that is transferred here, or the caller of a call that was forwarded here.
  */
 import { cause, cutStatus, reasonHeader, type End } from '../cdr/end-reason.ts'
-import { silentAnswer, silentOffer } from '../sdp/third-party.ts'
-import type { Described, Headers } from '../signalling.ts'
+import { agrees } from '../sdp/agreement.ts'
+import { asOffer, silentAnswer, silentOffer } from '../sdp/third-party.ts'
+import type { Described, Headers, SipResponse } from '../signalling.ts'
+import { peerOf } from './exchange.ts'
 import {
   closeLeg,
   describeTo,
   isClosing,
   isOffering,
+  reinvite,
   respondProvisionally,
   sendRequest,
   stepLeg,
@@ -269,10 +272,17 @@ export function sourceConfirmed(turn: Turn, call: Call, leg: Leg): void {
   if (calling.isWanted) turn.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
 }
 
-/** The phone takes the media of the called side, or refuses it. */
-export function sourceMoved(turn: Turn, leg: Leg, call: Call, status: number): void {
+/** The phone takes the media of the called side, or refuses it. Undefined: it has not got them. */
+export function sourceMoved(
+  turn: Turn,
+  leg: Leg,
+  call: Call,
+  response: SipResponse | undefined,
+): void {
   const { calling, start } = call
   const { callUuid } = start
+  const { status, body } = response ?? { status: 500, body: '' }
+  if (status < 300 && body) leg.media = body
   // 491: the phone offers something itself at this moment, and so comes to an agreement, too.
   if (status >= 300 && status !== 491) turn.signals.push({ type: 'stop', callUuid, end: failed })
   else if (
@@ -281,6 +291,19 @@ export function sourceMoved(turn: Turn, leg: Leg, call: Call, status: number): v
     leg.state === 'confirmed'
   )
     moveSource(turn, leg, calling)
+  else reconcileSource(turn, call)
+}
+
+/** Where the phone's last answer differs from what the called side was offered, that gets it by re-INVITE. */
+export function reconcileSource(turn: Turn, { calling, legs, end }: Call): void {
+  const leg = turn.world.legs.get(calling.kind === 'source' ? (calling.legId ?? '') : '')
+  const callee = leg && peerOf(turn, leg)
+  if (calling.kind !== 'source' || !leg || !callee || callee.id !== legs.callee || end) return
+  if (isOffering(leg)) return
+  if (agrees(calling.offer, callee.media, leg.media)) return
+  calling.offer = asOffer(leg.media)
+  const offered = { offer: calling.offer, describes: leg.id }
+  reinvite(turn, callee, { ...offered, tries: 1, step: 'source' })
 }
 
 /** The phone could not be acknowledged. */

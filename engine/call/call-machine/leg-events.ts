@@ -134,7 +134,7 @@ function onResponse(
     case 'source':
     default: {
       const call = callOf(turn.world, leg)
-      return call && sourceMoved(turn, leg, call, response?.status ?? 500)
+      return call && sourceMoved(turn, leg, call, response)
     }
   }
 }

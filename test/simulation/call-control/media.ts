@@ -43,8 +43,9 @@ export class SimulatedMedia {
   readonly #told = new Map<string, string>()
   /** What a leg was told before it was offered something else, by the transaction. */
   readonly #before = new Map<string, string>()
-  /** Calls that began at a phone of ours. */
+  /** Calls that began at a phone of ours, and those with a party that has refused what it was to be told. */
   readonly #sources = new Set<string>()
+  readonly #refusing = new Set<string>()
   #emit: (event: LegEventData) => void = none
 
   constructor(seed: number, scene: MediaScene) {
@@ -89,8 +90,10 @@ export class SimulatedMedia {
     if (
       event.type === 'requestFailed' ||
       (event.type === 'response' && event.response.status >= 300)
-    )
+    ) {
       this.#refused(event.legId, event.transactionId)
+      if (leg) this.#refusing.add(leg.callUuid)
+    }
     this.#emit(event)
   }
 
@@ -193,8 +196,10 @@ export class SimulatedMedia {
       if (state !== 'stable' || !one || !other || ![one, other].every(isAtRest)) continue
       const calls = [one, other].map(({ callUuid }) => world.calls.get(callUuid))
       if (calls.some((call) => call === undefined || isMoving(call))) continue
-      // What a phone of click-to-call answers at last is not told to the callee.
-      if ([one, other].some(({ callUuid }) => this.#sources.has(callUuid))) continue
+      // Between others the call goes on as it was; a phone of click-to-call has moved already.
+      const isUntold = ({ callUuid }: Leg): boolean =>
+        this.#sources.has(callUuid) && this.#refusing.has(callUuid)
+      if ([one, other].some(isUntold)) continue
       this.#checkToward(one, other)
       this.#checkToward(other, one)
     }

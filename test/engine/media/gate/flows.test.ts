@@ -261,26 +261,37 @@ test('attended transfer: the two that stay have one session, and the old ones ar
   await hangUp(b, bLeg, c)
 })
 
-test('click-to-call: the destination answers after an announcement, and our re-INVITE tells the source', async () => {
-  const [a, b] = [await phoneOf('101'), await rig.node()]
-  await rig.control.originate({
-    ...{ domain: home, extension: '101', destination: '15550100', autoAnswer: false },
-    ...{ callerNumber: undefined, callerName: undefined, ringMs: 60_000 },
-  })
-  const toA = await a.next('INVITE')
-  a.reply(toA, 200, { tag: 'a', body: sdp('a', 5_000) })
-  const toB = await b.next('INVITE')
-  b.reply(toB, 183, { tag: 'b', body: sdp('announcement', 6_000) })
-  await a.next('ACK')
-  b.reply(toB, 200, { tag: 'b', body: sdp('b', 6_600) })
-  await b.next('ACK')
-  const again = await a.next('INVITE')
-  a.reply(again, 200, { body: sdp('a', 5_000) })
-  await a.next('ACK')
-  await rig.settle()
-  await expectMedia(
-    { leg: first, told: again.body, said: sdp('a', 5_000) },
-    { leg: second, told: toB.body, said: sdp('b', 6_600) },
-  )
-  await hangUp(a, a.calledLeg(toA, 'a'), b)
-})
+test.each([
+  ['stays', 5_000],
+  ['moves, and the destination is told', 5_500],
+])(
+  'click-to-call: our re-INVITE tells the source of the destination, and it %s',
+  async (_, port) => {
+    const [a, b] = [await phoneOf('101'), await rig.node()]
+    await rig.control.originate({
+      ...{ domain: home, extension: '101', destination: '15550100', autoAnswer: false },
+      ...{ callerNumber: undefined, callerName: undefined, ringMs: 60_000 },
+    })
+    const toA = await a.next('INVITE')
+    a.reply(toA, 200, { tag: 'a', body: sdp('a', 5_000) })
+    const toB = await b.next('INVITE')
+    b.reply(toB, 183, { tag: 'b', body: sdp('announcement', 6_000) })
+    await a.next('ACK')
+    b.reply(toB, 200, { tag: 'b', body: sdp('b', 6_600) })
+    await b.next('ACK')
+    const again = await a.next('INVITE')
+    a.reply(again, 200, { body: sdp('a', port) })
+    await a.next('ACK')
+    const toldLast = port === 5_000 ? toB : await b.next('INVITE')
+    if (toldLast !== toB) {
+      b.reply(toldLast, 200, { body: sdp('b', 6_600) })
+      await b.next('ACK')
+    }
+    await rig.settle()
+    await expectMedia(
+      { leg: first, told: again.body, said: sdp('a', port) },
+      { leg: second, told: toldLast.body, said: sdp('b', 6_600) },
+    )
+    await hangUp(a, a.calledLeg(toA, 'a'), b)
+  },
+)
