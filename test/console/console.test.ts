@@ -206,37 +206,3 @@ test('of 2,000 live calls only those in sight are in the page; search and order 
   expect(page.url()).toMatch(/\/console\/calls\?sort=from&q=493012\+active$/)
   expect(complaints).toEqual([])
 })
-
-/** Axe looks at eleven screens: a second for each, and four on a machine that has other work. */
-const timeout = 180_000
-
-test.each([
-  ['light', 1_280],
-  ['dark', 360],
-] as const)(
-  'axe finds nothing on any screen: %s, %i pixels wide',
-  { timeout },
-  async (colorScheme, width) => {
-    const rig = await startConsoleRig(browser)
-    await placeCall(rig)
-    const { page, complaints, signIn, inaccessible } = await openConsole(browser, rig.tollgate, {
-      ...{ colorScheme, width },
-    })
-    onTestFinished(() => page.context().close())
-    expect(await inaccessible()).toEqual([])
-    await signIn(admin.username, admin.password)
-    const uuid = await page.getByRole('row').getByRole('link').first().getAttribute('href')
-    const lists = ['customers', 'customers/1', 'carriers', 'phones', 'keys', 'audit']
-    const screens = ['now', 'calls', 'history', 'nodes', ...lists]
-    for (const path of [...screens.map((screen) => `/console/${screen}`), uuid ?? '']) {
-      await page.goto(path)
-      await page.getByRole('heading', { level: 1 }).waitFor()
-      await page.waitForLoadState('load')
-      expect([path, await inaccessible()]).toEqual([path, []])
-      const overflows =
-        'document.documentElement.scrollWidth > document.documentElement.clientWidth'
-      expect([path, await page.evaluate(overflows)]).toEqual([path, false])
-    }
-    expect(complaints).toEqual([])
-  },
-)

@@ -27,16 +27,19 @@ export interface ConsolePage {
 interface ConsoleOptions {
   readonly colorScheme?: 'light' | 'dark'
   readonly width?: number
+  /** `Asia/Tokyo`; by default that of the machine. */
+  readonly timezoneId?: string
 }
 
 export async function openConsole(
   browser: Browser,
   { apiPort }: Pick<TollgateProcess, 'apiPort'>,
-  { colorScheme = 'light', width = 1_280 }: ConsoleOptions = {},
+  { colorScheme = 'light', width = 1_280, timezoneId }: ConsoleOptions = {},
 ): Promise<ConsolePage> {
   const baseURL = `http://127.0.0.1:${apiPort}`
   const context = await browser.newContext({
     ...{ baseURL, colorScheme, locale: 'en-GB', viewport: { width, height: 800 } },
+    ...(timezoneId !== undefined && { timezoneId }),
   })
   const page = await context.newPage()
   const complaints: string[] = []
@@ -56,8 +59,8 @@ export async function openConsole(
       await page.getByRole('navigation').waitFor()
     },
     async inaccessible() {
-      // Through the debugger: the policy of the page allows no foreign script.
-      await page.evaluate(axeSource)
+      // Through the debugger: the policy of the page allows no foreign script. Once for each loading of the page.
+      if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axeSource)
       const found = await page.evaluate(
         `axe.run(document, { runOnly: ${JSON.stringify(tags)} }).then(({ violations }) =>
           violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')))`,

@@ -24,7 +24,8 @@ export async function startConsoleRig(browser: Browser): Promise<ConsoleRig> {
   const listener = { protocol: 'udp' as const, port: 9, ...places }
   const nodes = [await SipPeer.openPatient(listener), await SipPeer.openPatient(listener)]
   onTestFinished(() => nodes.forEach((node) => node.close()))
-  const environment = { ADMIN_PASSWORD: admin.password }
+  // A call that goes on at the end of a test must not be waited for.
+  const environment = { ADMIN_PASSWORD: admin.password, DRAIN_SECONDS: '0' }
   const tollgate = await TollgateProcess.start(seedFor(nodes.map(({ port }) => port)), environment)
   onTestFinished(() => tollgate.stop())
   listener.port = tollgate.sipPort

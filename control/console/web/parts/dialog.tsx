@@ -20,6 +20,7 @@ export function Dialog({ title, action, isDangerous, onConfirm, onClose, childre
   const element = useRef<HTMLDialogElement>(null)
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
+  const isDone = useRef(false)
   useEffect(() => element.current?.showModal(), [])
 
   const confirm = async (event: SubmitEvent): Promise<void> => {
@@ -30,10 +31,14 @@ export function Dialog({ title, action, isDangerous, onConfirm, onClose, childre
     isBusy.value = false
     if (answer.kind === 'signed-out') return sessionEnded()
     if (answer.kind === 'failed') problem.value = answer.message
-    else onClose(true)
+    else {
+      isDone.current = true
+      // The browser gives the focus back to where it was.
+      element.current?.close()
+    }
   }
   return (
-    <dialog ref={element} aria-labelledby="dialog-title" onClose={() => onClose(false)}>
+    <dialog ref={element} aria-labelledby="dialog-title" onClose={() => onClose(isDone.current)}>
       <form onSubmit={(event) => void confirm(event)}>
         <h2 id="dialog-title">{title}</h2>
         {children}

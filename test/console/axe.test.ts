@@ -1,0 +1,87 @@
+/** Each screen of the console as axe sees it: WCAG 2.2 AA, light and dark, wide and as narrow as a phone. */
+import { readFileSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { openBrowser, openConsole } from '../support/console-browser.ts'
+import { admin, placeCall, startConsoleRig } from '../support/console-rig.ts'
+
+let browser: Browser
+beforeAll(async () => {
+  browser = await openBrowser()
+})
+afterAll(() => browser.close())
+
+const source = readFileSync('control/console/web/app/screens.tsx', 'utf8')
+/** How many screens the console has, and how many of them show one thing, such as one call. */
+const known = {
+  screens: source.match(/\btitle: '/g)?.length,
+  items: source.match(/\boneTitle: '/g)?.length,
+}
+
+const overflows = 'document.documentElement.scrollWidth > document.documentElement.clientWidth'
+
+test('axe finds nothing on any screen, and none is wider than a phone', async () => {
+  const rig = await startConsoleRig(browser)
+  await placeCall(rig)
+  for (const [colorScheme, width] of [
+    ['light', 1_280],
+    ['dark', 360],
+  ] as const) {
+    const opened = await openConsole(browser, rig.tollgate, { colorScheme, width })
+    const { page, complaints, signIn, inaccessible } = opened
+    onTestFinished(() => page.context().close())
+    expect(await inaccessible()).toEqual([])
+    await page.evaluate(watchJumps)
+    await signIn(admin.username, admin.password)
+    const judge = async (path: string): Promise<void> => {
+      await arrived(page)
+      expect([path, await inaccessible()]).toEqual([path, []])
+      expect([path, await page.evaluate(overflows)]).toEqual([path, false])
+      expect.soft([path, await jumps(page)]).toEqual([path, 'nothing'])
+    }
+    const paths = await hrefs(page, 'nav a')
+    expect(paths).toHaveLength(known.screens ?? 0)
+    const items: string[] = []
+    for (const path of paths) {
+      await page.locator(`nav a[href="${path}"]`).click()
+      await judge(path)
+      items.push(...(await hrefs(page, `main a[href^="${path}/"]`)).slice(0, 1))
+    }
+    expect(items).toHaveLength(known.items ?? 0)
+    for (const path of items) {
+      await page.locator(`nav a[href="${path.slice(0, path.lastIndexOf('/'))}"]`).click()
+      await page.locator(`main a[href="${path}"]`).first().click()
+      await judge(path)
+    }
+    expect(complaints).toEqual([])
+  }
+})
+
+/** Good is less than 0.1 in all of a visit (Cumulative Layout Shift); this is for one screen. */
+const MOST_SHIFT = 0.02
+
+/** Chromium does not count what moves in the half second after a click; the screens open there, so this does. */
+const watchJumps = `{
+  window.shifts = []
+  new PerformanceObserver((list) => shifts.push(...list.getEntries())).observe({ type: 'layout-shift', buffered: true })
+}`
+
+/** Which elements have moved since it was asked last. */
+const jumps = (page: Page): Promise<unknown> =>
+  page.evaluate(`(() => {
+    const seen = shifts.splice(0)
+    if (seen.reduce((sum, { value }) => sum + value, 0) < ${MOST_SHIFT}) return 'nothing'
+    return seen.flatMap(({ value, sources }) =>
+      sources.map(({ node }) => value.toFixed(3) + ' ' + (node?.outerHTML ?? node?.textContent ?? '').slice(0, 80)))
+  })()`)
+
+/** The data of the screen is there. */
+async function arrived(page: Page): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).waitFor()
+  await page.getByText('Loading …').first().waitFor({ state: 'hidden' })
+}
+
+const hrefs = async (page: Page, selector: string): Promise<string[]> =>
+  (await page.evaluate(
+    `[...document.querySelectorAll(${JSON.stringify(selector)})].map((link) => link.getAttribute('href'))`,
+  )) as string[]
