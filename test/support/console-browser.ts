@@ -2,7 +2,7 @@
  * The console in a browser: Chromium (Debian: chromium) driven by Playwright. What the page complains about, such as a
  * violation of its policy, fails the test that asks for it.
  */
-import { source as axeSource } from 'axe-core'
+import axe from 'axe-core'
 import { type Browser, chromium, type Page } from 'playwright-core'
 import type { TollgateProcess } from './tollgate-process.ts'
 
@@ -60,7 +60,7 @@ export async function openConsole(
     },
     async inaccessible() {
       // Through the debugger: the policy of the page allows no foreign script. Once for each loading of the page.
-      if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axeSource)
+      if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axe.source)
       const found = await page.evaluate(
         `axe.run(document, { runOnly: ${JSON.stringify(tags)} }).then(({ violations }) =>
           violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')))`,
