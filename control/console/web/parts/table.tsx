@@ -1,7 +1,7 @@
 /** A table of any number of rows, of which only those in sight exist; its state is in the address. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useLayoutEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { address, setQuery } from '../app/router.ts'
 import { figureText } from './format.ts'
 import {
@@ -33,17 +33,25 @@ interface TableProps<Row> {
 
 /** As `--row` of `style.css`. */
 const ROW_HEIGHT = 40
+/** Rows are made for so much at a time; fewer than the margin beyond those in sight. */
+const STEP_HEIGHT = 4 * ROW_HEIGHT
 
 export function Table<Row>({ label, rows, columns, keyOf, empty, filters }: TableProps<Row>) {
   const box = useRef<HTMLDivElement>(null)
   const sight = useSignal({ top: 0, height: 600 })
   const state = readTableState(address.value.query)
-  const shown = arranged(rows, columns, state)
+  const { search, sortBy, isDescending } = state
+  // Not for each frame of scrolling.
+  const shown = useMemo(
+    () => arranged(rows, columns, { search, sortBy, isDescending }),
+    [rows, columns.length, search, sortBy, isDescending],
+  )
   const measure = () => {
     const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
+    const top = Math.floor(scrollTop / STEP_HEIGHT) * STEP_HEIGHT
     const seen = sight.peek()
-    if (seen.top !== scrollTop || seen.height !== clientHeight)
-      sight.value = { top: scrollTop, height: clientHeight }
+    if (seen.top !== top || seen.height !== clientHeight)
+      sight.value = { top, height: clientHeight }
   }
   useLayoutEffect(measure, [shown.length])
   const { from, to } = inSight(shown.length, ROW_HEIGHT, sight.value.top, sight.value.height)
