@@ -8,9 +8,8 @@ import { Badge, Fact, Problem } from '../parts/text.tsx'
 import { alertsOf } from './alerts.ts'
 import { asrOf, chartsOf, delayOf, type Charts } from './samples.ts'
 
-const REFRESH_MS = 2_000
 /** The server takes a sample every five seconds. */
-const HISTORY_MS = 5_000
+const REFRESH_MS = 5_000
 const none: TelemetryHistory = { interval_seconds: 5, samples: [] }
 
 export function NowScreen() {
@@ -18,7 +17,7 @@ export function NowScreen() {
     everyMs: REFRESH_MS,
   })
   const history = useResource('history', () => get<TelemetryHistory>('/metrics/history'), {
-    everyMs: HISTORY_MS,
+    everyMs: REFRESH_MS,
   })
   const known = history.data.value ?? none
   const charts = chartsOf(known)
