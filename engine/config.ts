@@ -101,12 +101,15 @@ function readSetting<T>(setting: Setting<T>, environment: Environment): T {
 function readRecording(read: <T>(setting: Setting<T>) => T) {
   const [folder, spool] = [read(settings.recordingsPath), read(settings.recordingSpool)]
   const hasTone = read(settings.recordingTone) === 'on'
+  const isRequired = read(settings.recordingRequired) === 'on'
+  if (isRequired && folder === undefined)
+    throw new WrongSetting('RECORDING_REQUIRED is on; RECORDINGS_PATH must be set with it')
   if ((folder === undefined) !== (spool === undefined))
     throw new WrongSetting('RECORDINGS_PATH and RECORDING_SPOOL must be set together')
   if (folder === undefined || spool === undefined) return undefined
   if (read(settings.rtpengine) === undefined)
     throw new WrongSetting('RECORDINGS_PATH is set; RTPENGINE must be set with it')
-  return { folder, spool, hasTone }
+  return { folder, spool, hasTone, isRequired }
 }
 
 /** Undefined: relays do not tell of digits. */

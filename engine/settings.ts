@@ -292,6 +292,12 @@ export const settings = {
     'off',
     'on: both parties hear a tone when recording starts',
   ),
+  recordingRequired: withDefault(
+    'RECORDING_REQUIRED',
+    oneOf('on', 'off'),
+    'off',
+    'on: no relay, no call (503) where an extension wants all of its calls recorded; emergency calls go on',
+  ),
   mediaTimeoutSeconds: withDefault(
     'MEDIA_TIMEOUT_SECONDS',
     zeroOr(5, 86_400, 's'),

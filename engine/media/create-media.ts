@@ -28,7 +28,8 @@ export interface MediaBooks {
   readonly dispatcher: { setRecord(setId: number): Ruled | undefined }
   readonly registrar: { extensionAt(domain: string, extension: string): Ruled | undefined }
   /** Absent: no call is recorded. */
-  readonly recordings?: { mayRecord(callUuid: string): boolean } | undefined
+  readonly recordings?:
+    { mayRecord(callUuid: string): boolean; mustRecord(callUuid: string): boolean } | undefined
 }
 
 interface Ruled {
@@ -86,8 +87,10 @@ export function createMedia(
   })
   const isRecorded = (callUuids: readonly string[]): boolean =>
     callUuids.some((callUuid) => books.recordings?.mayRecord(callUuid) === true)
+  const mustBeRecorded = (callUuids: readonly string[]): boolean =>
+    callUuids.some((callUuid) => books.recordings?.mustRecord(callUuid) === true)
   const parties = new Parties({
-    ...{ calls, policy: config.mediaPolicy, isRecorded },
+    ...{ calls, policy: config.mediaPolicy, isRecorded, mustBeRecorded },
     books: {
       routing: (party) => books.routing.mediaOf(party),
       set: (setId) => books.dispatcher.setRecord(setId)?.media,

@@ -30,6 +30,7 @@ export interface PartiesDeps {
   /** The setting `MEDIA_POLICY`. */
   readonly policy: MediaPolicy
   readonly isRecorded: (callUuids: readonly string[]) => boolean
+  readonly mustBeRecorded: (callUuids: readonly string[]) => boolean
 }
 
 type Source = Pick<SipRequest, 'protocol' | 'sourceAddress' | 'headers'>
@@ -74,8 +75,10 @@ export class Parties {
   }
 
   decide(offerer: MediaParty, answerer: MediaParty, callUuids: readonly string[]): MediaDecision {
-    const { policy, isRecorded } = this.#deps
-    return mediaDecision(offerer, answerer, { policy, isRecorded: isRecorded(callUuids) })
+    const { policy } = this.#deps
+    const isRecorded = this.#deps.isRecorded(callUuids)
+    const mustBeRecorded = isRecorded && this.#deps.mustBeRecorded(callUuids)
+    return mediaDecision(offerer, answerer, { policy, isRecorded, mustBeRecorded })
   }
 }
 

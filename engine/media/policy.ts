@@ -16,15 +16,18 @@ export interface RelayWishes {
   /** The setting `MEDIA_POLICY`. */
   readonly policy: MediaPolicy
   readonly isRecorded: boolean
+  /** It must not take place unrecorded. */
+  readonly mustBeRecorded: boolean
 }
 
 export function mediaDecision(
   offerer: MediaParty,
   answerer: MediaParty,
-  { policy, isRecorded }: RelayWishes,
+  { policy, isRecorded, mustBeRecorded }: RelayWishes,
 ): MediaDecision {
   const policies = [offerer, answerer].map(({ rules }) => rules.policy ?? policy)
   if (policies.includes('anchor')) return { kind: 'relay', isRequired: true, why: 'anchored' }
+  if (mustBeRecorded) return { kind: 'relay', isRequired: true, why: 'recording' }
   const why = policies.includes('prefer') ? 'preferred' : needOf(offerer, answerer, isRecorded)
   return why === undefined ? { kind: 'bypass' } : { kind: 'relay', isRequired: false, why }
 }

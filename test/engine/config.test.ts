@@ -286,7 +286,10 @@ test('recording needs a folder, the spool of a relay, and a relay', () => {
   }
   expect(readConfig(environment).recording).toEqual({
     ...{ folder: '/var/lib/recordings', spool: '/var/spool/rtpengine', hasTone: true },
+    isRequired: false,
   })
+  expect(readConfig({ ...environment, RECORDING_REQUIRED: 'on' }).recording?.isRequired).toBe(true)
+  expect(() => readConfig({ RECORDING_REQUIRED: 'on' })).toThrow(WrongSetting)
   for (const missing of ['RTPENGINE', 'RECORDINGS_PATH', 'RECORDING_SPOOL'])
     expect(() => readConfig({ ...environment, [missing]: undefined })).toThrow(WrongSetting)
 })

@@ -72,6 +72,8 @@ export class Recorder {
   readonly #recordings = new Map<string, Recording>()
   readonly #bySession = new Map<string, Recording>()
   readonly #tone = beepWav()
+  /** Live calls of which something is recorded, also in the recording of another one. */
+  readonly #captured = new Set<string>()
 
   constructor(deps: RecorderDeps) {
     this.#deps = deps
@@ -91,8 +93,10 @@ export class Recorder {
     const { unfinished, calls, media } = this.#deps
     for (const note of await unfinished.all()) {
       if (this.#recordings.has(note.callUuid)) continue
-      if (calls.find(note.callUuid)) this.#recordings.set(note.callUuid, adopted(note))
-      else await this.#finishLeft(note)
+      if (calls.find(note.callUuid)) {
+        this.#recordings.set(note.callUuid, adopted(note))
+        this.#captured.add(note.callUuid)
+      } else await this.#finishLeft(note)
     }
     for (const { callUuid, answeredAt } of calls.list())
       if (answeredAt !== null)
@@ -126,10 +130,14 @@ export class Recorder {
     if (recording.isOver && recording.sessions.size === 0) this.#finish(recording)
   }
 
-  /** The call is over, and its record stored. */
-  ended(callUuid: string, endedAt: number, tenantId: number | null): void {
+  /** The call is over, and its record stored. Returns whether anything of it is recorded. */
+  ended(callUuid: string, endedAt: number, tenantId: number | null): boolean {
     const recording = this.#recordings.get(callUuid)
-    if (recording === undefined) return
+    if (recording) this.#end(recording, endedAt, tenantId)
+    return this.#captured.delete(callUuid)
+  }
+
+  #end(recording: Recording, endedAt: number, tenantId: number | null): void {
     this.#tellStopped(recording)
     recording.isOver = true
     recording.tenantId = tenantId
@@ -231,6 +239,8 @@ export class Recorder {
     if (result === 'ok') {
       tracks.push(...added)
       halted.delete(session.id)
+      for (const each of session.callUuids)
+        if (this.#deps.calls.find(each)) this.#captured.add(each)
       this.#tell('recording.started', recording)
       if (this.#deps.hasTone) void this.#playTone(session)
     } else {

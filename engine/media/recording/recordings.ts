@@ -24,6 +24,8 @@ export interface RecordingPlaces {
   /** rtpengine's `--recording-dir`, as this process sees it. */
   readonly spool: string
   readonly hasTone: boolean
+  /** A call that is always recorded does not take place without a relay. */
+  readonly isRequired: boolean
 }
 
 export interface RecordingsDeps {
@@ -79,6 +81,10 @@ export class Recordings implements RecordingsPort {
   readonly #recorder: Recorder
   readonly #finisher: Finisher
   readonly #deps: RecordingsDeps
+  /** Answered calls that were to be recorded from their beginning, and were not. */
+  #missed = 0
+  /** Live calls that are to be recorded from their beginning. */
+  readonly #wanted = new Set<string>()
 
   /** @throws when the folder cannot be written. */
   constructor(deps: RecordingsDeps) {
@@ -128,14 +134,31 @@ export class Recordings implements RecordingsPort {
     }
   }
 
-  ended({ callUuid, endedAt, tenantId }: CallRecord): void {
-    this.#recorder.ended(callUuid, endedAt, tenantId)
+  ended({ callUuid, answeredAt, endedAt, tenantId }: CallRecord): void {
+    const isCaptured = this.#recorder.ended(callUuid, endedAt, tenantId)
+    if (!this.#wanted.delete(callUuid) || isCaptured || answeredAt === null) return
+    const { onEvent, log } = this.#deps
+    const reason = 'its media went through no relay, or the relay did not record it'
+    this.#missed += 1
+    log('error', 'a call that is always recorded was not recorded', { callUuid })
+    onEvent({ type: 'recording.failed', tenantId, callUuid, reason })
   }
 
   /** Its media has to go through a relay. Asked before there is an answer, too. */
   mayRecord(callUuid: string): boolean {
     const call = this.#deps.calls.call(callUuid)
-    return call !== undefined && needsRelay(recordingWish(call, this.#deps.extensionAt))
+    if (call === undefined) return false
+    const wish = recordingWish(call, this.#deps.extensionAt)
+    if (wish === 'always' && !call.end) this.#wanted.add(callUuid)
+    else this.#wanted.delete(callUuid)
+    return needsRelay(wish)
+  }
+
+  /** Without a relay it is refused. */
+  mustRecord(callUuid: string): boolean {
+    const { places, calls, extensionAt } = this.#deps
+    const call = places.isRequired ? calls.call(callUuid) : undefined
+    return call !== undefined && !call.isEmergency && recordingWish(call, extensionAt) === 'always'
   }
 
   isRecording(callUuid: string): boolean {
@@ -152,6 +175,7 @@ export class Recordings implements RecordingsPort {
       recordings_waiting: waiting,
       recordings_made_total: made,
       recordings_failed_total: failed,
+      recordings_missed_total: this.#missed,
     }
   }
 

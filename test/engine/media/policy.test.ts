@@ -9,7 +9,7 @@ import {
   withoutEvents,
 } from '../../support/media-party.ts'
 
-const wishes = { policy: 'bypass', isRecorded: false } as const
+const wishes = { policy: 'bypass', isRecorded: false, mustBeRecorded: false } as const
 const bypass = { kind: 'bypass' }
 const automatic = (why: string) => ({ kind: 'relay', isRequired: false, why })
 const anchored = { kind: 'relay', isRequired: true, why: 'anchored' }
@@ -81,6 +81,15 @@ test.each<[string, Parameters<typeof mediaDecision>, unknown]>([
     'a call to be recorded',
     [phone, party(), { ...wishes, isRecorded: true }],
     automatic('recording'),
+  ],
+  [
+    'a call that must not take place unrecorded, where a relay is preferred',
+    [
+      phone,
+      party(undefined, { rules: { policy: 'prefer' } }),
+      { ...wishes, isRecorded: true, mustBeRecorded: true },
+    ],
+    { kind: 'relay', isRequired: true, why: 'recording' },
   ],
   [
     'codecs that are all there, in the wanted order',

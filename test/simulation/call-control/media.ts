@@ -68,7 +68,8 @@ export class SimulatedMedia {
       ? this.#chance.pick(['anchor', 'prefer'])
       : 'anchor'
     const books = { routing: none, set: none, extension: none }
-    const parties = new Parties({ books, calls, policy, isRecorded: () => false })
+    const never = (): boolean => false
+    const parties = new Parties({ books, calls, policy, isRecorded: never, mustBeRecorded: never })
     const now = (): number => agenda.now
     const relays = relaysOf(...this.#relays)
     const deps = { relays, sessions: this.#sessions, parties, calls, now, after }
