@@ -7,6 +7,7 @@ import { Baresip } from '../support/baresip.ts'
 import { RtpEngine } from '../support/rtpengine.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
+import { upgrade } from '../support/upgrading.ts'
 import { eventually } from '../support/waiting.ts'
 
 const withWish = (call_recording: string) => ({
@@ -122,19 +123,26 @@ test('on demand, what is said between stop and start is silence', async () => {
   expect(wav.tone(1, 800, wav.seconds - 0.8, wav.seconds - 0.2)).toBeGreaterThan(0.8)
 })
 
-test('after kill -9 the recording of a call that goes on goes on', async () => {
-  const { tollgate, low, request, call, file } = await open('always')
-  const uuid = await call()
-  await tollgate.kill()
-  await tollgate.restart()
-  await eventually(async () => expect(await isRecording(request)).toBe(true))
-  await talk(1_000)
-  await low.command('hangup')
-  await tollgate.waitForCalls(1)
-  const wav = readWav(await file(uuid))
-  expect(wav.tone(0, 500, 0.5, wav.seconds - 0.5)).toBeGreaterThan(0.8)
-  expect(wav.tone(1, 800, 0.5, wav.seconds - 0.5)).toBeGreaterThan(0.8)
-})
+const successions: [string, (tollgate: TollgateProcess) => Promise<unknown>][] = [
+  ['kill -9', (tollgate) => tollgate.kill().then(() => tollgate.restart())],
+  ['a planned upgrade', upgrade],
+]
+
+test.each(successions)(
+  'after %s the recording of a call that goes on goes on',
+  async (_, succeed) => {
+    const { tollgate, low, request, call, file } = await open('always')
+    const uuid = await call()
+    await succeed(tollgate)
+    await eventually(async () => expect(await isRecording(request)).toBe(true))
+    await talk(1_000)
+    await low.command('hangup')
+    await tollgate.waitForCalls(1)
+    const wav = readWav(await file(uuid))
+    expect(wav.tone(0, 500, 0.5, wav.seconds - 0.5)).toBeGreaterThan(0.8)
+    expect(wav.tone(1, 800, 0.5, wav.seconds - 0.5)).toBeGreaterThan(0.8)
+  },
+)
 
 test('a relay that dies takes nothing with it but what it had not written', async () => {
   const { tollgate, relay, low, call, file } = await open('always', { MEDIA_TIMEOUT_SECONDS: '0' })
