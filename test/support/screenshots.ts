@@ -1,5 +1,5 @@
 /**
- * `npm run screenshots`: pictures of the console for the README, into control/console/screenshots. The demo runs, its
+ * `npm run screenshots`: pictures of the console for the README, into `folder`. The demo runs, its
  * user signs in as the demo prints it, and Chromium (Debian: chromium) takes them.
  */
 import { spawn } from 'node:child_process'
