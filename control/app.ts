@@ -45,6 +45,7 @@ import { originateRoutes } from './pbx/calls/originate-routes.ts'
 import { simulateRoutes } from './pbx/calls/simulate-routes.ts'
 import { spyRoutes } from './pbx/calls/spy-routes.ts'
 import { traceRoutes } from './pbx/calls/trace-routes.ts'
+import { vconRoutes } from './pbx/calls/vcon-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
 import { reportRoutes } from './pbx/reports/report-routes.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
@@ -105,9 +106,10 @@ export function createApi(
     revalidator(c, 'calls:read', access, () => latest(deps))
   app.route(
     '/api/v1',
-    eventRoutes(engine.events, hub, revalidate, () => void (telemetry.refused.eventReaders += 1)),
+    eventRoutes(deps, hub, revalidate, () => void (telemetry.refused.eventReaders += 1)),
   )
-  app.route('/api/v1', traceRoutes(engine))
+  app.route('/api/v1', traceRoutes(deps))
+  app.route('/api/v1', vconRoutes(deps))
   app.route('/api/v1', spyRoutes(deps))
   app.route('/api/v1', simulateRoutes(deps))
   app.route('/api/v1', recordingRoutes(deps))

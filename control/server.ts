@@ -61,7 +61,7 @@ export interface ControlServer {
 export function createControl(deps: ControlDeps, options?: Partial<ConnectionLimits>) {
   const access = openAccess(deps)
   const telemetry = new Telemetry(deps)
-  const hub = new EventHub(deps.engine.events, deps.steadyNow)
+  const hub = new EventHub(deps.engine.events, deps.steadyNow, deps.ocs)
   const limits = { ...defaultLimits, ...options }
   const refused: OnRefused = (status, address, set) => {
     telemetry.requests.unrouted.add(status)

@@ -3,6 +3,7 @@
  * A reader that does not keep up is disconnected: it must not delay calls.
  */
 import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
+import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
 
 /** How often to call `flush`: the maximum delay of an event. */
@@ -42,15 +43,17 @@ interface Reader extends ReaderOwner {
 export class EventHub {
   readonly #events: EventsPort
   readonly #now: () => number
+  readonly #ocs: Pick<OcsPort, 'tariffOf'> | undefined
   readonly #byTenant = new Map<number | null, Set<Reader>>()
   readonly #byActor = new Map<string, number>()
   #size = 0
   #seen: number
 
   /** `now` is steady time in milliseconds. */
-  constructor(events: EventsPort, now: () => number) {
+  constructor(events: EventsPort, now: () => number, ocs?: Pick<OcsPort, 'tariffOf'>) {
     this.#events = events
     this.#now = now
+    this.#ocs = ocs
     this.#seen = events.last
   }
 
@@ -139,7 +142,7 @@ export class EventHub {
     let text = ''
     for (const event of events)
       if (isVisible(event, tenantId))
-        text += `id: ${eventId(this.#events, event.sequence)}\nevent: ${event.type}\ndata: ${JSON.stringify(eventView(event))}\n\n`
+        text += `id: ${eventId(this.#events, event.sequence)}\nevent: ${event.type}\ndata: ${JSON.stringify(eventView(event, this.#ocs))}\n\n`
     return text
   }
 

@@ -3,6 +3,7 @@ import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import type { EventsPort } from '../../schema/contracts/engine-events.ts'
+import type { ControlDeps } from '../deps.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -39,11 +40,15 @@ const messages = {
   all: 'No further stream can be opened',
 } as const
 
+export type EventDeps = Pick<ControlDeps, 'ocs'> & {
+  readonly engine: { readonly events: EventsPort }
+}
+
 /** Returns a check whether a request would still be admitted. */
 type Revalidator = (c: Context<ControlEnv>) => () => boolean
 
 export function eventRoutes(
-  events: EventsPort,
+  { engine: { events }, ocs }: EventDeps,
   hub: EventHub,
   revalidate: Revalidator,
   onRefused: () => void,
@@ -70,7 +75,7 @@ export function eventRoutes(
         events: found.slice(-LISTED).map((event) => ({
           id: eventId(events, event.sequence),
           type: event.type,
-          data: eventView(event),
+          data: eventView(event, ocs),
         })),
         last_event_id: eventId(events, events.last),
       })

@@ -2,7 +2,9 @@
 import { worstOf } from '../../schema/call-quality.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
+import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import { recordingView } from '../../schema/rules/recording-view.ts'
+import { priceView } from '../pbx/calls/active-call-view.ts'
 import { transferView } from '../pbx/calls/transfer-view.ts'
 
 /** Identifies an event across restarts, so that a reader can continue after it. */
@@ -22,7 +24,8 @@ export function sequenceOf(
 export const isVisible = (event: EngineEvent, tenantId: number | null): boolean =>
   tenantId === null || event.tenantId === tenantId
 
-export function eventView(event: EngineEvent) {
+/** `ocs`: knows the price of a call; undefined: another one charges. */
+export function eventView(event: EngineEvent, ocs: Pick<OcsPort, 'tariffOf'> | undefined) {
   const at = timeToText(event.at)
   switch (event.type) {
     case 'node.down':
@@ -78,6 +81,12 @@ export function eventView(event: EngineEvent) {
         direction: call.direction,
         node: call.node,
         carrier: call.carrier,
+        state: call.state,
+        start_stamp: timeToText(call.startedAt + call.stampOffsetMs),
+        answer_stamp:
+          call.answeredAt === null ? null : timeToText(call.answeredAt + call.stampOffsetMs),
+        customer_id: call.customerId,
+        ...(event.type === 'call.answered' && { price: priceView(ocs, call.callUuid) }),
         ...(call.transfer && { transfer: transferView(call) }),
       }
     }

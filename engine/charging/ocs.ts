@@ -7,7 +7,13 @@
  * they are made again when it is resumed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { BegunCall, JournalEntry, OpenCall, SavedState } from '../../schema/call-journal.ts'
+import type {
+  BegunCall,
+  JournalEntry,
+  OpenCall,
+  SavedState,
+  Tariff,
+} from '../../schema/call-journal.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalances } from '../../schema/check.ts'
@@ -270,6 +276,10 @@ export class Ocs implements Charging, OcsPort {
     if (!tariff || grantedSeconds === undefined) return { costMicros: 0, currency: null }
     const billsec = Math.min(seconds, Math.floor(grantedSeconds))
     return { costMicros: costMicros(tariff, billsec), currency: tariff.currency }
+  }
+
+  tariffOf(callUuid: string): Tariff | undefined {
+    return this.#reservations.find(callUuid)?.tariff ?? undefined
   }
 
   move(move: MoneyMove): MoneyMoved {

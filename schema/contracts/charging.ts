@@ -36,11 +36,29 @@ export interface Account {
   readonly isUnauthorizedByOcs: boolean
 }
 
+/** What the payer had when a call was decided: shown in the call's trace, never charged. Rounded beyond 2^53. */
+export interface Funds {
+  readonly balanceMicros: number
+  /** Balance and credit, without what is reserved for calls. */
+  readonly availableMicros: number
+}
+
 export type Verdict =
   /** `grantedSeconds` counts from the answer; Infinity: the call is free. */
-  | { readonly kind: 'granted'; readonly account: Account; readonly grantedSeconds: number }
+  | {
+      readonly kind: 'granted'
+      readonly account: Account
+      readonly grantedSeconds: number
+      /** Absent: there is no payer, or another OCS knows. */
+      readonly funds?: Funds | undefined
+    }
   /** Any OCS answer but 200; `code` such as `insufficient_funds`, `unknown_caller`, `no_rate`. */
-  | { readonly kind: 'denied'; readonly code: string; readonly account: Account | null }
+  | {
+      readonly kind: 'denied'
+      readonly code: string
+      readonly account: Account | null
+      readonly funds?: Funds | undefined
+    }
   /** No answer, and the fail mode is `closed`. */
   | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number }
 

@@ -10,6 +10,8 @@ import type { AuthorizationRequest } from './charging.ts'
 export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
   /** What a live call would cost if it ended after `seconds` of talk. Free calls: 0 and no currency. */
   costSoFar(callUuid: string, seconds: number): CostSoFar
+  /** The price of a live call; undefined: it is free, or there is no such call. */
+  tariffOf(callUuid: string): Tariff | undefined
   /** Present figures, and totals since the start. */
   stats(): OcsStats
 }

@@ -70,7 +70,7 @@ async function fill(
   ids.set('/pbx/calls', [CALL])
   ids.set('/calls', [CALL])
   control.engine.trace = () =>
-    Promise.resolve({ tenantId: 1, legs: [CANARY], entries: [], isComplete: true })
+    Promise.resolve({ tenantId: 1, legs: [CANARY], peers: [], entries: [], isComplete: true })
   // Without an owner, like the next.
   ids.set('/guard/bans', ['192.0.2.77'])
   ids.set('/docs', ['no-such-file'])

@@ -146,6 +146,21 @@ const transfer = z
   .nullable()
   .describe('Null when the call was not transferred.')
 
+const price = z
+  .strictObject({
+    currency: z.string(),
+    connect_fee: decimal,
+    first_increment: count.describe('Seconds.'),
+    first_rate_per_minute: decimal,
+    increment: count.describe('Seconds.'),
+    rate_per_minute: decimal,
+    decimals: count.describe('To which the price is rounded up.'),
+  })
+  .describe(
+    'Connect fee, first increment, then each further increment begun. Null when the call is free, or another OCS charges it.',
+  )
+  .meta({ id: 'CallPrice' })
+
 const activeCall: z.ZodType<ActiveCallView> = z
   .strictObject({
     uuid: z.string().describe('Same value as `call_uuid`.'),
@@ -178,6 +193,7 @@ const activeCall: z.ZodType<ActiveCallView> = z
       .describe('Cost if the call ended now. Null when another OCS charges the call.'),
     cost_exact: decimal.nullable(),
     currency: z.string().nullable(),
+    price: price.nullable(),
   })
   .meta({ id: 'ActiveCall' })
 
@@ -278,6 +294,11 @@ const calls: Operations = {
           cost: 0.6,
           cost_exact: '0.60',
           currency: 'USD',
+          price: {
+            ...{ currency: 'USD', connect_fee: '0.00', first_increment: 60 },
+            ...{ first_rate_per_minute: '0.60', increment: 1, rate_per_minute: '0.60' },
+            decimals: 4,
+          },
         },
       },
     ]),

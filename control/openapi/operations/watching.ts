@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { data, either, type Operations, text } from '../operation.ts'
+import { bare, data, either, type Operations, text } from '../operation.ts'
 import { count, exampleTime, moment } from './shared.ts'
 
 const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
@@ -29,7 +29,7 @@ const message = z
     transport: z.string(),
     address: z
       .string()
-      .describe('The remote address of a received message; the local address of a sent one.'),
+      .describe('The remote address; of a message that was sent by UDP, the local one.'),
     summary: z.string(),
     text: z.string().describe('The message, with credentials and media keys removed.'),
   })
@@ -44,12 +44,46 @@ const decision = z
   })
   .meta({ id: 'TraceDecision' })
 
-const trace = z.strictObject({
-  call_uuid: z.string(),
-  legs: z.array(z.string()).describe('Call-IDs of the legs; the first belongs to the caller leg.'),
-  is_complete: z.boolean().describe('False when the first messages are no longer stored.'),
-  entries: z.array(z.discriminatedUnion('kind', [message, decision])),
-})
+const peer = z
+  .strictObject({
+    role: z
+      .enum(['caller', 'called'])
+      .nullable()
+      .describe(
+        'Whether it sent or received the INVITE. Null when no INVITE of the leg is stored.',
+      ),
+    name: z
+      .string()
+      .nullable()
+      .describe('A carrier, an extension or an agent; else as the INVITE names the peer.'),
+    address: z.string().nullable().describe('Remote address of its first message.'),
+  })
+  .meta({ id: 'LegPeer' })
+
+const trace = z
+  .strictObject({
+    call_uuid: z.string(),
+    legs: z
+      .array(z.string())
+      .describe('Call-IDs of the legs; the first belongs to the caller leg.'),
+    peers: z.array(peer).describe('Who is at the far end of each leg.'),
+    is_complete: z.boolean().describe('False when the first messages are no longer stored.'),
+    entries: z.array(z.discriminatedUnion('kind', [message, decision])),
+  })
+  .meta({ id: 'CallTrace' })
+
+const vcon = z
+  .looseObject({
+    vcon: z.string(),
+    uuid: z.string(),
+    created_at: moment,
+    subject: z.string(),
+    parties: z.array(z.looseObject({})),
+    dialog: z.array(z.looseObject({ type: z.enum(['recording', 'incomplete']), start: moment })),
+    analysis: z.array(z.looseObject({ type: z.string(), vendor: z.string() })),
+    attachments: z.array(z.looseObject({ purpose: z.string(), start: moment })),
+  })
+  .meta({ id: 'VCon' })
 
 const ringing = { at: exampleTime, call_uuid: exampleCall, caller_id_number: '4930100' }
 
@@ -96,12 +130,40 @@ export const watchingOperations: Operations = {
       'Get the SIP trace of a call: the messages of all legs, and the decisions between them',
     answer: data(trace, {
       ...{ call_uuid: exampleCall, legs: ['a84b4c76e66710'], is_complete: true },
+      peers: [{ role: 'caller', name: '4930100', address: '203.0.113.7:5060' }],
       entries: [
         {
           ...{ at: exampleTime, kind: 'decision', what: 'charged' },
-          detail: { verdict: 'granted', granted_seconds: 60 },
+          detail: {
+            ...{ verdict: 'granted', granted_seconds: 60, customer_id: 7, customer: 'acme' },
+            ...{ balance: '10.00', available: '9.40', currency: 'USD' },
+          },
         },
       ],
+    }),
+  },
+  'GET /api/v1/calls/:uuid/trace.pcap': {
+    ...{ id: 'captureCall', tag: 'Calls' },
+    summary:
+      'Get the SIP messages of a call as a packet capture (libpcap). Each message is one UDP datagram, whatever transport carried it.',
+    answer: text('application/vnd.tcpdump.pcap', '\u00a1\u00b2\u00c3\u00d4…'),
+  },
+  'GET /api/v1/calls/:uuid/vcon': {
+    ...{ id: 'getVcon', tag: 'Calls' },
+    summary:
+      'Get an ended call as a vCon (draft-ietf-vcon-vcon-core): parties, dialog, media quality, call record and SIP trace',
+    answer: bare(vcon, {
+      ...{ vcon: '0.4.0', uuid: exampleCall, created_at: exampleTime },
+      subject: 'Call from 4930100 to 4940200',
+      parties: [{ tel: 'tel:4930100' }, { tel: 'tel:4940200' }],
+      dialog: [
+        {
+          ...{ type: 'incomplete', start: exampleTime, duration: 0, parties: [0, 1] },
+          ...{ originator: 0, disposition: 'busy' },
+        },
+      ],
+      analysis: [],
+      attachments: [],
     }),
   },
 }

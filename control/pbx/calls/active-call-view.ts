@@ -2,6 +2,7 @@
 import { billedSeconds } from '../../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { NodeState } from '../../../schema/contracts/dispatcher.ts'
 import type { ControlDeps } from '../../deps.ts'
 import { transferView } from './transfer-view.ts'
@@ -37,6 +38,7 @@ export function activeCallView({
       transfer: transferView(call),
       recording: engine.recordings.isRecording(callUuid),
       ...costOf(ocs, callUuid, seconds),
+      price: priceView(ocs, callUuid),
     }
   }
 }
@@ -54,6 +56,21 @@ function costOf(ocs: ControlDeps['ocs'], callUuid: string, seconds: number): Cos
   if (ocs === undefined) return { cost: null, cost_exact: null, currency: null }
   const { costMicros, currency } = ocs.costSoFar(callUuid, seconds)
   return { cost: moneyToNumber(costMicros), cost_exact: moneyToDecimal(costMicros), currency }
+}
+
+/** What a call costs: enough to compute `cost` of any duration. Null where there is no cost. */
+export function priceView(ocs: Pick<OcsPort, 'tariffOf'> | undefined, callUuid: string) {
+  const tariff = ocs?.tariffOf(callUuid)
+  if (tariff === undefined) return null
+  return {
+    currency: tariff.currency,
+    connect_fee: moneyToDecimal(tariff.connectFeeMicros),
+    first_increment: tariff.firstIncrementSeconds,
+    first_rate_per_minute: moneyToDecimal(tariff.firstRatePerMinuteMicros),
+    increment: tariff.incrementSeconds,
+    rate_per_minute: moneyToDecimal(tariff.ratePerMinuteMicros),
+    decimals: tariff.decimals,
+  }
 }
 
 /** By destination. Calls on a node in maintenance continue until they end. */

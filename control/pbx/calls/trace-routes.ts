@@ -1,53 +1,38 @@
-/** `GET /calls/{uuid}/trace`: the SIP messages of a call, and the decisions between them. */
+/**
+ * `GET /calls/{uuid}/trace`: the SIP messages of a call, and the decisions between them; with `.pcap`, the messages as
+ * a packet capture.
+ */
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { timeToText } from '../../../schema/columns.ts'
+import type { Trace } from '../../../schema/contracts/trace.ts'
+import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
-import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
-import type { TraceEntry } from '../../../schema/contracts/trace.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
+import { pcapOf } from './pcap.ts'
+import { findTrace, type TraceDeps, traceView } from './trace-view.ts'
 
 const path = z.strictObject({ uuid: z.guid() })
 
-export function traceRoutes(engine: Pick<EnginePort, 'trace'>) {
-  return new Hono<ControlEnv>().get(
-    '/calls/:uuid/trace',
-    requires('calls:read'),
-    validate('param', path),
-    async (c) => {
+export function traceRoutes(deps: TraceDeps) {
+  const find = async (uuid: string, principal: Principal): Promise<Trace> => {
+    const trace = await findTrace(deps.engine, uuid, principal)
+    if (trace === undefined) throw notFound('call')
+    return trace
+  }
+  return new Hono<ControlEnv>()
+    .get('/calls/:uuid/trace', requires('calls:read'), validate('param', path), async (c) => {
       const { uuid } = c.req.valid('param')
-      const { tenantId } = c.var.principal
-      const trace = await engine.trace(uuid)
-      if (trace === undefined || (tenantId !== null && trace.tenantId !== tenantId))
-        throw notFound('call')
-      const { legs, entries, isComplete } = trace
-      const hidden = tenantId === null ? [] : ['prices']
-      const shown = entries.map((entry) => viewOf(entry, legs, hidden))
-      return ok(c, { call_uuid: uuid, legs, is_complete: isComplete, entries: shown })
-    },
-  )
+      const { principal } = c.var
+      return ok(c, traceView(uuid, await find(uuid, principal), principal, deps))
+    })
+    .get('/calls/:uuid/trace.pcap', requires('calls:read'), validate('param', path), async (c) => {
+      const { uuid } = c.req.valid('param')
+      return c.body(pcapOf(await find(uuid, c.var.principal)), 200, {
+        'Content-Type': 'application/vnd.tcpdump.pcap',
+        'Content-Disposition': `attachment; filename="${uuid}.pcap"`,
+      })
+    })
 }
-
-/** Carrier prices are hidden from tenants. */
-function viewOf(entry: TraceEntry, legs: readonly string[], hidden: readonly string[]) {
-  const at = timeToText(entry.at)
-  if (entry.kind === 'decision')
-    return { at, kind: entry.kind, what: entry.what, detail: inSnakeCase(entry.detail, hidden) }
-  const { kind, direction, leg, transport, address, text } = entry
-  const end = text.indexOf('\r\n')
-  const summary = end === -1 ? text : text.slice(0, end)
-  return { at, kind, direction, leg: legs.indexOf(leg), transport, address, summary, text }
-}
-
-const inSnakeCase = (detail: Readonly<Record<string, unknown>>, hidden: readonly string[]) =>
-  Object.fromEntries(
-    Object.entries(detail)
-      .filter(([name]) => !hidden.includes(name))
-      .map(([name, value]) => [
-        name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-        value,
-      ]),
-  )

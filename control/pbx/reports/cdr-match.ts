@@ -1,4 +1,4 @@
-/** Filters of a report besides its period: number, payer, carrier, node, cause or Call-ID. */
+/** Filters of a report besides its period: numbers, payer, carrier, node, cause or Call-ID. */
 import { type Expression, type ExpressionBuilder, sql, type SqlBool } from 'kysely'
 import type { z } from 'zod'
 import type { Database } from '../../../schema/database.ts'
@@ -10,6 +10,9 @@ const wanted = text(255).min(1)
 
 /** Spread into a query schema. All given filters must match. */
 export const matchQuery = {
+  number: wanted
+    .optional()
+    .describe('The number of the caller or the called number, with or without `+`.'),
   caller: wanted.optional().describe("The caller's number, with or without `+`."),
   called: wanted.optional().describe('The called number, with or without `+`.'),
   customer_id: queryId.optional().describe('The paying customer.'),
@@ -28,16 +31,22 @@ export type CdrMatch = z.output<z.ZodObject<typeof matchQuery>>
 
 /** Undefined when no filter is given. */
 export function matchOf(query: CdrMatch): CdrMatch | undefined {
-  const { caller, called, customer_id, carrier, node, cause, call_id, call_uuid } = query
-  const match = { caller, called, customer_id, carrier, node, cause, call_id, call_uuid }
+  const { number, caller, called, customer_id, carrier, node, cause, call_id, call_uuid } = query
+  const match = { number, caller, called, customer_id, carrier, node, cause, call_id, call_uuid }
   return Object.values(match).some((value) => value !== undefined) ? match : undefined
 }
 
 export function matches(
   eb: ExpressionBuilder<Database, 'cdr'>,
-  { caller, called, customer_id, carrier, node, cause, call_id, call_uuid }: CdrMatch,
+  { number, caller, called, customer_id, carrier, node, cause, call_id, call_uuid }: CdrMatch,
 ): Expression<SqlBool> {
   const conditions: Expression<SqlBool>[] = []
+  if (number !== undefined) {
+    const texts = spellings(number)
+    conditions.push(
+      eb.or([eb('caller_id_number', 'in', texts), eb('destination_number', 'in', texts)]),
+    )
+  }
   if (caller !== undefined) conditions.push(eb('caller_id_number', 'in', spellings(caller)))
   if (called !== undefined) conditions.push(eb('destination_number', 'in', spellings(called)))
   if (customer_id !== undefined) conditions.push(eb('customer_id', '=', customer_id))

@@ -1,17 +1,13 @@
-/** Reads call records for the tools: one by its uuid, or the newest of a period, in slices. */
-import { first, all } from '../../../schema/query.ts'
-import { recordingOfCall } from '../../pbx/recordings/recording-column.ts'
+/** Reads call records for the tools: the newest of a period, in slices. */
+import { all } from '../../../schema/query.ts'
 import type { CdrFilter, CdrRow } from '../../pbx/reports/cdr-store.ts'
+import { records } from '../../pbx/reports/find-record.ts'
 import type { ToolUse } from '../tool.ts'
 
 /** Rows per read: about 5 ms, after which the event loop is free for SIP. */
 const SLICE = 500
 /** Maximum rows examined by one search. */
 const MAX_SCANNED = 10_000
-
-export function findRecord(uuid: string, use: ToolUse): CdrRow | undefined {
-  return first(use.store, records(use).where('cdr.call_uuid', '=', uuid))
-}
 
 interface Search extends Omit<CdrFilter, 'tenantId'> {
   /** Part of the calling or the called number; undefined matches all. */
@@ -67,12 +63,3 @@ const older = ({ from, before }: Search, { start_stamp, id }: Position, use: Too
     )
     .orderBy('cdr.start_stamp', 'desc')
     .orderBy('cdr.id', 'desc')
-
-function records({ store, principal: { tenantId } }: ToolUse) {
-  const query = store.db
-    .selectFrom('cdr')
-    .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
-    .selectAll('cdr')
-    .select(['tenant.slug as tenant_slug', recordingOfCall])
-  return tenantId === null ? query : query.where('cdr.tenant_id', '=', tenantId)
-}

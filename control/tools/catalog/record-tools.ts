@@ -9,9 +9,10 @@ import {
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
+import { findRecord } from '../../pbx/reports/find-record.ts'
 import { text, time as timeInput } from '../../provisioning/fields.ts'
 import { defineTool } from '../tool.ts'
-import { findRecord, searchRecords } from './call-records.ts'
+import { searchRecords } from './call-records.ts'
 import { findCall, liveCall, viewOf as liveView } from './call-tools.ts'
 import { callUuid, MAX_ROWS, time } from './shapes.ts'
 

@@ -1,11 +1,13 @@
 /** The trace of one call: its messages on all legs, and the decisions between them. */
 import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
-import type { Trace, TraceEntry } from '../../../schema/contracts/trace.ts'
+import type { Funds } from '../../../schema/contracts/charging.ts'
+import type { Trace, TraceEntry, TraceMessage } from '../../../schema/contracts/trace.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import { hostPort } from '../../sip-server/message/index.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call-machine/state.ts'
 import type { Destination } from '../inbound/route.ts'
+import { peersOf } from './leg-peers.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
 
 export interface TraceDeps {
@@ -26,7 +28,10 @@ export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace 
   const startedAt = story.startedAt - stampOffsetMs
   const { since } = deps.messages
   const isComplete = since !== undefined && since <= startedAt
-  const toStamp = (entry: TraceEntry): TraceEntry => ({ ...entry, at: entry.at + stampOffsetMs })
+  const toStamp = <Entry extends TraceEntry>(entry: Entry): Entry => ({
+    ...entry,
+    at: entry.at + stampOffsetMs,
+  })
   const found = await deps.messages.find(legs, startedAt - BEFORE_MS, deps.pause)
   const messages = found.flatMap((message) => readMessage(message, legs)).map(toStamp)
   const decisions = story.notes.map(readNote).map(toStamp)
@@ -34,7 +39,8 @@ export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace 
   const ends = story.record === undefined ? [] : [endOf(story.record)]
   // Sorting is stable: of one millisecond, messages come before what was made of them.
   const entries = [...messages, ...decisions, ...tries, ...ends].toSorted((a, b) => a.at - b.at)
-  return { tenantId, legs, entries, isComplete }
+  const peers = peersOf(legs, messages, story.notes)
+  return { tenantId, legs, peers, entries, isComplete }
 }
 
 /** Notes refer to working data, passwords of carriers included: only a part is shown. */
@@ -49,10 +55,11 @@ function readNote(note: Note): TraceEntry {
         return { kind: 'decision', at, what, detail: { verdict: verdict.kind } }
       const code = verdict.kind === 'denied' ? verdict.code : null
       const granted = verdict.kind === 'granted' ? verdict.grantedSeconds : 0
-      const { customerId = null, ratePrefix = null } = verdict.account ?? {}
+      const { customerId = null, ratePrefix = null, currency = null } = verdict.account ?? {}
       // Without limit there is no number for it.
       const grantedSeconds = Number.isFinite(granted) ? granted : null
-      const detail = { verdict: verdict.kind, code, grantedSeconds, customerId, ratePrefix }
+      const decided = { verdict: verdict.kind, code, grantedSeconds, customerId, ratePrefix }
+      const detail = { ...decided, ...(verdict.funds && { ...shown(verdict.funds), currency }) }
       return { kind: 'decision', at, what, detail }
     }
     case 'reported':
@@ -74,6 +81,11 @@ function readNote(note: Note): TraceEntry {
     }
   }
 }
+
+const shown = ({ balanceMicros, availableMicros }: Funds) => ({
+  balance: moneyToDecimal(balanceMicros),
+  available: moneyToDecimal(availableMicros),
+})
 
 /** Of carriers on least-cost routes, in their order: a call of one minute, null where it is not known. */
 const pricesOf = (candidates: readonly Destination[]) =>
@@ -97,7 +109,7 @@ function endOf(record: CallRecord): TraceEntry {
 }
 
 /** `received|<protocol>|<address>|<port>` or `sent|…`, and the message on the next lines. */
-function readMessage({ at, payload }: LoggedMessage, legs: readonly string[]): TraceEntry[] {
+function readMessage({ at, payload }: LoggedMessage, legs: readonly string[]): TraceMessage[] {
   const end = payload.indexOf('\r\n')
   const [direction, transport = '', host = '', port = ''] = payload.slice(0, end).split('|')
   const leg = legs.find((callId) => payload.includes(callId))

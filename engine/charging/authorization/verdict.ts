@@ -1,5 +1,5 @@
 /** An authorization as the call sees it: plain data. */
-import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
+import type { Account, Funds, Verdict } from '../../../schema/contracts/charging.ts'
 import type { NodeVerdict } from '../../../schema/contracts/ocs.ts'
 import type { Customer } from '../customers/customer.ts'
 import { longestCall, type Authorization, type Decision } from './authorize.ts'
@@ -11,11 +11,13 @@ export function toVerdict(authorization: Authorization | Decision): Verdict {
     case 'granted': {
       const granted = 'grant' in authorization ? authorization.grant : authorization.reservation
       const { payer, tariff, grantedSeconds } = granted
-      return { kind: 'granted', account: accountOf(payer, tariff?.prefix ?? null), grantedSeconds }
+      const account = accountOf(payer, tariff?.prefix ?? null)
+      return { kind: 'granted', account, grantedSeconds, funds: fundsOf(payer) }
     }
     case 'denied': {
       const { code, payer, ratePrefix } = authorization
-      return { kind: 'denied', code, account: payer ? accountOf(payer, ratePrefix) : null }
+      const account = payer ? accountOf(payer, ratePrefix) : null
+      return { kind: 'denied', code, account, funds: fundsOf(payer) }
     }
     case 'overloaded':
       return { kind: 'unreachable', retryAfterSeconds }
@@ -42,3 +44,9 @@ const accountOf = (payer: Customer | undefined, ratePrefix: string | null): Acco
   currency: payer?.terms.currency ?? null,
   isUnauthorizedByOcs: false,
 })
+
+const fundsOf = (payer: Customer | undefined): Funds | undefined =>
+  payer && {
+    balanceMicros: Number(payer.balanceMicros),
+    availableMicros: Number(payer.availableMicros),
+  }

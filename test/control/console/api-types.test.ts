@@ -16,8 +16,7 @@ const used = [
     'CallReport',
   ],
   ...[
-    'TraceMessage',
-    'TraceDecision',
+    'CallTrace',
     'DispatcherSet',
     'Customer',
     'RatePlan',

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { EventHub } from '../../../control/events/event-hub.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { EventLog } from '../../../engine/event-log.ts'
+import { addCustomer, addPlan, goldenRate } from '../../support/books.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/fake-ocs.ts'
 
@@ -110,6 +111,38 @@ test('a tenant hears of its own only', async () => {
   expect(heard?.match(/"set_id":(\d)/g)).toEqual(['"set_id":3'])
   const listed = await control.request('/api/v1/events', { token: key('beta') })
   expect(listed.data()).toMatchObject({ events: [{ data: { set_id: 2 } }] })
+})
+
+test('a call that is answered comes with its price, so that a reader can tell its cost at any time', async () => {
+  const { store, ocs } = control
+  const planId = addPlan(store, [goldenRate])
+  const customerId = addCustomer(store, { name: '15550001111', rate_plan_id: planId })
+  store.sqlite.exec('UPDATE wallet SET balance_micros = 10000000')
+  ocs.reload()
+  const times = { startedAt: startOfTime - 2_000, answeredAt: startOfTime, stampOffsetMs: 0 }
+  const call: ActiveCall = {
+    ...{ callUuid: 'uuid-1', state: 'ACTIVE', direction: 'outbound', ...times, customerId },
+    ...{ callerNumber: '15550001111', calledNumber: '4930100', tenantId: null, setId: 1 },
+    ...{ node: 'sip:n:5060', carrier: null, peers: { caller: null, callee: null } },
+  }
+  const asked = { callUuid: 'uuid-1', caller: '15550001111', callee: '4930100', customerId: null }
+  await ocs.authorize({ ...asked, startedAt: startOfTime })
+  const { next } = await open()
+  for (const type of ['call.started', 'call.answered'] as const)
+    log.add({ type, tenantId: null, call })
+  control.hub.flush()
+  const [started, answered] = [...((await next()) ?? '').matchAll(/^data: (.*)$/gm)].map(
+    ([, data = '']) => JSON.parse(data) as Record<string, unknown>,
+  )
+  expect(started).toMatchObject({
+    ...{ call_uuid: 'uuid-1', state: 'ACTIVE', customer_id: customerId },
+    ...{ start_stamp: '2025-12-31T23:59:58.000Z', answer_stamp: '2026-01-01T00:00:00.000Z' },
+  })
+  expect(started).not.toHaveProperty('price')
+  expect(answered?.['price']).toEqual({
+    ...{ currency: 'USD', connect_fee: '0.40', first_increment: 60, increment: 1 },
+    ...{ first_rate_per_minute: '0.20', rate_per_minute: '0.10', decimals: 4 },
+  })
 })
 
 test('many events of others are no gap for a reader of a tenant', async () => {

@@ -56,6 +56,7 @@ test('active calls are a bare array with the fields of the specification', async
       cost: 0,
       cost_exact: '0.00',
       currency: null,
+      price: null,
     },
   ])
 })

@@ -211,6 +211,7 @@ export interface ActiveCall {
   readonly cost: number | null
   readonly cost_exact: string | null
   readonly currency: string | null
+  readonly price: CallPrice | null
 }
 
 export interface CallReport {
@@ -229,22 +230,12 @@ export interface CallReport {
   }
 }
 
-export interface TraceMessage {
-  readonly at: string
-  readonly kind: 'message'
-  readonly direction: 'received' | 'sent'
-  readonly leg: number
-  readonly transport: string
-  readonly address: string
-  readonly summary: string
-  readonly text: string
-}
-
-export interface TraceDecision {
-  readonly at: string
-  readonly kind: 'decision'
-  readonly what: string
-  readonly detail: Readonly<Record<string, unknown>>
+export interface CallTrace {
+  readonly call_uuid: string
+  readonly legs: readonly string[]
+  readonly peers: readonly LegPeer[]
+  readonly is_complete: boolean
+  readonly entries: readonly (TraceMessage | TraceDecision)[]
 }
 
 export interface DispatcherSet {
@@ -652,6 +643,16 @@ export interface WebhookDelivery {
   readonly payload: unknown
 }
 
+export interface CallPrice {
+  readonly currency: string
+  readonly connect_fee: string
+  readonly first_increment: number
+  readonly first_rate_per_minute: string
+  readonly increment: number
+  readonly rate_per_minute: string
+  readonly decimals: number
+}
+
 export interface CallRecord {
   readonly call_uuid: string
   readonly caller_id_number: string
@@ -696,6 +697,30 @@ export interface CallRecord {
     readonly bytes: number
     readonly sha256: string
   } | null
+}
+
+export interface LegPeer {
+  readonly role: 'caller' | 'called' | null
+  readonly name: string | null
+  readonly address: string | null
+}
+
+export interface TraceMessage {
+  readonly at: string
+  readonly kind: 'message'
+  readonly direction: 'received' | 'sent'
+  readonly leg: number
+  readonly transport: string
+  readonly address: string
+  readonly summary: string
+  readonly text: string
+}
+
+export interface TraceDecision {
+  readonly at: string
+  readonly kind: 'decision'
+  readonly what: string
+  readonly detail: Readonly<Record<string, unknown>>
 }
 
 export interface DispatcherNode {

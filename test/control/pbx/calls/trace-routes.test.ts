@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Trace } from '../../../../schema/contracts/trace.ts'
+import { addCustomer } from '../../../support/books.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
@@ -8,6 +9,10 @@ const path = `/api/v1/calls/${uuid}/trace`
 const trace: Trace = {
   tenantId: 1,
   legs: ['a-leg', 'b-leg'],
+  peers: [
+    { role: 'caller', name: '4930100', address: '10.0.0.8:5060' },
+    { role: 'called', name: 'north', address: '10.0.0.9:5060' },
+  ],
   isComplete: false,
   entries: [
     {
@@ -32,6 +37,7 @@ test('a trace shows messages by leg and decisions by the words of the API', asyn
   expect(data()).toEqual({
     call_uuid: uuid,
     legs: ['a-leg', 'b-leg'],
+    peers: trace.peers,
     is_complete: false,
     entries: [
       {
@@ -69,4 +75,47 @@ test('what carriers charge is shown to the platform, not to its tenants', async 
   const tenant = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   expect((await shown(control.key()))?.detail).toEqual({ direction: 'outbound', prices })
   expect((await shown(tenant))?.detail).toEqual({ direction: 'outbound' })
+})
+
+const charged = (customerId: number) => ({
+  ...({ kind: 'decision', at: startOfTime, what: 'charged' } as const),
+  detail: { verdict: 'denied', customerId, balance: '0.00', available: '0.00', currency: 'USD' },
+})
+
+test('who may see customers is told which one was charged, and what it had', async () => {
+  const control = openControl()
+  const tenant_id = control.tenant('acme')
+  const ours = addCustomer(control.store, { name: 'ours', tenant_id })
+  const platform = addCustomer(control.store, { name: 'platform' })
+  control.engine.trace = () =>
+    Promise.resolve({ ...trace, tenantId: tenant_id, entries: [charged(ours), charged(platform)] })
+  const shown = async (body: object) => {
+    const answer = await control.request(path, { token: control.key({ ...body }) })
+    return answer.data<{ entries: { detail: object }[] }>().entries.map(({ detail }) => detail)
+  }
+  const money = { balance: '0.00', available: '0.00' }
+  const of = (customer_id: number) => ({ verdict: 'denied', customer_id, currency: 'USD' })
+  const [first, second] = [of(ours), of(platform)]
+  expect(await shown({})).toEqual([
+    { ...first, ...money, customer: 'ours' },
+    { ...second, ...money, customer: 'platform' },
+  ])
+  const acme = { kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' }
+  expect(await shown(acme)).toEqual([{ ...first, ...money, customer: 'ours' }, second])
+  expect(await shown({ scopes: ['calls:read'] })).toEqual([first, second])
+})
+
+test('messages are given as a capture; of a call of another tenant there is none', async () => {
+  const control = openControl()
+  control.tenant('acme')
+  control.tenant('beta')
+  control.engine.trace = () => Promise.resolve(trace)
+  const capture = (token: string) => control.request(`${path}.pcap`, { token })
+  const { status, headers } = await capture(control.key({ scopes: ['calls:read'] }))
+  expect(status).toBe(200)
+  expect(headers.get('content-type')).toBe('application/vnd.tcpdump.pcap')
+  expect(headers.get('content-disposition')).toBe(`attachment; filename="${uuid}.pcap"`)
+  const beta = { kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' }
+  expect((await capture(control.key(beta))).status).toBe(404)
+  expect((await capture(control.key({ scopes: ['cdrs:read'] }))).status).toBe(403)
 })

@@ -21,6 +21,8 @@ function openWith(...calls: readonly Partial<CallRecord>[]) {
 }
 
 test.each([
+  ['number=15550002222', { callerNumber: '15550002222' }],
+  ['number=%2B442079460000', { calledNumber: '442079460000' }],
   ['caller=15550002222', { callerNumber: '15550002222' }],
   ['caller=%2B15550002222', { callerNumber: '15550002222' }],
   ['caller=15550002222', { callerNumber: '+15550002222' }],

@@ -103,3 +103,32 @@ test('a live call has a trace too; a forgotten one has none', async () => {
   expect(await traceOf('x', { calls, messages, pause: () => Promise.resolve() })).toBeUndefined()
   rig.calls.hangUp('uuid-1', 16)
 })
+
+test('the legs are named by who is at their far ends', async () => {
+  const { caller, node } = await talk(rig)
+  expect((await trace()).peers).toEqual([
+    { role: 'caller', name: 'peer', address: `127.0.0.1:${caller.port}` },
+    { role: 'called', name: `127.0.0.1:${node.port}`, address: `127.0.0.1:${node.port}` },
+  ])
+})
+
+test('a refusal tells what the payer had', async () => {
+  const account = { customerId: 7, tenantId: 3, ratePrefix: '1', currency: 'USD' }
+  const funds = { balanceMicros: -1_230_000, availableMicros: 0 }
+  rig.answers.authorize = () =>
+    Promise.resolve({
+      ...{ kind: 'denied', code: 'insufficient_funds', funds },
+      account: { ...account, isUnauthorizedByOcs: false },
+    })
+  const caller = await rig.caller()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('x') })
+  await caller.next('402 INVITE')
+  await rig.record()
+  await rig.idle()
+  const charged = (await trace()).entries.find(
+    (entry) => entry.kind === 'decision' && entry.what === 'charged',
+  )
+  expect(charged).toMatchObject({
+    detail: { customerId: 7, balance: '-1.23', available: '0.00', currency: 'USD' },
+  })
+})

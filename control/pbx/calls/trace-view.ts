@@ -1,0 +1,85 @@
+/** The trace of a call as the API shows it to one principal. */
+import { timeToText } from '../../../schema/columns.ts'
+import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
+import type { Trace, TraceEntry } from '../../../schema/contracts/trace.ts'
+import type { Store } from '../../../schema/open.ts'
+import { first } from '../../../schema/query.ts'
+import type { Principal } from '../../auth/principal.ts'
+import type { ControlDeps } from '../../deps.ts'
+
+export type TraceDeps = Pick<ControlDeps, 'store' | 'ocs'> & {
+  readonly engine: Pick<EnginePort, 'trace'>
+}
+
+/** Undefined: it is not kept any more, or the call is another tenant's. */
+export async function findTrace(
+  engine: TraceDeps['engine'],
+  uuid: string,
+  { tenantId }: Principal,
+): Promise<Trace | undefined> {
+  const trace = await engine.trace(uuid)
+  return trace === undefined || (tenantId !== null && trace.tenantId !== tenantId)
+    ? undefined
+    : trace
+}
+
+export function traceView(uuid: string, trace: Trace, principal: Principal, deps: TraceDeps) {
+  const { legs, peers, entries, isComplete } = trace
+  const shown = entries.map((entry) =>
+    entry.kind === 'message'
+      ? messageView(entry, legs)
+      : decisionView(entry, detailFor(entry.detail, principal, deps)),
+  )
+  return { call_uuid: uuid, legs, peers, is_complete: isComplete, entries: shown }
+}
+
+type Message = Extract<TraceEntry, { kind: 'message' }>
+type Decision = Extract<TraceEntry, { kind: 'decision' }>
+type Detail = Decision['detail']
+
+function messageView(message: Message, legs: readonly string[]) {
+  const { kind, direction, leg, transport, address, text } = message
+  const at = timeToText(message.at)
+  const end = text.indexOf('\r\n')
+  const summary = end === -1 ? text : text.slice(0, end)
+  return { at, kind, direction, leg: legs.indexOf(leg), transport, address, summary, text }
+}
+
+const decisionView = ({ at, kind, what }: Decision, detail: Detail) => ({
+  ...{ at: timeToText(at), kind, what },
+  detail: Object.fromEntries(
+    Object.entries(detail).map(([name, value]) => [inSnakeCase(name), value]),
+  ),
+})
+
+const inSnakeCase = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** Carrier prices are hidden from tenants; name and money of a customer from those who may not see the customer. */
+function detailFor(detail: Detail, principal: Principal, deps: TraceDeps): Detail {
+  const { prices, balance, available, ...others } = detail
+  const customer = customerOf(detail['customerId'], principal, deps)
+  return {
+    ...others,
+    ...(prices !== undefined && principal.tenantId === null && { prices }),
+    ...(customer !== undefined && { customer }),
+    ...(customer !== undefined && balance !== undefined && { balance, available }),
+  }
+}
+
+/** The name; undefined: none, not to be seen, or in another OCS. */
+function customerOf(
+  customerId: unknown,
+  { tenantId, scopes }: Principal,
+  { store, ocs }: Pick<TraceDeps, 'store' | 'ocs'>,
+): string | undefined {
+  if (typeof customerId !== 'number' || ocs === undefined) return undefined
+  if (!scopes.has('customers:read')) return undefined
+  return nameOf(store, customerId, tenantId)
+}
+
+function nameOf(store: Store, id: number, tenantId: number | null): string | undefined {
+  const query = store.db.selectFrom('customer').select('name').where('id', '=', id)
+  const visible = tenantId === null ? query : query.where('tenant_id', '=', tenantId)
+  return first(store, visible)?.name
+}

@@ -1,0 +1,42 @@
+/** `GET /calls/{uuid}/vcon`: what is known of a call that has ended, as one file for other programs. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { requires } from '../../auth/requires.ts'
+import { notFound } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { validate } from '../../http/validate.ts'
+import { viewOf } from '../reports/cdr-view.ts'
+import { findRecord } from '../reports/find-record.ts'
+import { findTrace, type TraceDeps, traceView } from './trace-view.ts'
+import { vconOf } from './vcon.ts'
+
+/** The uuid of a call that a node reported may be any text. */
+const path = z.strictObject({ uuid: z.string().max(200) })
+
+export function vconRoutes(deps: TraceDeps) {
+  return new Hono<ControlEnv>().get(
+    '/calls/:uuid/vcon',
+    requires('cdrs:read'),
+    validate('param', path),
+    async (c) => {
+      const { uuid } = c.req.valid('param')
+      const { principal } = c.var
+      const record = findRecord(uuid, { store: deps.store, principal })
+      if (record === undefined) throw notFound('call')
+      const trace = principal.scopes.has('calls:read')
+        ? await findTrace(deps.engine, uuid, principal)
+        : undefined
+      const { origin, pathname } = new URL(c.req.url)
+      const vcon = vconOf(viewOf(record), {
+        recordingUrl: `${origin}${pathname.replace(/\/vcon$/, '/recording')}`,
+        trace: trace && traceView(uuid, trace, principal, deps),
+      })
+      return c.json(vcon, 200, {
+        'Content-Disposition': `attachment; filename="${fileName(uuid)}.vcon.json"`,
+      })
+    },
+  )
+}
+
+/** Nodes choose the uuids of calls that they report. */
+const fileName = (uuid: string): string => uuid.replace(/[^\w.-]/g, '_')

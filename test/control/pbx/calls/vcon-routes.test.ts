@@ -1,0 +1,97 @@
+import { expect, test } from 'vitest'
+import { uuidOf, openReportRig } from '../../../support/report-rig.ts'
+import { startOfTime } from '../../../support/control.ts'
+import { insert } from '../../../../schema/query.ts'
+import type { Trace } from '../../../../schema/contracts/trace.ts'
+import type { Vcon } from '../../../../control/pbx/calls/vcon.ts'
+
+const uuid = uuidOf(1)
+const path = `/api/v1/calls/${uuid}/vcon`
+const trace: Trace = {
+  tenantId: null,
+  legs: ['c1@caller'],
+  peers: [],
+  entries: [],
+  isComplete: true,
+}
+
+test('an answered call is a dialog of both parties, with its quality, its record and its trace', async () => {
+  const { request, key, store, engine } = openReportRig()
+  const heard = { mos: 4.2, mosSource: 'measured', jitterMs: 3, packetLossPct: 0 } as const
+  const quality = { caller: { ...heard, roundTripMs: null, packets: 500 }, callee: null }
+  store({ quality })
+  engine.trace = () => Promise.resolve(trace)
+  const answer = await request(path, { token: key() })
+  expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="${uuid}.vcon.json"`)
+  const vcon = answer.body as Vcon
+  expect(vcon).toMatchObject({
+    ...{ vcon: '0.4.0', uuid, parties: [{ tel: 'tel:15550001111' }, { tel: 'tel:18005551212' }] },
+    dialog: [
+      {
+        ...{ type: 'recording', start: '2026-01-01T01:00:02.000Z', duration: 11 },
+        ...{ parties: [0, 1], originator: 0 },
+      },
+    ],
+    analysis: [
+      { type: 'report', dialog: 0, encoding: 'json', body: { caller: { mos: 4.2 }, callee: null } },
+    ],
+    attachments: [
+      {
+        purpose: 'call-record',
+        party: 0,
+        dialog: 0,
+        body: { call_uuid: uuid, cost_exact: '0.11' },
+      },
+      { purpose: 'sip-trace', party: 0, dialog: 0, body: { legs: ['c1@caller'] } },
+    ],
+  })
+  expect(vcon.dialog[0]).not.toHaveProperty('url')
+})
+
+test('a recording is named with its hash, not contained', async () => {
+  const { deps, request, token, store } = openReportRig()
+  const db = deps.store
+  store()
+  const row = { call_uuid: uuid, tenant_id: null, started_at: startOfTime, duration_ms: 10_400 }
+  const sha256 = 'ab'.repeat(32)
+  insert(db, db.db.insertInto('recording').values({ ...row, bytes: 5, sha256 }))
+  const { body } = await request(path, { token })
+  expect((body as Vcon).dialog).toEqual([
+    expect.objectContaining({
+      ...{ duration: 10, mediatype: 'audio/wav', filename: `${uuid}.wav` },
+      url: expect.stringMatching(`/api/v1/calls/${uuid}/recording$`) as string,
+      content_hash: `sha256-${Buffer.from(sha256, 'hex').toString('base64url')}`,
+    }),
+  ])
+})
+
+test.each([
+  ['BUSY', 'busy'],
+  ['NO ANSWER', 'no-answer'],
+  ['CANCELED', 'hung-up'],
+  ['FAILED', 'failed'],
+  ['CONGESTION', 'congestion'],
+] as const)('a call that ended as %s is incomplete: %s', async (disposition, told) => {
+  const { request, token, store } = openReportRig()
+  store({ disposition, answeredAt: null, billsec: 0, calledNumber: 'alice' })
+  const { body } = await request(path, { token })
+  expect(body).toMatchObject({
+    parties: [{ tel: 'tel:15550001111' }, { name: 'alice' }],
+    dialog: [{ type: 'incomplete', disposition: told }],
+    analysis: [],
+    // Its key may not read calls.
+    attachments: [{ purpose: 'call-record' }],
+  })
+})
+
+test('a live call has none yet, and a tenant gets none of others', async () => {
+  const { request, key, token, tenant, store } = openReportRig()
+  expect((await request(path, { token })).status).toBe(404)
+  store({ tenantId: tenant('acme') })
+  tenant('beta')
+  const ofTenant = (tenant_slug: string) =>
+    key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
+  expect((await request(path, { token: ofTenant('acme') })).status).toBe(200)
+  expect((await request(path, { token: ofTenant('beta') })).status).toBe(404)
+  expect((await request(path, { token: key({ scopes: ['calls:read'] }) })).status).toBe(403)
+})
