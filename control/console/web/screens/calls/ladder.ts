@@ -1,5 +1,5 @@
 /** The lines of a ladder diagram: who has sent each message to which party, in the order of time. */
-import type { TraceDecision, TraceMessage } from '../api/api-types.ts'
+import type { TraceDecision, TraceMessage } from '../../api/api-types.ts'
 
 export type Entry = TraceMessage | TraceDecision
 

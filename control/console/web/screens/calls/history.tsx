@@ -1,14 +1,14 @@
 /** Calls that have ended: searched in the records of the server, and exported as they were searched. */
 import { useSignal } from '@preact/signals'
-import { getBare } from '../api/api.ts'
-import type { CallRecord, CallReport } from '../api/api-types.ts'
-import { pathOf } from '../app/address.ts'
-import { address, setQuery } from '../app/router.ts'
-import { now } from '../browser.ts'
-import { durationText, figureText, moneyText } from '../parts/format.ts'
-import { useResource } from '../parts/resource.ts'
-import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
+import { getBare } from '../../api/api.ts'
+import type { CallRecord, CallReport } from '../../api/api-types.ts'
+import { pathOf } from '../../app/address.ts'
+import { address, setQuery } from '../../app/router.ts'
+import { now } from '../../browser.ts'
+import { durationText, figureText, moneyText } from '../../parts/format.ts'
+import { useResource } from '../../parts/resource.ts'
+import { Table, type ShownColumn } from '../../parts/table.tsx'
+import { Badge, Moment, Problem, Text } from '../../parts/text.tsx'
 import { dispositions, periods, reportQuery, searches } from './report-query.ts'
 
 /** The most that one page of the API has. */

@@ -1,14 +1,14 @@
 /** Live calls: what they cost so far, and the way to end one. */
 import { useSignal } from '@preact/signals'
-import { getBare, send } from '../api/api.ts'
-import type { ActiveCall } from '../api/api-types.ts'
-import { pathOf } from '../app/address.ts'
-import { may } from '../app/session.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { durationText, moneyText } from '../parts/format.ts'
-import { useResource } from '../parts/resource.ts'
-import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
+import { getBare, send } from '../../api/api.ts'
+import type { ActiveCall } from '../../api/api-types.ts'
+import { pathOf } from '../../app/address.ts'
+import { may } from '../../app/session.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { durationText, moneyText } from '../../parts/format.ts'
+import { useResource } from '../../parts/resource.ts'
+import { Table, type ShownColumn } from '../../parts/table.tsx'
+import { Badge, Moment, Problem, Text } from '../../parts/text.tsx'
 
 /** The server computes the costs of all calls for each answer: less often where there are many. */
 const TICK_MS = 2_000

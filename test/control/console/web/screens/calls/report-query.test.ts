@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { reportQuery } from '../../../../../control/console/web/screens/report-query.ts'
-import { openControl, startOfTime } from '../../../../support/control.ts'
+import { reportQuery } from '../../../../../../control/console/web/screens/calls/report-query.ts'
+import { openControl, startOfTime } from '../../../../../support/control.ts'
 
 const period = 'start_date=2025-12-31T00%3A00%3A00.000Z&end_date=2026-01-01T00%3A00%3A00.000Z'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decisionText } from '../../../../../control/console/web/screens/decision-words.ts'
+import { decisionText } from '../../../../../../control/console/web/screens/calls/decision-words.ts'
 
 test.each([
   ['recognized', { origin: 'carrier' }, 'The caller is a carrier, by its address.'],
