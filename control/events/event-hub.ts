@@ -3,7 +3,7 @@
  * A reader that does not keep up is disconnected: it must not delay calls.
  */
 import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
-import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import type { PriceSource } from '../pbx/calls/active-call-view.ts'
 import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
 
 /** How often to call `flush`: the maximum delay of an event. */
@@ -43,14 +43,14 @@ interface Reader extends ReaderOwner {
 export class EventHub {
   readonly #events: EventsPort
   readonly #now: () => number
-  readonly #ocs: Pick<OcsPort, 'tariffOf'> | undefined
+  readonly #ocs: PriceSource | undefined
   readonly #byTenant = new Map<number | null, Set<Reader>>()
   readonly #byActor = new Map<string, number>()
   #size = 0
   #seen: number
 
   /** `now` is steady time in milliseconds. */
-  constructor(events: EventsPort, now: () => number, ocs?: Pick<OcsPort, 'tariffOf'>) {
+  constructor(events: EventsPort, now: () => number, ocs?: PriceSource) {
     this.#events = events
     this.#now = now
     this.#ocs = ocs

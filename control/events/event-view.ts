@@ -2,9 +2,8 @@
 import { worstOf } from '../../schema/call-quality.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
-import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import { recordingView } from '../../schema/rules/recording-view.ts'
-import { priceView } from '../pbx/calls/active-call-view.ts'
+import { priceOf, type PriceSource } from '../pbx/calls/active-call-view.ts'
 import { transferView } from '../pbx/calls/transfer-view.ts'
 
 /** Identifies an event across restarts, so that a reader can continue after it. */
@@ -25,7 +24,7 @@ export const isVisible = (event: EngineEvent, tenantId: number | null): boolean 
   tenantId === null || event.tenantId === tenantId
 
 /** `ocs`: knows the price of a call; undefined: another one charges. */
-export function eventView(event: EngineEvent, ocs: Pick<OcsPort, 'tariffOf'> | undefined) {
+export function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
   const at = timeToText(event.at)
   switch (event.type) {
     case 'node.down':
@@ -86,7 +85,7 @@ export function eventView(event: EngineEvent, ocs: Pick<OcsPort, 'tariffOf'> | u
         answer_stamp:
           call.answeredAt === null ? null : timeToText(call.answeredAt + call.stampOffsetMs),
         customer_id: call.customerId,
-        ...(event.type === 'call.answered' && { price: priceView(ocs, call.callUuid) }),
+        ...(event.type === 'call.answered' && { price: priceOf(ocs, call.callUuid) }),
         ...(call.transfer && { transfer: transferView(call) }),
       }
     }

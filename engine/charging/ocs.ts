@@ -7,13 +7,7 @@
  * they are made again when it is resumed.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type {
-  BegunCall,
-  JournalEntry,
-  OpenCall,
-  SavedState,
-  Tariff,
-} from '../../schema/call-journal.ts'
+import type { BegunCall, JournalEntry, OpenCall, SavedState } from '../../schema/call-journal.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalances } from '../../schema/check.ts'
@@ -80,6 +74,8 @@ export interface OcsDeps {
 }
 
 const housekeepingMs = 1_000
+
+const freeCall: CostSoFar = { costMicros: 0, currency: null, tariff: null }
 
 export class Ocs implements Charging, OcsPort {
   readonly ledger: Ledger
@@ -273,13 +269,9 @@ export class Ocs implements Charging, OcsPort {
 
   costSoFar(callUuid: string, seconds: number): CostSoFar {
     const { tariff, grantedSeconds } = this.#reservations.find(callUuid) ?? {}
-    if (!tariff || grantedSeconds === undefined) return { costMicros: 0, currency: null }
+    if (!tariff || grantedSeconds === undefined) return freeCall
     const billsec = Math.min(seconds, Math.floor(grantedSeconds))
-    return { costMicros: costMicros(tariff, billsec), currency: tariff.currency }
-  }
-
-  tariffOf(callUuid: string): Tariff | undefined {
-    return this.#reservations.find(callUuid)?.tariff ?? undefined
+    return { costMicros: costMicros(tariff, billsec), currency: tariff.currency, tariff }
   }
 
   move(move: MoneyMove): MoneyMoved {

@@ -8,10 +8,8 @@ import type { Tariff } from '../call-journal.ts'
 import type { AuthorizationRequest } from './charging.ts'
 
 export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
-  /** What a live call would cost if it ended after `seconds` of talk. Free calls: 0 and no currency. */
+  /** What a live call would cost if it ended after `seconds` of talk. Free calls: 0, no currency and no tariff. */
   costSoFar(callUuid: string, seconds: number): CostSoFar
-  /** The price of a live call; undefined: it is free, or there is no such call. */
-  tariffOf(callUuid: string): Tariff | undefined
   /** Present figures, and totals since the start. */
   stats(): OcsStats
 }
@@ -185,6 +183,7 @@ export interface Balance {
 export interface CostSoFar {
   readonly costMicros: number
   readonly currency: string | null
+  readonly tariff: Tariff | null
 }
 
 /** One rate of a plan, as it is stored. */

@@ -18,21 +18,25 @@ export interface ConsoleRig {
   readonly console: ConsolePage
 }
 
-export async function startConsoleRig(browser: Browser): Promise<ConsoleRig> {
+/** `atEnd`: where several tests share the rig, it ends with them. */
+export async function startConsoleRig(
+  browser: Browser,
+  atEnd: (work: () => void | Promise<void>) => void = onTestFinished,
+): Promise<ConsoleRig> {
   // Their ports go into the seed, so they are there before Tollgate, and learn its address later.
   const places = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
   const listener = { protocol: 'udp' as const, port: 9, ...places }
   const nodes = [await SipPeer.openPatient(listener), await SipPeer.openPatient(listener)]
-  onTestFinished(() => nodes.forEach((node) => node.close()))
+  atEnd(() => nodes.forEach((node) => node.close()))
   // A call that goes on at the end of a test must not be waited for.
   const environment = { ADMIN_PASSWORD: admin.password, DRAIN_SECONDS: '0' }
   const tollgate = await TollgateProcess.start(seedFor(nodes.map(({ port }) => port)), environment)
-  onTestFinished(() => tollgate.stop())
+  atEnd(() => tollgate.stop())
   listener.port = tollgate.sipPort
   // Ends when no probe comes any more.
   for (const node of nodes) answerProbes(node).catch(() => undefined)
   const console = await openConsole(browser, tollgate)
-  onTestFinished(() => console.page.context().close())
+  atEnd(() => console.page.context().close())
   await console.signIn(admin.username, admin.password)
   return { tollgate, nodes, console }
 }

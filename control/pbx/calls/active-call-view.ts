@@ -1,5 +1,6 @@
 /** A live call as the API shows it: the five fields of SPECIFICATION.md §2.5 first. */
 import { billedSeconds } from '../../../schema/call-record.ts'
+import type { Tariff } from '../../../schema/call-journal.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
@@ -38,40 +39,51 @@ export function activeCallView({
       transfer: transferView(call),
       recording: engine.recordings.isRecording(callUuid),
       ...costOf(ocs, callUuid, seconds),
-      price: priceView(ocs, callUuid),
     }
   }
 }
 
 export type ActiveCallView = ReturnType<ReturnType<typeof activeCallView>>
 
+/** The cost if the call ended now; unknown when another OCS charges the call. */
+function costOf(ocs: ControlDeps['ocs'], callUuid: string, seconds: number): CostView {
+  if (ocs === undefined) return { cost: null, cost_exact: null, currency: null, price: null }
+  const { costMicros, currency, tariff } = ocs.costSoFar(callUuid, seconds)
+  return {
+    cost: moneyToNumber(costMicros),
+    cost_exact: moneyToDecimal(costMicros),
+    currency,
+    price: tariff && priceView(tariff),
+  }
+}
+
 interface CostView {
   readonly cost: number | null
   readonly cost_exact: string | null
   readonly currency: string | null
+  readonly price: PriceView | null
 }
 
-/** The cost if the call ended now; unknown when another OCS charges the call. */
-function costOf(ocs: ControlDeps['ocs'], callUuid: string, seconds: number): CostView {
-  if (ocs === undefined) return { cost: null, cost_exact: null, currency: null }
-  const { costMicros, currency } = ocs.costSoFar(callUuid, seconds)
-  return { cost: moneyToNumber(costMicros), cost_exact: moneyToDecimal(costMicros), currency }
+/** Enough to compute the cost of any duration. */
+export const priceView = (tariff: Tariff) => ({
+  currency: tariff.currency,
+  connect_fee: moneyToDecimal(tariff.connectFeeMicros),
+  first_increment: tariff.firstIncrementSeconds,
+  first_rate_per_minute: moneyToDecimal(tariff.firstRatePerMinuteMicros),
+  increment: tariff.incrementSeconds,
+  rate_per_minute: moneyToDecimal(tariff.ratePerMinuteMicros),
+  decimals: tariff.decimals,
+})
+
+type PriceView = ReturnType<typeof priceView>
+
+/** The price of one call; null: it is free, or another OCS charges it. */
+export function priceOf(ocs: PriceSource | undefined, callUuid: string): PriceView | null {
+  const tariff = ocs?.costSoFar(callUuid, 0).tariff ?? null
+  return tariff && priceView(tariff)
 }
 
-/** What a call costs: enough to compute `cost` of any duration. Null where there is no cost. */
-export function priceView(ocs: Pick<OcsPort, 'tariffOf'> | undefined, callUuid: string) {
-  const tariff = ocs?.tariffOf(callUuid)
-  if (tariff === undefined) return null
-  return {
-    currency: tariff.currency,
-    connect_fee: moneyToDecimal(tariff.connectFeeMicros),
-    first_increment: tariff.firstIncrementSeconds,
-    first_rate_per_minute: moneyToDecimal(tariff.firstRatePerMinuteMicros),
-    increment: tariff.incrementSeconds,
-    rate_per_minute: moneyToDecimal(tariff.ratePerMinuteMicros),
-    decimals: tariff.decimals,
-  }
-}
+export type PriceSource = Pick<OcsPort, 'costSoFar'>
 
 /** By destination. Calls on a node in maintenance continue until they end. */
 const nodeStates = ({ dispatcher }: Pick<ControlDeps['engine'], 'dispatcher'>) =>

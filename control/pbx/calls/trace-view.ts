@@ -55,7 +55,7 @@ const decisionView = ({ at, kind, what }: Decision, detail: Detail) => ({
 const inSnakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** Carrier prices are hidden from tenants; name and money of a customer from those who may not see the customer. */
+/** Carrier prices are hidden from tenants; name and money of a customer from users that may not see it. */
 function detailFor(detail: Detail, principal: Principal, deps: TraceDeps): Detail {
   const { prices, balance, available, ...others } = detail
   const customer = customerOf(detail['customerId'], principal, deps)

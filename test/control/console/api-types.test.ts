@@ -17,6 +17,7 @@ const used = [
   ],
   ...[
     'CallTrace',
+    'CallStatus',
     'DispatcherSet',
     'Customer',
     'RatePlan',

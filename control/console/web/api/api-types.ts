@@ -238,6 +238,37 @@ export interface CallTrace {
   readonly entries: readonly (TraceMessage | TraceDecision)[]
 }
 
+export interface CallStatus {
+  readonly call_uuid: string
+  readonly status:
+    | 'originating'
+    | 'ringing'
+    | 'answered'
+    | 'completed'
+    | 'busy'
+    | 'no_answer'
+    | 'failed'
+    | 'canceled'
+  readonly caller_id_number: string
+  readonly destination_number: string
+  readonly direction: 'inbound' | 'outbound' | 'internal'
+  readonly start_stamp: string
+  readonly answer_stamp: string | null
+  readonly end_stamp: string | null
+  readonly billsec: number | null
+  readonly disposition:
+    'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION' | null
+  readonly sip_code: number | null
+  readonly hangup_cause: string | null
+  readonly hangup_by: 'caller' | 'callee' | 'system' | 'api' | null
+  readonly transfer: {
+    readonly state: 'transferring' | 'transferred' | 'failed'
+    readonly call_uuid: string
+    readonly destination: string
+    readonly sip_code: number | null
+  } | null
+}
+
 export interface DispatcherSet {
   readonly id: number
   readonly set_id: number

@@ -15,9 +15,9 @@ export interface Resource<T> {
 
 interface ResourceOptions {
   /** Loads it again while the page is visible. */
-  readonly everyMs?: number
+  readonly everyMs?: number | (() => number)
   /** Loads it again after such an event. */
-  readonly events?: RegExp
+  readonly events?: RegExp | ((event: LiveEvent) => boolean)
 }
 
 /** The least time between two requests, whether the clock or events cause them. */
@@ -50,14 +50,16 @@ export function useResource<T>(
   useEffect(() => {
     data.value = undefined
     void reload()
-    const wanted = (event: LiveEvent) =>
-      event.type === 'stream.gap' || events?.test(event.type) === true
+    const isMeant = (event: LiveEvent) =>
+      typeof events === 'function' ? events(event) : events?.test(event.type) === true
+    const wanted = (event: LiveEvent) => event.type === 'stream.gap' || isMeant(event)
     let ticks = 0
     const stops = [
       onEvent((event) => void (isDue.current ||= wanted(event))),
       every(TICK_MS, () => {
         ticks += 1
-        if (everyMs !== undefined && ticks * TICK_MS >= everyMs) isDue.current = true
+        const period = typeof everyMs === 'function' ? everyMs() : everyMs
+        if (period !== undefined && ticks * TICK_MS >= period) isDue.current = true
         if (!isDue.current || busy.current) return
         isDue.current = false
         ticks = 0

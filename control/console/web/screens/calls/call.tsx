@@ -1,149 +1,170 @@
-/** One call: which party has sent what, and why. */
+/** One call: how it went, which party has sent what, and why. */
 import { get, getBare, type Answer } from '../../api/api.ts'
-import type { CallRecord, CallReport } from '../../api/api-types.ts'
+import type { CallRecord, CallReport, CallStatus, CallTrace } from '../../api/api-types.ts'
 import { may } from '../../app/session.ts'
-import { now } from '../../browser.ts'
-import { clockText, durationText, figureText, moneyText, unitText } from '../../parts/format.ts'
+import { durationText, momentText, moneyText, unitText } from '../../parts/format.ts'
 import { useResource } from '../../parts/resource.ts'
 import { Fact, Moment, Problem, Text } from '../../parts/text.tsx'
-import { visibleLines, visibleText } from '../../parts/visible-text.ts'
-import { decisionText } from './decision-words.ts'
-import { ladderOf, type Entry, type Step } from './ladder.ts'
+import { visibleText } from '../../parts/visible-text.ts'
+import { Attempts, MediaQuality } from './call-details.tsx'
+import { Ladder } from './ladder-diagram.tsx'
 
-interface Trace {
-  readonly call_uuid: string
-  readonly legs: readonly string[]
-  readonly is_complete: boolean
-  readonly entries: readonly Entry[]
+interface Call {
+  readonly status: CallStatus
+  /** Undefined: it lives, or the user may not see it. */
+  readonly record: CallRecord | undefined
 }
 
-/** A SIP message over UDP is not longer. */
-const MAX_MESSAGE = 65_536
-const YEAR_MS = 366 * 86_400_000
-
 export function CallScreen({ uuid }: { uuid: string }) {
-  const trace = useResource(uuid, () => get<Trace>(`/calls/${encodeURIComponent(uuid)}/trace`), {
-    events: /^call\./,
-  })
-  const record = useResource(uuid, () => recordOf(uuid), { events: /^call\.ended$/ })
-  const { value } = trace.data
+  const path = `/calls/${encodeURIComponent(uuid)}`
+  // Of this call only: others do not change it.
+  const options = {
+    events: ({ type, data }: { type: string; data: Readonly<Record<string, unknown>> }) =>
+      type.startsWith('call.') && data['call_uuid'] === uuid,
+  }
+  const call = useResource(uuid, () => loadCall(uuid), options)
+  const trace = useResource(uuid, () => get<CallTrace>(`${path}/trace`), options)
+  const { value } = call.data
+  const record = value?.record
   return (
     <>
       <p>
         <code>{visibleText(uuid)}</code>
       </p>
-      {record.data.value?.[0] !== undefined && <Record record={record.data.value[0]} />}
+      <Problem message={call.problem.value} />
+      {value !== undefined && <Facts status={value.status} record={record} />}
+      <Downloads path={path} hasTrace={trace.data.value !== undefined} record={record} />
+      {record !== undefined && <MediaQuality quality={record.media_quality} />}
+      {record !== undefined && <Recording path={path} record={record} />}
+      {record !== undefined && <Attempts attempts={record.attempts} />}
       <h2>What happened</h2>
-      <Problem message={trace.problem.value} />
-      {value !== undefined && !value.is_complete && (
-        <p class="notice">The first messages of this call are no longer kept.</p>
-      )}
-      {value !== undefined && <Ladder entries={value.entries} />}
+      <Messages trace={trace.data.value} problem={trace.problem.value} isKnown={!!value} />
     </>
   )
 }
 
-async function recordOf(uuid: string): Promise<Answer<readonly CallRecord[]>> {
-  if (!may('cdrs:read')) return { kind: 'ok', data: [], meta: undefined }
-  const present = now()
+/** A report of all calls would look for it in all of them: the start says where it is. */
+async function loadCall(uuid: string): Promise<Answer<Call>> {
+  const answer = await get<CallStatus>(`/pbx/calls/${encodeURIComponent(uuid)}`)
+  if (answer.kind !== 'ok') return answer
+  const status = answer.data
+  if (status.end_stamp === null || !may('cdrs:read'))
+    return { ...answer, data: { status, record: undefined } }
   const words = new URLSearchParams({
-    start_date: new Date(present - YEAR_MS).toISOString(),
-    end_date: new Date(present).toISOString(),
+    start_date: status.start_stamp,
+    end_date: new Date(Date.parse(status.start_stamp) + 1).toISOString(),
     call_uuid: uuid,
   })
-  const answer = await getBare<CallReport>(`/reports/cdrs?${words.toString()}`)
-  return answer.kind === 'ok' ? { ...answer, data: answer.data.records } : answer
+  const report = await getBare<CallReport>(`/reports/cdrs?${words.toString()}`)
+  if (report.kind !== 'ok') return report
+  return { ...report, data: { status, record: report.data.records[0] } }
 }
 
-function Record({ record }: { record: CallRecord }) {
+function Facts({ status, record }: Call) {
   return (
     <dl class="facts">
       <Fact name="From">
-        <Text value={record.caller_id_number} max={60} />
+        <Text value={status.caller_id_number} max={60} />
       </Fact>
       <Fact name="To">
-        <Text value={record.destination_number} max={60} />
+        <Text value={status.destination_number} max={60} />
       </Fact>
       <Fact name="Started">
-        <Moment at={record.start_stamp} />
+        <Moment at={status.start_stamp} />
       </Fact>
       <Fact name="Result">
-        {record.disposition.toLowerCase()} {record.sip_code}
+        {status.disposition === null
+          ? `${status.status}, in progress`
+          : `${status.disposition.toLowerCase()} ${status.sip_code ?? ''}`}
       </Fact>
-      <Fact name="Reason">
-        <Text value={record.denial_code ?? record.hangup_cause} />
-      </Fact>
-      <Fact name="Talk time">{durationText(record.billsec)}</Fact>
-      <Fact name="Cost">{moneyText(record.cost_exact, record.currency)}</Fact>
-      <Fact name="Post-dial delay">{unitText(record.post_dial_delay_ms, 'ms')}</Fact>
-      <Fact name="MOS">{figureText(record.mos_score, 2)}</Fact>
-      <Fact name="Jitter">{unitText(record.jitter_ms, 'ms')}</Fact>
-      <Fact name="Packet loss">{unitText(record.packet_loss_pct, '%')}</Fact>
-      <Fact name="Through">
-        <Text value={record.carrier ?? record.node} max={100} />
-      </Fact>
-      <Fact name="Call-ID">
-        <Text value={record.call_id} max={200} />
-      </Fact>
+      {status.disposition !== null && (
+        <Fact name="Reason">
+          <Text value={record?.denial_code ?? status.hangup_cause} />
+        </Fact>
+      )}
+      {status.billsec !== null && <Fact name="Talk time">{durationText(status.billsec)}</Fact>}
+      {record !== undefined && <RecordFacts record={record} />}
     </dl>
   )
 }
 
-function Ladder({ entries }: { entries: readonly Entry[] }) {
-  const { parties, steps } = ladderOf(entries)
+const RecordFacts = ({ record }: { record: CallRecord }) => (
+  <>
+    <Fact name="Cost">{moneyText(record.cost_exact, record.currency)}</Fact>
+    <Fact name="Post-dial delay">{unitText(record.post_dial_delay_ms, 'ms')}</Fact>
+    <Fact name="Through">
+      <Text value={record.carrier ?? record.node} max={100} />
+    </Fact>
+    <Fact name="Call-ID">
+      <Text value={record.call_id} max={200} />
+    </Fact>
+  </>
+)
+
+interface DownloadsProps {
+  readonly path: string
+  readonly hasTrace: boolean
+  readonly record: CallRecord | undefined
+}
+
+function Downloads({ path, hasTrace, record }: DownloadsProps) {
   return (
-    <div class="ladder wide" tabIndex={0} role="group" aria-label="Messages and decisions">
-      <div class="parties" style={columnsFor(parties.length)} aria-hidden="true">
-        <span />
-        {parties.map((party) => (
-          <span key={party}>{party}</span>
-        ))}
-      </div>
-      <ol>
-        {steps.map((step, index) => (
-          <li key={index}>
-            <StepLine step={step} parties={parties} />
-          </li>
-        ))}
-      </ol>
-    </div>
+    <p class="links">
+      {hasTrace && (
+        <a href={`/api/v1${path}/trace.pcap`} download>
+          Messages as pcap
+        </a>
+      )}
+      {record !== undefined && (
+        <a href={`/api/v1${path}/vcon`} download>
+          Call as vCon (JSON)
+        </a>
+      )}
+    </p>
   )
 }
 
-const columnsFor = (count: number) => ({
-  // Two for each party: an arrow goes from the middle of one to the middle of another.
-  gridTemplateColumns: `6rem repeat(${count * 2}, minmax(5rem, 1fr))`,
-})
-
-function StepLine({ step, parties }: { step: Step; parties: readonly string[] }) {
-  if (step.kind === 'decision')
-    return (
-      <p class="decision">
-        <time>{clockText(step.decision.at)}</time> {visibleText(decisionText(step.decision), 500)}
-      </p>
-    )
-  const { message, from, to } = step
-  const [left, right] = [Math.min(from, to), Math.max(from, to)]
+/** Loaded when it is played, not before: each time that it is heard is in the audit log. */
+function Recording({ path, record }: { path: string; record: CallRecord }) {
+  const { recording, start_stamp: start } = record
+  if (recording === null || !may('recordings:listen')) return null
   return (
-    <details>
-      <summary style={columnsFor(parties.length)}>
-        <time>{clockText(message.at)}</time>
-        <span
-          class={`arrow ${from < to ? 'right' : 'left'}`}
-          style={{ gridColumn: `${left * 2 + 3} / ${right * 2 + 3}` }}
-        >
-          <span class="hidden">
-            {parties[from]} to {parties[to]}:{' '}
-          </span>
-          {visibleText(message.summary, 80)}
-        </span>
-      </summary>
+    <>
+      <h2>Recording</h2>
       <p>
-        <small>
-          {message.direction} by {visibleText(message.transport)}, {visibleText(message.address)}
-        </small>
+        {durationText(recording.duration)}, the caller left, the called party right. Listening is
+        noted in the audit log.
       </p>
-      <pre tabIndex={0}>{visibleLines(message.text, MAX_MESSAGE)}</pre>
-    </details>
+      <audio
+        controls
+        preload="none"
+        src={`/api/v1${path}/recording`}
+        aria-label={`Recording of the call of ${momentText(start)}`}
+      />
+    </>
+  )
+}
+
+interface MessagesProps {
+  readonly trace: CallTrace | undefined
+  readonly problem: string | undefined
+  /** The call itself is there. */
+  readonly isKnown: boolean
+}
+
+function Messages({ trace, problem, isKnown }: MessagesProps) {
+  if (trace === undefined)
+    return isKnown && problem !== undefined ? (
+      <p class="notice">The messages of this call are no longer kept.</p>
+    ) : (
+      <Problem message={problem} />
+    )
+  return (
+    <>
+      {!trace.is_complete && (
+        <p class="notice">The first messages of this call are no longer kept.</p>
+      )}
+      <Ladder trace={trace} />
+    </>
   )
 }

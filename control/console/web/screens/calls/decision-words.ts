@@ -3,7 +3,10 @@ import type { TraceDecision } from '../../api/api-types.ts'
 
 type Detail = Readonly<Record<string, unknown>>
 
-export function decisionText({ what, detail }: Pick<TraceDecision, 'what' | 'detail'>): string {
+type Decision = Pick<TraceDecision, 'what' | 'detail'>
+
+/** `before`: the decisions that came before it, which have the reason of a refusal. */
+export function decisionText({ what, detail }: Decision, before: readonly Decision[] = []): string {
   switch (what) {
     case 'recognized':
       return `The caller is ${origins[text(detail, 'origin')] ?? text(detail, 'origin')}.`
@@ -16,7 +19,9 @@ export function decisionText({ what, detail }: Pick<TraceDecision, 'what' | 'det
     case 'transfer':
       return `Transfer to ${text(detail, 'destination')}: ${text(detail, 'state')}.`
     case 'ended':
-      return endedText(detail)
+      return endedText(detail, before)
+    case 'reported':
+      return reportedText(detail)
     default:
       return `${what}: ${JSON.stringify(detail)}`
   }
@@ -37,24 +42,50 @@ const origins: Readonly<Record<string, string>> = {
 }
 
 function chargedText(detail: Detail): string {
-  const customer = text(detail, 'customer_id')
-  const payer = customer === '' ? 'the caller' : `customer ${customer}`
+  const payer = payerText(detail)
   const prefix = text(detail, 'rate_prefix')
   const price = prefix === '' ? '' : ` at the rate of prefix ${prefix}`
   switch (detail['verdict']) {
     case 'granted': {
       const seconds = text(detail, 'granted_seconds')
+      const funds = fundsText(detail)
+      const admitted =
+        funds === '' ? 'Charging admits the call' : `Charging admits the call: ${funds}`
       return seconds === ''
-        ? `Charging admits the call: ${payer} may talk without limit${price}.`
-        : `Charging admits the call: ${payer} can pay for ${seconds} seconds${price}.`
+        ? `${admitted}; ${payer} may talk without limit${price}.`
+        : `${admitted}; ${payer} can pay for ${seconds} seconds${price}.`
     }
     case 'denied':
-      return `Charging refuses the call: ${denials[text(detail, 'code')] ?? text(detail, 'code')} (${payer}).`
+      return `Charging refuses the call: ${shortageText(detail) ?? `${reasonOf(text(detail, 'code'))} (${payer})`}.`
     case 'overloaded':
       return 'Charging refuses the call: it could not be stored, so it could not be billed.'
     default:
       return 'The external charging service does not answer.'
   }
+}
+
+/** What the wallet had, where that is why the call was refused. */
+function shortageText(detail: Detail): string | undefined {
+  const funds = text(detail, 'code') === 'insufficient_funds' ? fundsText(detail) : ''
+  return funds === '' ? undefined : `${funds}, not enough for the shortest call`
+}
+
+/** The customer by its name; by its number, where the name may not be seen. */
+function payerText(detail: Detail): string {
+  const name = text(detail, 'customer')
+  const id = text(detail, 'customer_id')
+  if (name !== '') return name
+  return id === '' ? 'the caller' : `customer ${id}`
+}
+
+/** `the wallet of acme has 0.00 USD`; empty: it is not known, or may not be seen. */
+function fundsText(detail: Detail): string {
+  const balance = text(detail, 'balance')
+  const currency = text(detail, 'currency')
+  if (balance === '' || currency === '') return ''
+  const available = text(detail, 'available')
+  const rest = available === balance ? '' : `, of which ${available} ${currency} can be spent`
+  return `the wallet of ${payerText(detail)} has ${balance} ${currency}${rest}`
 }
 
 /** By the codes of the API. */
@@ -72,6 +103,8 @@ const denials: Readonly<Record<string, string>> = {
   max_call_seconds: 'the call has reached the longest duration that the customer may talk',
   destination_blocked: 'the destination is blocked',
 }
+
+const reasonOf = (code: string): string => denials[code] ?? code
 
 function routedText(detail: Detail): string {
   const candidates = Array.isArray(detail['candidates']) ? detail['candidates'].map(String) : []
@@ -95,11 +128,24 @@ const parties: Readonly<Record<string, string>> = {
   api: 'an operator or a program, by the API',
 }
 
-function endedText(detail: Detail): string {
+/** A phone's report, as in the record. */
+function reportedText(detail: Detail): string {
+  const heard: Detail = Object(detail['heard']) as Detail
+  const by = parties[text(detail, 'by')] ?? 'a party'
+  const mos = text(heard, 'mos')
+  return `The phone of ${by} has reported what it heard: ${mos === '' ? 'no MOS' : `MOS ${mos}`}.`
+}
+
+function endedText(detail: Detail, before: readonly Decision[]): string {
   const by = parties[text(detail, 'hangup_by')] ?? text(detail, 'hangup_by')
   if (detail['disposition'] === 'ANSWERED')
     return `Ended by ${by} after ${text(detail, 'billsec')} seconds of talk (${text(detail, 'hangup_cause')}).`
+  const charged = before.findLast((each) => each.what === 'charged')?.detail
+  const shortage = charged && shortageText(charged)
   const code = text(detail, 'denial_code')
-  const reason = code === '' ? text(detail, 'hangup_cause') : (denials[code] ?? code)
-  return `Not answered: refused with ${text(detail, 'sip_code')}, ${reason}, by ${by}.`
+  const reason = code === '' ? text(detail, 'hangup_cause') : reasonOf(code)
+  const refusal = `Not answered: refused with ${text(detail, 'sip_code')}`
+  return shortage !== undefined && code === 'insufficient_funds'
+    ? `${refusal} by ${by}: ${shortage}.`
+    : `${refusal}, ${reason}, by ${by}.`
 }

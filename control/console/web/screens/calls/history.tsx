@@ -9,10 +9,15 @@ import { durationText, figureText, moneyText } from '../../parts/format.ts'
 import { useResource } from '../../parts/resource.ts'
 import { Table, type ShownColumn } from '../../parts/table.tsx'
 import { Badge, Moment, Problem, Text } from '../../parts/text.tsx'
-import { dispositions, periods, reportQuery, searches } from './report-query.ts'
-
-/** The most that one page of the API has. */
-const SHOWN = 200
+import {
+  dispositions,
+  PAGE_ROWS,
+  pageNumber,
+  pageOf,
+  periods,
+  reportQuery,
+  searches,
+} from './report-query.ts'
 
 const columns: readonly ShownColumn<CallRecord>[] = [
   {
@@ -69,9 +74,9 @@ export function HistoryScreen() {
   // The period ends when the screen opens, or is searched again: the export then has the rows that are shown.
   const openedAt = useSignal(now())
   const words = reportQuery(address.value.query, openedAt.value)
-  const report = useResource(words, () =>
-    getBare<CallReport>(`/reports/cdrs?${words}&order=newest&limit=${SHOWN}&page=1`),
-  )
+  const page = `limit=${PAGE_ROWS}&page=${pageNumber(address.value.query['page'])}`
+  const path = `/reports/cdrs?${words}&order=newest&${page}`
+  const report = useResource(path, () => getBare<CallReport>(path))
   const { data } = report
   return (
     <>
@@ -79,9 +84,9 @@ export function HistoryScreen() {
       <Problem message={report.problem.value} />
       <p class="sums" role="status">
         {data.value !== undefined &&
-          `${figureText(data.value.total_calls)} calls, ${durationText(data.value.total_billsec)} of talk` +
-            (data.value.total_calls > SHOWN ? `; the newest ${SHOWN} are shown` : '')}
+          `${figureText(data.value.total_calls)} calls, ${durationText(data.value.total_billsec)} of talk`}
       </p>
+      {data.value !== undefined && <Pages count={data.value.total_calls} />}
       <Table
         label="Recent calls"
         rows={data.value?.records ?? []}
@@ -90,16 +95,36 @@ export function HistoryScreen() {
         empty={data.value === undefined ? 'Loading …' : 'No call in this period.'}
         filters={
           <>
-            <a href={`/api/v1/reports/cdrs?${words}&format=csv`} download>
-              CSV
+            <a href={`/api/v1/reports/cdrs?${words}&order=newest&format=csv`} download>
+              Export CSV
             </a>
-            <a href={`/api/v1/reports/cdrs?${words}&format=ndjson`} download>
+            <a href={`/api/v1/reports/cdrs?${words}&order=newest&format=ndjson`} download>
               NDJSON
             </a>
           </>
         }
       />
     </>
+  )
+}
+
+/** Nothing, where one page has all. */
+function Pages({ count }: { count: number }) {
+  const { query } = address.value
+  const { first, last, newer, older } = pageOf(query, count)
+  if (newer === undefined && older === undefined) return null
+  const link = (page: number, text: string) => (
+    <a href={pathOf('history', undefined, { ...query, page: `${page}` })}>{text}</a>
+  )
+  return (
+    <nav class="links" aria-label="Pages">
+      {newer !== undefined && link(newer, '← Newer')}
+      <span>
+        {first > last ? 'No call' : `${figureText(first)} to ${figureText(last)}`} of{' '}
+        {figureText(count)}, the newest first
+      </span>
+      {older !== undefined && link(older, 'Older →')}
+    </nav>
   )
 }
 
@@ -111,7 +136,8 @@ function Filters({ onSearch }: { onSearch: () => void }) {
     const form = new FormData(event.currentTarget)
     const names = ['days', 'disposition', 'by', 'for']
     onSearch()
-    setQuery(Object.fromEntries(names.map((name) => [name, textOf(form.get(name))])))
+    const asked = Object.fromEntries(names.map((name) => [name, textOf(form.get(name))]))
+    setQuery({ ...asked, page: undefined })
   }
   return (
     <form class="tools" onSubmit={search} role="search">
@@ -138,7 +164,7 @@ function Filters({ onSearch }: { onSearch: () => void }) {
       </label>
       <label>
         Field{' '}
-        <select name="by" value={query['by'] ?? 'called'}>
+        <select name="by" value={query['by'] ?? 'number'}>
           {Object.entries(searches).map(([name, text]) => (
             <option key={name} value={name}>
               {text}

@@ -17,8 +17,18 @@ test('messages go between the platform and the party of their leg, decisions sta
     message('received', 1),
     message('sent', 2),
   ]
-  const { parties, steps } = ladderOf(entries)
-  expect(parties).toEqual(['Caller', 'Tollgate', 'Leg 2', 'Leg 3'])
+  const peers = [
+    { role: 'caller', name: '4930100', address: null },
+    { role: 'called', name: 'north', address: null },
+    { role: null, name: null, address: '10.0.0.9:5060' },
+  ] as const
+  const { parties, steps } = ladderOf({ entries, peers })
+  expect(parties).toEqual([
+    { title: 'Caller', name: '4930100' },
+    { title: 'Tollgate', name: null },
+    { title: 'Called 1', name: 'north' },
+    { title: 'Leg 3', name: '10.0.0.9:5060' },
+  ])
   expect(steps.map((step) => (step.kind === 'message' ? [step.from, step.to] : step.kind))).toEqual(
     [[0, 1], 'decision', [1, 2], [2, 1], [1, 3]],
   )

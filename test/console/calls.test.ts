@@ -1,0 +1,137 @@
+/** Calls in the console: live ones, those that have ended, and one of them. The tests share one program. */
+import { readFileSync } from 'node:fs'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openBrowser } from '../support/console-browser.ts'
+import { type ConsoleRig, invite, placeCall, startConsoleRig } from '../support/console-rig.ts'
+import type { SipPeer } from '../support/sip-peer.ts'
+import { eventually } from '../support/waiting.ts'
+
+let browser: Browser
+let rig: ConsoleRig
+let page: Page
+const ends: (() => void | Promise<void>)[] = []
+
+beforeAll(async () => {
+  browser = await openBrowser()
+  rig = await startConsoleRig(browser, (work) => void ends.unshift(work))
+  page = rig.console.page
+})
+afterAll(async () => {
+  for (const end of ends) await end()
+  await browser.close()
+})
+
+const row = (text: string) => page.getByRole('row').filter({ hasText: text })
+const dialog = () => page.getByRole('dialog')
+
+async function hangUp(caller: SipPeer): Promise<void> {
+  await row('18005551212')
+    .getByRole('button', { name: /^Hang up/ })
+    .click()
+  await dialog().getByRole('button', { name: 'Hang up' }).click()
+  caller.reply(await caller.next('BYE'), 200)
+  await page.getByText('No call is in progress.').waitFor()
+}
+
+/** What the link downloads. */
+async function download(link: string): Promise<Buffer> {
+  const [file] = await Promise.all([
+    page.waitForEvent('download'),
+    page.getByRole('link', { name: link }).click(),
+  ])
+  return readFileSync(await file.path())
+}
+
+test('costs tick without asking for the list; a transfer that fails and a refused listening say why', async () => {
+  await page.goto('/console/calls')
+  await page.getByText('Live', { exact: true }).waitFor()
+  const caller = await placeCall(rig)
+  const call = row('18005551212')
+  await call.getByText('active').waitFor()
+  let lists = 0
+  page.on('request', (request) => (lists += request.url().endsWith('/calls/active') ? 1 : 0))
+  const cost = () => call.getByText(/USD$/).textContent()
+  for (let tick = 0; tick < 3; tick++) {
+    const before = await cost()
+    await eventually(async () => expect(await cost()).not.toBe(before))
+  }
+  expect(lists).toBeLessThan(2)
+
+  await call.getByRole('button', { name: /^Transfer/ }).click()
+  await dialog().getByLabel('Destination').fill('18005550000')
+  await dialog().getByRole('button', { name: 'Transfer' }).click()
+  const [node] = rig.nodes
+  node?.reply(await node.next('INVITE'), 486, { tag: 'busy' })
+  await page.getByText('The transfer has begun.').waitFor()
+  await call.getByText(/transfer failed: 18005550000 486/).waitFor()
+
+  await call.getByRole('button', { name: /^Listen/ }).click()
+  await dialog().getByLabel('Extension of the supervisor').fill('999')
+  await dialog().getByRole('button', { name: 'Listen' }).click()
+  await dialog()
+    .getByText(/extension not found/i)
+    .waitFor()
+  await page.keyboard.press('Escape')
+  await hangUp(caller)
+})
+
+test('a call that has ended is found by either number, and its files are downloaded', async () => {
+  await page.goto('/console/history')
+  await page.getByLabel('is', { exact: true }).fill('+12025550100')
+  await page.getByRole('button', { name: 'Search' }).click()
+  await row('18005551212').waitFor()
+  expect(page.url()).toContain('by=number&for=%2B12025550100')
+  const csv = await download('Export CSV')
+  expect(csv.toString()).toContain(',12025550100,18005551212,')
+  await row('18005551212').getByRole('link').click()
+  await page.getByText(/Ended by an operator or a program, by the API/).waitFor()
+  const heard = page.getByRole('row').filter({ hasText: 'the called party' })
+  expect(await heard.getByText('unknown').count()).toBe(5)
+  const parties = page.locator('.parties')
+  await parties.getByText('12025550100').waitFor()
+  await parties.getByText(`127.0.0.1:${rig.nodes[0]?.port}`).waitFor()
+  await page
+    .getByText(/: INVITE sip:18005551212/)
+    .first()
+    .click()
+  await page
+    .getByText(/^INVITE sip:18005551212@[^]*Call-ID: /)
+    .first()
+    .waitFor()
+  const pcap = await download('Messages as pcap')
+  expect(pcap.readUInt32BE()).toBe(0xa1b2c3d4)
+  expect(pcap.includes('INVITE sip:18005551212')).toBe(true)
+  const vcon: unknown = JSON.parse((await download('Call as vCon (JSON)')).toString())
+  expect(vcon).toMatchObject({ parties: [{ tel: 'tel:12025550100' }, { tel: 'tel:18005551212' }] })
+})
+
+test('a failed call says who could not pay, and what the wallet had', async () => {
+  const { caller } = await invite(rig.tollgate, '12025550133')
+  await caller.next('402 INVITE')
+  await rig.tollgate.waitForCalls(3)
+  await page.goto('/console/history')
+  await row('12025550133').getByRole('link').click()
+  await page.getByText(/Charging refuses the call: the wallet of broke has 0.00 USD/).waitFor()
+  await page.getByText(/refused with 402 by the platform: the wallet of broke has 0.00/).waitFor()
+})
+
+test('more calls than one page has are on pages, which the address names', async () => {
+  const asked: string[] = []
+  await page.route('**/reports/cdrs?*', (route) => {
+    asked.push(new URL(route.request().url()).searchParams.get('page') ?? '')
+    return route.fulfill({ json: { total_calls: 450, total_billsec: 0, records: [] } })
+  })
+  await page.goto('/console/history?days=7&page=2')
+  await page.getByText('201 to 400 of 450, the newest first').waitFor()
+  await page.getByRole('link', { name: 'Older' }).click()
+  await page.getByText('401 to 450 of 450').waitFor()
+  expect(page.url()).toMatch(/history\?days=7&page=3$/)
+  expect(await page.getByRole('link', { name: 'Older' }).count()).toBe(0)
+  await page.reload()
+  await page.getByText('401 to 450 of 450').waitFor()
+  expect(asked).toEqual(['2', '3', '3'])
+  await page.unroute('**/reports/cdrs?*')
+  // The supervisor's extension that there was not.
+  expect(rig.console.complaints).toEqual([expect.stringContaining('404')])
+})
