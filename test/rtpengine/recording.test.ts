@@ -144,14 +144,21 @@ test.each(successions)(
   },
 )
 
-test('a relay that dies takes nothing with it but what it had not written', async () => {
-  const { tollgate, relay, low, call, file } = await open('always', { MEDIA_TIMEOUT_SECONDS: '0' })
+test('a relay that dies takes nothing with it but what it had not written, and what must be recorded is refused then', async () => {
+  const { tollgate, relay, low, call, file } = await open('always', {
+    ...{ MEDIA_TIMEOUT_SECONDS: '0', RECORDING_REQUIRED: 'on' },
+  })
   const uuid = await call()
   await talk(1_500)
   await relay.kill()
   await low.command('hangup')
+  await low.next('CALL_CLOSED')
   await tollgate.waitForCalls(1)
   const wav = readWav(await file(uuid))
   expect(wav.tone(0, 500, 0.2, 0.8)).toBeGreaterThan(0.8)
   expect(wav.tone(1, 800, 0.2, 0.8)).toBeGreaterThan(0.8)
+  // What must be recorded does not take place without a relay.
+  await low.command('dial', `sip:102@${domain}`)
+  const refused = await low.next('CALL_CLOSED')
+  expect(refused.param).toContain('503')
 })
