@@ -60,7 +60,7 @@ function besideText({ times, values }: Series, pointed: number | null): string {
   if (at !== undefined) return `${figureText(values[pointed ?? 0], 2)} at ${clockOf(at)}`
   const known = values.filter((value) => value !== null)
   if (known.length === 0) return ''
-  return `${figureText(Math.min(...known), 2)} to ${figureText(Math.max(...known), 2)} in ten minutes`
+  return `${figureText(Math.min(...known), 2)} to ${figureText(Math.max(...known), 2)}`
 }
 
 function optionsFor(
@@ -85,7 +85,7 @@ function optionsFor(
       y: { range: (_plot, _low, high) => [0, highest ?? Math.max(high * 1.1, 1)] },
     },
     axes: [
-      { ...axis, values: (_plot, times) => times.map(clockOf) },
+      { ...axis, size: 26, values: (_plot, times) => times.map(clockOf) },
       { ...axis, size: 44 },
     ],
     series: [{}, { stroke: colour('--accent'), width: 2, spanGaps: true, points: { show: false } }],

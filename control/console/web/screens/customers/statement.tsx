@@ -2,7 +2,9 @@
 import { useEffect } from 'preact/hooks'
 import { get, getRows, type Answer } from '../../api/api.ts'
 import type { Customer, LedgerEntry } from '../../api/api-types.ts'
+import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
+import { may } from '../../app/session.ts'
 import { now } from '../../browser.ts'
 import { figureText, moneyText } from '../../parts/format.ts'
 import { useResource } from '../../parts/resource.ts'
@@ -37,7 +39,7 @@ const columns: readonly ShownColumn<LedgerEntry>[] = [
   {
     ...{ name: 'note', title: 'Note', value: (entry) => entry.note ?? entry.ref },
     isMinor: true,
-    show: (entry) => <Text value={entry.note ?? entry.ref} max={80} />,
+    show: (entry) => <Note entry={entry} />,
   },
   {
     ...{ name: 'by', title: 'By', value: (entry) => entry.actor },
@@ -45,6 +47,12 @@ const columns: readonly ShownColumn<LedgerEntry>[] = [
     show: (entry) => <Text value={entry.actor} max={60} />,
   },
 ]
+
+/** A call is a link to what became of it. */
+function Note({ entry: { kind, note, ref } }: { entry: LedgerEntry }) {
+  const text = <Text value={note ?? ref} max={80} />
+  return kind === 'debit' && may('cdrs:read') ? <a href={pathOf('calls', ref)}>{text}</a> : text
+}
 
 interface Statement {
   readonly entries: readonly LedgerEntry[]
@@ -122,9 +130,7 @@ export function StatementView({ path, customer, moves }: StatementProps) {
     <>
       <Problem message={problem.value} />
       <dl class="facts">
-        <Fact name={`Opening balance, ${monthText(choice.month)}`}>
-          {money(data.value?.opening)}
-        </Fact>
+        <Fact name="Opening balance">{money(data.value?.opening)}</Fact>
         <Fact name={isNow ? 'Balance so far' : 'Closing balance'}>
           {money(data.value?.closing)}
         </Fact>
