@@ -12,7 +12,7 @@ import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
 import type { Identifiers } from '../identifiers.ts'
 import type { Outbox } from '../outbox.ts'
-import type { RequestWriter } from '../request-writer.ts'
+import type { Composed, RequestWriter } from '../request-writer.ts'
 import type { Traffic } from '../traffic.ts'
 import type { Transactions } from '../transactions.ts'
 
@@ -41,7 +41,8 @@ const usualForm =
 
 export class Pings {
   readonly #ports: PingPorts
-  readonly #templates = new Map<string, Template>()
+  /** By target; undefined: it takes more than a ping. */
+  readonly #templates = new Map<string, Template | undefined>()
   /** By branch, those whose answer is not late yet. */
   readonly #open = new ReleasingMap<string, Ping>()
 
@@ -51,7 +52,8 @@ export class Pings {
 
   /** False: nothing was sent, because it does not go to an address by UDP. */
   send(target: string, done: PingDone, now: number): boolean {
-    const template = this.#templates.get(target) ?? this.#prepare(target)
+    if (!this.#templates.has(target)) this.#prepare(target)
+    const template = this.#templates.get(target)
     if (template === undefined) return false
     const { transactions, ids } = this.#ports
     const branch = `z9hG4bKping-${ids.token()}`
@@ -120,20 +122,21 @@ export class Pings {
     this.answered(ping.done, answer)
   }
 
-  #prepare(target: string): Template | undefined {
+  /** What listeners and connections there are can change; what a target names cannot. */
+  #prepare(target: string): void {
     const composed = this.#ports.writer.outOfDialog(target, composeRequest('OPTIONS', target, {}))
-    if ('problem' in composed) return undefined
-    const { flow, sent, question } = composed
-    if (question !== undefined || composed.target === '' || flow.listener.protocol !== 'udp')
-      return undefined
-    const [toBranch = '', behindBranch = ''] = sent.text.split(sent.branch)
-    const end = behindBranch.indexOf('\r\n', behindBranch.indexOf(sent.callId))
-    const [toCallId, rest] = [behindBranch.slice(0, end), behindBranch.slice(end)]
+    if ('problem' in composed || composed.target === '') return
     if (this.#templates.size >= maxTemplates) this.#templates.clear()
-    const template = { flow, toBranch, toCallId, rest }
-    this.#templates.set(target, template)
-    return template
+    this.#templates.set(target, templateOf(composed))
   }
+}
+
+function templateOf({ flow, sent, question }: Composed): Template | undefined {
+  if (question !== undefined || flow.listener.protocol !== 'udp') return undefined
+  const [toBranch = '', behindBranch = ''] = sent.text.split(sent.branch)
+  const end = behindBranch.indexOf('\r\n', behindBranch.indexOf(sent.callId))
+  const [toCallId, rest] = [behindBranch.slice(0, end), behindBranch.slice(end)]
+  return { flow, toBranch, toCallId, rest }
 }
 
 /** RFC 3261 §8.2.6.2: what every response repeats, besides the Via. */
