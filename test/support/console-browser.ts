@@ -24,6 +24,13 @@ export interface ConsolePage {
   inaccessible(): Promise<string[]>
 }
 
+/** A request of the API with the session of a page. Returns the status. */
+export const postFrom = (page: Page, path: string, body: object): Promise<number> =>
+  page.evaluate(
+    `fetch('/api/v1${path}', { method: 'POST', headers: { 'Content-Type': 'application/json' },
+      body: ${JSON.stringify(JSON.stringify(body))} }).then(({ status }) => status)`,
+  )
+
 interface ConsoleOptions {
   readonly colorScheme?: 'light' | 'dark'
   readonly width?: number

@@ -1,16 +1,20 @@
 /** The screens, in the order of the navigation. */
 import type { ComponentChildren } from 'preact'
-import { AuditScreen } from '../screens/audit.tsx'
+import { AuditScreen } from '../screens/administration/audit.tsx'
+import { BansScreen } from '../screens/administration/bans.tsx'
+import { CarrierScreen, CarriersScreen } from '../screens/administration/carriers.tsx'
+import { KeyScreen } from '../screens/administration/key.tsx'
+import { KeysScreen } from '../screens/administration/keys.tsx'
+import { PhonesScreen } from '../screens/administration/phones.tsx'
+import { SettingsScreen } from '../screens/administration/settings.tsx'
+import { WebhookScreen, WebhooksScreen } from '../screens/administration/webhooks.tsx'
 import { CallScreen } from '../screens/calls/call.tsx'
 import { CallsScreen } from '../screens/calls/calls.tsx'
-import { CarriersScreen } from '../screens/carriers.tsx'
 import { CustomerScreen } from '../screens/customers/customer.tsx'
 import { CustomersScreen } from '../screens/customers/customers.tsx'
 import { HistoryScreen } from '../screens/calls/history.tsx'
-import { KeysScreen } from '../screens/keys.tsx'
 import { NodesScreen } from '../screens/nodes.tsx'
 import { NowScreen } from '../screens/now.tsx'
-import { PhonesScreen } from '../screens/phones.tsx'
 import { isGlobal, may } from './session.ts'
 
 export interface Screen {
@@ -46,10 +50,33 @@ const screens: readonly Screen[] = [
     oneTitle: 'Customer',
     one: (id) => <CustomerScreen id={id} />,
   },
-  { name: 'carriers', title: 'Carriers', scope: 'carriers:read', all: () => <CarriersScreen /> },
+  {
+    ...{ name: 'carriers', title: 'Carriers', scope: 'carriers:read' },
+    all: () => <CarriersScreen />,
+    oneTitle: 'Carrier',
+    one: (id) => <CarrierScreen id={id} />,
+  },
   { name: 'phones', title: 'Phones', scope: 'extensions:read', all: () => <PhonesScreen /> },
-  { name: 'keys', title: 'Keys', scope: 'keys:read', all: () => <KeysScreen /> },
+  {
+    ...{ name: 'keys', title: 'Keys', scope: 'keys:read', all: () => <KeysScreen /> },
+    oneTitle: 'Key',
+    one: (uuid) => <KeyScreen uuid={uuid} />,
+  },
+  {
+    ...{ name: 'webhooks', title: 'Webhooks', scope: 'webhooks:read' },
+    all: () => <WebhooksScreen />,
+    oneTitle: 'Deliveries',
+    one: (id) => <WebhookScreen id={id} />,
+  },
+  {
+    ...{ name: 'bans', title: 'Bans', scope: 'guard:read', isGlobalOnly: true },
+    all: () => <BansScreen />,
+  },
   { name: 'audit', title: 'Audit', scope: 'audit:read', all: () => <AuditScreen /> },
+  {
+    ...{ name: 'settings', title: 'Settings', scope: 'settings:view', isGlobalOnly: true },
+    all: () => <SettingsScreen />,
+  },
 ]
 
 /** Those that the user may see. */

@@ -1,20 +1,25 @@
 /** Application keys: who uses them, rotated and revoked. */
 import { useSignal } from '@preact/signals'
-import { get, send } from '../api/api.ts'
-import type { ApplicationKey, NewApplicationKey } from '../api/api-types.ts'
-import { may } from '../app/session.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { figureText } from '../parts/format.ts'
-import { useResource } from '../parts/resource.ts'
-import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
+import { get, send } from '../../api/api.ts'
+import type { ApplicationKey, NewApplicationKey } from '../../api/api-types.ts'
+import { pathOf } from '../../app/address.ts'
+import { may } from '../../app/session.ts'
+import { Dialog } from '../../parts/dialog.tsx'
+import { figureText } from '../../parts/format.ts'
+import { useResource } from '../../parts/resource.ts'
+import { Table, type ShownColumn } from '../../parts/table.tsx'
+import { Badge, Moment, Problem, Text } from '../../parts/text.tsx'
 
 const MAX_KEYS = 200
 
 const columns: readonly ShownColumn<ApplicationKey>[] = [
   {
     ...{ name: 'name', title: 'Name', value: (key) => key.name },
-    show: (key) => <Text value={key.name} max={60} />,
+    show: (key) => (
+      <a href={pathOf('keys', key.uuid)}>
+        <Text value={key.name} max={60} />
+      </a>
+    ),
   },
   {
     ...{ name: 'prefix', title: 'Starts with', value: (key) => key.key_prefix },
