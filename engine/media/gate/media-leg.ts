@@ -37,7 +37,7 @@ export interface MediaLeg {
   offer: string
   /** What it was told last; `` in a leg that was restored. */
   toldSdp: string
-  /** The same, of a leg that was restored. */
+  /** What is kept of it, once it was asked for, and in a leg that was restored. */
   told: Told | undefined
   /** A relay has changed what it was told: its descriptions are counted here from now on. */
   isCounted: boolean

@@ -29,15 +29,14 @@ export function saveMedia(leg: MediaLeg): SavedMedia {
 
 const usual: PartyFacts = { ...unknownParty, isBehindProxy: false }
 
-function unusual(facts: PartyFacts): Partial<PartyFacts> {
-  const { rules, ...others } = facts
-  const isSaid = rules !== undefined && rules !== noMediaRules
-  const told = Object.entries(others).filter(([name, value]) => {
-    const common: Readonly<Record<string, unknown>> = { ...usual }
-    return value !== common[name]
-  })
-  return { ...Object.fromEntries(told), ...(isSaid && { rules }) }
-}
+/** Without what is usual. */
+const unusual = (facts: PartyFacts): Partial<PartyFacts> => ({
+  ...(facts.isOnWebSocket && { isOnWebSocket: true }),
+  ...(facts.address !== undefined && { address: facts.address }),
+  ...(facts.isBehindProxy && { isBehindProxy: true }),
+  ...(facts.boundBehindNat !== undefined && { boundBehindNat: facts.boundBehindNat }),
+  ...(facts.rules !== undefined && facts.rules !== noMediaRules && { rules: facts.rules }),
+})
 
 export function restoreMedia(
   legId: string,

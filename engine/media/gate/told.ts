@@ -9,13 +9,18 @@ const line = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
 
 /** `sdp` as it is to go out to the peer of a leg. */
 export function nextFor(leg: MediaLeg, sdp: string): string {
-  leg.toldSdp = leg.isCounted ? toldAfter(lastOf(leg), sdp).sdp : sdp
-  return leg.toldSdp
+  const last = leg.isCounted ? lastOf(leg) : undefined
+  const next = last === undefined ? { sdp, told: undefined } : toldAfter(last, sdp)
+  leg.toldSdp = next.sdp
+  leg.told = next.told
+  return next.sdp
 }
 
-/** What is kept of what a leg was told last. */
-export const lastOf = ({ toldSdp, told }: MediaLeg): Told | undefined =>
-  toldSdp === '' ? told : toldAfter(undefined, toldSdp).told
+/** What is kept of what a leg was told last: made once, and only of descriptions that are saved or followed by another. */
+export function lastOf(leg: MediaLeg): Told | undefined {
+  if (leg.toldSdp !== '') leg.told ??= toldAfter(undefined, leg.toldSdp).told
+  return leg.told
+}
 
 /** `sdp` as the description after `last` in one dialog, and what is to be kept of it. */
 function toldAfter(
