@@ -31,9 +31,16 @@ export function encodeBencode(value: NgValue): string {
   return `${entries}e`
 }
 
-/** One value from `start` to the end of the bytes; undefined: they are something else. */
-export function decodeBencode(bytes: Buffer, start = 0): NgValue | undefined {
-  const reader = new Reader(bytes, start)
+/**
+ * One value from `start` to the end of the bytes; undefined: they are something else. Dictionaries are without the
+ * entries whose keys are in `unread`: what is not made into a value costs a tenth.
+ */
+export function decodeBencode(
+  bytes: Buffer,
+  start = 0,
+  unread: ReadonlySet<string> = new Set(),
+): NgValue | undefined {
+  const reader = new Reader(bytes, start, unread)
   const value = reader.value(0)
   return reader.isAtEnd ? value : undefined
 }
@@ -53,12 +60,14 @@ class Reader {
   readonly #bytes: Buffer
   readonly #characters: string
   readonly #isAscii: boolean
+  readonly #unread: ReadonlySet<string>
   #at: number
 
-  constructor(bytes: Buffer, start: number) {
+  constructor(bytes: Buffer, start: number, unread: ReadonlySet<string>) {
     this.#bytes = bytes
     this.#characters = bytes.toString('latin1')
     this.#isAscii = isAscii(bytes)
+    this.#unread = unread
     this.#at = start
   }
 
@@ -80,6 +89,10 @@ class Reader {
     const dictionary: Record<string, NgValue> = {}
     while (this.#characters.charCodeAt(this.#at) !== END) {
       const key = this.#text()
+      if (key !== undefined && this.#unread.has(key)) {
+        if (!this.#skip(depth + 1)) return undefined
+        continue
+      }
       const value = key === undefined ? undefined : this.value(depth + 1)
       if (key === undefined || value === undefined) return undefined
       if (key === '__proto__') Object.defineProperty(dictionary, key, { value, enumerable: true })
@@ -101,6 +114,21 @@ class Reader {
     return list
   }
 
+  /** Past one value. False: it is none. */
+  #skip(depth: number): boolean {
+    if (depth > MAX_DEPTH) return false
+    const kind = this.#characters.charCodeAt(this.#at)
+    if (kind === INTEGER) return this.#integer() !== undefined
+    if (kind !== DICTIONARY && kind !== LIST) return this.#extent() !== undefined
+    this.#at += 1
+    while (this.#characters.charCodeAt(this.#at) !== END) {
+      if (kind === DICTIONARY && this.#extent() === undefined) return false
+      if (!this.#skip(depth + 1)) return false
+    }
+    this.#at += 1
+    return true
+  }
+
   #integer(): number | undefined {
     this.#at += 1
     const sign = this.#characters.charCodeAt(this.#at) === MINUS ? -1 : 1
@@ -110,15 +138,22 @@ class Reader {
   }
 
   #text(): string | undefined {
-    const length = this.#digits(COLON)
-    if (length === undefined) return undefined
-    const end = this.#at + length
-    if (end > this.#characters.length) return undefined
-    const start = this.#at
-    this.#at = end
+    const start = this.#extent()
+    const end = this.#at
+    if (start === undefined) return undefined
     return this.#isAscii
       ? this.#characters.slice(start, end)
       : this.#bytes.toString('utf8', start, end)
+  }
+
+  /** Past a text: where it begins. */
+  #extent(): number | undefined {
+    const length = this.#digits(COLON)
+    if (length === undefined) return undefined
+    const start = this.#at
+    if (start + length > this.#characters.length) return undefined
+    this.#at = start + length
+    return start
   }
 
   /** Past `terminator`. Figures above 2^53 lose their last digits. */

@@ -29,6 +29,22 @@ const FIGURES_EVERY_MS = 5_000
 const LOOK_UP_MS = 1_000
 /** Uptimes are told in whole seconds. */
 const UPTIME_ERROR_MS = 1_500
+/** Most of the statistics of a session. */
+const unread: ReadonlySet<string> = new Set([
+  ...['created', 'created_us', 'last signal', 'tag', 'subscriptions', 'subscribers'],
+  ...[
+    'index',
+    'protocol',
+    'family',
+    'endpoint',
+    'advertised endpoint',
+    'crypto',
+    'bytes',
+    'errors',
+  ],
+  ...['lowest MOS', 'highest MOS', 'MOS progression', 'samples', 'ingress SSRCs', 'egress SSRCs'],
+])
+
 /** Of the latest round trip. */
 const LATENCY_WEIGHT = 0.1
 
@@ -117,7 +133,7 @@ export class MonitoredRelay implements Relay {
   #connect(place: RelayPlace): NgClient {
     const { open, newCookie, now, schedule } = this.#deps
     return new NgClient({
-      ...{ newCookie, now, schedule },
+      ...{ newCookie, now, schedule, unread },
       open: (events) => open(place, events),
       onAnswer: (answer, tookMs) => this.#noteAnswer(answer, tookMs),
       onTimeout: (sentAt) => this.#noteTimeout(sentAt),

@@ -30,6 +30,8 @@ interface NgClientDeps {
   readonly onTimeout: (sentAt: number) => void
   /** The relay cannot be reached; what was outstanding has ended. */
   readonly onRefusal: () => void
+  /** Entries of answers that are left out. */
+  readonly unread?: ReadonlySet<string>
 }
 
 /** From the first sending of a request. A failover has to happen within one second. */
@@ -98,12 +100,13 @@ export class NgClient {
   }
 
   #onDatagram(bytes: Buffer): void {
-    const space = bytes.subarray(0, MAX_COOKIE_LENGTH).indexOf(SPACE)
+    const space = bytes.indexOf(SPACE)
+    if (space > MAX_COOKIE_LENGTH) return
     const cookie = bytes.toString('latin1', 0, Math.max(space, 0))
     const request = this.#outstanding.get(cookie)
     if (request === undefined) return
     this.#outstanding.delete(cookie)
-    const answer = answerOf(bytes, space + 1)
+    const answer = answerOf(bytes, space + 1, this.#deps.unread)
     this.#deps.onAnswer(answer, this.#deps.now() - request.sentAt)
     request.resolve(answer)
   }
@@ -154,8 +157,8 @@ export class NgClient {
   }
 }
 
-function answerOf(bytes: Buffer, start: number): NgAnswer {
-  const values = decodeBencode(bytes, start)
+function answerOf(bytes: Buffer, start: number, unread?: ReadonlySet<string>): NgAnswer {
+  const values = decodeBencode(bytes, start, unread)
   if (!isDictionary(values)) return { kind: 'error', reason: 'the answer is malformed' }
   const { result } = values
   if (result === 'ok' || result === 'pong') return { kind: 'ok', values }

@@ -41,6 +41,22 @@ test('reads a value that begins later', () => {
   expect(decodeBencode(Buffer.from('cookie d6:result4:ponge'), 7)).toEqual({ result: 'pong' })
 })
 
+test('leaves out the entries that are not wanted, whatever is in them', () => {
+  fc.assert(
+    fc.property(value, (some) => {
+      const bytes = Buffer.from(encodeBencode([{ a: 1, b: some, c: { b: some, d: 2 } }]))
+      expect(decodeBencode(bytes, 0, new Set(['b']))).toEqual([{ a: 1, c: { d: 2 } }])
+    }),
+  )
+})
+
+test.each(['d1:b4:spae', 'd1:bd1:xee', 'd1:bl', 'd1:bi1', `d1:b${'l'.repeat(60_000)}`])(
+  'what is malformed there is no value either: %#',
+  (text) => {
+    expect(decodeBencode(Buffer.from(text), 0, new Set(['b']))).toBeUndefined()
+  },
+)
+
 test('reads keys in any order, as rtpengine writes them', () => {
   expect(decoded('d1:bi2e1:ai1ee')).toEqual({ b: 2, a: 1 })
 })
