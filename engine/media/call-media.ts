@@ -30,5 +30,5 @@ export interface CallMedia {
    * What the sessions of a call that ends tell, each once deleted; resolved at the latest after 500 ms. Undefined:
    * there were none.
    */
-  closedSessions(callUuid: string): Promise<readonly ClosedSession[] | undefined>
+  closedSessions(callUuid: string): Promise<readonly ClosedSession[]> | undefined
 }

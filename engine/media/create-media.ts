@@ -117,6 +117,7 @@ export function createMedia(
     },
     deleteOrphans: () => deleteOrphans(relays.all(), sessions, after),
     stop: () => {
+      sessions.deleteClosed()
       socket?.close()
       return mixers.stop()
     },

@@ -59,6 +59,9 @@ export async function startMediaRig({
     ...{ relay, other, relays: all },
     /** Nothing of any call is left anywhere, nor at the relays. */
     idle: async (): Promise<void> => {
+      // Relays are told of ended sessions at the next tick.
+      await rig.settle()
+      await rig.advance(100)
       await rig.idle()
       await rig.settle()
       const left = all.flatMap(({ sessions, complaints }) => [...sessions.keys(), ...complaints])

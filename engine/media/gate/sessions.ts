@@ -38,6 +38,8 @@ export class Sessions implements CallMedia {
   readonly #closed = new Map<string, ClosedSession[]>()
   /** Told when the last session of the call is closed. */
   readonly #waiting = new Map<string, (() => void)[]>()
+  /** Their relays have not been told. */
+  readonly #closing: Session[] = []
   #count = 0
 
   constructor(deps: SessionsDeps) {
@@ -112,10 +114,23 @@ export class Sessions implements CallMedia {
     for (const observer of this.#observers) observer.connected?.(session)
   }
 
-  /** After what is under way: an offer that came later would begin the session anew. */
   close(session: Session): void {
     if (session.isClosed) return
     session.isClosed = true
+    this.#closing.push(session)
+    if (this.#closing.length === 1) this.#deps.after(this.deleteClosed, 0)
+  }
+
+  /**
+   * Those that were closed since the last tick of the timers, together: the relay and this process wake up once for all
+   * of them, which is most of what a request costs.
+   */
+  readonly deleteClosed = (): void => {
+    for (const session of this.#closing.splice(0)) this.#delete(session)
+  }
+
+  /** After what is under way: an offer that came later would begin the session anew. */
+  #delete(session: Session): void {
     const request = session.isConnected ? deleteAndTell(session) : deleteOf(session.id)
     this.ask(session, request, (answer) => {
       this.#deleted(session, answer.kind === 'ok' ? answer.values : undefined)
@@ -161,8 +176,14 @@ export class Sessions implements CallMedia {
     this.#observers.push(observer)
   }
 
-  async closedSessions(callUuid: string): Promise<readonly ClosedSession[] | undefined> {
-    if (this.#ofCall.has(callUuid)) await this.#emptied(callUuid)
+  closedSessions(callUuid: string): Promise<readonly ClosedSession[]> | undefined {
+    if (this.#ofCall.has(callUuid))
+      return this.#emptied(callUuid).then(() => this.#takeClosed(callUuid) ?? [])
+    const closed = this.#takeClosed(callUuid)
+    return closed && Promise.resolve(closed)
+  }
+
+  #takeClosed(callUuid: string): readonly ClosedSession[] | undefined {
     const closed = this.#closed.get(callUuid)
     this.#closed.delete(callUuid)
     return closed

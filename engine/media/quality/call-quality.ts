@@ -5,7 +5,7 @@ import type { LiveCall } from '../../call/call-machine/live.ts'
 import type { CallMedia, ClosedSession } from '../call-media.ts'
 import { qualityOf, type Tags } from './statistics.ts'
 
-/** Undefined: it was not answered, so that nothing is waited for. */
+/** Undefined: it was not answered, or no relay knows of it, so that nothing is waited for. */
 export function measuredQuality(
   { answeredAt, start, legs }: LiveCall,
   media: Pick<CallMedia, 'closedSessions'>,
@@ -14,7 +14,7 @@ export function measuredQuality(
   const { caller, callee } = legs
   return media
     .closedSessions(start.callUuid)
-    .then((sessions) => sessions && combined(sessions, { caller, callee }))
+    ?.then((sessions) => combined(sessions, { caller, callee }))
 }
 
 /** After a transfer, or another relay, each party is judged by the session in which most was heard from it. */

@@ -30,7 +30,7 @@ function closed(
 }
 
 const media = (sessions: readonly ClosedSession[] | undefined) => ({
-  closedSessions: () => Promise.resolve(sessions),
+  closedSessions: () => sessions && Promise.resolve(sessions),
 })
 
 test('each party is found by its leg, whichever of them made the offer', async () => {

@@ -64,7 +64,7 @@ beforeEach(() => {
     media: {
       sessionsOf: (callUuid) => sessions.filter(({ callUuids }) => callUuids.includes(callUuid)),
       observe: (one) => (observer = one),
-      closedSessions: () => Promise.resolve(undefined),
+      closedSessions: () => undefined,
     },
     mixers,
     calls,
