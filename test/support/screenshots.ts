@@ -34,6 +34,7 @@ const pictures: Readonly<Record<string, Prepare>> = {
       .getByText(/INVITE/)
       .first()
       .waitFor()
+    await page.evaluate(`document.querySelector('.ladder')?.scrollIntoView()`)
   },
   nodes: (page) => open(page, 'Nodes'),
   customer: async (page) => {
