@@ -28,7 +28,7 @@ const used = [
   ],
   ...['ApplicationKey', 'NewApplicationKey', 'Carrier', 'Extension', 'AuditEntry'],
   ...['KeyUsage', 'CarrierSums', 'ExtensionDetails', 'Settings', 'Ban', 'WebhookEndpoint'],
-  ...['WebhookEndpointWithSecret', 'WebhookDelivery'],
+  ...['WebhookEndpointWithSecret', 'WebhookDelivery', 'Simulation'],
 ]
 const path = 'control/console/web/api/api-types.ts'
 

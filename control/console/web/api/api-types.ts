@@ -674,6 +674,70 @@ export interface WebhookDelivery {
   readonly payload: unknown
 }
 
+export interface Simulation {
+  readonly verdict: 'goes_on' | 'refused' | 'dropped'
+  readonly sip_code: number | null
+  readonly reason: string | null
+  readonly code: string | null
+  readonly from: string
+  readonly to: string
+  readonly direction: 'inbound' | 'outbound' | 'internal'
+  readonly emergency: boolean
+  readonly source: {
+    readonly kind: 'trusted' | 'carrier' | 'node' | 'proxy' | 'extension' | 'unknown'
+    readonly id: number | null
+    readonly name: string | null
+  }
+  readonly payment: {
+    readonly kind: 'asked' | 'free' | 'not_asked' | 'elsewhere'
+    readonly customer_id: number | null
+    readonly customer: string | null
+    readonly code: string | null
+    readonly rate: {
+      readonly prefix: string
+      readonly currency: string
+      readonly connect_fee_exact: string
+      readonly rate_per_minute_exact: string
+      readonly first_increment: number
+      readonly increment: number
+    } | null
+    readonly at: string | null
+    readonly longest_seconds: number | null
+  }
+  readonly order: 'fixed' | 'turn' | 'drawn' | 'call_id'
+  readonly set_id: number | null
+  readonly candidates: readonly {
+    readonly kind: 'node' | 'gateway' | 'agent' | 'extension' | 'domain'
+    readonly uri: string
+    readonly name: string | null
+    readonly id: number | null
+    readonly number: string | null
+    readonly route: string | null
+    readonly phones: number | null
+    readonly withheld: string | null
+    readonly share: number
+    readonly carrier_price_exact: string | null
+  }[]
+  readonly passed_over: readonly {
+    readonly kind: 'node' | 'route' | 'gateway'
+    readonly name: string
+    readonly uri: string | null
+    readonly why:
+      | 'drained'
+      | 'out_of_service'
+      | 'node_limit'
+      | 'other_caller'
+      | 'after_block'
+      | 'no_carrier'
+      | 'blocked_by_carrier'
+      | 'carrier_limit'
+      | 'number_stripped'
+      | 'inbound_only'
+      | 'gateway_down'
+      | 'leads_to_platform'
+  }[]
+}
+
 export interface CallPrice {
   readonly currency: string
   readonly connect_fee: string

@@ -6,7 +6,7 @@ const current = (): Address => readAddress(location.pathname, location.search)
 
 export const address = signal<Address>(current())
 
-function go(path: string): void {
+export function go(path: string): void {
   history.pushState(null, '', path)
   address.value = current()
   scrollTo(0, 0)

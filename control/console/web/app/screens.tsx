@@ -15,6 +15,9 @@ import { CustomersScreen } from '../screens/customers/customers.tsx'
 import { HistoryScreen } from '../screens/calls/history.tsx'
 import { NodesScreen } from '../screens/nodes.tsx'
 import { NowScreen } from '../screens/now.tsx'
+import { SimulatorScreen } from '../screens/simulator.tsx'
+import { isIncomplete, isStartListed } from '../screens/start/setup.ts'
+import { StartScreen } from '../screens/start/start.tsx'
 import { isGlobal, may } from './session.ts'
 
 export interface Screen {
@@ -24,6 +27,8 @@ export interface Screen {
   readonly scope: string
   /** Shows the platform, which tenants do not see. */
   readonly isGlobalOnly?: boolean
+  /** Whether the navigation has it now; absent: always. */
+  readonly isListed?: () => boolean
   readonly all: () => ComponentChildren
   readonly oneTitle?: string
   readonly one?: (item: string) => ComponentChildren
@@ -35,7 +40,7 @@ const screens: readonly Screen[] = [
     title: 'Now',
     scope: 'metrics:read',
     isGlobalOnly: true,
-    all: () => <NowScreen />,
+    all: () => (isIncomplete() ? <StartScreen /> : <NowScreen />),
   },
   {
     ...{ name: 'calls', title: 'Calls', scope: 'calls:read', all: () => <CallsScreen /> },
@@ -58,6 +63,10 @@ const screens: readonly Screen[] = [
   },
   { name: 'phones', title: 'Phones', scope: 'extensions:read', all: () => <PhonesScreen /> },
   {
+    ...{ name: 'simulator', title: 'Route simulator', scope: 'calls:read' },
+    all: () => <SimulatorScreen />,
+  },
+  {
     ...{ name: 'keys', title: 'Keys', scope: 'keys:read', all: () => <KeysScreen /> },
     oneTitle: 'Key',
     one: (uuid) => <KeyScreen uuid={uuid} />,
@@ -76,6 +85,11 @@ const screens: readonly Screen[] = [
   {
     ...{ name: 'settings', title: 'Settings', scope: 'settings:view', isGlobalOnly: true },
     all: () => <SettingsScreen />,
+  },
+  {
+    ...{ name: 'start', title: 'Start', scope: 'carriers:write', isGlobalOnly: true },
+    isListed: isStartListed,
+    all: () => <StartScreen />,
   },
 ]
 

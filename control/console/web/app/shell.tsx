@@ -3,8 +3,9 @@ import { useEffect, useRef } from 'preact/hooks'
 import { connection, readEvents } from '../api/live.ts'
 import { visibleText } from '../parts/visible-text.ts'
 import { pathOf } from './address.ts'
-import { address } from './router.ts'
-import { visibleScreens } from './screens.tsx'
+import { findSetup, isIncomplete } from '../screens/start/setup.ts'
+import { address, go } from './router.ts'
+import { visibleScreens, type Screen } from './screens.tsx'
 import { keepSession, may, session, sessionEnded, signOut, type User } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { nextTheme, theme } from './theme.ts'
@@ -22,6 +23,7 @@ export function App() {
 
 function Shell({ user }: { user: User }) {
   useEffect(keepSession, [])
+  useEffect(() => void showStart(), [])
   useEffect(() => (may('calls:read') ? readEvents(sessionEnded) : undefined), [])
   const screens = visibleScreens()
   const { screen: name, item } = address.value
@@ -36,7 +38,7 @@ function Shell({ user }: { user: User }) {
       <header>
         <strong class="brand">Tollgate</strong>
         <nav aria-label="Screens">
-          {screens.map((each) => (
+          {screens.filter(isListed).map((each) => (
             <a
               key={each.name}
               href={pathOf(each.name)}
@@ -70,6 +72,14 @@ function Shell({ user }: { user: User }) {
       </Content>
     </>
   )
+}
+
+const isListed = (screen: Screen): boolean => screen.isListed?.() ?? true
+
+/** A new system opens with what is to be done. */
+async function showStart(): Promise<void> {
+  await findSetup()
+  if (isIncomplete() && location.pathname === '/') go(pathOf('start'))
 }
 
 function Content({ title, children }: { title: string; children: preact.ComponentChildren }) {

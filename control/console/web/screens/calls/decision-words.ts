@@ -89,7 +89,7 @@ function fundsText(detail: Detail): string {
 }
 
 /** By the codes of the API. */
-const denials: Readonly<Record<string, string>> = {
+export const denials: Readonly<Record<string, string>> = {
   insufficient_funds: 'the wallet has not enough for the shortest call',
   customer_inactive: 'the customer is not active',
   unknown_caller: 'the caller belongs to no customer',

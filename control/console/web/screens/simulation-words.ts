@@ -1,0 +1,92 @@
+/** What would happen to a call, in sentences. */
+import type { Simulation } from '../api/api-types.ts'
+import { denials } from './calls/decision-words.ts'
+
+type Payment = Simulation['payment']
+type PassedOver = Simulation['passed_over'][number]
+
+export function verdictText({ verdict, sip_code: status, code }: Simulation): string {
+  switch (verdict) {
+    case 'goes_on':
+      return 'The call would go on: the first destination is called, and its answer decides.'
+    case 'dropped':
+      return 'The call would get no answer: its source is banned.'
+    case 'refused':
+      return `The call would be refused with ${status ?? 0}: ${refusalText(code)}.`
+  }
+}
+
+export const refusalText = (code: string | null): string =>
+  code === null
+    ? 'no phone of the extension is registered'
+    : (refusals[code] ?? denials[code] ?? code)
+
+/** Beyond those of charging. */
+const refusals: Readonly<Record<string, string>> = {
+  no_candidate: 'no node of the dispatcher set is in service',
+  node_limit: 'every node has as many calls as allowed',
+  no_gateway: 'no gateway of the carriers can take a call',
+  carrier_limit: 'the carrier has as many calls as allowed',
+  agent_limit: 'the AI agent has as many calls as allowed',
+  unknown_source: 'the source is no carrier, no node and no trusted address',
+  unknown_extension: 'there is no such extension, and no route or price knows the number',
+  extension_unregistered: 'no phone of the extension is registered',
+  unknown_agent: 'the AI agent does not exist, or is switched off',
+  unknown_name: 'the called name is no number',
+  malformed_number: 'the called number is not written as one',
+  no_number: 'no number is called',
+  other_tenant: 'the number belongs to another tenant',
+  foreign_domain: 'the domain is not one of this platform',
+  unpriced_gateway: 'it leads to a gateway without a price',
+  ocs_unreachable: 'records cannot be stored now',
+  storage_unavailable: 'records cannot be stored now',
+  draining: 'the process is about to stop',
+  overload: 'there are too many calls',
+}
+
+const kinds: Readonly<Record<Simulation['source']['kind'], string>> = {
+  trusted: 'a trusted address',
+  carrier: 'carrier',
+  node: 'node',
+  proxy: 'a proxy that authenticates its users',
+  extension: 'extension',
+  unknown: 'unknown',
+}
+
+export const sourceText = ({ kind, name }: Simulation['source']): string =>
+  name === null ? kinds[kind] : `${kinds[kind]} ${name}`
+
+export function payerText({ kind, customer, code }: Payment): string {
+  if (kind === 'free') return 'none: the call is free'
+  if (kind === 'not_asked') return 'not asked: the call ends before'
+  if (kind === 'elsewhere') return 'known to the other charging system only'
+  return customer ?? (code === null ? 'none: the call is free' : 'none, or not shown')
+}
+
+export function priceText({ rate }: Payment): string {
+  if (rate === null) return 'none'
+  const fee = Number(rate.connect_fee_exact) > 0 ? `, ${rate.connect_fee_exact} to connect` : ''
+  return `${rate.rate_per_minute_exact} ${rate.currency} a minute${fee}, prefix ${rate.prefix || 'any'}`
+}
+
+export const orderText: Readonly<Record<Simulation['order'], string>> = {
+  fixed: 'Every such call tries them in this order.',
+  turn: 'The next call tries them in this order; others come first in turn.',
+  drawn: 'The order is drawn for each call; this is the most probable one.',
+  call_id: 'The Call-ID chooses: this is the order of this one.',
+}
+
+export const whyText: Readonly<Record<PassedOver['why'], string>> = {
+  drained: 'taken out of service by an operator',
+  out_of_service: 'out: it does not answer',
+  node_limit: 'it has as many calls as allowed',
+  other_caller: 'the route is for another customer or tenant',
+  after_block: 'it comes after a route that blocks',
+  no_carrier: 'its carrier is inactive, or takes no outbound calls',
+  blocked_by_carrier: 'its carrier does not take calls to this number',
+  carrier_limit: 'its carrier has as many calls as allowed',
+  number_stripped: 'it strips the whole number',
+  inbound_only: 'it takes no outbound calls',
+  gateway_down: 'it does not answer',
+  leads_to_platform: 'it leads back to this platform',
+}

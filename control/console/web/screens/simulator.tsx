@@ -1,0 +1,198 @@
+/** What would happen to a call from A to B now. The question is in the address. */
+import { send, type Answer } from '../api/api.ts'
+import type { Simulation } from '../api/api-types.ts'
+import { pathOf } from '../app/address.ts'
+import { address, setQuery } from '../app/router.ts'
+import { may } from '../app/session.ts'
+import { durationText } from '../parts/format.ts'
+import { useResource } from '../parts/resource.ts'
+import { Badge, Fact, Problem, Text } from '../parts/text.tsx'
+import {
+  orderText,
+  payerText,
+  priceText,
+  refusalText,
+  sourceText,
+  verdictText,
+  whyText,
+} from './simulation-words.ts'
+
+/** In the address, and as the API calls them. */
+const names = ['from', 'to', 'source', 'call_id', 'at'] as const
+type Question = Readonly<Partial<Record<(typeof names)[number], string>>>
+
+export function SimulatorScreen() {
+  const { query } = address.value
+  const asked = Object.fromEntries(
+    names.flatMap((name) => (query[name] ? [[name, query[name]]] : [])),
+  ) as Question
+  const key = JSON.stringify(asked)
+  const result = useResource(key, () => simulate(asked))
+  return (
+    <>
+      <p>Nothing is called and nothing changes: the rules that decide on calls are asked.</p>
+      <QuestionForm key={key} asked={asked} onAsk={result.reload} />
+      <Problem message={result.problem.value} />
+      <div role="status">
+        {result.problem.value === undefined && result.data.value !== undefined && (
+          <Result simulation={result.data.value} />
+        )}
+      </div>
+    </>
+  )
+}
+
+export const simulate = (asked: Question): Promise<Answer<Simulation | undefined>> =>
+  asked.from === undefined || asked.to === undefined
+    ? Promise.resolve({ kind: 'ok', data: undefined, meta: undefined })
+    : send<Simulation>('POST', '/telephony/simulate', asked)
+
+function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) {
+  const submit = (event: SubmitEvent): void => {
+    event.preventDefault()
+    if (!(event.currentTarget instanceof HTMLFormElement)) return
+    const form = new FormData(event.currentTarget)
+    const given = Object.fromEntries(
+      names.map((name) => {
+        const value = form.get(name)
+        return [name, typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined]
+      }),
+    )
+    if (names.every((name) => given[name] === asked[name])) onAsk()
+    else setQuery(given)
+  }
+  const field = (name: (typeof names)[number]) => ({
+    ...{ name, defaultValue: asked[name] ?? '', autoComplete: 'off', maxLength: 300 },
+  })
+  return (
+    <form class="fields" onSubmit={submit}>
+      <label>
+        From <input {...field('from')} required />
+      </label>
+      <label>
+        To <input {...field('to')} required />
+      </label>
+      <label>
+        Source <small>(carrier, address, or extension@domain; optional)</small>
+        <input {...field('source')} />
+      </label>
+      <label>
+        Call-ID <small>(optional)</small>
+        <input {...field('call_id')} />
+      </label>
+      <label>
+        At the rates of <small>(such as 2026-12-24T18:00:00Z; optional)</small>
+        <input {...field('at')} />
+      </label>
+      <p class="buttons">
+        <button class="primary">Simulate</button>
+      </p>
+    </form>
+  )
+}
+
+export function Result({ simulation }: { simulation: Simulation }) {
+  const { payment, candidates, passed_over: passed, verdict, set_id: setId } = simulation
+  const isCustomerShown = payment.customer_id !== null && may('customers:read')
+  return (
+    <>
+      <h2>{verdictText(simulation)}</h2>
+      <dl class="facts">
+        <Fact name="Verdict">
+          <Badge tone={verdict === 'goes_on' ? 'good' : 'bad'}>
+            {verdict === 'goes_on' ? 'goes on' : verdict}
+          </Badge>
+        </Fact>
+        <Fact name="Source">
+          <Text value={sourceText(simulation.source)} max={120} />
+        </Fact>
+        <Fact name="Direction">
+          {simulation.emergency ? 'emergency, ' : ''}
+          {simulation.direction}
+        </Fact>
+        <Fact name="Payer">
+          {isCustomerShown ? (
+            <a href={pathOf('customers', String(payment.customer_id))}>
+              <Text value={payerText(payment)} max={100} />
+            </a>
+          ) : (
+            <Text value={payerText(payment)} max={100} />
+          )}
+        </Fact>
+        <Fact name="Price">{priceText(payment)}</Fact>
+        <Fact name="Longest paid call">
+          {payment.longest_seconds === null ? 'not limited' : durationText(payment.longest_seconds)}
+        </Fact>
+      </dl>
+      {candidates.length > 0 && <Candidates simulation={simulation} />}
+      {passed.length > 0 && (
+        <section aria-labelledby="others">
+          <h2 id="others">Why not the others</h2>
+          <ul>
+            {passed.map(({ kind, name, uri, why }, index) => (
+              <li key={index}>
+                {kind}{' '}
+                <Text value={kind === 'gateway' ? `${name}, ${uri ?? ''}` : name} max={120} />:{' '}
+                {whyText[why]}
+              </li>
+            ))}
+          </ul>
+        </section>
+      )}
+      {setId !== null && may('dispatcher:read') && (
+        <p>
+          <a href={pathOf('nodes')}>Nodes of set {setId}</a>
+        </p>
+      )}
+    </>
+  )
+}
+
+function Candidates({ simulation: { candidates, order } }: { simulation: Simulation }) {
+  return (
+    <section aria-labelledby="candidates">
+      <h2 id="candidates">Destinations in order</h2>
+      {candidates.length > 1 && <p>{orderText[order]}</p>}
+      <div class="wide" tabIndex={0} role="group" aria-label="Destinations, table">
+        <table>
+          <thead>
+            <tr>
+              <th scope="col" class="figure">
+                No.
+              </th>
+              <th scope="col">Destination</th>
+              <th scope="col">By</th>
+              <th scope="col">Number sent</th>
+              <th scope="col" class="figure">
+                First for
+              </th>
+              <th scope="col">Called</th>
+            </tr>
+          </thead>
+          <tbody>
+            {candidates.map((each, index) => (
+              <tr key={index}>
+                <td class="figure">{index + 1}</td>
+                <td>
+                  {each.kind} <Text value={each.uri} max={100} />
+                </td>
+                <td>
+                  <Text
+                    value={
+                      each.route === null ? each.name : `${each.name ?? ''}, route ${each.route}`
+                    }
+                  />
+                </td>
+                <td>
+                  <Text value={each.number ?? 'as dialled'} />
+                </td>
+                <td class="figure">{Math.round(each.share * 100)} %</td>
+                <td>{each.withheld === null ? 'yes' : `no: ${refusalText(each.withheld)}`}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  )
+}
