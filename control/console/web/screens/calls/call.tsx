@@ -37,8 +37,13 @@ export function CallScreen({ uuid }: { uuid: string }) {
       {record !== undefined && <MediaQuality quality={record.media_quality} />}
       {record !== undefined && <Recording path={path} record={record} />}
       {record !== undefined && <Attempts attempts={record.attempts} />}
-      <h2>What happened</h2>
-      <Messages trace={trace.data.value} problem={trace.problem.value} isKnown={!!value} />
+      {/* After what is above it: it would move. */}
+      {(value !== undefined || call.problem.value !== undefined) && (
+        <>
+          <h2>What happened</h2>
+          <Messages trace={trace.data.value} problem={trace.problem.value} isKnown={!!value} />
+        </>
+      )}
     </>
   )
 }
