@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { wavHeader } from '../../engine/media/recording/audio/wav.ts'
 import { openBrowser } from '../support/console-browser.ts'
 import { type ConsoleRig, invite, placeCall, startConsoleRig } from '../support/console-rig.ts'
 import type { SipPeer } from '../support/sip-peer.ts'
@@ -67,6 +68,7 @@ test('costs tick without asking for the list; a transfer that fails and a refuse
   await call.getByText(/transfer failed: 18005550000 486/).waitFor()
 
   await call.getByRole('button', { name: /^Listen/ }).click()
+  expect(await rig.console.inaccessible()).toEqual([])
   await dialog().getByLabel('Extension of the supervisor').fill('999')
   await dialog().getByRole('button', { name: 'Listen' }).click()
   await dialog()
@@ -114,6 +116,45 @@ test('a failed call says who could not pay, and what the wallet had', async () =
   await row('12025550133').getByRole('link').click()
   await page.getByText(/Charging refuses the call: the wallet of broke has 0.00 USD/).waitFor()
   await page.getByText(/refused with 402 by the platform: the wallet of broke has 0.00/).waitFor()
+})
+
+/** 0.1 s of silence. */
+const silence = Buffer.concat([wavHeader(800, 2), Buffer.alloc(3_200)])
+
+test('a recording is heard where it is shown, and loaded only then; media quality is that of both directions', async () => {
+  const [stored] = await rig.tollgate.waitForCalls(1)
+  const path = `/console/calls/${stored?.call_uuid}`
+  const heard = { mos: 4.31, mos_source: 'measured', jitter_ms: 2.5, packet_loss_pct: 0 }
+  const media_quality = { caller: { ...heard, round_trip_ms: null, packets: 500 }, callee: null }
+  const recording = { duration: 1, bytes: silence.length, sha256: 'ab' }
+  await page.route('**/reports/cdrs?*', async (route) => {
+    const answer = (await (await route.fetch()).json()) as { records: object[] }
+    const records = answer.records.map((record) => ({ ...record, media_quality, recording }))
+    return route.fulfill({ json: { ...answer, records } })
+  })
+  let loads = 0
+  await page.route('**/recording', (route) => {
+    loads += 1
+    return route.fulfill({ contentType: 'audio/wav', body: silence })
+  })
+  await page.goto(path)
+  const ofCaller = page.getByRole('row').filter({ hasText: 'the caller' })
+  await ofCaller.getByText('4.31 (measured by the relay)').waitFor()
+  await ofCaller.getByText('2.5 ms').waitFor()
+  expect(await page.getByText('unknown', { exact: true }).count()).toBe(6)
+  expect(await rig.console.inaccessible()).toEqual([])
+  expect(loads).toBe(0)
+  const played = `new Promise((resolve, reject) => {
+    const audio = document.querySelector('audio')
+    audio.onended = () => resolve('ended')
+    audio.onerror = () => reject(new Error(audio.error.message))
+    audio.muted = true
+    audio.play().catch(reject)
+  })`
+  expect(await page.evaluate(played)).toBe('ended')
+  expect(loads).toBeGreaterThan(0)
+  await page.unroute('**/recording')
+  await page.unroute('**/reports/cdrs?*')
 })
 
 test('more calls than one page has are on pages, which the address names', async () => {
