@@ -8,7 +8,7 @@ import type { HistoryView, NodeHistoryView } from './telemetry-view.ts'
 /** Of samples. */
 export const SAMPLE_SECONDS = 5
 /** Ten minutes. */
-export const MAX_SAMPLES = 120
+const MAX_SAMPLES = 120
 
 /** What counts from the start of the process, and what is so now. */
 export interface Measurement {

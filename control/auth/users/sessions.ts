@@ -13,7 +13,7 @@ import type { CustomerLogin, UserRow, UserStore } from './user-store.ts'
 
 export const SESSION_SECONDS = 3_600
 /** From the login, however often the session is renewed. */
-export const LONGEST_SESSION_SECONDS = 12 * 3_600
+const LONGEST_SESSION_SECONDS = 12 * 3_600
 
 const rejected: Presented = { kind: 'rejected' }
 

@@ -26,7 +26,7 @@ const used = [
     'Wallet',
     'LedgerEntry',
   ],
-  ...['ApplicationKey', 'NewApplicationKey', 'Carrier', 'Extension', 'AuditEntry'],
+  ...['ApplicationKey', 'NewApplicationKey', 'Carrier', 'AuditEntry'],
   ...['KeyUsage', 'CarrierSums', 'ExtensionDetails', 'Settings', 'Ban', 'WebhookEndpoint'],
   ...['WebhookEndpointWithSecret', 'WebhookDelivery', 'Simulation'],
 ]

@@ -525,15 +525,6 @@ export interface Carrier {
   readonly updated_at: string
 }
 
-export interface Extension {
-  readonly id: number
-  readonly extension: string
-  readonly display_name: string
-  readonly voicemail_enabled: boolean
-  readonly status: 'registered' | 'unregistered'
-  readonly user_agent: string
-}
-
 export interface AuditEntry {
   readonly id: number
   readonly at: string

@@ -42,7 +42,7 @@ export function SimulatorScreen() {
   )
 }
 
-export const simulate = (asked: Question): Promise<Answer<Simulation | undefined>> =>
+const simulate = (asked: Question): Promise<Answer<Simulation | undefined>> =>
   asked.from === undefined || asked.to === undefined
     ? Promise.resolve({ kind: 'ok', data: undefined, meta: undefined })
     : send<Simulation>('POST', '/telephony/simulate', asked)

@@ -70,7 +70,7 @@ interface Choice {
 }
 
 /** As the address has it; by default the present month. */
-export function choiceOf(query: Readonly<Record<string, string>>, present: number): Choice {
+function choiceOf(query: Readonly<Record<string, string>>, present: number): Choice {
   const { month = '', kind = '', page = '' } = query
   return {
     month: periodOf(month) === undefined ? monthOf(present) : month,
