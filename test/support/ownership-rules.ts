@@ -51,6 +51,8 @@ const within = (parent: string, rules: Record<string, Rule>): Record<string, Rul
 const mediaFields = ['media', 'media_profile', 'codecs', 'dtmf'] as const
 const voice = plains(...mediaFields, 'strip_headers', 'preset')
 
+const carriersOfOthers = [`${CANARY} carrier`, `${CANARY} carrier of the platform`]
+
 const calls: Record<string, Rule> = { call_uuid: foreign('call_uuid', CALL) }
 
 const originate: Record<string, Rule> = {
@@ -248,6 +250,13 @@ export const operations: Readonly<Record<string, Operations>> = {
       supervisor_extension: [{ call_uuid: CALL, supervisor_extension: '199' }],
       domain: [{ call_uuid: CALL, domain: 'canary.example' }],
       ...plains('mode', 'side'),
+    },
+  },
+  '/telephony/simulate': {
+    body: { from: '101', to: '1555' },
+    rules: {
+      source: foreign('source', ...carriersOfOthers, '199@canary.example', '100@canary.example'),
+      ...plains('from', 'to', 'call_id', 'at'),
     },
   },
   '/pbx/calls/originate': {

@@ -15,6 +15,8 @@ test('a call is granted a minute, and exactly the price of that minute is reserv
       currency: 'USD',
       isUnauthorizedByOcs: false,
     },
+    // What is left when it is granted; traces say it.
+    funds: { balanceMicros: oneUnit, availableMicros: 400_000 },
   })
   expect(ocs.balanceOf(customerId)).toMatchObject({
     balanceMicros: BigInt(oneUnit),
