@@ -223,23 +223,27 @@ export class Routing {
 
   /**
    * The gateways for a call to the outside, in order. `tenantId` opens the routes that a tenant
-   * shares among its customers and extensions.
+   * shares among its customers and extensions. `onlyCarrierId`: routes to other carriers are as if they were not there.
    */
   outboundCandidates(
     customerId: number | null,
     calledNumber: string,
     tenantId: number | null = null,
     { random, passOver }: Look = this.#look,
+    onlyCarrierId?: number,
   ): OutboundDecision {
     const caller: OutboundCaller = { customerId, tenantId }
     const priceOf = (route: OutboundRouteRecord) => this.#priceOf(route, calledNumber)
     const matched = this.#outbound.match(caller, calledNumber, random, priceOf, passOver)
     if (matched.kind === 'blocked') return { kind: 'blocked', routeName: matched.route.name }
-    if (matched.routes.length === 0) return { kind: 'none' }
+    const isMeant = ({ carrierId }: OutboundRouteRecord): boolean =>
+      onlyCarrierId === undefined || carrierId === onlyCarrierId
+    const routes = matched.routes.filter(isMeant)
+    if (routes.length === 0) return { kind: 'none' }
     const isEmergency = matched.kind === 'emergency'
     const gateways: GatewayCandidate[] = []
     let isLimited = false
-    for (const route of matched.routes) {
+    for (const route of routes) {
       const carrier = this.#outboundCarrier(route)
       const price = route.mode === 'lcr' ? (priceOf(route) ?? null) : undefined
       if (!carrier) passOver(passedRoute(route, 'no_carrier'))

@@ -71,7 +71,12 @@ export interface OriginateRequest {
   readonly autoAnswer: boolean
   /** How long the extension's phones ring. */
   readonly ringMs: number
+  /** A test call: it goes to the gateways of this carrier only, and ends after `TEST_CALL_SECONDS`. */
+  readonly testedCarrierId?: number
 }
+
+/** The longest that a test call is answered. */
+export const TEST_CALL_SECONDS = 30
 
 export type OriginateResult =
   | { readonly kind: 'originating'; readonly callUuid: string }

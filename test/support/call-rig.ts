@@ -32,6 +32,7 @@ import type { CallRecord } from '../../schema/call-record.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
 import type { CallRigOptions } from './call-rig-options.ts'
 import { links, openServer, socketWorld, type World } from './call-world.ts'
+import { ofCarrier } from './gateway.ts'
 import { ManualTime } from './manual-time.ts'
 import type { Leg, PeerMessage } from './sip-peer.ts'
 import { sdp, SipPeer } from './sip-peer.ts'
@@ -226,7 +227,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
       inboundNumber: (_origin, number) => number,
       registeredUser: () => undefined,
       inboundTarget: () => answers.inbound,
-      outboundCandidates: (_customerId, number) => answers.outboundOf?.(number) ?? answers.outbound,
+      outboundCandidates: (_customerId, number, _tenantId, _look, onlyCarrierId) =>
+        ofCarrier(onlyCarrierId, answers.outboundOf?.(number) ?? answers.outbound),
       isEmergencyNumber: (number) => {
         const decision = answers.outboundOf?.(number) ?? answers.outbound
         const isRouted = decision.kind === 'gateways' && decision.isEmergency

@@ -1,5 +1,5 @@
 /** A carrier's gateway as routing offers it to one call. */
-import type { GatewayCandidate } from '../../engine/routing/routing.ts'
+import type { GatewayCandidate, OutboundDecision } from '../../engine/routing/routing.ts'
 
 export const gateway = (parts: Partial<GatewayCandidate>): GatewayCandidate => ({
   kind: 'gateway',
@@ -24,3 +24,10 @@ export const gateway = (parts: Partial<GatewayCandidate>): GatewayCandidate => (
   callerId: { mode: 'pass', value: null },
   ...parts,
 })
+
+/** What routing says; asked for one carrier, it knows no other. */
+export function ofCarrier(only: number | undefined, decision: OutboundDecision): OutboundDecision {
+  if (only === undefined || decision.kind !== 'gateways') return decision
+  const gateways = decision.gateways.filter(({ carrierId }) => carrierId === only)
+  return gateways.length === 0 ? { kind: 'none' } : { ...decision, gateways }
+}

@@ -40,6 +40,7 @@ const denials: Readonly<Record<string, readonly [why: string, advice: string]>> 
     'A person can set its customer, or set payer to from_number.',
   ],
   no_rate: ['The rate plan has no rate for this number.', 'lookup_rate confirms it.'],
+  time_limit: ['It was a test call through a carrier, which ends by itself.', 'Nothing is wrong.'],
   max_call_seconds: ['The call reached the maximum duration of the customer.', 'Nothing is wrong.'],
   ocs_unreachable: ['The charging system did not answer in time.', 'Check the charging system.'],
   no_candidate: [

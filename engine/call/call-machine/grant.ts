@@ -9,6 +9,7 @@ const GRANT_LEAD_MS = 10_000
 export function startGrant({ commands, now }: Turn, call: Call): void {
   const { grantedSeconds, answeredAt, start } = call
   if (grantedSeconds === null) return
+  if (isLimited(call)) return endWithGrant({ commands, now }, call, grantedSeconds)
   const grantedMs = grantedSeconds * 1_000
   const leadMs = Math.min(GRANT_LEAD_MS, grantedMs / 2)
   const timer = { kind: 'grant', callUuid: start.callUuid } as const
@@ -24,7 +25,7 @@ export function resumeGrant(turn: Turn, call: Call): void {
   const { grantedSeconds, answeredAt, start } = call
   if (grantedSeconds === null || answeredAt === null) return
   const usedMs = now - answeredAt
-  if (usedMs < grantedSeconds * 1_000) return startGrant(turn, call)
+  if (usedMs < grantedSeconds * 1_000 || isLimited(call)) return startGrant(turn, call)
   const { callUuid } = start
   const timer = { kind: 'grant-end', callUuid } as const
   commands.push({ type: 'startTimer', timer, at: now + RESUME_MS })
@@ -39,18 +40,35 @@ export function stopGrant({ commands }: Turn, { grantedSeconds, start, answeredA
 }
 
 /** The end of the grant stays set until the OCS answers: a late answer ends the call, too. */
-export function askForMore(
-  { commands, now }: Turn,
-  { grantedSeconds, answeredAt, start }: Call,
-): void {
+export function askForMore(turn: Turn, call: Call): void {
+  const { grantedSeconds, start } = call
   if (grantedSeconds === null) return
-  const { callUuid } = start
-  const at = (answeredAt ?? now) + grantedSeconds * 1_000
-  commands.push({ type: 'startTimer', timer: { kind: 'grant-end', callUuid }, at })
-  commands.push({ type: 'extend', callUuid, grantedSeconds })
+  endWithGrant(turn, call, grantedSeconds)
+  turn.commands.push({ type: 'extend', callUuid: start.callUuid, grantedSeconds })
 }
 
+function endWithGrant(
+  { commands, now }: Pick<Turn, 'commands' | 'now'>,
+  { answeredAt, start }: Call,
+  grantedSeconds: number,
+): void {
+  const timer = { kind: 'grant-end', callUuid: start.callUuid } as const
+  commands.push({ type: 'startTimer', timer, at: (answeredAt ?? now) + grantedSeconds * 1_000 })
+}
+
+const TIME_LIMIT = 'time_limit'
+
+/** The call ends then, however much more its payer has. Both fields are saved: a restart does not lift it. */
+export function limitGrant(call: Call, maxSeconds: number): void {
+  call.grantedSeconds = Math.min(call.grantedSeconds ?? maxSeconds, maxSeconds)
+  call.grantDenial = TIME_LIMIT
+}
+
+export const isLimited = ({ grantDenial }: Pick<Call, 'grantDenial'>): boolean =>
+  grantDenial === TIME_LIMIT
+
 export function extended(turn: Turn, call: Call, grantedSeconds: number): void {
+  if (isLimited(call)) return
   if (call.phase !== 'answered' || grantedSeconds <= (call.grantedSeconds ?? Infinity)) return
   stopGrant(turn, call)
   call.grantedSeconds = grantedSeconds

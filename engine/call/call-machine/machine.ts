@@ -24,7 +24,7 @@ import {
   ringTimedOut,
 } from './dialing.ts'
 import { giveUpReinvite, giveUpRinging } from './exchange.ts'
-import { askForMore, extended, resumeGrant } from './grant.ts'
+import { askForMore, extended, isLimited, limitGrant, resumeGrant } from './grant.ts'
 import { callOf, legOf, showMedia } from './parties.ts'
 import type {
   Admission,
@@ -150,6 +150,7 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
       if (call.end) return advance(turn, call, 'refused')
       advance(turn, call, 'ring')
       call.connect = event.connect
+      if (event.maxSeconds !== undefined) limitGrant(call, event.maxSeconds)
       return ringSource(turn, call, event)
     case 'dial':
       if (call.end) return advance(turn, call, 'refused')
@@ -297,7 +298,8 @@ function onCallTimer(
     case 'grant-end':
     default: {
       const { grantDenial: code = 'insufficient_funds' } = call
-      return stop(turn, call, { kind: 'cut', by: 'system', cause: cause.noCredit, code })
+      const why = isLimited(call) ? cause.normal : cause.noCredit
+      return stop(turn, call, { kind: 'cut', by: 'system', cause: why, code })
     }
   }
 }

@@ -378,6 +378,8 @@ export interface SourcePhones {
   readonly invite: IncomingInvite
   readonly ringMs: number
   readonly connect: PendingDial
+  /** The longest that the call is answered; absent: as long as it is paid for. */
+  readonly maxSeconds?: number
 }
 
 /** What is dialled when a phone of the source is picked up. `route` undefined: it depends on the payer. */

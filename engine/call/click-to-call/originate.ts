@@ -1,13 +1,19 @@
 /** Click-to-call: the phones of an extension ring first; the one that is picked up is connected to a number. */
 import { partyOfNumber } from '../sip/caller-id.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
-import type { OriginateRequest, OriginateResult } from '../../../schema/contracts/calls.ts'
+import {
+  TEST_CALL_SECONDS,
+  type OriginateRequest,
+  type OriginateResult,
+} from '../../../schema/contracts/calls.ts'
+import type { ExtensionRecord } from '../../registrar/extension-directory.ts'
 import type { CallDeps } from '../call-deps.ts'
-import { admit, planRoute } from '../inbound/admission.ts'
+import { admit, planRoute, type RoutePlan } from '../inbound/admission.ts'
 import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
 import type { Headers } from '../signalling.ts'
 import { inviteOfSource, phonesOf } from './source.ts'
+import { testRoute, whyNotTested } from './test-call.ts'
 
 /** Resolves before any phone rings; the record tells the result of the call. */
 export async function originate(
@@ -25,13 +31,22 @@ export async function originate(
   const invite = inviteOfSource({ ...request, callUuid: deps.newUuid() }, source)
   const { callUuid } = invite
   const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
-  const plan = planRoute(invite, deps)
-  const refusal = await admit(call, invite, plan, deps)
-  if (refusal?.kind === 'refused') {
+  const denied = (code: string): OriginateResult => {
     deps.calls.finish(call)
-    return { kind: 'denied', code: refusal.code }
+    return { kind: 'denied', code }
   }
-  const { isEmergency, route } = plan
+  const { testedCarrierId } = request
+  // Before a wallet is asked: what is reserved for a call that does not begin is not used.
+  const notTested =
+    testedCarrierId === undefined ? undefined : whyNot(invite, testedCarrierId, source, deps)
+  if (notTested !== undefined) return denied(notTested)
+  const plan = testedCarrierId === undefined ? planRoute(invite, deps) : charged
+  const refusal = await admit(call, invite, plan, deps)
+  if (refusal?.kind === 'refused') return denied(refusal.code)
+  const { isEmergency } = plan
+  const payer = call.account?.customerId ?? null
+  const route =
+    testedCarrierId === undefined ? plan.route : testRoute(invite, testedCarrierId, payer, deps)
   const connect = { invite, isEmergency, ...(route && { route }) }
   deps.dispatch({
     type: 'ring',
@@ -40,8 +55,25 @@ export async function originate(
     invite: toSource(request, invite),
     ringMs,
     connect,
+    ...(testedCarrierId !== undefined && { maxSeconds: TEST_CALL_SECONDS }),
   })
   return { kind: 'originating', callUuid }
+}
+
+/** A test call is never free: it has no route before its payer. */
+const charged: RoutePlan = { isEmergency: false, route: undefined, tenantId: null }
+
+/** Why such a test call is refused, as far as its payer is known before charging. */
+function whyNot(
+  invite: IncomingInvite,
+  carrierId: number,
+  { customerId }: Pick<ExtensionRecord, 'customerId'>,
+  deps: CallDeps,
+): string | undefined {
+  const why = whyNotTested(invite, deps)
+  if (why !== undefined) return why
+  const route = testRoute(invite, carrierId, customerId, deps)
+  return route.kind === 'refused' && 'code' in route.end ? (route.end.code ?? undefined) : undefined
 }
 
 /** The destination as the caller of the source's phones. */

@@ -3,7 +3,7 @@ import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
-import type { GatewayCandidate, Origin, Routing } from '../../routing/routing.ts'
+import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../routing/routing.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import { bracketed, plainHost } from '../../sip-server/message/index.ts'
 import type {
@@ -189,6 +189,11 @@ export function routeCall(
   const payer = account?.customerId ?? null
   const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
+  return outboundRoute(decision, deps) ?? inward(question, 'internal', account, deps)
+}
+
+/** Undefined: no outbound route knows the number. */
+export function outboundRoute(decision: OutboundDecision, deps: RouteDeps): Route | undefined {
   switch (decision.kind) {
     case 'gateways':
       return { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }
@@ -200,7 +205,7 @@ export function routeCall(
       return refused('outbound', 503, 'Service Unavailable', 'no_gateway')
     case 'none':
     default:
-      return inward(question, 'internal', account, deps)
+      return undefined
   }
 }
 

@@ -197,6 +197,25 @@ test('a blocked number, a number without a route and routes that cannot be used 
   expect(kinds()).toEqual(['unavailable', ...usual])
 })
 
+test('asked for one carrier, routes to others are as if they were not there; blocks and callers count', () => {
+  const { routing, calls } = routingOver({
+    carriers: [sampleCarrier(1), sampleCarrier(2, { maxCalls: 1 }), sampleCarrier(3)],
+    outboundRoutes: [
+      outboundRoute(1, { prefix: '49', priority: 1 }),
+      outboundRoute(2, { prefix: '49', priority: 2, carrierId: 2, strip: 2, prepend: '0' }),
+      outboundRoute(3, { prefix: '49', priority: 3, mode: 'block' }),
+      outboundRoute(4, { prefix: '49', priority: 4, carrierId: 3 }),
+      outboundRoute(5, { prefix: '49', carrierId: 3, customerId: 7 }),
+    ],
+  })
+  const only = (carrierId: number, customerId: number | null = null) =>
+    routing.outboundCandidates(customerId, '4930', null, undefined, carrierId)
+  expect(only(2)).toMatchObject({ kind: 'gateways', gateways: [{ carrierId: 2, number: '030' }] })
+  expect([only(3).kind, only(4).kind, only(3, 7).kind]).toEqual(['none', 'none', 'gateways'])
+  calls.set(2, 1)
+  expect(only(2).kind).toBe('limited')
+})
+
 test('a carrier at its limit is passed over; when all are, the call is limited', () => {
   const { routing, calls } = routingOver({
     carriers: [sampleCarrier(1, { maxCalls: 1 }), sampleCarrier(2, { maxCalls: 1 })],

@@ -100,6 +100,7 @@ export const denials: Readonly<Record<string, string>> = {
   payer_of_other_tenant:
     'the paying customer belongs to another tenant than the source of the call',
   no_payer: 'the source has no customer, and may not name one',
+  time_limit: 'a test call ends by itself',
   max_call_seconds: 'the call has reached the longest duration that the customer may talk',
   destination_blocked: 'the destination is blocked',
 }
