@@ -152,7 +152,7 @@ function describe(
   set('RateLimit', `"${policy}";r=${remaining};t=${seconds}`)
 }
 
-const exceeded = (waitMs: number): ApiError =>
+export const exceeded = (waitMs: number): ApiError =>
   new ApiError(429, 'rate_limited', 'Too many requests', {
     headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1_000))) },
   })

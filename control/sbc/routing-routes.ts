@@ -1,4 +1,4 @@
-/** `/routing/carriers`, `/outbound-routes`, `/inbound-routes`. */
+/** `/routing/carriers`, with its test calls, `/outbound-routes`, `/inbound-routes`. */
 import { Hono } from 'hono'
 import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
 import type { ControlDeps } from '../deps.ts'
@@ -10,26 +10,30 @@ import { withLiveStatus } from './carrier-status.ts'
 import { InboundRouteStore } from './routes/inbound-route-store.ts'
 import { OutboundRouteStore, type OutboundRouteView } from './routes/outbound-route-store.ts'
 import { reservedNetworks } from './source-claims.ts'
+import { testCallRoutes } from './test-call-routes.ts'
 
 export function routingRoutes({
   store,
   now,
   engine,
   settings,
-}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>) {
+  steadyNow,
+}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'steadyNow'>) {
+  const carriers = new CarrierStore(
+    store,
+    reservedNetworks(settings.reservedNetworks),
+    settings.hasMediaRelay,
+  )
   const common = { now, changed: () => engine.reloadRouting() }
   return new Hono<ControlEnv>()
+    .route('/', testCallRoutes({ store, engine, now, steadyNow }, carriers))
     .route(
       '/',
       resourceRoutes({
         ...common,
         path: '/routing/carriers',
         scope: 'carriers',
-        resource: new CarrierStore(
-          store,
-          reservedNetworks(settings.reservedNetworks),
-          settings.hasMediaRelay,
-        ),
+        resource: carriers,
         show: (carrier) => withLiveStatus(carrier, engine),
         beyond: { store, fields: whoPays },
       }),

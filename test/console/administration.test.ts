@@ -106,6 +106,13 @@ test(
     await page.getByRole('link', { name: 'telco' }).click()
     await row(page, 'udp/127.0.0.1:9').waitFor()
     await isClean()
+    await page.getByRole('button', { name: 'Test call' }).click()
+    await page.getByRole('dialog').getByLabel('Extension').fill('404')
+    await page.getByRole('dialog').getByLabel('Number').fill('+15550100')
+    await isClean()
+    await confirm(page, 'Call')
+    await page.getByRole('dialog').getByText('extension not found').waitFor()
+    await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
 
     await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByLabel('Search').fill('ADMIN_PASSWORD')
@@ -115,7 +122,8 @@ test(
       .getByText(/environment|default/)
       .waitFor()
     await isClean()
-    expect(complaints).toEqual([])
+    // The browser's own line about the refused test call.
+    expect(complaints).toEqual([expect.stringMatching(/ 404 .*test-call/)])
   },
 )
 

@@ -259,6 +259,14 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...plains('from', 'to', 'call_id', 'at'),
     },
   },
+  '/routing/carriers/{id}/test-call': {
+    body: { source_extension: '101', destination_number: '1555' },
+    rules: {
+      source_extension: foreign('source_extension', '199'),
+      domain: foreign('domain', 'canary.example'),
+      ...plains('destination_number', 'auto_answer'),
+    },
+  },
   '/pbx/calls/originate': {
     body: { source_extension: '101', destination_number: '1555' },
     rules: originate,

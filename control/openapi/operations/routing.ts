@@ -204,6 +204,15 @@ const carrier = z
   })
   .meta({ id: 'Carrier' })
 
+const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
+const testCall = z
+  .strictObject({
+    call_uuid: z.string(),
+    status: z.literal('originating'),
+    max_seconds: z.int().describe('The call is ended when it has been answered for so long.'),
+  })
+  .meta({ id: 'TestCall' })
+
 const carriers = resourceOperations({
   ...{ path: '/api/v1/routing/carriers', noun: 'carrier', plural: 'carriers', tag: 'Routing' },
   view: carrier,
@@ -281,6 +290,13 @@ const inboundRoute = z
 export const routingOperations: Operations = {
   ...dispatcher,
   ...carriers,
+  'POST /api/v1/routing/carriers/:id/test-call': {
+    ...{ id: 'testCarrier', tag: 'Routing' },
+    summary: 'Ring an extension, then call a number through this carrier only, for 30 s at most',
+    body: { source_extension: '100', destination_number: '4940200' },
+    answer: data(testCall, { call_uuid: exampleCall, status: 'originating', max_seconds: 30 }, 201),
+    refusals: [402, 409, 503],
+  },
   ...resourceOperations({
     ...{ path: '/api/v1/outbound-routes', noun: 'outbound route', plural: 'outbound routes' },
     ...{ tag: 'Routing', view: outboundRoute },

@@ -16,7 +16,7 @@ import { mayShow, sourceExtension } from './source-extension.ts'
 
 const number = phoneNumber({ least: 2, most: 32 })
 
-const originateBody = z.strictObject({
+export const originateBody = z.strictObject({
   source_extension: extensionNumber.describe('Extension whose phones ring first.'),
   destination_number: number,
   caller_id_number: number
@@ -66,7 +66,7 @@ export function originateRoutes(
     .post('/telephony/originate', ...guards, (c) => start(c, c.req.valid('json')))
 }
 
-function startedOrThrow(result: OriginateResult): string {
+export function startedOrThrow(result: OriginateResult): string {
   switch (result.kind) {
     case 'originating':
       return result.callUuid

@@ -28,7 +28,7 @@ const used = [
   ],
   ...['ApplicationKey', 'NewApplicationKey', 'Carrier', 'AuditEntry'],
   ...['KeyUsage', 'CarrierSums', 'ExtensionDetails', 'Settings', 'Ban', 'WebhookEndpoint'],
-  ...['WebhookEndpointWithSecret', 'WebhookDelivery', 'Simulation'],
+  ...['WebhookEndpointWithSecret', 'WebhookDelivery', 'Simulation', 'TestCall'],
 ]
 const path = 'control/console/web/api/api-types.ts'
 

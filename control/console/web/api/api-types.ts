@@ -729,6 +729,12 @@ export interface Simulation {
   }[]
 }
 
+export interface TestCall {
+  readonly call_uuid: string
+  readonly status: 'originating'
+  readonly max_seconds: number
+}
+
 export interface CallPrice {
   readonly currency: string
   readonly connect_fee: string

@@ -10,6 +10,7 @@ import { useResource } from '../../parts/resource.ts'
 import { Table, type ShownColumn } from '../../parts/table.tsx'
 import { Badge, Fact, Moment, Problem, Text } from '../../parts/text.tsx'
 import { useList } from './list.tsx'
+import { TestCallButton } from './test-call.tsx'
 
 const HOUR_MS = 3_600_000
 const periods = { hour: HOUR_MS, day: 24 * HOUR_MS } as const
@@ -156,6 +157,7 @@ export function CarrierScreen({ id }: { id: string }) {
       <h2>
         <Text value={carrier.name} />
       </h2>
+      <TestCallButton carrier={carrier} />
       <dl class="facts">
         <Fact name="State">{stateOf(carrier)}</Fact>
         <Fact name="Registration">{carrier.registration ?? 'none is needed'}</Fact>
