@@ -160,7 +160,9 @@ test('a recording is heard where it is shown, and loaded only then; media qualit
 test('more calls than one page has are on pages, which the address names', async () => {
   const asked: string[] = []
   await page.route('**/reports/cdrs?*', (route) => {
-    asked.push(new URL(route.request().url()).searchParams.get('page') ?? '')
+    // The shell asks as well, whether there is a record at all.
+    const number = new URL(route.request().url()).searchParams.get('page')
+    if (number !== null) asked.push(number)
     return route.fulfill({ json: { total_calls: 450, total_billsec: 0, records: [] } })
   })
   await page.goto('/console/history?days=7&page=2')
