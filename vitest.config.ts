@@ -11,7 +11,7 @@ const not = (...groups: readonly (readonly string[])[]): string[] =>
 const measuringTests = [
   'test/process/{attack,bad-input,clock,foreign-lock,idle-connections,strangers,upgrade}.test.ts',
 ]
-/** They wait more than they work, so two at a time. */
+/** They wait more than they work, so three at a time. */
 const patientTests = inFolders(
   ...['baresip', 'kamailio', 'sipp', 'sipsak', 'sipvicious', 'webphone', 'conformance'],
   ...['rtpengine', 'tls', 'console', 'process'],
@@ -57,7 +57,7 @@ export default defineConfig({
           include: [...patientTests, ...not(measuringTests)],
           pool: 'forks',
           isolate: true,
-          maxWorkers: 2,
+          maxWorkers: 3,
           sequence: { groupOrder: 1 },
           ...patience,
         },
