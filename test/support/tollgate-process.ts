@@ -29,6 +29,8 @@ interface OpenCall {
 export interface StoredCall {
   readonly call_uuid: string
   readonly call_id: string
+  /** Milliseconds UTC. */
+  readonly start_stamp: number
   readonly disposition: string
   readonly sip_code: number
   readonly billsec: number
