@@ -1,5 +1,6 @@
 /** The form that opens a session. */
 import { useSignal } from '@preact/signals'
+import { enteredIn, textIn } from '../parts/form.ts'
 import { Problem } from '../parts/text.tsx'
 import { session, signIn } from './session.ts'
 
@@ -12,12 +13,12 @@ export function SignIn() {
     event.preventDefault()
     if (isBusy.value || !(event.currentTarget instanceof HTMLFormElement)) return
     const form = new FormData(event.currentTarget)
-    const text = (name: string): string => {
-      const value = form.get(name)
-      return typeof value === 'string' ? value : ''
-    }
     isBusy.value = true
-    problem.value = await signIn(text('username').trim(), text('password'), text('tenant').trim())
+    problem.value = await signIn(
+      textIn(form, 'username'),
+      enteredIn(form, 'password'),
+      textIn(form, 'tenant'),
+    )
     isBusy.value = false
   }
   return (

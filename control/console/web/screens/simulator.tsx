@@ -4,6 +4,7 @@ import type { Simulation } from '../api/api-types.ts'
 import { pathOf } from '../app/address.ts'
 import { address, setQuery } from '../app/router.ts'
 import { may } from '../app/session.ts'
+import { textIn } from '../parts/form.ts'
 import { durationText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Fact, Problem, Text } from '../parts/text.tsx'
@@ -52,12 +53,7 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
     event.preventDefault()
     if (!(event.currentTarget instanceof HTMLFormElement)) return
     const form = new FormData(event.currentTarget)
-    const given = Object.fromEntries(
-      names.map((name) => {
-        const value = form.get(name)
-        return [name, typeof value === 'string' && value.trim() !== '' ? value.trim() : undefined]
-      }),
-    )
+    const given = Object.fromEntries(names.map((name) => [name, textIn(form, name) || undefined]))
     if (names.every((name) => given[name] === asked[name])) onAsk()
     else setQuery(given)
   }

@@ -2,11 +2,12 @@
 import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
 import type { AuditEntry } from '../../api/api-types.ts'
+import { textIn } from '../../parts/form.ts'
 import { ListScreen } from '../../parts/list-screen.tsx'
 import type { ShownColumn } from '../../parts/table.tsx'
 import { Badge, Moment, Text } from '../../parts/text.tsx'
 import { auditQuery } from './audit-query.ts'
-import { Choice, textIn, words } from './list.tsx'
+import { Choice, words } from './list.tsx'
 
 const actorOf = ({ actor, actor_name }: AuditEntry): string => actor_name ?? actor
 

@@ -3,10 +3,11 @@ import { send } from '../../api/api.ts'
 import type { Ban } from '../../api/api-types.ts'
 import { may } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { textIn } from '../../parts/form.ts'
 import { figureText } from '../../parts/format.ts'
 import { Table, type ShownColumn } from '../../parts/table.tsx'
 import { Badge, Moment, Problem, Text } from '../../parts/text.tsx'
-import { actionsColumn, textIn, useList } from './list.tsx'
+import { actionsColumn, useList } from './list.tsx'
 
 const reasons = {
   password_guessing: 'guessed passwords',

@@ -91,8 +91,3 @@ export function Choice({
 /** Each word means itself. */
 export const words = (...all: readonly string[]): Readonly<Record<string, string>> =>
   Object.fromEntries(all.map((word) => [word, word]))
-
-export function textIn(form: FormData, name: string): string {
-  const value = form.get(name)
-  return typeof value === 'string' ? value.trim() : ''
-}

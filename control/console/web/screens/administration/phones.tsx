@@ -4,10 +4,11 @@ import type { ExtensionDetails } from '../../api/api-types.ts'
 import { isGlobal, may } from '../../app/session.ts'
 import { freshId } from '../../browser.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { textIn } from '../../parts/form.ts'
 import { Table, type ShownColumn } from '../../parts/table.tsx'
 import { Badge, Moment, Problem, Text } from '../../parts/text.tsx'
 import { extensionBody } from './extension-fields.ts'
-import { actionsColumn, Choice, ShownOnce, textIn, useList, words } from './list.tsx'
+import { actionsColumn, Choice, ShownOnce, useList, words } from './list.tsx'
 
 const contactsText = ({ contacts }: ExtensionDetails): string =>
   contacts.map(({ source, user_agent }) => `${source} ${user_agent}`).join(', ')

@@ -5,8 +5,8 @@ import type { Carrier, TestCall } from '../../api/api-types.ts'
 import { pathOf } from '../../app/address.ts'
 import { may } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { textIn } from '../../parts/form.ts'
 import { Text } from '../../parts/text.tsx'
-import { textIn } from './list.tsx'
 
 interface Started {
   readonly extension: string

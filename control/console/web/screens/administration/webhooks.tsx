@@ -9,10 +9,11 @@ import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { may } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { textIn } from '../../parts/form.ts'
 import { figureText } from '../../parts/format.ts'
 import { Table, type ShownColumn } from '../../parts/table.tsx'
 import { Badge, Moment, Problem, Text } from '../../parts/text.tsx'
-import { actionsColumn, Choice, ShownOnce, textIn, useList, words } from './list.tsx'
+import { actionsColumn, Choice, ShownOnce, useList, words } from './list.tsx'
 
 const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
   if (is_active) return 'active'

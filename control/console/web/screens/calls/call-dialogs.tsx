@@ -3,6 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { send } from '../../api/api.ts'
 import type { ActiveCall } from '../../api/api-types.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { textIn } from '../../parts/form.ts'
 import { Text } from '../../parts/text.tsx'
 import { visibleText } from '../../parts/visible-text.ts'
 
@@ -39,8 +40,8 @@ export function HangUp({ call, onClose }: CallDialogProps) {
 export function Transfer({ call, onClose }: CallDialogProps) {
   const ask = (form: FormData) =>
     send('POST', '/telephony/transfer', {
-      ...{ call_uuid: call.call_uuid, leg: textOf(form, 'leg') },
-      destination: textOf(form, 'destination'),
+      ...{ call_uuid: call.call_uuid, leg: textIn(form, 'leg') },
+      destination: textIn(form, 'destination'),
     })
   return (
     <Dialog
@@ -70,10 +71,10 @@ export function Transfer({ call, onClose }: CallDialogProps) {
 
 export function Listen({ call, onClose }: CallDialogProps) {
   const ask = (form: FormData) => {
-    const domain = textOf(form, 'domain')
+    const domain = textIn(form, 'domain')
     return send('POST', '/telephony/spy', {
-      ...{ call_uuid: call.call_uuid, mode: textOf(form, 'mode') },
-      supervisor_extension: textOf(form, 'extension'),
+      ...{ call_uuid: call.call_uuid, mode: textIn(form, 'mode') },
+      supervisor_extension: textIn(form, 'extension'),
       ...(domain !== '' && { domain }),
     })
   }
@@ -110,8 +111,3 @@ const Field = ({ title, children }: { title: string; children: ComponentChildren
     {title} {children}
   </label>
 )
-
-function textOf(form: FormData, name: string): string {
-  const value = form.get(name)
-  return typeof value === 'string' ? value.trim() : ''
-}

@@ -5,6 +5,7 @@ import type { CallRecord, CallReport } from '../../api/api-types.ts'
 import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { now } from '../../browser.ts'
+import { textIn } from '../../parts/form.ts'
 import { durationText, figureText, moneyText } from '../../parts/format.ts'
 import { useResource } from '../../parts/resource.ts'
 import { Table, type ShownColumn } from '../../parts/table.tsx'
@@ -136,7 +137,7 @@ function Filters({ onSearch }: { onSearch: () => void }) {
     const form = new FormData(event.currentTarget)
     const names = ['days', 'disposition', 'by', 'for']
     onSearch()
-    const asked = Object.fromEntries(names.map((name) => [name, textOf(form.get(name))]))
+    const asked = Object.fromEntries(names.map((name) => [name, textIn(form, name)]))
     setQuery({ ...asked, page: undefined })
   }
   return (
@@ -179,6 +180,3 @@ function Filters({ onSearch }: { onSearch: () => void }) {
     </form>
   )
 }
-
-const textOf = (value: FormDataEntryValue | null): string =>
-  typeof value === 'string' ? value.trim() : ''

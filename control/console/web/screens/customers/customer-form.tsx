@@ -3,6 +3,7 @@ import { getRows, send } from '../../api/api.ts'
 import type { Customer, RatePlan } from '../../api/api-types.ts'
 import { isGlobal, may } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'
+import { enteredIn, textIn } from '../../parts/form.ts'
 import { useResource } from '../../parts/resource.ts'
 import { changedFields, customerFields, fieldText, type CustomerField } from './customer-fields.ts'
 
@@ -22,14 +23,12 @@ export function CustomerForm({ customer, onClose }: CustomerFormProps) {
       title={isNew ? 'New customer' : 'Change this customer'}
       action={isNew ? 'Create' : 'Save'}
       onConfirm={(form) => {
-        const textOf = (name: string): string => {
-          const value = form.get(name)
-          return typeof value === 'string' ? value.replaceAll('\r\n', '\n') : ''
-        }
-        const body = changedFields(customer, textOf)
+        const body = changedFields(customer, (name) =>
+          enteredIn(form, name).replaceAll('\r\n', '\n'),
+        )
         if (customer !== undefined) return send('PATCH', `/customers/${customer.id}`, body)
-        const tenant = textOf('tenant').trim()
-        const balance = textOf('balance').trim()
+        const tenant = textIn(form, 'tenant')
+        const balance = textIn(form, 'balance')
         const once = { ...(tenant !== '' && { tenant }), ...(balance !== '' && { balance }) }
         return send('POST', '/customers', { ...body, ...once })
       }}

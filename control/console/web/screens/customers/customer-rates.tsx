@@ -4,6 +4,7 @@ import { get, getRows } from '../../api/api.ts'
 import type { Customer, Price, Rate } from '../../api/api-types.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { sessionEnded } from '../../app/session.ts'
+import { textIn } from '../../parts/form.ts'
 import { figureText } from '../../parts/format.ts'
 import { useResource } from '../../parts/resource.ts'
 import { Table, type ShownColumn } from '../../parts/table.tsx'
@@ -61,7 +62,7 @@ export function CustomerRates({ customer }: { customer: Customer }) {
         class="tools"
         onSubmit={(event) => {
           event.preventDefault()
-          setQuery({ for: textOf(new FormData(event.currentTarget), 'for') })
+          setQuery({ for: textIn(new FormData(event.currentTarget), 'for') })
         }}
       >
         <label>
@@ -100,7 +101,7 @@ function PriceOf({ plan }: { plan: number }) {
       class="tools"
       onSubmit={(event) => {
         event.preventDefault()
-        void ask(textOf(new FormData(event.currentTarget), 'number'))
+        void ask(textIn(new FormData(event.currentTarget), 'number'))
       }}
     >
       <label>
@@ -118,8 +119,3 @@ const priceText = ({ prefix, blocked, rate_per_minute_exact, cost_exact, currenc
   blocked
     ? `Prefix ${prefix} is blocked.`
     : `${rate_per_minute_exact} ${currency} per minute by prefix ${prefix}; a call of one minute costs ${cost_exact} ${currency}.`
-
-function textOf(form: FormData, name: string): string {
-  const value = form.get(name)
-  return typeof value === 'string' ? value.trim() : ''
-}
