@@ -1,6 +1,6 @@
 import type { Direction, Disposition, HangupParty } from './contracts/field-values.ts'
 import { toFlag } from './columns.ts'
-import { compile, type Param } from './compiled.ts'
+import { compile, type Param } from './sql/compiled.ts'
 import type { CdrTable } from './database.ts'
 import { bothDirections, worstOf } from './call-quality.ts'
 import type { CallQuality } from './contracts/media.ts'

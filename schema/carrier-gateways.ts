@@ -1,6 +1,6 @@
 /** Reads the gateways of all carriers in any state: only priced routes may call them. */
 import type { Store } from './open.ts'
-import { all } from './query.ts'
+import { all } from './sql/sync-query.ts'
 import type { CarrierGateway } from './rules/gateway-reach.ts'
 
 export function carrierGateways(store: Store): CarrierGateway[] {

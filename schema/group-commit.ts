@@ -150,6 +150,11 @@ export class GroupCommit {
   }
 
   #commit(group: readonly Pending[]): boolean {
+    // A transaction of the API, which ends within this turn: inside it, this group would not be durable.
+    if (this.#deps.store.sqlite.inTransaction) {
+      this.#writeAfter(0)
+      return false
+    }
     try {
       this.#writeGroup(group)
     } catch (error) {

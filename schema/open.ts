@@ -7,11 +7,14 @@ import type { Database } from './database.ts'
 import { newestVersion } from './migrations/index.ts'
 import { asRefusal, DatabaseRefused } from './refusal.ts'
 import { Secrets } from './secrets/secrets.ts'
+import { SqliteStatements, type Statements } from './sql/statements.ts'
 import { Storage } from './storage/storage.ts'
 
 export interface Store {
-  /** The only handle of the process; transactions on it are synchronous. */
+  /** The only handle of the process: for the call path, whose transactions are synchronous. */
   readonly sqlite: Sqlite.Database
+  /** Runs what the control API reads and writes. */
+  readonly statements: Statements
   /** Builds and types queries on the same handle. */
   readonly db: Kysely<Database>
   /** Encrypts the texts that must not be stored in clear. */
@@ -93,7 +96,14 @@ function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOpti
   }
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
   const secrets = new Secrets(sqlite, secretKey)
-  return { sqlite, db, secrets, storage: new Storage(), close: () => closeHandle(sqlite) }
+  return {
+    sqlite,
+    statements: new SqliteStatements(sqlite),
+    db,
+    secrets,
+    storage: new Storage(),
+    close: () => closeHandle(sqlite),
+  }
 }
 
 function closeHandle(sqlite: Sqlite.Database): void {

@@ -1,5 +1,5 @@
 /** Counts calls that were refused without a record, by minute and reason. */
-import { compile, type Statement } from './compiled.ts'
+import { compile, type Statement } from './sql/compiled.ts'
 import type { Store } from './open.ts'
 import type { RefusedCallsTable } from './tables/refused-calls.ts'
 

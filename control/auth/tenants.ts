@@ -2,7 +2,7 @@
  * Determines the tenant in which a request acts (SPECIFICATION.md §5.3 and §5.5): a tenant
  * credential in its own tenant, a global one in all, or in the one that `X-Tenant-Slug` names.
  */
-import { compile, type Statement } from '../../schema/compiled.ts'
+import { compile, type Statement } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Principal } from './principal.ts'

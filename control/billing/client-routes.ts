@@ -9,7 +9,7 @@ import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, first } from '../../schema/query.ts'
+import { all, first } from '../../schema/sql/sync-query.ts'
 import { customerOf, requiresCustomer } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { ApiError, notFound } from '../http/api-error.ts'

@@ -11,7 +11,7 @@ import {
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { CustomerTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/query.ts'
+import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
 import { hashPassword, hashPasswordNow } from '../auth/users/passwords.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../provisioning/references.ts'

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { ExtensionTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/query.ts'
+import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
 import { notFound } from '../http/api-error.ts'
 import {
   mediaColumnsOf,

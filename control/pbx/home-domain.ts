@@ -1,6 +1,6 @@
 /** Determines the SIP domain of an extension. */
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/query.ts'
+import { all } from '../../schema/sql/sync-query.ts'
 import { wrongTenant } from '../auth/tenants.ts'
 import type { Reference } from '../provisioning/fields.ts'
 import { badReference, tenantOf } from '../provisioning/references.ts'

@@ -1,6 +1,6 @@
 /** Extensions and AI agents share the numbers of their tenant, so that a number has one destination. */
 import type { Store } from '../../schema/open.ts'
-import { first } from '../../schema/query.ts'
+import { first } from '../../schema/sql/sync-query.ts'
 import { ApiError } from '../http/api-error.ts'
 
 /** Throws 409 when the other kind has this number in this tenant. `tenantId` null for the platform. */

@@ -1,6 +1,6 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
 import type { Store } from '../../schema/open.ts'
-import { all, first } from '../../schema/query.ts'
+import { all, first } from '../../schema/sql/sync-query.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from './fields.ts'
 import type { RequestScope } from './resource.ts'

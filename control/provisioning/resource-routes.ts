@@ -2,7 +2,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
-import { transaction } from '../../schema/query.ts'
+import { transaction } from '../../schema/sql/sync-query.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import { refuseBeyondScope, type BeyondScope, type Written } from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'
-import { first, transaction } from '../../schema/query.ts'
+import { first, transaction } from '../../schema/sql/sync-query.ts'
 import { hashPasswordNow, isPasswordNow } from '../auth/users/passwords.ts'
 import { CustomerStore } from '../billing/customer-store.ts'
 import { manyRates } from '../billing/rates/many-rates.ts'

@@ -1,6 +1,6 @@
 /** Resources that the platform assigns to tenants: SIP domains and telephone numbers. */
 import type { Store } from '../../schema/open.ts'
-import { all, first } from '../../schema/query.ts'
+import { all, first } from '../../schema/sql/sync-query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference } from './references.ts'
 import type { RequestScope } from './resource.ts'

@@ -1,6 +1,6 @@
 /** Wraps every write: one transaction, and constraint violations as error responses. */
 import type { Store } from '../../schema/open.ts'
-import { transaction } from '../../schema/query.ts'
+import { transaction } from '../../schema/sql/sync-query.ts'
 import { ApiError } from '../http/api-error.ts'
 
 /** Runs `work` in one transaction. Throws 409 for a duplicate and for a row that is still referenced. */

@@ -4,10 +4,10 @@
  * are deleted earlier. Ledger entries are kept forever, and so is what an external OCS has not received.
  */
 import { sql } from 'kysely'
-import { compile, type Statement } from '../../schema/compiled.ts'
+import { compile, type Statement } from '../../schema/sql/compiled.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
-import { transaction } from '../../schema/query.ts'
+import { transaction } from '../../schema/sql/sync-query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../schema/tables/refused-calls.ts'
 

@@ -2,7 +2,7 @@
 import { fromFlag, toFlag } from '../../schema/columns.ts'
 import { nodeClaim } from '../../schema/ownership/claims.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/query.ts'
+import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
 import { mediaColumnsOf, withoutRelay } from '../provisioning/media-fields.ts'
 import { refuseUnsupported } from '../provisioning/not-supported.ts'

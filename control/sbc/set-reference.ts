@@ -1,6 +1,6 @@
 /** References of carriers and inbound routes to a dispatcher set, by number or name. */
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/query.ts'
+import { all } from '../../schema/sql/sync-query.ts'
 import type { Reference } from '../provisioning/fields.ts'
 import { chosen, type Owner } from '../provisioning/references.ts'
 

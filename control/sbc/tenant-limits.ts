@@ -4,7 +4,7 @@
  * more.
  */
 import type { Store } from '../../schema/open.ts'
-import { first } from '../../schema/query.ts'
+import { first } from '../../schema/sql/sync-query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RequestScope } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'

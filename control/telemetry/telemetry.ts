@@ -1,8 +1,8 @@
 /** Reads all measurements on demand; nothing is pushed. */
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
-import { compile } from '../../schema/compiled.ts'
+import { compile } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/query.ts'
+import { all } from '../../schema/sql/sync-query.ts'
 import type { OcsStats } from '../../schema/contracts/ocs.ts'
 import type {
   DelayHistogram,

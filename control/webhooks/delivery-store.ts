@@ -1,9 +1,9 @@
 /** Deliveries as rows: due ones, results, and expiry. */
 import { sql } from 'kysely'
 import { timeToText } from '../../schema/columns.ts'
-import { compile, type Param } from '../../schema/compiled.ts'
+import { compile, type Param } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first } from '../../schema/query.ts'
+import { all, execute, first } from '../../schema/sql/sync-query.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import type { Rows } from '../provisioning/resource.ts'
 

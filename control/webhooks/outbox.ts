@@ -4,7 +4,7 @@
  */
 import type { Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
-import { compile, type Param } from '../../schema/compiled.ts'
+import { compile, type Param } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { type EndpointRow, typesOf } from './endpoint-store.ts'
 import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/webhook-events.ts'

@@ -10,7 +10,7 @@ import {
   type Tariff,
 } from '../../schema/call-journal.ts'
 import { type CallCost, type CallRecord, insertCallRecord } from '../../schema/call-record.ts'
-import { compile, type Param } from '../../schema/compiled.ts'
+import { compile, type Param } from '../../schema/sql/compiled.ts'
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/media.ts'
 import type { GroupCommit } from '../../schema/group-commit.ts'

@@ -1,9 +1,9 @@
 /** Dispatcher sets from the database, and the operator's word back into it. */
 import type { Selectable } from 'kysely'
-import { compile } from '../../schema/compiled.ts'
+import { compile } from '../../schema/sql/compiled.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/query.ts'
+import { all } from '../../schema/sql/sync-query.ts'
 import { mediaRulesOf } from '../../schema/rules/media.ts'
 import { isAlgorithmCode } from './algorithms/index.ts'
 import type { NodeRecord, ProbeSettings, SetRecord, StatusRange } from './destination-set.ts'

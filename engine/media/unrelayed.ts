@@ -1,7 +1,7 @@
 /** Media rules that are stored but need a relay, where there is none: they were written with one. */
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/query.ts'
+import { all } from '../../schema/sql/sync-query.ts'
 import { mediaRulesOf } from '../../schema/rules/media.ts'
 
 /** At a start, one line for each kind of resource. */

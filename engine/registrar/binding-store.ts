@@ -3,10 +3,10 @@
  * loses none that a phone has been told of.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import { compile, type Statement } from '../../schema/compiled.ts'
+import { compile, type Statement } from '../../schema/sql/compiled.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/query.ts'
+import { all } from '../../schema/sql/sync-query.ts'
 import { type Binding, bindingLimits } from './bindings.ts'
 
 export interface BindingStoreDeps {

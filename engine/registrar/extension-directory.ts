@@ -4,7 +4,7 @@
  * process the engine calls `forget`.
  */
 import { fromFlag } from '../../schema/columns.ts'
-import { compile, type Statement } from '../../schema/compiled.ts'
+import { compile, type Statement } from '../../schema/sql/compiled.ts'
 import type { CallRecording } from '../../schema/contracts/recordings.ts'
 import type { Flag } from '../../schema/database.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'

@@ -5,7 +5,7 @@ import { mediaRulesOf, readNames } from '../../schema/rules/media.ts'
 import type { NumberRule } from '../../schema/rules/number-rule.ts'
 import { compileNumberRules, numberRuleProblem } from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/query.ts'
+import { all } from '../../schema/sql/sync-query.ts'
 import { carrierGateways } from '../../schema/carrier-gateways.ts'
 import type { Selectable } from 'kysely'
 import type {

@@ -5,7 +5,7 @@
 import { isIP } from 'node:net'
 import { fromFlag } from '../columns.ts'
 import type { Store } from '../open.ts'
-import { all } from '../query.ts'
+import { all } from '../sql/sync-query.ts'
 import { isSameSource, locationOf, overlap, type Location, type Place } from '../net/place.ts'
 
 /** A destination of calls, and possibly a source. */

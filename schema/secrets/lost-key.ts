@@ -1,7 +1,7 @@
 /** Resets a database whose key is lost: it becomes usable again, without the unreadable secrets. */
 import { sql, type SqlBool } from 'kysely'
 import type { Store } from '../open.ts'
-import { all, execute, transaction } from '../query.ts'
+import { all, execute, transaction } from '../sql/sync-query.ts'
 import { sealedGlob } from './secret-box.ts'
 import { KEY_MARK } from './secrets.ts'
 

@@ -11,6 +11,7 @@ import type { Database } from '../database.ts'
 import { refuseByHeader, type Store } from '../open.ts'
 import { asRefusal } from '../refusal.ts'
 import { Secrets } from '../secrets/secrets.ts'
+import { SqliteStatements } from '../sql/statements.ts'
 import { Storage } from './storage.ts'
 
 /**
@@ -51,7 +52,8 @@ function openElsewhere(path: string): Store {
 function storeOn(sqlite: Sqlite.Database, path: string, close: () => void): Store {
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
   const secrets = new Secrets(sqlite, undefined, path)
-  return { sqlite, db, secrets, storage: new Storage(), close }
+  const statements = new SqliteStatements(sqlite)
+  return { sqlite, statements, db, secrets, storage: new Storage(), close }
 }
 
 interface Elsewhere {

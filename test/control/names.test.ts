@@ -1,7 +1,7 @@
 /** What one tenant calls its things is nothing to the others: neither refused, nor told, nor mixed up. */
 import { expect, test } from 'vitest'
 import { seedFile } from '../../engine/commands/seed.ts'
-import { all, insert } from '../../schema/query.ts'
+import { all, insert } from '../../schema/sql/sync-query.ts'
 import { emptyStore } from '../support/empty-store.ts'
 import { openResources } from '../support/resources.ts'
 

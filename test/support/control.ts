@@ -21,7 +21,7 @@ import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase, type Store } from '../../schema/open.ts'
-import { insert } from '../../schema/query.ts'
+import { insert } from '../../schema/sql/sync-query.ts'
 
 /** What a test looks at in an answer. */
 export interface Answer {

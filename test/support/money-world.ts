@@ -11,6 +11,7 @@ import type { Tariff } from '../../schema/call-journal.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { Secrets } from '../../schema/secrets/secrets.ts'
+import { SqliteStatements } from '../../schema/sql/statements.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { costMicros } from '../../engine/charging/pricing/price.ts'
 import {
@@ -50,6 +51,7 @@ function copyOfEmptyBooks(): Store {
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
   return {
     sqlite,
+    statements: new SqliteStatements(sqlite),
     db,
     ...{ secrets: new Secrets(sqlite, undefined), storage: new Storage() },
     close: () => sqlite.close(),

@@ -1,7 +1,7 @@
 /** A platform with something of everything for the tools to see: two tenants, a call, records, money. */
 import type { Insertable } from 'kysely'
 import type { CdrTable } from '../../schema/database.ts'
-import { insert } from '../../schema/query.ts'
+import { insert } from '../../schema/sql/sync-query.ts'
 import type { NodeStatus } from '../../schema/contracts/dispatcher.ts'
 import { openControl, type Answer, type TestControl } from './control.ts'
 

@@ -3,7 +3,7 @@
  * more than it has itself.
  */
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/query.ts'
+import { first } from '../../../schema/sql/sync-query.ts'
 import { ApiError, badRequest, conflict } from '../../http/api-error.ts'
 import type { KeyLimits, Principal } from '../principal.ts'
 import { newUuid } from '../../uuid.ts'

@@ -1,8 +1,8 @@
 /** Application keys in the database. Every write evicts the key from the cache before it returns. */
 import { sql } from 'kysely'
-import { compile, type Statement } from '../../../schema/compiled.ts'
+import { compile, type Statement } from '../../../schema/sql/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, insert, transaction } from '../../../schema/query.ts'
+import { all, execute, first, insert, transaction } from '../../../schema/sql/sync-query.ts'
 import type { AppKey, KeyKind, KeyState } from './app-key.ts'
 import type { KeyCache } from './key-cache.ts'
 import {

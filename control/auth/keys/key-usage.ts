@@ -3,9 +3,9 @@
  * second and at shutdown (SPECIFICATION.md §4.6). Every authenticated request is a use, but only successful ones are
  * counted (SPECIFICATION.md §2.1).
  */
-import { compile, type Statement } from '../../../schema/compiled.ts'
+import { compile, type Statement } from '../../../schema/sql/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, transaction } from '../../../schema/query.ts'
+import { all, execute, transaction } from '../../../schema/sql/sync-query.ts'
 
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000

@@ -1,6 +1,6 @@
 import { DatabaseRefused } from '../../../schema/refusal.ts'
 import type { Store } from '../../../schema/open.ts'
-import { execute, first, transaction } from '../../../schema/query.ts'
+import { execute, first, transaction } from '../../../schema/sql/sync-query.ts'
 
 const NAME = 'jwt_secret'
 const place = { table: 'setting', column: 'value', row: NAME } as const

@@ -3,9 +3,9 @@
  * row on each request (5 µs), so that a change takes effect from the next one.
  */
 import { hash } from 'node:crypto'
-import { compile, type Statement } from '../../../schema/compiled.ts'
+import { compile, type Statement } from '../../../schema/sql/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
-import { execute } from '../../../schema/query.ts'
+import { execute } from '../../../schema/sql/sync-query.ts'
 import type { CustomerPrincipal, Presented, Principal, UserPrincipal } from '../principal.ts'
 import { expandScopes, roleScopes } from '../scopes.ts'
 import { signJwt, verifyJwt, type Claims } from './jwt.ts'

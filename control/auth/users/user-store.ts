@@ -1,9 +1,9 @@
 /** Staff accounts and the logins of customers, in the database. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { UserTable } from '../../../schema/database.ts'
-import { compile, type Statement } from '../../../schema/compiled.ts'
+import { compile, type Statement } from '../../../schema/sql/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, insert, transaction } from '../../../schema/query.ts'
+import { all, execute, first, insert, transaction } from '../../../schema/sql/sync-query.ts'
 import { contains } from '../../provisioning/rows.ts'
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }

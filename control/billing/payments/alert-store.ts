@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { AlertKind, BillingAlertTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first } from '../../../schema/query.ts'
+import { all, execute, first } from '../../../schema/sql/sync-query.ts'
 import type { Rows } from '../../provisioning/resource.ts'
 
 export interface Alert {

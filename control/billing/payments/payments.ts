@@ -7,7 +7,7 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { PaymentEventTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, transaction } from '../../../schema/query.ts'
+import { all, execute, first, transaction } from '../../../schema/sql/sync-query.ts'
 import { type Alert, AlertStore } from './alert-store.ts'
 import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-event.ts'
 

@@ -3,7 +3,7 @@
  * could be journalled meanwhile.
  */
 import type { Store } from '../../../schema/open.ts'
-import { all } from '../../../schema/query.ts'
+import { all } from '../../../schema/sql/sync-query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { Reference } from '../../provisioning/fields.ts'
 import { resolve } from '../../provisioning/references.ts'

@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromFlag, moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
-import { execute, first } from '../../../schema/query.ts'
+import { execute, first } from '../../../schema/sql/sync-query.ts'
 import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
 import { problemsOf } from '../../http/validate.ts'
 import { write } from '../../provisioning/write.ts'

@@ -9,7 +9,7 @@ import {
 } from '../../../schema/columns.ts'
 import type { RateTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, insert } from '../../../schema/query.ts'
+import { all, execute, first, insert } from '../../../schema/sql/sync-query.ts'
 import type { ErrorDetail } from '../../http/api-error.ts'
 import {
   badReference,

@@ -1,6 +1,6 @@
 /** Finds the extension that rings first in click-to-call, and checks its caller ID. */
 import type { Store } from '../../../schema/open.ts'
-import { all, first } from '../../../schema/query.ts'
+import { all, first } from '../../../schema/sql/sync-query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { badReference } from '../../provisioning/references.ts'
 import { ownsNumber } from '../../provisioning/tenancy.ts'

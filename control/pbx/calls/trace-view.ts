@@ -3,7 +3,7 @@ import { timeToText } from '../../../schema/columns.ts'
 import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
 import type { Trace, TraceEntry } from '../../../schema/contracts/trace.ts'
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/query.ts'
+import { first } from '../../../schema/sql/sync-query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { ControlDeps } from '../../deps.ts'
 

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Selectable } from 'kysely'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first } from '../../../schema/query.ts'
+import { all, execute, first } from '../../../schema/sql/sync-query.ts'
 import { recordingFile } from '../../../schema/rules/recording-file.ts'
 import type { RecordingTable } from '../../../schema/tables/recordings.ts'
 

@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely'
 import type { Store } from '../../../schema/open.ts'
-import { all, first } from '../../../schema/query.ts'
+import { all, first } from '../../../schema/sql/sync-query.ts'
 import type { CdrFilter } from './cdr-store.ts'
 
 /** Of one direction. ASR and ACD as ITU-T E.425 and E.437 have them: seizures that were answered, and their mean length. */

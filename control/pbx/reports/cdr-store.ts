@@ -5,7 +5,7 @@
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { CdrTable, Database } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, first, rawRows } from '../../../schema/query.ts'
+import { all, first, rawRows } from '../../../schema/sql/sync-query.ts'
 import { recordingOfCall } from '../recordings/recording-column.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
 

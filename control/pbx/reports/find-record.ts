@@ -1,6 +1,6 @@
 /** The call records that a principal may see, as reports show them. */
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/query.ts'
+import { first } from '../../../schema/sql/sync-query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { recordingOfCall } from '../recordings/recording-column.ts'
 import type { CdrRow } from './cdr-store.ts'

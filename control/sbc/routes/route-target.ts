@@ -1,6 +1,6 @@
 /** The target of an inbound route: a dispatcher set, an extension or an AI agent. */
 import type { Store } from '../../../schema/open.ts'
-import { all, first } from '../../../schema/query.ts'
+import { all, first } from '../../../schema/sql/sync-query.ts'
 import { badReference, chosen, either, type Owner } from '../../provisioning/references.ts'
 import type { InboundRouteBody } from './route-body.ts'
 import { resolveSet } from '../set-reference.ts'

@@ -1,5 +1,5 @@
 /** Reads call records for the tools: the newest of a period, in slices. */
-import { all } from '../../../schema/query.ts'
+import { all } from '../../../schema/sql/sync-query.ts'
 import type { CdrFilter, CdrRow } from '../../pbx/reports/cdr-store.ts'
 import { records } from '../../pbx/reports/find-record.ts'
 import type { ToolUse } from '../tool.ts'

@@ -1,6 +1,6 @@
 /** Tools for dispatcher sets and nodes (SPECIFICATION.md §2.6, §3.2). */
 import { z } from 'zod'
-import { all } from '../../../schema/query.ts'
+import { all } from '../../../schema/sql/sync-query.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../provisioning/fields.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
-import { all } from '../../../schema/query.ts'
+import { all } from '../../../schema/sql/sync-query.ts'
 import { CustomerStore } from '../../billing/customer-store.ts'
 import { explanation } from '../../billing/rates/price-explanation.ts'
 import { ApiError } from '../../http/api-error.ts'

@@ -1,8 +1,8 @@
 /** Reads customers, their numbers and what they spent from the database. */
 import { exactSum } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
-import { compile, type Param } from '../../../schema/compiled.ts'
-import { all } from '../../../schema/query.ts'
+import { compile, type Param } from '../../../schema/sql/compiled.ts'
+import { all } from '../../../schema/sql/sync-query.ts'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { type Terms, startOfDay } from './customer.ts'
 

@@ -1,5 +1,5 @@
 /** The outbox in SQL. The statements run in the caller's transaction. */
-import { compile, type Param } from '../../../schema/compiled.ts'
+import { compile, type Param } from '../../../schema/sql/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
 
 export interface OutboxRow {

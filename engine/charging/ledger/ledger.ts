@@ -1,12 +1,12 @@
 /** The only way money moves: one append-only entry, and the wallet's balance with it. */
 import { sql } from 'kysely'
-import { compile, type Param } from '../../../schema/compiled.ts'
+import { compile, type Param } from '../../../schema/sql/compiled.ts'
 import { exactSum } from '../../../schema/columns.ts'
 import type { EntryKind } from '../../../schema/contracts/field-values.ts'
 import type { LedgerEntry, LedgerPort } from '../../../schema/contracts/ocs.ts'
 import type { Flag } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { transaction } from '../../../schema/query.ts'
+import { transaction } from '../../../schema/sql/sync-query.ts'
 
 export type Posting =
   | { readonly kind: 'posted'; readonly balanceMicros: bigint }

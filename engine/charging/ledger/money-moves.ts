@@ -1,7 +1,7 @@
 /** Top-ups, adjustments and refunds. Calls are debited by `settlement/`. */
 import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
 import type { MoneyMove, MoneyMoved } from '../../../schema/contracts/ocs.ts'
-import { first, insert, transaction } from '../../../schema/query.ts'
+import { first, insert, transaction } from '../../../schema/sql/sync-query.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { AccountingEvents } from '../accounting-events.ts'
 import type { Customer } from '../customers/customer.ts'

@@ -4,7 +4,7 @@ import { fromFlag } from '../../../schema/columns.ts'
 import type { Rate } from '../../../schema/contracts/ocs.ts'
 import type { RateTable as RateColumns } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all } from '../../../schema/query.ts'
+import { all } from '../../../schema/sql/sync-query.ts'
 import { RateTable } from './rate-table.ts'
 
 interface RateRow extends Selectable<RateColumns> {

@@ -2,7 +2,7 @@
 import type { Insertable } from 'kysely'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
-import { compile, type Param } from '../../../schema/compiled.ts'
+import { compile, type Param } from '../../../schema/sql/compiled.ts'
 import { exactSum } from '../../../schema/columns.ts'
 import type { ReportAnswer } from '../../../schema/contracts/ocs.ts'
 import type { OcsReportTable } from '../../../schema/tables/charging.ts'

@@ -1,9 +1,9 @@
 /** Finished recordings in the database, each with its webhook event in one transaction. */
-import { compile, type Param } from '../../../schema/compiled.ts'
+import { compile, type Param } from '../../../schema/sql/compiled.ts'
 import type { RecordedCall } from '../../../schema/contracts/recordings.ts'
 import type { EventSink } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
-import { transaction } from '../../../schema/query.ts'
+import { transaction } from '../../../schema/sql/sync-query.ts'
 import { recordingView } from '../../../schema/rules/recording-view.ts'
 
 export class RecordingStore {

@@ -6,7 +6,7 @@ import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
 import { KeyStore } from '../../../control/auth/keys/key-store.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
-import { transaction } from '../../../schema/query.ts'
+import { transaction } from '../../../schema/sql/sync-query.ts'
 
 /** Answers their tokens. No bench meets their limit, whose window is kept as exactly as any other. */
 export function issueKeys(path: string, count: number): readonly string[] {

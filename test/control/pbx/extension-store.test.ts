@@ -6,7 +6,7 @@ import { extensionBody } from '../../../control/pbx/extension-body.ts'
 import { ExtensionStore } from '../../../control/pbx/extension-store.ts'
 import { tenantBody } from '../../../control/tenants/tenant-body.ts'
 import { TenantStore } from '../../../control/tenants/tenant-store.ts'
-import { first } from '../../../schema/query.ts'
+import { first } from '../../../schema/sql/sync-query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 const scope = { tenantId: null, actor: 'test', now: 1 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { SeedRefused } from '../../../control/provisioning/seed.ts'
 import { seedFile } from '../../../engine/commands/seed.ts'
-import { all, first } from '../../../schema/query.ts'
+import { all, first } from '../../../schema/sql/sync-query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 const now = Date.UTC(2026, 0, 2)

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RecordingRetention } from '../../../control/retention/recordings.ts'
-import { all, insert } from '../../../schema/query.ts'
+import { all, insert } from '../../../schema/sql/sync-query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 

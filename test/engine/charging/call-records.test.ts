@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { CallQuality } from '../../../schema/contracts/media.ts'
-import { first } from '../../../schema/query.ts'
+import { first } from '../../../schema/sql/sync-query.ts'
 import { CallRecords } from '../../../engine/charging/call-records.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
 import { CallJournal } from '../../../schema/journal/journal.ts'

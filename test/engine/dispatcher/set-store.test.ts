@@ -7,7 +7,7 @@ import {
 import { migrate } from '../../../schema/migrate.ts'
 import type { Store } from '../../../schema/open.ts'
 import { openDatabase } from '../../../schema/open.ts'
-import { execute } from '../../../schema/query.ts'
+import { execute } from '../../../schema/sql/sync-query.ts'
 
 let store: Store
 

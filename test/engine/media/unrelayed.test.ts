@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { noteRulesWithoutRelay } from '../../../engine/media/unrelayed.ts'
-import { execute } from '../../../schema/query.ts'
+import { execute } from '../../../schema/sql/sync-query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 test('a start without relays tells of rules that need one', () => {

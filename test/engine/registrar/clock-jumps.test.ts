@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { execute } from '../../../schema/query.ts'
+import { execute } from '../../../schema/sql/sync-query.ts'
 import { Phone, startRegistrar } from './phone.ts'
 
 test('a clock that was set back before a restart makes no phone be registered for longer than two hours', async () => {

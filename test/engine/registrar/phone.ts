@@ -4,7 +4,7 @@ import type { PhoneAnswer, RegistrarDeps } from '../../../engine/registrar/regis
 import { Registrar } from '../../../engine/registrar/registrar.ts'
 import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
 import type { Store } from '../../../schema/open.ts'
-import { execute, insert } from '../../../schema/query.ts'
+import { execute, insert } from '../../../schema/sql/sync-query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 

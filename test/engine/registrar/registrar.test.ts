@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
-import { execute } from '../../../schema/query.ts'
+import { execute } from '../../../schema/sql/sync-query.ts'
 import { Registrar } from '../../../engine/registrar/registrar.ts'
 import { challengesOf, Phone, readsSeveral, startRegistrar } from './phone.ts'
 

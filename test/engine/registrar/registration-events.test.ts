@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
-import { execute } from '../../../schema/query.ts'
+import { execute } from '../../../schema/sql/sync-query.ts'
 import { Phone, startRegistrar } from './phone.ts'
 
 const phonesOf = (contacts: number, extension = '101') => ({

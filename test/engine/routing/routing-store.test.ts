@@ -3,7 +3,7 @@ import { loadRouting } from '../../../engine/routing/routing-store.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import type { Store } from '../../../schema/open.ts'
 import { openDatabase } from '../../../schema/open.ts'
-import { execute } from '../../../schema/query.ts'
+import { execute } from '../../../schema/sql/sync-query.ts'
 
 let store: Store
 

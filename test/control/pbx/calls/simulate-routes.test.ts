@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Simulation, SimulationRequest } from '../../../../schema/contracts/simulation.ts'
-import { execute } from '../../../../schema/query.ts'
+import { execute } from '../../../../schema/sql/sync-query.ts'
 import { openControl } from '../../../support/control.ts'
 
 const answer: Simulation = {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { uuidOf, openReportRig } from '../../../support/report-rig.ts'
 import { startOfTime } from '../../../support/control.ts'
-import { insert } from '../../../../schema/query.ts'
+import { insert } from '../../../../schema/sql/sync-query.ts'
 import type { Trace } from '../../../../schema/contracts/trace.ts'
 import type { Vcon } from '../../../../control/pbx/calls/vcon.ts'
 

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeEach, expect, test } from 'vitest'
 import type { ActiveCall } from '../../../../schema/contracts/calls.ts'
 import type { RecordingResult } from '../../../../schema/contracts/recordings.ts'
-import { insert } from '../../../../schema/query.ts'
+import { insert } from '../../../../schema/sql/sync-query.ts'
 import { openControl, startOfTime, type TestControl } from '../../../support/control.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 

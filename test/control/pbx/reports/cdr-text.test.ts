@@ -4,7 +4,7 @@ import { CdrText, csvHeader } from '../../../../control/pbx/reports/cdr-text.ts'
 import { recordingOfCall } from '../../../../control/pbx/recordings/recording-column.ts'
 import { viewOf } from '../../../../control/pbx/reports/cdr-view.ts'
 import { insertCallRecord, type CallRecord } from '../../../../schema/call-record.ts'
-import { first, insert } from '../../../../schema/query.ts'
+import { first, insert } from '../../../../schema/sql/sync-query.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
 
 const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€😀 and ,"startedAt":1'

@@ -19,7 +19,7 @@ import {
 import type { EngineHappening } from '../../../../schema/contracts/engine-events.ts'
 import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../../schema/open.ts'
-import { all } from '../../../../schema/query.ts'
+import { all } from '../../../../schema/sql/sync-query.ts'
 import { readWav } from '../../../support/audio.ts'
 import { emptyStore } from '../../../support/empty-store.ts'
 import { ManualTime } from '../../../support/manual-time.ts'

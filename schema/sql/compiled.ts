@@ -3,10 +3,9 @@
  * takes 4.9 µs this way, and 24 µs when Kysely builds it each time.
  */
 import type { Compilable, Kysely } from 'kysely'
-import type { Database } from './database.ts'
-import type { Store } from './open.ts'
-
-export type SqlValue = number | bigint | string | Buffer | null
+import type { Database } from '../database.ts'
+import type { Store } from '../open.ts'
+import type { SqlValue } from './sql-value.ts'
 
 /** Names a parameter: `(db, param: Param<{ id: number }>) => … param('id')`. */
 export type Param<P> = <K extends keyof P & string>(name: K) => P[K]
@@ -28,20 +27,28 @@ export function compile<P extends { readonly [name in keyof P]: SqlValue }, R>(
   store: Store,
   build: (db: Kysely<Database>, param: Param<P>) => Compilable<R>,
 ): Statement<P, R> {
-  // A placeholder has the type of the value: Kysely passes it unchanged to the parameters.
-  const param: Param<P> = (name) => {
-    const placeholder: unknown = new Placeholder(name)
-    return placeholder as P[typeof name]
-  }
-  const query = build(store.db, param).compile()
-  const prepared = store.sqlite.prepare<SqlValue[], R>(query.sql)
-  const bind = binder<P>(query.parameters)
+  const { sql, bind } = binderOf(store, build)
+  const prepared = store.sqlite.prepare<SqlValue[], R>(sql)
   return {
     get: (values) => prepared.get(...bind(values)),
     all: (values) => prepared.all(...bind(values)),
     iterate: (values) => prepared.iterate(...bind(values)),
     run: (values) => prepared.run(...bind(values)),
   }
+}
+
+/** The text of a query, and the function that puts values in the places of its parameters. */
+export function binderOf<P, R>(
+  { db }: Pick<Store, 'db'>,
+  build: (db: Kysely<Database>, param: Param<P>) => Compilable<R>,
+): { readonly sql: string; readonly bind: (values: P) => SqlValue[] } {
+  // A placeholder has the type of the value: Kysely passes it unchanged to the parameters.
+  const param: Param<P> = (name) => {
+    const placeholder: unknown = new Placeholder(name)
+    return placeholder as P[typeof name]
+  }
+  const { sql, parameters } = build(db, param).compile()
+  return { sql, bind: binder<P>(parameters) }
 }
 
 class Placeholder {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { compile, type Param } from '../../schema/compiled.ts'
-import { freshStore } from '../support/books.ts'
+import { compile, type Param } from '../../../schema/sql/compiled.ts'
+import { freshStore } from '../../support/books.ts'
 
 test('a compiled statement takes its values by name, wherever and however often they stand', () => {
   const store = freshStore()

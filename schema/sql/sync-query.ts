@@ -1,10 +1,7 @@
-/**
- * Runs a Kysely query synchronously on the handle, inside any open transaction. For the control API;
- * `compiled.ts` keeps the statements of the call path.
- */
+/** Runs a Kysely query synchronously on the handle, inside any open transaction. */
 import type { Compilable } from 'kysely'
-import type { SqlValue } from './compiled.ts'
-import type { Store } from './open.ts'
+import { toSqlValue, type SqlValue } from './sql-value.ts'
+import type { Store } from '../open.ts'
 
 export function all<R>(store: Pick<Store, 'sqlite'>, query: Compilable<R>): R[] {
   const { sql, parameters } = query.compile()
@@ -47,10 +44,4 @@ export function insert<R>(store: Store, query: Compilable<R>): number {
  */
 export function transaction<T>(store: Store, work: () => T): T {
   return store.sqlite.transaction(work).immediate()
-}
-
-function toSqlValue(value: unknown): SqlValue {
-  if (value === null || typeof value === 'string' || typeof value === 'number') return value
-  if (typeof value === 'bigint' || Buffer.isBuffer(value)) return value
-  throw new TypeError(`SQLite has no column for a ${typeof value}`)
 }

@@ -1,0 +1,50 @@
+/** Runs a Kysely query of the control API, inside the transaction of its caller. `statements.ts` says how. */
+import type { Compilable } from 'kysely'
+import { toSqlValue, type SqlValue } from './sql-value.ts'
+import type { Store } from '../open.ts'
+import type { PreparedStatement } from './statements.ts'
+
+type Statements = Pick<Store, 'statements'>
+
+export function all<R>(store: Statements, query: Compilable<R>): Promise<R[]> {
+  return run(store, query, (statement: PreparedStatement<R>, values) => statement.all(values))
+}
+
+/** Resolves with each row as an array, in the order of the selected columns: twice as fast to read. */
+export async function rawRows<V>(store: Statements, query: Compilable): Promise<V[]> {
+  // The caller knows the selected columns.
+  return (await run(store, query, (statement, values) => statement.arrays(values))) as V[]
+}
+
+export function first<R>(store: Statements, query: Compilable<R>): Promise<R | undefined> {
+  return run(store, query, (statement: PreparedStatement<R>, values) => statement.get(values))
+}
+
+/** Runs an INSERT, UPDATE or DELETE without `returning`. Resolves with the number of affected rows. */
+export function execute<R>(store: Statements, query: Compilable<R>): Promise<number> {
+  return run(store, query, (statement, values) => statement.run(values))
+}
+
+/** Runs an INSERT with `returning('id')`. Resolves with the id of the new row. */
+export async function insert(
+  store: Statements,
+  query: Compilable<{ readonly id: number }>,
+): Promise<number> {
+  const row = await first(store, query)
+  if (row === undefined) throw new Error('an INSERT returned no row')
+  return row.id
+}
+
+/** Runs `work` in a transaction; a rejection rolls it back. Inside another transaction it is a savepoint. */
+export function transaction<T>(store: Statements, work: () => Promise<T>): Promise<T> {
+  return store.statements.transaction(work)
+}
+
+function run<R, T>(
+  { statements }: Statements,
+  query: Compilable<R>,
+  by: (statement: PreparedStatement<R>, values: readonly SqlValue[]) => Promise<T>,
+): Promise<T> {
+  const { sql, parameters } = query.compile()
+  return by(statements.prepare(sql), parameters.map(toSqlValue))
+}
