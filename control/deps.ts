@@ -4,13 +4,13 @@ import type { EnginePort } from '../schema/contracts/engine-port.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
 import type { SettingsInForce } from '../schema/contracts/settings.ts'
-import type { Store } from '../schema/open.ts'
+import type { LocalStore } from '../schema/open.ts'
 import type { ConsoleFiles } from './console/console-files.ts'
 import type { Reports } from './pbx/reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface ControlDeps extends Clocks {
-  readonly store: Store
+  readonly store: LocalStore
   readonly engine: EnginePort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: OcsPort | undefined

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Schedule } from '../schema/clock.ts'
 import { databaseId } from '../schema/storage/database-id.ts'
-import type { Store } from '../schema/open.ts'
+import type { LocalStore } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
@@ -52,7 +52,7 @@ import { Trunks } from './trunks/trunks.ts'
 
 export interface EngineDeps {
   readonly config: Config
-  readonly store: Store
+  readonly store: LocalStore
   readonly charging: Charging
   /** What a number costs by a price list; absent: prices are kept elsewhere. */
   readonly priceOf?: RoutingDeps['carrierPrice']

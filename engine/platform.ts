@@ -20,7 +20,7 @@ import { migrate } from '../schema/migrate.ts'
 import { type Boot, type Clocks, earliest, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { foreignWrites } from '../schema/foreign-writes.ts'
-import { openDatabase, type Store } from '../schema/open.ts'
+import { openDatabase, type LocalStore } from '../schema/open.ts'
 import { StorageWatch } from '../schema/storage/storage-watch.ts'
 import { makeBackup } from './backups/make-backup.ts'
 import { BACKUP_TICK_MS, ScheduledBackups } from './backups/scheduled-backups.ts'
@@ -68,7 +68,7 @@ export interface PlatformDeps extends Clocks {
 }
 
 export interface Platform {
-  readonly store: Store
+  readonly store: LocalStore
   readonly engine: Engine
   /** `sip=… api=… edge=…`, each in the form of its setting. */
   readonly addresses: string
@@ -208,7 +208,7 @@ const pricesOf =
     return rate && { minuteMicros: costMicros(rate.tariff, 60), isBlocked: rate.isBlocked }
   }
 
-function prepareDatabase(store: Store, { log, now }: PlatformDeps): void {
+function prepareDatabase(store: LocalStore, { log, now }: PlatformDeps): void {
   const report = migrate(store.sqlite, now())
   if (report.applied.length > 0) log('info', 'database migrated', { ...report })
   for (const claim of brokenClaims(store)) log('warn', `ownership: ${claim}`)
@@ -223,7 +223,7 @@ function prepareDatabase(store: Store, { log, now }: PlatformDeps): void {
 
 /** Last of all: a start that fails makes no user whose password is never shown again. */
 async function announceAdmin(
-  store: Store,
+  store: LocalStore,
   { config, announce, now, randomBytes }: PlatformDeps,
 ): Promise<void> {
   const admin = await addFirstAdmin(store, config.admin, now(), randomBytes)
@@ -234,13 +234,13 @@ async function announceAdmin(
 }
 
 /** The file at `DATABASE_PATH` is not the one that has the records of this run. */
-function keepLost(store: Store, { now, log }: PlatformDeps): void {
+function keepLost(store: LocalStore, { now, log }: PlatformDeps): void {
   if (store.storage.fileProblem === undefined) return
   const copy = copyOfLost(store, now())
   log('error', 'the database was removed while it was open; what it held is kept', { copy })
 }
 
-function openWebhooks(store: Store, deps: PlatformDeps): Webhooks {
+function openWebhooks(store: LocalStore, deps: PlatformDeps): Webhooks {
   const allowPrivate = deps.config.webhookPrivateTargets === 'allow'
   return new Webhooks({
     ...{ ...deps, store, allowPrivate },
@@ -260,7 +260,7 @@ function tellNodeChange(webhooks: Webhooks, change: NodeChange, at: number): voi
 }
 
 function openCharging(
-  stores: { readonly store: Store; readonly journal: CallJournal },
+  stores: { readonly store: LocalStore; readonly journal: CallJournal },
   webhooks: Webhooks,
   deps: PlatformDeps,
 ): Ocs | ExternalCharging {
@@ -282,7 +282,7 @@ function openControl(
     backups,
     ...parts
   }: {
-    readonly store: Store
+    readonly store: LocalStore
     readonly engine: Engine
     readonly ocs: Ocs | undefined
     readonly webhooks: Webhooks
@@ -338,7 +338,7 @@ function repeating({ schedule }: PlatformDeps) {
 }
 
 /** Reloads the engine when another process, such as a command, has written to the database. */
-function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps): () => void {
+function followOutsideChanges(store: LocalStore, engine: Engine, deps: PlatformDeps): () => void {
   const hasForeignWrites = foreignWrites(store)
   return repeating(deps)(OUTSIDE_CHANGES_MS, () => {
     if (hasForeignWrites()) engine.reload()
@@ -346,7 +346,7 @@ function followOutsideChanges(store: Store, engine: Engine, deps: PlatformDeps):
 }
 
 /** Off unless a folder is set. */
-function scheduleBackups(store: Store, { config, now, log }: PlatformDeps) {
+function scheduleBackups(store: LocalStore, { config, now, log }: PlatformDeps) {
   const { folder, ...rest } = config.backup
   if (folder === undefined) return undefined
   return new ScheduledBackups({
@@ -358,7 +358,7 @@ function scheduleBackups(store: Store, { config, now, log }: PlatformDeps) {
   })
 }
 
-function forgetOldRecords(store: Store, deps: PlatformDeps): () => void {
+function forgetOldRecords(store: LocalStore, deps: PlatformDeps): () => void {
   const { callRecordDays, auditDays } = deps.config.retention
   const retention = new Retention(
     { ...deps, store, now: () => earliest(deps) },

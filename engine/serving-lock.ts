@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
 import { newestVersion } from '../schema/migrations/index.ts'
-import type { Store } from '../schema/open.ts'
+import type { LocalStore } from '../schema/open.ts'
 import { asRefusal, DatabaseRefused } from '../schema/refusal.ts'
 
 /** @throws {DatabaseRefused} another process serves this database. */
@@ -39,7 +39,7 @@ export function servingLock(databasePath: string): { take(): void; release(): vo
 }
 
 /** @throws {DatabaseRefused} the serving process does not know the schema that this program needs. */
-export function refuseMigrations({ sqlite }: Pick<Store, 'sqlite'>): void {
+export function refuseMigrations({ sqlite }: Pick<LocalStore, 'sqlite'>): void {
   const version = Number(sqlite.pragma('user_version', { simple: true }))
   if (version < newestVersion)
     throw new DatabaseRefused(

@@ -1,7 +1,7 @@
 /** Checks a database: SQLite's own checks, and that its money adds up. Reads only. */
 import type Sqlite from 'better-sqlite3'
 import { newestVersion } from './migrations/index.ts'
-import type { Store } from './open.ts'
+import type { LocalStore } from './open.ts'
 
 /** Maximum faults reported; more add nothing. */
 const limit = 20
@@ -38,7 +38,7 @@ function brokenReferences(sqlite: Sqlite.Database): string[] {
 }
 
 /** A balance is the sum of its ledger entries, and equals the balance in the newest entry. */
-export function wrongBalances(store: Pick<Store, 'sqlite'>): string[] {
+export function wrongBalances(store: Pick<LocalStore, 'sqlite'>): string[] {
   const rows = store.sqlite
     .prepare<[], { id: number; balance: string; total: string }>(
       `SELECT wallet.id AS id, CAST(wallet.balance_micros AS TEXT) AS balance,

@@ -3,11 +3,11 @@
  * A group is committed when the first of its writes has waited as long as it may, or immediately when full.
  */
 import type { Schedule } from './clock.ts'
-import type { Store } from './open.ts'
+import type { LocalStore } from './open.ts'
 import { codeOf, isLocked } from './storage/storage.ts'
 
 export interface GroupCommitDeps {
-  readonly store: Pick<Store, 'sqlite' | 'storage'>
+  readonly store: Pick<LocalStore, 'sqlite' | 'storage'>
   readonly schedule: Schedule
   /**
    * Called when a group could not be written and will be retried; nothing is lost meanwhile. Not called for

@@ -10,17 +10,22 @@ import { Secrets } from './secrets/secrets.ts'
 import { SqliteStatements, type Statements } from './sql/statements.ts'
 import { Storage } from './storage/storage.ts'
 
+/** What the control API needs of a database, whichever it is. */
 export interface Store {
-  /** The only handle of the process: for the call path, whose transactions are synchronous. */
-  readonly sqlite: Sqlite.Database
   /** Runs what the control API reads and writes. */
   readonly statements: Statements
-  /** Builds and types queries on the same handle. */
+  /** Builds and types queries; runs none. */
   readonly db: Kysely<Database>
   /** Encrypts the texts that must not be stored in clear. */
   readonly secrets: Secrets
   /** Whether writes succeed. */
   readonly storage: Storage
+}
+
+/** An SQLite database in this process. */
+export interface LocalStore extends Store {
+  /** The only handle of the process: for the call path, whose transactions are synchronous. */
+  readonly sqlite: Sqlite.Database
   close(): void
 }
 
@@ -36,7 +41,7 @@ export interface OpenOptions {
  *
  * @throws {DatabaseRefused} the file is not a database, damaged, another program's, or newer than this program.
  */
-export function openDatabase(path: string, options: OpenOptions = {}): Store {
+export function openDatabase(path: string, options: OpenOptions = {}): LocalStore {
   const isFile = path !== ':memory:'
   if (isFile) refuseWithoutFolder(path)
   if (isFile) refuseByHeader(path)
@@ -83,7 +88,7 @@ function createPrivately(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOptions): Store {
+function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOptions): LocalStore {
   const sqlite = new Sqlite(path, { timeout: busyTimeoutMs })
   try {
     refuseByContent(path, sqlite)

@@ -4,12 +4,12 @@
  */
 import type { MiddlewareHandler } from 'hono'
 import type { Schedule } from '../../schema/clock.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { isLocked } from '../../schema/storage/storage.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 
 interface WriteGateDeps {
-  readonly store: Pick<Store, 'sqlite'>
+  readonly store: Pick<LocalStore, 'sqlite'>
   readonly schedule: Schedule
 }
 
@@ -40,7 +40,7 @@ export function writeGate({ store, schedule }: WriteGateDeps): MiddlewareHandler
   }
 }
 
-function isWriteLocked({ sqlite }: Pick<Store, 'sqlite'>): boolean {
+function isWriteLocked({ sqlite }: Pick<LocalStore, 'sqlite'>): boolean {
   try {
     sqlite.exec('BEGIN IMMEDIATE; ROLLBACK')
     return false

@@ -1,7 +1,7 @@
 /** Reads all measurements on demand; nothing is pushed. */
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
 import { compile } from '../../schema/sql/compiled.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { all } from '../../schema/sql/sync-query.ts'
 import type { OcsStats } from '../../schema/contracts/ocs.ts'
 import type {
@@ -255,7 +255,7 @@ function backlogOf(webhooks: TelemetryDeps['webhooks']) {
   }
 }
 
-function waitingReports(store: Store): () => number {
+function waitingReports(store: LocalStore): () => number {
   const statement = compile<Record<string, never>, { n: number }>(store, (db) =>
     db.selectFrom('cdr_outbox').select((row) => row.fn.countAll<number>().as('n')),
   )
@@ -268,7 +268,7 @@ function processFigures(): TelemetryView['process'] {
   return { resident_bytes: rss, heap_used_bytes: heapUsed, cpu_seconds: (user + system) / 1e6 }
 }
 
-function databaseFigures({ sqlite }: Store): TelemetryView['database'] {
+function databaseFigures({ sqlite }: LocalStore): TelemetryView['database'] {
   const pragma = (name: string) => Number(sqlite.pragma(name, { simple: true }))
   const pageSize = pragma('page_size')
   return {

@@ -5,7 +5,7 @@
 import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { transaction } from '../../schema/sql/sync-query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
@@ -21,7 +21,7 @@ import { Sender } from './sender.ts'
 import type { Resolve } from './targets.ts'
 
 export interface WebhooksDeps extends Clocks {
-  readonly store: Store
+  readonly store: LocalStore
   /** From 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
   /** Cryptographically secure. */

@@ -2,13 +2,13 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { copyDatabase } from '../../schema/storage/copy.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import type { BackupOrder } from './backup-worker.ts'
 
 /** Beside the bundle; there is none when the program runs from its sources. */
 const threadFile = new URL('./backup-worker.js', import.meta.url)
 
-export function makeBackup(store: Store, file: string): Promise<void> {
+export function makeBackup(store: LocalStore, file: string): Promise<void> {
   const { memory, name: path } = store.sqlite
   if (!memory && existsSync(threadFile)) return inThread({ path, file })
   return new Promise((resolve) => {

@@ -40,7 +40,7 @@ import type {
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { foreignWrites } from '../../schema/foreign-writes.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import { authorize, type Authorization, type Books, extend } from './authorization/authorize.ts'
 import { foresee } from './authorization/foresee.ts'
@@ -59,7 +59,7 @@ import { NodeReports, orUnstored, unstored } from './settlement/node-reports.ts'
 import { Settlement } from './settlement/settlement.ts'
 
 export interface OcsDeps {
-  readonly store: Store
+  readonly store: LocalStore
   readonly journal: CallJournal
   /** Milliseconds by the steady clock (schema/clock.ts): for what is measured. */
   readonly now: () => number

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { findFaults } from '../../schema/check.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { journalFiles } from '../../schema/journal-file.ts'
 import { copyDatabase, sync, timeName } from '../../schema/storage/copy.ts'
 import { keyFileOf } from '../../schema/secrets/key-file.ts'
@@ -46,7 +46,7 @@ interface Places {
   readonly secretKey: string | undefined
 }
 
-function refuseDamaged({ sqlite }: Store, file: string): void {
+function refuseDamaged({ sqlite }: LocalStore, file: string): void {
   const marked = sqlite
     .prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migration'")
     .get()
@@ -57,7 +57,7 @@ function refuseDamaged({ sqlite }: Store, file: string): void {
   throw new Error(`${file} is damaged, nothing was changed: ${fault}${others}`)
 }
 
-function put(backup: Store, places: Places, world: World): void {
+function put(backup: LocalStore, places: Places, world: World): void {
   const { file, path } = places
   const kept = `${path}.before-restore-${timeName(world.now())}`
   const copy = `${path}.restoring`
@@ -85,7 +85,7 @@ function keepAside(path: string, kept: string): void {
 }
 
 function keepKey(
-  { sqlite }: Store,
+  { sqlite }: LocalStore,
   { file, path, secretKey }: Places,
   kept: string,
   world: World,

@@ -1,6 +1,6 @@
 import { migrate, type MigrationReport } from '../../schema/migrate.ts'
 import { newestVersion } from '../../schema/migrations/index.ts'
-import { openDatabase, type Store } from '../../schema/open.ts'
+import { openDatabase, type LocalStore } from '../../schema/open.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
 import type { World } from './command.ts'
@@ -8,7 +8,7 @@ import type { World } from './command.ts'
 /** Opens the database of the settings at this program's schema, and closes it after `work`. */
 export async function withStore<T>(
   world: World,
-  work: (store: Store) => T | Promise<T>,
+  work: (store: LocalStore) => T | Promise<T>,
 ): Promise<T> {
   const { databasePath, secretKey } = readConfig(world.environment)
   const store = openDatabase(databasePath, { secretKey })
@@ -26,7 +26,7 @@ export async function withStore<T>(
  *
  * @throws {DatabaseRefused} something is to be migrated while the database is served.
  */
-export function migrateUnserved(store: Store, path: string, now: number): MigrationReport {
+export function migrateUnserved(store: LocalStore, path: string, now: number): MigrationReport {
   const version = Number(store.sqlite.pragma('user_version', { simple: true }))
   if (version >= newestVersion) return migrate(store.sqlite, now)
   const lock = lockForServing(path)

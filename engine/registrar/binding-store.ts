@@ -5,12 +5,12 @@
 import type { Schedule } from '../../schema/clock.ts'
 import { compile, type Statement } from '../../schema/sql/compiled.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { all } from '../../schema/sql/sync-query.ts'
 import { type Binding, bindingLimits } from './bindings.ts'
 
 export interface BindingStoreDeps {
-  readonly store: Store
+  readonly store: LocalStore
   readonly schedule: Schedule
   readonly onFailure: (error: unknown, waiting: number) => void
 }
@@ -57,7 +57,7 @@ interface Values {
 type Refresh = Pick<Values, 'extensionId' | 'contact' | 'cseq' | 'registeredAt' | 'expiresAt'>
 
 export class BindingStore {
-  readonly #store: Store
+  readonly #store: LocalStore
   readonly #group: GroupCommit
   readonly #save: Statement<Values, unknown>
   readonly #refresh: Statement<Refresh, unknown>
@@ -166,7 +166,7 @@ export class BindingStore {
   }
 }
 
-function compileRefresh(store: Store): Statement<Refresh, unknown> {
+function compileRefresh(store: LocalStore): Statement<Refresh, unknown> {
   return compile(store, (db, param) =>
     db
       .updateTable('binding')
@@ -180,7 +180,7 @@ function compileRefresh(store: Store): Statement<Refresh, unknown> {
   )
 }
 
-function compileSave(store: Store): Statement<Values, unknown> {
+function compileSave(store: LocalStore): Statement<Values, unknown> {
   return compile(store, (db, param) =>
     db
       .insertInto('binding')

@@ -9,7 +9,7 @@ import type { CallRecording } from '../../schema/contracts/recordings.ts'
 import type { Flag } from '../../schema/database.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import { inheritedRules, mediaRulesOf, type MediaColumns } from '../../schema/rules/media.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { Recent } from './recent.ts'
 
 /** An extension of an active tenant. */
@@ -60,7 +60,7 @@ export class ExtensionDirectory {
   readonly #domain: Statement<{ domain: string }, { tenant_id: number }>
   readonly #domainsOf: Statement<{ tenantId: number }, { domain: string }>
 
-  constructor(store: Store) {
+  constructor(store: LocalStore) {
     this.#extensions = new Recent(MAX_EXTENSIONS, (address) => {
       const space = address.indexOf(' ')
       const row = this.#find.get({
@@ -122,7 +122,7 @@ export class ExtensionDirectory {
   }
 
   /** On this connection only, and gone with it. */
-  #watch({ sqlite }: Store): void {
+  #watch({ sqlite }: LocalStore): void {
     sqlite.function('tollgate_forget_extensions', () => {
       this.forget()
       return null

@@ -4,7 +4,7 @@
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { headerNamed } from '../sip-server/message/index.ts'
 import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { Batch } from './batch.ts'
@@ -42,7 +42,7 @@ export type Caller =
   | { readonly kind: 'refused'; readonly answer: PhoneAnswer }
 
 export interface RegistrarDeps {
-  readonly store: Store
+  readonly store: LocalStore
   /** Milliseconds by the steady clock, and UTC by that of the machine (schema/clock.ts). */
   readonly now: () => number
   readonly wallNow: () => number

@@ -25,7 +25,7 @@ import {
   MemoryFile,
 } from '../journal-file.ts'
 import { databaseId } from '../storage/database-id.ts'
-import type { Store } from '../open.ts'
+import type { LocalStore } from '../open.ts'
 import { bootText, callsIn, toAnswered, toBegun, toLine, toStateLine } from './lines.ts'
 import { OpenCalls, type OpenLines } from './open-calls.ts'
 
@@ -47,7 +47,7 @@ interface Waiting {
 }
 
 export interface CallJournalDeps {
-  readonly storage: Store['storage']
+  readonly storage: LocalStore['storage']
   readonly schedule: Schedule
   readonly log: Log
   /** Absent where it is unknown: times of other processes are taken as they are. */
@@ -59,7 +59,7 @@ export interface CallJournalDeps {
  * @param isBeside another process still serves it, and keeps its files until `takeOver`.
  */
 export function openCallJournal(
-  store: Store,
+  store: LocalStore,
   deps: Omit<CallJournalDeps, 'storage'>,
   isBeside = false,
 ): CallJournal {

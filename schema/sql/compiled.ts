@@ -5,6 +5,7 @@
 import type { Compilable, Kysely } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Store } from '../open.ts'
+import { sqliteOf } from './handle.ts'
 import type { SqlValue } from './sql-value.ts'
 
 /** Names a parameter: `(db, param: Param<{ id: number }>) => … param('id')`. */
@@ -28,7 +29,7 @@ export function compile<P extends { readonly [name in keyof P]: SqlValue }, R>(
   build: (db: Kysely<Database>, param: Param<P>) => Compilable<R>,
 ): Statement<P, R> {
   const { sql, bind } = binderOf(store, build)
-  const prepared = store.sqlite.prepare<SqlValue[], R>(sql)
+  const prepared = sqliteOf(store).prepare<SqlValue[], R>(sql)
   return {
     get: (values) => prepared.get(...bind(values)),
     all: (values) => prepared.all(...bind(values)),

@@ -1,12 +1,12 @@
 /** Saves a database whose file was removed or replaced while it was open. */
-import type { Store } from '../open.ts'
+import type { LocalStore } from '../open.ts'
 import { copyDatabase, timeName } from './copy.ts'
 
 /**
  * Writes the data of the handle to a new file next to the old one and returns its path. Call it before the
  * handle is closed: closing loses the data.
  */
-export function copyOfLost(store: Store, now: number): string {
+export function copyOfLost(store: LocalStore, now: number): string {
   const path = `${store.sqlite.name}.saved-${timeName(now)}`
   copyDatabase(store, path)
   return path

@@ -5,11 +5,11 @@
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Schedule } from '../clock.ts'
 import { GroupCommit } from '../group-commit.ts'
-import type { Store } from '../open.ts'
+import type { LocalStore } from '../open.ts'
 import type { StorageProblem } from './storage.ts'
 
 export interface StorageWatchDeps {
-  readonly store: Store
+  readonly store: LocalStore
   readonly schedule: Schedule
   /** The write-ahead log was removed; other readers of the database in this process should close it. */
   readonly onLogGone: () => void
@@ -122,7 +122,7 @@ interface WatchedFile {
   readonly device: number
 }
 
-function filesOf({ sqlite }: Store): readonly WatchedFile[] {
+function filesOf({ sqlite }: LocalStore): readonly WatchedFile[] {
   if (sqlite.memory) return []
   return [sqlite.name, `${realpathSync(sqlite.name)}-wal`].flatMap((path) => {
     const stats = statSync(path, { throwIfNoEntry: false })

@@ -8,7 +8,7 @@ import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from '../database.ts'
-import { refuseByHeader, type Store } from '../open.ts'
+import { refuseByHeader, type LocalStore } from '../open.ts'
 import { asRefusal } from '../refusal.ts'
 import { Secrets } from '../secrets/secrets.ts'
 import { SqliteStatements } from '../sql/statements.ts'
@@ -18,7 +18,7 @@ import { Storage } from './storage.ts'
  * @param isServed whether another process has it open: its log is live, and is read in place.
  * @throws {DatabaseRefused} the file is not a database, or newer than this program.
  */
-export function openUntouched(path: string, isServed: boolean): Store {
+export function openUntouched(path: string, isServed: boolean): LocalStore {
   refuseByHeader(path)
   try {
     if (isServed) {
@@ -32,7 +32,7 @@ export function openUntouched(path: string, isServed: boolean): Store {
 }
 
 /** Opened under another name, with a copy of its log, so that SQLite changes only those. */
-function openElsewhere(path: string): Store {
+function openElsewhere(path: string): LocalStore {
   const { folder, file } = linkIn(dirname(path), path) ?? copyIn(path)
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
   try {
@@ -49,7 +49,7 @@ function openElsewhere(path: string): Store {
   }
 }
 
-function storeOn(sqlite: Sqlite.Database, path: string, close: () => void): Store {
+function storeOn(sqlite: Sqlite.Database, path: string, close: () => void): LocalStore {
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
   const secrets = new Secrets(sqlite, undefined, path)
   const statements = new SqliteStatements(sqlite)

@@ -3,7 +3,7 @@ import type { CallRecord } from '../../schema/call-record.ts'
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CustomerTable, RateTable } from '../../schema/database.ts'
 import { migrate } from '../../schema/migrate.ts'
-import { openDatabase, type Store } from '../../schema/open.ts'
+import { openDatabase, type LocalStore } from '../../schema/open.ts'
 import { execute, insert } from '../../schema/sql/sync-query.ts'
 import type { Insertable } from 'kysely'
 import { Ocs } from '../../engine/charging/ocs.ts'
@@ -31,14 +31,14 @@ export const plainRate = {
   rate_per_minute_micros: 60_000,
 }
 
-export function freshStore(path = ':memory:'): Store {
+export function freshStore(path = ':memory:'): LocalStore {
   const store = openDatabase(path)
   migrate(store.sqlite, start)
   return store
 }
 
 export function addPlan(
-  store: Store,
+  store: LocalStore,
   rates: readonly Omit<Insertable<RateTable>, 'rate_plan_id'>[],
   name = 'default',
 ): number {
@@ -50,7 +50,7 @@ export function addPlan(
 
 /** A customer with its wallet and a calling number equal to its name. */
 export function addCustomer(
-  store: Store,
+  store: LocalStore,
   customer: Partial<Insertable<CustomerTable>> & { readonly name: string },
 ): number {
   const { db } = store
@@ -64,14 +64,14 @@ export function addCustomer(
 }
 
 export interface Books {
-  readonly store: Store
+  readonly store: LocalStore
   readonly time: ManualTime
   readonly ocs: Ocs
   readonly log: string[]
 }
 
 export function ocsOn(
-  store: Store,
+  store: LocalStore,
   time = new ManualTime(start),
   unknownCaller: 'deny' | 'allow' = 'deny',
   events?: EventSink,

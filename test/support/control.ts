@@ -20,7 +20,7 @@ import type { ControlDeps } from '../../control/deps.ts'
 import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import { migrate } from '../../schema/migrate.ts'
-import { openDatabase, type Store } from '../../schema/open.ts'
+import { openDatabase, type LocalStore } from '../../schema/open.ts'
 import { insert } from '../../schema/sql/sync-query.ts'
 
 /** What a test looks at in an answer. */
@@ -52,7 +52,7 @@ export interface TestControl {
   readonly access: Access
   readonly telemetry: Telemetry
   readonly hub: EventHub
-  readonly store: Store
+  readonly store: LocalStore
   readonly engine: TestEngine
   readonly ocs: Ocs
   readonly deps: ControlDeps

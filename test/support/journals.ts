@@ -3,14 +3,14 @@ import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { MemoryFile } from '../../schema/journal-file.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 
 const ofMemory = new WeakMap<object, MemoryFile>()
 const byPath = new Map<string, MemoryFile>()
 
 /** Opened again: what a start after a crash finds. */
 export function journalOf(
-  { sqlite, storage }: Store,
+  { sqlite, storage }: LocalStore,
   schedule: Schedule,
   log: Log = () => undefined,
 ): CallJournal {

@@ -9,7 +9,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { expect } from 'vitest'
 import type { Tariff } from '../../schema/call-journal.ts'
 import type { Database } from '../../schema/database.ts'
-import type { Store } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { Secrets } from '../../schema/secrets/secrets.ts'
 import { SqliteStatements } from '../../schema/sql/statements.ts'
 import { Storage } from '../../schema/storage/storage.ts'
@@ -45,7 +45,7 @@ function template(): Buffer {
 
 const emptyBooks = template()
 
-function copyOfEmptyBooks(): Store {
+function copyOfEmptyBooks(): LocalStore {
   const sqlite = new Sqlite(emptyBooks)
   sqlite.pragma('foreign_keys = ON')
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })

@@ -1,5 +1,5 @@
 import { DatabaseRefused } from '../../../schema/refusal.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import { execute, first, transaction } from '../../../schema/sql/sync-query.ts'
 
 const NAME = 'jwt_secret'
@@ -7,7 +7,7 @@ const place = { table: 'setting', column: 'value', row: NAME } as const
 
 /** Returns the configured secret, or one that is generated at the first start and stored in the database. */
 export function jwtSecret(
-  store: Store,
+  store: LocalStore,
   configured: string | undefined,
   randomBytes: (size: number) => Buffer,
 ): string {
@@ -23,7 +23,7 @@ export function jwtSecret(
   })
 }
 
-function opened(store: Store, kept: string): string {
+function opened(store: LocalStore, kept: string): string {
   const value = store.secrets.open(place, kept)
   if (value === undefined)
     throw new DatabaseRefused(`cannot use database ${store.sqlite.name}: its ${NAME} is damaged`)

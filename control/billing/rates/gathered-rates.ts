@@ -2,7 +2,7 @@
  * Stages many rates in a temporary table, which needs no lock, so that the one transaction that puts them
  * into force is short.
  */
-import type { Store } from '../../../schema/open.ts'
+import { type MaybeLocal, sqliteOf } from '../../../schema/sql/handle.ts'
 import type { rateColumns } from './rate-store.ts'
 
 export interface GatheredRate extends ReturnType<typeof rateColumns> {
@@ -20,7 +20,8 @@ const columns = [...identity, ...terms]
 let tables = 0
 
 /** Creates a table of this connection, outside the database file. Each import has its own. */
-export function gatherRates({ sqlite }: Pick<Store, 'sqlite'>) {
+export function gatherRates(store: MaybeLocal) {
+  const sqlite = sqliteOf(store)
   const table = `temp.gathered_rates_${(tables += 1)}`
   sqlite.exec(`CREATE TABLE ${table} (${columns.join(', ')})`)
   const insert = sqlite.prepare(

@@ -3,7 +3,7 @@
  * calls, in slices: a thread that makes reports can go on with others between them.
  */
 import { sql } from 'kysely'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/sql/sync-query.ts'
 import type { CdrFilter } from './cdr-store.ts'
 
@@ -40,7 +40,7 @@ type Asked = Pick<CdrFilter, 'tenantId' | 'from' | 'before'>
 
 /** Yields after each slice. */
 export function* carrierSums(
-  store: Pick<Store, 'sqlite' | 'db'>,
+  store: Pick<LocalStore, 'sqlite' | 'db'>,
   { tenantId, from, before }: Asked,
 ): Generator<void, readonly CarrierSums[], undefined> {
   const sums = new Map<string, { readonly outbound: Counted; readonly inbound: Counted }>()
@@ -77,7 +77,7 @@ const withRatios = ({ calls, answered, billsec }: Counted): DirectionSums => ({
 })
 
 /** After so many records of `start` or later; at least a millisecond later. */
-function sliceEnd(store: Pick<Store, 'sqlite' | 'db'>, start: number, before: number): number {
+function sliceEnd(store: Pick<LocalStore, 'sqlite' | 'db'>, start: number, before: number): number {
   const query = store.db
     .selectFrom('cdr')
     .select('start_stamp')
@@ -92,7 +92,7 @@ function sliceEnd(store: Pick<Store, 'sqlite' | 'db'>, start: number, before: nu
 }
 
 function slice(
-  store: Pick<Store, 'sqlite' | 'db'>,
+  store: Pick<LocalStore, 'sqlite' | 'db'>,
   tenantId: number | null,
   start: number,
   end: number,

@@ -4,7 +4,7 @@
  */
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { CdrTable, Database } from '../../../schema/database.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import { all, first, rawRows } from '../../../schema/sql/sync-query.ts'
 import { recordingOfCall } from '../recordings/recording-column.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
@@ -86,10 +86,10 @@ export type CdrValues = {
 
 /** Statements on the records of one filter. */
 export class CdrStore {
-  readonly #store: Pick<Store, 'sqlite' | 'db'>
+  readonly #store: Pick<LocalStore, 'sqlite' | 'db'>
   readonly #filter: CdrFilter
 
-  constructor(store: Pick<Store, 'sqlite' | 'db'>, filter: CdrFilter) {
+  constructor(store: Pick<LocalStore, 'sqlite' | 'db'>, filter: CdrFilter) {
     this.#store = store
     this.#filter = filter
   }

@@ -2,7 +2,7 @@
  * A report as bytes, produced in pieces on demand. Each piece takes a few milliseconds, so that other work
  * can run between them.
  */
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import type { Page } from '../../http/page.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { carrierSums } from './carrier-sums.ts'
@@ -44,7 +44,7 @@ const nothing: Bytes = new Uint8Array(0)
 
 /** An empty piece: nothing to send yet. */
 export function* reportChunks(
-  store: Pick<Store, 'sqlite' | 'db'>,
+  store: Pick<LocalStore, 'sqlite' | 'db'>,
   request: ReportRequest,
 ): Generator<Bytes, void, undefined> {
   const { filter, format } = request
@@ -70,7 +70,7 @@ export function* reportChunks(
 }
 
 function* carrierChunks(
-  store: Pick<Store, 'sqlite' | 'db'>,
+  store: Pick<LocalStore, 'sqlite' | 'db'>,
   filter: CdrFilter,
 ): Generator<Bytes, void, undefined> {
   const sums = carrierSums(store, filter)

@@ -5,12 +5,12 @@
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import { reportChunks, type ReportMaker, type ReportRequest } from './report-chunks.ts'
 import { ReportThread } from './report-thread.ts'
 
 export interface ReportsDeps {
-  readonly store: Store
+  readonly store: LocalStore
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log
@@ -98,9 +98,9 @@ export class Reports {
 }
 
 class ReportsHere implements ReportMaker {
-  readonly #store: Store
+  readonly #store: LocalStore
 
-  constructor(store: Store) {
+  constructor(store: LocalStore) {
     this.#store = store
   }
 

@@ -5,7 +5,7 @@ import type { Schedule } from '../../../schema/clock.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
 import type { CallJournal } from '../../../schema/journal/journal.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import { CallRecords, countLeft, type Statements } from '../call-records.ts'
 import { CdrOutbox } from './cdr-outbox.ts'
 import type {
@@ -22,7 +22,7 @@ import { readDenialCode, readGrant, readGrantedSeconds } from './ocs-answers.ts'
 import { OcsClient } from './ocs-client.ts'
 
 export interface ExternalChargingDeps {
-  readonly store: Store
+  readonly store: LocalStore
   readonly journal: CallJournal
   readonly url: string
   readonly token: string | undefined

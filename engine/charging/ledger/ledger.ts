@@ -5,7 +5,7 @@ import { exactSum } from '../../../schema/columns.ts'
 import type { EntryKind } from '../../../schema/contracts/field-values.ts'
 import type { LedgerEntry, LedgerPort } from '../../../schema/contracts/ocs.ts'
 import type { Flag } from '../../../schema/database.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/sync-query.ts'
 
 export type Posting =
@@ -28,7 +28,7 @@ export interface Ledger extends LedgerPort {
   deplete(walletId: number): boolean
 }
 
-export function createLedger(store: Store): Ledger {
+export function createLedger(store: LocalStore): Ledger {
   const statements = prepare(store)
   const find: Ledger['find'] = (kind, ref) => {
     const row = statements.find.get({ kind, ref })
@@ -72,7 +72,7 @@ export function createLedger(store: Store): Ledger {
   }
 }
 
-function prepare(store: Store) {
+function prepare(store: LocalStore) {
   return {
     insert: compile(store, (db, param: Param<EntryValues>) =>
       db

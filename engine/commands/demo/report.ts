@@ -1,5 +1,5 @@
 import { moneyToDecimal } from '../../../schema/columns.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import type { World } from '../command.ts'
 
 const lookMs = 200
@@ -18,7 +18,7 @@ interface Ended {
 }
 
 /** Prints a line for each call record as it is stored, until the returned function is called. */
-export function reportCalls(store: Store, world: World): () => void {
+export function reportCalls(store: LocalStore, world: World): () => void {
   const newer = store.sqlite.prepare<[number], Ended>(
     `SELECT cdr.id, end_stamp, caller_id_number AS caller, destination_number AS called, disposition,
             billsec, cost_micros AS cost, cdr.currency, node, CAST(wallet.balance_micros AS TEXT) AS balance

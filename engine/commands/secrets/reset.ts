@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { newSecret } from '../../../control/webhooks/standard-signature.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { copyDatabase } from '../../../schema/storage/copy.ts'
-import { openDatabase, type Store } from '../../../schema/open.ts'
+import { openDatabase, type LocalStore } from '../../../schema/open.ts'
 import { type GivenUp, giveUpSecrets } from '../../../schema/secrets/lost-key.ts'
 import { readConfig } from '../../config.ts'
 import { lockForServing } from '../../serving-lock.ts'
@@ -33,7 +33,7 @@ export const secretsReset: Command = {
   },
 }
 
-function reset(store: Store, path: string, world: World): void {
+function reset(store: LocalStore, path: string, world: World): void {
   const problem = store.secrets.problem()
   if (problem === undefined) {
     world.print(`the secrets of ${path} can be read with ${store.secrets.keptIn}; nothing changed`)

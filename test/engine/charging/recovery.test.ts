@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Tariff } from '../../../schema/call-journal.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import {
   addCustomer,
   addPlan,
@@ -32,7 +32,7 @@ function customerInFile() {
   return { ...books, customerId, path }
 }
 
-const records = (store: Store) =>
+const records = (store: LocalStore) =>
   store.sqlite
     .prepare(
       'SELECT call_uuid, billsec, cost_micros, is_recovered, disposition, hangup_by FROM cdr',

@@ -5,11 +5,11 @@ import {
   parseOkCodes,
 } from '../../../engine/dispatcher/set-store.ts'
 import { migrate } from '../../../schema/migrate.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { execute } from '../../../schema/sql/sync-query.ts'
 
-let store: Store
+let store: LocalStore
 
 beforeEach(() => {
   store = openDatabase(':memory:')

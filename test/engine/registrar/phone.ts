@@ -3,7 +3,7 @@ import { hash } from 'node:crypto'
 import type { PhoneAnswer, RegistrarDeps } from '../../../engine/registrar/registrar.ts'
 import { Registrar } from '../../../engine/registrar/registrar.ts'
 import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import { execute, insert } from '../../../schema/sql/sync-query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 import { ManualTime } from '../../support/manual-time.ts'
@@ -11,7 +11,7 @@ import { ManualTime } from '../../support/manual-time.ts'
 const startedAt = Date.UTC(2026, 0, 1)
 
 /** Tenant `acme` with extensions 101 and 102, password `secret-<number>`. */
-function storeWithExtensions(): Store {
+function storeWithExtensions(): LocalStore {
   const store = emptyStore()
   const { db } = store
   const tenant = db.insertInto('tenant').values({ slug: 'acme', name: 'Acme', created_at: 0 })
@@ -22,7 +22,7 @@ function storeWithExtensions(): Store {
   return store
 }
 
-function addExtension(store: Store, tenantId: number, extension: string): number {
+function addExtension(store: LocalStore, tenantId: number, extension: string): number {
   const { md5, sha256 } = digestSecrets(extension, 'acme.example', `secret-${extension}`)
   return insert(
     store,
@@ -33,7 +33,7 @@ function addExtension(store: Store, tenantId: number, extension: string): number
   )
 }
 
-export function startRegistrar(store: Store = storeWithExtensions()) {
+export function startRegistrar(store: LocalStore = storeWithExtensions()) {
   const time = new ManualTime(startedAt)
   const keptAlive: string[] = []
   const failed: string[] = []

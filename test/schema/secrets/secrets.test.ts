@@ -2,7 +2,7 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { migrate } from '../../../schema/migrate.ts'
-import { openDatabase, type OpenOptions, type Store } from '../../../schema/open.ts'
+import { openDatabase, type OpenOptions, type LocalStore } from '../../../schema/open.ts'
 import { DatabaseRefused } from '../../../schema/refusal.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -10,7 +10,7 @@ const folder = temporaryFolder()
 const place = { table: 'carrier', column: 'auth_password', row: 1 }
 const hexKey = '0123456789abcdef'.repeat(4)
 
-function open(name: string, options: OpenOptions = {}): Store {
+function open(name: string, options: OpenOptions = {}): LocalStore {
   const store = openDatabase(join(folder, name), options)
   migrate(store.sqlite, 0)
   return store
@@ -25,7 +25,7 @@ function protect(name: string, options: OpenOptions = {}): number {
   }
 }
 
-const insertCarrier = (store: Store, password: string | null): void =>
+const insertCarrier = (store: LocalStore, password: string | null): void =>
   void store.sqlite
     .prepare(
       `INSERT INTO carrier (name, auth_type, auth_password, created_at, updated_at)

@@ -2,10 +2,10 @@
 import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { GroupCommit } from '../../../schema/group-commit.ts'
-import { openDatabase, type Store } from '../../../schema/open.ts'
+import { openDatabase, type LocalStore } from '../../../schema/open.ts'
 import type { Statements } from '../../../schema/sql/statements.ts'
 
-let store: Store
+let store: LocalStore
 let statements: Statements
 
 beforeEach(() => {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
-import type { Store } from '../../../../schema/open.ts'
+import type { LocalStore } from '../../../../schema/open.ts'
 import { endedCall, freshStore, openCall, start } from '../../../support/books.ts'
 import { FakeOcs, until } from '../../../support/fake-ocs.ts'
 import { journalOf } from '../../../support/journals.ts'
@@ -70,7 +70,7 @@ function process(path: string, url: string, time = new ManualTime(start)) {
   return { store, charging, time, log, kill, eventually }
 }
 
-const count = (store: Store, table: string) =>
+const count = (store: LocalStore, table: string) =>
   Number(store.sqlite.prepare(`SELECT count(*) FROM ${table}`).pluck().get())
 
 test('while the OCS is away records wait; when it is back each is charged once', async () => {

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
-import type { Store } from '../../../../schema/open.ts'
+import type { LocalStore } from '../../../../schema/open.ts'
 import { endedCall, freshStore, start } from '../../../support/books.ts'
 import { type Behaviour, FakeOcs, type SeenRequest, until } from '../../../support/fake-ocs.ts'
 import { journalOf } from '../../../support/journals.ts'
@@ -31,7 +31,7 @@ async function ocsThat(behave: (request: SeenRequest) => Behaviour): Promise<Fak
 
 interface Rig {
   readonly charging: ExternalCharging
-  readonly store: Store
+  readonly store: LocalStore
   readonly time: ManualTime
   readonly log: string[]
   /** Lets time and sockets work, ten milliseconds at a time, until the condition holds. */
@@ -74,10 +74,10 @@ const ask = (callUuid: string, customerId: number | null = null) => ({
   startedAt: start,
 })
 
-const waiting = (store: Store) =>
+const waiting = (store: LocalStore) =>
   store.sqlite.prepare('SELECT count(*) FROM cdr_outbox').pluck().get()
 
-const cdrs = (store: Store) =>
+const cdrs = (store: LocalStore) =>
   store.sqlite.prepare('SELECT call_uuid, cost_micros, currency FROM cdr ORDER BY id').all()
 
 // ---- authorize and extend ----------------------------------------------------------------------

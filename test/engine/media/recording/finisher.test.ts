@@ -18,7 +18,7 @@ import {
 } from '../../../../engine/media/recording/unfinished.ts'
 import type { EngineHappening } from '../../../../schema/contracts/engine-events.ts'
 import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
-import type { Store } from '../../../../schema/open.ts'
+import type { LocalStore } from '../../../../schema/open.ts'
 import { all } from '../../../../schema/sql/sync-query.ts'
 import { readWav } from '../../../support/audio.ts'
 import { emptyStore } from '../../../support/empty-store.ts'
@@ -53,7 +53,7 @@ function open({ converter = openConverter() }: { readonly converter?: Converter 
   const [folder, spool] = [join(base, 'files'), join(base, 'spool')]
   cpSync(vectors, spool, { recursive: true })
   mkdirSync(join(spool, 'tmp'))
-  const store: Store = emptyStore()
+  const store: LocalStore = emptyStore()
   const webhooks: OutgoingEvent[] = []
   const events: EngineHappening[] = []
   const logged: string[] = []
