@@ -91,7 +91,7 @@ export function createApi(
   app.route('/api/v1', auditRoutes(audit))
   app.route(
     '/api/v1',
-    tenantRoutes(deps, () => deps.ocs?.reloadCustomers()),
+    tenantRoutes(deps, async () => deps.ocs?.reloadCustomers()),
   )
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', banRoutes(deps))

@@ -25,8 +25,8 @@ export interface ResourceRoutesDeps<View> {
   readonly resource: Resource<z.ZodObject, View>
   /** Milliseconds UTC. */
   readonly now: () => number
-  /** Puts the change into effect. */
-  readonly changed: (change: { readonly before?: View; readonly after?: View }) => void
+  /** Puts the change into effect, before its response is sent. */
+  readonly changed: (change: { readonly before?: View; readonly after?: View }) => Promise<void>
   /** Looks up `resource.destinations` before a write. */
   readonly lookUp?: EnginePort['lookUp']
   /** Adds computed fields to a row for a response. */
@@ -80,7 +80,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         const id = inTermsOf(body, () => resource.insert(body, scope, secret))
         return { given: body, id, after: found(resource.find(scope, id), resource.noun) }
       })
-      changed({ after })
+      await changed({ after })
       c.set('change', { before: null, after })
       return created(c, `/api/v1${path}/${id}`, show(after))
     })
@@ -121,19 +121,19 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
           const after = found(resource.find(scope, id), resource.noun)
           return { given: changes, before, after }
         })
-        changed({ before, after })
+        await changed({ before, after })
         c.set('change', { before, after })
         return ok(c, show(after))
       },
     )
 
-    .delete(`${path}/:id`, write, validate('param', idParam(resource.noun)), (c) => {
+    .delete(`${path}/:id`, write, validate('param', idParam(resource.noun)), async (c) => {
       const { id } = c.req.valid('param')
       const scope = requestScope(c.var.principal, now)
       const before = resource.find(scope, id)
       if (resource.remove(id, scope) === 'absent' || before === undefined)
         throw notFound(resource.noun)
-      changed({ before })
+      await changed({ before })
       c.set('change', { before, after: null })
       return ok(c, { id, deleted: true })
     })

@@ -45,9 +45,9 @@ export function dispatcherRoutes({
   const write = requires('dispatcher:write')
   const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))
   /** Reloads the engine: the next INVITE uses the stored sets; live calls keep their node. */
-  const changed = () => {
-    engine.dispatcher.reload()
-    engine.reloadRouting()
+  const changed = async () => {
+    await engine.dispatcher.reload()
+    await engine.reloadRouting()
   }
 
   const lookUp: EnginePort['lookUp'] = (uris) => engine.lookUp(uris)
@@ -61,8 +61,8 @@ export function dispatcherRoutes({
     )
 
   return new Hono<ControlEnv>()
-    .post('/dispatcher/reload', requires('dispatcher:reload'), (c) => {
-      changed()
+    .post('/dispatcher/reload', requires('dispatcher:reload'), async (c) => {
+      await changed()
       return ok(c, { message: 'Dispatcher sets were reloaded', status: 'synchronized' })
     })
 
@@ -101,7 +101,7 @@ export function dispatcherRoutes({
         found(sets.find(asker, setRow), noun)
         const scope = await lookedUp(asker, body)
         const nodeId = sets.insertNode(scope, setRow, body)
-        changed()
+        await changed()
         const after = nodeIn(scope, setRow, nodeId)
         c.set('change', { before: null, after: lasting(after) })
         return created(c, `/api/v1/dispatcher/${setRow}/nodes/${nodeId}`, after)
@@ -123,19 +123,19 @@ export function dispatcherRoutes({
         const before = nodeIn(scope, setRow, nodeId)
         const body = bodyOver(before)
         sets.replaceNode(scope, setRow, nodeId, body)
-        changed()
+        await changed()
         const after = nodeIn(scope, setRow, nodeId)
         c.set('change', { before: lasting(before), after: lasting(after) })
         return ok(c, after)
       },
     )
 
-    .delete('/dispatcher/:id/nodes/:nodeId', write, validate('param', nodeParam), (c) => {
+    .delete('/dispatcher/:id/nodes/:nodeId', write, validate('param', nodeParam), async (c) => {
       const { id: setRow, nodeId } = c.req.valid('param')
       const scope = requestScope(c.var.principal, now)
       const before = nodeIn(scope, setRow, nodeId)
       sets.removeNode(scope, setRow, nodeId)
-      changed()
+      await changed()
       c.set('change', { before: lasting(before), after: null })
       return ok(c, { id: nodeId, deleted: true })
     })
@@ -145,13 +145,13 @@ export function dispatcherRoutes({
       write,
       validate('param', nodeParam),
       validate('json', stateBody),
-      (c) => {
+      async (c) => {
         const { id: setRow, nodeId } = c.req.valid('param')
         const { state } = c.req.valid('json')
         const scope = requestScope(c.var.principal, now)
         const { set_id } = found(sets.find(scope, setRow), noun)
         const before = nodeIn(scope, setRow, nodeId)
-        refuse(engine.dispatcher.setState(set_id, before.destination, state))
+        refuse(await engine.dispatcher.setState(set_id, before.destination, state))
         const after = nodeIn(scope, setRow, nodeId)
         c.set('change', { before: lasting(before), after: lasting(after) })
         return ok(c, { ...after, state })

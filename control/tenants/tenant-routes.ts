@@ -6,15 +6,15 @@ import { TenantStore } from './tenant-store.ts'
 /** @param reloadCustomers takes a deactivated tenant out of charging. */
 export const tenantRoutes = (
   { store, now, engine, settings }: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>,
-  reloadCustomers: () => void,
+  reloadCustomers: () => Promise<void>,
 ) =>
   resourceRoutes({
     path: '/tenants',
     scope: 'tenants',
     resource: new TenantStore(store, settings.hasMediaRelay),
     now,
-    changed: () => {
-      engine.reloadRouting()
-      reloadCustomers()
+    changed: async () => {
+      await engine.reloadRouting()
+      await reloadCustomers()
     },
   })

@@ -156,7 +156,7 @@ export class Ocs implements Charging, OcsPort {
   /** The calls of the old process hold exactly this now. What one of them has cost is in the database already. */
   holdElsewhere(held: readonly Held[]): void {
     const now = this.#deps.now()
-    this.reloadCustomers()
+    this.#customers.reload(now)
     for (const callUuid of this.#heldElsewhere.splice(0)) this.#reservations.release(callUuid)
     for (const { customerId, amountMicros, ...call } of held) {
       const payer = this.#customers.byId(customerId)
@@ -300,11 +300,11 @@ export class Ocs implements Charging, OcsPort {
     return { rate, costMicros: costMicros(tariff, seconds), parts: priceParts(tariff, seconds) }
   }
 
-  reloadCustomers(): void {
+  async reloadCustomers(): Promise<void> {
     this.#customers.reload(this.#deps.now())
   }
 
-  reloadRates(): void {
+  async reloadRates(): Promise<void> {
     this.#rates.reload()
   }
 
@@ -312,13 +312,13 @@ export class Ocs implements Charging, OcsPort {
     return this.#rates.reloadGently(pause)
   }
 
-  reloadPrefix(planId: number, prefix: string): void {
+  async reloadPrefix(planId: number, prefix: string): Promise<void> {
     this.#rates.reloadPrefix(planId, prefix)
   }
 
-  reload(): void {
-    this.reloadCustomers()
-    this.reloadRates()
+  async reload(): Promise<void> {
+    await this.reloadCustomers()
+    await this.reloadRates()
   }
 
   /** Returns one line per fault in the books: ledgers against balances, and balances against memory. */
@@ -385,7 +385,7 @@ export class Ocs implements Charging, OcsPort {
   /** Another process (`tollgate seed`) may write while this one serves. */
   #followOutsideChanges(): void {
     if (!this.#hasForeignWrites()) return
-    this.reloadCustomers()
+    this.#customers.reload(this.#deps.now())
     this.reloadRatesGently(nextTurn).catch((error: unknown) =>
       this.#deps.log('error', 'billing: rates cannot be read', { error }),
     )

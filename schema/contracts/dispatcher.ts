@@ -42,10 +42,10 @@ export type SetStateResult = 'changed' | 'unknown_set' | 'unknown_destination' |
 export interface DispatcherPort {
   /** All sets, or the one asked for (none when unknown). */
   status(setId?: number): readonly SetStatus[]
-  /** Stores an operator's decision; the next INVITE follows it. */
-  setState(setId: number, destination: string, state: NodeState): SetStateResult
+  /** Stores an operator's decision. Once it resolves, the next INVITE follows it. */
+  setState(setId: number, destination: string, state: NodeState): Promise<SetStateResult>
   /** DNS has no address for the node's name: probes alone do not bring it back. */
   isUnresolvable(nodeId: number): boolean
-  /** Reads sets and nodes from the database again; live calls are not touched. */
-  reload(): void
+  /** Reads sets and nodes from the database again; live calls are not touched. Resolves when they apply. */
+  reload(): Promise<void>
 }

@@ -79,8 +79,8 @@ export interface EnginePort {
   readonly recordings: RecordingsPort
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
-  /** Reads carriers, routes, domains and trusted sources from the database again. */
-  reloadRouting(): void
+  /** Reads carriers, routes, domains and trusted sources from the database again. Resolves when they apply. */
+  reloadRouting(): Promise<void>
   /** Asks DNS, for a second at most, to which gateways SIP URIs lead. */
   lookUp(uris: readonly string[]): Promise<GatewayLedTo>
   telemetry(): TelemetrySnapshot

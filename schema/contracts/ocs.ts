@@ -31,19 +31,19 @@ interface MoneyPort {
   move(move: MoneyMove): MoneyMoved
   /** Undefined: there is no such customer. */
   balanceOf(customerId: number): Balance | undefined
-  /** Takes over customers, numbers and balances as they are stored now. Reservations of live calls stay. */
-  reloadCustomers(): void
+  /** Takes over customers, numbers and balances as they are stored now. Reservations of live calls stay. Resolves when they apply. */
+  reloadCustomers(): Promise<void>
 }
 
 interface RatesPort {
   /** The rate of a plan for a number at a time, and what `seconds` at this rate cost. */
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined
-  /** Takes over the rates as they are stored now, for calls that start from now on. */
-  reloadRates(): void
+  /** Takes over the rates as they are stored now, for calls that start once it resolves. */
+  reloadRates(): Promise<void>
   /** As `reloadRates`, in slices; `pause` runs between them. Resolves when the rates apply. */
   reloadRatesGently(pause: () => Promise<void>): Promise<void>
   /** As `reloadRates`, for one prefix of a plan. */
-  reloadPrefix(planId: number, prefix: string): void
+  reloadPrefix(planId: number, prefix: string): Promise<void>
 }
 
 export type DenialCode =

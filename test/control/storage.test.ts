@@ -52,7 +52,7 @@ test('nodes that charge here are refused at once: a call by 503, a report by 503
   const token = control.key({ kind: 'billing', scopes: ['ocs:*'] })
   const plan = addPlan(control.store, [plainRate])
   addCustomer(control.store, { name: '+15550001', rate_plan_id: plan, credit_limit_micros: 1e9 })
-  control.ocs.reload()
+  await control.ocs.reload()
   fill(control)
   const ask = '/api/ocs/authorize?caller=%2B15550001&callee=15551234'
   expect(await control.request(ask, { token })).toMatchObject({ status: 503, code: 'overloaded' })

@@ -249,9 +249,9 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     figures: {},
     dispatcher: {
       status: (setId) => engine.sets.filter((set) => setId === undefined || set.setId === setId),
-      setState: () => 'unknown_set',
+      setState: () => Promise.resolve('unknown_set'),
       isUnresolvable: () => false,
-      reload: () => undefined,
+      reload: () => Promise.resolve(),
     },
     // Every source is unknown.
     simulate: ({ from, to }) => ({
@@ -287,7 +287,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       end: () => false,
     },
     guard: { bans: () => [], ban: () => undefined, unban: () => false },
-    reloadRouting: () => undefined,
+    reloadRouting: () => Promise.resolve(),
     lookUp: () => Promise.resolve(() => undefined),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
     telemetry: () => engine.figures,

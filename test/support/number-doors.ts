@@ -66,11 +66,11 @@ const seed = {
 /** As a value to be compared: `refused`, or everything that a call to a number is. */
 export type Verdict = Readonly<Record<string, unknown>>
 
-export function openDoors() {
+export async function openDoors() {
   const control = openResources()
   const { store, ocs, engine } = control
   seedFile(store, JSON.stringify(seed), control.now())
-  ocs.reload()
+  await ocs.reload()
   const { routing } = routingOver(loadRouting(store))
   const directory = new ExtensionDirectory(store)
   const deps: RouteDeps = {

@@ -43,7 +43,11 @@ export function paymentWebhookRoutes(deps: PaymentRoutesDeps) {
     const parsed = parseJson(body.toString('utf8'))
     const event = parsed.kind === 'value' ? readPaymentEvent(parsed.value) : undefined
     if (event === undefined) throw badRequest('The body is not an event')
-    return ok(c, { received: true, event_id: event.eventId, outcome: payments.receive(event) })
+    return ok(c, {
+      received: true,
+      event_id: event.eventId,
+      outcome: await payments.receive(event),
+    })
   })
 }
 

@@ -33,15 +33,15 @@ export class Payments {
     this.#alerts = new AlertStore(deps.store)
   }
 
-  /** Handles an event. When it returns, the result is durable and the next authorization sees it. */
-  receive(event: PaymentEvent): PaymentOutcome {
+  /** Handles an event. When it resolves, the result is durable and the next authorization sees it. */
+  async receive(event: PaymentEvent): Promise<PaymentOutcome> {
     // Unknown kinds are not stored: the provider has many.
     if (event.meaning === 'unknown') return 'ignored'
     try {
       return transaction(this.#deps.store, () => this.#settle(event))
     } catch (error) {
       // The balance in memory may include what the database rolled back.
-      this.#deps.ocs.reloadCustomers()
+      await this.#deps.ocs.reloadCustomers()
       throw error
     }
   }

@@ -115,9 +115,9 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
         scope: 'rates',
         resource: rates,
         now,
-        changed: ({ before, after }) => {
+        changed: async ({ before, after }) => {
           for (const rate of [before, after])
-            if (rate !== undefined) ocs.reloadPrefix(rate.rate_plan_id, rate.prefix)
+            if (rate !== undefined) await ocs.reloadPrefix(rate.rate_plan_id, rate.prefix)
         },
         filters: planQuery,
       }),

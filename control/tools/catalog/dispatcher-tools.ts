@@ -110,9 +110,9 @@ export const setDispatcherState = defineTool({
     destination: z.string(),
     newState: z.enum(['active', 'inactive', 'probing']),
   }),
-  run({ state, setId: wanted, destination }, use) {
+  async run({ state, setId: wanted, destination }, use) {
     const before = statesIn(theSet(wanted, use))
-    switch (use.engine.dispatcher.setState(wanted, destination, state)) {
+    switch (await use.engine.dispatcher.setState(wanted, destination, state)) {
       case 'changed':
         use.changed({ before, after: statesIn(theSet(wanted, use)) })
         return {
@@ -150,9 +150,9 @@ export const reloadDispatchers = defineTool({
   scopes: ['dispatcher:reload'],
   input: z.strictObject({}),
   output: z.object({ message: z.string(), status: z.literal('synchronized') }),
-  run(_, { engine }) {
-    engine.dispatcher.reload()
-    engine.reloadRouting()
+  async run(_, { engine }) {
+    await engine.dispatcher.reload()
+    await engine.reloadRouting()
     return { message: 'The dispatcher sets were reloaded.', status: 'synchronized' as const }
   },
 })

@@ -124,7 +124,7 @@ test('a number that an earlier version stored in another spelling pays, too', as
     'INSERT INTO customer_number (number, customer_id) VALUES (?, ?)',
   )
   add.run('+1-202-555.0100', id)
-  ocs.reload()
+  await ocs.reload()
   const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
   expect(ocs.authorizeForNode({ ...question, caller: '12025550100' })).toMatchObject({
     code: 'no_rate',

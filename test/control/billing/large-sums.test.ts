@@ -53,7 +53,7 @@ test('balances, ledger, reservations and answers agree with a model to the last 
         >()
         expect(entries.map((entry) => entry.balance_after_exact)).toEqual(after)
         expect(ocs.balanceOf(id)?.balanceMicros).toBe(model)
-        ocs.reloadCustomers()
+        await ocs.reloadCustomers()
         expect(ocs.balanceOf(id)?.balanceMicros).toBe(model)
         expect(ocs.check()).toEqual([])
         expect(
@@ -111,7 +111,7 @@ test('a balance that 64 bits cannot hold is refused, and nothing moves', async (
     )
     .run(full, full)
   store.sqlite.prepare('UPDATE wallet SET balance_micros = ?').run(full)
-  ocs.reloadCustomers()
+  await ocs.reloadCustomers()
   const answer = await adjust(1n)
   expect([answer.status, answer.code]).toEqual([409, 'balance_out_of_range'])
   expect((await adjust(-1n)).status).toBe(200)

@@ -118,7 +118,7 @@ test('a call that is answered comes with its price, so that a reader can tell it
   const planId = addPlan(store, [goldenRate])
   const customerId = addCustomer(store, { name: '15550001111', rate_plan_id: planId })
   store.sqlite.exec('UPDATE wallet SET balance_micros = 10000000')
-  ocs.reload()
+  await ocs.reload()
   const times = { startedAt: startOfTime - 2_000, answeredAt: startOfTime, stampOffsetMs: 0 }
   const call: ActiveCall = {
     ...{ callUuid: 'uuid-1', state: 'ACTIVE', direction: 'outbound', ...times, customerId },

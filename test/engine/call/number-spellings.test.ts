@@ -9,7 +9,7 @@ import {
   telephoneNumber,
 } from '../../support/number-spellings.ts'
 
-const doors = openDoors()
+const doors = await openDoors()
 
 const number = fc.oneof(
   telephoneNumber,

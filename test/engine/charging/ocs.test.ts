@@ -170,7 +170,7 @@ test('a call keeps the price of its start when the rate changes', async () => {
   const { ocs, time, store, customerId } = customerWith(2 * oneUnit)
   await ocs.authorize(question('a'))
   store.sqlite.exec('UPDATE rate SET connect_fee_micros = 0')
-  ocs.reload()
+  await ocs.reload()
   await ocs.authorize(question('b'))
   const stored = [ocs.report(endedCall('a', 20)), ocs.report(endedCall('b', 20))]
   time.advance(100)
@@ -186,11 +186,11 @@ test('live calls of a deactivated customer, or of one that is gone, may not go o
   expect(ocs.alive(['a', 'b', 'unknown'], time.now())).toEqual([])
   const update = store.sqlite.prepare('UPDATE customer SET is_active = ? WHERE id = ?')
   update.run(0, customerId)
-  ocs.reloadCustomers()
+  await ocs.reloadCustomers()
   const code = 'customer_inactive'
   expect(ocs.alive(['a'], time.now())).toEqual([{ callUuid: 'a', code }])
   update.run(1, customerId)
-  ocs.reloadCustomers()
+  await ocs.reloadCustomers()
   expect(ocs.alive(['a'], time.now())).toEqual([])
 })
 

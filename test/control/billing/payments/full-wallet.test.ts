@@ -18,7 +18,7 @@ async function open() {
   )
   entry.run(full - 1_000_000n, full, id)
   sqlite.prepare('UPDATE wallet SET balance_micros = ? WHERE customer_id = ?').run(full, id)
-  control.ocs.reloadCustomers()
+  await control.ocs.reloadCustomers()
 
   const told = async (eventId: string, type: string, object: object) => {
     const facts = { currency: 'usd', metadata: { customer_id: String(id) } }

@@ -54,7 +54,7 @@ test('a customer of another tenant than the one that asks does not pay: nothing 
   store.sqlite
     .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
     UPDATE customer SET tenant_id = 3`)
-  ocs.reloadCustomers()
+  await ocs.reloadCustomers()
   expect(await ocs.authorize({ ...question('a'), payerTenantId: 4 })).toEqual({
     ...{ kind: 'denied', code: 'payer_of_other_tenant', account: null },
   })
@@ -101,7 +101,7 @@ test("an extension names its customer within its tenant, whatever other tenants'
         ha1_sha256, created_at, updated_at)
       VALUES (3, 'a.example', '101', 'x', ${customerId}, '', '', 0, 0),
              (4, 'b.example', '101', 'x', NULL, '', '', 0, 0);`)
-  ocs.reloadCustomers()
+  await ocs.reloadCustomers()
   const asked = question('a', '1555', '101')
   expect(await ocs.authorize(asked)).toMatchObject({ kind: 'denied', code: 'unknown_caller' })
   expect(await ocs.authorize({ ...asked, payerTenantId: 3 })).toMatchObject({ kind: 'granted' })
@@ -139,14 +139,14 @@ test('a destination without a price is refused, one that is free is granted with
 test('a price in another currency than the wallet is no price', async () => {
   const { ocs, store } = customerWith(oneUnit)
   store.sqlite.exec("UPDATE rate_plan SET currency = 'EUR'")
-  ocs.reload()
+  await ocs.reload()
   expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'no_rate' })
 })
 
 test('a blocked prefix denies', async () => {
   const { ocs, store } = customerWith(oneUnit)
   store.sqlite.exec('UPDATE rate SET is_blocked = 1')
-  ocs.reload()
+  await ocs.reload()
   expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'destination_blocked' })
 })
 
@@ -154,13 +154,13 @@ test('an inactive customer, or one of an inactive tenant, neither starts nor ext
   const { ocs, store } = customerWith(oneUnit)
   await ocs.authorize(question('a', '1555'))
   store.sqlite.exec('UPDATE customer SET is_active = 0')
-  ocs.reload()
+  await ocs.reload()
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
   expect(await ocs.extend('a', 50)).toMatchObject({ code: 'customer_inactive' })
   store.sqlite
     .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (1, 'a', 'A', 0, 0);
     UPDATE customer SET is_active = 1, tenant_id = 1`)
-  ocs.reload()
+  await ocs.reload()
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
 })
 
