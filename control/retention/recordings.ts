@@ -46,7 +46,7 @@ export class RecordingRetention {
     const { now, log } = this.#deps
     let removed = 0
     try {
-      for (const recording of recordings.olderThan(now() - days * DAY_MS, BATCH)) {
+      for (const recording of await recordings.olderThan(now() - days * DAY_MS, BATCH)) {
         await recordings.remove(recording)
         removed += 1
       }

@@ -57,7 +57,7 @@ export function testCallRoutes(
       const { id } = c.req.valid('param')
       const body = c.req.valid('json')
       found(carriers.find(requestScope(principal, now), id), carriers.noun)
-      const source = sourceExtension(store, principal, body.source_extension, body.domain)
+      const source = await sourceExtension(store, principal, body.source_extension, body.domain)
       count(`${id} ${source.tenantId}`)
       const callUuid = startedOrThrow(
         await engine.originate({

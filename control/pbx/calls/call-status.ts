@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { CdrTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/sql/sync-query.ts'
+import { first } from '../../../schema/sql/query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ActiveCall, EndedCall } from '../../../schema/contracts/calls.ts'
@@ -36,12 +36,12 @@ export function callStatusRoutes({ store, engine }: Pick<ControlDeps, 'store' | 
     '/pbx/calls/:uuid',
     requires('calls:read'),
     validate('param', path),
-    (c) => {
+    async (c) => {
       const { uuid } = c.req.valid('param')
       const { principal } = c.var
       const live = engine.calls.find(uuid)
       if (live !== undefined && isVisible(live.tenantId, principal)) return ok(c, liveView(live))
-      const ended = engine.calls.recent(uuid) ?? recorded(store, uuid)
+      const ended = engine.calls.recent(uuid) ?? (await recorded(store, uuid))
       if (ended === undefined || !isVisible(ended.tenantId, principal)) throw notFound('call')
       return ok(c, endedView(ended))
     },
@@ -109,9 +109,9 @@ const endedStatus: Readonly<Record<CdrTable['disposition'], Status>> = {
 
 const textOf = (time: number | null): string | null => (time === null ? null : timeToText(time))
 
-function recorded(store: Store, uuid: string): EndedCall | undefined {
+async function recorded(store: Store, uuid: string): Promise<EndedCall | undefined> {
   const query = store.db.selectFrom('cdr').selectAll().where('call_uuid', '=', uuid)
-  const row = first(store, query)
+  const row = await first(store, query)
   return (
     row && {
       callUuid: row.call_uuid,

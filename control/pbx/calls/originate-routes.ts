@@ -38,9 +38,9 @@ export function originateRoutes(
     idempotency.once('POST /api/v1/pbx/calls/originate'),
   ] as const
   const start = async (c: Context<ControlEnv>, body: z.output<typeof originateBody>) => {
-    const source = sourceExtension(store, c.var.principal, body.source_extension, body.domain)
+    const source = await sourceExtension(store, c.var.principal, body.source_extension, body.domain)
     const shown = body.caller_id_number
-    if (shown !== undefined && !mayShow(store, source.tenantId, shown))
+    if (shown !== undefined && !(await mayShow(store, source.tenantId, shown)))
       throw badRequest('The body is invalid', [
         { path: 'caller_id_number', message: 'is not a number of this tenant' },
       ])

@@ -12,5 +12,5 @@ export const simulateRoutes = (deps: Pick<ControlDeps, 'store' | 'engine' | 'now
     '/telephony/simulate',
     requires('calls:read'),
     validate('json', simulateBody),
-    (c) => ok(c, simulateFor(c.var.principal, c.req.valid('json'), deps)),
+    async (c) => ok(c, await simulateFor(c.var.principal, c.req.valid('json'), deps)),
   )

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import { parseAddress } from '../../../schema/net/ip-address.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, first } from '../../../schema/sql/sync-query.ts'
+import { all, first } from '../../../schema/sql/query.ts'
 import type { Simulation, SimulatedSource } from '../../../schema/contracts/simulation.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { ControlDeps } from '../../deps.ts'
@@ -41,8 +41,8 @@ type Asked = z.output<typeof simulateBody>
 type Deps = Pick<ControlDeps, 'store' | 'engine' | 'now'>
 
 /** Throws 400 or 404 where there is no such call to be simulated. */
-export function simulateFor(principal: Principal, asked: Asked, deps: Deps) {
-  const source = sourceOf(principal, asked, deps.store)
+export async function simulateFor(principal: Principal, asked: Asked, deps: Deps) {
+  const source = await sourceOf(principal, asked, deps.store)
   if (source.kind === 'extension' && source.extension !== asked.from)
     throw invalid('from', `must be ${source.extension}: a phone calls as itself`)
   const { from, to, call_id: callId, at } = asked
@@ -58,15 +58,19 @@ export function simulateFor(principal: Principal, asked: Asked, deps: Deps) {
 const invalid = (path: string, message: string) =>
   badRequest('The call cannot be simulated', [{ path, message }])
 
-function sourceOf(principal: Principal, { from, source }: Asked, store: Store): SimulatedSource {
+async function sourceOf(
+  principal: Principal,
+  { from, source }: Asked,
+  store: Store,
+): Promise<SimulatedSource> {
   if (source === undefined) return usualSource(principal, from, store)
   const place = addressIn(source)
   if (place !== undefined) return { kind: 'address', ...place }
   const at = source.lastIndexOf('@')
   const [found] =
     at === -1
-      ? carriers(principal, store, source)
-      : extensions(principal, store, source.slice(0, at), source.slice(at + 1).toLowerCase())
+      ? await carriers(principal, store, source)
+      : await extensions(principal, store, source.slice(0, at), source.slice(at + 1).toLowerCase())
   if (found === undefined) throw notFound('source')
   return found
 }
@@ -80,21 +84,25 @@ function addressIn(text: string): { address: string; port: number } | undefined 
 }
 
 /** The extension that calls; the only trunk, for a number. */
-function usualSource(principal: Principal, from: string, store: Store): SimulatedSource {
-  for (const found of [extensions(principal, store, from), carriers(principal, store)]) {
-    const [only, ...others] = found
+async function usualSource(
+  principal: Principal,
+  from: string,
+  store: Store,
+): Promise<SimulatedSource> {
+  for (const find of [() => extensions(principal, store, from), () => carriers(principal, store)]) {
+    const [only, ...others] = await find()
     if (only !== undefined && others.length === 0) return only
     if (only !== undefined) break
   }
   throw invalid('source', 'is required: name a carrier, an address or an extension with its domain')
 }
 
-function extensions(
+async function extensions(
   { tenantId, domain: ownDomain }: Principal,
   store: Store,
   extension: string,
   domain?: string,
-): readonly SimulatedSource[] {
+): Promise<readonly SimulatedSource[]> {
   let query = store.db
     .selectFrom('extension')
     .select(['domain', 'extension'])
@@ -103,22 +111,24 @@ function extensions(
   if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
   if (ownDomain !== null) query = query.where('domain', '=', ownDomain)
   if (domain !== undefined) query = query.where('domain', '=', domain)
-  return all(store, query).map((row) => ({ kind: 'extension', ...row }))
+  const found = await all(store, query)
+  return found.map((row) => ({ kind: 'extension', ...row }))
 }
 
 /** By name; or else all whose calls are taken, of which two are enough to see. */
-function carriers(
+async function carriers(
   { tenantId }: Principal,
   store: Store,
   name?: string,
-): readonly SimulatedSource[] {
+): Promise<readonly SimulatedSource[]> {
   let query = store.db.selectFrom('carrier').select('id').limit(2)
   if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
   query =
     name === undefined
       ? query.where('is_active', '=', 1).where('direction', '!=', 'out')
       : query.where('name', '=', name)
-  return all(store, query).map(({ id }) => ({ kind: 'carrier', carrierId: id }))
+  const found = await all(store, query)
+  return found.map(({ id }) => ({ kind: 'carrier', carrierId: id }))
 }
 
 /** A tenant asks about calls of its own sources; others do not exist for it. */
@@ -126,7 +136,7 @@ const isVisible = ({ origin }: Simulation, { tenantId }: Principal): boolean =>
   tenantId === null || (origin.kind !== 'proxy' && origin.tenantIds.includes(tenantId))
 
 /** Hidden from tenants: what carriers cost, and what others own that takes no part. */
-function viewOf(simulation: Simulation, at: number, principal: Principal, store: Store) {
+async function viewOf(simulation: Simulation, at: number, principal: Principal, store: Store) {
   const { verdict, origin, candidates, passedOver, order, setId, direction } = simulation
   const { tenantId } = principal
   const isRefused = verdict.kind === 'refused'
@@ -139,7 +149,7 @@ function viewOf(simulation: Simulation, at: number, principal: Principal, store:
     to: simulation.calledNumber,
     ...{ direction, emergency: simulation.isEmergency },
     source: { kind: origin.kind, id: origin.id, name: origin.name },
-    payment: paymentView(simulation, at, principal, store),
+    payment: await paymentView(simulation, at, principal, store),
     ...{ order, set_id: setId },
     candidates: candidates.map(({ minuteMicros, share, ...candidate }) => ({
       ...candidate,
@@ -156,7 +166,7 @@ function viewOf(simulation: Simulation, at: number, principal: Principal, store:
 const noPayment = { customer_id: null, customer: null, code: null, rate: null, at: null }
 
 /** The price needs `rates:read`. A tenant does not see who pays where that is no customer of its own. */
-function paymentView(
+async function paymentView(
   { payment }: Simulation,
   at: number,
   { tenantId, scopes }: Principal,
@@ -170,7 +180,7 @@ function paymentView(
   return {
     kind: payment.kind,
     customer_id: shown?.customerId ?? null,
-    customer: shown ? nameOf(store, shown.customerId) : null,
+    customer: shown ? await nameOf(store, shown.customerId) : null,
     code,
     rate: tariff && isOwn && scopes.has('rates:read') ? rateView(tariff) : null,
     at: timeToText(at),
@@ -178,8 +188,10 @@ function paymentView(
   }
 }
 
-const nameOf = (store: Store, id: number): string | null =>
-  first(store, store.db.selectFrom('customer').select('name').where('id', '=', id))?.name ?? null
+async function nameOf(store: Store, id: number): Promise<string | null> {
+  const query = store.db.selectFrom('customer').select('name').where('id', '=', id)
+  return (await first(store, query))?.name ?? null
+}
 
 function rateView(
   tariff: NonNullable<Extract<Simulation['payment'], { kind: 'asked' }>['tariff']>,

@@ -1,6 +1,6 @@
 /** Finds the extension that rings first in click-to-call, and checks its caller ID. */
 import type { Store } from '../../../schema/open.ts'
-import { all, first } from '../../../schema/sql/sync-query.ts'
+import { all, first } from '../../../schema/sql/query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { badReference } from '../../provisioning/references.ts'
 import { ownsNumber } from '../../provisioning/tenancy.ts'
@@ -13,12 +13,12 @@ export interface SourceExtension {
 }
 
 /** Throws 404 when the principal can use no such extension, 400 when several domains have one. */
-export function sourceExtension(
+export async function sourceExtension(
   store: Store,
   principal: Pick<Principal, 'tenantId' | 'domain'>,
   extension: string,
   domain: string | undefined,
-): SourceExtension {
+): Promise<SourceExtension> {
   let query = store.db
     .selectFrom('extension')
     .select(['tenant_id', 'domain'])
@@ -27,7 +27,7 @@ export function sourceExtension(
   if (principal.tenantId !== null) query = query.where('tenant_id', '=', principal.tenantId)
   if (principal.domain !== null) query = query.where('domain', '=', principal.domain)
   if (domain !== undefined) query = query.where('domain', '=', domain)
-  const [found, another] = all(store, query)
+  const [found, another] = await all(store, query)
   if (found === undefined) throw notFound('extension')
   if (another !== undefined)
     throw badReference('domain', 'is required: several domains have this extension')
@@ -38,7 +38,7 @@ export function sourceExtension(
  * The tenant's own numbers: its numbers, those of its customers, and its extensions. A leading `+` is
  * ignored.
  */
-export function mayShow(store: Store, tenantId: number, number: string): boolean {
+export async function mayShow(store: Store, tenantId: number, number: string): Promise<boolean> {
   const digits = number.replace(/^\+/, '')
   const forms = [digits, `+${digits}`]
   const ofCustomers = store.db
@@ -52,6 +52,8 @@ export function mayShow(store: Store, tenantId: number, number: string): boolean
     .select('extension')
     .where('tenant_id', '=', tenantId)
     .where('extension', '=', number)
-  const isUsed = first(store, ofCustomers) !== undefined || first(store, extensions) !== undefined
+  const isUsed =
+    (await first(store, ofCustomers)) !== undefined ||
+    (await first(store, extensions)) !== undefined
   return isUsed || ownsNumber(store, tenantId, number)
 }

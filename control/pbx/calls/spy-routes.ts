@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { requires } from '../../auth/requires.ts'
 import { canSpy } from '../../../schema/rules/spy-uri.ts'
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/sql/sync-query.ts'
+import { first } from '../../../schema/sql/query.ts'
 import type { ActiveCall, SpyResult } from '../../../schema/contracts/calls.ts'
 import type { ControlDeps } from '../../deps.ts'
 import { ApiError, conflict, notFound } from '../../http/api-error.ts'
@@ -34,17 +34,17 @@ export function spyRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine
     '/telephony/spy',
     requires('calls:spy'),
     validate('json', spyBody),
-    (c) => {
+    async (c) => {
       const body = c.req.valid('json')
       const { principal } = c.var
       const call = engine.calls.find(body.call_uuid)
       const isVisible = principal.tenantId === null || call?.tenantId === principal.tenantId
       if (call === undefined || !isVisible) throw notFound('call')
       const { supervisor_extension: extension, mode, side } = body
-      const template = spyUriOf(store, call)
+      const template = await spyUriOf(store, call)
       const isByNode = template !== null && canSpy(template, mode, side)
       if (!isByNode && mode !== 'listen') throw unavailable(mode)
-      const source = sourceExtension(store, principal, extension, body.domain)
+      const source = await sourceExtension(store, principal, extension, body.domain)
       const spyUuid = startedOrThrow(
         engine.spy({ callUuid: call.callUuid, domain: source.domain, extension, mode, side }),
         mode,
@@ -57,10 +57,10 @@ export function spyRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine
   )
 }
 
-function spyUriOf(store: Store, { setId }: ActiveCall): string | null {
+async function spyUriOf(store: Store, { setId }: ActiveCall): Promise<string | null> {
   if (setId === null) return null
   const query = store.db.selectFrom('dispatcher_set').select('spy_uri').where('set_id', '=', setId)
-  return first(store, query)?.spy_uri ?? null
+  return (await first(store, query))?.spy_uri ?? null
 }
 
 const unavailable = (mode: string): ApiError =>

@@ -26,7 +26,7 @@ export function traceRoutes(deps: TraceDeps) {
     .get('/calls/:uuid/trace', requires('calls:read'), validate('param', path), async (c) => {
       const { uuid } = c.req.valid('param')
       const { principal } = c.var
-      return ok(c, traceView(uuid, await find(uuid, principal), principal, deps))
+      return ok(c, await traceView(uuid, await find(uuid, principal), principal, deps))
     })
     .get('/calls/:uuid/trace.pcap', requires('calls:read'), validate('param', path), async (c) => {
       const { uuid } = c.req.valid('param')

@@ -3,7 +3,7 @@ import { timeToText } from '../../../schema/columns.ts'
 import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
 import type { Trace, TraceEntry } from '../../../schema/contracts/trace.ts'
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/sql/sync-query.ts'
+import { first } from '../../../schema/sql/query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { ControlDeps } from '../../deps.ts'
 
@@ -23,13 +23,15 @@ export async function findTrace(
     : trace
 }
 
-export function traceView(uuid: string, trace: Trace, principal: Principal, deps: TraceDeps) {
+export async function traceView(uuid: string, trace: Trace, principal: Principal, deps: TraceDeps) {
   const { legs, peers, entries, isComplete } = trace
-  const shown = entries.map((entry) =>
-    entry.kind === 'message'
-      ? messageView(entry, legs)
-      : decisionView(entry, detailFor(entry.detail, principal, deps)),
-  )
+  const shown: (ReturnType<typeof messageView> | ReturnType<typeof decisionView>)[] = []
+  for (const entry of entries)
+    shown.push(
+      entry.kind === 'message'
+        ? messageView(entry, legs)
+        : decisionView(entry, await detailFor(entry.detail, principal, deps)),
+    )
   return { call_uuid: uuid, legs, peers, is_complete: isComplete, entries: shown }
 }
 
@@ -56,9 +58,9 @@ const inSnakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
 /** Carrier prices are hidden from tenants; name and money of a customer from users that may not see it. */
-function detailFor(detail: Detail, principal: Principal, deps: TraceDeps): Detail {
+async function detailFor(detail: Detail, principal: Principal, deps: TraceDeps): Promise<Detail> {
   const { prices, balance, available, ...others } = detail
-  const customer = customerOf(detail['customerId'], principal, deps)
+  const customer = await customerOf(detail['customerId'], principal, deps)
   return {
     ...others,
     ...(prices !== undefined && principal.tenantId === null && { prices }),
@@ -68,18 +70,22 @@ function detailFor(detail: Detail, principal: Principal, deps: TraceDeps): Detai
 }
 
 /** The name; undefined: none, not to be seen, or in another OCS. */
-function customerOf(
+async function customerOf(
   customerId: unknown,
   { tenantId, scopes }: Principal,
   { store, ocs }: Pick<TraceDeps, 'store' | 'ocs'>,
-): string | undefined {
+): Promise<string | undefined> {
   if (typeof customerId !== 'number' || ocs === undefined) return undefined
   if (!scopes.has('customers:read')) return undefined
   return nameOf(store, customerId, tenantId)
 }
 
-function nameOf(store: Store, id: number, tenantId: number | null): string | undefined {
+async function nameOf(
+  store: Store,
+  id: number,
+  tenantId: number | null,
+): Promise<string | undefined> {
   const query = store.db.selectFrom('customer').select('name').where('id', '=', id)
   const visible = tenantId === null ? query : query.where('tenant_id', '=', tenantId)
-  return first(store, visible)?.name
+  return (await first(store, visible))?.name
 }

@@ -21,7 +21,7 @@ export function vconRoutes(deps: TraceDeps) {
     async (c) => {
       const { uuid } = c.req.valid('param')
       const { principal } = c.var
-      const record = findRecord(uuid, { store: deps.store, principal })
+      const record = await findRecord(uuid, { store: deps.store, principal })
       if (record === undefined) throw notFound('call')
       const trace = principal.scopes.has('calls:read')
         ? await findTrace(deps.engine, uuid, principal)
@@ -29,7 +29,7 @@ export function vconRoutes(deps: TraceDeps) {
       const { origin, pathname } = new URL(c.req.url)
       const vcon = vconOf(viewOf(record), {
         recordingUrl: `${origin}${pathname.replace(/\/vcon$/, '/recording')}`,
-        trace: trace && traceView(uuid, trace, principal, deps),
+        trace: trace && (await traceView(uuid, trace, principal, deps)),
       })
       return c.json(vcon, 200, {
         'Content-Disposition': `attachment; filename="${fileName(uuid)}.vcon.json"`,

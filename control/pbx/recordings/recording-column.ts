@@ -1,11 +1,13 @@
 /** The recording of a call in queries of call records. */
 import { sql } from 'kysely'
 
-/** JSON as the API shows it; null: there is none. Bench: `reports`. */
+/**
+ * JSON as the API shows it; null: there is none. Hexadecimal digits need no escape, and `||` is the same in every
+ * database. Bench: `reports`.
+ */
 export const recordingOfCall = sql<string | null>`(
-  SELECT json_object(
-    'duration', CAST(round(duration_ms / 1000.0) AS INTEGER), 'bytes', bytes, 'sha256', sha256
-  ) FROM recording WHERE recording.call_uuid = cdr.call_uuid
+  SELECT '{"duration":' || ((duration_ms + 500) / 1000) || ',"bytes":' || bytes || ',"sha256":"' || sha256 || '"}'
+  FROM recording WHERE recording.call_uuid = cdr.call_uuid
 )`.as('recording')
 
 export interface RecordingView {

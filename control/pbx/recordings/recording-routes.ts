@@ -32,8 +32,8 @@ export function recordingRoutes(deps: Pick<ControlDeps, 'store' | 'engine' | 'se
   const { calls, recordings } = deps.engine
   const store = new RecordingStore(deps.store, deps.settings.recordingsPath ?? '')
   const readers = { count: 0 }
-  const find = (principal: Principal, uuid: string): Recording => {
-    const recording = store.find(uuid)
+  const find = async (principal: Principal, uuid: string): Promise<Recording> => {
+    const recording = await store.find(uuid)
     if (recording === undefined || !isVisible(recording.tenant_id, principal))
       throw notFound('recording')
     return recording
@@ -56,12 +56,12 @@ export function recordingRoutes(deps: Pick<ControlDeps, 'store' | 'engine' | 'se
     )
 
     .get(recordingPath, requires('recordings:listen'), validate('param', path), async (c) => {
-      const recording = find(c.var.principal, c.req.valid('param').uuid)
+      const recording = await find(c.var.principal, c.req.valid('param').uuid)
       return answerWith(c, recording, store.pathOf(recording), readers)
     })
 
     .delete(recordingPath, requires('recordings:delete'), validate('param', path), async (c) => {
-      const recording = find(c.var.principal, c.req.valid('param').uuid)
+      const recording = await find(c.var.principal, c.req.valid('param').uuid)
       await store.remove(recording)
       c.set('change', { before: recording, after: null })
       return ok(c, { call_uuid: recording.call_uuid, deleted: true })

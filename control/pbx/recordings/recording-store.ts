@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Selectable } from 'kysely'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first } from '../../../schema/sql/sync-query.ts'
+import { all, execute, first } from '../../../schema/sql/query.ts'
 import { recordingFile } from '../../../schema/rules/recording-file.ts'
 import type { RecordingTable } from '../../../schema/tables/recordings.ts'
 
@@ -18,7 +18,7 @@ export class RecordingStore {
     this.#folder = folder
   }
 
-  find(callUuid: string): Recording | undefined {
+  find(callUuid: string): Promise<Recording | undefined> {
     const query = this.#store.db
       .selectFrom('recording')
       .selectAll()
@@ -27,7 +27,7 @@ export class RecordingStore {
   }
 
   /** Those that began before; the oldest first. */
-  olderThan(time: number, count: number): readonly Recording[] {
+  olderThan(time: number, count: number): Promise<readonly Recording[]> {
     const query = this.#store.db
       .selectFrom('recording')
       .selectAll()
@@ -50,6 +50,6 @@ export class RecordingStore {
     const query = this.#store.db
       .deleteFrom('recording')
       .where('call_uuid', '=', recording.call_uuid)
-    execute(this.#store, query)
+    await execute(this.#store, query)
   }
 }

@@ -3,8 +3,8 @@
  * calls, in slices: a thread that makes reports can go on with others between them.
  */
 import { sql } from 'kysely'
-import type { LocalStore } from '../../../schema/open.ts'
-import { all, first } from '../../../schema/sql/sync-query.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, first } from '../../../schema/sql/query.ts'
 import type { CdrFilter } from './cdr-store.ts'
 
 /** Of one direction. ASR and ACD as ITU-T E.425 and E.437 have them: seizures that were answered, and their mean length. */
@@ -39,14 +39,14 @@ interface Counted {
 type Asked = Pick<CdrFilter, 'tenantId' | 'from' | 'before'>
 
 /** Yields after each slice. */
-export function* carrierSums(
-  store: Pick<LocalStore, 'sqlite' | 'db'>,
+export async function* carrierSums(
+  store: Pick<Store, 'statements' | 'db'>,
   { tenantId, from, before }: Asked,
-): Generator<void, readonly CarrierSums[], undefined> {
+): AsyncGenerator<void, readonly CarrierSums[], undefined> {
   const sums = new Map<string, { readonly outbound: Counted; readonly inbound: Counted }>()
   for (let start = from; start < before;) {
-    const end = Math.min(before, sliceEnd(store, start, before))
-    for (const row of slice(store, tenantId, start, end)) {
+    const end = Math.min(before, await sliceEnd(store, start, before))
+    for (const row of await slice(store, tenantId, start, end)) {
       const { carrier, direction, calls, answered, billsec } = row
       if (carrier === null || (!sums.has(carrier) && sums.size === MAX_CARRIERS)) continue
       const known = sums.get(carrier) ?? { outbound: none(), inbound: none() }
@@ -77,7 +77,11 @@ const withRatios = ({ calls, answered, billsec }: Counted): DirectionSums => ({
 })
 
 /** After so many records of `start` or later; at least a millisecond later. */
-function sliceEnd(store: Pick<LocalStore, 'sqlite' | 'db'>, start: number, before: number): number {
+async function sliceEnd(
+  store: Pick<Store, 'statements' | 'db'>,
+  start: number,
+  before: number,
+): Promise<number> {
   const query = store.db
     .selectFrom('cdr')
     .select('start_stamp')
@@ -87,12 +91,12 @@ function sliceEnd(store: Pick<LocalStore, 'sqlite' | 'db'>, start: number, befor
     .orderBy('start_stamp')
     .limit(1)
     .offset(SLICE)
-  const last = first(store, query)?.start_stamp ?? before
+  const last = (await first(store, query))?.start_stamp ?? before
   return Math.max(last, start + 1)
 }
 
 function slice(
-  store: Pick<LocalStore, 'sqlite' | 'db'>,
+  store: Pick<Store, 'statements' | 'db'>,
   tenantId: number | null,
   start: number,
   end: number,

@@ -75,6 +75,8 @@ function spellings(number: string): string[] {
 function isOnNode(eb: ExpressionBuilder<Database, 'cdr'>, node: string): Expression<SqlBool> {
   const address = likePattern(node.toLowerCase().replace(/^sips?:/, '')).slice(1, -1)
   return eb.or(
-    [':%', ';%', ''].map((rest) => sql<SqlBool>`node LIKE ${`sip:${address}${rest}`} ESCAPE '\\'`),
+    [':%', ';%', ''].map(
+      (rest) => sql<SqlBool>`lower(node) LIKE ${`sip:${address}${rest}`} ESCAPE '\\'`,
+    ),
   )
 }

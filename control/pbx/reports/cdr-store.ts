@@ -4,8 +4,8 @@
  */
 import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { CdrTable, Database } from '../../../schema/database.ts'
-import type { LocalStore } from '../../../schema/open.ts'
-import { all, first, rawRows } from '../../../schema/sql/sync-query.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, first, rawRows } from '../../../schema/sql/query.ts'
 import { recordingOfCall } from '../recordings/recording-column.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
 
@@ -86,10 +86,10 @@ export type CdrValues = {
 
 /** Statements on the records of one filter. */
 export class CdrStore {
-  readonly #store: Pick<LocalStore, 'sqlite' | 'db'>
+  readonly #store: Pick<Store, 'statements' | 'db'>
   readonly #filter: CdrFilter
 
-  constructor(store: Pick<LocalStore, 'sqlite' | 'db'>, filter: CdrFilter) {
+  constructor(store: Pick<Store, 'statements' | 'db'>, filter: CdrFilter) {
     this.#store = store
     this.#filter = filter
   }
@@ -101,18 +101,18 @@ export class CdrStore {
   }
 
   /** Yields what remains after `start`, in ranges that can be counted at once. */
-  *countable(start: Position): Generator<Window, void, undefined> {
+  async *countable(start: Position): AsyncGenerator<Window, void, undefined> {
     yield* this.#windows(start, this.#filter.match === undefined ? COUNTED : LOOKED_AT)
   }
 
   /** The same in ranges that can be read in slices; a single range when every record matches. */
-  *readable(start: Position): Generator<Window, void, undefined> {
+  async *readable(start: Position): AsyncGenerator<Window, void, undefined> {
     if (this.#filter.match === undefined) yield { start, end: undefined }
     else yield* this.#windows(start, LOOKED_AT)
   }
 
   /** The first `count` records of a range. */
-  rows({ start, end }: Window, count: number): CdrValues[] {
+  rows({ start, end }: Window, count: number): Promise<CdrValues[]> {
     const query = this.#ordered(this.#meant(start, end))
       .select([...columns, recordingOfCall])
       .limit(count)
@@ -120,16 +120,16 @@ export class CdrStore {
   }
 
   /** The `count`-th record of a range; undefined when it has fewer. */
-  advance({ start, end }: Window, count: number): Position | undefined {
+  async advance({ start, end }: Window, count: number): Promise<Position | undefined> {
     return count === 0 ? start : this.#nth(this.#meant(start, end), count)
   }
 
-  totals({ start, end }: Window): CdrTotals {
+  async totals({ start, end }: Window): Promise<CdrTotals> {
     const query = this.#meant(start, end).select(({ fn }) => [
       fn.countAll<number>().as('calls'),
       fn.sum<number | null>('billsec').as('billsec'),
     ])
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return { calls: row?.calls ?? 0, billsec: row?.billsec ?? 0 }
   }
 
@@ -137,7 +137,7 @@ export class CdrStore {
    * Counts whole minutes. Undefined when there are none, and with filters: these calls have no other
    * fields, not even a tenant.
    */
-  refused(): RefusedTotals | undefined {
+  async refused(): Promise<RefusedTotals | undefined> {
     const { tenantId, from, before, disposition, match } = this.#filter
     if (tenantId !== null || disposition !== undefined || match !== undefined) return undefined
     const query = this.#store.db
@@ -148,7 +148,10 @@ export class CdrStore {
       ])
       .where('minute', '>=', from)
       .where('minute', '<', before)
-    const { unknown, overload } = first(this.#store, query) ?? { unknown: null, overload: null }
+    const { unknown, overload } = (await first(this.#store, query)) ?? {
+      unknown: null,
+      overload: null,
+    }
     if (unknown === null && overload === null) return undefined
     return { unknown_source: unknown ?? 0, overload: overload ?? 0 }
   }
@@ -157,25 +160,26 @@ export class CdrStore {
     return { startStamp: row[at.start_stamp], id: row[at.id] }
   }
 
-  slugs(): ReadonlyMap<number, string> {
-    const tenants = all(this.#store, this.#store.db.selectFrom('tenant').select(['id', 'slug']))
+  async slugs(): Promise<ReadonlyMap<number, string>> {
+    const query = this.#store.db.selectFrom('tenant').select(['id', 'slug'])
+    const tenants = await all(this.#store, query)
     return new Map(tenants.map(({ id, slug }) => [id, slug]))
   }
 
-  *#windows(beginning: Position, size: number): Generator<Window, void, undefined> {
+  async *#windows(beginning: Position, size: number): AsyncGenerator<Window, void, undefined> {
     for (let start: Position | undefined = beginning; start !== undefined;) {
-      const end = this.#nth(this.#behind(start), size)
+      const end: Position | undefined = await this.#nth(this.#behind(start), size)
       yield { start, end }
       start = end
     }
   }
 
-  #nth(query: CdrQuery, count: number): Position | undefined {
+  async #nth(query: CdrQuery, count: number): Promise<Position | undefined> {
     const nth = this.#ordered(query)
       .select(['start_stamp', 'id'])
       .limit(1)
       .offset(count - 1)
-    const row = first(this.#store, nth)
+    const row = await first(this.#store, nth)
     return row && { startStamp: row.start_stamp, id: row.id }
   }
 

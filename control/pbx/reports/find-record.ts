@@ -1,6 +1,6 @@
 /** The call records that a principal may see, as reports show them. */
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/sql/sync-query.ts'
+import { first } from '../../../schema/sql/query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { recordingOfCall } from '../recordings/recording-column.ts'
 import type { CdrRow } from './cdr-store.ts'
@@ -10,7 +10,7 @@ export interface RecordReader {
   readonly principal: Pick<Principal, 'tenantId'>
 }
 
-export function findRecord(uuid: string, reader: RecordReader): CdrRow | undefined {
+export function findRecord(uuid: string, reader: RecordReader): Promise<CdrRow | undefined> {
   return first(reader.store, records(reader).where('cdr.call_uuid', '=', uuid))
 }
 

@@ -2,7 +2,7 @@
  * A report as bytes, produced in pieces on demand. Each piece takes a few milliseconds, so that other work
  * can run between them.
  */
-import type { LocalStore } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/open.ts'
 import type { Page } from '../../http/page.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { carrierSums } from './carrier-sums.ts'
@@ -43,17 +43,17 @@ const FIRST_SLICE = 50
 const nothing: Bytes = new Uint8Array(0)
 
 /** An empty piece: nothing to send yet. */
-export function* reportChunks(
-  store: Pick<LocalStore, 'sqlite' | 'db'>,
+export async function* reportChunks(
+  store: Pick<Store, 'statements' | 'db'>,
   request: ReportRequest,
-): Generator<Bytes, void, undefined> {
+): AsyncGenerator<Bytes, void, undefined> {
   const { filter, format } = request
   if (format === 'carriers') {
     yield* carrierChunks(store, filter)
     return
   }
   const cdrs = new CdrStore(store, filter)
-  const text = new CdrText(cdrs.slugs())
+  const text = new CdrText(await cdrs.slugs())
   const writer = new ByteWriter()
   if (format === 'json') {
     yield* jsonChunks(cdrs, text, writer, request.page)
@@ -61,7 +61,7 @@ export function* reportChunks(
   }
   const line = format === 'csv' ? csvLine(text) : jsonLine(text)
   if (format === 'csv') writer.add(csvHeader)
-  for (const rows of slices(cdrs, cdrs.beginning, Infinity)) {
+  for await (const rows of slices(cdrs, cdrs.beginning, Infinity)) {
     for (const row of rows) writer.add(line(row))
     yield writer.take()
   }
@@ -69,13 +69,13 @@ export function* reportChunks(
   yield writer.take()
 }
 
-function* carrierChunks(
-  store: Pick<LocalStore, 'sqlite' | 'db'>,
+async function* carrierChunks(
+  store: Pick<Store, 'statements' | 'db'>,
   filter: CdrFilter,
-): Generator<Bytes, void, undefined> {
+): AsyncGenerator<Bytes, void, undefined> {
   const sums = carrierSums(store, filter)
-  let step = sums.next()
-  for (; step.done !== true; step = sums.next()) yield nothing
+  let step = await sums.next()
+  for (; step.done !== true; step = await sums.next()) yield nothing
   const writer = new ByteWriter()
   writer.add(JSON.stringify({ success: true, data: step.value }))
   yield writer.take()
@@ -85,22 +85,22 @@ const csvLine = (text: CdrText) => (row: CdrValues) => text.csv(row)
 const jsonLine = (text: CdrText) => (row: CdrValues) => `${text.json(row)}\n`
 
 /** Totals come after the records: a client that waits for them reads all records first. */
-function* jsonChunks(
+async function* jsonChunks(
   cdrs: CdrStore,
   text: CdrText,
   writer: ByteWriter,
   page: Page | undefined,
-): Generator<Bytes, void, undefined> {
+): AsyncGenerator<Bytes, void, undefined> {
   const start = yield* positionOf(cdrs, page === undefined ? 0 : (page.page - 1) * page.limit)
   let shown = 0
   writer.add('{"records":[')
   if (start !== undefined)
-    for (const rows of slices(cdrs, start, page?.limit ?? MAX_RECORDS)) {
+    for await (const rows of slices(cdrs, start, page?.limit ?? MAX_RECORDS)) {
       for (const row of rows) writer.add(shown++ === 0 ? text.json(row) : `,${text.json(row)}`)
       yield writer.take()
     }
   const totals = yield* totalsOf(cdrs)
-  writer.add(`],${endOf(totals, cdrs.refused(), shown, page)}`)
+  writer.add(`],${endOf(totals, await cdrs.refused(), shown, page)}`)
   yield writer.take()
 }
 
@@ -124,17 +124,17 @@ function endOf(
   return JSON.stringify(end).slice(1)
 }
 
-function* slices(
+async function* slices(
   cdrs: CdrStore,
   beginning: Position,
   limit: number,
-): Generator<CdrValues[], void, undefined> {
+): AsyncGenerator<CdrValues[], void, undefined> {
   let left = limit
   let slice = FIRST_SLICE
-  for (const { start, end } of cdrs.readable(beginning))
+  for await (const { start, end } of cdrs.readable(beginning))
     for (let position = start; ;) {
       const count = Math.min(slice, left)
-      const rows = cdrs.rows({ start: position, end }, count)
+      const rows = await cdrs.rows({ start: position, end }, count)
       yield rows
       left -= rows.length
       if (left === 0) return
@@ -146,14 +146,14 @@ function* slices(
 }
 
 /** The position after the first `offset` records; undefined when there are fewer. */
-function* positionOf(
+async function* positionOf(
   cdrs: CdrStore,
   offset: number,
-): Generator<Bytes, Position | undefined, undefined> {
+): AsyncGenerator<Bytes, Position | undefined, undefined> {
   if (offset === 0) return cdrs.beginning
   let left = offset
-  for (const window of cdrs.countable(cdrs.beginning)) {
-    const { calls } = cdrs.totals(window)
+  for await (const window of cdrs.countable(cdrs.beginning)) {
+    const { calls } = await cdrs.totals(window)
     if (calls >= left) return cdrs.advance(window, left)
     left -= calls
     yield nothing
@@ -162,11 +162,11 @@ function* positionOf(
 }
 
 /** Over all matching records, whichever part is shown. */
-function* totalsOf(cdrs: CdrStore): Generator<Bytes, CdrTotals, undefined> {
+async function* totalsOf(cdrs: CdrStore): AsyncGenerator<Bytes, CdrTotals, undefined> {
   let calls = 0
   let billsec = 0
-  for (const window of cdrs.countable(cdrs.beginning)) {
-    const part = cdrs.totals(window)
+  for await (const window of cdrs.countable(cdrs.beginning)) {
+    const part = await cdrs.totals(window)
     calls += part.calls
     billsec += part.billsec
     yield nothing

@@ -8,6 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from '../../../schema/database.ts'
+import { SqliteStatements } from '../../../schema/sql/statements.ts'
 import { reportChunks, type ReportRequest } from './report-chunks.ts'
 
 /** `request` comes with the first message of a report; `isOver` ends the report. */
@@ -30,20 +31,21 @@ if (process.platform === 'linux') setPriority(0, 2)
 const { path } = workerData as { readonly path: string }
 const sqlite = new Sqlite(path, { readonly: true, fileMustExist: true })
 const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+const store = { db, statements: new SqliteStatements(sqlite) }
 const reports = new Map<number, ReturnType<typeof reportChunks>>()
 
 parentPort?.on('message', ({ report, request, isOver }: Ask) => {
   if (isOver === true) return void reports.delete(report)
-  if (request !== undefined) reports.set(report, reportChunks({ sqlite, db }, request))
+  if (request !== undefined) reports.set(report, reportChunks(store, request))
   return void step(report)
 })
 
 /** Produces one piece. When it is not ready, other work runs before the next attempt. */
 async function step(report: number): Promise<void> {
-  let told = next(report)
+  let told = await next(report)
   while (told === undefined) {
     await nextTurn()
-    told = next(report)
+    told = await next(report)
   }
   if (told.bytes === undefined) reports.delete(report)
   const { buffer } = told.bytes ?? {}
@@ -51,9 +53,9 @@ async function step(report: number): Promise<void> {
 }
 
 /** Undefined when not ready yet. */
-function next(report: number): Told | undefined {
+async function next(report: number): Promise<Told | undefined> {
   try {
-    const piece = reports.get(report)?.next()
+    const piece = await reports.get(report)?.next()
     if (piece === undefined || piece.done === true) return { report }
     return piece.value.length === 0 ? undefined : { report, bytes: piece.value }
   } catch (error) {

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { LocalStore } from '../../../schema/open.ts'
+import type { LocalStore, Store } from '../../../schema/open.ts'
 import { reportChunks, type ReportMaker, type ReportRequest } from './report-chunks.ts'
 import { ReportThread } from './report-thread.ts'
 
@@ -98,14 +98,14 @@ export class Reports {
 }
 
 class ReportsHere implements ReportMaker {
-  readonly #store: LocalStore
+  readonly #store: Store
 
-  constructor(store: LocalStore) {
+  constructor(store: Store) {
     this.#store = store
   }
 
   async *open(request: ReportRequest): AsyncGenerator<Uint8Array, void> {
-    for (const piece of reportChunks(this.#store, request)) {
+    for await (const piece of reportChunks(this.#store, request)) {
       if (piece.length > 0) yield piece
       await nextTurn()
     }

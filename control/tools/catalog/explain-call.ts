@@ -34,7 +34,7 @@ export const explainCall = defineTool({
     live: liveCall.nullable(),
     record: callRecord.nullable(),
   }),
-  run({ call_uuid: uuid }, use) {
+  async run({ call_uuid: uuid }, use) {
     const live = findCall(uuid, use)
     if (live !== undefined)
       return {
@@ -45,7 +45,7 @@ export const explainCall = defineTool({
         live: liveView(live, use.steadyNow()),
         record: null,
       }
-    const row = findRecord(uuid, use)
+    const row = await findRecord(uuid, use)
     if (row === undefined) throw noCall()
     const record = recordView(row)
     const { cost_exact, currency, billsec, customer_id } = record

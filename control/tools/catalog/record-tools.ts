@@ -113,9 +113,9 @@ export const getCall = defineTool({
   scopes: ['calls:read', 'cdrs:read'],
   input: z.strictObject({ call_uuid: callUuid }),
   output: z.object({ live: liveCall.nullable(), record: callRecord.nullable() }),
-  run({ call_uuid: uuid }, use) {
+  async run({ call_uuid: uuid }, use) {
     const live = findCall(uuid, use)
-    const record = live === undefined ? findRecord(uuid, use) : undefined
+    const record = live === undefined ? await findRecord(uuid, use) : undefined
     if (live === undefined && record === undefined) throw noCall()
     return {
       live: live === undefined ? null : liveView(live, use.steadyNow()),

@@ -39,8 +39,8 @@ export const simulateCall = defineTool({
     ),
     passed_over: z.array(z.object({ kind: z.string(), name: z.string(), why: z.string() })),
   }),
-  run(asked, use) {
-    const simulation = simulateFor(use.principal, asked, use)
+  async run(asked, use) {
+    const simulation = await simulateFor(use.principal, asked, use)
     const { verdict, sip_code, code } = simulation
     const [why, advice] = denialOf(code)
     const explanation = {

@@ -56,7 +56,7 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
 ]
 
 /** The record as it is read for a report, and its view. */
-function stored(change: Partial<CallRecord>, costMicros: number) {
+async function stored(change: Partial<CallRecord>, costMicros: number) {
   const { store, tenant } = openControl()
   tenant('acme')
   const cost = { costMicros, currency: change.currency ?? null }
@@ -65,7 +65,7 @@ function stored(change: Partial<CallRecord>, costMicros: number) {
   insert(store, store.db.insertInto('recording').values({ ...file, bytes: 44, sha256: 'ab' }))
   const filter = { tenantId: null, from: 0, before: startOfTime + 1, disposition: undefined }
   const cdrs = new CdrStore(store, filter)
-  const row = cdrs.rows({ start: cdrs.beginning, end: undefined }, 1)[0]
+  const [row] = await cdrs.rows({ start: cdrs.beginning, end: undefined }, 1)
   const query = store.db
     .selectFrom('cdr')
     .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
@@ -73,20 +73,23 @@ function stored(change: Partial<CallRecord>, costMicros: number) {
     .select(['tenant.slug as tenant_slug', recordingOfCall])
   const whole = first(store, query)
   if (row === undefined || whole === undefined) throw new Error('no record')
-  return { row, text: new CdrText(cdrs.slugs()), view: viewOf(whole) }
+  return { row, text: new CdrText(await cdrs.slugs()), view: viewOf(whole) }
 }
 
-test.each(records)('a record %s is written as its view says', (_which, change, costMicros) => {
-  const { row, text, view } = stored(change, costMicros)
-  const json = text.json(row)
-  expect(JSON.parse(json)).toEqual(view)
-  expect(Object.keys(JSON.parse(json) as object)).toEqual(Object.keys(view))
-})
+test.each(records)(
+  'a record %s is written as its view says',
+  async (_which, change, costMicros) => {
+    const { row, text, view } = await stored(change, costMicros)
+    const json = text.json(row)
+    expect(JSON.parse(json)).toEqual(view)
+    expect(Object.keys(JSON.parse(json) as object)).toEqual(Object.keys(view))
+  },
+)
 
 test.each(records.slice(0, 2))(
   'a line of CSV %s has the view’s values',
-  (_which, change, micros) => {
-    const { row, text, view } = stored(change, micros)
+  async (_which, change, micros) => {
+    const { row, text, view } = await stored(change, micros)
     const names = csvHeader.trimEnd().split(',') as (keyof typeof view)[]
     expect(names.toSorted()).toEqual(Object.keys(view).toSorted())
     const line = /^(.*?),("?\[.*\]"?)\r\n$/s.exec(text.csv(row))
@@ -100,14 +103,14 @@ test.each(records.slice(0, 2))(
   },
 )
 
-test('a recording is JSON in its cell', () => {
-  const { row, text, view } = stored({ callUuid: recorded }, 0)
+test('a recording is JSON in its cell', async () => {
+  const { row, text, view } = await stored({ callUuid: recorded }, 0)
   expect(view.recording).toEqual({ duration: 2, bytes: 44, sha256: 'ab' })
   expect(text.csv(row)).toContain('"{""duration"":2,""bytes"":44,""sha256"":""ab""}",[]')
 })
 
-test('the quality of each direction is JSON in its cell', () => {
-  const { row, text, view } = stored({ quality }, 0)
+test('the quality of each direction is JSON in its cell', async () => {
+  const { row, text, view } = await stored({ quality }, 0)
   const json = JSON.stringify(view.media_quality).replaceAll('"', '""')
   expect(text.csv(row)).toContain(`,3.4,12,9.8,c,`)
   expect(text.csv(row)).toContain(`,computed,"${json}",,[]`)
@@ -125,12 +128,12 @@ test.each([
   ['a,b', '"a,b"'],
   ['say "a"', '"say ""a"""'],
   ['Zoë', 'Zoë'],
-])('a cell %j is written as %j', (callerNumber, cell) => {
-  const { row, text } = stored({ callerNumber, calledNumber: 'called' }, 0)
+])('a cell %j is written as %j', async (callerNumber, cell) => {
+  const { row, text } = await stored({ callerNumber, calledNumber: 'called' }, 0)
   expect(text.csv(row)).toContain(`u-1,${cell},called,`)
 })
 
-test('what a node reports as the UUID of a call ends no cell, and runs nowhere', () => {
-  const { row, text } = stored({ callUuid: '=1,2"' }, 0)
+test('what a node reports as the UUID of a call ends no cell, and runs nowhere', async () => {
+  const { row, text } = await stored({ callUuid: '=1,2"' }, 0)
   expect(text.csv(row).startsWith(`"'=1,2""",1,2,`)).toBe(true)
 })
