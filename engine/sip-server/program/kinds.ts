@@ -135,7 +135,10 @@ export const dnsServers: Kind<readonly string[]> = {
 }
 
 export const handlerUri: Kind<string> = {
-  read: (value) => (isApplicationUri(value) || URL.canParse(value) ? value : undefined),
+  read: (value) => {
+    const isHttp = /^https?:/i.test(value) && URL.canParse(value)
+    return isHttp || isApplicationUri(value) ? value : undefined
+  },
   allowed: 'a URL of http or https, or tcp://host:port, tls://host:port',
 }
 

@@ -2,7 +2,7 @@
  * Request handlers: an HTTP server is asked what becomes of each new request, with GET, or with POST and the request
  * as body. Its answer is JSON: reject, redirect, proxy, or route to an application.
  */
-import { Agent as HttpAgent, request as httpRequest, type RequestOptions } from 'node:http'
+import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isApplicationUri } from '../clients/dialer.ts'
 import { errorCode } from '../errors.ts'
@@ -33,6 +33,8 @@ const maxQuestions = 2_000
 /** Connections to one handler. */
 const maxConnections = 64
 const maxAnswerBytes = 65_536
+/** Redirections of one question that are followed. */
+const maxRedirections = 5
 
 const failed: RequestRoute = { reject: { status: 500 } }
 const busy: RequestRoute = { reject: { status: 503 } }
@@ -43,7 +45,7 @@ export function requestHandlers(
   log: Log,
 ): RequestHandlers | undefined {
   if (handlers.length === 0) return undefined
-  const agents = new Map(handlers.map((handler) => [handler, agentFor(handler)]))
+  const agents = new Map(handlers.map((handler) => [handler, agentsFor(handler)]))
   const stopping = new AbortController()
   let questions = 0
   const route = (request: NewRequest): RouteAnswer => {
@@ -53,7 +55,7 @@ export function requestHandlers(
     if (questions >= maxQuestions) return busy
     questions += 1
     const signal = AbortSignal.any([stopping.signal, AbortSignal.timeout(answerMs)])
-    return ask(handler, request, { agent: agents.get(handler), signal })
+    return ask(firstQuestion(handler, request), { agents: agents.get(handler) ?? {}, signal })
       .then(
         (answer) => routeOf(answer) ?? refuse(handler, 'no such answer', answer.slice(0, 200), log),
         (error: unknown) => refuse(handler, errorCode(error), undefined, log),
@@ -62,7 +64,7 @@ export function requestHandlers(
   }
   const stop = (): void => {
     stopping.abort()
-    for (const agent of agents.values()) agent.destroy()
+    for (const each of agents.values()) for (const agent of Object.values(each)) agent.destroy()
   }
   return { route, stop }
 }
@@ -73,8 +75,14 @@ function refuse(
   answer: string | undefined,
   log: Log,
 ): RequestRoute {
-  log('warn', 'a request handler has failed', { url, reason, answer })
+  log('warn', 'a request handler has failed', { url: withoutSecrets(url), reason, answer })
   return failed
+}
+
+/** Passwords and keys are no business of the log. */
+function withoutSecrets(url: string): string {
+  const { origin, pathname } = new URL(url)
+  return origin + pathname
 }
 
 const handlerFor = (
@@ -84,44 +92,107 @@ const handlerFor = (
   handlers.find(({ sipMethod }) => sipMethod === method) ??
   handlers.find(({ sipMethod }) => sipMethod === '*')
 
-function agentFor({ url, verifies }: RequestHandler): HttpAgent {
+/** By the protocol of the URL: a redirection may lead to the other one. */
+type Agents = Readonly<Record<string, HttpAgent>>
+
+function agentsFor({ verifies }: RequestHandler): Agents {
   const limits = { keepAlive: true, maxSockets: maxConnections }
-  if (!url.startsWith('https:')) return new HttpAgent(limits)
-  return new HttpsAgent({ ...limits, rejectUnauthorized: verifies })
+  return {
+    'http:': new HttpAgent(limits),
+    'https:': new HttpsAgent({ ...limits, rejectUnauthorized: verifies }),
+  }
 }
 
-/** The body of the answer, whatever its status. */
-function ask(
-  { url, httpMethod }: RequestHandler,
-  request: NewRequest,
-  how: Pick<RequestOptions, 'agent' | 'signal'>,
-): Promise<string> {
-  const isPost = httpMethod === 'post'
-  const body = isPost ? request.text : ''
+interface Question {
+  /** Its user and password, if any, are sent as Basic authentication. */
+  readonly url: URL
+  /** Of a POST; undefined: it is a GET. */
+  readonly body: string | undefined
+}
+
+interface Answer {
+  readonly status: number
+  /** Where it says that the answer is. */
+  readonly location: string | undefined
+  readonly text: string
+}
+
+interface How {
+  readonly agents: Agents
+  readonly signal: AbortSignal
+}
+
+const firstQuestion = ({ url, httpMethod }: RequestHandler, request: NewRequest): Question => ({
+  url: new URL(questionUrl(url, request)),
+  body: httpMethod === 'post' ? request.text : undefined,
+})
+
+/** The body of the answer, whatever its status; of a redirection that of the place where it leads. */
+async function ask(first: Question, how: How): Promise<string> {
+  let question = first
+  for (let followed = 0; followed <= maxRedirections; followed += 1) {
+    const answer = await exchange(question, how)
+    const next = redirected(question, answer)
+    if (next === undefined) return answer.text
+    question = next
+  }
+  throw new Error('too many redirections')
+}
+
+/** 301, 302 and 303 make a GET of a POST, as drachtio-server does; 307 and 308 repeat it (RFC 9110 §15.4). */
+function redirected({ url, body }: Question, { status, location }: Answer): Question | undefined {
+  if (location === undefined || ![301, 302, 303, 307, 308].includes(status)) return undefined
+  if (!URL.canParse(location, url.href)) throw new Error('a redirection to no URL')
+  const target = new URL(location, url)
+  if (target.protocol !== 'http:' && target.protocol !== 'https:')
+    throw new Error('a redirection to no URL of http or https')
+  // Credentials are for the one that they were given for.
+  if (target.origin === url.origin && target.username === '')
+    [target.username, target.password] = [url.username, url.password]
+  return { url: target, body: status < 307 ? undefined : body }
+}
+
+/** A kept connection may end while a question is on its way: that one is asked once more. */
+async function exchange(question: Question, how: How): Promise<Answer> {
+  try {
+    return await send(question, how)
+  } catch (error) {
+    if (error instanceof LostConnection) return send(question, how)
+    throw error
+  }
+}
+
+class LostConnection extends Error {
+  override readonly name = 'LostConnection'
+}
+
+function send({ url, body }: Question, { agents, signal }: How): Promise<Answer> {
   const headers = {
     Accept: 'application/json',
-    ...(isPost && {
+    ...(body !== undefined && {
       'Content-Type': 'text/plain; charset=UTF-8',
       'Content-Length': Buffer.byteLength(body),
     }),
   }
-  const send = url.startsWith('https:') ? httpsRequest : httpRequest
+  const request = url.protocol === 'https:' ? httpsRequest : httpRequest
+  const agent = agents[url.protocol]
   return new Promise((resolve, reject) => {
-    const question = send(
-      questionUrl(url, request),
-      { ...how, method: httpMethod.toUpperCase(), headers },
-      (answer) => {
-        let text = ''
-        answer.setEncoding('utf8')
-        answer.on('data', (chunk: string) => {
-          text += chunk
-          if (text.length > maxAnswerBytes) question.destroy(new Error('the answer is too long'))
-        })
-        answer.on('end', () => resolve(text))
-        answer.on('error', reject)
-      },
-    )
-    question.on('error', reject)
+    const method = body === undefined ? 'GET' : 'POST'
+    const question = request(url, { agent, signal, method, headers }, (answer) => {
+      let text = ''
+      answer.setEncoding('utf8')
+      answer.on('data', (chunk: string) => {
+        text += chunk
+        if (text.length > maxAnswerBytes) question.destroy(new Error('the answer is too long'))
+      })
+      const { statusCode: status = 0, headers: told } = answer
+      answer.on('end', () => resolve({ status, location: told.location, text }))
+      answer.on('error', reject)
+    })
+    question.on('error', (error) => {
+      const isLost = question.reusedSocket && errorCode(error) === 'ECONNRESET'
+      reject(isLost ? new LostConnection(error.message, { cause: error }) : error)
+    })
     question.end(body)
   })
 }

@@ -1,5 +1,12 @@
 /** HTTP servers that say what becomes of new requests, with a real one. */
-import { createServer, type IncomingMessage } from 'node:http'
+import { readFileSync } from 'node:fs'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { NewRequest } from '../../../../engine/sip-server/options.ts'
@@ -9,6 +16,8 @@ import {
   routeOf,
   type RequestHandler,
 } from '../../../../engine/sip-server/rules/request-handlers.ts'
+import { Authority, loopbackNames } from '../../../support/certificates.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { emitted } from '../../../support/waiting.ts'
 
 const headers: Record<string, string> = {
@@ -96,22 +105,25 @@ interface Asked {
   readonly body: string
 }
 
-async function start(answer: (asked: IncomingMessage) => string | undefined) {
+type AnswerTo = (asked: IncomingMessage, response: ServerResponse) => string | undefined
+
+async function start(answer: AnswerTo, tls?: { readonly cert: Buffer; readonly key: Buffer }) {
   const asked: Asked[] = []
-  const http = createServer((question, response) => {
+  const listener: RequestListener = (question, response) => {
     let body = ''
     question.on('data', (chunk: Buffer) => (body += chunk.toString()))
     question.on('end', () => {
       asked.push({ method: question.method, type: question.headers['content-type'], body })
-      const text = answer(question)
+      const text = answer(question, response)
       if (text !== undefined) response.end(text)
     })
-  })
+  }
+  const http = tls === undefined ? createServer(listener) : createHttpsServer(tls, listener)
   http.listen(0, '127.0.0.1')
   await emitted(http, 'listening')
   onTestFinished(() => void http.close())
-  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
-  return { asked, url }
+  const { port } = http.address() as AddressInfo
+  return { asked, port, url: `http${tls === undefined ? '' : 's'}://127.0.0.1:${port}` }
 }
 
 function handle(...handlers: Partial<RequestHandler>[]) {
@@ -181,4 +193,101 @@ test('beyond two thousand questions the answer is 503 at once', async () => {
   expect(route(request)).toEqual({ reject: { status: 503 } })
   stop()
   for (const answer of first) expect(await answer).toEqual({ reject: { status: 500 } })
+})
+
+const rejected = { reject: { status: 486, reason: undefined } }
+
+/** Sends every question on to `location`. */
+const movedTo =
+  (status: number, location: string): AnswerTo =>
+  (_asked, response) => {
+    response.writeHead(status, { Location: location })
+    return 'moved'
+  }
+
+test.each([
+  [302, { method: 'GET', type: undefined, body: '' }],
+  [307, { method: 'POST', type: 'text/plain; charset=UTF-8', body: 'INVITE whole' }],
+])('a redirection with %i is followed, with the question that it asks for', async (status, got) => {
+  const last = await start(() => reject)
+  const first = await start(movedTo(status, `${last.url}/there`))
+  const { route } = handle({ url: first.url, httpMethod: 'post' })
+  expect(await route(request)).toEqual(rejected)
+  expect(last.asked).toEqual([got])
+})
+
+test.each([
+  ['/again', 'too many redirections'],
+  ['http://[', 'a redirection to no URL'],
+  ['file:///etc/passwd', 'a redirection to no URL of http or https'],
+])('a redirection to %s is 500', async (location, reason) => {
+  const { url, asked } = await start(movedTo(302, location))
+  const { route, log } = handle({ url })
+  expect(await route(request)).toEqual({ reject: { status: 500 } })
+  expect(log).toEqual([['a request handler has failed', reason]])
+  expect(asked.length).toBeLessThan(7)
+})
+
+test('the user and password of a URL are Basic authentication, for its own server alone', async () => {
+  const credentials: (string | undefined)[] = []
+  const keep = ({ headers: { authorization } }: IncomingMessage) => credentials.push(authorization)
+  const elsewhere = await start((asked) => {
+    keep(asked)
+    return reject
+  })
+  const first = await start((asked, response) => {
+    keep(asked)
+    const location = asked.url === '/again' ? elsewhere.url : '/again'
+    return movedTo(302, location)(asked, response)
+  })
+  const { route } = handle({ url: `http://sbc:p%40ss@127.0.0.1:${first.port}` })
+  expect(await route(request)).toEqual(rejected)
+  const basic = `Basic ${Buffer.from('sbc:p@ss').toString('base64')}`
+  expect(credentials).toEqual([basic, basic, undefined])
+})
+
+test('a password in a URL does not get into the log', async () => {
+  const lines: unknown[] = []
+  const handler = {
+    ...({ sipMethod: '*', httpMethod: 'get', verifies: true } as const),
+    url: 'http://sbc:hidden@127.0.0.1:1/calls?key=hidden',
+  }
+  const handlers = requestHandlers([handler], (...line) => lines.push(line))
+  expect(await handlers?.route(request)).toEqual({ reject: { status: 500 } })
+  expect(JSON.stringify(lines)).toContain('http://127.0.0.1:1/calls')
+  expect(JSON.stringify(lines)).not.toContain('hidden')
+})
+
+test('an unknown certificate is 500, unless the handler does not verify', async () => {
+  const { certFile, keyFile } = new Authority(temporaryFolder()).sign('handler', ...loopbackNames)
+  const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) }
+  const { url, asked } = await start(() => reject, tls)
+  const strict = handle({ url })
+  expect(await strict.route(request)).toEqual({ reject: { status: 500 } })
+  expect(strict.log).toEqual([['a request handler has failed', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE']])
+  expect(asked).toEqual([])
+  expect(await handle({ url, verifies: false }).route(request)).toEqual(rejected)
+})
+
+test('a kept connection that has ended meanwhile is no failure: the question is asked once more', async () => {
+  let answered = 0
+  const { url, asked } = await start(({ socket }) => {
+    answered += 1
+    if (answered !== 2) return reject
+    socket.destroy()
+    return undefined
+  })
+  const { route, log } = handle({ url })
+  expect(await route(request)).toEqual(rejected)
+  expect(await route(request)).toEqual(rejected)
+  expect({ log, asked: asked.length }).toEqual({ log: [], asked: 3 })
+})
+
+test('a handler that says nothing is 500 after three seconds', async () => {
+  const { url } = await start(() => undefined)
+  const { route, log } = handle({ url })
+  const begun = performance.now()
+  expect(await route(request)).toEqual({ reject: { status: 500 } })
+  expect(performance.now() - begun).toBeGreaterThan(2_900)
+  expect(log).toEqual([['a request handler has failed', expect.any(String)]])
 })
