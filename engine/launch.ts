@@ -54,7 +54,7 @@ function isUpgrade(): boolean {
 
 /** Other commands end before it matters. */
 function isServer(): boolean {
-  return ['serve', 'demo'].includes(process.argv[2] ?? '')
+  return ['serve', 'demo', 'sip-server'].includes(process.argv[2] ?? '')
 }
 
 /** By `heapFlags`, or by the operator. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { startProgram } from './program.ts'
 
 const folder = temporaryFolder()
 
@@ -59,6 +60,12 @@ test.runIf(process.platform === 'linux')(
       readFileSync(`/proc/${String(child.pid)}/cmdline`, 'utf8')
     const ours = await serve([])
     expect(wordsOf(ours)).toContain('--max-semi-space-size=')
+    const alone = startProgram([
+      ...['sip-server', '--listen', 'udp/127.0.0.1:0'],
+      ...['--admin', '127.0.0.1:0', '--secret', 's'],
+    ])
+    await alone.line(/^ready /)
+    expect(wordsOf(alone.child)).toContain('--max-semi-space-size=')
     const chosen = await serve([], { NODE_OPTIONS: '--max-semi-space-size=8' })
     expect(wordsOf(chosen)).not.toContain('--max-semi-space-size=')
   },

@@ -1,9 +1,12 @@
 /** The package as it would be published: installed alone, without a network, it serves an unmodified drachtio-srf application. */
 import { execFileSync, spawn } from 'node:child_process'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { pathToFileURL } from 'node:url'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
+import { Authority, loopbackNames } from '../support/certificates.ts'
 import { freePort } from '../support/free-port.ts'
 import { SipPeer, sdp } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -38,12 +41,17 @@ function startNode(words: readonly string[], cwd = folder) {
   }
 }
 
-async function expectCall(port: number): Promise<void> {
-  const caller = await SipPeer.open({
+async function openPeer(port: number): Promise<SipPeer> {
+  const peer = await SipPeer.open({
     ...{ protocol: 'udp', address: '127.0.0.1', port },
     ...{ advertisedHost: '127.0.0.1', advertisedPort: port },
   })
-  onTestFinished(() => caller.close())
+  onTestFinished(() => peer.close())
+  return peer
+}
+
+async function expectCall(port: number): Promise<void> {
+  const caller = await openPeer(port)
   const leg = caller.leg(`sip:any@127.0.0.1:${port}`)
   caller.request('INVITE', leg, { body: sdp('mine') })
   const answer = await caller.next('200 INVITE')
@@ -59,17 +67,47 @@ const announce = (admin: number) =>
     process.cwd(),
   )
 
-test('three lines serve an application', async () => {
-  const [sip, admin] = [await freePort(), await freePort()]
-  const lines = [
-    "import { createSipServer } from 'tollgate-sip-server'",
-    `const server = createSipServer({ secret: 'cymru', listen: [{ protocol: 'udp', host: '127.0.0.1', port: ${sip} }], admin: { host: '127.0.0.1', port: ${admin} } })`,
-    'await server.start()',
-  ]
-  writeFileSync(join(folder, 'three-lines.mjs'), [...lines, "console.log('started')"].join('\n'))
-  await startNode(['three-lines.mjs']).line('started')
+const readme = readFileSync(join(source, 'README.md'), 'utf8')
+const examples = [...readme.matchAll(/```ts\n([^`]*import [^`]*)```/g)].map(([, text = '']) => text)
+
+/** An example of the README, on ports that are free. */
+async function runExample(at: number) {
+  const ports: number[] = []
+  let text = (examples[at] ?? '').replaceAll('0.0.0.0', '127.0.0.1')
+  for (const [spelled] of text.matchAll(/port: \d+/g)) {
+    ports.push(await freePort())
+    text = text.replace(spelled, `port: ${ports.at(-1)}`)
+  }
+  const file = join(folder, `example-${at}.ts`)
+  writeFileSync(file, `${text}\nconsole.log('started')`)
+  const runner = pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href
+  const program = startNode(['--import', runner, file])
+  await program.line('started')
+  return { ...program, ports }
+}
+
+test('the three lines of the README serve an application', async () => {
+  const [sip = 0, admin = 0] = (await runExample(0)).ports
   await announce(admin).line('taking calls')
   await expectCall(sip)
+})
+
+test('the long example of the README does what it says', async () => {
+  const { certFile, keyFile } = new Authority(folder).sign('server', ...loopbackNames)
+  copyFileSync(certFile, join(folder, 'fullchain.pem'))
+  copyFileSync(keyFile, join(folder, 'privkey.pem'))
+  const { ports, said } = await runExample(1)
+  const [sip = 0, , , , admin = 0, metrics] = ports
+  expect(said.filter((line) => line !== 'started')).toEqual(
+    ['udp', 'tcp', 'tls', 'wss'].map((protocol, at) => `${protocol} 127.0.0.1 ${ports[at]}`),
+  )
+  await announce(admin).line('taking calls')
+  await expectCall(sip)
+  const scanner = await openPeer(sip)
+  const headers = ['User-Agent: friendly-scanner']
+  scanner.request('OPTIONS', scanner.leg(`sip:any@127.0.0.1:${sip}`), { headers })
+  await scanner.next(603)
+  expect(await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()).toContain('drachtio_')
 })
 
 test('the program serves it with a file of drachtio-server', async () => {
@@ -85,7 +123,7 @@ test('the program serves it with a file of drachtio-server', async () => {
   await expectCall(sip)
 })
 
-test('its types are those of the library', () => {
+test('its types are those of the library, and its examples keep to them', () => {
   const names = readdirSync(join(folder, 'node_modules/tollgate-sip-server/dist/types'))
   expect(names).toContain('index.d.ts')
   writeFileSync(
@@ -99,10 +137,13 @@ export const server: SipServer = createSipServer({
 export const wrong: number = server.refusedCalls
 `,
   )
+  for (const [at, text] of examples.entries())
+    writeFileSync(join(folder, `typed-${at}.ts`), `${text}\nexport {}`)
+  const files = ['use.ts', ...examples.map((_text, at) => `typed-${at}.ts`)]
   const compiler = join(process.cwd(), 'node_modules/typescript/bin/tsc')
   const types = join(process.cwd(), 'node_modules/@types')
   const words = ['--noEmit', '--strict', '--module', 'nodenext', '--types', 'node', '--typeRoots']
-  execFileSync(process.execPath, [compiler, ...words, types, 'use.ts'], {
+  execFileSync(process.execPath, [compiler, ...words, types, ...files], {
     cwd: folder,
     stdio: 'pipe',
   })
@@ -112,6 +153,7 @@ test('it holds what it needs, and no tests', () => {
   const inside = join(folder, 'node_modules/tollgate-sip-server')
   expect(readdirSync(inside).toSorted()).toEqual([
     'CHANGELOG.md',
+    'LICENSE',
     'MIGRATION.md',
     'README.md',
     'dist',
