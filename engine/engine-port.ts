@@ -25,9 +25,9 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     dispatcher: {
       status: (setId) =>
         dispatcher.status(setId).map((set) => ({ ...set, nodes: set.nodes.map(stamped) })),
-      setState: async (setId, destination, state) => dispatcher.setState(setId, destination, state),
+      setState: (setId, destination, state) => dispatcher.setState(setId, destination, state),
       isUnresolvable: (nodeId) => dispatcher.isUnresolvable(nodeId),
-      reload: async () => dispatcher.reload(),
+      reload: () => dispatcher.reload(),
     },
     registrations: {
       statusOf: (domain, extension) => {
@@ -50,7 +50,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
       ban: (address, durationMs) => guard.ban(address, durationMs),
       unban: (source) => guard.unban(source),
     },
-    reloadRouting: async () => engine.routing.reload(),
+    reloadRouting: () => engine.routing.reload(),
     lookUp: (uris) => engine.routing.lookUp(uris),
     trunks: {
       registrationOf: (carrierId) => {

@@ -29,7 +29,7 @@ import type { Log } from '../schema/contracts/log.ts'
 import { type Config, probeDefaults, WrongSetting } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
 import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
-import { loadSets, operatorStateWriter } from './dispatcher/set-store.ts'
+import { loadSets, saveOperatorState } from './dispatcher/set-store.ts'
 import { EventLog } from './event-log.ts'
 import { createQuality } from './media/quality/quality.ts'
 import { Guard } from './guard/guard.ts'
@@ -45,7 +45,6 @@ import { createMedia, type Media } from './media/create-media.ts'
 import { createRecordings, type Recordings } from './media/recording/recordings.ts'
 import { createRelays } from './media/relay/create-relays.ts'
 import type { RelayPool } from './media/relay/relay-pool.ts'
-import { noteRulesWithoutRelay } from './media/unrelayed.ts'
 import { NodeNotes } from './node-notes.ts'
 import { StorageNotes } from './storage-notes.ts'
 import { Trunks } from './trunks/trunks.ts'
@@ -165,10 +164,9 @@ export class Engine {
       ...{ ...deps, databaseId: databaseId(store), deadlines: this.#deadlines, hosts: this.#hosts },
     })
     this.recordings = createRecordings(this, deps)
-    if (this.relays === undefined) noteRulesWithoutRelay(store, log)
     this.dispatcher = new Dispatcher({
       loadSets: () => loadSets(store),
-      saveOperatorState: operatorStateWriter(store),
+      saveOperatorState: (nodeId, state) => saveOperatorState(store, nodeId, state),
       ...{ now, random, schedule, hosts: this.#hosts },
       sendProbe: probeThrough(this.#client, schedule),
       lagMs,
@@ -286,9 +284,9 @@ export class Engine {
   }
 
   /** Reads what another process, or the API, wrote to the database; live calls are not touched. */
-  reload(): void {
-    this.dispatcher.reload()
-    this.routing.reload()
+  async reload(): Promise<void> {
+    await this.dispatcher.reload()
+    await this.routing.reload()
     this.registrar.reload()
   }
 

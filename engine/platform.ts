@@ -19,7 +19,7 @@ import { copyOfLost } from '../schema/storage/last-copy.ts'
 import { migrate } from '../schema/migrate.ts'
 import { type Boot, type Clocks, earliest, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
-import { foreignWrites } from '../schema/foreign-writes.ts'
+import { followForeignWrites } from '../schema/foreign-writes.ts'
 import { openDatabase, type LocalStore } from '../schema/open.ts'
 import { StorageWatch } from '../schema/storage/storage-watch.ts'
 import { makeBackup } from './backups/make-backup.ts'
@@ -31,6 +31,7 @@ import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import { refuseMigrations, servingLock } from './serving-lock.ts'
+import { noteRulesWithoutRelay } from './media/unrelayed.ts'
 import type { OldProcess } from './upgrade/old-process.ts'
 import {
   finishRest,
@@ -145,6 +146,8 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
     })
     closers.push(() => engine.stop())
+    await engine.reload()
+    if (engine.relays === undefined) await noteRulesWithoutRelay(store, log)
     const parts = { ...deps, config, engine, charging, lock }
     const serveSip = async (): Promise<void> => {
       if (oldProcess) await takeOver(oldProcess, parts)
@@ -174,7 +177,8 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(() => control.stop())
     if (oldProcess) await followOld(oldProcess, parts, deps)
     webhooks.start()
-    closers.push(followOutsideChanges(store, engine, deps))
+    const follow = followForeignWrites(store, () => engine.reload(), log)
+    closers.push(repeating(deps)(OUTSIDE_CHANGES_MS, follow))
     const duties = [() => webhooks.stop(), forgetOldRecords(store, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
@@ -335,14 +339,6 @@ function repeating({ schedule }: PlatformDeps) {
     }
     return () => cancel()
   }
-}
-
-/** Reloads the engine when another process, such as a command, has written to the database. */
-function followOutsideChanges(store: LocalStore, engine: Engine, deps: PlatformDeps): () => void {
-  const hasForeignWrites = foreignWrites(store)
-  return repeating(deps)(OUTSIDE_CHANGES_MS, () => {
-    if (hasForeignWrites()) engine.reload()
-  })
 }
 
 /** Off unless a folder is set. */

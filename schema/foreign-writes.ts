@@ -1,3 +1,4 @@
+import type { Log } from './contracts/log.ts'
 import type { LocalStore } from './open.ts'
 
 /**
@@ -12,5 +13,27 @@ export function foreignWrites({ sqlite }: Pick<LocalStore, 'sqlite'>): () => boo
     const isNew = version !== seen
     seen = version
     return isNew
+  }
+}
+
+/**
+ * Returns a function, to be called now and then, that reloads when another connection has committed. A reload
+ * that failed is tried again.
+ */
+export function followForeignWrites(
+  store: Pick<LocalStore, 'sqlite'>,
+  reload: () => Promise<void>,
+  log: Log,
+): () => void {
+  const hasForeignWrites = foreignWrites(store)
+  let isBehind = false
+  return () => {
+    isBehind ||= hasForeignWrites()
+    if (!isBehind) return
+    isBehind = false
+    reload().catch((error: unknown) => {
+      isBehind = true
+      log('error', 'what another process has changed cannot be read', { error })
+    })
   }
 }

@@ -3,6 +3,7 @@
  * snapshots in memory; the database is read at `reload` and written when an operator decides.
  */
 import type { Schedule } from '../../schema/clock.ts'
+import { Reloads } from '../../schema/reloads.ts'
 import type { Pick as OrderedCall } from './algorithms/order.ts'
 import type {
   Candidate,
@@ -26,8 +27,8 @@ import { selectionOf, type SelectedNode } from './selection.ts'
 import { describeSet, type SetReport } from './set-status.ts'
 
 export interface DispatcherDeps {
-  readonly loadSets: () => readonly SetRecord[]
-  readonly saveOperatorState: (nodeId: number, state: OperatorState) => void
+  readonly loadSets: () => Promise<readonly SetRecord[]>
+  readonly saveOperatorState: (nodeId: number, state: OperatorState) => Promise<void>
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Uniform in [0, 1). */
@@ -53,6 +54,7 @@ export class Dispatcher {
   readonly #deps: DispatcherDeps
   readonly #targets: ProbedTargets
   readonly #directory: NodeDirectory
+  readonly #reloads: Reloads
   #sets: ReadonlyMap<number, DestinationSet> = new Map()
   #setOfNode: ReadonlyMap<number, number> = new Map()
   /** By set id: the first of each tenant, and the first common one. */
@@ -73,7 +75,7 @@ export class Dispatcher {
       lagMs: deps.lagMs,
       onChange: (change) => this.#onHealthChange(change),
     })
-    this.reload()
+    this.#reloads = new Reloads(async () => this.replace(await deps.loadSets()))
   }
 
   /** Starts probing; before it (and without it) nodes keep the state they have. */
@@ -85,9 +87,13 @@ export class Dispatcher {
     this.#targets.stop()
   }
 
-  /** Reads the sets anew. Nodes that stay keep probe state and counters; live calls are not touched. */
-  reload(): void {
-    const records = this.#deps.loadSets()
+  /** Reads the sets anew: there are none before. */
+  reload(): Promise<void> {
+    return this.#reloads.request()
+  }
+
+  /** Nodes that stay keep probe state and counters; live calls are not touched. */
+  replace(records: readonly SetRecord[]): void {
     this.#setOfNode = new Map(
       records.flatMap((set) => set.nodes.map((node) => [node.nodeId, set.setId] as const)),
     )
@@ -189,7 +195,12 @@ export class Dispatcher {
    * An operator's decision (SPECIFICATION.md §3.2). `inactive` blocks new INVITEs until an operator
    * ends it, restarts included; `probing` lets the probes decide when the node comes back.
    */
-  setState(setId: number, destination: string, state: NodeState): SetStateResult {
+  setState(setId: number, destination: string, state: NodeState): Promise<SetStateResult> {
+    // One after the other: of two nodes one stays in service, and no load knows less than what is stored.
+    return this.#reloads.between(() => this.#setState(setId, destination, state))
+  }
+
+  async #setState(setId: number, destination: string, state: NodeState): Promise<SetStateResult> {
     const set = this.#sets.get(setId)
     if (!set) return 'unknown_set'
     const wanted = parseDestination(destination)
@@ -197,7 +208,7 @@ export class Dispatcher {
     if (!node) return 'unknown_destination'
     const { nodeId } = node.record
     if (!maySetState(this.#nodesInSet(set), nodeId, state)) return 'last_active_node'
-    this.#deps.saveOperatorState(nodeId, state === 'inactive' ? 'inactive' : 'active')
+    await this.#deps.saveOperatorState(nodeId, state === 'inactive' ? 'inactive' : 'active')
     this.#targets.setState(nodeId, state)
     return 'changed'
   }

@@ -1,33 +1,31 @@
 /** Dispatcher sets from the database, and the operator's word back into it. */
 import type { Selectable } from 'kysely'
-import { compile } from '../../schema/sql/compiled.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/sync-query.ts'
+import { all, execute } from '../../schema/sql/query.ts'
 import { mediaRulesOf } from '../../schema/rules/media.ts'
 import { isAlgorithmCode } from './algorithms/index.ts'
 import type { NodeRecord, ProbeSettings, SetRecord, StatusRange } from './destination-set.ts'
 import type { OperatorState } from './node-health.ts'
 
 /** All sets with their enabled nodes, by set id. A disabled node does not exist for calls and probes. */
-export function loadSets(store: Store): readonly SetRecord[] {
+export async function loadSets(store: Store): Promise<readonly SetRecord[]> {
   const enabled = store.db.selectFrom('dispatcher_node').selectAll().where('is_enabled', '=', 1)
-  const nodes = all(store, enabled.orderBy('id'))
-  const sets = all(store, store.db.selectFrom('dispatcher_set').selectAll().orderBy('set_id'))
+  const nodes = await all(store, enabled.orderBy('id'))
+  const sets = await all(store, store.db.selectFrom('dispatcher_set').selectAll().orderBy('set_id'))
   return sets.map((row) =>
     setOf(row, nodes.filter((node) => node.dispatcher_set_id === row.id).map(nodeOf)),
   )
 }
 
-/** A function that stores what an operator decided; it survives restarts (SPECIFICATION.md §3.2). */
-export function operatorStateWriter(store: Store): (nodeId: number, state: OperatorState) => void {
-  const update = compile<{ nodeId: number; state: OperatorState }, unknown>(store, (db, param) =>
-    db
-      .updateTable('dispatcher_node')
-      .set({ operator_state: param('state') })
-      .where('id', '=', param('nodeId')),
-  )
-  return (nodeId, state) => void update.run({ nodeId, state })
+/** Stores what an operator decided; it survives restarts (SPECIFICATION.md §3.2). */
+export async function saveOperatorState(
+  store: Store,
+  nodeId: number,
+  state: OperatorState,
+): Promise<void> {
+  const node = store.db.updateTable('dispatcher_node').where('id', '=', nodeId)
+  await execute(store, node.set({ operator_state: state }))
 }
 
 function setOf(

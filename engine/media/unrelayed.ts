@@ -1,18 +1,14 @@
 /** Media rules that are stored but need a relay, where there is none: they were written with one. */
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/sync-query.ts'
+import { all } from '../../schema/sql/query.ts'
 import { mediaRulesOf } from '../../schema/rules/media.ts'
 
 /** At a start, one line for each kind of resource. */
-export function noteRulesWithoutRelay(store: Store, log: Log): void {
-  for (const note of rulesWithoutRelay(store)) log('warn', note)
-}
-
-function rulesWithoutRelay(store: Store): readonly string[] {
-  return tables.flatMap(([table, noun]) => {
+export async function noteRulesWithoutRelay(store: Store, log: Log): Promise<void> {
+  for (const [table, noun] of tables) {
     const columns = ['media', 'media_profile', 'codecs', 'dtmf'] as const
-    const rows = all(store, store.db.selectFrom(table).select(columns))
+    const rows = await all(store, store.db.selectFrom(table).select(columns))
     const idle = rows.filter((row) => {
       const rules = mediaRulesOf(row)
       if (rules === undefined) return false
@@ -20,10 +16,9 @@ function rulesWithoutRelay(store: Store): readonly string[] {
       const isPlain = policy === null || policy === 'bypass'
       return !isPlain || profile !== 'auto' || codecs !== null || dtmf !== 'auto'
     })
-    return idle.length === 0
-      ? []
-      : [`media rules of ${idle.length} ${noun} need RTPENGINE, and have no effect`]
-  })
+    if (idle.length > 0)
+      log('warn', `media rules of ${idle.length} ${noun} need RTPENGINE, and have no effect`)
+  }
 }
 
 const tables = [

@@ -5,7 +5,7 @@ import { mediaRulesOf, readNames } from '../../schema/rules/media.ts'
 import type { NumberRule } from '../../schema/rules/number-rule.ts'
 import { compileNumberRules, numberRuleProblem } from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/sync-query.ts'
+import { all } from '../../schema/sql/query.ts'
 import { carrierGateways } from '../../schema/carrier-gateways.ts'
 import type { Selectable } from 'kysely'
 import type {
@@ -20,20 +20,20 @@ import type {
   TenantRecord,
 } from './routing-records.ts'
 
-export function loadRouting(store: Store): RoutingRecords {
+export async function loadRouting(store: Store): Promise<RoutingRecords> {
   const problems: string[] = []
   return {
-    tenants: loadTenants(store),
-    carriers: loadCarriers(store, problems),
+    tenants: await loadTenants(store),
+    carriers: await loadCarriers(store, problems),
     gateways: carrierGateways(store),
-    outboundRoutes: loadOutboundRoutes(store),
-    inboundRoutes: loadInboundRoutes(store, problems),
-    agents: loadAgents(store),
+    outboundRoutes: await loadOutboundRoutes(store),
+    inboundRoutes: await loadInboundRoutes(store, problems),
+    agents: await loadAgents(store),
     problems,
   }
 }
 
-function loadTenants(store: Store): TenantRecord[] {
+async function loadTenants(store: Store): Promise<TenantRecord[]> {
   const { db } = store
   const domains = new Map<number, string[]>()
   const numbers = new Map<number, string[]>()
@@ -42,11 +42,12 @@ function loadTenants(store: Store): TenantRecord[] {
     if (list) list.push(entry)
     else lists.set(tenantId, [entry])
   }
-  for (const row of all(store, db.selectFrom('tenant_domain').selectAll()))
+  for (const row of await all(store, db.selectFrom('tenant_domain').selectAll()))
     add(domains, row.tenant_id, row.domain)
-  for (const row of all(store, db.selectFrom('tenant_number').selectAll()))
+  for (const row of await all(store, db.selectFrom('tenant_number').selectAll()))
     add(numbers, row.tenant_id, row.prefix)
-  return all(store, db.selectFrom('tenant').select(['id', 'slug', 'is_active'])).map((row) => ({
+  const tenants = await all(store, db.selectFrom('tenant').select(['id', 'slug', 'is_active']))
+  return tenants.map((row) => ({
     tenantId: row.id,
     slug: row.slug,
     isActive: fromFlag(row.is_active),
@@ -55,9 +56,13 @@ function loadTenants(store: Store): TenantRecord[] {
   }))
 }
 
-function loadCarriers(store: Store, problems: string[]): CarrierRecord[] {
-  const gateways = all(store, store.db.selectFrom('carrier_gateway').selectAll().orderBy('id'))
-  return all(store, store.db.selectFrom('carrier').selectAll().orderBy('id')).flatMap((row) => {
+async function loadCarriers(store: Store, problems: string[]): Promise<CarrierRecord[]> {
+  const gateways = await all(
+    store,
+    store.db.selectFrom('carrier_gateway').selectAll().orderBy('id'),
+  )
+  const carriers = await all(store, store.db.selectFrom('carrier').selectAll().orderBy('id'))
+  return carriers.flatMap((row) => {
     const numberRules = compileBoth(row.number_rules)
     const codecs = row.codecs === null ? null : readNames(row.codecs)
     const password = openPassword(store, row)
@@ -129,8 +134,8 @@ const gatewayOf = (row: Selectable<Database['carrier_gateway']>): GatewayRecord 
   weight: row.weight,
 })
 
-function loadOutboundRoutes(store: Store): OutboundRouteRecord[] {
-  const rows = all(store, store.db.selectFrom('outbound_route').selectAll().orderBy('id'))
+async function loadOutboundRoutes(store: Store): Promise<OutboundRouteRecord[]> {
+  const rows = await all(store, store.db.selectFrom('outbound_route').selectAll().orderBy('id'))
   return rows.map((row) => ({
     routeId: row.id,
     name: row.name,
@@ -148,8 +153,8 @@ function loadOutboundRoutes(store: Store): OutboundRouteRecord[] {
   }))
 }
 
-function loadInboundRoutes(store: Store, problems: string[]): InboundRouteRecord[] {
-  const rows = all(store, store.db.selectFrom('inbound_route').selectAll().orderBy('id'))
+async function loadInboundRoutes(store: Store, problems: string[]): Promise<InboundRouteRecord[]> {
+  const rows = await all(store, store.db.selectFrom('inbound_route').selectAll().orderBy('id'))
   return rows.flatMap((row) => {
     const target = targetOf(row)
     if (!target) {
@@ -182,8 +187,8 @@ function targetOf(row: Selectable<Database['inbound_route']>): InboundTarget | u
   return kind === 'agent' ? { kind, agentId: Number(target) } : { kind, setId: Number(target) }
 }
 
-function loadAgents(store: Store): AgentRecord[] {
-  const rows = all(store, store.db.selectFrom('ai_agent').selectAll().orderBy('id'))
+async function loadAgents(store: Store): Promise<AgentRecord[]> {
+  const rows = await all(store, store.db.selectFrom('ai_agent').selectAll().orderBy('id'))
   return rows.map((row) => ({
     agentId: row.id,
     name: row.name,

@@ -1,7 +1,8 @@
 /**
  * Who is calling, and where the call may go (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound
- * and outbound routes. Answers come from tables in memory; `reload` replaces them whole.
+ * and outbound routes. Answers come from tables in memory; `replace` replaces them whole.
  */
+import { Reloads } from '../../schema/reloads.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
@@ -36,7 +37,7 @@ export interface RoutingDeps extends RecognitionDeps {
     watch(owner: string, hosts: readonly string[]): void
     lookUp(hosts: readonly string[]): Promise<AddressesOf>
   }
-  readonly load: () => RoutingRecords
+  readonly load: () => Promise<RoutingRecords>
   /** Of those that a tenant's caller may reach; null: a caller of no tenant. */
   readonly defaultSetId: (tenantId: number | null) => number | undefined
   /** Live calls of a carrier, counted, not kept. */
@@ -81,6 +82,7 @@ const MAX_GATEWAYS = 16
 
 export class Routing {
   readonly #deps: RoutingDeps
+  readonly #reloads: Reloads
   readonly #recognition: Recognition
   readonly #limits: CarrierLimits
   #carriers: ReadonlyMap<number, CarrierRecord> = new Map()
@@ -95,19 +97,22 @@ export class Routing {
   /** @throws {RangeError} when `trustedSources` or `edgeProxies` holds a text that is no network. */
   constructor(deps: RoutingDeps) {
     this.#deps = deps
+    this.#reloads = new Reloads(async () => this.replace(await deps.load()))
     this.#recognition = new Recognition(deps)
     this.#look = { random: deps.random, passOver: () => undefined }
     this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now)
     this.#agents = new Agents([], deps.activeAgentCalls, () => false)
-    this.reload()
   }
 
-  /** Reads carriers and routes anew; live calls are not touched. */
-  reload(): void {
-    const { tenants, carriers, inboundRoutes, outboundRoutes, agents, problems, ...loaded } =
-      this.#deps.load()
+  /** Reads carriers and routes anew: there are none before. Live calls are not touched. */
+  reload(): Promise<void> {
+    return this.#reloads.request()
+  }
+
+  replace(records: RoutingRecords): void {
+    const { tenants, carriers, inboundRoutes, outboundRoutes, agents, problems } = records
     const tenancy = new Tenancy(tenants)
-    this.#gateways = loaded.gateways
+    this.#gateways = records.gateways
     this.#carriers = new Map(carriers.map((carrier) => [carrier.carrierId, carrier]))
     this.#inbound = new InboundRoutes(inboundRoutes, tenancy)
     this.#outbound = new OutboundRoutes(outboundRoutes)

@@ -37,7 +37,7 @@ export async function takeOver(
   releaseMemory?.()
   const { held } = await old.handOver()
   lock.take()
-  engine.reload()
+  await engine.reload()
   engine.registrar.catchUp()
   if (charging instanceof Ocs) {
     charging.holdElsewhere(held)

@@ -59,9 +59,9 @@ function dispatcherOf(algorithm: AlgorithmCode, count: number): Dispatcher {
       operatorState: 'active',
     })),
   }
-  return new Dispatcher({
-    loadSets: () => [set],
-    saveOperatorState: () => undefined,
+  const dispatcher = new Dispatcher({
+    loadSets: () => Promise.resolve([set]),
+    saveOperatorState: () => Promise.resolve(),
     now: () => 0,
     random: Math.random,
     schedule: () => () => undefined,
@@ -82,4 +82,6 @@ function dispatcherOf(algorithm: AlgorithmCode, count: number): Dispatcher {
       watch: () => undefined,
     },
   })
+  dispatcher.replace([set])
+  return dispatcher
 }

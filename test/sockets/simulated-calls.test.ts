@@ -177,9 +177,10 @@ async function startEngine(seed: number, random: () => number, places: Places) {
       },
     }) as unknown as Ocs,
   })
+  await engine.reload()
   await engine.start()
-  if (random() < 0.3) engine.dispatcher.setState(1, nodeUri(places, 0), 'inactive')
-  if (random() < 0.2) engine.dispatcher.setState(1, nodeUri(places, 1), 'probing')
+  if (random() < 0.3) await engine.dispatcher.setState(1, nodeUri(places, 0), 'inactive')
+  if (random() < 0.2) await engine.dispatcher.setState(1, nodeUri(places, 1), 'probing')
   const stop = async () => {
     await engine.stop()
     ocs.stop()

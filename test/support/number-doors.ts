@@ -71,7 +71,7 @@ export async function openDoors() {
   const { store, ocs, engine } = control
   seedFile(store, JSON.stringify(seed), control.now())
   await ocs.reload()
-  const { routing } = routingOver(loadRouting(store))
+  const { routing } = routingOver(await loadRouting(store))
   const directory = new ExtensionDirectory(store)
   const deps: RouteDeps = {
     routing,

@@ -73,9 +73,9 @@ test('the call path finds them in memory', async () => {
   open(true)
   for (const path of paths) await create(path, rules)
   const expected = { policy: 'prefer', profile: 'srtp', codecs: ['opus', 'PCMA'], dtmf: 'info' }
-  const { carriers, agents } = loadRouting(control.store)
+  const { carriers, agents } = await loadRouting(control.store)
   expect([carriers[0]?.media, agents[0]?.media]).toEqual([expected, expected])
-  expect(loadSets(control.store)[0]?.media).toEqual(expected)
+  expect((await loadSets(control.store))[0]?.media).toEqual(expected)
   const extensions = new ExtensionDirectory(control.store)
   expect(extensions.find('acme.example', '101')?.media).toEqual(expected)
 })

@@ -37,27 +37,27 @@ test('an unknown set has no candidates, and neither has one without nodes', () =
 
 test.each<AlgorithmCode>([0, 4, 6, 8, 9])(
   'algorithm %i offers active nodes only, whatever happened to the others',
-  (algorithm) => {
+  async (algorithm) => {
     const { dispatcher } = simulate([sampleSet(three, { algorithm })])
-    dispatcher.setState(1, uriOf(2), 'inactive')
-    dispatcher.setState(1, uriOf(3), 'probing')
+    await dispatcher.setState(1, uriOf(2), 'inactive')
+    await dispatcher.setState(1, uriOf(3), 'probing')
     for (let call = 0; call < 20; call += 1)
       expect(ids(dispatcher.candidates(1, `call-${call}`))).toEqual([1])
-    dispatcher.setState(1, uriOf(2), 'active')
+    await dispatcher.setState(1, uriOf(2), 'active')
     expect(ids(dispatcher.candidates(1, 'c')).toSorted((a, b) => a - b)).toEqual([1, 2])
   },
 )
 
-test('weights stay exact when a node leaves and comes back', () => {
+test('weights stay exact when a node leaves and comes back', async () => {
   const weights = [sampleNode(1), sampleNode(2, { weight: 50 }), sampleNode(3, { weight: 50 })]
   const { dispatcher } = simulate([sampleSet(weights, { algorithm: 9 })])
   const firsts = (calls: number) =>
     Array.from({ length: calls }, (_, call) => dispatcher.candidates(1, `${call}`)[0]?.nodeId)
   firsts(5)
-  dispatcher.setState(1, uriOf(3), 'inactive')
+  await dispatcher.setState(1, uriOf(3), 'inactive')
   const without = firsts(30)
   expect([countOf(without, 1), countOf(without, 2), countOf(without, 3)]).toEqual([20, 10, 0])
-  dispatcher.setState(1, uriOf(3), 'active')
+  await dispatcher.setState(1, uriOf(3), 'active')
   const again = firsts(40)
   expect([countOf(again, 1), countOf(again, 2), countOf(again, 3)]).toEqual([20, 10, 10])
 })
@@ -75,10 +75,10 @@ test('a node at max_calls is left out, and the set is at capacity when all are',
   expect(ids(dispatcher.candidates(1, 'c'))).toEqual([1])
 })
 
-test('what the next call would get is told without a turn, and why other nodes get none', () => {
+test('what the next call would get is told without a turn, and why other nodes get none', async () => {
   const nodes = [1, 2, 3, 4].map((nodeId) => sampleNode(nodeId, { maxCalls: nodeId === 3 ? 1 : 0 }))
   const { dispatcher, calls } = simulate([sampleSet(nodes, { algorithm: 4 })])
-  dispatcher.setState(1, uriOf(4), 'inactive')
+  await dispatcher.setState(1, uriOf(4), 'inactive')
   calls.set(3, 1)
   const foreseen = dispatcher.foreseen(1, 'a', () => 0.5)
   expect(dispatcher.foreseen(1, 'a', () => 0.5)).toEqual(foreseen)
@@ -89,14 +89,14 @@ test('what the next call would get is told without a turn, and why other nodes g
     { nodeId: 3, why: 'node_limit', share: 0 },
     { nodeId: 4, why: 'drained', share: 0 },
   ])
-  dispatcher.setState(1, uriOf(1), 'probing')
+  await dispatcher.setState(1, uriOf(1), 'probing')
   expect(dispatcher.selection(1)[0]).toMatchObject({ why: 'out_of_service', share: 0 })
   expect([dispatcher.foreseen(2, 'a', () => 0.5), dispatcher.selection(2)]).toEqual([[], []])
 })
 
-test('a set whose nodes are all down is not at capacity', () => {
+test('a set whose nodes are all down is not at capacity', async () => {
   const { dispatcher } = simulate([sampleSet([sampleNode(1)])])
-  dispatcher.setState(1, uriOf(1), 'probing')
+  await dispatcher.setState(1, uriOf(1), 'probing')
   expect(dispatcher.isAtCapacity(1)).toBe(false)
 })
 
@@ -120,9 +120,9 @@ test("a tenant's caller has the lowest of its own sets and the common ones", () 
   expect(foreign.defaultSetId(9)).toBeUndefined()
 })
 
-test('an operator state is stored, announced and holds from the next call on', () => {
+test('an operator state is stored, announced and holds from the next call on', async () => {
   const { dispatcher, saved, changes } = simulate([sampleSet(three)])
-  expect(dispatcher.setState(1, 'SIP:192.0.2.1', 'inactive')).toBe('changed')
+  expect(await dispatcher.setState(1, 'SIP:192.0.2.1', 'inactive')).toBe('changed')
   expect(saved).toEqual([[1, 'inactive']])
   expect(changes).toMatchObject([
     {
@@ -135,14 +135,14 @@ test('an operator state is stored, announced and holds from the next call on', (
     },
   ])
   expect(ids(dispatcher.candidates(1, 'c'))).not.toContain(1)
-  dispatcher.setState(1, uriOf(1), 'probing')
+  await dispatcher.setState(1, uriOf(1), 'probing')
   expect(saved.at(-1)).toEqual([1, 'active'])
 })
 
 test('maintenance outlasts any number of answers, and probes tell that the node is there', async () => {
   const { clock, dispatcher, stateOf } = simulate([sampleSet(three)])
   dispatcher.start()
-  dispatcher.setState(1, uriOf(1), 'inactive')
+  await dispatcher.setState(1, uriOf(1), 'inactive')
   await clock.advance(10_000)
   expect(stateOf(1)).toBe('inactive')
   expect(dispatcher.status(1)[0]?.nodes[0]?.lastProbe?.status).toBe(200)
@@ -151,22 +151,22 @@ test('maintenance outlasts any number of answers, and probes tell that the node 
 test('a node that an operator set to probing comes back by its answers', async () => {
   const { clock, dispatcher, stateOf } = simulate([sampleSet(three)])
   dispatcher.start()
-  dispatcher.setState(1, uriOf(1), 'probing')
+  await dispatcher.setState(1, uriOf(1), 'probing')
   expect(stateOf(1)).toBe('probing')
   await clock.advance(1_600)
   expect(stateOf(1)).toBe('active')
 })
 
-test('a node that an operator puts into service is probed at once', () => {
+test('a node that an operator puts into service is probed at once', async () => {
   const { nodes, dispatcher } = simulate([sampleSet(three)])
   dispatcher.start()
-  dispatcher.setState(1, uriOf(1), 'inactive')
+  await dispatcher.setState(1, uriOf(1), 'inactive')
   expect(nodes.sent).toEqual([])
-  dispatcher.setState(1, uriOf(1), 'active')
+  await dispatcher.setState(1, uriOf(1), 'active')
   expect(nodes.sent).toEqual([{ destination: uriOf(1), at: 0 }])
 })
 
-test('a probing node whose name DNS does not know does not count as in service', () => {
+test('a probing node whose name DNS does not know does not count as in service', async () => {
   const set = sampleSet([sampleNode(1), sampleNode(2, { host: 'gone.example' })])
   const hosts = {
     ...{ version: 0, addressesOf: () => [], watch: () => undefined },
@@ -175,33 +175,62 @@ test('a probing node whose name DNS does not know does not count as in service',
   const { dispatcher } = simulate([set], { hosts })
   // As long as it is active it takes calls.
   expect(dispatcher.isUnresolvable(2)).toBe(false)
-  dispatcher.setState(1, 'sip:gone.example', 'probing')
+  await dispatcher.setState(1, 'sip:gone.example', 'probing')
   expect(dispatcher.isUnresolvable(2)).toBe(true)
-  expect(dispatcher.setState(1, uriOf(1), 'inactive')).toBe('last_active_node')
-  expect(dispatcher.setState(1, 'sip:gone.example', 'inactive')).toBe('changed')
+  expect(await dispatcher.setState(1, uriOf(1), 'inactive')).toBe('last_active_node')
+  expect(await dispatcher.setState(1, 'sip:gone.example', 'inactive')).toBe('changed')
 })
 
-test('an operator error names what is wrong and changes nothing', () => {
+test('an operator error names what is wrong and changes nothing', async () => {
   const { dispatcher, saved, changes } = simulate([sampleSet([sampleNode(1), sampleNode(2)])])
-  expect(dispatcher.setState(9, uriOf(1), 'inactive')).toBe('unknown_set')
-  expect(dispatcher.setState(1, 'sip:192.0.2.9:5060', 'inactive')).toBe('unknown_destination')
-  expect(dispatcher.setState(1, 'not a uri', 'inactive')).toBe('unknown_destination')
-  dispatcher.setState(1, uriOf(1), 'inactive')
-  expect(dispatcher.setState(1, uriOf(2), 'inactive')).toBe('last_active_node')
+  expect(await dispatcher.setState(9, uriOf(1), 'inactive')).toBe('unknown_set')
+  expect(await dispatcher.setState(1, 'sip:192.0.2.9:5060', 'inactive')).toBe('unknown_destination')
+  expect(await dispatcher.setState(1, 'not a uri', 'inactive')).toBe('unknown_destination')
+  await dispatcher.setState(1, uriOf(1), 'inactive')
+  expect(await dispatcher.setState(1, uriOf(2), 'inactive')).toBe('last_active_node')
   expect(dispatcher.isLastInService(2)).toBe(true)
   expect(dispatcher.isLastInService(1)).toBe(false)
   expect(saved).toHaveLength(1)
   expect(changes).toHaveLength(1)
 })
 
-test('when the operator state cannot be stored, it does not hold either', () => {
+test('when the operator state cannot be stored, it does not hold either', async () => {
   const { dispatcher, stateOf } = simulate([sampleSet(three)], {
     saveOperatorState: () => {
       throw new Error('disk full')
     },
   })
-  expect(() => dispatcher.setState(1, uriOf(1), 'inactive')).toThrow('disk full')
+  await expect(dispatcher.setState(1, uriOf(1), 'inactive')).rejects.toThrow('disk full')
   expect(stateOf(1)).toBe('active')
+})
+
+test('of two nodes that are taken out at once, one stays in service', async () => {
+  const { dispatcher, saved } = simulate([sampleSet([sampleNode(1), sampleNode(2)])])
+  const results = [1, 2].map((nodeId) => dispatcher.setState(1, uriOf(nodeId), 'inactive'))
+  expect(await Promise.all(results)).toEqual(['changed', 'last_active_node'])
+  expect(saved).toEqual([[1, 'inactive']])
+})
+
+test('a load that began before an operator decided does not undo the decision', async () => {
+  const saved: number[] = []
+  const loads: (() => void)[] = []
+  const { dispatcher, stateOf } = simulate([sampleSet(three)], {
+    loadSets: async () => {
+      const nodes = three.map((node) =>
+        saved.includes(node.nodeId) ? { ...node, operatorState: 'inactive' as const } : node,
+      )
+      await new Promise<void>((resolve) => loads.push(resolve))
+      return [sampleSet(nodes)]
+    },
+    saveOperatorState: async (nodeId) => void saved.push(nodeId),
+  })
+  const reload = dispatcher.reload()
+  const result = dispatcher.setState(1, uriOf(1), 'inactive')
+  await new Promise((resolve) => setImmediate(resolve))
+  loads[0]?.()
+  await reload
+  expect(await result).toBe('changed')
+  expect(stateOf(1)).toBe('inactive')
 })
 
 test('a stored maintenance holds from the start', () => {
@@ -220,7 +249,7 @@ test('a reload keeps the probe state of nodes that stay and starts new ones as a
   expect(stateOf(1)).toBe('probing')
   const probes = dispatcher.status(1)[0]?.nodes[0]?.probes
   stored.sets = [sampleSet([sampleNode(1, { weight: 5 }), sampleNode(2), sampleNode(4)])]
-  dispatcher.reload()
+  await dispatcher.reload()
   expect(stateOf(1)).toBe('probing')
   expect(dispatcher.status(1)[0]?.nodes[0]).toMatchObject({ weight: 5, probes })
   expect([stateOf(3), stateOf(4)]).toEqual([undefined, 'active'])
@@ -235,13 +264,13 @@ test('a node that moved to another address starts anew', async () => {
   nodes.dead.add(uriOf(1))
   await clock.advance(2_500)
   stored.sets = [sampleSet([sampleNode(1, { host: '192.0.2.77' }), sampleNode(2)])]
-  dispatcher.reload()
+  await dispatcher.reload()
   expect(stateOf(1)).toBe('active')
   await clock.advance(1_000)
   expect(dispatcher.status(1)[0]?.nodes[0]?.latencyMs).toBe(2)
 })
 
-test('a reload follows the operator state in the database, and tells it after it holds', () => {
+test('a reload follows the operator state in the database, and tells it after it holds', async () => {
   const seen: (string | undefined)[] = []
   const simulation = simulate([sampleSet(three)], {
     onNodeChange: (change) => {
@@ -251,9 +280,9 @@ test('a reload follows the operator state in the database, and tells it after it
   })
   const { stored, dispatcher } = simulation
   stored.sets = [sampleSet([sampleNode(1, { operatorState: 'inactive' }), ...three.slice(1)])]
-  dispatcher.reload()
+  await dispatcher.reload()
   stored.sets = [sampleSet(three)]
-  dispatcher.reload()
+  await dispatcher.reload()
   expect(seen).toEqual(['1 inactive reload false', '1 active reload true'])
 })
 
@@ -263,7 +292,7 @@ test('a reload in the middle of a probe loses neither the probe nor its count', 
   nodes.dead.add(uriOf(1))
   for (let step = 0; step < 19; step += 1) {
     await clock.advance(100)
-    dispatcher.reload()
+    await dispatcher.reload()
   }
   expect(changes).toMatchObject([{ nodeId: 1, to: 'probing' }])
 })
@@ -323,13 +352,13 @@ test('status tells the state of each node with its calls and its last probe', as
   expect(dispatcher.status(2)).toEqual([])
 })
 
-test('a call that holds a list of candidates is not disturbed by what happens to the set', () => {
+test('a call that holds a list of candidates is not disturbed by what happens to the set', async () => {
   const { dispatcher, stored } = simulate([sampleSet(three)])
   const held = dispatcher.candidates(1, 'c')
   const before = ids(held)
-  dispatcher.setState(1, uriOf(1), 'inactive')
+  await dispatcher.setState(1, uriOf(1), 'inactive')
   stored.sets = []
-  dispatcher.reload()
+  await dispatcher.reload()
   expect(ids(held)).toEqual(before)
   expect(() => dispatcher.reportOutcome(1, 'failed')).not.toThrow()
 })

@@ -93,8 +93,8 @@ export function simulate(sets: readonly SetRecord[], overrides: Partial<Dispatch
   const saved: [number, string][] = []
   const calls = new Map<number, number>()
   const dispatcher = new Dispatcher({
-    loadSets: () => stored.sets,
-    saveOperatorState: (nodeId, state) => void saved.push([nodeId, state]),
+    loadSets: () => Promise.resolve(stored.sets),
+    saveOperatorState: async (nodeId, state) => void saved.push([nodeId, state]),
     now: clock.now,
     random: seededRandom(1),
     schedule: clock.schedule,
@@ -105,6 +105,7 @@ export function simulate(sets: readonly SetRecord[], overrides: Partial<Dispatch
     hosts: new HostAddresses(async () => ({ addresses: [], ttlMs: 60_000 }), clock.schedule),
     ...overrides,
   })
+  dispatcher.replace(sets)
   const stateOf = (nodeId: number) =>
     dispatcher
       .status()

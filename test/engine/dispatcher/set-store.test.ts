@@ -1,9 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import {
-  loadSets,
-  operatorStateWriter,
-  parseOkCodes,
-} from '../../../engine/dispatcher/set-store.ts'
+import { loadSets, saveOperatorState, parseOkCodes } from '../../../engine/dispatcher/set-store.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import type { LocalStore } from '../../../schema/open.ts'
 import { openDatabase } from '../../../schema/open.ts'
@@ -36,13 +32,13 @@ function insertNode(setRow: number, host: string, fields: { is_enabled?: 0 | 1 }
   execute(store, store.db.insertInto('dispatcher_node').values(row))
 }
 
-test('sets are read in order of their id, each with its enabled nodes and the defaults of SPECIFICATION.md §2.6', () => {
+test('sets are read in order of their id, each with its enabled nodes and the defaults of SPECIFICATION.md §2.6', async () => {
   insertSet(20, { probe_interval_ms: 250, probe_ok_codes: '["200-299", 404]' })
   insertSet(10)
   insertNode(1, '192.0.2.1')
   insertNode(1, '192.0.2.2', { is_enabled: 0 })
   insertNode(2, 'pbx.example.com')
-  const [first, second] = loadSets(store)
+  const [first, second] = await loadSets(store)
   expect(first).toMatchObject({ setId: 10, name: 'set 10', algorithm: 9, probe: {} })
   expect(first?.nodes.map((node) => node.host)).toEqual(['pbx.example.com'])
   expect(second?.probe).toEqual({
@@ -68,18 +64,19 @@ test('sets are read in order of their id, each with its enabled nodes and the de
   ])
 })
 
-test("the operator's word is in the database when the writer returns", () => {
+test("the operator's word is in the database when it is saved", async () => {
   insertSet(1)
   insertNode(1, '192.0.2.1')
   insertNode(1, '192.0.2.2')
-  const save = operatorStateWriter(store)
-  save(1, 'inactive')
-  expect(loadSets(store)[0]?.nodes.map((node) => node.operatorState)).toEqual([
+  const save = (nodeId: number, state: 'active' | 'inactive') =>
+    saveOperatorState(store, nodeId, state)
+  await save(1, 'inactive')
+  expect((await loadSets(store))[0]?.nodes.map((node) => node.operatorState)).toEqual([
     'inactive',
     'active',
   ])
-  save(1, 'active')
-  expect(loadSets(store)[0]?.nodes[0]?.operatorState).toBe('active')
+  await save(1, 'active')
+  expect((await loadSets(store))[0]?.nodes[0]?.operatorState).toBe('active')
 })
 
 test.each(['', '[]', '{}', '["2xx"]', '[700]', 'null', '["200-"]'])(

@@ -3,11 +3,11 @@ import { noteRulesWithoutRelay } from '../../../engine/media/unrelayed.ts'
 import { execute } from '../../../schema/sql/sync-query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
-test('a start without relays tells of rules that need one', () => {
+test('a start without relays tells of rules that need one', async () => {
   const store = emptyStore()
-  const notes = (): string[] => {
+  const notes = async (): Promise<string[]> => {
     const told: string[] = []
-    noteRulesWithoutRelay(store, (level, message) => void told.push(`${level} ${message}`))
+    await noteRulesWithoutRelay(store, (level, message) => void told.push(`${level} ${message}`))
     return told
   }
   const stamps = { created_at: 0, updated_at: 0 }
@@ -16,14 +16,14 @@ test('a start without relays tells of rules that need one', () => {
     store,
     store.db.insertInto('tenant').values({ slug: 'a', name: 'A', media: 'bypass', created_at: 0 }),
   )
-  expect(notes()).toEqual([])
+  expect(await notes()).toEqual([])
   for (const [name, rule] of Object.entries({
     a: { media: 'anchor' },
     b: { codecs: '["PCMA"]' },
   } as const))
     execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...rule }))
   store.sqlite.exec("UPDATE tenant SET dtmf = 'info'")
-  expect(notes()).toEqual([
+  expect(await notes()).toEqual([
     'warn media rules of 2 carriers need RTPENGINE, and have no effect',
     'warn media rules of 1 tenants need RTPENGINE, and have no effect',
   ])

@@ -22,7 +22,7 @@ function insertCarrier(
   execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...fields }))
 }
 
-test('a carrier is read with its gateways and working number rules', () => {
+test('a carrier is read with its gateways and working number rules', async () => {
   insertCarrier('acme', {
     number_rules: '{"in":[{"match":"^0","replace":"+49"}],"out":[{"match":"^[+]","replace":"00"}]}',
     codecs: '["PCMA"]',
@@ -32,7 +32,7 @@ test('a carrier is read with its gateways and working number rules', () => {
   insertCarrier('other')
   const gateway = { carrier_id: 1, host: '203.0.113.1', is_outbound: 0 } as const
   execute(store, store.db.insertInto('carrier_gateway').values(gateway))
-  const { carriers, problems } = loadRouting(store)
+  const { carriers, problems } = await loadRouting(store)
   expect(problems).toEqual([])
   expect(carriers.map((carrier) => carrier.gateways.length)).toEqual([1, 0])
   expect(carriers[0]).toMatchObject({ name: 'acme', isActive: true, stripHeaders: ['diversion'] })
@@ -62,16 +62,16 @@ test.each([
   ['{"in":[{"match":"("}]}', {}],
   ['{"in":[],"out":[{"match":"(a+)+","replace":""}]}', {}],
   ['{"in":[],"out":[]}', { codecs: '"PCMA"' }],
-])('a carrier with number rules %s and %o is left out and told', (number_rules, fields) => {
+])('a carrier with number rules %s and %o is left out and told', async (number_rules, fields) => {
   insertCarrier('broken', { number_rules, ...fields })
   insertCarrier('whole')
-  const { carriers, problems } = loadRouting(store)
+  const { carriers, problems } = await loadRouting(store)
   expect(carriers.map((carrier) => carrier.name)).toEqual(['whole'])
   expect(problems).toHaveLength(1)
   expect(problems[0]).toContain('carrier broken is not used')
 })
 
-test('outbound routes are read; least cost has no rates to choose by and is told', () => {
+test('outbound routes are read; least cost has no rates to choose by and is told', async () => {
   insertCarrier('acme')
   const route = { prefix: '49', carrier_id: 1, created_at: 0 }
   const rows = [
@@ -80,7 +80,7 @@ test('outbound routes are read; least cost has no rates to choose by and is told
     { name: 'c', ...route, mode: 'block' as const, carrier_id: null },
   ]
   for (const row of rows) execute(store, store.db.insertInto('outbound_route').values(row))
-  const { outboundRoutes } = loadRouting(store)
+  const { outboundRoutes } = await loadRouting(store)
   expect(outboundRoutes.map(({ name, mode }) => [name, mode])).toEqual([
     ['a', 'static'],
     ['b', 'lcr'],
@@ -94,7 +94,7 @@ test('outbound routes are read; least cost has no rates to choose by and is told
   })
 })
 
-test('inbound routes lead to sets, extensions and agents; a set that is no number is told', () => {
+test('inbound routes lead to sets, extensions and agents; a set that is no number is told', async () => {
   const rows = [
     { name: 'a', target_type: 'set' as const, target: '10', prefix: '49' },
     { name: 'b', target_type: 'extension' as const, target: '1001@acme.example', domain: 'x.org' },
@@ -103,7 +103,7 @@ test('inbound routes lead to sets, extensions and agents; a set that is no numbe
   ]
   for (const row of rows)
     execute(store, store.db.insertInto('inbound_route').values({ ...row, created_at: 0 }))
-  const { inboundRoutes, problems } = loadRouting(store)
+  const { inboundRoutes, problems } = await loadRouting(store)
   expect(inboundRoutes.map((route) => route.target)).toEqual([
     { kind: 'set', setId: 10 },
     { kind: 'extension', extension: '1001', tenantId: null, domain: 'acme.example' },
@@ -112,13 +112,13 @@ test('inbound routes lead to sets, extensions and agents; a set that is no numbe
   expect(problems).toEqual(['inbound route d is not used: ten is not a set id'])
 })
 
-test('agents are read with what they may take', () => {
+test('agents are read with what they may take', async () => {
   const row = {
     ...{ name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9', max_calls: 2 },
     ...{ created_at: 0, updated_at: 0 },
   }
   execute(store, store.db.insertInto('ai_agent').values(row))
-  expect(loadRouting(store).agents).toEqual([
+  expect((await loadRouting(store)).agents).toEqual([
     {
       ...{ agentId: 1, name: 'bot', tenantId: null, extension: '700', uri: 'sip:bot@192.0.2.9' },
       ...{ maxCalls: 2, isActive: true },

@@ -286,7 +286,7 @@ test('no call is offered more than sixteen gateways', () => {
   expect(decision.kind === 'gateways' && decision.gateways).toHaveLength(16)
 })
 
-test('a reload holds from the next call on and tells what cannot be used', () => {
+test('a reload holds from the next call on and tells what cannot be used', async () => {
   const { routing, stored, problems } = routingOver({})
   expect(routing.recognize(source('203.0.113.1')).kind).toBe('unknown')
   stored.records = {
@@ -298,7 +298,7 @@ test('a reload holds from the next call on and tells what cannot be used', () =>
     agents: [],
     problems: ['outbound route x is not used'],
   }
-  routing.reload()
+  await routing.reload()
   expect(routing.recognize(source('203.0.113.1')).kind).toBe('carrier')
   expect(routing.inboundTarget({ kind: 'trusted' }, '49', '')).toEqual({ kind: 'set', setId: 4 })
   expect(routing.outboundCandidates(null, '49').kind).toBe('gateways')

@@ -122,7 +122,7 @@ export function routingOver(
   }
   const stored: { records: RoutingRecords } = { records: { ...none, ...records } }
   const routing = new Routing({
-    load: () => stored.records,
+    load: () => Promise.resolve(stored.records),
     trustedSources: ['127.0.0.0/8', '::1/128'],
     edgeProxies: [],
     nodeAt: () => undefined,
@@ -138,6 +138,7 @@ export function routingOver(
     random: seededRandom(1),
     ...overrides,
   })
+  routing.replace(stored.records)
   return { routing, stored, clock, calls, agentCalls, reachability, problems }
 }
 

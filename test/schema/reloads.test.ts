@@ -1,0 +1,117 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Reloads } from '../../schema/reloads.ts'
+import { openDatabase } from '../../schema/open.ts'
+import { migrate } from '../../schema/migrate.ts'
+import { all, execute, transaction } from '../../schema/sql/query.ts'
+import { ManualTime } from '../support/manual-time.ts'
+
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+/** A value that others write, and a memory of it whose loads take a while. */
+function world() {
+  const time = new ManualTime(0)
+  const seen = { stored: 0, memory: 0, running: 0, atOnce: 0, loads: 0, broken: false }
+  const reloads = new Reloads(async () => {
+    seen.loads += 1
+    seen.running += 1
+    seen.atOnce = Math.max(seen.atOnce, seen.running)
+    const read = seen.stored
+    await new Promise<void>((resolve) => void time.schedule(resolve, 10))
+    seen.running -= 1
+    if (seen.broken) throw new Error('no database')
+    seen.memory = read
+  })
+  const pass = async (ms: number): Promise<void> => {
+    for (let left = ms; left > 0; left -= 1) {
+      await settled()
+      time.advance(1)
+    }
+    await settled()
+  }
+  return { seen, reloads, pass }
+}
+
+test('requests while a load runs share one more, which begins after it', async () => {
+  const { seen, reloads, pass } = world()
+  const answers: string[] = []
+  const ask = (name: string) => {
+    seen.stored += 1
+    const own = seen.stored
+    void reloads.request().then(() => answers.push(`${name} ${seen.memory >= own}`))
+  }
+  ask('first')
+  await pass(5)
+  ask('second')
+  ask('third')
+  await pass(6)
+  expect([answers, seen.loads]).toEqual([['first true'], 2])
+  await pass(20)
+  expect(answers).toEqual(['first true', 'second true', 'third true'])
+  expect([seen.loads, seen.atOnce]).toEqual([2, 1])
+})
+
+test('a load that fails is told to what waited for it; the next one is tried', async () => {
+  const { seen, reloads, pass } = world()
+  seen.broken = true
+  const failed = reloads.request().catch(String)
+  await pass(5)
+  seen.stored = 7
+  const next = reloads.request()
+  await pass(6)
+  seen.broken = false
+  await pass(10)
+  await next
+  expect(await failed).toBe('Error: no database')
+  expect([seen.memory, seen.loads]).toEqual([7, 2])
+})
+
+test('whenever it is asked, an answer comes after a load that began after the question', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(fc.nat(25), { maxLength: 40 }), async (gaps) => {
+      const { seen, reloads, pass } = world()
+      const stale: number[] = []
+      const asked: Promise<unknown>[] = []
+      for (const gap of gaps) {
+        seen.stored += 1
+        const own = seen.stored
+        asked.push(reloads.request().then(() => seen.memory < own && stale.push(own)))
+        if (gap > 15)
+          asked.push(reloads.between(() => Promise.resolve(expect(seen.running).toBe(0))))
+        else await pass(gap)
+      }
+      await pass(10 * (gaps.length + 2))
+      await Promise.all(asked)
+      expect([stale, Math.max(1, seen.atOnce), seen.running]).toEqual([[], 1, 0])
+    }),
+    { numRuns: 25 },
+  )
+})
+
+test('a load reads what is committed, even when it is asked for inside a transaction', async () => {
+  const store = openDatabase(':memory:')
+  migrate(store.sqlite, 0)
+  let names: string[] = []
+  const reloads = new Reloads(async () => {
+    const rows = await all(store, store.db.selectFrom('rate_plan').select('name'))
+    names = rows.map(({ name }) => name)
+  })
+  const add = (name: string) =>
+    execute(
+      store,
+      store.db
+        .insertInto('rate_plan')
+        .values({ name, currency: 'EUR', decimals: 2, created_at: 0 }),
+    )
+  await add('committed')
+  let reload: Promise<void> | undefined
+  const rolledBack = transaction(store, async () => {
+    await add('rolled back')
+    reload = reloads.request()
+    throw new Error('no')
+  })
+  await expect(rolledBack).rejects.toThrow('no')
+  await reload
+  expect(names).toEqual(['committed'])
+  store.close()
+})
