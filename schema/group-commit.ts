@@ -4,7 +4,8 @@
  */
 import type { Schedule } from './clock.ts'
 import type { LocalStore } from './open.ts'
-import { codeOf, isLocked } from './storage/storage.ts'
+import { failureOf } from './sql/failure.ts'
+import { isLocked } from './storage/storage.ts'
 
 export interface GroupCommitDeps {
   readonly store: Pick<LocalStore, 'sqlite' | 'storage'>
@@ -218,4 +219,5 @@ export class GroupCommit {
   }
 }
 
-const isConstraint = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_CONSTRAINT')
+const constraints = new Set(['unique', 'reference', 'check'])
+const isConstraint = (error: unknown): boolean => constraints.has(failureOf(error)?.kind ?? '')

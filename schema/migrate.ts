@@ -41,27 +41,34 @@ function applyMissing(
 ): MigrationReport {
   const from = Number(sqlite.pragma('user_version', { simple: true }))
   refuseNewer(sqlite.name, from, known.length)
-  if (from > 0) verifyChecksums(sqlite, known)
+  if (from > 0) verifyChecksums(sqlite.name, appliedOf(sqlite), known)
   const missing = known.filter((migration) => migration.version > from)
   const copy = from > 0 && missing.length > 0 ? copyBefore(sqlite, from, now) : null
   for (const migration of missing) applyOne(sqlite, migration, now)
   return { from, to: known.length, applied: missing.map(({ name }) => name), copy }
 }
 
-function verifyChecksums(sqlite: Sqlite.Database, known: readonly Migration[]): void {
-  const rows = sqlite
+/** @throws {DatabaseRefused} a migration differs from the one that was applied. */
+export function verifyChecksums(
+  name: string,
+  applied: readonly { readonly version: number; readonly checksum: Buffer }[],
+  known: readonly Migration[],
+): void {
+  for (const { version, checksum } of applied) {
+    const migration = known[version - 1]
+    if (migration !== undefined && checksum.equals(checksumOf(migration))) continue
+    throw new DatabaseRefused(
+      `cannot use database ${name}: its migration ${version} differs from this program's`,
+    )
+  }
+}
+
+const appliedOf = (sqlite: Sqlite.Database) =>
+  sqlite
     .prepare<[], { version: number; checksum: Buffer }>(
       'SELECT version, checksum FROM schema_migration ORDER BY version',
     )
     .all()
-  for (const { version, checksum } of rows) {
-    const migration = known[version - 1]
-    if (migration !== undefined && checksum.equals(checksumOf(migration))) continue
-    throw new DatabaseRefused(
-      `cannot use database ${sqlite.name}: its migration ${version} differs from this program's`,
-    )
-  }
-}
 
 /** `VACUUM INTO` makes a consistent copy even while others write, and never overwrites. */
 function copyBefore(sqlite: Sqlite.Database, version: number, now: number): string | null {
@@ -111,7 +118,7 @@ const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
 ) STRICT`
 
 /** Without `relaxed`, the checksum covers only the text, as in earlier versions. */
-function checksumOf({ relaxed, sql }: Migration): Buffer {
+export function checksumOf({ relaxed, sql }: Migration): Buffer {
   const text = relaxed === undefined ? sql : `${JSON.stringify(relaxed)}${sql}`
   return createHash('sha256').update(text).digest()
 }

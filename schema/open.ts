@@ -7,7 +7,8 @@ import type { Database } from './database.ts'
 import { newestVersion } from './migrations/index.ts'
 import { asRefusal, DatabaseRefused } from './refusal.ts'
 import { Secrets } from './secrets/secrets.ts'
-import { SqliteStatements, type Statements } from './sql/statements.ts'
+import { SqliteStatements } from './sql/sqlite-statements.ts'
+import type { Statements } from './sql/statements.ts'
 import { Storage } from './storage/storage.ts'
 
 /** What the control API needs of a database, whichever it is. */

@@ -123,7 +123,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     folders: [],
     packages: /^(preact(\/hooks)?|@preact\/signals|uplot(\/.*)?)$/,
   },
-  schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$)/ },
+  schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$|pg$)/ },
 }
 
 const placeOf = (path: string): string =>

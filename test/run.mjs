@@ -32,6 +32,12 @@ const peers = [
     needs: (file) => /from '.*\/certificates\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
   {
+    ...{ program: 'initdb', debianPackage: 'postgresql' },
+    needs: (file) =>
+      process.env.TEST_DATABASE_URL === undefined &&
+      /from '.*\/postgres\.ts'$/m.test(readFileSync(file, 'utf8')),
+  },
+  {
     ...{ program: 'systemd-notify', debianPackage: 'systemd' },
     needs: (file) => /from '.*\/notify-socket\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
@@ -47,9 +53,12 @@ const conformance = {
 
 const isCi = process.env.CI === 'true'
 
-/** Debian puts kamailio where only root's PATH leads. */
+/** Debian puts kamailio where only root's PATH leads, and PostgreSQL's programs into a folder for each version. */
 const isInstalled = (program) =>
-  run('sh', ['-c', `PATH="$PATH:/usr/sbin"; command -v ${program}`]).status === 0
+  run('sh', [
+    '-c',
+    `PATH="$PATH:/usr/sbin:$(echo /usr/lib/postgresql/*/bin | tr ' ' :)"; command -v ${program}`,
+  ]).status === 0
 
 function run(command, words, options = {}) {
   return spawnSync(command, words, { stdio: ['ignore', 'pipe', 'pipe'], ...options })

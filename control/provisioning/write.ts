@@ -1,5 +1,6 @@
 /** Wraps every write: one transaction, and constraint violations as error responses. */
 import type { Store } from '../../schema/open.ts'
+import { failureOf, type Unique } from '../../schema/sql/failure.ts'
 import { transaction } from '../../schema/sql/sync-query.ts'
 import { ApiError } from '../http/api-error.ts'
 
@@ -30,21 +31,18 @@ const fieldNames: Readonly<Record<string, string>> = {
   "index 'dispatcher_set_name'": 'endpoint_name',
 }
 
-/** SQLite checks UNIQUE and foreign keys, so that no race inserts a second row. */
+/** The database checks unique indexes and foreign keys, so that no race inserts a second row. */
 function asConflict(error: unknown): ApiError | undefined {
-  if (!(error instanceof Error) || !('code' in error)) return undefined
-  if (error.code === 'SQLITE_CONSTRAINT_UNIQUE' || error.code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
-    return duplicate(error.message)
-  if (error.code === 'SQLITE_CONSTRAINT_FOREIGNKEY')
+  const failure = failureOf(error)
+  if (failure?.kind === 'unique') return duplicate(failure.unique)
+  if (failure?.kind === 'reference')
     return new ApiError(409, 'in_use', 'Still referenced by other resources')
   return undefined
 }
 
-function duplicate(message: string): ApiError {
-  const [, constraint = ''] = /constraint failed: (.*)$/.exec(message) ?? []
-  const columns = constraint.split(', ')
-  const column = columns.at(-1) ?? ''
-  const path = fieldNames[constraint] ?? fieldNames[column] ?? column.replace(/^.*\./, '')
+function duplicate(unique: Unique): ApiError {
+  const taken = 'index' in unique ? `index '${unique.index}'` : (unique.columns.at(-1) ?? '')
+  const path = fieldNames[taken] ?? taken.replace(/^.*\./, '')
   return new ApiError(409, 'duplicate', `Another resource has this ${path.replaceAll('_', ' ')}`, {
     details: [{ path, message: 'is already taken' }],
   })

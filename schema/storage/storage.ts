@@ -2,6 +2,7 @@
  * Whether writes are durable. Groups report their commits; `storage-watch.ts` checks the files and the
  * time. Code that starts something that must be stored checks `problem` first.
  */
+import { failureOf } from '../sql/failure.ts'
 
 /** Why nothing can be stored now. `reason` is one line for the operator. */
 export interface StorageProblem {
@@ -54,14 +55,10 @@ export class Storage {
   }
 }
 
-/** Returns SQLite's code of an error, such as `SQLITE_FULL`; empty for any other error. */
-export const codeOf = (error: unknown): string =>
-  error instanceof Error && 'code' in error ? String(error.code) : ''
-
 /** Another process holds the write lock. */
-export const isLocked = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_BUSY')
+export const isLocked = (error: unknown): boolean => failureOf(error)?.kind === 'locked'
 
-const unstored = /^SQLITE_(?:BUSY|LOCKED|FULL|IOERR|READONLY|CANTOPEN)/
+const unstored = new Set(['locked', 'unwritable', 'unavailable', 'conflict'])
 
 /** The database cannot be written now; the request itself may be valid. */
-export const isUnstored = (error: unknown): boolean => unstored.test(codeOf(error))
+export const isUnstored = (error: unknown): boolean => unstored.has(failureOf(error)?.kind ?? '')

@@ -11,7 +11,7 @@ import type { Database } from '../database.ts'
 import { refuseByHeader, type LocalStore } from '../open.ts'
 import { asRefusal } from '../refusal.ts'
 import { Secrets } from '../secrets/secrets.ts'
-import { SqliteStatements } from '../sql/statements.ts'
+import { SqliteStatements } from '../sql/sqlite-statements.ts'
 import { Storage } from './storage.ts'
 
 /**

@@ -11,7 +11,7 @@ import type { Tariff } from '../../schema/call-journal.ts'
 import type { Database } from '../../schema/database.ts'
 import type { LocalStore } from '../../schema/open.ts'
 import { Secrets } from '../../schema/secrets/secrets.ts'
-import { SqliteStatements } from '../../schema/sql/statements.ts'
+import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { costMicros } from '../../engine/charging/pricing/price.ts'
 import {

@@ -8,7 +8,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from '../../../schema/database.ts'
-import { SqliteStatements } from '../../../schema/sql/statements.ts'
+import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
 import { reportChunks, type ReportRequest } from './report-chunks.ts'
 
 /** `request` comes with the first message of a report; `isOver` ends the report. */

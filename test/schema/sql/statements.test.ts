@@ -1,150 +1,300 @@
-/** Asynchronous statements and transactions on SQLite, against a real database. */
+/** Asynchronous statements and transactions, against real databases. */
 import { setTimeout as later } from 'node:timers/promises'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { GroupCommit } from '../../../schema/group-commit.ts'
 import { openDatabase, type LocalStore } from '../../../schema/open.ts'
+import { failureOf } from '../../../schema/sql/failure.ts'
+import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import type { Statements } from '../../../schema/sql/statements.ts'
+import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 
-let store: LocalStore
 let statements: Statements
+let placeholder = '?'
 
-beforeEach(() => {
-  store = openDatabase(':memory:')
-  store.sqlite.exec('CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)')
-  statements = store.statements
-})
-afterEach(() => store.close())
-
-const add = (name: string) => statements.prepare('INSERT INTO thing (name) VALUES (?)').run([name])
+const add = (name: string) =>
+  statements.prepare(`INSERT INTO thing (name) VALUES (${placeholder})`).run([name])
 const names = async () =>
   (await statements.prepare<{ name: string }>('SELECT name FROM thing ORDER BY id').all([])).map(
     ({ name }) => name,
   )
 
-test('a transaction is committed whole, and its result is returned', async () => {
-  const result = await statements.transaction(async () => {
-    await add('a')
-    await add('b')
-    return names()
-  })
-  expect(result).toEqual(['a', 'b'])
-  expect(store.sqlite.inTransaction).toBe(false)
-  expect(await names()).toEqual(['a', 'b'])
-})
-
-test('a rejected transaction is rolled back whole', async () => {
-  await add('a')
-  const refused = statements.transaction(async () => {
-    await add('b')
-    await add('a')
-  })
-  await expect(refused).rejects.toThrow('UNIQUE constraint failed')
-  expect(await names()).toEqual(['a'])
-})
-
-test('statements of others wait until the transaction has ended, in their order', async () => {
-  const failing = statements.transaction(async () => {
-    await add('inside')
-    await names()
-    throw new Error('no')
-  })
-  const writing = add('outside')
-  const second = statements.transaction(() => add('second'))
-  await expect(failing).rejects.toThrow('no')
-  await Promise.all([writing, second])
-  expect(await names()).toEqual(['outside', 'second'])
-})
-
-test('a statement in a function that knows no transaction belongs to the one of its caller', async () => {
-  const nested = async (): Promise<void> => {
-    await Promise.resolve()
-    await add('nested')
-  }
-  await expect(
-    statements.transaction(async () => {
-      await nested()
-      throw new Error('no')
-    }),
-  ).rejects.toThrow('no')
-  expect(await names()).toEqual([])
-})
-
-test('a transaction inside another is a savepoint', async () => {
-  await statements.transaction(async () => {
-    await add('outer')
-    await statements
-      .transaction(async () => {
-        await add('inner')
-        throw new Error('no')
-      })
-      .catch(() => undefined)
-    await statements.transaction(() => add('second'))
-  })
-  expect(await names()).toEqual(['outer', 'second'])
-})
-
-test('savepoints of one transaction at the same time are refused, and nothing is stored', async () => {
-  const inner = (name: string) => () =>
-    statements.transaction(async () => {
-      await add(name)
-      await names()
-      await names()
+/** What both databases promise. */
+function guarantees(): void {
+  test('a transaction is committed whole, and its result is returned', async () => {
+    const result = await statements.transaction(async () => {
+      await add('a')
+      await add('b')
+      return names()
     })
-  const both = statements.transaction(() => Promise.all([inner('a')(), inner('b')()]))
-  await expect(both).rejects.toThrow('at the same time')
-  expect(store.sqlite.inTransaction).toBe(false)
-  expect(await names()).toEqual([])
-})
+    expect(result).toEqual(['a', 'b'])
+    expect(await names()).toEqual(['a', 'b'])
+  })
 
-test('a transaction that waits for something else is rolled back before the next event', async () => {
-  const waiting = statements.transaction(async () => {
+  test('a rejected transaction is rolled back whole', async () => {
     await add('a')
-    await later(5)
+    const refused = statements.transaction(async () => {
+      await add('b')
+      await add('a')
+    })
+    await expect(refused).rejects.toSatisfy((error) => failureOf(error)?.kind === 'unique')
+    expect(await names()).toEqual(['a'])
+  })
+
+  test('a statement in a function that knows no transaction belongs to the one of its caller', async () => {
+    const nested = async (): Promise<void> => {
+      await Promise.resolve()
+      await add('nested')
+    }
+    await expect(
+      statements.transaction(async () => {
+        await nested()
+        throw new Error('no')
+      }),
+    ).rejects.toThrow('no')
+    expect(await names()).toEqual([])
+  })
+
+  test('a transaction inside another is a savepoint', async () => {
+    await statements.transaction(async () => {
+      await add('outer')
+      await statements
+        .transaction(async () => {
+          await add('inner')
+          throw new Error('no')
+        })
+        .catch(() => undefined)
+      await statements.transaction(() => add('second'))
+    })
+    expect(await names()).toEqual(['outer', 'second'])
+  })
+
+  test('savepoints of one transaction at the same time are refused, and nothing is stored', async () => {
+    const inner = (name: string) => () =>
+      statements.transaction(async () => {
+        await add(name)
+        await names()
+        await names()
+      })
+    const both = statements.transaction(() => Promise.all([inner('a')(), inner('b')()]))
+    await expect(both).rejects.toThrow('at the same time')
+    expect(await names()).toEqual([])
+  })
+
+  test('what outlives its transaction runs outside it', async () => {
+    let outliving: Promise<unknown> = Promise.resolve()
+    await statements.transaction(async () => {
+      await add('a')
+      outliving = later(0).then(() => add('later'))
+    })
+    await outliving
+    expect(await names()).toEqual(['a', 'later'])
+  })
+
+  test('rows come as objects or arrays, and changes are counted', async () => {
+    await add('a')
     await add('b')
+    const all = statements.prepare<{ id: number; name: string }>(
+      'SELECT id, name FROM thing ORDER BY id',
+    )
+    expect(await all.all([])).toEqual([
+      { id: 1, name: 'a' },
+      { id: 2, name: 'b' },
+    ])
+    expect(await all.get([])).toEqual({ id: 1, name: 'a' })
+    expect(await all.arrays([])).toEqual([
+      [1, 'a'],
+      [2, 'b'],
+    ])
+    const rename = statements.prepare(`UPDATE thing SET name = name || ${placeholder}`)
+    expect(await rename.run(['!'])).toBe(2)
+    expect(await statements.prepare('DELETE FROM thing WHERE id = 7').run([])).toBe(0)
   })
-  const ended = waiting.catch((error: unknown) => String(error))
-  await later(0)
-  await later(0)
-  expect(store.sqlite.inTransaction).toBe(false)
-  await add('meanwhile')
-  expect(await ended).toContain('waited for something other')
-  expect(await names()).toEqual(['meanwhile'])
-})
 
-test('what outlives its transaction runs outside it', async () => {
-  let outliving: Promise<unknown> = Promise.resolve()
-  await statements.transaction(async () => {
-    await add('a')
-    outliving = later(0).then(() => add('later'))
+  test('values come back as they went', async () => {
+    const values = [9_007_199_254_740_991, 0.25, 'é', Buffer.from([0, 255]), null]
+    await statements.prepare(insertKinds(placeholder)).run(values)
+    const kept = statements.prepare('SELECT whole, real, text, bytes, none FROM kinds')
+    expect(await kept.arrays([])).toEqual([values])
+    const figures = statements.prepare(
+      'SELECT count(*), sum(whole), max(whole), coalesce(sum(none), 0) FROM kinds WHERE whole > 1',
+    )
+    expect(await figures.arrays([])).toEqual([[1, 9_007_199_254_740_991, 9_007_199_254_740_991, 0]])
+    const sums = statements.prepare('SELECT CAST(sum(big) AS TEXT) AS big FROM kinds')
+    await statements.prepare('UPDATE kinds SET big = 9000000000000000001').run([])
+    expect(await sums.get([])).toEqual({ big: '9000000000000000001' })
   })
-  await outliving
-  expect(store.sqlite.inTransaction).toBe(false)
-  expect(await names()).toEqual(['a', 'later'])
-})
+}
 
-test('a group of calls is never committed inside a transaction of the API', async () => {
-  const failures: unknown[] = []
-  const group = new GroupCommit({
-    store,
-    schedule: (run, ms) => {
-      const timer = setTimeout(run, ms)
-      return () => clearTimeout(timer)
-    },
-    onFailure: (error) => failures.push(error),
+const insertKinds = (mark: string): string =>
+  mark === '?'
+    ? 'INSERT INTO kinds (whole, real, text, bytes, none) VALUES (?, ?, ?, ?, ?)'
+    : 'INSERT INTO kinds (whole, real, text, bytes, none) VALUES ($1, $2, $3, $4, $5)'
+
+describe('on SQLite', () => {
+  let store: LocalStore
+
+  beforeEach(() => {
+    store = openDatabase(':memory:')
+    store.sqlite.exec(
+      `CREATE TABLE thing (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+       CREATE TABLE kinds (whole INTEGER, real REAL, text TEXT, bytes BLOB, none INTEGER, big INTEGER)`,
+    )
+    statements = store.statements
+    placeholder = '?'
   })
-  let stored: Promise<boolean> = Promise.resolve(false)
-  let isFlushed = true
-  await expect(
-    statements.transaction(async () => {
-      await add('of the API')
-      const insert = store.sqlite.prepare("INSERT INTO thing (name) VALUES ('of a call')")
-      stored = group.written(() => insert.run(), 1_000)
-      isFlushed = group.flush()
+  afterEach(() => {
+    expect(store.sqlite.inTransaction).toBe(false)
+    store.close()
+  })
+
+  guarantees()
+
+  test('statements of others wait until the transaction has ended, in their order', async () => {
+    const failing = statements.transaction(async () => {
+      await add('inside')
+      await names()
       throw new Error('no')
-    }),
-  ).rejects.toThrow('no')
-  expect(isFlushed).toBe(false)
-  expect(await stored).toBe(true)
-  expect(await names()).toEqual(['of a call'])
-  expect(failures).toEqual([])
+    })
+    const writing = add('outside')
+    const second = statements.transaction(() => add('second'))
+    await expect(failing).rejects.toThrow('no')
+    await Promise.all([writing, second])
+    expect(await names()).toEqual(['outside', 'second'])
+  })
+
+  test('a transaction that waits for something else is rolled back before the next event', async () => {
+    const waiting = statements.transaction(async () => {
+      await add('a')
+      await later(5)
+      await add('b')
+    })
+    const ended = waiting.catch((error: unknown) => String(error))
+    await later(0)
+    await later(0)
+    expect(store.sqlite.inTransaction).toBe(false)
+    await add('meanwhile')
+    expect(await ended).toContain('waited for something other')
+    expect(await names()).toEqual(['meanwhile'])
+  })
+
+  test('a group of calls is never committed inside a transaction of the API', async () => {
+    const failures: unknown[] = []
+    const group = new GroupCommit({
+      store,
+      schedule: (run, ms) => {
+        const timer = setTimeout(run, ms)
+        return () => clearTimeout(timer)
+      },
+      onFailure: (error) => failures.push(error),
+    })
+    let stored: Promise<boolean> = Promise.resolve(false)
+    let isFlushed = true
+    await expect(
+      statements.transaction(async () => {
+        await add('of the API')
+        const insert = store.sqlite.prepare("INSERT INTO thing (name) VALUES ('of a call')")
+        stored = group.written(() => insert.run(), 1_000)
+        isFlushed = group.flush()
+        throw new Error('no')
+      }),
+    ).rejects.toThrow('no')
+    expect(isFlushed).toBe(false)
+    expect(await stored).toBe(true)
+    expect(await names()).toEqual(['of a call'])
+    expect(failures).toEqual([])
+  })
+})
+
+describe.runIf(hasPostgres)('on PostgreSQL', () => {
+  let server: PostgresStatements
+  let drop: () => Promise<void>
+  let url: string
+
+  beforeAll(async () => {
+    ;({ url, drop } = await freshDatabase('empty'))
+    server = new PostgresStatements({ url })
+    await server.execute(
+      `CREATE TABLE thing (id bigint GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY, name text NOT NULL UNIQUE);
+       CREATE TABLE kinds (whole bigint, real double precision, text text, bytes bytea, none bigint, big bigint)`,
+    )
+  })
+  beforeEach(async () => {
+    await server.execute('TRUNCATE thing, kinds RESTART IDENTITY')
+    statements = server
+    placeholder = '$1'
+  })
+  afterAll(async () => {
+    await server.close()
+    await drop()
+  })
+
+  guarantees()
+
+  const count = async (): Promise<number> => {
+    const row = await statements.prepare<{ n: number }>('SELECT count(*) AS n FROM thing').get([])
+    return row?.n ?? -1
+  }
+
+  test('what a transaction has read is still true when it writes: one that conflicts runs again', async () => {
+    let runs = 0
+    const addIfFew = (name: string) =>
+      statements.transaction(async () => {
+        runs += 1
+        if ((await count()) < 3) await add(name)
+      })
+    await Promise.all(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'].map(addIfFew))
+    expect(await count()).toBe(3)
+    expect(runs).toBeGreaterThan(8)
+  })
+
+  test('two that wait for each other both succeed', async () => {
+    await add('a')
+    await add('b')
+    const set = statements.prepare('UPDATE thing SET name = name || $1 WHERE id = $2')
+    const both = (first: number, second: number) =>
+      statements.transaction(async () => {
+        await set.run(['x', first])
+        await set.run(['x', second])
+      })
+    await Promise.all([both(1, 2), both(2, 1)])
+    expect((await names()).toSorted()).toEqual(['axx', 'bxx'])
+  })
+
+  test('a number that would be another one is an error', async () => {
+    await statements.prepare('INSERT INTO kinds (big) VALUES (9000000000000000001)').run([])
+    await expect(statements.prepare('SELECT big FROM kinds').all([])).rejects.toThrow('too large')
+    expect(await count()).toBe(0)
+  })
+
+  test('a connection that breaks fails what runs on it, and is replaced', async () => {
+    const kill = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()
+                  AND datname = current_database()`
+    const other = new PostgresStatements({ url, connections: 1 })
+    const broken = statements.transaction(async () => {
+      await add('a')
+      await other.prepare(kill).run([])
+      await add('b')
+    })
+    await expect(broken).rejects.toSatisfy((error) => failureOf(error)?.kind === 'unavailable')
+    await other.close()
+    await expect.poll(count).toBe(0)
+    await add('c')
+    expect(await names()).toEqual(['c'])
+  })
+
+  test('a server that does not exist is unavailable', async () => {
+    const nowhere = new PostgresStatements({ url: 'postgres://localhost:1/nowhere' })
+    await expect(nowhere.prepare('SELECT 1').get([])).rejects.toSatisfy(
+      (error) => failureOf(error)?.kind === 'unavailable',
+    )
+    await nowhere.close()
+  })
+
+  test('a statement that takes too long is ended', async () => {
+    const hasty = new PostgresStatements({ url, statementTimeoutMs: 50 })
+    await expect(hasty.prepare('SELECT pg_sleep(20)').get([])).rejects.toSatisfy(
+      (error) => failureOf(error)?.kind === 'unavailable',
+    )
+    await hasty.close()
+  })
 })

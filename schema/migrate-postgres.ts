@@ -1,0 +1,79 @@
+/** Migrates a database on a PostgreSQL server to this program's schema: all of it in one transaction, or nothing. */
+import { checksumOf, verifyChecksums } from './migrate.ts'
+import { forPostgres } from './migrations/for-postgres.ts'
+import { migrations, type Migration } from './migrations/index.ts'
+import { refuseNewer } from './open.ts'
+import { DatabaseRefused } from './refusal.ts'
+import type { PostgresStatements } from './sql/postgres-statements.ts'
+
+export interface PostgresReport {
+  readonly from: number
+  readonly to: number
+  /** Names of the migrations applied by this call. */
+  readonly applied: readonly string[]
+}
+
+/** Of the advisory lock: several nodes that start at once migrate once. */
+const MIGRATION_LOCK = 0x70_11_6a_7e
+
+/**
+ * @param name of the database, for the operator.
+ * @param now milliseconds UTC, used as the time of application.
+ * @throws {DatabaseRefused} it is newer, another program's, or was migrated by a modified program.
+ */
+export function migratePostgres(
+  statements: PostgresStatements,
+  name: string,
+  now: number,
+  known: readonly Migration[] = migrations,
+): Promise<PostgresReport> {
+  return statements.exclusively(MIGRATION_LOCK, () => applyMissing(statements, name, now, known))
+}
+
+async function applyMissing(
+  statements: PostgresStatements,
+  name: string,
+  now: number,
+  known: readonly Migration[],
+): Promise<PostgresReport> {
+  if (!(await isMarked(statements, name))) await statements.execute(markTable)
+  const done = await statements
+    .prepare<Mark>('SELECT version, checksum FROM schema_migration ORDER BY version')
+    .all([])
+  const from = done.at(-1)?.version ?? 0
+  refuseNewer(name, from, known.length)
+  verifyChecksums(name, done, known)
+  const missing = known.filter(({ version }) => version > from)
+  const mark = statements.prepare(
+    'INSERT INTO schema_migration (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)',
+  )
+  for (const migration of missing) {
+    await statements.execute(forPostgres(migration))
+    await mark.run([migration.version, migration.name, checksumOf(migration), now])
+  }
+  return { from, to: known.length, applied: missing.map((migration) => migration.name) }
+}
+
+interface Mark {
+  readonly version: number
+  readonly checksum: Buffer
+}
+
+/** @throws {DatabaseRefused} it has tables that are not ours. */
+async function isMarked(statements: PostgresStatements, name: string): Promise<boolean> {
+  const tables = await statements
+    .prepare<{ readonly tablename: string }>(
+      'SELECT tablename FROM pg_tables WHERE schemaname = current_schema()',
+    )
+    .all([])
+  if (tables.length === 0) return false
+  if (tables.some(({ tablename }) => tablename === 'schema_migration')) return true
+  throw new DatabaseRefused(`cannot use database ${name}: it belongs to another program`)
+}
+
+const markTable = `CREATE TABLE schema_migration (
+  version bigint PRIMARY KEY,
+  name text NOT NULL,
+  checksum bytea NOT NULL,
+  applied_at bigint NOT NULL
+)`

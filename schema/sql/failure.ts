@@ -1,0 +1,78 @@
+/** Why a statement failed, in the same words for every database. */
+
+export type Failure =
+  /** Another row has the same values in a unique index. */
+  | { readonly kind: 'unique'; readonly unique: Unique }
+  /** The row is still referenced, or refers to none. */
+  | { readonly kind: 'reference' }
+  /** A value that no row may have. */
+  | { readonly kind: 'check' }
+  /** Others changed what the transaction has read: it may be run again. */
+  | { readonly kind: 'conflict' }
+  /** Another process holds the write lock. */
+  | { readonly kind: 'locked' }
+  /** Nothing can be written now: a full disk, a database that is read-only. */
+  | { readonly kind: 'unwritable' }
+  /** The database server does not answer. Whether a COMMIT took place is unknown. */
+  | { readonly kind: 'unavailable' }
+
+/** Of an index on expressions, the name; of another one, the columns as `table.column`. */
+export type Unique =
+  { readonly index: string } | { readonly columns: readonly [string, ...(readonly string[])] }
+
+/** The connection to the database server was refused, timed out or broke. */
+export class DatabaseUnavailable extends Error {
+  override readonly name = 'DatabaseUnavailable'
+}
+
+/** Undefined for an error that says nothing of the database, or nothing that a caller could act on. */
+export function failureOf(error: unknown): Failure | undefined {
+  if (error instanceof DatabaseUnavailable) return { kind: 'unavailable' }
+  const code = codeOf(error)
+  if (!(error instanceof Error) || code === '') return undefined
+  if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
+    return { kind: 'unique', unique: uniqueOfSqlite(error.message) }
+  if (code === '23505') return { kind: 'unique', unique: uniqueOfPostgres(error) }
+  const found = kinds.find(([pattern]) => pattern.test(code))
+  return found && { kind: found[1] }
+}
+
+/** Of an error of SQLite its name, such as `SQLITE_FULL`; of PostgreSQL five characters; empty for any other. */
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : ''
+
+/** PostgreSQL's are those of its appendix A. */
+const kinds: readonly (readonly [RegExp, Exclude<Failure['kind'], 'unique'>])[] = [
+  [/^SQLITE_CONSTRAINT_FOREIGNKEY$|^2350[13]$/, 'reference'],
+  [/^SQLITE_CONSTRAINT|^23/, 'check'],
+  [/^40001$|^40P01$/, 'conflict'],
+  [/^SQLITE_(?:BUSY|LOCKED)|^55P03$/, 'locked'],
+  [/^SQLITE_(?:FULL|IOERR|READONLY|CANTOPEN)|^25006$|^53[12]|^58030$/, 'unwritable'],
+  [/^08|^53|^57/, 'unavailable'],
+]
+
+/** `UNIQUE constraint failed: carrier.name`, or `… index 'rate_identity'`. */
+function uniqueOfSqlite(message: string): Unique {
+  const [, what = ''] = /constraint failed: (.*)$/.exec(message) ?? []
+  const [, index] = /^index '(.*)'$/.exec(what) ?? []
+  return index === undefined ? { columns: listed(what) } : { index }
+}
+
+/** `Key (name)=(x) already exists.`, in whatever language the server speaks. */
+function uniqueOfPostgres(error: Error & PostgresFields): Unique {
+  const { table = '', constraint = '', detail = '' } = error
+  const [, keys = ''] = /\((.*?)\)=\(/.exec(detail) ?? []
+  if (keys === '' || keys.includes('(')) return { index: constraint }
+  return { columns: listed(keys, `${table}.`) }
+}
+
+interface PostgresFields {
+  readonly table?: string | undefined
+  readonly constraint?: string | undefined
+  readonly detail?: string | undefined
+}
+
+function listed(names: string, prefix = ''): [string, ...string[]] {
+  const [first = '', ...more] = names.split(', ').map((name) => `${prefix}${name}`)
+  return [first, ...more]
+}

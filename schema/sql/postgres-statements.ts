@@ -1,0 +1,240 @@
+/** Statements on a PostgreSQL server. */
+import pg from 'pg'
+import { DatabaseUnavailable, failureOf } from './failure.ts'
+import type { SqlValue } from './sql-value.ts'
+import { StatementNames } from './statement-names.ts'
+import type { PreparedStatement, Statements } from './statements.ts'
+import { type Transaction, TransactionScope } from './transaction-scope.ts'
+
+export interface PostgresOptions {
+  readonly url: string
+  /** Connections at most; statements beyond wait for one. */
+  readonly connections?: number
+  /** How long to wait for a connection. Milliseconds. */
+  readonly connectTimeoutMs?: number
+  /** How long a statement may take; also how long a transaction may stay without one. Milliseconds. */
+  readonly statementTimeoutMs?: number
+}
+
+interface OpenTransaction extends Transaction {
+  readonly client: pg.PoolClient
+  /** Settles after the last statement so far: a connection runs one after the other. */
+  last: Promise<unknown>
+}
+
+/** How often the work of a transaction is begun, when others change what it reads. */
+const MAX_ATTEMPTS = 10
+
+/**
+ * A transaction is serializable: what it reads is still true when it writes, whatever others do meanwhile. If
+ * it is not, PostgreSQL refuses it, and its work runs again. A statement outside a transaction is one by itself.
+ */
+export class PostgresStatements implements Statements {
+  readonly #pool: pg.Pool
+  readonly #scope = new TransactionScope<OpenTransaction>()
+  readonly #names = new StatementNames()
+
+  /** Connects when the first statement runs. */
+  constructor({
+    url,
+    connections = 10,
+    connectTimeoutMs = 5_000,
+    statementTimeoutMs = 10_000,
+  }: PostgresOptions) {
+    this.#pool = new pg.Pool({
+      connectionString: url,
+      max: connections,
+      connectionTimeoutMillis: connectTimeoutMs,
+      statement_timeout: statementTimeoutMs,
+      // The server may not answer at all.
+      query_timeout: statementTimeoutMs + 1_000,
+      idle_in_transaction_session_timeout: statementTimeoutMs,
+      keepAlive: true,
+      application_name: 'tollgate',
+      types: { getTypeParser: (type: number) => parsers.get(type) ?? asText },
+    })
+    // A connection that broke is replaced by the pool; its next statement says so, if there is one.
+    this.#pool.on('error', ignored)
+    this.#pool.on('connect', (client) => void client.on('error', ignored))
+  }
+
+  prepare<R>(sql: string): PreparedStatement<R> {
+    return {
+      all: async (values) => (await this.#run<R & pg.QueryResultRow>(sql, values)).rows,
+      get: async (values) => (await this.#run<R & pg.QueryResultRow>(sql, values)).rows[0],
+      arrays: async (values) => (await this.#run(sql, values, 'array')).rows,
+      run: async (values) => (await this.#run(sql, values)).rowCount ?? 0,
+    }
+  }
+
+  async transaction<T>(work: () => Promise<T>): Promise<T> {
+    const outer = this.#scope.current
+    if (outer !== undefined)
+      return this.#scope.savepoint(outer, work, (sql) => this.#inside(outer, { text: sql }))
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        return await this.#attempt(work, 'BEGIN ISOLATION LEVEL SERIALIZABLE')
+      } catch (error) {
+        if (attempt === MAX_ATTEMPTS || failureOf(error)?.kind !== 'conflict') throw error
+      }
+    }
+  }
+
+  /** Runs `work` in one transaction, while no other one on the server has this lock; once. */
+  exclusively<T>(lock: number, work: () => Promise<T>): Promise<T> {
+    // Each statement sees what was committed before it began, so also what the last owner of the lock did.
+    return this.#attempt(async () => {
+      await this.execute(`SELECT pg_advisory_xact_lock(${lock})`)
+      return work()
+    }, 'BEGIN ISOLATION LEVEL READ COMMITTED')
+  }
+
+  /** Runs texts without parameters, one or several, such as those of a migration. */
+  async execute(sql: string): Promise<void> {
+    const { current } = this.#scope
+    await (current === undefined
+      ? this.#outside({ text: sql })
+      : this.#inside(current, { text: sql }))
+  }
+
+  /** Waits for the statements that run. */
+  close(): Promise<void> {
+    return this.#pool.end()
+  }
+
+  #run<R extends pg.QueryResultRow>(
+    sql: string,
+    values: readonly SqlValue[],
+    rowMode?: 'array',
+  ): Promise<pg.QueryResult<R>> {
+    const name = this.#names.of(sql)
+    const query = {
+      text: sql,
+      values: [...values],
+      ...(name !== undefined && { name }),
+      ...(rowMode !== undefined && { rowMode }),
+    }
+    const { current } = this.#scope
+    return current === undefined ? this.#outside(query) : this.#inside(current, query)
+  }
+
+  async #outside<R extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<R>> {
+    const client = await this.#connect()
+    try {
+      return await send<R>(client, query)
+    } catch (error) {
+      breakIfLost(client, error)
+      throw error
+    } finally {
+      client.release(broken.has(client))
+    }
+  }
+
+  #inside<R extends pg.QueryResultRow>(
+    transaction: OpenTransaction,
+    query: pg.QueryConfig,
+  ): Promise<pg.QueryResult<R>> {
+    const result = transaction.last.then(async () => {
+      try {
+        return await send<R>(transaction.client, query)
+      } catch (error) {
+        const kind = failureOf(error)?.kind
+        // Whatever the work makes of it: nothing of this transaction can be committed.
+        if (kind === 'conflict' || kind === 'unavailable')
+          transaction.failure ??= error instanceof Error ? error : new Error(String(error))
+        throw error
+      }
+    })
+    transaction.last = result.catch(ignored)
+    return result
+  }
+
+  async #attempt<T>(work: () => Promise<T>, begin: string): Promise<T> {
+    const client = await this.#connect()
+    const transaction: OpenTransaction = {
+      client,
+      last: Promise.resolve(),
+      isOver: false,
+      failure: undefined,
+      savepoints: 0,
+    }
+    try {
+      await send(client, { text: begin })
+      const result = await this.#scope.run(transaction, work)
+      await transaction.last
+      transaction.isOver = true
+      await send(client, { text: 'COMMIT' })
+      return result
+    } catch (error) {
+      transaction.isOver = true
+      await transaction.last
+      const reason = transaction.failure ?? error
+      breakIfLost(client, reason)
+      // A connection on which nothing can be rolled back is not used again.
+      if (!broken.has(client))
+        await send(client, { text: 'ROLLBACK' }).catch(() => void broken.add(client))
+      throw reason
+    } finally {
+      client.release(broken.has(client))
+    }
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    try {
+      return await this.#pool.connect()
+    } catch (error) {
+      throw asUnavailable(error)
+    }
+  }
+}
+
+/** Connections that must not be used again. */
+const broken = new WeakSet<pg.PoolClient>()
+
+function breakIfLost(client: pg.PoolClient, error: unknown): void {
+  if (failureOf(error)?.kind === 'unavailable') broken.add(client)
+}
+
+async function send<R extends pg.QueryResultRow>(
+  client: pg.PoolClient,
+  query: pg.QueryConfig,
+): Promise<pg.QueryResult<R>> {
+  try {
+    return await client.query<R>(query)
+  } catch (error) {
+    throw asUnavailable(error)
+  }
+}
+
+/** An error that the server did not send is one of the connection, unless a value could not be read. */
+function asUnavailable(error: unknown): unknown {
+  if (error instanceof pg.DatabaseError || error instanceof RangeError) return error
+  const reason = error instanceof Error ? error.message : String(error)
+  return new DatabaseUnavailable(`the database server does not answer: ${reason}`, { cause: error })
+}
+
+/**
+ * Values as SQLite gives them: integers as numbers, and truth as 0 or 1.
+ * The numbers of types are those of pg_type.
+ */
+const parsers = new Map<number, (text: string) => unknown>([
+  [16, (text) => (text === 't' ? 1 : 0)],
+  [17, (text) => Buffer.from(text.slice(2), 'hex')],
+  [20, asNumber],
+  [21, Number],
+  [23, Number],
+  [700, Number],
+  [701, Number],
+  [1700, asNumber],
+])
+
+/** @throws {RangeError} a number would be another one: such a sum is read with `exactSum`. */
+function asNumber(text: string): number {
+  const number = Number(text)
+  if (!Number.isSafeInteger(number) && !text.includes('.'))
+    throw new RangeError(`${text} is too large for a number: read it with exactSum`)
+  return number
+}
+
+const asText = (text: string): string => text
+const ignored = (): void => undefined

@@ -1,0 +1,92 @@
+/** Statements on the SQLite database of this process. */
+import { clearImmediate, setImmediate } from 'node:timers'
+import type Sqlite from 'better-sqlite3'
+import type { SqlValue } from './sql-value.ts'
+import type { PreparedStatement, Statements } from './statements.ts'
+import { type Transaction, TransactionScope } from './transaction-scope.ts'
+
+interface OpenTransaction extends Transaction {
+  /** Resolves once it is committed or rolled back. */
+  readonly ended: Promise<void>
+}
+
+/**
+ * Statements on the handle of the process, where each runs at once. A transaction ends in the turn of the
+ * event loop in which it began: only promises that are already settled are waited for. So timers, sockets and
+ * the group commits of calls never meet an open one.
+ */
+export class SqliteStatements implements Statements {
+  readonly #sqlite: Sqlite.Database
+  readonly #scope = new TransactionScope<OpenTransaction>()
+  #open: OpenTransaction | undefined
+
+  constructor(sqlite: Sqlite.Database) {
+    this.#sqlite = sqlite
+  }
+
+  prepare<R>(sql: string): PreparedStatement<R> {
+    const statement = this.#sqlite.prepare<SqlValue[], R>(sql)
+    return {
+      all: (parameters) => this.#run(() => statement.all(...parameters)),
+      get: (parameters) => this.#run(() => statement.get(...parameters)),
+      arrays: (parameters) =>
+        this.#run(() => {
+          statement.raw(true)
+          try {
+            return statement.all(...parameters)
+          } finally {
+            statement.raw(false)
+          }
+        }),
+      run: (parameters) => this.#run(() => statement.run(...parameters).changes),
+    }
+  }
+
+  async transaction<T>(work: () => Promise<T>): Promise<T> {
+    const outer = this.#scope.current
+    if (outer !== undefined)
+      return this.#scope.savepoint(outer, work, async (sql) => this.#sqlite.exec(sql))
+    while (this.#open !== undefined) await this.#open.ended
+    let end = (): void => undefined
+    const ended = new Promise<void>((resolve) => {
+      end = resolve
+    })
+    const transaction: OpenTransaction = { ended, isOver: false, failure: undefined, savepoints: 0 }
+    // Takes the write lock first.
+    this.#sqlite.exec('BEGIN IMMEDIATE')
+    this.#open = transaction
+    const overdue = setImmediate(() => this.#abandon(transaction))
+    try {
+      const result = await this.#scope.run(transaction, work)
+      this.#sqlite.exec('COMMIT')
+      return result
+    } catch (error) {
+      this.#rollback()
+      throw error
+    } finally {
+      clearImmediate(overdue)
+      transaction.isOver = true
+      if (this.#open === transaction) this.#open = undefined
+      end()
+    }
+  }
+
+  /** Runs in the caller's transaction; outside one, after the open one. */
+  async #run<T>(statement: () => T): Promise<T> {
+    const { current } = this.#scope
+    while (this.#open !== undefined && this.#open !== current) await this.#open.ended
+    return statement()
+  }
+
+  /** Its work waits for something other than statements: calls must not wait for that. */
+  #abandon(transaction: OpenTransaction): void {
+    transaction.failure = new Error('a transaction waited for something other than its statements')
+    this.#rollback()
+    if (this.#open === transaction) this.#open = undefined
+  }
+
+  /** SQLite has ended the transaction itself after some errors, such as a full disk. */
+  #rollback(): void {
+    if (this.#sqlite.inTransaction) this.#sqlite.exec('ROLLBACK')
+  }
+}

@@ -1,0 +1,64 @@
+/**
+ * Which transaction a statement belongs to: the one that its caller runs in, through whatever functions it is
+ * called. What starts inside a transaction and outlives it, such as a timer, runs outside it.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+export interface Transaction {
+  isOver: boolean
+  /** Why it cannot be committed, although its work still runs. */
+  failure: Error | undefined
+  savepoints: number
+}
+
+export class TransactionScope<T extends Transaction> {
+  readonly #around = new AsyncLocalStorage<T>()
+
+  /**
+   * Undefined outside a transaction.
+   *
+   * @throws {Error} it cannot be committed any more.
+   */
+  get current(): T | undefined {
+    const around = this.#around.getStore()
+    if (around === undefined || around.isOver) return undefined
+    if (around.failure !== undefined) throw around.failure
+    return around
+  }
+
+  /** Runs `work` in a transaction that has begun. Rejects when it cannot be committed. */
+  async run<R>(transaction: T, work: () => Promise<R>): Promise<R> {
+    const result = await this.#around.run(transaction, work)
+    if (transaction.failure !== undefined) throw transaction.failure
+    return result
+  }
+
+  /** Runs `work` in a savepoint of `outer`. @param execute runs a text in that transaction. */
+  async savepoint<R>(
+    outer: T,
+    work: () => Promise<R>,
+    execute: (sql: string) => Promise<unknown>,
+  ): Promise<R> {
+    outer.savepoints += 1
+    const depth = outer.savepoints
+    const name = `savepoint_${depth}`
+    try {
+      await execute(`SAVEPOINT ${name}`)
+      const result = await work()
+      if (outer.failure !== undefined) throw outer.failure
+      if (outer.savepoints !== depth)
+        throw new Error('savepoints of one transaction were used at the same time')
+      await execute(`RELEASE SAVEPOINT ${name}`)
+      return result
+    } catch (error) {
+      if (!outer.isOver && outer.failure === undefined)
+        await execute(`ROLLBACK TO SAVEPOINT ${name}; RELEASE SAVEPOINT ${name}`).catch(() => {
+          // The database has ended the transaction itself, such as after a full disk.
+          outer.failure ??= error instanceof Error ? error : new Error(String(error))
+        })
+      throw error
+    } finally {
+      outer.savepoints = depth - 1
+    }
+  }
+}

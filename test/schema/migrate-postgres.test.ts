@@ -1,0 +1,191 @@
+import Sqlite from 'better-sqlite3'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { migrate } from '../../schema/migrate.ts'
+import { migratePostgres } from '../../schema/migrate-postgres.ts'
+import { migrations } from '../../schema/migrations/index.ts'
+import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
+import { freshDatabase, hasPostgres } from '../support/postgres.ts'
+
+const first = { version: 1, name: 'one', sql: 'CREATE TABLE one (a TEXT) STRICT;' }
+const second = { version: 2, name: 'two', sql: 'CREATE TABLE two (a TEXT) STRICT;' }
+
+describe.runIf(hasPostgres)('a database that is new', () => {
+  let statements: PostgresStatements
+  let drop: () => Promise<void>
+  beforeEach(async () => {
+    const database = await freshDatabase('empty')
+    drop = database.drop
+    statements = new PostgresStatements(database)
+  })
+  afterEach(async () => {
+    await statements.close()
+    await drop()
+  })
+  const run = (known?: Parameters<typeof migratePostgres>[3]) =>
+    migratePostgres(statements, 'shared', 5, known)
+
+  test('all migrations apply, once', async () => {
+    expect(await run()).toEqual({
+      from: 0,
+      to: migrations.length,
+      applied: migrations.map(({ name }) => name),
+    })
+    expect(await run()).toEqual({ from: migrations.length, to: migrations.length, applied: [] })
+  })
+
+  test('two nodes that start at once migrate once', async () => {
+    const reports = await Promise.all([run(), run(), run()])
+    expect(reports.map(({ applied }) => applied.length).toSorted((a, b) => a - b)).toEqual([
+      0,
+      0,
+      migrations.length,
+    ])
+  })
+
+  test('a migration that fails changes nothing', async () => {
+    const broken = { ...second, sql: `${second.sql} INSERT INTO nowhere VALUES (1);` }
+    await expect(run([first, broken])).rejects.toThrow('nowhere')
+    expect(await run([first])).toEqual({ from: 0, to: 1, applied: ['one'] })
+    expect(await run([first, second])).toEqual({ from: 1, to: 2, applied: ['two'] })
+  })
+
+  test('a database of a newer program is refused', async () => {
+    await run([first, second])
+    await expect(run([first])).rejects.toThrow(
+      'cannot use database shared: it has schema version 2, this program knows up to 1; use a newer Tollgate',
+    )
+  })
+
+  test('a database that was migrated by an altered program is refused', async () => {
+    await run([{ ...first, sql: 'CREATE TABLE one (b TEXT) STRICT;' }])
+    await expect(run([first, second])).rejects.toThrow("migration 1 differs from this program's")
+  })
+
+  test('the database of another program is refused', async () => {
+    await statements.execute('CREATE TABLE song (title text)')
+    await expect(run()).rejects.toThrow('cannot use database shared: it belongs to another program')
+  })
+})
+
+describe.runIf(hasPostgres)('a migrated database', () => {
+  const sqlite = new Sqlite(':memory:')
+  let statements: PostgresStatements
+  let drop: () => Promise<void>
+  beforeAll(async () => {
+    migrate(sqlite, 0)
+    const database = await freshDatabase()
+    drop = database.drop
+    statements = new PostgresStatements(database)
+  })
+  afterAll(async () => {
+    await statements.close()
+    await drop()
+  })
+
+  const here = (sql: string) => sqlite.prepare(sql).raw().all()
+  const there = (sql: string) => statements.prepare(sql).arrays([])
+  const tables = "FROM sqlite_schema AS t WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'"
+
+  test('has the tables and columns of SQLite, with their types, defaults and obligations', async () => {
+    const types = { INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea', TEXT: 'text' }
+    const columns = here(
+      `SELECT t.name, c.name, c.type, c."notnull" OR c.pk > 0, c.dflt_value
+       ${tables.replace(' WHERE', ', pragma_table_info(t.name) AS c WHERE')} ORDER BY 1, 2`,
+    ).map((row) =>
+      [...(row as string[])].map((value) => types[value as keyof typeof types] ?? value),
+    )
+    const found = await there(
+      `SELECT table_name, column_name, data_type, is_nullable = 'NO',
+              regexp_replace(column_default, '::[a-z]+$', '')
+         FROM information_schema.columns WHERE table_schema = 'public'
+        ORDER BY table_name COLLATE "C", column_name COLLATE "C"`,
+    )
+    expect(found).toEqual(columns)
+  })
+
+  test('orders texts by their bytes', async () => {
+    expect(
+      await there(
+        `SELECT table_name, column_name FROM information_schema.columns WHERE table_schema = 'public'
+         AND data_type = 'text' AND collation_name IS DISTINCT FROM 'C' AND table_name <> 'schema_migration'`,
+      ),
+    ).toEqual([])
+  })
+
+  test('has its foreign keys', async () => {
+    const keys = here(
+      `SELECT t.name, k."from", k."table", k."to", k.on_delete
+       ${tables.replace(' WHERE', ', pragma_foreign_key_list(t.name) AS k WHERE')} ORDER BY 1, 2`,
+    )
+    const found = await there(
+      `SELECT r.relname, a.attname, f.relname, b.attname,
+              CASE confdeltype WHEN 'a' THEN 'NO ACTION' WHEN 'c' THEN 'CASCADE' END
+         FROM pg_constraint k JOIN pg_class r ON r.oid = conrelid JOIN pg_class f ON f.oid = confrelid
+         JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = conkey[1]
+         JOIN pg_attribute b ON b.attrelid = confrelid AND b.attnum = confkey[1]
+        WHERE contype = 'f' ORDER BY r.relname COLLATE "C", a.attname COLLATE "C"`,
+    )
+    expect(found.map((row) => (row as unknown[]).map(String))).toEqual(keys)
+  })
+
+  test('has its primary keys, unique constraints and indexes, with expressions and conditions', async () => {
+    const shape = ([table, definition]: readonly unknown[]): string =>
+      `${String(table)}: ${plain(String(definition))}`
+    const named = here(
+      "SELECT tbl_name, sql FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL",
+    ).map((row) => shape(row as unknown[]))
+    const implied = here(
+      `SELECT t.name, 'CREATE UNIQUE INDEX _ ON _ (' ||
+              (SELECT group_concat(name, ', ' ORDER BY seqno) FROM pragma_index_info(i.name)) || ')'
+       ${tables.replace(' WHERE', ', pragma_index_list(t.name) AS i WHERE')} AND i.origin <> 'c'`,
+    ).map((row) => shape(row as unknown[]))
+    // Their index is the table itself.
+    const numbered = here(
+      `SELECT t.name, 'CREATE UNIQUE INDEX _ ON _ (' || c.name || ')'
+       ${tables.replace(' WHERE', ', pragma_table_info(t.name) AS c WHERE')}
+       AND c.pk = 1 AND c.type = 'INTEGER' AND t.sql LIKE '%' || c.name || ' INTEGER PRIMARY KEY%'`,
+    ).map((row) => shape(row as unknown[]))
+    const found = await there(
+      "SELECT tablename, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    )
+    expect(found.map((row) => shape(row as unknown[])).toSorted()).toEqual(
+      [...named, ...implied, ...numbered].toSorted(),
+    )
+  })
+
+  test('has as many conditions on values', async () => {
+    const [[conditions]] = here(
+      `SELECT sum((length(sql) - length(replace(sql, 'CHECK (', ''))) / 7) ${tables}`,
+    ) as [[number]]
+    expect(
+      await there(
+        "SELECT count(*) FROM pg_constraint WHERE contype = 'c' AND connamespace = 'public'::regnamespace",
+      ),
+    ).toEqual([[conditions]])
+  })
+
+  test('keeps ledger and audit entries as they are', async () => {
+    await statements.execute(
+      `INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
+       VALUES (1, 'a', 'a', 'a', 'a', 'success', 0, 'a'), (5, 'a', 'a', 'a', 'a', 'success', 0, 'a')`,
+    )
+    const refusal = 'audit entries are append-only'
+    await expect(statements.execute("UPDATE audit_entry SET actor = 'b'")).rejects.toThrow(refusal)
+    await expect(statements.execute('DELETE FROM audit_entry')).rejects.toThrow(refusal)
+    await statements.execute("INSERT INTO setting VALUES ('audit_kept_since', '5')")
+    const old = statements.prepare('DELETE FROM audit_entry WHERE at < 5')
+    expect(await old.run([])).toBe(1)
+  })
+})
+
+/** The parts of an index in one spelling: PostgreSQL writes out types, casts and parentheses. */
+const plain = (definition: string): string =>
+  definition
+    .replaceAll(/::(?:text|bigint|integer)\b/g, '')
+    .replaceAll(/\s+/g, ' ')
+    .replace(/INDEX \S+ ON \S+ (?:USING btree )?/, 'INDEX ')
+    .replaceAll(/ifnull|COALESCE/g, 'coalesce')
+    .replace("'-1'", '-1')
+    .replace(/, \((-?\d+)\)\)/, ', $1)')
+    .replace(/WHERE \((.*)\)$/, 'WHERE $1')
+    .toLowerCase()
