@@ -183,7 +183,11 @@ export type Connector = (
 ) => Promise<ConnectedSrf>
 
 /** As an application on another machine would: through the admin port. */
-export const connectByTcp: Connector = async (server, options = {}, prepare) => {
+export const connectByTcp = async (
+  server: Pick<SipServer, 'adminAddress'>,
+  options: Parameters<Connector>[1] = {},
+  prepare?: (srf: Srf) => void,
+): Promise<ConnectedSrf> => {
   const srf = new Srf(options.tags)
   prepare?.(srf)
   const { host, port } = server.adminAddress ?? { host: '', port: 0 }

@@ -1,67 +1,19 @@
 /** The program as a whole, on real sockets: from words, variables and a file to answers. */
 import { connect } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { OptionError } from '../../../../engine/sip-server/index.ts'
-import { runProgram, type ProgramWorld } from '../../../../engine/sip-server/program/program.ts'
+import { runProgram } from '../../../../engine/sip-server/program/program.ts'
 import { datagramSink } from '../../../support/datagram-sink.ts'
-import { SipPeer } from '../../../support/sip-peer.ts'
-import { emitted, Signal } from '../../../support/waiting.ts'
-
-interface Run {
-  readonly printed: readonly string[]
-  readonly logged: readonly string[]
-  readonly stop: () => Promise<void>
-}
-
-function worldWith(files: Readonly<Record<string, string>>, environment = {}) {
-  const printed: string[] = []
-  const logged: string[] = []
-  const spoke = new Signal()
-  let stop = (): void => undefined
-  const world: ProgramWorld = {
-    ...{ environment, version: '1.2.3', hostName: 'test', pid: 1, now: () => 0 },
-    print: (line) => {
-      printed.push(line)
-      spoke.fire()
-    },
-    readFile: (path) => files[path],
-    createLog: (level) => ({
-      log: (of, message) => void logged.push(`${level} ${of} ${message}`),
-      flush: () => Promise.resolve(),
-    }),
-    randomBytes: (size) => crypto.getRandomValues(new Uint8Array(size)),
-    onStopSignal: (listener) => (stop = listener),
-    onReloadSignal: () => undefined,
-  }
-  return { world, printed, logged, spoke, end: () => stop() }
-}
-
-async function run(words: string, files = {}, environment = {}): Promise<Run> {
-  const { world, printed, logged, spoke, end } = worldWith(files, environment)
-  const ended = runProgram(words.split(' ').filter(Boolean), world)
-  const stop = async (): Promise<void> => {
-    end()
-    await ended
-  }
-  onTestFinished(stop)
-  await Promise.race([spoke.until(() => printed.length > 0), ended])
-  return { printed, logged, stop }
-}
-
-const portIn = ({ printed }: Run, protocol: string): number =>
-  Number(new RegExp(`${protocol}/127\\.0\\.0\\.1:(\\d+)`).exec(printed[0] ?? '')?.[1])
+import { programWorld, SipServerProgram } from '../../../support/sip-server-program.ts'
+import { emitted } from '../../../support/waiting.ts'
 
 async function ask(
+  program: SipServerProgram,
   protocol: 'udp' | 'tcp',
-  port: number,
-  lines: readonly string[],
+  headers: readonly string[],
 ): Promise<string> {
-  const peer = await SipPeer.open({
-    ...{ protocol, address: '127.0.0.1', port },
-    ...{ advertisedHost: '127.0.0.1', advertisedPort: port },
-  })
-  onTestFinished(() => peer.close())
-  peer.request('OPTIONS', peer.leg(`sip:a@127.0.0.1:${port}`), { headers: lines })
+  const peer = await program.peer(protocol)
+  peer.request('OPTIONS', peer.leg(program.uri('a', protocol)), { headers })
   return (await peer.next(({ status }) => status >= 200)).startLine
 }
 
@@ -80,17 +32,16 @@ const conf = `<drachtio>
 
 test('a file of drachtio-server is served as it says', async () => {
   const files = { 'd.xml': conf.replace('PORT', '9022') }
-  const program = await run('-f d.xml --admin 127.0.0.1:0', files)
+  const program = await SipServerProgram.start('-f d.xml --admin 127.0.0.1:0', { files })
   expect(program.printed[0]).toMatch(
     /^ready sip=udp\/127\.0\.0\.1:\d+,tcp\/127\.0\.0\.1:\d+ admin=127\.0\.0\.1:\d+$/,
   )
   expect(program.logged).toContainEqual(
     expect.stringContaining('debug warn <sip/udp-mtu> of the file changes nothing: '),
   )
-  const [udp, tcp] = [portIn(program, 'udp'), portIn(program, 'tcp')]
-  expect(await ask('udp', udp, ['User-Agent: probe'])).toBe('SIP/2.0 200 OK')
-  expect(await ask('tcp', tcp, ['User-Agent: sipcli/2'])).toBe('SIP/2.0 603 Decline')
-  expect(await ask('udp', udp, ['User-Agent: other'])).toBe('SIP/2.0 503 Service Unavailable')
+  expect(await ask(program, 'udp', ['User-Agent: probe'])).toBe('SIP/2.0 200 OK')
+  expect(await ask(program, 'tcp', ['User-Agent: sipcli/2'])).toBe('SIP/2.0 603 Decline')
+  expect(await ask(program, 'udp', ['User-Agent: other'])).toBe('SIP/2.0 503 Service Unavailable')
 })
 
 test('the blacklist drops, syslog is told, a handler is asked', async () => {
@@ -103,12 +54,12 @@ test('the blacklist drops, syslog is told, a handler is asked', async () => {
     'denied.txt': '127.0.0.1',
   }
   const words = '-f d.xml --admin 127.0.0.1:0'
-  const denying = await run(`${words} --blacklist-file denied.txt`, files)
-  const denied = connect(portIn(denying, 'tcp'), '127.0.0.1').on('error', () => undefined)
+  const denying = await SipServerProgram.start(`${words} --blacklist-file denied.txt`, { files })
+  const denied = connect(denying.port('tcp'), '127.0.0.1').on('error', () => undefined)
   await emitted(denied.resume(), 'close')
 
-  const asking = await run(`${words} --handler tcp://127.0.0.1:1`, files)
-  expect(await ask('udp', portIn(asking, 'udp'), [])).toBe('SIP/2.0 480 Temporarily Unavailable')
+  const asking = await SipServerProgram.start(`${words} --handler tcp://127.0.0.1:1`, { files })
+  expect(await ask(asking, 'udp', [])).toBe('SIP/2.0 480 Temporarily Unavailable')
   await expect
     .poll(() => String(syslog.received.at(-1)))
     .toMatch(/^<180>1 .* application not reached/)
@@ -118,7 +69,7 @@ test.each([
   ['--help', 'Options:'],
   ['-v', '1.2.3'],
 ])('%s prints, and nothing is served', async (words, text) => {
-  const { printed } = await run(words)
+  const { printed } = await SipServerProgram.start(words)
   expect(printed.join()).toContain(text)
 })
 
@@ -128,7 +79,7 @@ test.each([
   ['--secret s --daemon', '--daemon cannot be used: run it by systemd'],
   ['--listen udp/127.0.0.1:0', 'there is no secret'],
 ])('%s: %s', async (words, problem) => {
-  const { world } = worldWith({ 'bad.xml': '<drachtio>&' })
+  const { world } = programWorld({ files: { 'bad.xml': '<drachtio>&' } })
   const failed = runProgram(words.split(' '), world)
   await expect(failed).rejects.toThrow(OptionError)
   await expect(failed).rejects.toThrow(problem)
