@@ -65,9 +65,10 @@ export class SavedCalls {
   /** Without the descriptions that the call has anyway. */
   #sipOf(legId: string): SavedLeg | undefined {
     const { calls, signalling } = this.#deps
-    const { dialog, invite, relayed } = signalling.save(legId) ?? {}
+    const { dialog, invite, listens, relayed } = signalling.save(legId) ?? {}
     const beside = relayed && { relayed }
     if (invite !== undefined) return { invite, ...beside }
+    if (listens !== undefined) return { listens, ...beside }
     if (dialog?.session === undefined) return dialog && { dialog, ...beside }
     const { session } = dialog
     const isTold = session.localSdp === calls.leg(legId)?.told

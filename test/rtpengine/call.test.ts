@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { isDictionary } from '../../engine/media/relay/bencode.ts'
 import type { NgValue } from '../../engine/media/relay/relays.ts'
 import type { CallQuality } from '../../schema/contracts/media.ts'
-import { Baresip } from '../support/baresip.ts'
+import { Baresip, type BaresipOptions } from '../support/baresip.ts'
 import { RtpEngine } from '../support/rtpengine.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, fourPhones, passwordOf } from '../support/two-phones.ts'
@@ -26,11 +26,11 @@ async function serve() {
 async function phone(
   { sipPort }: TollgateProcess,
   user: keyof typeof tones,
-  answerMode: 'auto' | 'manual' = 'auto',
+  more: Pick<BaresipOptions, 'answerMode' | 'transport'> = {},
 ): Promise<Baresip> {
   const started = await Baresip.start({
     ...{ user, domain, sipPort, password: passwordOf(user) },
-    ...{ toneHz: tones[user], answerMode },
+    ...{ toneHz: tones[user], ...more },
   })
   onTestFinished(() => started.stop())
   await started.registered()
@@ -38,8 +38,11 @@ async function phone(
 }
 
 /** Phone 101 talks to 102, and each hears the other's tone. */
-async function talk(tollgate: TollgateProcess) {
-  const [one, two] = await Promise.all([phone(tollgate, '101'), phone(tollgate, '102')])
+async function talk(tollgate: TollgateProcess, transport: BaresipOptions['transport'] = 'udp') {
+  const [one, two] = await Promise.all([
+    phone(tollgate, '101', { transport }),
+    phone(tollgate, '102'),
+  ])
   await one.command('dial', `sip:102@${domain}`)
   await Promise.all([one.next('CALL_ESTABLISHED'), two.next('CALL_ESTABLISHED')])
   await Promise.all([one.hears(tones['102']), two.hears(tones['101'])])
@@ -93,8 +96,10 @@ async function callsAre({ apiPort }: TollgateProcess, token: string, ...states: 
   })
 }
 
-const keyOf = async (tollgate: TollgateProcess): Promise<string> =>
-  (await tollgate.run(['key', 'create', '--name', 'desk', '--scopes', 'calls:read'])).trim()
+async function keyOf(tollgate: TollgateProcess): Promise<string> {
+  const key = ['key', 'create', '--name', 'desk', '--kind', 'pbx', '--scopes', '*']
+  return (await tollgate.run(key)).trim()
+}
 
 /** Each call has one record, and what was heard in it. */
 async function expectRecords(tollgate: TollgateProcess, ...numbers: readonly string[]) {
@@ -168,7 +173,10 @@ test('the phones hear each other while the process is killed, and hold and resum
 test('a call that goes on and one that rings keep their media when the process is upgraded', async () => {
   const { relay, tollgate } = await serve()
   const first = tollgate.pid
-  const [three, four] = [await phone(tollgate, '103'), await phone(tollgate, '104', 'manual')]
+  const [three, four] = [
+    await phone(tollgate, '103'),
+    await phone(tollgate, '104', { answerMode: 'manual' }),
+  ]
   const { one, two } = await talk(tollgate)
   const session = await onlySession(relay)
   await three.command('dial', `sip:104@${domain}`)
@@ -191,6 +199,63 @@ test('a call that goes on and one that rings keep their media when the process i
   await Promise.all([one.command('hangup'), four.command('hangup')])
   await Promise.all([two.next('CALL_CLOSED'), three.next('CALL_CLOSED')])
   await expectRecords(tollgate, '102', '104')
+  await relay.idle()
+  expect(tollgate.faults).toEqual([])
+})
+
+test('a phone on TCP keeps its call and its media when the process is upgraded, and its next one is for the new process', async () => {
+  const { relay, tollgate } = await serve()
+  const first = tollgate.pid
+  const { one, two } = await talk(tollgate, 'tcp')
+  const session = await onlySession(relay)
+  await upgrade(tollgate)
+  await mediaFlows(relay, session, one, two)
+  await one.command('hold')
+  await two.command('hold')
+  await two.command('resume')
+  await one.command('resume')
+  expect(await onlySession(relay)).toBe(session)
+  await mediaFlows(relay, session, one, two)
+  await one.command('hangup')
+  await two.next('CALL_CLOSED')
+  await isGone(first)
+  await expectRecords(tollgate, '102')
+  await relay.idle()
+
+  await one.command('dial', `sip:102@${domain}`)
+  await Promise.all([one.next('CALL_ESTABLISHED'), two.next('CALL_ESTABLISHED')])
+  await mediaFlows(relay, await onlySession(relay), one, two)
+  await two.command('hangup')
+  await expectRecords(tollgate, '102', '102')
+  await relay.idle()
+  expect(tollgate.faults).toEqual([])
+})
+
+test('two phones that the API connects hear each other, hold, and are hung up by it', async () => {
+  const { relay, tollgate } = await serve()
+  const token = await keyOf(tollgate)
+  const [one, two] = await Promise.all([phone(tollgate, '101'), phone(tollgate, '102')])
+  const post = async (path: string, body: object): Promise<{ readonly call_uuid?: string }> => {
+    const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      ...{ method: 'POST', body: JSON.stringify(body) },
+    })
+    return (await answer.json()) as { readonly call_uuid?: string }
+  }
+  const { call_uuid } = await post('/pbx/calls/originate', {
+    ...{ source_extension: '101', destination_number: '102', auto_answer: true },
+  })
+  await Promise.all([one.next('CALL_ESTABLISHED'), two.next('CALL_ESTABLISHED')])
+  await Promise.all([one.hears(tones['102']), two.hears(tones['101'])])
+  await mediaFlows(relay, await onlySession(relay), one, two)
+  await two.command('hold')
+  await callsAre(tollgate, token, 'HELD')
+  await two.command('resume')
+  await callsAre(tollgate, token, 'ACTIVE')
+  await mediaFlows(relay, await onlySession(relay), one, two)
+  await post('/telephony/hangup', { call_uuid })
+  await Promise.all([one.next('CALL_CLOSED'), two.next('CALL_CLOSED')])
+  await expectRecords(tollgate, '102')
   await relay.idle()
   expect(tollgate.faults).toEqual([])
 })

@@ -155,6 +155,35 @@ test('a browser hears two browsers, which speak Opus', async () => {
   expect(tollgate.faults).toEqual([])
 })
 
+test('a supervisor who listens while the process is killed is put down by the next one; the call goes on, and may be listened to again', async () => {
+  const [caller, callee, supervisor] = await start('anchor')
+  if (!caller || !callee || !supervisor) throw new Error('no phones')
+  const uuid = await talk(caller)
+  await Promise.all([caller.hears(800), callee.hears(500)])
+  await spy(uuid)
+  await supervisor.next('CALL_ESTABLISHED')
+  await supervisor.hears(500, 800)
+
+  await tollgate.kill()
+  await Promise.all([caller.hearsMore(), callee.hearsMore()])
+  await tollgate.restart()
+  await supervisor.next('CALL_CLOSED')
+  await Promise.all([caller.hears(800), callee.hears(500)])
+  expect(await spy(uuid)).toMatchObject({ status: 201 })
+  await supervisor.next('CALL_ESTABLISHED')
+  await supervisor.hears(500, 800)
+
+  await caller.command('hangup')
+  await Promise.all([callee.next('CALL_CLOSED'), supervisor.next('CALL_CLOSED')])
+  const records = await tollgate.waitForCalls(3)
+  const supervised = records.filter((record) => record.destination_number === `spy:${uuid}`)
+  expect(supervised).toHaveLength(2)
+  for (const record of records)
+    expect(record).toMatchObject({ disposition: 'ANSWERED', is_recovered: 0 })
+  await relay.idle()
+  expect(tollgate.faults).toEqual([])
+})
+
 test('a call that passes no relay cannot be listened to, and is not touched', async () => {
   const [caller] = await start('bypass')
   if (!caller) throw new Error('no phones')

@@ -46,9 +46,17 @@ export class ListeningLegs implements Legs {
   }
 
   readonly receive: Legs['receive'] = (legId, request) => this.#legs.receive(legId, request)
-  readonly save: Legs['save'] = (legId) => this.#legs.save(legId)
-  readonly restore: Legs['restore'] = (...saved) => this.#legs.restore(...saved)
+  readonly save: Legs['save'] = (legId) =>
+    this.#listeners.has(legId) ? { listens: true } : this.#legs.save(legId)
   readonly answerBye: Legs['answerBye'] = (legId) => this.#legs.answerBye(legId)
+
+  /** What a supervisor heard has ended with the process: so does its call, once all calls are there. */
+  readonly restore: Legs['restore'] = (legId, saved, credentials) => {
+    if (saved.listens === undefined) return this.#legs.restore(legId, saved, credentials)
+    this.#listeners.set(legId, { endpoint: undefined })
+    queueMicrotask(() => this.#lose(legId))
+    return true
+  }
 
   readonly invite: Legs['invite'] = (legId, invite, near, about) => {
     const { callee } = about
@@ -90,11 +98,7 @@ export class ListeningLegs implements Legs {
   async #open(legId: string, { listened }: ListenerCandidate, offer: string): Promise<void> {
     const listener: Listener = { endpoint: undefined }
     this.#listeners.set(legId, listener)
-    const lost = (): void => {
-      if (this.#listeners.delete(legId))
-        this.#emit({ type: 'bye', legId, headers: {}, isOurs: true })
-    }
-    const endpoint = await this.#listening.open(legId, listened, lost)
+    const endpoint = await this.#listening.open(legId, listened, () => this.#lose(legId))
     // It was given up meanwhile.
     if (this.#listeners.get(legId) !== listener) return this.#listening.close(legId)
     const answer = endpoint && answerListener(offer, endpoint)
@@ -134,6 +138,10 @@ export class ListeningLegs implements Legs {
   #reject(legId: string, status: number, reason: string): void {
     const response = responseOf(status, reason, undefined, '')
     this.#emit({ type: 'rejected', legId, response })
+  }
+
+  #lose(legId: string): void {
+    if (this.#listeners.delete(legId)) this.#emit({ type: 'bye', legId, headers: {}, isOurs: true })
   }
 
   #close(legId: string): void {

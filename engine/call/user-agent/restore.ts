@@ -10,6 +10,8 @@ export interface SavedLeg {
   readonly dialog?: SavedDialog
   readonly invite?: SavedInvite
   readonly media?: string
+  /** It is no dialog, but what a supervisor hears. */
+  readonly listens?: true
   /** What a media gate keeps of it. */
   readonly relayed?: object
 }

@@ -135,6 +135,9 @@ export class Sessions implements CallMedia {
     this.ask(session, request, (answer) => {
       this.#deleted(session, answer.kind === 'ok' ? answer.values : undefined)
       if (answer.kind === 'timeout') this.#deleteLater(session, DELETE_TRIES)
+      // The last process may have subscribed to it, for which the relay keeps what is deleted by a tag.
+      else if (!this.#isOfThisProcess(session.id))
+        this.#deps.ask(session.relay, deleteOf(session.id), ignore)
     })
   }
 
@@ -205,10 +208,14 @@ export class Sessions implements CallMedia {
 
   /** Ours by its name, of another process of this installation, and not taken up here. */
   isOrphan(name: string): boolean {
-    const { prefix, run } = this.#deps
-    if (!name.startsWith(`${prefix}-`) || name.includes(`-${run}.`)) return false
+    const { prefix } = this.#deps
+    if (!name.startsWith(`${prefix}-`) || this.#isOfThisProcess(name)) return false
     const callUuid = name.slice(prefix.length + 1, name.lastIndexOf('-'))
     return this.#ofCall.get(callUuid)?.some(({ id }) => id === name) !== true
+  }
+
+  #isOfThisProcess(name: string): boolean {
+    return name.includes(`-${this.#deps.run}.`)
   }
 
   /** All that are not deleted. */

@@ -146,3 +146,17 @@ test('all other legs are the user agent’s', () => {
   expect(names).toEqual(['invite', 'perform', 'answerBye', 'save', 'forget'])
   expect(events).toEqual([])
 })
+
+test('the next process has the call of a supervisor who listened, and ends it', async () => {
+  await invite()
+  const saved = legs.save(legId)
+  expect(saved).toEqual({ listens: true })
+  legs.perform({ type: 'release', legId })
+  ;[events, done] = [[], []]
+  expect(legs.restore(legId, saved ?? {}, undefined)).toBe(true)
+  // Calls are restored one after the other.
+  expect(events).toEqual([])
+  await turnOfEventLoop()
+  expect(events).toEqual([{ type: 'bye', legId, headers: {}, isOurs: true }])
+  expect(done).toEqual([])
+})

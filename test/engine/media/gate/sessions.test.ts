@@ -50,3 +50,13 @@ test('a stop waits for no tick', () => {
   sessions.deleteClosed()
   expect(asked).toHaveLength(1)
 })
+
+test('a session of the last process, to which that may have subscribed, is deleted as a whole, too', () => {
+  const { sessions, asked } = start()
+  const session = sessions.add('test-one-0.a', relay, ['one.0', 'one.1'])
+  sessions.connected(session)
+  sessions.close(session)
+  sessions.deleteClosed()
+  const whole = { command: 'delete', 'call-id': session.id, 'delete-delay': 0 }
+  expect(asked).toEqual([{ ...whole, 'from-tag': 'one.0' }, whole])
+})
