@@ -93,7 +93,7 @@ export async function startControl(
   options: ServerOptions,
 ): Promise<ControlServer> {
   const { access, telemetry, hub, ...made } = createControl(deps, options.limits)
-  await access.passwords.prepare()
+  await access.prepare()
   await options.beforeListening?.()
   const api = await listen(made.api.server, options.api)
   const edge = await listen(made.edge.server, options.edge).catch(async (error: unknown) => {
@@ -106,13 +106,11 @@ export async function startControl(
     options.every(KEEP_ALIVE_MS, () => hub.keepAlive()),
   ]
   const cancelLeaving: (() => void)[] = []
-  const cancel = options.every(USAGE_FLUSH_INTERVAL_MS, () => {
-    try {
-      access.tick()
-    } catch (error) {
+  const tick = (): Promise<void> =>
+    access.tick().catch((error: unknown) => {
       deps.log('warn', 'key counters could not be written', { error: String(error) })
-    }
-  })
+    })
+  const cancel = options.every(USAGE_FLUSH_INTERVAL_MS, () => void tick())
   return {
     api: addressOf(api),
     edge: addressOf(edge),
@@ -133,7 +131,7 @@ export async function startControl(
       hub.close()
       await Promise.all([close(api), close(edge)])
       await deps.reports.stop()
-      access.tick()
+      await access.tick()
     },
   }
 }

@@ -12,10 +12,11 @@ export interface NewUser {
 /** False: there is a user of this name already. */
 export async function addUser(store: Store, user: NewUser, now: number): Promise<boolean> {
   const { username, password, role } = user
-  const row = new UserStore(store).insert({
+  const passwordHash = await hashPassword(password)
+  const row = await new UserStore(store).insert({
     username,
     role,
-    password_hash: await hashPassword(password),
+    password_hash: passwordHash,
     created_at: now,
     updated_at: now,
   })
@@ -38,7 +39,7 @@ export async function addFirstAdmin(
   now: number,
   randomBytes: (size: number) => Buffer,
 ): Promise<{ readonly drawnPassword: string } | undefined> {
-  if (!new UserStore(store).isEmpty()) return undefined
+  if (!(await new UserStore(store).isEmpty())) return undefined
   const password = admin.password ?? randomBytes(18).toString('base64url')
   await addUser(store, { username: admin.username, password, role: 'admin' }, now)
   return admin.password === undefined ? { drawnPassword: password } : undefined

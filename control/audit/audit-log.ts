@@ -2,9 +2,11 @@
 import { type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import type { AuditEntryTable, Database } from '../../schema/database.ts'
 import { timeToText } from '../../schema/columns.ts'
-import { compile, type Statement } from '../../schema/sql/compiled.ts'
+import { oneAtATime } from '../../schema/sql/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, first } from '../../schema/sql/sync-query.ts'
+import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
+import { all, first } from '../../schema/sql/query.ts'
+import { includes, startsWith } from '../../schema/sql/text-search.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
@@ -33,12 +35,15 @@ const MAX_WAITING = 10_000
 
 export class AuditLog {
   readonly #store: Store
-  readonly #insert: Statement<AuditEntry, unknown>
+  readonly #insert: Prepared<AuditEntry, unknown>
   readonly #waiting: AuditEntry[] = []
+  /** Stores waiting entries; called periodically. Resolves with false while the database cannot be written. */
+  readonly flush: () => Promise<boolean>
 
   constructor(store: Store) {
     this.#store = store
-    this.#insert = compile(store, (db, param) =>
+    this.flush = oneAtATime(() => this.#storeWaiting())
+    this.#insert = prepare(store, (db, param) =>
       db.insertInto('audit_entry').values({
         at: param('at'),
         actor: param('actor'),
@@ -59,28 +64,26 @@ export class AuditLog {
   }
 
   /** Never fails: a request that was carried out stays so, and its entry is stored later. */
-  record(entry: AuditEntry): void {
+  async record(entry: AuditEntry): Promise<void> {
     if (this.#waiting.length >= MAX_WAITING) this.#waiting.shift()
     this.#waiting.push(entry)
-    this.flush()
+    await this.flush()
   }
 
-  /** Stores waiting entries; called periodically. False while the database cannot be written. */
-  flush(): boolean {
-    try {
-      for (let entry = this.#waiting[0]; entry !== undefined; entry = this.#waiting[0]) {
-        this.#insert.run(entry)
-        this.#waiting.shift()
+  async #storeWaiting(): Promise<boolean> {
+    for (let entry = this.#waiting.shift(); entry !== undefined; entry = this.#waiting.shift())
+      try {
+        await this.#insert.run(entry)
+      } catch (error) {
+        this.#waiting.unshift(entry)
+        if (isUnstored(error)) return false
+        throw error
       }
-      return true
-    } catch (error) {
-      if (isUnstored(error)) return false
-      throw error
-    }
+    return true
   }
 
   /** Newest first. */
-  list(filter: AuditFilter, page: { limit: number; offset: number }) {
+  async list(filter: AuditFilter, page: { limit: number; offset: number }) {
     let query = this.#store.db.selectFrom('audit_entry').selectAll()
     if (filter.tenantId !== null) query = query.where('tenant_id', '=', filter.tenantId)
     const { actor, action, target, agents } = filter
@@ -92,13 +95,8 @@ export class AuditLog {
     if (filter.from !== undefined) query = query.where('at', '>=', filter.from)
     if (filter.before !== undefined) query = query.where('at', '<', filter.before)
     if (action !== undefined)
-      query = query.where((entry) =>
-        entry(entry.fn('instr', ['action', entry.val(action)]), '=', 1),
-      )
-    if (target !== undefined)
-      query = query.where((entry) =>
-        entry(entry.fn('instr', ['target', entry.val(target)]), '>', 0),
-      )
+      query = query.where((entry) => startsWith(entry.ref('action'), action))
+    if (target !== undefined) query = query.where((entry) => includes(entry.ref('target'), target))
     if (agents !== undefined)
       query = query.where((entry) => (agents ? isOfAgent(entry) : entry.not(isOfAgent(entry))))
     const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
@@ -111,14 +109,15 @@ export class AuditLog {
       .orderBy('id', 'desc')
       .limit(page.limit)
       .offset(page.offset)
+    const listed = page.offset >= MAX_LISTED ? [] : await all(this.#store, rows)
     return {
-      entries: page.offset >= MAX_LISTED ? [] : this.#named(all(this.#store, rows)).map(view),
-      total: first(this.#store, count)?.total ?? 0,
+      entries: (await this.#named(listed)).map(view),
+      total: (await first(this.#store, count))?.total ?? 0,
     }
   }
 
   /** Entries of older versions have no names: show the current names of their keys. */
-  #named(entries: readonly Listed[]): readonly Listed[] {
+  async #named(entries: readonly Listed[]): Promise<readonly Listed[]> {
     const uuids = entries.flatMap(({ actor, actor_name: name }) =>
       name === null && actor.startsWith('key:') ? [actor.slice(4)] : [],
     )
@@ -127,7 +126,8 @@ export class AuditLog {
       .selectFrom('application_key')
       .select(['uuid', 'name', 'key_prefix'])
       .where('uuid', 'in', [...new Set(uuids)])
-    const keys = new Map(all(this.#store, query).map((key) => [`key:${key.uuid}`, key]))
+    const found = await all(this.#store, query)
+    const keys = new Map(found.map((key) => [`key:${key.uuid}`, key]))
     return entries.map((entry) => {
       const key = entry.actor_name === null ? keys.get(entry.actor) : undefined
       return key === undefined
@@ -144,12 +144,9 @@ function isOfAgent(entry: ExpressionBuilder<Database, 'audit_entry'>) {
   const agents = entry
     .selectFrom('application_key')
     .select('uuid')
-    .where((key) => key(key.fn('instr', ['scopes', key.val('"mcp:')]), '>', 0))
+    .where((key) => includes(key.ref('scopes'), '"mcp:'))
     .whereRef('uuid', '=', sql`substr(actor, 5)`)
-  return entry.or([
-    entry(entry.fn('instr', ['action', entry.val('tool ')]), '=', 1),
-    entry.exists(agents),
-  ])
+  return entry.or([startsWith(entry.ref('action'), 'tool '), entry.exists(agents)])
 }
 
 /** The actor of an entry. */

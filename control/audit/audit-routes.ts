@@ -29,10 +29,10 @@ export const auditRoutes = (log: AuditLog) =>
     '/audit',
     requires('audit:read'),
     validate('query', auditQuery),
-    (c) => {
+    async (c) => {
       const { page, limit, start_date: from, end_date: before, ...rest } = c.req.valid('query')
       const filter = { tenantId: c.var.principal.tenantId, from, before, ...rest }
-      const found = log.list(filter, { limit, offset: offsetOf({ page, limit }) })
+      const found = await log.list(filter, { limit, offset: offsetOf({ page, limit }) })
       return ok(c, found.entries, endingMeta({ page, limit }, found.total))
     },
   )

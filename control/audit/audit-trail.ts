@@ -48,7 +48,7 @@ async function recorded(
   if (actor === undefined && !admits()) return
   const change = c.get('change')
   const { status } = c.res
-  log.record({
+  await log.record({
     at: now(),
     ...auditedActor(principal),
     actor: actor ?? 'anonymous',

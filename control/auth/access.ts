@@ -28,7 +28,9 @@ export function openAccess(
   const cache = new KeyCache()
   const keys = new KeyStore(store, cache, (key) => deps.webhooks.sink.write(keyRevoked(key, now())))
   const users = new UserStore(store)
-  const secret = jwtSecret(store, deps.settings.jwtSecret, randomBytes)
+  const readSecret = () => jwtSecret(store, deps.settings.jwtSecret, randomBytes)
+  const sessions = new Sessions(store, users, readSecret, randomBytes)
+  const passwords = new PasswordCheck()
   const hasForeignWrites = foreignWrites(store)
   const usage = new KeyUsage(store)
   const audit = new AuditLog(store)
@@ -37,20 +39,25 @@ export function openAccess(
     usage,
     users,
     verifier: new KeyVerifier(keys, cache),
-    sessions: new Sessions(store, users, secret, randomBytes),
-    passwords: new PasswordCheck(),
+    sessions,
+    passwords,
     guard: new LoginGuard(),
     tenants: new TenantScope(store),
     addressOf: clientAddress(deps.settings.trustedProxies),
     limits: new RateLimits(),
     audit,
     idempotency: new Idempotency(store, steadyNow, randomBytes),
+    /** Called before the first request. */
+    async prepare(): Promise<void> {
+      await sessions.prepare()
+      await passwords.prepare()
+    },
     /** Called every `USAGE_FLUSH_INTERVAL_MS` and at the end. */
-    tick(): void {
-      audit.flush()
-      usage.flush()
+    async tick(): Promise<void> {
       // Another process wrote, such as `tollgate key create`: the cache may be stale.
       if (hasForeignWrites()) cache.clear()
+      await audit.flush()
+      await usage.flush()
     },
   }
 }

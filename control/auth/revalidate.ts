@@ -9,30 +9,30 @@ import type { Scope } from './scopes.ts'
 import { authorizationOf } from './session-cookie.ts'
 
 /**
- * Returns a check to repeat while the response to `c` lasts: false once its credential or tenant is no
- * longer valid.
+ * Returns a check to repeat while the response to `c` lasts: resolves with false once its credential or
+ * tenant is no longer valid, and never rejects.
  */
 export function revalidator(
   c: Context<ControlEnv>,
   scope: Scope,
   { verifier, sessions, tenants }: Pick<Access, 'verifier' | 'sessions' | 'tenants'>,
   now: () => number,
-): () => boolean {
+): () => Promise<boolean> {
   const judge = judgeWith(verifier, sessions, now)
   const address = c.get('clientAddress')
   const authorization = authorizationOf(c)
   const apiKey = requestHeader(c, 'x-api-key')
   const slug = requestHeader(c, 'x-tenant-slug')
   const { tenantId } = c.get('principal')
-  return () => {
+  return async () => {
     try {
-      const presented = judge(authorization, apiKey, address)
+      const presented = await judge(authorization, apiKey, address)
       if (presented.kind !== 'accepted') return false
-      const acting = tenants.narrow(presented.principal, slug)
+      const acting = await tenants.narrow(presented.principal, slug)
       admitScope(acting, scope)
       return acting.tenantId === tenantId
     } catch {
-      // Rejected, or undecidable. A timer calls this, so it must not throw.
+      // Rejected, or undecidable.
       return false
     }
   }

@@ -2,8 +2,8 @@
  * Determines the tenant in which a request acts (SPECIFICATION.md §5.3 and §5.5): a tenant
  * credential in its own tenant, a global one in all, or in the one that `X-Tenant-Slug` names.
  */
-import { compile, type Statement } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
+import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Principal } from './principal.ts'
 
@@ -17,20 +17,20 @@ interface TenantRow {
 export const wrongTenant = (): ApiError =>
   new ApiError(403, 'wrong_tenant', 'The credential is not valid for this tenant')
 
-/** Reads rows on each use (5 µs): a renamed or deactivated tenant takes effect from the next request. */
+/** Reads rows on each use: a renamed or deactivated tenant takes effect from the next request. */
 export class TenantScope {
-  readonly #byId: Statement<{ id: number }, TenantRow>
-  readonly #bySlug: Statement<{ slug: string }, TenantRow>
-  readonly #domains: Statement<{ tenantId: number }, { readonly domain: string }>
+  readonly #byId: Prepared<{ id: number }, TenantRow>
+  readonly #bySlug: Prepared<{ slug: string }, TenantRow>
+  readonly #domains: Prepared<{ tenantId: number }, { readonly domain: string }>
 
   constructor(store: Store) {
-    this.#byId = compile(store, (db, param) =>
+    this.#byId = prepare(store, (db, param) =>
       db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('id', '=', param('id')),
     )
-    this.#bySlug = compile(store, (db, param) =>
+    this.#bySlug = prepare(store, (db, param) =>
       db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('slug', '=', param('slug')),
     )
-    this.#domains = compile(store, (db, param) =>
+    this.#domains = prepare(store, (db, param) =>
       db
         .selectFrom('tenant_domain')
         .select('domain')
@@ -39,21 +39,33 @@ export class TenantScope {
     )
   }
 
-  /** Returns the principal as it acts under this header. Throws 403 for a foreign tenant. */
-  narrow(principal: Principal, slug: string | undefined): Principal {
-    if (principal.tenantId === null) {
-      if (slug === undefined) return principal
-      return within(principal, this.#bySlug.get({ slug }))
-    }
-    const own = this.#byId.get({ id: principal.tenantId })
+  /**
+   * Returns the principal as it acts under this header, or rejects with 403 for a foreign tenant. A global one
+   * without the header needs no look-up.
+   */
+  narrow(principal: Principal, slug: string | undefined): Principal | Promise<Principal> {
+    if (principal.tenantId !== null) return this.#inOwn(principal, principal.tenantId, slug)
+    return slug === undefined ? principal : this.#inNamed(principal, slug)
+  }
+
+  async #inNamed(principal: Principal, slug: string): Promise<Principal> {
+    return within(principal, await this.#bySlug.get({ slug }))
+  }
+
+  async #inOwn(
+    principal: Principal,
+    tenantId: number,
+    slug: string | undefined,
+  ): Promise<Principal> {
+    const own = await this.#byId.get({ id: tenantId })
     if (slug !== undefined && own?.slug !== slug) throw wrongTenant()
     const acting = within(principal, own)
-    return acting.domain === null ? acting : this.#inDomain(acting, principal.tenantId)
+    return acting.domain === null ? acting : this.#inDomain(acting, tenantId)
   }
 
   /** Read each time, because the other domains may change. */
-  #inDomain(principal: Principal, tenantId: number): Principal {
-    const [first, second] = this.#domains.all({ tenantId })
+  async #inDomain(principal: Principal, tenantId: number): Promise<Principal> {
+    const [first, second] = await this.#domains.all({ tenantId })
     const isOnlyDomain = second === undefined && first?.domain === principal.domain
     return { ...principal, isOnlyDomain }
   }

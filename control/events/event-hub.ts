@@ -35,8 +35,10 @@ export interface ReaderOwner {
 interface Reader extends ReaderOwner {
   readonly since: number
   /** Whether its credential still allows reading. */
-  readonly isStillAdmitted: () => boolean
+  readonly isStillAdmitted: () => Promise<boolean>
   checkedAt: number
+  /** The check under way; events wait for it. */
+  check: Promise<void> | undefined
   readonly controller: Controller
 }
 
@@ -63,12 +65,12 @@ export class EventHub {
 
   /**
    * Opens a stream, or returns which limit is reached. `lastId` is the last event that the reader received.
-   * The stream closes as soon as `isStillAdmitted` returns false.
+   * The stream closes as soon as `isStillAdmitted` resolves with false.
    */
   open(
     { tenantId, actor }: ReaderOwner,
     lastId: string | undefined,
-    isStillAdmitted: () => boolean,
+    isStillAdmitted: () => Promise<boolean>,
   ): ReadableStream<Uint8Array> | 'credential' | 'tenant' | 'all' {
     const full = this.#fullFor(tenantId, actor)
     if (full !== undefined) return full
@@ -79,7 +81,8 @@ export class EventHub {
       {
         start: (controller) => {
           const since = this.#now()
-          reader = { tenantId, actor, since, isStillAdmitted, checkedAt: since, controller }
+          const admission = { isStillAdmitted, checkedAt: since, check: undefined }
+          reader = { tenantId, actor, since, ...admission, controller }
           this.#join(reader)
           controller.enqueue(encode(this.#greeting(tenantId, lastId)))
         },
@@ -125,8 +128,16 @@ export class EventHub {
       for (const reader of readers) {
         if (now - reader.checkedAt < RECHECK_MS) continue
         reader.checkedAt = now
-        if (!reader.isStillAdmitted()) this.#end(reader)
+        // Undecided since the last time.
+        if (reader.check !== undefined) this.#end(reader)
+        else reader.check = this.#check(reader)
       }
+  }
+
+  async #check(reader: Reader): Promise<void> {
+    const isAdmitted = await reader.isStillAdmitted()
+    reader.check = undefined
+    if (!isAdmitted) this.#end(reader)
   }
 
   #greeting(tenantId: number | null, lastId: string | undefined): string {
@@ -150,13 +161,18 @@ export class EventHub {
   #write(readers: ReadonlySet<Reader>, text: string): void {
     const bytes = encode(text)
     for (const reader of readers)
-      if ((reader.controller.desiredSize ?? 0) < bytes.length) this.#end(reader)
-      else reader.controller.enqueue(bytes)
+      if (reader.check === undefined) this.#send(reader, bytes)
+      else void reader.check.then(() => this.#send(reader, bytes))
+  }
+
+  #send(reader: Reader, bytes: Uint8Array): void {
+    if (this.#byTenant.get(reader.tenantId)?.has(reader) !== true) return
+    if ((reader.controller.desiredSize ?? 0) < bytes.length) this.#end(reader)
+    else reader.controller.enqueue(bytes)
   }
 
   #end(reader: Reader): void {
-    this.#leave(reader)
-    reader.controller.close()
+    if (this.#leave(reader)) reader.controller.close()
   }
 
   #fullFor(tenantId: number | null, actor: string): 'credential' | 'tenant' | 'all' | undefined {
@@ -174,14 +190,16 @@ export class EventHub {
     else this.#byTenant.set(reader.tenantId, new Set([reader]))
   }
 
-  #leave(reader: Reader): void {
+  /** False: it has left before. */
+  #leave(reader: Reader): boolean {
     const readers = this.#byTenant.get(reader.tenantId)
-    if (readers?.delete(reader) !== true) return
+    if (readers?.delete(reader) !== true) return false
     this.#size -= 1
     const rest = (this.#byActor.get(reader.actor) ?? 1) - 1
     if (rest === 0) this.#byActor.delete(reader.actor)
     else this.#byActor.set(reader.actor, rest)
     if (readers.size === 0) this.#byTenant.delete(reader.tenantId)
+    return true
   }
 }
 

@@ -45,7 +45,7 @@ export type EventDeps = Pick<ControlDeps, 'ocs'> & {
 }
 
 /** Returns a check whether a request would still be admitted. */
-type Revalidator = (c: Context<ControlEnv>) => () => boolean
+type Revalidator = (c: Context<ControlEnv>) => () => Promise<boolean>
 
 export function eventRoutes(
   { engine: { events }, ocs }: EventDeps,

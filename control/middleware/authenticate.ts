@@ -6,15 +6,19 @@ import { authorizationOf } from '../auth/session-cookie.ts'
 import type { Sessions } from '../auth/users/sessions.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader } from '../http/request-head.ts'
-import type { Step } from './in-order.ts'
+import { whenKnown, type Step } from './in-order.ts'
 
 const nothing: Presented = { kind: 'nothing' }
 const rejected: Presented = { kind: 'rejected' }
 
-/** The result of checking a request's credential now. */
+/** The result of checking a request's credential now. A known key takes no statement. */
 export const judgeWith =
   (keys: KeyVerifier, sessions: Sessions, now: () => number) =>
-  (authorization: string | undefined, apiKey: string | undefined, address: string): Presented => {
+  (
+    authorization: string | undefined,
+    apiKey: string | undefined,
+    address: string,
+  ): Presented | Promise<Presented> => {
     const credential = readCredential(authorization, apiKey)
     if (credential === undefined) return nothing
     if (credential.kind === 'key') return keys.verify(credential.token, address, now())
@@ -35,6 +39,8 @@ export function authenticate(
   return (c) => {
     const address = addressOf(c)
     c.set('clientAddress', address)
-    c.set('presented', judge(authorizationOf(c), requestHeader(c, 'x-api-key'), address))
+    const presented = judge(authorizationOf(c), requestHeader(c, 'x-api-key'), address)
+    if (presented instanceof Promise) c.set('presented', nothing)
+    return whenKnown(presented, (known) => c.set('presented', known))
   }
 }

@@ -8,9 +8,9 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
-import { compile, type Statement } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
-import { execute } from '../../schema/sql/sync-query.ts'
+import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
+import { execute, transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { readCredential } from '../auth/credential.ts'
 import { badRequest, conflict } from '../http/api-error.ts'
@@ -57,7 +57,7 @@ export class Idempotency {
   readonly #store: Store
   readonly #now: () => number
   readonly #randomBytes: (size: number) => Buffer
-  readonly #find: Statement<Identity & { after: number }, KeptAnswer>
+  readonly #find: Prepared<Identity & { after: number }, KeptAnswer>
   /** Running requests; no more than the server has connections. */
   readonly #running = new Map<string, Running>()
   /** Responses that could not be stored. */
@@ -67,7 +67,7 @@ export class Idempotency {
     this.#store = store
     this.#now = now
     this.#randomBytes = randomBytes
-    this.#find = compile(store, (db, param) =>
+    this.#find = prepare(store, (db, param) =>
       db
         .selectFrom('idempotent_answer')
         .select(['request_hash', 'status', 'sealed'])
@@ -96,11 +96,7 @@ export class Idempotency {
         refuseOther(running.requestHash, asked)
         await running.ended
       }
-      const kept =
-        this.#unstored.get(name) ??
-        this.#find.get({ ...asked.identity, after: this.#now() - KEPT_MS })
-      if (kept !== undefined) return replay(kept, asked)
-      await this.#run(c, next, name, asked)
+      return this.#run(c, next, name, asked)
     }
     describeHandler(repeat, { isRepeatable: true })
     return repeat
@@ -111,23 +107,29 @@ export class Idempotency {
     next: () => Promise<void>,
     name: string,
     operation: Operation,
-  ): Promise<void> {
-    const work = this.#carryOut(c, next, operation)
+  ): Promise<Response | void> {
+    const work = this.#answer(c, next, name, operation)
     // Waiting requests need only the end, not the result.
     const ended = work.then(nothing, nothing)
     this.#running.set(name, { requestHash: operation.requestHash, ended })
     try {
-      await work
+      return await work
     } finally {
       this.#running.delete(name)
     }
   }
 
-  async #carryOut(
+  /** What is kept, or else what the handler answers. */
+  async #answer(
     c: Context<ControlEnv>,
     next: () => Promise<void>,
+    name: string,
     operation: Operation,
-  ): Promise<void> {
+  ): Promise<Response | void> {
+    const after = this.#now() - KEPT_MS
+    const kept =
+      this.#unstored.get(name) ?? (await this.#find.get({ ...operation.identity, after }))
+    if (kept !== undefined) return replay(kept, operation)
     await next()
     // A server error may not repeat: the client must be able to retry.
     if (c.res.status < 500) await this.#keep(c.res, operation)
@@ -155,9 +157,22 @@ export class Idempotency {
       created_at: now,
     }
     const outdated = db.deleteFrom('idempotent_answer').where('created_at', '<=', now - KEPT_MS)
+    const answered = db
+      .insertInto('idempotent_answer')
+      .values(row)
+      .onConflict((conflict) =>
+        conflict.columns(['actor', 'operation', 'key_hash']).doUpdateSet((kept) => ({
+          request_hash: kept.ref('excluded.request_hash'),
+          status: kept.ref('excluded.status'),
+          sealed: kept.ref('excluded.sealed'),
+          created_at: kept.ref('excluded.created_at'),
+        })),
+      )
     try {
-      execute(this.#store, outdated)
-      execute(this.#store, db.replaceInto('idempotent_answer').values(row))
+      await transaction(this.#store, async () => {
+        await execute(this.#store, outdated)
+        await execute(this.#store, answered)
+      })
     } catch (error) {
       if (!isUnstored(error)) throw error
       this.#remember(nameOf(identity), row)

@@ -1,6 +1,6 @@
 import type { TenantScope } from '../auth/tenants.ts'
 import { requestHeader } from '../http/request-head.ts'
-import type { Step } from './in-order.ts'
+import { whenKnown, type Step } from './in-order.ts'
 
 /** Narrows the principal to the tenant in which it acts; 403 for a foreign tenant. */
 export function tenantScope(tenants: TenantScope): Step {
@@ -8,8 +8,8 @@ export function tenantScope(tenants: TenantScope): Step {
     const presented = c.get('presented')
     if (presented.kind !== 'accepted') return
     const slug = requestHeader(c, 'x-tenant-slug')
-    const { principal } = presented
-    const narrowed = tenants.narrow(principal, slug)
-    if (narrowed !== principal) c.set('presented', { kind: 'accepted', principal: narrowed })
+    return whenKnown(tenants.narrow(presented.principal, slug), (principal) => {
+      if (principal !== presented.principal) c.set('presented', { kind: 'accepted', principal })
+    })
   }
 }

@@ -11,13 +11,13 @@ export const telemetryRoutes = (
   telemetry: Pick<Telemetry, 'read' | 'readForTenant' | 'history' | 'nodeHistory'>,
 ) =>
   new Hono<ControlEnv>()
-    .get('/metrics/telemetry', requires('metrics:read'), (c) => {
+    .get('/metrics/telemetry', requires('metrics:read'), async (c) => {
       const { tenantId } = c.var.principal
-      return ok(c, tenantId === null ? telemetry.read() : telemetry.readForTenant(tenantId))
+      return ok(c, await (tenantId === null ? telemetry.read() : telemetry.readForTenant(tenantId)))
     })
     .get('/metrics/history', requiresGlobal('metrics:read'), (c) => ok(c, telemetry.history()))
-    .get('/metrics/nodes', requires('dispatcher:read'), (c) =>
-      ok(c, telemetry.nodeHistory(c.var.principal.tenantId)),
+    .get('/metrics/nodes', requires('dispatcher:read'), async (c) =>
+      ok(c, await telemetry.nodeHistory(c.var.principal.tenantId)),
     )
 
 /**
@@ -25,7 +25,7 @@ export const telemetryRoutes = (
  * what a proxy on this machine forwards.
  */
 export const metricsRoute = (telemetry: Pick<Telemetry, 'read'>) =>
-  new Hono<ControlEnv>().get('/metrics', requiresGlobal('metrics:read'), (c) => {
+  new Hono<ControlEnv>().get('/metrics', requiresGlobal('metrics:read'), async (c) => {
     c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
-    return c.body(prometheusText(telemetry.read()))
+    return c.body(prometheusText(await telemetry.read()))
   })

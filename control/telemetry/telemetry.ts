@@ -1,8 +1,8 @@
 /** Reads all measurements on demand; nothing is pushed. */
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
-import { compile } from '../../schema/sql/compiled.ts'
-import type { LocalStore } from '../../schema/open.ts'
-import { all } from '../../schema/sql/sync-query.ts'
+import type { LocalStore, Store } from '../../schema/open.ts'
+import { prepare } from '../../schema/sql/prepared.ts'
+import { all } from '../../schema/sql/query.ts'
 import type { OcsStats } from '../../schema/contracts/ocs.ts'
 import type {
   DelayHistogram,
@@ -51,7 +51,7 @@ export class Telemetry {
   readonly #history: History
   #ticks = 0
   readonly #startedAt: number
-  readonly #outbox: () => number
+  readonly #outbox: () => Promise<number>
 
   constructor(deps: TelemetryDeps) {
     this.#deps = deps
@@ -73,12 +73,12 @@ export class Telemetry {
   }
 
   /** Null: of all tenants. */
-  nodeHistory(tenantId: number | null): NodeHistoryView {
-    const own = tenantId === null ? undefined : this.#setsOf(tenantId)
+  async nodeHistory(tenantId: number | null): Promise<NodeHistoryView> {
+    const own = tenantId === null ? undefined : await this.#setsOf(tenantId)
     return this.#history.readNodes((setId) => own?.has(setId) ?? true)
   }
 
-  read(): TelemetryView {
+  async read(): Promise<TelemetryView> {
     const { engine, ocs, now, steadyNow, store } = this.#deps
     const figures = engine.telemetry()
     const lag = this.#recent.loopLag()
@@ -94,7 +94,7 @@ export class Telemetry {
       },
       api: this.#api(),
       billing: ocs === undefined ? null : billingOf(ocs.stats()),
-      outbox: { call_reports: this.#outbox(), ...backlogOf(this.#deps.webhooks) },
+      outbox: { call_reports: await this.#outbox(), ...backlogOf(this.#deps.webhooks) },
       event_loop: { lag_p50_ms: lag.p50, lag_p99_ms: lag.p99 },
       process: processFigures(),
       database: databaseFigures(store),
@@ -102,9 +102,9 @@ export class Telemetry {
     }
   }
 
-  readForTenant(tenantId: number): TenantTelemetryView {
+  async readForTenant(tenantId: number): Promise<TenantTelemetryView> {
     const { engine, now } = this.#deps
-    const own = this.#setsOf(tenantId)
+    const own = await this.#setsOf(tenantId)
     return {
       at: timeToText(now()),
       calls: {
@@ -114,13 +114,13 @@ export class Telemetry {
     }
   }
 
-  #setsOf(tenantId: number): ReadonlySet<number> {
+  async #setsOf(tenantId: number): Promise<ReadonlySet<number>> {
     const { store } = this.#deps
     const query = store.db
       .selectFrom('dispatcher_set')
       .select('set_id')
       .where('tenant_id', '=', tenantId)
-    return new Set(all(store, query).map(({ set_id }) => set_id))
+    return new Set((await all(store, query)).map(({ set_id }) => set_id))
   }
 
   #measurement(): Measurement {
@@ -255,11 +255,11 @@ function backlogOf(webhooks: TelemetryDeps['webhooks']) {
   }
 }
 
-function waitingReports(store: LocalStore): () => number {
-  const statement = compile<Record<string, never>, { n: number }>(store, (db) =>
+function waitingReports(store: Store): () => Promise<number> {
+  const statement = prepare<Record<string, never>, { n: number }>(store, (db) =>
     db.selectFrom('cdr_outbox').select((row) => row.fn.countAll<number>().as('n')),
   )
-  return () => statement.get({})?.n ?? 0
+  return async () => (await statement.get({}))?.n ?? 0
 }
 
 function processFigures(): TelemetryView['process'] {

@@ -43,14 +43,14 @@ export class Toolbox {
   async call(name: string, given: unknown, caller: ToolCaller): Promise<ToolAnswer | undefined> {
     const tool = this.#tools.get(name)
     if (tool === undefined) {
-      this.#record(name, given, caller, { kind: 'refused', error: unknownTool }, undefined)
+      await this.#record(name, given, caller, { kind: 'refused', error: unknownTool }, undefined)
       return undefined
     }
     let change: Change | undefined
     const { principal } = caller
     const use = { ...this.#world, principal, changed: (made: Change) => (change = made) }
     const answer = await this.#answer(tool, given, use)
-    this.#record(tool.name, given, caller, answer, change)
+    await this.#record(tool.name, given, caller, answer, change)
     return answer
   }
 
@@ -68,15 +68,15 @@ export class Toolbox {
     }
   }
 
-  #record(
+  async #record(
     tool: string,
     given: unknown,
     caller: ToolCaller,
     answer: ToolAnswer,
     change: Change | undefined,
-  ): void {
+  ): Promise<void> {
     const status = answer.kind === 'done' ? 200 : answer.error.status
-    this.#audit.record({
+    await this.#audit.record({
       at: this.#world.now(),
       ...auditedActor(caller.principal),
       address: caller.address,

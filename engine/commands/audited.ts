@@ -19,8 +19,8 @@ export function withAudit<T>(
 ): Promise<T> {
   return withStore(world, async (store) => {
     const log = new AuditLog(store)
-    const record = (outcome: 'success' | 'failed'): boolean => {
-      log.record({
+    const record = async (outcome: 'success' | 'failed'): Promise<boolean> => {
+      await log.record({
         ...{ at: world.now(), actor: 'console', actor_name: null, actor_key_prefix: null },
         ...{ tenant_id: null, address: 'console', action: `command ${action}`, target, outcome },
         ...{ status: outcome === 'success' ? 0 : 1, code: null },
@@ -30,18 +30,22 @@ export function withAudit<T>(
     }
     const result = await attempt(
       () => work(store),
-      () => void record('failed'),
+      () => record('failed'),
     )
-    if (!record('success')) throw new Error('it is done, but its audit entry could not be stored')
+    if (!(await record('success')))
+      throw new Error('it is done, but its audit entry could not be stored')
     return result
   })
 }
 
-async function attempt<T>(work: () => T | Promise<T>, onFailure: () => void): Promise<T> {
+async function attempt<T>(
+  work: () => T | Promise<T>,
+  onFailure: () => Promise<unknown>,
+): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    onFailure()
+    await onFailure()
     throw error
   }
 }

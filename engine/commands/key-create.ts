@@ -26,7 +26,7 @@ export const keyCreate: Command = {
       const keys = new KeyStore(store, new KeyCache())
       const { now, randomBytes } = world
       const mint = { store, keys, now, randomBytes }
-      return inOptions(() => issueKey(mint, body, consoleGrantor).token)
+      return inOptions(async () => (await issueKey(mint, body, consoleGrantor)).token)
     })
     world.print(token)
     return 0
@@ -72,9 +72,9 @@ function readBody({ options }: Input) {
 }
 
 /** What is wrong with a field is said of its option. */
-function inOptions<T>(work: () => T): T {
+async function inOptions<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return work()
+    return await work()
   } catch (error) {
     const [detail] = error instanceof ApiError ? (error.details ?? []) : []
     throw detail === undefined ? error : new Error(named(detail.path, detail.message))

@@ -152,7 +152,7 @@ class Program {
     const folder = mkdtempSync(join(plan.folder, `${name}-`))
     const path = join(folder, 'tollgate.db')
     if (size.records > 0) copyRecords(size.records, plan.folder, path)
-    const tokens = issueKeys(path, size.keys)
+    const tokens = await issueKeys(path, size.keys)
     const tollgate = await TollgateProcess.start(seedOf(size, plan.nodes.ports), {
       ...{ DATABASE_PATH: path, LOG_LEVEL: 'warn', DRAIN_SECONDS: '0', CDR_RETENTION_DAYS: '0' },
     })

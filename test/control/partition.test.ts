@@ -120,7 +120,7 @@ test('a key of another tenant finds and changes nothing on any route', async () 
   const ids = await fill(control)
   control.tenant('other', ['other.example'])
   const token = control.key({ name: 'foreign', tenant_scope: 'tenant', tenant_slug: 'other' })
-  control.access.tick()
+  await control.access.tick()
   const before = stored(control)
 
   for (const { method, path } of routeNotes(control.app)) {
@@ -189,7 +189,7 @@ test("a key of one domain reaches nothing of its tenant's other domains, nor wha
   store.sqlite.exec("INSERT INTO tenant_domain (domain, tenant_id) VALUES ('own.example', 1)")
   const own = { tenant_scope: 'tenant', tenant_slug: CANARY, domain: 'own.example' }
   const token = control.key(own)
-  control.access.tick()
+  await control.access.tick()
   const before = stored(control)
   for (const { method, path, access } of routeNotes(app)) {
     if (access?.kind !== 'scope' || path === '/mcp') continue

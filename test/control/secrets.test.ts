@@ -68,7 +68,7 @@ test('no token and no password is stored, logged, or answered a second time', as
   await ask('/webhooks')
   await ask('/metrics/telemetry')
   await ask('/audit')
-  control.access.tick()
+  await control.access.tick()
   control.store.sqlite.exec('ALTER TABLE customer RENAME TO gone')
   await ask('/customers')
 

@@ -42,7 +42,7 @@ test('a request that stores nothing is answered as ever; its audit entry follows
   const answer = await control.request('/api/v1/telephony/hangup', { token, body })
   expect(answer).toMatchObject({ status: 404 })
   makeRoom(control)
-  control.access.tick()
+  await control.access.tick()
   const audit = await control.request('/api/v1/audit', { token })
   expect(audit.text).toContain('/telephony/hangup')
 })

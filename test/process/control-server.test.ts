@@ -1,4 +1,5 @@
 import { connect } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import type { ConnectionLimits } from '../../control/http/http-server.ts'
 import { createControl, startControl, type ControlServer } from '../../control/server.ts'
@@ -55,6 +56,7 @@ test('a key is told how many of its requests succeeded, and when it asked last',
     await connection.answer()
   }
   for (const tick of ticks) tick()
+  await setImmediate()
   const stored = store.sqlite.prepare('SELECT request_count, last_used_at FROM application_key')
   expect(stored.get()).toEqual({ request_count: 2, last_used_at: now() })
 })
@@ -328,6 +330,7 @@ test('a request over a connection in memory is answered as one on a port, byte b
   const [onPort, inMemory] = [await serve({}, proxies), openControl(':memory:', undefined, proxies)]
   // Both draw the same random bytes, so that keys and request ids are the same.
   const { access, ...made } = createControl(inMemory.deps)
+  await access.prepare()
   const token = `Bearer ${onPort.key()}`
   expect(`Bearer ${inMemory.key()}`).toBe(token)
   const told = async (response: Response) => {
@@ -343,7 +346,7 @@ test('a request over a connection in memory is answered as one on a port, byte b
     const other = await fetchOver(memory, path, { ...init, headers })
     expect([path, await told(other)]).toEqual([path, await told(answer)])
   }
-  access.audit.flush()
+  await access.audit.flush()
   for (const tick of onPort.ticks) tick()
   const [entries, others] = [onPort, inMemory].map(({ store }) =>
     store.sqlite.prepare('SELECT * FROM audit_entry').all(),

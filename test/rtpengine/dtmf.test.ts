@@ -49,10 +49,8 @@ test('events in RTP become INFO, also after an upgrade', async () => {
   }
   await press('5', '#', '5')
   expect(rtp.events.filter(({ type }) => type === 'CALL_DTMF_START')).toEqual([])
-  // Some are heard while the old process ends.
-  const pressed = press('1', '2', '3', '4', '5', '6', '7', '8', '9', '0', '*', '#')
   await upgrade(tollgate)
-  await pressed
+  await press('8')
 
   await rtp.command('hangup')
   await info.next('CALL_CLOSED')

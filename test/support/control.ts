@@ -1,9 +1,11 @@
 /** The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data. */
 import { createHash } from 'node:crypto'
 import type { Access } from '../../control/auth/access.ts'
-import { consoleGrantor, issueKey } from '../../control/auth/keys/issue-key.ts'
-import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
+import { hashToken, keyPrefixOf, newToken } from '../../control/auth/keys/app-key.ts'
+import { DEFAULT_RATE_LIMIT_RPM, newKeyBody } from '../../control/auth/keys/key-bodies.ts'
+import { toRow } from '../../control/auth/keys/key-rows.ts'
 import { hashPassword } from '../../control/auth/users/passwords.ts'
+import { newUuid } from '../../control/uuid.ts'
 import { settingsInForce } from '../../engine/commands/settings-in-force.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import { expectDocumented } from './documented.ts'
@@ -21,7 +23,7 @@ import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase, type LocalStore } from '../../schema/open.ts'
-import { insert } from '../../schema/sql/sync-query.ts'
+import { first, insert } from '../../schema/sql/sync-query.ts'
 
 /** What a test looks at in an answer. */
 export interface Answer {
@@ -154,7 +156,26 @@ export function openControl(
     key(body = {}) {
       const name = `key ${(keys += 1)}`
       const parsed = newKeyBody.parse({ name, scopes: ['*'], ...body })
-      return issueKey({ ...deps, keys: access.keys }, parsed, consoleGrantor).token
+      const slug = parsed.tenant_slug
+      const ofSlug = store.db
+        .selectFrom('tenant')
+        .select('id')
+        .where('slug', '=', slug ?? '')
+      const tenant = first(store, ofSlug)
+      if (slug !== undefined && tenant === undefined) throw new Error(`there is no tenant ${slug}`)
+      const token = newToken(parsed.kind, deps.randomBytes)
+      const row = toRow({
+        ...{ uuid: newUuid(deps.randomBytes), kind: parsed.kind, name: parsed.name },
+        ...{ description: parsed.description, keyPrefix: keyPrefixOf(token) },
+        keyHash: Buffer.from(hashToken(token), 'base64'),
+        ...{ scopeLabels: parsed.scopes, isActive: parsed.is_active },
+        rateLimitRpm: parsed.rate_limit_rpm ?? DEFAULT_RATE_LIMIT_RPM,
+        ...{ expiresAt: parsed.expires_at ?? null, allowedIps: parsed.allowed_ips ?? [] },
+        ...{ tenantId: tenant?.id ?? null, domain: parsed.domain ?? null },
+        ...{ ownerUsername: null, createdAt: wallNow() },
+      })
+      insert(store, store.db.insertInto('application_key').values(row))
+      return token
     },
     async user(username, role, tenantId) {
       const row = {
@@ -165,7 +186,7 @@ export function openControl(
         created_at: steady,
         updated_at: steady,
       }
-      if (access.users.insert(row) === undefined) throw new Error(`${username} is taken`)
+      if ((await access.users.insert(row)) === undefined) throw new Error(`${username} is taken`)
     },
     tenant(slug, domains = []) {
       const row = { slug, name: slug, created_at: steady }

@@ -3,7 +3,7 @@
  * more than it has itself.
  */
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/sql/sync-query.ts'
+import { first } from '../../../schema/sql/query.ts'
 import { ApiError, badRequest, conflict } from '../../http/api-error.ts'
 import type { KeyLimits, Principal } from '../principal.ts'
 import { newUuid } from '../../uuid.ts'
@@ -60,15 +60,19 @@ export interface IssuedKey {
   readonly token: string
 }
 
-export function issueKey(mint: KeyMint, body: NewKeyBody, grantor: Grantor): IssuedKey {
+export function issueKey(mint: KeyMint, body: NewKeyBody, grantor: Grantor): Promise<IssuedKey> {
+  return mint.keys.atomically(() => issue(mint, body, grantor))
+}
+
+async function issue(mint: KeyMint, body: NewKeyBody, grantor: Grantor): Promise<IssuedKey> {
   const now = mint.now()
   refuseEscalation(grantor, body.scopes)
   const limits = limitsFor(body, grantor.limits)
   refusePast(limits.expiresAt, now)
   refuseWider(limits, grantor.limits)
-  const tenantId = tenantFor(mint.store, body, grantor)
+  const tenantId = await tenantFor(mint.store, body, grantor)
   const token = newToken(body.kind, mint.randomBytes)
-  const key = mint.keys.insert({
+  const key = await mint.keys.insert({
     uuid: newUuid(mint.randomBytes),
     kind: body.kind,
     name: body.name,
@@ -79,7 +83,7 @@ export function issueKey(mint: KeyMint, body: NewKeyBody, grantor: Grantor): Iss
     ...limits,
     isActive: body.is_active,
     tenantId,
-    domain: domainFor(mint.store, body.domain, tenantId, grantor),
+    domain: await domainFor(mint.store, body.domain, tenantId, grantor),
     ownerUsername: grantor.username,
     createdAt: now,
   })
@@ -87,26 +91,60 @@ export function issueKey(mint: KeyMint, body: NewKeyBody, grantor: Grantor): Iss
   return { key, token }
 }
 
+/** A key before and after a change. */
+export interface ChangedKey {
+  readonly before: AppKey
+  readonly after: AppKey
+}
+
+/** Returns the key, or rejects when it does not exist for the caller. */
+type FindKey = () => Promise<AppKey>
+
 /** The grantor gets a working token of this key, so it must have everything the key has. */
 export function rotateKey(
   mint: KeyMint,
-  key: AppKey,
+  find: FindKey,
   graceSeconds: number,
   grantor: Grantor,
-): IssuedKey {
-  const now = mint.now()
+): Promise<ChangedKey & { readonly token: string }> {
+  return mint.keys.atomically(async () => {
+    const key = await find()
+    const now = mint.now()
+    refuseRotation(key, grantor, now)
+    const token = newToken(key.kind, mint.randomBytes)
+    const hash = Buffer.from(hashToken(token), 'base64')
+    const graceEndsAt = now + graceSeconds * 1_000
+    const after = await mint.keys.rotate(key, keyPrefixOf(token), hash, graceEndsAt, now)
+    return { before: key, after, token }
+  })
+}
+
+function refuseRotation(key: AppKey, grantor: Grantor, now: number): void {
   refuseRevoked(key)
   if (keyStateAt(key, now) === 'expired')
     throw conflict('key_expired', 'The key has expired; a new token would be refused as well')
   refuseEscalation(grantor, key.scopeLabels)
   refuseWider(key, grantor.limits)
-  const token = newToken(key.kind, mint.randomBytes)
-  const hash = Buffer.from(hashToken(token), 'base64')
-  const graceEndsAt = now + graceSeconds * 1_000
-  return { key: mint.keys.rotate(key, keyPrefixOf(token), hash, graceEndsAt, now), token }
 }
 
-export function changeKey(mint: KeyMint, key: AppKey, patch: KeyPatch, grantor: Grantor): AppKey {
+export function changeKey(
+  mint: KeyMint,
+  find: FindKey,
+  patch: KeyPatch,
+  grantor: Grantor,
+): Promise<ChangedKey> {
+  return mint.keys.atomically(async () => {
+    const before = await find()
+    return { before, after: await change(mint, before, patch, grantor) }
+  })
+}
+
+async function change(
+  mint: KeyMint,
+  key: AppKey,
+  patch: KeyPatch,
+  grantor: Grantor,
+): Promise<AppKey> {
   refuseRevoked(key)
   refuseEscalation(grantor, key.scopeLabels)
   if (patch.scopes !== undefined) refuseEscalation(grantor, patch.scopes)
@@ -114,7 +152,7 @@ export function changeKey(mint: KeyMint, key: AppKey, patch: KeyPatch, grantor: 
   refuseWider(key, limits)
   refuseWider(patchedLimits(key, patch), limits)
   refusePast(patch.expires_at ?? null, mint.now())
-  const changed = mint.keys.update(key, {
+  const changed = await mint.keys.update(key, {
     ...(patch.name !== undefined && { name: patch.name }),
     ...(patch.description !== undefined && { description: patch.description }),
     ...(patch.scopes !== undefined && { scopeLabels: patch.scopes }),
@@ -122,7 +160,7 @@ export function changeKey(mint: KeyMint, key: AppKey, patch: KeyPatch, grantor: 
     ...(patch.expires_at !== undefined && { expiresAt: patch.expires_at }),
     ...(patch.is_active !== undefined && { isActive: patch.is_active }),
     ...(patch.domain !== undefined && {
-      domain: domainFor(mint.store, patch.domain, key.tenantId, grantor),
+      domain: await domainFor(mint.store, patch.domain, key.tenantId, grantor),
     }),
     ...(patch.allowed_ips !== undefined && { allowedIps: patch.allowed_ips }),
   })
@@ -163,7 +201,7 @@ function refuseRevoked(key: AppKey): void {
     throw conflict('key_revoked', 'The key has been revoked, which is permanent')
 }
 
-function tenantFor(store: Store, body: NewKeyBody, grantor: Grantor): number | null {
+async function tenantFor(store: Store, body: NewKeyBody, grantor: Grantor): Promise<number | null> {
   const scope = body.tenant_scope ?? (grantor.tenantId === null ? 'global' : 'tenant')
   if (scope === 'global') {
     if (body.tenant_slug !== undefined)
@@ -176,19 +214,19 @@ function tenantFor(store: Store, body: NewKeyBody, grantor: Grantor): number | n
     return grantor.tenantId
   }
   const query = store.db.selectFrom('tenant').select('id').where('slug', '=', body.tenant_slug)
-  const tenant = first(store, query)
+  const tenant = await first(store, query)
   if (grantor.tenantId !== null && tenant?.id !== grantor.tenantId) throw wrongTenant()
   if (tenant === undefined) throw invalid('tenant_slug', 'is not a tenant')
   return tenant.id
 }
 
 /** A credential that is bound to a domain can create keys of that domain only. */
-function domainFor(
+async function domainFor(
   store: Store,
   domain: string | null | undefined,
   tenantId: number | null,
   grantor: Grantor,
-): string | null {
+): Promise<string | null> {
   const wanted = domain === undefined ? grantor.domain : domain
   if (grantor.domain !== null && wanted !== grantor.domain) throw wrongTenant()
   if (wanted === null) return null
@@ -198,7 +236,8 @@ function domainFor(
     .select('domain')
     .where('domain', '=', wanted)
     .where('tenant_id', '=', tenantId)
-  if (first(store, query) === undefined) throw invalid('domain', 'is not a domain of this tenant')
+  if ((await first(store, query)) === undefined)
+    throw invalid('domain', 'is not a domain of this tenant')
   return wanted
 }
 

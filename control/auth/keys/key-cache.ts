@@ -1,5 +1,5 @@
 /**
- * Caches verified tokens by their SHA-256. `key-store.ts` evicts an entry before a write returns, so a
+ * Caches verified tokens by their SHA-256. `key-store.ts` clears it before a write resolves, so a
  * revocation takes effect from the next request.
  */
 import { LRUCache } from 'lru-cache'
@@ -22,30 +22,46 @@ export class KeyCache {
   readonly #known = new LRUCache<string, KnownToken>({ max: MAX_KNOWN })
   /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
   readonly #unknown = new LRUCache<string, true>({ max: MAX_UNKNOWN })
+  /** Look-ups under way; no more than the server has requests. */
+  readonly #lookUps = new Map<string, Promise<KnownToken | undefined>>()
 
   /** `hash` in base64. */
   find(hash: string): KnownToken | 'unknown' | undefined {
     return this.#known.get(hash) ?? (this.#unknown.has(hash) ? 'unknown' : undefined)
   }
 
-  remember(hash: string, token: KnownToken): void {
-    this.#known.set(hash, token)
+  /**
+   * Remembers what `read` finds. Requests with the same token share one look-up. What was read before the cache
+   * was cleared may be outdated: it is not remembered, and later requests do not wait for it.
+   */
+  async lookUp(
+    hash: string,
+    read: () => Promise<KnownToken | undefined>,
+  ): Promise<KnownToken | undefined> {
+    const underWay = this.#lookUps.get(hash)
+    if (underWay !== undefined) return underWay
+    const lookUp = read()
+    const isCurrent = (): boolean => this.#lookUps.get(hash) === lookUp
+    this.#lookUps.set(hash, lookUp)
+    try {
+      const found = await lookUp
+      if (isCurrent()) this.#remember(hash, found)
+      return found
+    } finally {
+      if (isCurrent()) this.#lookUps.delete(hash)
+    }
   }
 
-  rememberUnknown(hash: string): void {
-    this.#unknown.set(hash, true)
-  }
-
-  /** Called when a key was changed. */
-  forget(keyId: number): void {
-    for (const [hash, { key }] of this.#known.entries())
-      if (key.id === keyId) this.#known.delete(hash)
-  }
-
-  /** Called when tokens were created, or another process wrote to the database. */
+  /** Called when keys were changed, also by another process. */
   clear(): void {
     this.#known.clear()
     this.#unknown.clear()
+    this.#lookUps.clear()
+  }
+
+  #remember(hash: string, found: KnownToken | undefined): void {
+    if (found === undefined) this.#unknown.set(hash, true)
+    else this.#known.set(hash, found)
   }
 
   size(): { readonly known: number; readonly unknown: number } {

@@ -10,7 +10,14 @@ import type { Idempotency } from '../../middleware/idempotency.ts'
 import type { Principal } from '../principal.ts'
 import { requires, requiresCredential } from '../requires.ts'
 import type { AppKey } from './app-key.ts'
-import { changeKey, grantorOf, issueKey, rotateKey, type KeyMint } from './issue-key.ts'
+import {
+  changeKey,
+  grantorOf,
+  issueKey,
+  rotateKey,
+  type ChangedKey,
+  type KeyMint,
+} from './issue-key.ts'
 import { keyPatch, keyQuery, newKeyBody, rotateBody } from './key-bodies.ts'
 import type { KeyUsage } from './key-usage.ts'
 import { auditedKey, keyView } from './key-view.ts'
@@ -26,47 +33,57 @@ export function keyRoutes(
   idempotency: Idempotency,
 ) {
   const { keys, now } = mint
-  const find = (uuid: string, principal: Principal): AppKey => {
-    const key = keys.byUuid(uuid, principal.tenantId)
+  const auditedChange = ({ before, after }: ChangedKey) => ({
+    before: auditedKey(before, now()),
+    after: auditedKey(after, now()),
+  })
+  const find = async (uuid: string, principal: Principal): Promise<AppKey> => {
+    const key = await keys.byUuid(uuid, principal.tenantId)
     if (key === undefined || !isInDomain(key, principal)) throw notFound('Application key')
     return key
   }
 
   return new Hono<ControlEnv>()
-    .post(PATH, requires('keys:write'), validate('json', newKeyBody), idempotency.once(), (c) => {
-      const issued = issueKey(mint, c.req.valid('json'), grantorOf(c.var.principal))
-      const shown = keyView(issued.key, now())
-      c.set('change', { before: null, after: auditedKey(issued.key, now()) })
-      c.header('Cache-Control', 'no-store')
-      return created(c, `/api/v1${PATH}/${issued.key.uuid}`, { ...shown, token: issued.token })
-    })
+    .post(
+      PATH,
+      requires('keys:write'),
+      validate('json', newKeyBody),
+      idempotency.once(),
+      async (c) => {
+        const issued = await issueKey(mint, c.req.valid('json'), grantorOf(c.var.principal))
+        const shown = keyView(issued.key, now())
+        c.set('change', { before: null, after: auditedKey(issued.key, now()) })
+        c.header('Cache-Control', 'no-store')
+        return created(c, `/api/v1${PATH}/${issued.key.uuid}`, { ...shown, token: issued.token })
+      },
+    )
 
-    .get(PATH, requires('keys:read'), validate('query', keyQuery), (c) => {
+    .get(PATH, requires('keys:read'), validate('query', keyQuery), async (c) => {
       const { search, tenant, state, kind, ...page } = c.req.valid('query')
       const { tenantId, domain } = c.var.principal
       const kinds = kind && [kind]
       const filter = { tenantId, domain, tenantSlug: tenant, search, state, kinds }
-      const found = keys.list(filter, now(), { limit: page.limit, offset: offsetOf(page) })
+      const found = await keys.list(filter, now(), { limit: page.limit, offset: offsetOf(page) })
       const shown = found.keys.map((key) => keyView(key, now()))
       return ok(c, shown, pageMeta(page, found.total))
     })
 
-    .get(`${PATH}/self`, requiresCredential(), (c) => {
+    .get(`${PATH}/self`, requiresCredential(), async (c) => {
       const { principal } = c.var
       if (principal.kind !== 'key')
         throw new ApiError(404, 'not_a_key', 'The request was not made with an application key')
-      const key = keys.byId(principal.keyId)
+      const key = await keys.byId(principal.keyId)
       if (key === undefined) throw notFound('Application key')
       return ok(c, { ...keyView(key, now()), permissions: [...principal.scopes] })
     })
 
-    .get(`${PATH}/:uuid`, requires('keys:read'), validate('param', keyPath), (c) =>
-      ok(c, keyView(find(c.req.valid('param').uuid, c.var.principal), now())),
+    .get(`${PATH}/:uuid`, requires('keys:read'), validate('param', keyPath), async (c) =>
+      ok(c, keyView(await find(c.req.valid('param').uuid, c.var.principal), now())),
     )
 
-    .get(`${PATH}/:uuid/usage`, requires('keys:read'), validate('param', keyPath), (c) => {
-      const key = find(c.req.valid('param').uuid, c.var.principal)
-      return ok(c, { days: usage.daysOf(key.id, now()) })
+    .get(`${PATH}/:uuid/usage`, requires('keys:read'), validate('param', keyPath), async (c) => {
+      const key = await find(c.req.valid('param').uuid, c.var.principal)
+      return ok(c, { days: await usage.daysOf(key.id, now()) })
     })
 
     .patch(
@@ -74,12 +91,12 @@ export function keyRoutes(
       requires('keys:write'),
       validate('param', keyPath),
       validate('json', keyPatch),
-      (c) => {
-        const key = find(c.req.valid('param').uuid, c.var.principal)
-        const changed = changeKey(mint, key, c.req.valid('json'), grantorOf(c.var.principal))
-        const shown = keyView(changed, now())
-        c.set('change', { before: auditedKey(key, now()), after: auditedKey(changed, now()) })
-        return ok(c, shown)
+      async (c) => {
+        const { principal } = c.var
+        const found = () => find(c.req.valid('param').uuid, principal)
+        const changed = await changeKey(mint, found, c.req.valid('json'), grantorOf(principal))
+        c.set('change', auditedChange(changed))
+        return ok(c, keyView(changed.after, now()))
       },
     )
 
@@ -89,22 +106,25 @@ export function keyRoutes(
       validate('param', keyPath),
       validate('json', rotateBody),
       idempotency.once(),
-      (c) => {
-        const key = find(c.req.valid('param').uuid, c.var.principal)
+      async (c) => {
+        const { principal } = c.var
+        const found = () => find(c.req.valid('param').uuid, principal)
         const { grace_seconds: grace } = c.req.valid('json')
-        const issued = rotateKey(mint, key, grace, grantorOf(c.var.principal))
-        const shown = keyView(issued.key, now())
-        c.set('change', { before: auditedKey(key, now()), after: auditedKey(issued.key, now()) })
+        const rotated = await rotateKey(mint, found, grace, grantorOf(principal))
+        const { after, token } = rotated
+        c.set('change', auditedChange(rotated))
         c.header('Cache-Control', 'no-store')
-        return created(c, `/api/v1${PATH}/${key.uuid}`, { ...shown, token: issued.token })
+        return created(c, `/api/v1${PATH}/${after.uuid}`, { ...keyView(after, now()), token })
       },
     )
 
-    .delete(`${PATH}/:uuid`, requires('keys:write'), validate('param', keyPath), (c) => {
-      const key = find(c.req.valid('param').uuid, c.var.principal)
-      const revoked = keys.revoke(key, now())
-      c.set('change', { before: auditedKey(key, now()), after: auditedKey(revoked, now()) })
-      return ok(c, keyView(revoked, now()))
+    .delete(`${PATH}/:uuid`, requires('keys:write'), validate('param', keyPath), async (c) => {
+      const revoked = await keys.atomically(async () => {
+        const before = await find(c.req.valid('param').uuid, c.var.principal)
+        return { before, after: await keys.revoke(before, now()) }
+      })
+      c.set('change', auditedChange(revoked))
+      return ok(c, keyView(revoked.after, now()))
     })
 }
 

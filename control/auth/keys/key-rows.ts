@@ -101,17 +101,17 @@ export function mentions(
 ): RawBuilder<boolean> {
   const pattern = likePattern(search)
   const matches = columns.map(
-    (column) => sql`${sql.ref(`key.${column}`)} LIKE ${pattern} ESCAPE '\\'`,
+    (column) => sql`lower(${sql.ref(`key.${column}`)}) LIKE lower(${pattern}) ESCAPE '\\'`,
   )
   return sql<boolean>`(${sql.join(matches, sql` OR `)})`
 }
 
 /** `keyStateAt` as SQL. */
 export function inState(state: KeyState, now: number): RawBuilder<boolean> {
-  const isAlive = sql<boolean>`key.revoked_at IS NULL AND ifnull(key.expires_at > ${now}, 1)`
+  const isAlive = sql<boolean>`key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > ${now})`
   const conditions: Readonly<Record<KeyState, RawBuilder<boolean>>> = {
     revoked: sql`key.revoked_at IS NOT NULL`,
-    expired: sql`key.revoked_at IS NULL AND ifnull(key.expires_at <= ${now}, 0)`,
+    expired: sql`key.revoked_at IS NULL AND key.expires_at <= ${now}`,
     active: sql`${isAlive} AND key.is_active = 1`,
     inactive: sql`${isAlive} AND key.is_active = 0`,
   }

@@ -1,8 +1,8 @@
-/** Application keys in the database. Every write evicts the key from the cache before it returns. */
+/** Application keys in the database. Every write clears the cache before it resolves. */
 import { sql } from 'kysely'
-import { compile, type Statement } from '../../../schema/sql/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, insert, transaction } from '../../../schema/sql/sync-query.ts'
+import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
+import { all, execute, first, insert, transaction } from '../../../schema/sql/query.ts'
 import type { AppKey, KeyKind, KeyState } from './app-key.ts'
 import type { KeyCache } from './key-cache.ts'
 import {
@@ -44,19 +44,21 @@ export interface KeyFilter {
 /** Maximum tokens of one key in their grace period; a further one evicts the oldest. */
 const MAX_PREVIOUS_TOKENS = 10
 
+type OnRevoked = (key: AppKey) => void | Promise<void>
+
 export class KeyStore {
   readonly #store: Store
   readonly #cache: KeyCache
-  readonly #onRevoked: (key: AppKey) => void
-  readonly #candidates: Statement<{ prefix: string }, Candidate>
-  readonly #byId: Statement<{ id: number }, KeyRow>
+  readonly #onRevoked: OnRevoked
+  readonly #candidates: Prepared<{ prefix: string }, Candidate>
+  readonly #byId: Prepared<{ id: number }, KeyRow>
 
   /** `onRevoked` runs once per key, in the transaction that revokes it. */
-  constructor(store: Store, cache: KeyCache, onRevoked: (key: AppKey) => void = () => undefined) {
+  constructor(store: Store, cache: KeyCache, onRevoked: OnRevoked = () => undefined) {
     this.#store = store
     this.#cache = cache
     this.#onRevoked = onRevoked
-    this.#candidates = compile(store, (db, param) =>
+    this.#candidates = prepare(store, (db, param) =>
       db
         .selectFrom('application_key')
         .select(['id as key_id', 'key_hash', sql<number | null>`NULL`.as('token_expires_at')])
@@ -68,69 +70,75 @@ export class KeyStore {
             .where('key_prefix', '=', param('prefix')),
         ),
     )
-    this.#byId = compile(store, (_, param) => this.#rows().where('key.id', '=', param('id')))
+    this.#byId = prepare(store, (_, param) => this.#rows().where('key.id', '=', param('id')))
   }
 
   /** Returns all tokens with this prefix; prefixes are not unique. */
-  candidates(prefix: string): readonly Candidate[] {
+  candidates(prefix: string): Promise<readonly Candidate[]> {
     return this.#candidates.all({ prefix })
   }
 
-  byId(id: number): AppKey | undefined {
-    const row = this.#byId.get({ id })
+  async byId(id: number): Promise<AppKey | undefined> {
+    const row = await this.#byId.get({ id })
     return row && toKey(row)
   }
 
   /** Keys outside `tenantId` do not exist for the caller; null for all keys. */
-  byUuid(uuid: string, tenantId: number | null): AppKey | undefined {
+  async byUuid(uuid: string, tenantId: number | null): Promise<AppKey | undefined> {
     let query = this.#rows().where('key.uuid', '=', uuid)
     if (tenantId !== null) query = query.where('key.tenant_id', '=', tenantId)
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return row && toKey(row)
   }
 
-  list(filter: KeyFilter, now: number, page: { limit: number; offset: number }) {
+  async list(filter: KeyFilter, now: number, page: { limit: number; offset: number }) {
     const matching = this.#matching(filter, now)
     const count = matching.clearSelect().select((key) => key.fn.countAll<number>().as('total'))
     const rows = matching.orderBy('key.id').limit(page.limit).offset(page.offset)
     return {
-      keys: all(this.#store, rows).map(toKey),
-      total: first(this.#store, count)?.total ?? 0,
+      keys: (await all(this.#store, rows)).map(toKey),
+      total: (await first(this.#store, count))?.total ?? 0,
+    }
+  }
+
+  /**
+   * Runs `work`, which reads and writes keys, in a transaction. Whether it commits or not, all keys are read again
+   * afterwards.
+   */
+  async atomically<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await transaction(this.#store, work)
+    } finally {
+      this.#cache.clear()
     }
   }
 
   /** Returns `'name_taken'` when the tenant has a key with this name, even a revoked one. */
-  insert(key: NewKey): AppKey | 'name_taken' {
-    return transaction(this.#store, () => {
-      if (this.#isNameTaken(key.name, key.tenantId, undefined)) return 'name_taken'
-      const id = insert(
-        this.#store,
-        this.#store.db.insertInto('application_key').values(toRow(key)),
-      )
-      // A client may have tried this token before it existed.
-      this.#cache.clear()
-      return this.#existing(id)
+  insert(key: NewKey): Promise<AppKey | 'name_taken'> {
+    return this.atomically(async () => {
+      if (await this.#isNameTaken(key.name, key.tenantId, undefined)) return 'name_taken'
+      const row = this.#store.db.insertInto('application_key').values(toRow(key))
+      return this.#existing(await insert(this.#store, row.returning('id')))
     })
   }
 
-  update(key: AppKey, change: KeyChange): AppKey | 'name_taken' {
-    return transaction(this.#store, () => {
-      if (change.name !== undefined && this.#isNameTaken(change.name, key.tenantId, key.id))
+  update(key: AppKey, change: KeyChange): Promise<AppKey | 'name_taken'> {
+    return this.atomically(async () => {
+      if (change.name !== undefined && (await this.#isNameTaken(change.name, key.tenantId, key.id)))
         return 'name_taken'
       const columns = changedColumns(change)
       if (Object.keys(columns).length > 0) {
         const update = this.#store.db.updateTable('application_key').set(columns)
-        execute(this.#store, update.where('id', '=', key.id))
+        await execute(this.#store, update.where('id', '=', key.id))
       }
-      this.#cache.forget(key.id)
       return this.#existing(key.id)
     })
   }
 
   /** Permanent, and ends all tokens in their grace period. Safe to repeat: the first time is kept. */
-  revoke(key: AppKey, now: number): AppKey {
-    return transaction(this.#store, () => {
-      const changes = execute(
+  revoke(key: AppKey, now: number): Promise<AppKey> {
+    return this.atomically(async () => {
+      const changes = await execute(
         this.#store,
         this.#store.db
           .updateTable('application_key')
@@ -138,9 +146,8 @@ export class KeyStore {
           .where('id', '=', key.id)
           .where('revoked_at', 'is', null),
       )
-      this.#cache.forget(key.id)
-      const revoked = this.#existing(key.id)
-      if (changes > 0) this.#onRevoked(revoked)
+      const revoked = await this.#existing(key.id)
+      if (changes > 0) await this.#onRevoked(revoked)
       return revoked
     })
   }
@@ -152,10 +159,10 @@ export class KeyStore {
     keyHash: Buffer,
     graceEndsAt: number,
     now: number,
-  ): AppKey {
+  ): Promise<AppKey> {
     const { db } = this.#store
-    return transaction(this.#store, () => {
-      const old = first(
+    return this.atomically(async () => {
+      const old = await first(
         this.#store,
         db
           .selectFrom('application_key')
@@ -164,27 +171,28 @@ export class KeyStore {
       )
       const previous = db
         .updateTable('application_key_previous')
-        .set((row) => ({
-          expires_at: row.fn<number>('min', ['expires_at', row.val(graceEndsAt)]),
-        }))
+        .set({
+          expires_at: graceEndsAt,
+        })
         .where('application_key_id', '=', key.id)
-      execute(this.#store, previous)
+        .where('expires_at', '>', graceEndsAt)
+      await execute(this.#store, previous)
       if (old && graceEndsAt > now)
-        execute(
+        await execute(
           this.#store,
           db
             .insertInto('application_key_previous')
             .values({ ...old, application_key_id: key.id, expires_at: graceEndsAt }),
         )
       const renewed = { key_prefix: keyPrefix, key_hash: keyHash }
-      execute(this.#store, db.updateTable('application_key').set(renewed).where('id', '=', key.id))
-      this.#dropPrevious(key.id, now)
-      this.#cache.clear()
+      const update = db.updateTable('application_key').set(renewed)
+      await execute(this.#store, update.where('id', '=', key.id))
+      await this.#dropPrevious(key.id, now)
       return this.#existing(key.id)
     })
   }
 
-  #dropPrevious(keyId: number, now: number): void {
+  async #dropPrevious(keyId: number, now: number): Promise<void> {
     const { db } = this.#store
     const newest = db
       .selectFrom('application_key_previous')
@@ -193,7 +201,7 @@ export class KeyStore {
       .where('expires_at', '>', now)
       .orderBy('id', 'desc')
       .limit(MAX_PREVIOUS_TOKENS)
-    execute(
+    await execute(
       this.#store,
       db
         .deleteFrom('application_key_previous')
@@ -202,8 +210,8 @@ export class KeyStore {
     )
   }
 
-  #existing(id: number): AppKey {
-    const key = this.byId(id)
+  async #existing(id: number): Promise<AppKey> {
+    const key = await this.byId(id)
     if (key === undefined) throw new Error(`application key ${id} vanished inside its transaction`)
     return key
   }
@@ -228,13 +236,17 @@ export class KeyStore {
     return filter.state === undefined ? query : query.where(inState(filter.state, now))
   }
 
-  #isNameTaken(name: string, tenantId: number | null, except: number | undefined): boolean {
+  async #isNameTaken(
+    name: string,
+    tenantId: number | null,
+    except: number | undefined,
+  ): Promise<boolean> {
     let query = this.#store.db
       .selectFrom('application_key')
       .select('id')
       .where('name', '=', name)
-      .where('tenant_id', 'is', tenantId)
+      .where('tenant_id', tenantId === null ? 'is' : '=', tenantId)
     if (except !== undefined) query = query.where('id', '!=', except)
-    return first(this.#store, query) !== undefined
+    return (await first(this.#store, query)) !== undefined
   }
 }

@@ -3,9 +3,10 @@
  * second and at shutdown (SPECIFICATION.md §4.6). Every authenticated request is a use, but only successful ones are
  * counted (SPECIFICATION.md §2.1).
  */
-import { compile, type Statement } from '../../../schema/sql/compiled.ts'
+import { oneAtATime } from '../../../schema/sql/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, transaction } from '../../../schema/sql/sync-query.ts'
+import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
+import { all, execute, transaction } from '../../../schema/sql/query.ts'
 
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000
@@ -59,18 +60,21 @@ export interface DayOfKey {
 
 export class KeyUsage {
   readonly #store: Store
-  readonly #write: Statement<UsageRow, unknown>
-  readonly #writeDay: Statement<DayRow, unknown>
+  readonly #write: Prepared<UsageRow, unknown>
+  readonly #writeDay: Prepared<DayRow, unknown>
   /** The day at which older ones were removed. */
   #prunedAt = -1
   /** Bounded by the number of keys. */
   readonly #keys = new Map<number, Usage>()
   /** Those that the next flush writes: few of many keys are used within a second. */
   readonly #unstored = new Set<Usage>()
+  /** All or nothing: after a failed write, the counters are kept for the next flush. */
+  readonly flush: () => Promise<void>
 
   constructor(store: Store) {
     this.#store = store
-    this.#write = compile(store, (db, param) =>
+    this.flush = oneAtATime(() => this.#storeUses())
+    this.#write = prepare(store, (db, param) =>
       db
         .updateTable('application_key')
         .set((key) => ({
@@ -79,7 +83,7 @@ export class KeyUsage {
         }))
         .where('id', '=', param('id')),
     )
-    this.#writeDay = compile(store, (db, param) =>
+    this.#writeDay = prepare(store, (db, param) =>
       db
         .insertInto('application_key_day')
         .values({
@@ -108,30 +112,40 @@ export class KeyUsage {
     return usage
   }
 
-  /** All or nothing: after a failed write, the counters are kept for the next flush. */
-  flush(): void {
+  async #storeUses(): Promise<void> {
     if (this.#unstored.size === 0) return
-    transaction(this.#store, () => {
-      for (const { keyId: id, requests, lastUsedAt } of this.#unstored) {
-        const day = dayOf(lastUsedAt)
-        this.#write.run({ id, requests, lastUsedAt })
-        if (requests > 0) this.#writeDay.run({ id, day, requests })
-        if (day !== this.#prunedAt) this.#prune(day)
-      }
-    })
-    for (const usage of this.#unstored) usage.requests = 0
+    // Uses go on while they are written. In the same order on each node, so that none waits for another in a circle.
+    const uses = [...this.#unstored]
+      .map((usage) => ({ usage, requests: usage.requests, lastUsedAt: usage.lastUsedAt }))
+      .toSorted((one, other) => one.usage.keyId - other.usage.keyId)
     this.#unstored.clear()
+    try {
+      await transaction(this.#store, async () => {
+        for (const { usage, requests, lastUsedAt } of uses) {
+          const [id, day] = [usage.keyId, dayOf(lastUsedAt)]
+          await this.#write.run({ id, requests, lastUsedAt })
+          if (requests > 0) await this.#writeDay.run({ id, day, requests })
+          if (day !== this.#prunedAt) await this.#prune(day)
+        }
+      })
+    } catch (error) {
+      for (const { usage } of uses) this.#unstored.add(usage)
+      throw error
+    }
+    for (const { usage, requests } of uses) usage.requests -= requests
   }
 
   /** The last days up to `now`, oldest first; those without a request too. */
-  daysOf(keyId: number, now: number): readonly DayOfKey[] {
+  async daysOf(keyId: number, now: number): Promise<readonly DayOfKey[]> {
     const today = dayOf(now)
     const query = this.#store.db
       .selectFrom('application_key_day')
       .select(['day', 'requests'])
       .where('application_key_id', '=', keyId)
       .where('day', '>', today - SHOWN_DAYS)
-    const counted = new Map(all(this.#store, query).map(({ day, requests }) => [day, requests]))
+    const counted = new Map(
+      (await all(this.#store, query)).map(({ day, requests }) => [day, requests]),
+    )
     return Array.from({ length: SHOWN_DAYS }, (_, index) => {
       const day = today - SHOWN_DAYS + 1 + index
       return { date: dateOf(day), requests: counted.get(day) ?? 0 }
@@ -139,11 +153,11 @@ export class KeyUsage {
   }
 
   /** Also of days to come, which a clock that was ahead has left: a key has one row for each day that is shown. */
-  #prune(today: number): void {
+  async #prune(today: number): Promise<void> {
     const others = this.#store.db
       .deleteFrom('application_key_day')
       .where((row) => row.or([row('day', '<=', today - SHOWN_DAYS), row('day', '>', today)]))
-    execute(this.#store, others)
+    await execute(this.#store, others)
     this.#prunedAt = today
   }
 }

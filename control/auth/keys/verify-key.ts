@@ -21,31 +21,31 @@ export class KeyVerifier {
     this.#cache = cache
   }
 
-  /** `token` has the form of a token. Expiry is checked at `now` on every request, cached or not. */
-  verify(token: string, address: string, now: number): Presented {
-    const known = this.#lookUp(token)
-    if (known === undefined || !isValidAt(known, now)) return rejected
-    if (known.isAllowedFrom(address)) return known.presented
-    return { kind: 'wrong-address', principal: known.presented.principal }
-  }
-
-  #lookUp(token: string): KnownToken | undefined {
+  /**
+   * `token` has the form of a token. Expiry is checked at `now` on every request, cached or not. A cached token
+   * is verified at once.
+   */
+  verify(token: string, address: string, now: number): Presented | Promise<Presented> {
     const hash = hashToken(token)
     const cached = this.#cache.find(hash)
-    if (cached !== undefined) return cached === 'unknown' ? undefined : cached
-    const found = this.#read(token, Buffer.from(hash, 'base64'))
-    if (found === undefined) this.#cache.rememberUnknown(hash)
-    else this.#cache.remember(hash, found)
-    return found
+    if (cached === undefined) return this.#lookUp(token, hash, address, now)
+    return cached === 'unknown' ? rejected : judge(cached, address, now)
+  }
+
+  async #lookUp(token: string, hash: string, address: string, now: number): Promise<Presented> {
+    const found = await this.#cache.lookUp(hash, () =>
+      this.#read(token, Buffer.from(hash, 'base64')),
+    )
+    return found === undefined ? rejected : judge(found, address, now)
   }
 
   /** Compares all candidates: stopping at the first match would reveal its position by timing. */
-  #read(token: string, hash: Buffer): KnownToken | undefined {
+  async #read(token: string, hash: Buffer): Promise<KnownToken | undefined> {
     let match: { keyId: number; tokenExpiresAt: number | null } | undefined
-    for (const candidate of this.#keys.candidates(keyPrefixOf(token)))
+    for (const candidate of await this.#keys.candidates(keyPrefixOf(token)))
       if (timingSafeEqual(candidate.key_hash, hash))
         match = { keyId: candidate.key_id, tokenExpiresAt: candidate.token_expires_at }
-    const key = match && this.#keys.byId(match.keyId)
+    const key = match && (await this.#keys.byId(match.keyId))
     if (match === undefined || key === undefined) return undefined
     return {
       key,
@@ -54,6 +54,12 @@ export class KeyVerifier {
       isAllowedFrom: networkCheck(key.allowedIps),
     }
   }
+}
+
+function judge(known: KnownToken, address: string, now: number): Presented {
+  if (!isValidAt(known, now)) return rejected
+  if (known.isAllowedFrom(address)) return known.presented
+  return { kind: 'wrong-address', principal: known.presented.principal }
 }
 
 function isValidAt({ key, tokenExpiresAt }: KnownToken, now: number): boolean {

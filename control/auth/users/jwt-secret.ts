@@ -1,31 +1,31 @@
 import { DatabaseRefused } from '../../../schema/refusal.ts'
-import type { LocalStore } from '../../../schema/open.ts'
-import { execute, first, transaction } from '../../../schema/sql/sync-query.ts'
+import type { Store } from '../../../schema/open.ts'
+import { execute, first, transaction } from '../../../schema/sql/query.ts'
 
 const NAME = 'jwt_secret'
 const place = { table: 'setting', column: 'value', row: NAME } as const
 
 /** Returns the configured secret, or one that is generated at the first start and stored in the database. */
-export function jwtSecret(
-  store: LocalStore,
+export async function jwtSecret(
+  store: Store,
   configured: string | undefined,
   randomBytes: (size: number) => Buffer,
-): string {
+): Promise<string> {
   if (configured !== undefined) return configured
-  return transaction(store, () => {
+  return transaction(store, async () => {
     const query = store.db.selectFrom('setting').select('value').where('name', '=', NAME)
-    const kept = first(store, query)?.value
+    const kept = (await first(store, query))?.value
     if (kept !== undefined) return opened(store, kept)
     const value = randomBytes(48).toString('base64url')
     const row = { name: NAME, value: store.secrets.seal(place, value) }
-    execute(store, store.db.insertInto('setting').values(row))
+    await execute(store, store.db.insertInto('setting').values(row))
     return value
   })
 }
 
-function opened(store: LocalStore, kept: string): string {
+function opened(store: Store, kept: string): string {
   const value = store.secrets.open(place, kept)
   if (value === undefined)
-    throw new DatabaseRefused(`cannot use database ${store.sqlite.name}: its ${NAME} is damaged`)
+    throw new DatabaseRefused(`cannot use the database: its ${NAME} is damaged`)
   return value
 }

@@ -35,46 +35,48 @@ const clientLoginBody = z.strictObject({ email: z.string().min(1).max(254), pass
 /** Mounted under `/api/v1`. */
 export function loginRoutes(deps: LoginDeps) {
   const { users, sessions } = deps
-  const endSession = (principal: Principal) => {
+  const endSession = async (principal: Principal) => {
     if (principal.kind !== 'user')
       throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
-    sessions.end(principal, earliest(deps))
+    await sessions.end(principal, earliest(deps))
   }
   return new Hono<ControlEnv>()
     .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
       const { username, password } = c.req.valid('json')
-      const known = users.byUsername(username, c.req.header('x-tenant-slug'))
+      const known = await users.byUsername(username, c.req.header('x-tenant-slug'))
       const user = await check(c, deps, username, password, known)
       c.set('loginActor', actorOfUser(user))
-      return tokenAnswer(c, sessions.forUser(user, latest(deps)), userView(user))
+      return tokenAnswer(c, await sessions.forUser(user, latest(deps)), userView(user))
     })
     .post('/auth/session', openToAll(), validate('json', loginBody), async (c) => {
       if (!isFromOwnPage(c)) throw otherPage()
       const { username, password } = c.req.valid('json')
-      const known = users.byUsername(username, c.req.header('x-tenant-slug'))
+      const known = await users.byUsername(username, c.req.header('x-tenant-slug'))
       const user = await check(c, deps, username, password, known)
       c.set('loginActor', actorOfUser(user))
-      setSessionCookie(c, sessions.renewableForUser(user, latest(deps)))
+      setSessionCookie(c, await sessions.renewableForUser(user, latest(deps)))
       return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
     })
-    .get('/auth/session', openToAll(), (c) => {
+    .get('/auth/session', openToAll(), async (c) => {
       const presented = c.get('presented')
       if (presented.kind !== 'accepted' || presented.principal.kind !== 'user')
         return ok(c, { profile: null })
       const renewed = isBySessionCookie(c)
-        ? sessions.renewed(presented.principal, latest(deps))
+        ? await sessions.renewed(presented.principal, latest(deps))
         : undefined
       if (renewed !== undefined) setSessionCookie(c, renewed)
-      return ok(c, { profile: profile(presented.principal, users) })
+      return ok(c, { profile: await profile(presented.principal, users) })
     })
-    .delete('/auth/session', requiresCredential(), (c) => {
-      endSession(c.var.principal)
+    .delete('/auth/session', requiresCredential(), async (c) => {
+      await endSession(c.var.principal)
       clearSessionCookie(c)
       return ok(c, { logged_out: true })
     })
-    .get('/auth/me', requiresCredential(), (c) => ok(c, profile(c.var.principal, users)))
-    .post('/auth/logout', requiresCredential(), (c) => {
-      endSession(c.var.principal)
+    .get('/auth/me', requiresCredential(), async (c) =>
+      ok(c, await profile(c.var.principal, users)),
+    )
+    .post('/auth/logout', requiresCredential(), async (c) => {
+      await endSession(c.var.principal)
       return ok(c, { logged_out: true })
     })
 }
@@ -89,19 +91,19 @@ export function clientLoginRoutes(deps: LoginDeps) {
   return new Hono<ControlEnv>()
     .post('/auth/login', openToAll(), validate('json', clientLoginBody), async (c) => {
       const { email, password } = c.req.valid('json')
-      const known = users.customersByEmail(email, c.req.header('x-tenant-slug'))
+      const known = await users.customersByEmail(email, c.req.header('x-tenant-slug'))
       const customer = await check(c, deps, email, password, known)
       c.set('loginActor', `customer:${customer.id}`)
-      const token = sessions.forCustomer(customer, customer.password_hash ?? '', latest(deps))
+      const token = await sessions.forCustomer(customer, customer.password_hash ?? '', latest(deps))
       return tokenAnswer(c, token, customerView(customer))
     })
-    .get('/auth/me', requiresCustomer(), (c) => {
-      const customer = users.customerById(customerOf(c.var.principal).customerId)
+    .get('/auth/me', requiresCustomer(), async (c) => {
+      const customer = await users.customerById(customerOf(c.var.principal).customerId)
       if (customer === undefined) throw wrongLogin()
       return ok(c, customerView(customer))
     })
-    .post('/auth/logout', requiresCustomer(), (c) => {
-      sessions.end(customerOf(c.var.principal), earliest(deps))
+    .post('/auth/logout', requiresCustomer(), async (c) => {
+      await sessions.end(customerOf(c.var.principal), earliest(deps))
       return ok(c, { logged_out: true })
     })
 }
@@ -189,7 +191,7 @@ const customerView = (customer: CustomerLogin) => ({
 })
 
 /** Describes the presented credential of a person or a key. */
-function profile(principal: Principal, users: UserStore) {
+async function profile(principal: Principal, users: UserStore) {
   const shared = {
     scopes: principal.scopeLabels,
     permissions: [...principal.scopes],
@@ -198,7 +200,7 @@ function profile(principal: Principal, users: UserStore) {
   }
   if (principal.kind === 'key') return { kind: 'key', uuid: principal.uuid, ...shared }
   if (principal.kind === 'customer') return { kind: 'customer', email: principal.email, ...shared }
-  const user = users.byId(principal.userId)
+  const user = await users.byId(principal.userId)
   return {
     kind: 'user',
     ...(user && userView(user)),

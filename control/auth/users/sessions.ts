@@ -1,11 +1,11 @@
 /**
  * Sessions of people. The token contains only the subject; role, tenant and active flag are read from the
- * row on each request (5 µs), so that a change takes effect from the next one.
+ * row on each request, so that a change takes effect from the next one.
  */
 import { hash } from 'node:crypto'
-import { compile, type Statement } from '../../../schema/sql/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
-import { execute } from '../../../schema/sql/sync-query.ts'
+import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
+import { execute, transaction } from '../../../schema/sql/query.ts'
 import type { CustomerPrincipal, Presented, Principal, UserPrincipal } from '../principal.ts'
 import { expandScopes, roleScopes } from '../scopes.ts'
 import { signJwt, verifyJwt, type Claims } from './jwt.ts'
@@ -20,31 +20,37 @@ const rejected: Presented = { kind: 'rejected' }
 export class Sessions {
   readonly #store: Store
   readonly #users: UserStore
-  readonly #secret: string
+  readonly #readSecret: () => Promise<string>
+  #secret: string | undefined
   readonly #randomBytes: (size: number) => Buffer
-  readonly #denied: Statement<{ jti: string }, { jti: string }>
+  readonly #denied: Prepared<{ jti: string }, { jti: string }>
 
   constructor(
     store: Store,
     users: UserStore,
-    secret: string,
+    readSecret: () => Promise<string>,
     randomBytes: (size: number) => Buffer,
   ) {
     this.#store = store
     this.#users = users
-    this.#secret = secret
+    this.#readSecret = readSecret
     this.#randomBytes = randomBytes
-    this.#denied = compile(store, (db, param) =>
+    this.#denied = prepare(store, (db, param) =>
       db.selectFrom('jwt_denylist').select('jti').where('jti', '=', param('jti')),
     )
   }
 
-  forUser(user: UserRow, now: number): string {
+  /** Reads the secret ahead, so that a damaged one is reported at the start. */
+  async prepare(): Promise<void> {
+    await this.#signingSecret()
+  }
+
+  forUser(user: UserRow, now: number): Promise<string> {
     return this.#sign('user', user.id, user.password_hash, now)
   }
 
   /** That of a console, which `renewed` makes last longer. */
-  renewableForUser(user: UserRow, now: number): string {
+  renewableForUser(user: UserRow, now: number): Promise<string> {
     const beginning = { jti: this.#newId(), authenticatedAt: Math.floor(now / 1_000) }
     return this.#sign('user', user.id, user.password_hash, now, beginning)
   }
@@ -53,49 +59,52 @@ export class Sessions {
    * A token that expires later, once less than half of the session is left; undefined when it is too early, or when
    * the session has lasted as long as it may. All tokens of a session have one `jti`: its end is the end of all.
    */
-  renewed(
+  async renewed(
     { userId, jti, expiresAt, latestExpiresAt }: UserPrincipal,
     now: number,
-  ): string | undefined {
+  ): Promise<string | undefined> {
     const isDue = expiresAt - now < (SESSION_SECONDS * 1_000) / 2
     if (!isDue || expiresAt >= latestExpiresAt) return undefined
-    const user = this.#users.byId(userId)
+    const user = await this.#users.byId(userId)
     const authenticatedAt = latestExpiresAt / 1_000 - LONGEST_SESSION_SECONDS
     return user && this.#sign('user', userId, user.password_hash, now, { jti, authenticatedAt })
   }
 
   /** `passwordHash` is the one that the login has just verified. */
-  forCustomer(customer: CustomerLogin, passwordHash: string, now: number): string {
+  forCustomer(customer: CustomerLogin, passwordHash: string, now: number): Promise<string> {
     return this.#sign('customer', customer.id, passwordHash, now)
   }
 
-  verify(token: string, now: number): Presented {
-    const claims = verifyJwt(token, this.#secret, now)
-    if (claims === undefined || this.#denied.get({ jti: claims.jti }) !== undefined) return rejected
-    const principal = claims.kind === 'user' ? this.#user(claims) : this.#customer(claims)
+  async verify(token: string, now: number): Promise<Presented> {
+    const claims = verifyJwt(token, await this.#signingSecret(), now)
+    if (claims === undefined) return rejected
+    if ((await this.#denied.get({ jti: claims.jti })) !== undefined) return rejected
+    const principal = await (claims.kind === 'user' ? this.#user(claims) : this.#customer(claims))
     return principal === undefined ? rejected : { kind: 'accepted', principal }
   }
 
   /** Ends one session; its `jti` is stored until its last token would have expired. */
-  end(principal: UserPrincipal | CustomerPrincipal, now: number): void {
+  async end(principal: UserPrincipal | CustomerPrincipal, now: number): Promise<void> {
     const { db } = this.#store
-    execute(this.#store, db.deleteFrom('jwt_denylist').where('expires_at', '<=', now))
     const lastsUntil = principal.kind === 'user' ? principal.latestExpiresAt : principal.expiresAt
     const ended = { jti: principal.jti, expires_at: lastsUntil }
     const insert = db.insertInto('jwt_denylist').values(ended)
-    execute(
-      this.#store,
-      insert.onConflict((conflict) => conflict.doNothing()),
-    )
+    await transaction(this.#store, async () => {
+      await execute(this.#store, db.deleteFrom('jwt_denylist').where('expires_at', '<=', now))
+      await execute(
+        this.#store,
+        insert.onConflict((conflict) => conflict.doNothing()),
+      )
+    })
   }
 
-  #sign(
+  async #sign(
     kind: Claims['kind'],
     id: number,
     passwordHash: string,
     now: number,
     renewable?: { readonly jti: string; readonly authenticatedAt: number },
-  ): string {
+  ): Promise<string> {
     const iat = Math.floor(now / 1_000)
     const latest = (renewable?.authenticatedAt ?? Infinity) + LONGEST_SESSION_SECONDS
     const claims: Claims = {
@@ -108,15 +117,19 @@ export class Sessions {
       ...(renewable && { auth_time: renewable.authenticatedAt }),
       pwd: fingerprint(passwordHash),
     }
-    return signJwt(claims, this.#secret)
+    return signJwt(claims, await this.#signingSecret())
+  }
+
+  async #signingSecret(): Promise<string> {
+    return (this.#secret ??= await this.#readSecret())
   }
 
   #newId(): string {
     return this.#randomBytes(16).toString('base64url')
   }
 
-  #user(claims: Claims): Principal | undefined {
-    const user = this.#users.byId(Number(claims.sub))
+  async #user(claims: Claims): Promise<Principal | undefined> {
+    const user = await this.#users.byId(Number(claims.sub))
     if (user === undefined || user.is_active === 0) return undefined
     if (fingerprint(user.password_hash) !== claims.pwd) return undefined
     const scopeLabels = roleScopes[user.role]
@@ -137,8 +150,8 @@ export class Sessions {
     }
   }
 
-  #customer(claims: Claims): Principal | undefined {
-    const customer = this.#users.customerById(Number(claims.sub))
+  async #customer(claims: Claims): Promise<Principal | undefined> {
+    const customer = await this.#users.customerById(Number(claims.sub))
     if (customer === undefined || customer.is_active === 0) return undefined
     if (customer.password_hash === null) return undefined
     if (fingerprint(customer.password_hash) !== claims.pwd) return undefined

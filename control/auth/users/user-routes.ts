@@ -3,7 +3,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { toFlag } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/sql/sync-query.ts'
+import { first, transaction } from '../../../schema/sql/query.ts'
 import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok } from '../../http/envelope.ts'
@@ -42,8 +42,8 @@ const userPath = z.strictObject({ id: z.string().max(20) })
 const userQuery = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
 
 export function userRoutes(store: Store, users: UserStore, now: () => number) {
-  const find = (id: string, { tenantId }: Principal): UserRow => {
-    const user = /^[1-9]\d{0,14}$/.test(id) ? users.byId(Number(id)) : undefined
+  const find = async (id: string, { tenantId }: Principal): Promise<UserRow> => {
+    const user = /^[1-9]\d{0,14}$/.test(id) ? await users.byId(Number(id)) : undefined
     if (user === undefined || (tenantId !== null && user.tenant_id !== tenantId))
       throw notFound('User')
     return user
@@ -55,30 +55,33 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
       const { principal } = c.var
       refuseEscalation(principal, body.role)
       refusePersonBy(principal)
-      const user = users.insert({
-        username: body.username,
-        role: body.role,
-        tenant_id: tenantFor(store, body.tenant_slug, principal),
-        is_active: toFlag(body.is_active),
-        password_hash: await hashPassword(body.password),
-        created_at: now(),
-        updated_at: now(),
-      })
+      const passwordHash = await hashPassword(body.password)
+      const user = await transaction(store, async () =>
+        users.insert({
+          username: body.username,
+          role: body.role,
+          tenant_id: await tenantFor(store, body.tenant_slug, principal),
+          is_active: toFlag(body.is_active),
+          password_hash: passwordHash,
+          created_at: now(),
+          updated_at: now(),
+        }),
+      )
       if (user === undefined)
         throw conflict('username_taken', 'A user with this name already exists')
       c.set('change', { before: null, after: userView(user) })
       return created(c, `/api/v1/users/${user.id}`, userView(user))
     })
 
-    .get('/users', requires('users:read'), validate('query', userQuery), (c) => {
+    .get('/users', requires('users:read'), validate('query', userQuery), async (c) => {
       const { search, ...page } = c.req.valid('query')
       const filter = { tenantId: c.var.principal.tenantId, search }
-      const found = users.list(filter, { limit: page.limit, offset: offsetOf(page) })
+      const found = await users.list(filter, { limit: page.limit, offset: offsetOf(page) })
       return ok(c, found.users.map(userView), pageMeta(page, found.total))
     })
 
-    .get('/users/:id', requires('users:read'), validate('param', userPath), (c) =>
-      ok(c, userView(find(c.req.valid('param').id, c.var.principal))),
+    .get('/users/:id', requires('users:read'), validate('param', userPath), async (c) =>
+      ok(c, userView(await find(c.req.valid('param').id, c.var.principal))),
     )
 
     .patch(
@@ -87,18 +90,23 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
       validate('param', userPath),
       validate('json', userPatch),
       async (c) => {
-        const user = find(c.req.valid('param').id, c.var.principal)
+        const { principal } = c.var
         const { password, role, is_active: isActive } = c.req.valid('json')
-        refuseEscalation(c.var.principal, user.role)
-        if (role !== undefined) refuseEscalation(c.var.principal, role)
-        // Deactivating a user grants nothing.
-        if (password !== undefined || role !== undefined || isActive === true)
-          refusePersonBy(c.var.principal)
-        const changed = users.update(user.id, {
-          ...(password !== undefined && { password_hash: await hashPassword(password) }),
-          ...(role !== undefined && { role }),
-          ...(isActive !== undefined && { is_active: toFlag(isActive) }),
-          updated_at: now(),
+        const passwordHash = password === undefined ? undefined : await hashPassword(password)
+        const { user, changed } = await transaction(store, async () => {
+          const user = await find(c.req.valid('param').id, principal)
+          refuseEscalation(principal, user.role)
+          if (role !== undefined) refuseEscalation(principal, role)
+          // Deactivating a user grants nothing.
+          if (password !== undefined || role !== undefined || isActive === true)
+            refusePersonBy(principal)
+          const change = {
+            ...(passwordHash !== undefined && { password_hash: passwordHash }),
+            ...(role !== undefined && { role }),
+            ...(isActive !== undefined && { is_active: toFlag(isActive) }),
+            updated_at: now(),
+          }
+          return { user, changed: await users.update(user.id, change) }
         })
         if (changed === 'last_admin') throw lastAdmin()
         if (changed === undefined) throw notFound('User')
@@ -107,10 +115,13 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
       },
     )
 
-    .delete('/users/:id', requires('users:write'), validate('param', userPath), (c) => {
-      const user = find(c.req.valid('param').id, c.var.principal)
-      refuseEscalation(c.var.principal, user.role)
-      if (users.remove(user.id) === 'last_admin') throw lastAdmin()
+    .delete('/users/:id', requires('users:write'), validate('param', userPath), async (c) => {
+      const user = await transaction(store, async () => {
+        const found = await find(c.req.valid('param').id, c.var.principal)
+        refuseEscalation(c.var.principal, found.role)
+        if ((await users.remove(found.id)) === 'last_admin') throw lastAdmin()
+        return found
+      })
       c.set('change', { before: userView(user), after: null })
       return ok(c, { id: user.id, deleted: true })
     })
@@ -122,18 +133,18 @@ function refuseEscalation(principal: Principal, role: UserRow['role']): void {
   throw new ApiError(403, 'scope_escalation', 'The role has more permissions than the credential')
 }
 
-function tenantFor(
+async function tenantFor(
   store: Store,
   slug: string | null | undefined,
   { tenantId }: Principal,
-): number | null {
+): Promise<number | null> {
   if (slug === undefined) return tenantId
   if (slug === null) {
     if (tenantId !== null) throw wrongTenant()
     return null
   }
   const query = store.db.selectFrom('tenant').select('id').where('slug', '=', slug)
-  const tenant = first(store, query)
+  const tenant = await first(store, query)
   if (tenantId !== null && tenant?.id !== tenantId) throw wrongTenant()
   if (tenant !== undefined) return tenant.id
   throw badRequest('The body is invalid', [{ path: 'tenant_slug', message: 'is not a tenant' }])

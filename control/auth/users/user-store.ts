@@ -1,9 +1,9 @@
 /** Staff accounts and the logins of customers, in the database. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import type { UserTable } from '../../../schema/database.ts'
-import { compile, type Statement } from '../../../schema/sql/compiled.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, insert, transaction } from '../../../schema/sql/sync-query.ts'
+import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
+import { all, execute, first, insert, transaction } from '../../../schema/sql/query.ts'
 import { contains } from '../../provisioning/rows.ts'
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
@@ -29,16 +29,16 @@ export interface UserFilter {
 
 export class UserStore {
   readonly #store: Store
-  readonly #byId: Statement<{ id: number }, UserRow>
-  readonly #customer: Statement<{ id: number }, CustomerLogin>
+  readonly #byId: Prepared<{ id: number }, UserRow>
+  readonly #customer: Prepared<{ id: number }, CustomerLogin>
 
   constructor(store: Store) {
     this.#store = store
-    this.#byId = compile(store, (_, param) => this.#rows().where('user.id', '=', param('id')))
-    this.#customer = compile(store, (_, param) => this.#customers().where('id', '=', param('id')))
+    this.#byId = prepare(store, (_, param) => this.#rows().where('user.id', '=', param('id')))
+    this.#customer = prepare(store, (_, param) => this.#customers().where('id', '=', param('id')))
   }
 
-  byId(id: number): UserRow | undefined {
+  byId(id: number): Promise<UserRow | undefined> {
     return this.#byId.get({ id })
   }
 
@@ -46,20 +46,20 @@ export class UserStore {
    * Returns the users with this name, global ones first; with `slug`, those of that tenant. Names are
    * stored in lower case.
    */
-  byUsername(username: string, slug?: string): readonly UserRow[] {
+  byUsername(username: string, slug?: string): Promise<readonly UserRow[]> {
     const query = this.#rows()
       .where('username', '=', username.toLowerCase())
       .$if(slug !== undefined, (rows) => rows.where('tenant.slug', '=', slug ?? ''))
-      .orderBy('user.tenant_id')
+      .orderBy('user.tenant_id', (order) => order.asc().nullsFirst())
     return all(this.#store, query.limit(MAX_NAMESAKES))
   }
 
-  customerById(id: number): CustomerLogin | undefined {
+  customerById(id: number): Promise<CustomerLogin | undefined> {
     return this.#customer.get({ id })
   }
 
   /** As `byUsername`. */
-  customersByEmail(email: string, slug?: string): readonly CustomerLogin[] {
+  customersByEmail(email: string, slug?: string): Promise<readonly CustomerLogin[]> {
     const query = this.#customers()
       .where('email', '=', email.toLowerCase())
       .$if(slug !== undefined, (rows) =>
@@ -70,63 +70,66 @@ export class UserStore {
             .where('tenant.slug', '=', slug ?? ''),
         ),
       )
-      .orderBy('tenant_id')
+      .orderBy('tenant_id', (order) => order.asc().nullsFirst())
     return all(this.#store, query.limit(MAX_NAMESAKES))
   }
 
-  list(filter: UserFilter, page: { limit: number; offset: number }) {
+  async list(filter: UserFilter, page: { limit: number; offset: number }) {
     let query = this.#rows()
     if (filter.tenantId !== null) query = query.where('user.tenant_id', '=', filter.tenantId)
     const { search } = filter
     if (search !== undefined) query = query.where((user) => contains(user, ['username'], search))
     const count = query.clearSelect().select((user) => user.fn.countAll<number>().as('total'))
     return {
-      users: all(this.#store, query.orderBy('user.id').limit(page.limit).offset(page.offset)),
-      total: first(this.#store, count)?.total ?? 0,
+      users: await all(this.#store, query.orderBy('user.id').limit(page.limit).offset(page.offset)),
+      total: (await first(this.#store, count))?.total ?? 0,
     }
   }
 
-  isEmpty(): boolean {
-    return first(this.#store, this.#store.db.selectFrom('user').select('id').limit(1)) === undefined
+  async isEmpty(): Promise<boolean> {
+    const any = this.#store.db.selectFrom('user').select('id').limit(1)
+    return (await first(this.#store, any)) === undefined
   }
 
   /** `undefined` when the tenant already has a user with this name. */
-  insert(user: Insertable<UserTable>): UserRow | undefined {
+  insert(user: Insertable<UserTable>): Promise<UserRow | undefined> {
     const row = { ...user, username: user.username.toLowerCase() }
-    return transaction(this.#store, () => {
+    return transaction(this.#store, async () => {
       const namesakes = this.#rows()
         .where('username', '=', row.username)
-        .where('tenant_id', 'is', row.tenant_id ?? null)
-      if (first(this.#store, namesakes) !== undefined) return undefined
-      return this.byId(insert(this.#store, this.#store.db.insertInto('user').values(row)))
+        .where('tenant_id', row.tenant_id == null ? 'is' : '=', row.tenant_id ?? null)
+      if ((await first(this.#store, namesakes)) !== undefined) return undefined
+      const query = this.#store.db.insertInto('user').values(row).returning('id')
+      return this.byId(await insert(this.#store, query))
     })
   }
 
   /** `last_admin`: no user could manage users any more. Nothing is written. */
-  update(id: number, change: Updateable<UserTable>): UserRow | 'last_admin' | undefined {
-    return this.#keepingAnAdmin(() => {
-      execute(this.#store, this.#store.db.updateTable('user').set(change).where('id', '=', id))
-    }, id)
+  update(id: number, change: Updateable<UserTable>): Promise<UserRow | 'last_admin' | undefined> {
+    const update = this.#store.db.updateTable('user').set(change).where('id', '=', id)
+    return this.#keepingAnAdmin(() => execute(this.#store, update), id)
   }
 
-  remove(id: number): 'removed' | 'last_admin' {
-    const outcome = this.#keepingAnAdmin(() => {
-      execute(this.#store, this.#store.db.deleteFrom('user').where('id', '=', id))
-    }, id)
+  async remove(id: number): Promise<'removed' | 'last_admin'> {
+    const removal = this.#store.db.deleteFrom('user').where('id', '=', id)
+    const outcome = await this.#keepingAnAdmin(() => execute(this.#store, removal), id)
     return outcome === 'last_admin' ? 'last_admin' : 'removed'
   }
 
-  #keepingAnAdmin(write: () => void, id: number): UserRow | 'last_admin' | undefined {
+  async #keepingAnAdmin(
+    write: () => Promise<unknown>,
+    id: number,
+  ): Promise<UserRow | 'last_admin' | undefined> {
     try {
-      return transaction(this.#store, () => {
-        write()
+      return await transaction(this.#store, async () => {
+        await write()
         const admins = this.#store.db
           .selectFrom('user')
           .select('id')
           .where('role', '=', 'admin')
           .where('is_active', '=', 1)
           .where('tenant_id', 'is', null)
-        if (first(this.#store, admins.limit(1)) === undefined) throw lastAdmin
+        if ((await first(this.#store, admins.limit(1))) === undefined) throw lastAdmin
         return this.byId(id)
       })
     } catch (error) {

@@ -7,7 +7,7 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { PaymentEventTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, transaction } from '../../../schema/sql/query.ts'
+import { all, execute, first, transaction } from '../../../schema/sql/sync-query.ts'
 import { type Alert, AlertStore } from './alert-store.ts'
 import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-event.ts'
 
@@ -38,7 +38,7 @@ export class Payments {
     // Unknown kinds are not stored: the provider has many.
     if (event.meaning === 'unknown') return 'ignored'
     try {
-      return await transaction(this.#deps.store, () => this.#settle(event))
+      return transaction(this.#deps.store, () => this.#settle(event))
     } catch (error) {
       // The balance in memory may include what the database rolled back.
       await this.#deps.ocs.reloadCustomers()
@@ -46,14 +46,14 @@ export class Payments {
     }
   }
 
-  async #settle(event: PaymentEvent): Promise<PaymentOutcome> {
-    if (await this.#isSettled(event.eventId)) return 'duplicate'
-    const outcome = await this.#judge(event)
-    await this.#remember(event, outcome)
+  #settle(event: PaymentEvent): PaymentOutcome {
+    if (this.#isSettled(event.eventId)) return 'duplicate'
+    const outcome = this.#judge(event)
+    this.#remember(event, outcome)
     return outcome
   }
 
-  async #judge(event: PaymentEvent): Promise<PaymentOutcome> {
+  #judge(event: PaymentEvent): PaymentOutcome {
     switch (event.meaning) {
       case 'paid':
         return this.#credit(event, event.payment)
@@ -67,10 +67,10 @@ export class Payments {
     }
   }
 
-  async #credit(event: PaymentEvent, payment: Payment): Promise<PaymentOutcome> {
-    const credited = await this.#find(payment.references)
+  #credit(event: PaymentEvent, payment: Payment): PaymentOutcome {
+    const credited = this.#find(payment.references)
     if (credited !== undefined) return this.#again(event, payment, credited)
-    const customerId = await this.#customerOf(payment.customer)
+    const customerId = this.#customerOf(payment.customer)
     if (customerId === undefined) {
       const detail = `the payment does not identify a single customer (${shown(payment.customer)})`
       return this.#alert(event, { kind: 'unknown_customer', detail, ...factsOf(payment) })
@@ -84,9 +84,9 @@ export class Payments {
     return this.#post(event, payment, customerId)
   }
 
-  async #post(event: PaymentEvent, payment: Payment, customerId: number): Promise<PaymentOutcome> {
+  #post(event: PaymentEvent, payment: Payment, customerId: number): PaymentOutcome {
     // An operator may have credited it since: crediting it here too would double it.
-    if (await this.#alerts.isTooLarge(payment.references))
+    if (this.#alerts.isTooLarge(payment.references))
       return this.#tooLarge(event, payment, customerId)
     const { amountMicros, references } = payment
     const ref = `payment:${references[0]}`
@@ -100,17 +100,13 @@ export class Payments {
     })
     if (moved.kind === 'balance_out_of_range') return this.#tooLarge(event, payment, customerId)
     if (moved.kind !== 'moved') throw new Error(`${ref} cannot be credited: ${moved.kind}`)
-    await this.#name(references, {
-      payment: ref,
-      customer_id: customerId,
-      amount_micros: amountMicros,
-    })
-    await this.#alerts.settle(references, actor, this.#deps.now())
+    this.#name(references, { payment: ref, customer_id: customerId, amount_micros: amountMicros })
+    this.#alerts.settle(references, actor, this.#deps.now())
     this.#deps.log('info', 'billing: payment credited', { customerId, ref, amountMicros })
     return 'credited'
   }
 
-  #tooLarge(event: PaymentEvent, payment: Payment, customerId: number): Promise<PaymentOutcome> {
+  #tooLarge(event: PaymentEvent, payment: Payment, customerId: number): PaymentOutcome {
     const detail =
       'the balance would exceed the largest that can be stored; it will not be credited'
     return this.#alert(event, {
@@ -120,12 +116,8 @@ export class Payments {
   }
 
   /** Another event of a credited payment: it may add names, never money. */
-  async #again(
-    event: PaymentEvent,
-    payment: Payment,
-    credited: CreditedPayment,
-  ): Promise<PaymentOutcome> {
-    await this.#name(payment.references, credited)
+  #again(event: PaymentEvent, payment: Payment, credited: CreditedPayment): PaymentOutcome {
+    this.#name(payment.references, credited)
     if (credited.amount_micros === payment.amountMicros) return 'duplicate'
     return this.#alert(event, {
       kind: 'amount_mismatch',
@@ -135,20 +127,19 @@ export class Payments {
     })
   }
 
-  async #note(event: PaymentEvent, notice: Notice): Promise<PaymentOutcome> {
+  #note(event: PaymentEvent, notice: Notice): PaymentOutcome {
     const { alert: kind, reference, amountMicros, currency, detail } = notice
     const customerId =
-      (await this.#find(notice.references))?.customer_id ??
-      (await this.#customerOf(notice.customer))
+      this.#find(notice.references)?.customer_id ?? this.#customerOf(notice.customer)
     return this.#alert(event, { kind, customerId, reference, amountMicros, currency, detail })
   }
 
-  async #alert(
+  #alert(
     { eventId, kind: eventKind }: PaymentEvent,
     facts: Pick<Alert, 'kind' | 'detail'> & { readonly customerId?: number | undefined } & Partial<
         Pick<Alert, 'reference' | 'amountMicros' | 'currency'>
       >,
-  ): Promise<'alert'> {
+  ): 'alert' {
     const { customerId = null, reference = null, amountMicros = null, currency = null } = facts
     const { kind, detail } = facts
     const alert = {
@@ -161,24 +152,24 @@ export class Payments {
       amountMicros,
       currency,
     }
-    await this.#alerts.raise(alert, this.#deps.now())
+    this.#alerts.raise(alert, this.#deps.now())
     this.#deps.log('warn', 'billing: alert', { ...alert })
     return 'alert'
   }
 
   /** An event that raised an alert is handled again when it is sent again: the cause may be gone. */
-  async #isSettled(eventId: string): Promise<boolean> {
+  #isSettled(eventId: string): boolean {
     const query = this.#deps.store.db
       .selectFrom('payment_event')
       .select('outcome')
       .where('event_id', '=', eventId)
-    const outcome = (await first(this.#deps.store, query))?.outcome
+    const outcome = first(this.#deps.store, query)?.outcome
     return outcome !== undefined && outcome !== 'alert'
   }
 
-  async #remember({ eventId, kind }: PaymentEvent, outcome: PaymentOutcome): Promise<void> {
+  #remember({ eventId, kind }: PaymentEvent, outcome: PaymentOutcome): void {
     const row = { event_id: eventId, kind, outcome, received_at: this.#deps.now() }
-    await execute(
+    execute(
       this.#deps.store,
       this.#deps.store.db
         .insertInto('payment_event')
@@ -187,7 +178,7 @@ export class Payments {
     )
   }
 
-  #find(references: readonly string[]): Promise<CreditedPayment | undefined> {
+  #find(references: readonly string[]): CreditedPayment | undefined {
     const query = this.#deps.store.db
       .selectFrom('payment_reference')
       .select(['payment', 'customer_id', 'amount_micros'])
@@ -195,9 +186,9 @@ export class Payments {
     return first(this.#deps.store, query)
   }
 
-  async #name(references: readonly string[], payment: CreditedPayment): Promise<void> {
+  #name(references: readonly string[], payment: CreditedPayment): void {
     for (const reference of references)
-      await execute(
+      execute(
         this.#deps.store,
         this.#deps.store.db
           .insertInto('payment_reference')
@@ -210,22 +201,17 @@ export class Payments {
    * A wrong id or name is not corrected by an address. Customers of several tenants may share a name or an
    * address: only one that identifies a single customer counts, so no tenant attracts another's payments.
    */
-  async #customerOf({ idOrName, email }: CustomerHint): Promise<number | undefined> {
+  #customerOf({ idOrName, email }: CustomerHint): number | undefined {
     if (idOrName === null)
       return email === null ? undefined : this.#only('email', email.toLowerCase())
-    const byId = /^[1-9]\d{0,14}$/.test(idOrName)
-      ? await this.#only('id', Number(idOrName))
-      : undefined
+    const byId = /^[1-9]\d{0,14}$/.test(idOrName) ? this.#only('id', Number(idOrName)) : undefined
     return byId ?? this.#only('name', idOrName)
   }
 
-  async #only(
-    column: 'id' | 'name' | 'email',
-    value: number | string,
-  ): Promise<number | undefined> {
+  #only(column: 'id' | 'name' | 'email', value: number | string): number | undefined {
     const { store } = this.#deps
     const query = store.db.selectFrom('customer').select('id').where(column, '=', value).limit(2)
-    const [customer, second] = await all(store, query)
+    const [customer, second] = all(store, query)
     return second === undefined ? customer?.id : undefined
   }
 }

@@ -1,5 +1,5 @@
 /** Reads call records for the tools: the newest of a period, in slices. */
-import { all } from '../../../schema/sql/sync-query.ts'
+import { all } from '../../../schema/sql/query.ts'
 import type { CdrFilter, CdrRow } from '../../pbx/reports/cdr-store.ts'
 import { records } from '../../pbx/reports/find-record.ts'
 import type { ToolUse } from '../tool.ts'
@@ -28,7 +28,7 @@ export async function searchRecords(search: Search, use: ToolUse): Promise<Found
   const rows: CdrRow[] = []
   let position: Position = search.after ?? { start_stamp: search.before, id: 0 }
   for (let scanned = 0; scanned < MAX_SCANNED; scanned += SLICE) {
-    const slice = all(use.store, older(search, position, use).limit(SLICE))
+    const slice = await all(use.store, older(search, position, use).limit(SLICE))
     for (const row of slice) {
       if (!isMeant(row, search)) continue
       if (rows.length === search.limit) return { rows, stoppedAt: rows.at(-1) }

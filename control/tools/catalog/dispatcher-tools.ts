@@ -1,6 +1,6 @@
 /** Tools for dispatcher sets and nodes (SPECIFICATION.md §2.6, §3.2). */
 import { z } from 'zod'
-import { all } from '../../../schema/sql/sync-query.ts'
+import { all } from '../../../schema/sql/query.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../provisioning/fields.ts'
@@ -40,8 +40,8 @@ export const getDispatcherStatus = defineTool({
     probingNodes: z.int(),
     nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
   }),
-  run({ setId: wanted }, use) {
-    const sets = wanted === undefined ? visibleSets(use) : [theSet(wanted, use)]
+  async run({ setId: wanted }, use) {
+    const sets = wanted === undefined ? await visibleSets(use) : [await theSet(wanted, use)]
     const nodes = sets.flatMap((set) => set.nodes.map((member) => nodeView(set.setId, member)))
     return {
       setId: wanted ?? null,
@@ -75,8 +75,8 @@ export const listSbcEndpoints = defineTool({
       )
       .describe(`At most ${MAX_ROWS}.`),
   }),
-  run(_, use) {
-    const endpoints = visibleSets(use).flatMap((set) =>
+  async run(_, use) {
+    const endpoints = (await visibleSets(use)).flatMap((set) =>
       set.nodes.map((member) => ({
         endpointId: member.nodeId,
         address: member.destination,
@@ -111,10 +111,10 @@ export const setDispatcherState = defineTool({
     newState: z.enum(['active', 'inactive', 'probing']),
   }),
   async run({ state, setId: wanted, destination }, use) {
-    const before = statesIn(theSet(wanted, use))
+    const before = statesIn(await theSet(wanted, use))
     switch (await use.engine.dispatcher.setState(wanted, destination, state)) {
       case 'changed':
-        use.changed({ before, after: statesIn(theSet(wanted, use)) })
+        use.changed({ before, after: statesIn(await theSet(wanted, use)) })
         return {
           message: `The node is ${state} from the next call.`,
           setId: wanted,
@@ -158,19 +158,22 @@ export const reloadDispatchers = defineTool({
 })
 
 /** Limits a tenant to its own sets. */
-function visibleSets({ engine, store, principal: { tenantId } }: ToolUse): readonly SetStatus[] {
-  const sets = engine.dispatcher.status()
-  if (tenantId === null) return sets
+async function visibleSets({
+  engine,
+  store,
+  principal: { tenantId },
+}: ToolUse): Promise<readonly SetStatus[]> {
+  if (tenantId === null) return engine.dispatcher.status()
   const query = store.db
     .selectFrom('dispatcher_set')
     .select('set_id')
     .where('tenant_id', '=', tenantId)
-  const own = new Set(all(store, query).map(({ set_id }) => set_id))
-  return sets.filter((set) => own.has(set.setId))
+  const own = new Set((await all(store, query)).map(({ set_id }) => set_id))
+  return engine.dispatcher.status().filter((set) => own.has(set.setId))
 }
 
-function theSet(wanted: number, use: ToolUse): SetStatus {
-  const set = visibleSets(use).find((each) => each.setId === wanted)
+async function theSet(wanted: number, use: ToolUse): Promise<SetStatus> {
+  const set = (await visibleSets(use)).find((each) => each.setId === wanted)
   if (set !== undefined) return set
   throw new ApiError(
     404,

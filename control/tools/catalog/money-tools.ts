@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
-import { all } from '../../../schema/sql/sync-query.ts'
+import { all } from '../../../schema/sql/query.ts'
 import { CustomerStore } from '../../billing/customer-store.ts'
 import { explanation } from '../../billing/rates/price-explanation.ts'
 import { ApiError } from '../../http/api-error.ts'
@@ -78,10 +78,10 @@ export const lookupRate = defineTool({
     parts: z.array(z.object({ part: z.string(), seconds: z.int(), amount_exact: amount })),
     cost_exact: amount.nullable().describe('Null when blocked.'),
   }),
-  run({ number, rate_plan, customer, duration }, use) {
+  async run({ number, rate_plan, customer, duration }, use) {
     const ocs = chargingOf(use)
     const at = use.now()
-    const planId = thePlan(rate_plan, customer, use)
+    const planId = await thePlan(rate_plan, customer, use)
     const quote = ocs.quote(planId, number, duration, at)
     if (quote === undefined)
       throw new ApiError(
@@ -112,11 +112,11 @@ function theCustomer(wanted: string | number, use: ToolUse) {
   throw new ApiError(404, 'not_found', 'Customer not found')
 }
 
-function thePlan(
+async function thePlan(
   plan: string | number | undefined,
   customer: string | number | undefined,
   use: ToolUse,
-): number {
+): Promise<number> {
   const owner = { tenantId: 'any', scope: toolScope(use) } as const
   const id =
     plan === undefined && customer !== undefined
@@ -127,15 +127,15 @@ function thePlan(
     400,
     'no_rate_plan',
     customer === undefined
-      ? `Give rate_plan or customer. Rate plans: ${planNames(use)}`
+      ? `Give rate_plan or customer. Rate plans: ${await planNames(use)}`
       : 'The customer has no rate plan: its calls are refused. Give rate_plan to use another plan',
   )
 }
 
-function planNames({ store, principal: { tenantId } }: ToolUse): string {
+async function planNames({ store, principal: { tenantId } }: ToolUse): Promise<string> {
   let query = store.db.selectFrom('rate_plan').select('name').orderBy('id').limit(10)
   if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
-  const names = all(store, query).map(({ name }) => name)
+  const names = (await all(store, query)).map(({ name }) => name)
   return names.length === 0 ? 'none' : names.join(', ')
 }
 

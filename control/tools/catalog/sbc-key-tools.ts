@@ -39,7 +39,7 @@ export const listSbcApiKeys = defineTool({
       .describe('Part of the key name or of the owner. Defaults to all keys.'),
   }),
   output: z.object({ apiKeys: z.array(sbcKey), total: z.int() }),
-  run({ search }, { keys, now, principal: { tenantId, domain } }) {
+  async run({ search }, { keys, now, principal: { tenantId, domain } }) {
     const filter = {
       tenantId,
       domain,
@@ -47,7 +47,7 @@ export const listSbcApiKeys = defineTool({
       searchIn: ['name', 'owner_username'],
       kinds: ['sbc'],
     } as const
-    const found = keys.list(filter, now(), { limit: MAX_ROWS, offset: 0 })
+    const found = await keys.list(filter, now(), { limit: MAX_ROWS, offset: 0 })
     return { apiKeys: found.keys.map((key) => viewOf(key, now())), total: found.total }
   },
 })
@@ -72,9 +72,11 @@ export const revokeSbcApiKey = defineTool({
     revoked_at: time,
     already_revoked: z.boolean(),
   }),
-  run({ identifier }, use) {
-    const key = theKey(identifier, use)
-    const revoked = use.keys.revoke(key, use.now())
+  async run({ identifier }, use) {
+    const { key, revoked } = await use.keys.atomically(async () => {
+      const found = await theKey(identifier, use)
+      return { key: found, revoked: await use.keys.revoke(found, use.now()) }
+    })
     const { uuid, name, keyPrefix, revokedAt } = revoked
     use.changed({ before: auditedKey(key, use.now()), after: auditedKey(revoked, use.now()) })
     const wasRevoked = key.revokedAt !== null
@@ -91,13 +93,13 @@ export const revokeSbcApiKey = defineTool({
 })
 
 /** Returns the one matching SBC key; a name can match keys of several tenants. */
-function theKey(identifier: string, { keys, now, principal }: ToolUse): AppKey {
+async function theKey(identifier: string, { keys, now, principal }: ToolUse): Promise<AppKey> {
   const { tenantId, domain } = principal
-  const byUuid = keys.byUuid(identifier.toLowerCase(), tenantId)
+  const byUuid = await keys.byUuid(identifier.toLowerCase(), tenantId)
   const isReachable = byUuid?.kind === 'sbc' && (domain === null || byUuid.domain === domain)
   if (byUuid !== undefined && isReachable) return byUuid
   const filter = { tenantId, domain, name: identifier, kinds: ['sbc'] } as const
-  const { keys: named } = keys.list(filter, now(), { limit: 2, offset: 0 })
+  const { keys: named } = await keys.list(filter, now(), { limit: 2, offset: 0 })
   const [key, other] = named
   if (key === undefined)
     throw new ApiError(

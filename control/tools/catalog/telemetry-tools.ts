@@ -57,12 +57,12 @@ export const getTelemetry = defineTool({
     nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
     platform: platform.nullable().describe('Null for tenant credentials.'),
   }),
-  run(_, { telemetry, principal: { tenantId } }) {
+  async run(_, { telemetry, principal: { tenantId } }) {
     if (tenantId !== null) {
-      const view = telemetry.readForTenant(tenantId)
+      const view = await telemetry.readForTenant(tenantId)
       return { ...view, nodes: view.nodes.slice(0, MAX_ROWS), platform: null }
     }
-    const { at, calls: counted, nodes, ...rest } = telemetry.read()
+    const { at, calls: counted, nodes, ...rest } = await telemetry.read()
     return {
       at,
       calls: counted,

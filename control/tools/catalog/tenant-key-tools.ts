@@ -45,10 +45,10 @@ export const listApiKeys = defineTool({
       .describe('Part of the name or of the description. Defaults to all keys.'),
   }),
   output: z.object({ apiKeys: z.array(tenantKey), total: z.int() }),
-  run({ search }, { keys, now, principal: { tenantId, domain } }) {
+  async run({ search }, { keys, now, principal: { tenantId, domain } }) {
     const searchIn = ['name', 'description'] as const
     const filter = { tenantId, domain, search, searchIn, kinds }
-    const found = keys.list(filter, now(), { limit: MAX_ROWS, offset: 0 })
+    const found = await keys.list(filter, now(), { limit: MAX_ROWS, offset: 0 })
     return { apiKeys: found.keys.map((key) => viewOf(key, now())), total: found.total }
   },
 })
@@ -66,10 +66,14 @@ export const getApiKeyStatus = defineTool({
     name: text(100).min(1).optional().describe('Exact name of the key.'),
   }),
   output: tenantKey,
-  run: ({ key_id, name }, use) => viewOf(theKey(key_id, name, use), use.now()),
+  run: async ({ key_id, name }, use) => viewOf(await theKey(key_id, name, use), use.now()),
 })
 
-function theKey(id: number | undefined, name: string | undefined, use: ToolUse): AppKey {
+async function theKey(
+  id: number | undefined,
+  name: string | undefined,
+  use: ToolUse,
+): Promise<AppKey> {
   if (id === undefined && name === undefined)
     throw badRequest('Give key_id or name; list_api_keys shows both')
   const { tenantId, domain } = use.principal
@@ -80,7 +84,8 @@ function theKey(id: number | undefined, name: string | undefined, use: ToolUse):
     ...(id !== undefined && { id }),
     ...(name !== undefined && { name }),
   }
-  const [key, other] = use.keys.list(filter, use.now(), { limit: 2, offset: 0 }).keys
+  const { keys: found } = await use.keys.list(filter, use.now(), { limit: 2, offset: 0 })
+  const [key, other] = found
   if (key === undefined)
     throw new ApiError(
       404,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { auditedActor } from '../../../control/audit/audit-log.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 
 const KEYS = '/api/v1/application-keys'
@@ -56,7 +57,7 @@ test('a change is traced from digest to digest', async () => {
   // A use between two changes is none.
   tick(1_000)
   await request('/api/v1/health', { token: made })
-  access.tick()
+  await access.tick()
   await request(`${KEYS}/${uuid}`, { token, method: 'PATCH', body: { description: 'x' } })
   await request(`${KEYS}/${uuid}`, { token, method: 'DELETE' })
   const [removed, changed, first] = await trail()
@@ -123,6 +124,25 @@ test('logins are traced, other requests without a credential are not', async () 
     ['user:ada', 'success'],
     ['anonymous', 'refused'],
   ])
+})
+
+test('entries that are recorded at once, and again after a failure, are stored once each and in order', async () => {
+  const { store, access } = opened()
+  const record = (target: string) =>
+    access.audit.record({
+      ...{ at: startOfTime, ...auditedActor(undefined), address: '192.0.2.1', action: 'POST /x' },
+      ...{ target, outcome: 'success', status: 200, code: null, correlation_id: 'x' },
+      ...{ before_digest: null, after_digest: null },
+    })
+  const stored = () =>
+    store.sqlite.prepare<[], string>('SELECT target FROM audit_entry ORDER BY id').pluck().all()
+  const targets = Array.from({ length: 20 }, (_, index) => `/${index}`)
+  store.sqlite.pragma('query_only = ON')
+  await Promise.all(targets.slice(0, 5).map(record))
+  store.sqlite.pragma('query_only = OFF')
+  expect(stored()).toEqual([])
+  await Promise.all([...targets.slice(5).map(record), access.tick()])
+  expect(stored()).toEqual(targets)
 })
 
 test('reading leaves no entry', async () => {

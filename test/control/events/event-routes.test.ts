@@ -3,6 +3,7 @@ import { EventHub } from '../../../control/events/event-hub.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { EventLog } from '../../../engine/event-log.ts'
 import { addCustomer, addPlan, goldenRate } from '../../support/books.ts'
+import { deferred } from '../../support/deferred.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/fake-ocs.ts'
 
@@ -201,13 +202,43 @@ test('a stream ends within a second of its credential or its tenant', async () =
   node(1)
   control.tick(1_000)
   control.hub.flush()
-  expect(control.hub.size).toBe(1)
+  await until(() => control.hub.size === 1)
   const heard = await Promise.all(streams.map(({ next }) => next()))
   expect(heard).toEqual([undefined, undefined, expect.stringContaining('node.down')])
 })
 
+test('events wait for the check of their reader; one that takes too long ends the stream', async () => {
+  const hub = new EventHub(log, () => now)
+  const checks = [deferred<boolean>(), deferred<boolean>()]
+  let asked = 0
+  const isStillAdmitted = () => checks[asked++]?.promise ?? Promise.resolve(false)
+  const stream = hub.open({ tenantId: null, actor: 'key' }, undefined, isStillAdmitted)
+  if (typeof stream === 'string') throw new Error(stream)
+  const reader = stream.getReader()
+  await reader.read()
+  now += 1_000
+  node(1)
+  hub.flush()
+  node(2)
+  hub.flush()
+  checks[0]?.resolve(true)
+  const texts = [await reader.read(), await reader.read()].map(({ value }) =>
+    new TextDecoder().decode(value),
+  )
+  expect(texts[0]).toContain('"set_id":1')
+  expect(texts[1]).toContain('"set_id":2')
+  now += 1_000
+  hub.flush()
+  expect(hub.size).toBe(1)
+  now += 1_000
+  hub.flush()
+  expect(hub.size).toBe(0)
+  checks[1]?.resolve(false)
+  expect((await reader.read()).done).toBe(true)
+})
+
 test('there is a bound on readers', () => {
-  const yes = () => true
+  const yes = () => Promise.resolve(true)
   const hub = new EventHub(log, () => now)
   const read = (tenantId: number | null, actor: string) =>
     hub.open({ tenantId, actor }, undefined, yes)
@@ -219,7 +250,7 @@ test('there is a bound on readers', () => {
 })
 
 test('neither a credential nor a tenant takes all readers', async () => {
-  const yes = () => true
+  const yes = () => Promise.resolve(true)
   const hub = new EventHub(log, () => now)
   const read = (tenantId: number | null, actor: string) =>
     hub.open({ tenantId, actor }, undefined, yes)

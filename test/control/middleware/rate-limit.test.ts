@@ -44,7 +44,7 @@ test('the request over the limit is 429 with Retry-After, and so is the next unt
 
 test('1200 requests per minute pass by default, the 1201st does not', async () => {
   const { key, access, now } = openControl()
-  const presented = access.verifier.verify(key(), '192.0.2.1', now())
+  const presented = await access.verifier.verify(key(), '192.0.2.1', now())
   if (presented.kind !== 'accepted') throw new Error('the key is not valid')
   const { window } = access.limits.forPrincipal(presented.principal)
   for (let i = 0; i < 1_200; i += 1) expect(window.admit(now())).toBe(true)

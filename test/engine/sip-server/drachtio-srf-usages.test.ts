@@ -4,6 +4,7 @@ import { sdp, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
 import { startRig, variants, type Rig, type Variant } from '../../support/sip-rig.ts'
 import type { Srf, SrfDialog, SrfRequest, SrfResponse } from '../../support/srf.ts'
 import { emitted } from '../../support/waiting.ts'
+import { deferred } from '../../support/deferred.ts'
 
 let rig: Rig | undefined
 afterEach(async () => {
@@ -14,13 +15,6 @@ afterEach(async () => {
 async function start(variant: Variant, prepare?: (srf: Srf) => void): Promise<Rig> {
   rig = await startRig(variant, prepare, {}, 2)
   return rig
-}
-
-/** A promise, and who keeps it. */
-function deferred<T>() {
-  let resolve: (value: T) => void = () => undefined
-  const promise = new Promise<T>((done) => (resolve = done))
-  return { promise, resolve: (value: T) => resolve(value) }
 }
 
 function prack(peer: SipPeer, leg: ReturnType<SipPeer['leg']>, response: PeerMessage): void {

@@ -341,3 +341,23 @@ test('an allow list admits only its networks, and rejected requests use no quota
   expect(await from('2001:db8::7')).toBe(200)
   expect(await from('2001:db9::7')).toBe(403)
 })
+
+test('of two keys of one name that are created at once one is', async () => {
+  const { key, request } = openControl()
+  const token = key()
+  const create = () => request(PATH, { token, body: { name: 'twice' } })
+  const answers = await Promise.all([create(), create()])
+  expect(answers.map(({ status }) => status)).toEqual([201, 409])
+})
+
+test('a key that is given more scopes at the same time is not handed out by one with fewer', async () => {
+  const { key, request } = openControl()
+  const [root, poor] = [key(), key({ scopes: ['keys:write', 'cdrs:read'] })]
+  const made = await request(PATH, { token: root, body: { name: 'node', scopes: ['cdrs:read'] } })
+  const path = `${PATH}/${made.data<{ uuid: string }>().uuid}`
+  const [widened, rotated] = await Promise.all([
+    request(path, { token: root, method: 'PATCH', body: { scopes: ['*'] } }),
+    request(`${path}/rotate`, { token: poor, body: {} }),
+  ])
+  expect([widened.status, rotated.status, rotated.code]).toEqual([200, 403, 'scope_escalation'])
+})

@@ -23,9 +23,19 @@ test('requests are counted in memory and stored by the next tick', async () => {
   tick(700)
   await ask()
   expect(stored()).toEqual({ request_count: 0, last_used_at: null })
-  access.tick()
+  await access.tick()
   expect(stored()).toEqual({ request_count: 2, last_used_at: now() })
-  access.tick()
+  await access.tick()
+  expect(stored()?.request_count).toBe(2)
+})
+
+test('ticks at once count each request once, and requests during one are counted by the next', async () => {
+  const { ask, stored, access } = opened()
+  await ask()
+  const ticks = [access.tick(), access.tick()]
+  await ask()
+  await Promise.all(ticks)
+  await access.tick()
   expect(stored()?.request_count).toBe(2)
 })
 
@@ -33,7 +43,7 @@ test('only requests that were let in are counted', async () => {
   const { ask, stored, access, request, token } = opened()
   for (let i = 0; i < 9; i += 1) await ask()
   await request('/api/v1/health', { token: `${token.slice(0, -1)}~` })
-  access.tick()
+  await access.tick()
   expect(stored()?.request_count).toBe(5)
 })
 
@@ -41,10 +51,10 @@ test('counters that cannot be stored now are stored later', async () => {
   const { ask, stored, access, store } = opened()
   await ask()
   store.sqlite.pragma('query_only = ON')
-  expect(() => access.tick()).toThrow(/readonly/)
+  await expect(access.tick()).rejects.toThrow(/readonly/)
   store.sqlite.pragma('query_only = OFF')
   await ask()
-  access.tick()
+  await access.tick()
   expect(stored()?.request_count).toBe(2)
 })
 
@@ -57,13 +67,13 @@ test('the requests of each day are kept for thirty days, also after a clock that
   const rows = () => store.sqlite.prepare('SELECT count(*) FROM application_key_day').pluck().get()
   jump(400 * day)
   await ask()
-  access.tick()
+  await access.tick()
   jump(-400 * day)
   for (let index = 0; index < 40; index += 1) {
     tick(day)
     await ask()
     if (index === 39) await ask()
-    access.tick()
+    await access.tick()
   }
   const answer = await request(`/api/v1/application-keys/${uuid}/usage`, { token })
   const { days } = answer.data<{ days: { date: string; requests: number }[] }>()

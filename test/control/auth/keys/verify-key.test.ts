@@ -1,8 +1,9 @@
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { hashToken } from '../../../../control/auth/keys/app-key.ts'
 import { KeyCache } from '../../../../control/auth/keys/key-cache.ts'
 import { KeyStore } from '../../../../control/auth/keys/key-store.ts'
 import { KeyVerifier } from '../../../../control/auth/keys/verify-key.ts'
+import { deferred } from '../../../support/deferred.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
@@ -10,18 +11,19 @@ function verifier(control = openControl()) {
   const cache = new KeyCache()
   const keys = new KeyStore(control.store, cache)
   const subject = new KeyVerifier(keys, cache)
-  const kindOf = (token: string) => subject.verify(token, '192.0.2.1', control.now()).kind
+  const kindOf = async (token: string) =>
+    (await subject.verify(token, '192.0.2.1', control.now())).kind
   return { control, cache, keys, kindOf }
 }
 
 /** Another token with the same first 12 characters. */
 const twinOf = (token: string) => `${token.slice(0, 12)}${'A'.repeat(token.length - 12)}`
 
-test('of keys with the same 12 characters each token finds its own', () => {
+test('of keys with the same 12 characters each token finds its own', async () => {
   const { control, keys, kindOf } = verifier()
   const first = control.key({ name: 'first' })
   const twin = twinOf(first)
-  keys.insert({
+  await keys.insert({
     uuid: '11111111-1111-4111-8111-111111111111',
     kind: 'sbc',
     name: 'twin',
@@ -38,27 +40,27 @@ test('of keys with the same 12 characters each token finds its own', () => {
     ownerUsername: null,
     createdAt: startOfTime,
   })
-  expect(keys.candidates(first.slice(0, 12))).toHaveLength(2)
-  expect(kindOf(first)).toBe('accepted')
-  expect(kindOf(twin)).toBe('rejected')
+  expect(await keys.candidates(first.slice(0, 12))).toHaveLength(2)
+  expect(await kindOf(first)).toBe('accepted')
+  expect(await kindOf(twin)).toBe('rejected')
 })
 
-test('a token that differs in one character after the prefix is refused', () => {
+test('a token that differs in one character after the prefix is refused', async () => {
   const { control, kindOf } = verifier()
   const token = control.key()
   const last = token.endsWith('A') ? 'B' : 'A'
-  expect(kindOf(`${token.slice(0, -1)}${last}`)).toBe('rejected')
-  expect(kindOf(token)).toBe('accepted')
+  expect(await kindOf(`${token.slice(0, -1)}${last}`)).toBe('rejected')
+  expect(await kindOf(token)).toBe('accepted')
 })
 
-test('a token that was tried before it existed works from the moment it does', () => {
+test('a token that was tried before it existed works from the moment it does', async () => {
   const { control, keys, cache, kindOf } = verifier()
   const token = control.key()
   control.store.sqlite.exec('UPDATE application_key SET key_hash = randomblob(32)')
-  expect(kindOf(token)).toBe('rejected')
+  expect(await kindOf(token)).toBe('rejected')
   expect(cache.size().unknown).toBe(1)
 
-  keys.insert({
+  await keys.insert({
     uuid: '22222222-2222-4222-8222-222222222222',
     kind: 'sbc',
     name: 'late',
@@ -75,24 +77,68 @@ test('a token that was tried before it existed works from the moment it does', (
     ownerUsername: null,
     createdAt: startOfTime,
   })
-  expect(kindOf(token)).toBe('accepted')
+  expect(await kindOf(token)).toBe('accepted')
 })
 
-test('a known token is not read from the database again, an unknown one neither', () => {
+test('a known token is not read from the database again, an unknown one neither', async () => {
   const { control, kindOf } = verifier()
   const token = control.key()
   const unknown = twinOf(token)
-  kindOf(token)
-  kindOf(unknown)
+  await kindOf(token)
+  await kindOf(unknown)
   control.store.sqlite.exec('DROP TABLE application_key_previous')
   control.store.sqlite.exec('DELETE FROM application_key')
-  expect(kindOf(token)).toBe('accepted')
-  expect(kindOf(unknown)).toBe('rejected')
+  expect(await kindOf(token)).toBe('accepted')
+  expect(await kindOf(unknown)).toBe('rejected')
 })
 
-test('a flood of wrong tokens takes bounded memory', () => {
+/** Holds the next look-up back once it has read the key. */
+function heldBack(keys: KeyStore) {
+  const read = keys.byId.bind(keys)
+  const held = deferred()
+  const hasRead = deferred()
+  vi.spyOn(keys, 'byId').mockImplementationOnce(async (id) => {
+    const key = await read(id)
+    hasRead.resolve()
+    await held.promise
+    return key
+  })
+  return { hasRead: hasRead.promise, release: () => held.resolve() }
+}
+
+test.each(['revoked', 'rotated', 'switched off'])(
+  'a key that is %s during a look-up is refused from then on',
+  async (how) => {
+    const { control, keys, kindOf } = verifier()
+    const token = control.key()
+    const { hasRead, release } = heldBack(keys)
+    const before = kindOf(token)
+    await hasRead
+    const key = await keys.byId(1)
+    if (key === undefined) throw new Error('the key is missing')
+    if (how === 'revoked') await keys.revoke(key, control.now())
+    else if (how === 'switched off') await keys.update(key, { isActive: false })
+    else await keys.rotate(key, 'sbc_live_new', Buffer.alloc(32), control.now(), control.now())
+    expect(await kindOf(token)).toBe('rejected')
+    release()
+    expect(await before).toBe('accepted')
+    expect(await kindOf(token)).toBe('rejected')
+  },
+)
+
+test('requests with one unknown token at once take one look-up', async () => {
+  const { control, keys, kindOf } = verifier()
+  const token = control.key()
+  const candidates = vi.spyOn(keys, 'candidates')
+  const kinds = await Promise.all(Array.from({ length: 20 }, () => kindOf(token)))
+  expect(kinds).toEqual(kinds.map(() => 'accepted'))
+  expect(candidates).toHaveBeenCalledOnce()
+})
+
+test('a flood of wrong tokens takes bounded memory', async () => {
   const { cache } = verifier()
-  for (let i = 0; i < 25_000; i += 1) cache.rememberUnknown(`hash ${i}`)
+  const nothing = () => Promise.resolve(undefined)
+  for (let i = 0; i < 25_000; i += 1) await cache.lookUp(`hash ${i}`, nothing)
   expect(cache.size().unknown).toBe(10_000)
 })
 
@@ -105,7 +151,7 @@ test('a change by another process holds after the next tick', async () => {
   const other = openControl(`${folder}/keys.db`)
   other.store.sqlite.exec('UPDATE application_key SET revoked_at = 1')
   other.store.close()
-  control.access.tick()
+  await control.access.tick()
   expect((await control.request('/api/v1/health', { token })).status).toBe(401)
   control.store.close()
 })

@@ -161,7 +161,7 @@ test('a switched off user, a changed password and a removed user end every sessi
   const control = await opened()
   await control.user('root', 'admin')
   const root = (await control.login('root')).data<Token>().token
-  const id = control.access.users.byUsername('ada')[0]?.id
+  const id = (await control.access.users.byUsername('ada'))[0]?.id
   const change = (method: string, body?: unknown) =>
     control.request(`/api/v1/users/${id}`, { token: root, method, body })
   const session = async (password?: string) =>
@@ -187,15 +187,15 @@ test('a changed role holds for sessions that are open', async () => {
   const { login, request, access } = await opened()
   const { token } = (await login('ada')).data<Token>()
   expect((await request('/api/v1/users', { token })).status).toBe(200)
-  const [ada] = access.users.byUsername('ada')
-  access.users.insert({
+  const [ada] = await access.users.byUsername('ada')
+  await access.users.insert({
     username: 'root',
     role: 'admin',
     password_hash: 'x',
     created_at: 0,
     updated_at: 0,
   })
-  access.users.update(ada?.id ?? 0, { role: 'admin' })
+  await access.users.update(ada?.id ?? 0, { role: 'admin' })
   expect((await request('/api/v1/auth/me', { token })).body).toMatchObject({
     data: { scopes: ['*'] },
   })

@@ -90,6 +90,26 @@ test('the last active admin can be neither removed nor demoted nor switched off'
     expect([answer.status, answer.code]).toEqual([409, 'last_admin'])
 })
 
+test('of two admins that are removed or demoted at once one remains', async () => {
+  for (const change of ['remove', 'demote']) {
+    const { post, patch, remove } = opened()
+    const made = [await post({ ...ada, username: 'one' }), await post({ ...ada, username: 'two' })]
+    const answers = await Promise.all(
+      made.map((answer) => {
+        const { id } = answer.data<User>()
+        return change === 'remove' ? remove(id) : patch(id, { role: 'auditor' })
+      }),
+    )
+    expect(answers.map(({ status }) => status)).toEqual([200, 409])
+  }
+})
+
+test('of two users of one name that are created at once one is', async () => {
+  const { post } = opened()
+  const answers = await Promise.all([post(ada), post(ada)])
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 409]))
+})
+
 test('a user cannot create, change or delete a user with more permissions', async () => {
   const { post, patch, remove, key } = opened()
   const { id } = (await post(ada)).data<User>()
