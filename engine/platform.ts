@@ -122,7 +122,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.unshift(() => lock.release())
     if (oldProcess) refuseMigrations(store)
     else lock.take()
-    prepareDatabase(store, deps)
+    await prepareDatabase(store, deps)
     closers.push(() => keepLost(store, deps))
     const webhooks = openWebhooks(store, deps)
     closers.push(() => webhooks.stop())
@@ -212,10 +212,10 @@ const pricesOf =
     return rate && { minuteMicros: costMicros(rate.tariff, 60), isBlocked: rate.isBlocked }
   }
 
-function prepareDatabase(store: LocalStore, { log, now }: PlatformDeps): void {
+async function prepareDatabase(store: LocalStore, { log, now }: PlatformDeps): Promise<void> {
   const report = migrate(store.sqlite, now())
   if (report.applied.length > 0) log('info', 'database migrated', { ...report })
-  for (const claim of brokenClaims(store)) log('warn', `ownership: ${claim}`)
+  for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
   const encrypted = store.secrets.protect()
   if (encrypted > 0)
     log('warn', 'secrets that were stored in clear are encrypted; older copies still hold them', {

@@ -1,10 +1,10 @@
 /** Reads the gateways of all carriers in any state: only priced routes may call them. */
 import type { Store } from './open.ts'
-import { all } from './sql/sync-query.ts'
+import { all } from './sql/query.ts'
 import type { CarrierGateway } from './rules/gateway-reach.ts'
 
-export function carrierGateways(store: Store): CarrierGateway[] {
-  const rows = all(
+export async function carrierGateways(store: Store): Promise<CarrierGateway[]> {
+  const rows = await all(
     store,
     store.db
       .selectFrom('carrier_gateway')

@@ -7,13 +7,13 @@ import { openDatabase } from '../schema/open.ts'
 const readme = readFileSync('README.md', 'utf8')
 const guide = readFileSync('GUIDE.md', 'utf8')
 
-test('the seed files of README.md and GUIDE.md can be applied, one after the other', () => {
+test('the seed files of README.md and GUIDE.md can be applied, one after the other', async () => {
   const text = readme + guide
   const store = openDatabase(':memory:')
   migrate(store.sqlite, 0)
   const files = [...text.matchAll(/<<'JSON'\n([\s\S]*?)\nJSON|```json\n([\s\S]*?)\n```/g)]
   expect(files.length).toBeGreaterThanOrEqual(2)
-  for (const [, heredoc, block] of files) seedFile(store, heredoc ?? block ?? '', 0)
+  for (const [, heredoc, block] of files) await seedFile(store, heredoc ?? block ?? '', 0)
   store.close()
 })
 

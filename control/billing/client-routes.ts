@@ -9,7 +9,7 @@ import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, first } from '../../schema/sql/sync-query.ts'
+import { all, first } from '../../schema/sql/query.ts'
 import { customerOf, requiresCustomer } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
@@ -53,27 +53,27 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
       ok(c, walletOf(store, ocs, self(c.get('principal')))),
     )
 
-    .get('/ledger', requiresCustomer(), validate('query', ledgerQuery), (c) => {
+    .get('/ledger', requiresCustomer(), validate('query', ledgerQuery), async (c) => {
       const { page, limit, ...filter } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }) }
-      const { rows, total } = ledger.list(self(c.get('principal')), filter, slice)
+      const { rows, total } = await ledger.list(self(c.get('principal')), filter, slice)
       return ok(c, rows.map(entryOf), endingMeta({ page, limit }, total))
     })
 
-    .get('/cdrs', requiresCustomer(), validate('query', cdrQuery), (c) => {
+    .get('/cdrs', requiresCustomer(), validate('query', cdrQuery), async (c) => {
       const { page, limit, ...filter } = c.req.valid('query')
       const calls = callsOf(store, self(c.get('principal')), filter)
       const slice = { limit, offset: offsetOf({ page, limit }) }
-      return ok(c, calls.page(slice), endingMeta({ page, limit }, calls.total()))
+      return ok(c, calls.page(slice), endingMeta({ page, limit }, await calls.total()))
     })
 
     .get(
       '/rates/lookup',
       requiresCustomer(),
       validate('query', z.strictObject(lookupFields)),
-      (c) => {
+      async (c) => {
         const { number, duration, at = now() } = c.req.valid('query')
-        const planId = customerRow(store, self(c.get('principal'))).rate_plan_id
+        const planId = (await customerRow(store, self(c.get('principal')))).rate_plan_id
         const quote = planId === null ? undefined : ocs.quote(planId, number, duration, at)
         if (quote === undefined)
           throw new ApiError(404, 'no_rate', 'There is no rate for this number at this time')
@@ -82,17 +82,20 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
     )
 }
 
-function customerRow(store: Store, id: number) {
+async function customerRow(store: Store, id: number) {
   const columns = ['rate_plan_id', 'low_balance_micros'] as const
-  const row = first(store, store.db.selectFrom('customer').select(columns).where('id', '=', id))
+  const row = await first(
+    store,
+    store.db.selectFrom('customer').select(columns).where('id', '=', id),
+  )
   if (row === undefined) throw notFound('Customer')
   return row
 }
 
-function walletOf(store: Store, ocs: Pick<OcsPort, 'balanceOf'>, id: number) {
+async function walletOf(store: Store, ocs: Pick<OcsPort, 'balanceOf'>, id: number) {
   const balance = ocs.balanceOf(id)
   if (balance === undefined) throw notFound('Wallet')
-  const { low_balance_micros: threshold } = customerRow(store, id)
+  const { low_balance_micros: threshold } = await customerRow(store, id)
   return {
     currency: balance.currency,
     balance: moneyToDecimal(balance.balanceMicros),
@@ -129,15 +132,15 @@ function callsOf(store: Store, customerId: number, filter: CallFilter) {
       query.where('disposition', '=', disposition ?? 'ANSWERED'),
     )
   return {
-    total: (): number => {
+    total: async (): Promise<number> => {
       const some = matching.select('id').limit(MAX_COUNTED).as('some')
       const query = store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n'))
-      return first(store, query)?.n ?? 0
+      return (await first(store, query))?.n ?? 0
     },
-    page: ({ limit, offset }: { readonly limit: number; readonly offset: number }) =>
+    page: async ({ limit, offset }: { readonly limit: number; readonly offset: number }) =>
       (offset >= MAX_LISTED
         ? []
-        : all(
+        : await all(
             store,
             matching
               .selectAll()

@@ -55,9 +55,9 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
         path: '/customers',
         scope: 'customers',
         resource: customers,
-        now,
+        ...{ store, now },
         changed: () => ocs.reloadCustomers(),
-        beyond: { store, fields: worthMoney },
+        beyond: worthMoney,
       }),
     )
 
@@ -65,9 +65,12 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
       '/customers/:id/wallet',
       requires('wallets:read'),
       validate('param', idParam(noun)),
-      (c) => {
+      async (c) => {
         const scope = requestScope(c.var.principal, now)
-        return ok(c, walletView(found(customers.find(scope, c.req.valid('param').id), noun), ocs))
+        return ok(
+          c,
+          walletView(found(await customers.find(scope, c.req.valid('param').id), noun), ocs),
+        )
       },
     )
 
@@ -76,12 +79,12 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
       requires('wallets:read'),
       validate('param', idParam(noun)),
       validate('query', ledgerQuery),
-      (c) => {
+      async (c) => {
         const { page, limit, ...filter } = c.req.valid('query')
         const { id } = c.req.valid('param')
-        found(customers.find(requestScope(c.var.principal, now), id), noun)
+        found(await customers.find(requestScope(c.var.principal, now), id), noun)
         const slice = { limit, offset: offsetOf({ page, limit }) }
-        const { rows, total } = ledger.list(id, filter, slice)
+        const { rows, total } = await ledger.list(id, filter, slice)
         return ok(c, rows, endingMeta({ page, limit }, total))
       },
     )
@@ -92,7 +95,7 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
       validate('param', idParam(noun)),
       validate('json', adjustBody),
       idempotency.once(),
-      (c) => {
+      async (c) => {
         const { id } = c.req.valid('param')
         const { amount, reason, kind } = c.req.valid('json')
         if (amount < 0 && kind !== 'adjust')
@@ -100,7 +103,7 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
             details: [{ path: 'amount', message: 'must be above 0' }],
           })
         const scope = requestScope(c.var.principal, now)
-        const before = walletView(found(customers.find(scope, id), noun), ocs)
+        const before = walletView(found(await customers.find(scope, id), noun), ocs)
         // The client's key is part of the reference, so the ledger refuses to move the money twice.
         const key = c.req.header('idempotency-key')
         const ref =
@@ -117,7 +120,7 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
             note: reason,
           }),
         )
-        const after = walletView(found(customers.find(scope, id), noun), ocs)
+        const after = walletView(found(await customers.find(scope, id), noun), ocs)
         c.set('change', { before, after })
         return ok(c, {
           ...after,

@@ -11,7 +11,7 @@ import {
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { CustomerTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { hashPassword, hashPasswordNow } from '../auth/users/passwords.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../provisioning/references.ts'
@@ -67,11 +67,11 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     this.#ledger = ledger
   }
 
-  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<CustomerView> {
+  async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<CustomerView>> {
     const matching = this.#visible(scope).where((row) =>
       contains(row, ['customer.name', 'customer.email'], search),
     )
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -81,20 +81,20 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       .orderBy('customer.name')
       .limit(limit)
       .offset(offset)
-    return { rows: this.#views(all(this.#store, rows)), total: total?.n ?? 0 }
+    return { rows: await this.#views(await all(this.#store, rows)), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): CustomerView | undefined {
-    const row = this.#row(scope, id)
-    return row === undefined ? undefined : this.#views([row])[0]
+  async find(scope: RequestScope, id: number): Promise<CustomerView | undefined> {
+    const row = await this.#row(scope, id)
+    return row === undefined ? undefined : (await this.#views([row]))[0]
   }
 
-  identify(body: CustomerBody): number | undefined {
+  async identify(body: CustomerBody): Promise<number | undefined> {
     return identified(this.#store, 'customer', body)
   }
 
-  document(scope: RequestScope, id: number): CustomerBody | undefined {
-    const row = this.#row(scope, id)
+  async document(scope: RequestScope, id: number): Promise<CustomerBody | undefined> {
+    const row = await this.#row(scope, id)
     if (row === undefined) return undefined
     return {
       name: row.name,
@@ -102,7 +102,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       email: row.email,
       is_active: fromFlag(row.is_active),
       rate_plan_id: row.rate_plan_id,
-      numbers: this.#numbersOf([id]).map(({ number }) => number),
+      numbers: (await this.#numbersOf([id])).map(({ number }) => number),
       credit_limit: row.credit_limit_micros,
       max_concurrent_calls: row.max_concurrent_calls,
       max_cps: row.max_cps,
@@ -116,37 +116,45 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     return password == null ? undefined : hashPassword(password)
   }
 
-  insert(body: CustomerBody, scope: RequestScope, passwordHash?: string): number {
-    return write(this.#store, () => {
-      const { tenantId, planId, currency } = this.#refer(body, scope)
-      const id = insert(
+  async insert(body: CustomerBody, scope: RequestScope, passwordHash?: string): Promise<number> {
+    return write(this.#store, async () => {
+      const { tenantId, planId, currency } = await this.#refer(body, scope)
+      const id = await insert(
         this.#store,
-        this.#store.db.insertInto('customer').values({
-          ...columnsOf(body, passwordHash),
-          tenant_id: tenantId,
-          rate_plan_id: planId,
-          created_at: scope.now,
-          updated_at: scope.now,
-        }),
+        this.#store.db
+          .insertInto('customer')
+          .values({
+            ...columnsOf(body, passwordHash),
+            tenant_id: tenantId,
+            rate_plan_id: planId,
+            created_at: scope.now,
+            updated_at: scope.now,
+          })
+          .returning('id'),
       )
-      refuseForeignNumbers(this.#store, scope, body.numbers, [])
-      this.#putNumbers(id, body.numbers)
-      insert(
+      await refuseForeignNumbers(this.#store, scope, body.numbers, [])
+      await this.#putNumbers(id, body.numbers)
+      await execute(
         this.#store,
         this.#store.db
           .insertInto('wallet')
           .values({ customer_id: id, currency: currency ?? 'USD', updated_at: scope.now }),
       )
-      this.#creditOnce(id, body.balance, scope)
+      await this.#creditOnce(id, body.balance, scope)
       return id
     })
   }
 
-  replace(id: number, body: CustomerBody, scope: RequestScope, passwordHash?: string): void {
-    write(this.#store, () => {
-      const before = this.#row(scope, id)
-      const { tenantId, planId, currency } = this.#refer(body, scope, before?.rate_plan_id)
-      execute(
+  async replace(
+    id: number,
+    body: CustomerBody,
+    scope: RequestScope,
+    passwordHash?: string,
+  ): Promise<void> {
+    await write(this.#store, async () => {
+      const before = await this.#row(scope, id)
+      const { tenantId, planId, currency } = await this.#refer(body, scope, before?.rate_plan_id)
+      await execute(
         this.#store,
         this.#store.db
           .updateTable('customer')
@@ -158,56 +166,62 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
           })
           .where('id', '=', id),
       )
-      const numbers = this.#numbersOf([id]).map(({ number }) => number)
-      refuseForeignNumbers(this.#store, scope, body.numbers, numbers)
-      this.#putNumbers(id, body.numbers)
+      const numbers = (await this.#numbersOf([id])).map(({ number }) => number)
+      await refuseForeignNumbers(this.#store, scope, body.numbers, numbers)
+      await this.#putNumbers(id, body.numbers)
       if (before && body.credit_limit > before.credit_limit_micros) this.#ledger.endDepletion(id)
-      if (currency !== null && currency !== before?.currency) this.#changeCurrency(id, currency)
-      this.#creditOnce(id, body.balance, scope)
+      if (currency !== null && currency !== before?.currency)
+        await this.#changeCurrency(id, currency)
+      await this.#creditOnce(id, body.balance, scope)
     })
   }
 
   /** Removes a customer without calls and ledger entries, since these refer to it for good. */
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
-    if (this.#row(scope, id) === undefined) return 'absent'
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    if ((await this.#row(scope, id)) === undefined) return 'absent'
     const { db } = this.#store
-    return write(this.#store, () => {
+    return write(this.#store, async () => {
       const calls = db.selectFrom('cdr').select('id').where('customer_id', '=', id).limit(1)
-      if (first(this.#store, calls) !== undefined || this.#hasEntries(id))
+      if ((await first(this.#store, calls)) !== undefined || (await this.#hasEntries(id)))
         throw new ApiError(409, 'in_use', 'The customer has a history: deactivate it instead')
-      execute(this.#store, db.deleteFrom('wallet').where('customer_id', '=', id))
-      execute(this.#store, db.deleteFrom('customer').where('id', '=', id))
-      return 'removed'
+      await execute(this.#store, db.deleteFrom('wallet').where('customer_id', '=', id))
+      await execute(this.#store, db.deleteFrom('customer').where('id', '=', id))
+      return 'removed' as const
     })
   }
 
   /** Resolves references. The plan decides the currency; null: neither body nor plan names one. */
-  #refer(body: CustomerBody, scope: RequestScope, currentPlan?: number | null) {
-    const tenantId = tenantOf(this.#store, body.tenant, scope)
+  async #refer(body: CustomerBody, scope: RequestScope, currentPlan?: number | null) {
+    const tenantId = await tenantOf(this.#store, body.tenant, scope)
     const reference = either('rate_plan', body.rate_plan, body.rate_plan_id)
     const owner = { tenantId, scope }
-    const planId = resolve(this.#store, 'rate_plan', reference, owner, currentPlan)
+    const planId = await resolve(this.#store, 'rate_plan', reference, owner, currentPlan)
     const plans = this.#store.db.selectFrom('rate_plan').select('currency')
-    const plan = planId === null ? undefined : first(this.#store, plans.where('id', '=', planId))
+    const plan =
+      planId === null ? undefined : await first(this.#store, plans.where('id', '=', planId))
     if (plan !== undefined && body.currency != null && body.currency !== plan.currency)
       throw badReference('currency', `the rate plan is in ${plan.currency}`)
     return { tenantId, planId, currency: body.currency ?? plan?.currency ?? null }
   }
 
-  #changeCurrency(customerId: number, currency: string): void {
-    if (this.#hasEntries(customerId))
+  async #changeCurrency(customerId: number, currency: string): Promise<void> {
+    if (await this.#hasEntries(customerId))
       throw new ApiError(409, 'currency_fixed', 'The wallet already holds another currency')
-    execute(
+    await execute(
       this.#store,
       this.#store.db.updateTable('wallet').set({ currency }).where('customer_id', '=', customerId),
     )
   }
 
   /** Posts the opening balance. Safe to repeat: the ledger takes one opening entry per customer. */
-  #creditOnce(customerId: number, balanceMicros: number | undefined, scope: RequestScope): void {
+  async #creditOnce(
+    customerId: number,
+    balanceMicros: number | undefined,
+    scope: RequestScope,
+  ): Promise<void> {
     if (balanceMicros === undefined || balanceMicros === 0) return
     const wallets = this.#store.db.selectFrom('wallet').select('id')
-    const wallet = first(this.#store, wallets.where('customer_id', '=', customerId))
+    const wallet = await first(this.#store, wallets.where('customer_id', '=', customerId))
     if (wallet === undefined) throw new Error(`customer ${customerId} has no wallet`)
     this.#ledger.post({
       walletId: wallet.id,
@@ -220,17 +234,17 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     })
   }
 
-  #hasEntries(customerId: number): boolean {
+  async #hasEntries(customerId: number): Promise<boolean> {
     const entries = this.#store.db
       .selectFrom('ledger_entry')
       .innerJoin('wallet', 'wallet.id', 'ledger_entry.wallet_id')
       .select('ledger_entry.id')
       .where('wallet.customer_id', '=', customerId)
       .limit(1)
-    return first(this.#store, entries) !== undefined
+    return (await first(this.#store, entries)) !== undefined
   }
 
-  #putNumbers(customerId: number, numbers: readonly string[]): void {
+  async #putNumbers(customerId: number, numbers: readonly string[]): Promise<void> {
     const { db } = this.#store
     // A `+` makes no difference: the payer must not depend on it.
     const digits = numbers.map((number) => number.replace(/^\+/, ''))
@@ -239,19 +253,22 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       .select('number')
       .where('number', 'in', [...digits, ...digits.map((number) => `+${number}`)])
       .where('customer_id', '<>', customerId)
-    const taken = first(this.#store, others)
+    const taken = await first(this.#store, others)
     if (taken !== undefined) throw numberTaken(digits.indexOf(taken.number.replace(/^\+/, '')))
-    execute(this.#store, db.deleteFrom('customer_number').where('customer_id', '=', customerId))
+    await execute(
+      this.#store,
+      db.deleteFrom('customer_number').where('customer_id', '=', customerId),
+    )
     for (const number of new Set(numbers))
-      execute(
+      await execute(
         this.#store,
         db.insertInto('customer_number').values({ number, customer_id: customerId }),
       )
   }
 
-  #views(rows: readonly Row[]): CustomerView[] {
+  async #views(rows: readonly Row[]): Promise<CustomerView[]> {
     const numbers = grouped(
-      this.#numbersOf(rows.map(({ id }) => id)),
+      await this.#numbersOf(rows.map(({ id }) => id)),
       (number) => number.customer_id,
     )
     return rows.map((row) => viewOf(row, numbers.get(row.id)?.map(({ number }) => number) ?? []))
@@ -266,7 +283,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     return all(this.#store, query)
   }
 
-  #row(scope: RequestScope, id: number): Row | undefined {
+  async #row(scope: RequestScope, id: number): Promise<Row | undefined> {
     const query = this.#visible(scope)
       .selectAll('customer')
       .select(joined)

@@ -2,7 +2,7 @@
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { LedgerEntryTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, first } from '../../schema/sql/sync-query.ts'
+import { all, first } from '../../schema/sql/query.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import type { Rows } from '../provisioning/resource.ts'
 
@@ -35,11 +35,11 @@ export class LedgerStore {
   }
 
   /** Newest first. */
-  list(
+  async list(
     customerId: number,
     { kind, start_date: from, end_date: before }: LedgerFilter,
     { limit, offset }: { readonly limit: number; readonly offset: number },
-  ): Rows<LedgerEntryView> {
+  ): Promise<Rows<LedgerEntryView>> {
     const matching = this.#store.db
       .selectFrom('ledger_entry')
       .innerJoin('wallet', 'wallet.id', 'ledger_entry.wallet_id')
@@ -48,7 +48,7 @@ export class LedgerStore {
       .$if(from !== undefined, (query) => query.where('created_at', '>=', from ?? 0))
       .$if(before !== undefined, (query) => query.where('created_at', '<', before ?? 0))
     const some = matching.select('ledger_entry.id').limit(MAX_COUNTED).as('some')
-    const total = first(
+    const total = await first(
       this.#store,
       this.#store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -60,7 +60,7 @@ export class LedgerStore {
       .offset(offset)
     return {
       total: total?.n ?? 0,
-      rows: (offset >= MAX_LISTED ? [] : all(this.#store, rows)).map((row) => ({
+      rows: (offset >= MAX_LISTED ? [] : await all(this.#store, rows)).map((row) => ({
         id: row.id,
         kind: row.kind,
         amount: moneyToNumber(row.amount_micros),

@@ -10,7 +10,7 @@ export function agentRoutes({
   settings,
 }: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>) {
   return resourceRoutes({
-    now,
+    ...{ store, now },
     path: '/telephony/ai-agents',
     scope: 'agents',
     resource: new AgentStore(store, settings.hasMediaRelay),

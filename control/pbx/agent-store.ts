@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { AiAgentTable } from '../../schema/tables/agent.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import {
   mediaColumnsOf,
@@ -54,11 +54,11 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     this.#hasMediaRelay = hasMediaRelay
   }
 
-  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<AgentView> {
+  async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<AgentView>> {
     const matching = this.#visible(scope).where((row) =>
       contains(row, ['ai_agent.name', 'extension'], search),
     )
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -68,24 +68,24 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
       .orderBy('ai_agent.name')
       .limit(limit)
       .offset(offset)
-    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+    return { rows: (await all(this.#store, rows)).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): AgentView | undefined {
+  async find(scope: RequestScope, id: number): Promise<AgentView | undefined> {
     const query = this.#visible(scope)
       .selectAll('ai_agent')
       .select('tenant.slug')
       .where('ai_agent.id', '=', id)
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return row && viewOf(row)
   }
 
-  identify(body: AgentBody): number | undefined {
+  async identify(body: AgentBody): Promise<number | undefined> {
     return identified(this.#store, 'ai_agent', body)
   }
 
-  document(scope: RequestScope, id: number): AgentBody | undefined {
-    const agent = this.find(scope, id)
+  async document(scope: RequestScope, id: number): Promise<AgentBody | undefined> {
+    const agent = await this.find(scope, id)
     if (agent === undefined) return undefined
     const { id: _id, created_at: _created, updated_at: _updated, ...body } = agent
     return body
@@ -95,27 +95,33 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     return body.is_active ? [withPreset(body).sip_uri] : []
   }
 
-  insert(given: AgentBody, scope: RequestScope): number {
+  async insert(given: AgentBody, scope: RequestScope): Promise<number> {
     const body = withPreset(given)
-    return write(this.#store, () => {
-      const columns = { ...this.#columnsOf(body, scope), created_at: scope.now }
-      return insert(this.#store, this.#store.db.insertInto('ai_agent').values(columns))
+    return write(this.#store, async () => {
+      const columns = { ...(await this.#columnsOf(body, scope)), created_at: scope.now }
+      return insert(
+        this.#store,
+        this.#store.db.insertInto('ai_agent').values(columns).returning('id'),
+      )
     })
   }
 
-  replace(id: number, given: AgentBody, scope: RequestScope): void {
+  async replace(id: number, given: AgentBody, scope: RequestScope): Promise<void> {
     const body = withPreset(given)
-    write(this.#store, () => {
-      const columns = this.#columnsOf(body, scope, this.find(scope, id))
-      execute(this.#store, this.#store.db.updateTable('ai_agent').set(columns).where('id', '=', id))
+    await write(this.#store, async () => {
+      const columns = await this.#columnsOf(body, scope, await this.find(scope, id))
+      await execute(
+        this.#store,
+        this.#store.db.updateTable('ai_agent').set(columns).where('id', '=', id),
+      )
     })
   }
 
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
-    return write(this.#store, () => {
-      if (this.find(scope, id) === undefined) return 'absent'
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    return write(this.#store, async () => {
+      if ((await this.find(scope, id)) === undefined) return 'absent'
       const { db } = this.#store
-      const route = first(
+      const route = await first(
         this.#store,
         db
           .selectFrom('inbound_route')
@@ -128,17 +134,17 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
         const who = isKnown ? route.name : 'The platform'
         throw new ApiError(409, 'in_use', `${who} still sends calls to this agent`)
       }
-      execute(this.#store, db.deleteFrom('ai_agent').where('id', '=', id))
+      await execute(this.#store, db.deleteFrom('ai_agent').where('id', '=', id))
       return 'removed'
     })
   }
 
-  #columnsOf(body: AgentBody, scope: RequestScope, before?: AgentView) {
+  async #columnsOf(body: AgentBody, scope: RequestScope, before?: AgentView) {
     refuseUnsupported(withoutRelay(body, before, this.#hasMediaRelay))
-    const tenantId = tenantOf(this.#store, body.tenant, scope)
-    refuseTakenNumber(this.#store, 'extension', body.extension, tenantId)
+    const tenantId = await tenantOf(this.#store, body.tenant, scope)
+    await refuseTakenNumber(this.#store, 'extension', body.extension, tenantId)
     const destination = { path: 'sip_uri', uri: body.sip_uri }
-    refuseGateways(this.#store, body.is_active ? [destination] : [], tenantId, scope)
+    await refuseGateways(this.#store, body.is_active ? [destination] : [], tenantId, scope)
     return {
       tenant_id: tenantId,
       name: body.name,

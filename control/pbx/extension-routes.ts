@@ -6,7 +6,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { timeToText } from '../../schema/columns.ts'
-import { transaction } from '../../schema/sql/sync-query.ts'
+import { transaction } from '../../schema/sql/query.ts'
 import { fieldsWhere, refuseBeyondScope, type Written } from '../auth/field-scopes.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
@@ -46,9 +46,12 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
     return { ...view, recording_active: isRecorded, ...detailsOf(statusOf(view)) }
   }
   /** Rolled back when the principal may not choose the payer. */
-  const asAllowed = <T extends Written<ExtensionView>>(principal: Principal, work: () => T): T =>
-    transaction(deps.store, () => {
-      const written = work()
+  const asAllowed = <T extends Written<ExtensionView>>(
+    principal: Principal,
+    work: () => Promise<T>,
+  ): Promise<T> =>
+    transaction(deps.store, async () => {
+      const written = await work()
       refuseBeyondScope(principal, whoPays(written))
       return written
     })
@@ -56,63 +59,65 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
     registrations.end(domain, extension)
 
   return new Hono<ControlEnv>()
-    .post(path, write, validate('json', newExtension), (c) => {
+    .post(path, write, validate('json', newExtension), async (c) => {
       const scope = requestScope(c.var.principal, now)
       const body = c.req.valid('json')
-      const { id, after } = asAllowed(c.var.principal, () => {
-        const id = inTermsOf(body, () => extensions.insert(body, scope))
-        return { given: body, id, after: found(extensions.find(scope, id), noun) }
+      const { id, after } = await asAllowed(c.var.principal, async () => {
+        const id = await inTermsOf(body, () => extensions.insert(body, scope))
+        return { given: body, id, after: found(await extensions.find(scope, id), noun) }
       })
       c.set('change', { before: null, after })
       c.header('Location', `/api/v1${path}/${id}`)
       return c.json(show(after), 201)
     })
 
-    .get(path, read, validate('query', query), (c) => {
+    .get(path, read, validate('query', query), async (c) => {
       const { page, limit, search } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search }
-      const { rows, total } = extensions.list(requestScope(c.var.principal, now), slice)
+      const { rows, total } = await extensions.list(requestScope(c.var.principal, now), slice)
       return c.json({ data: rows.map(show), total, meta: pageMeta({ page, limit }, total) })
     })
 
-    .get(`${path}/details`, read, validate('query', query), (c) => {
+    .get(`${path}/details`, read, validate('query', query), async (c) => {
       const { page, limit, search } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search }
-      const { rows, total } = extensions.list(requestScope(c.var.principal, now), slice)
+      const { rows, total } = await extensions.list(requestScope(c.var.principal, now), slice)
       return ok(c, rows.map(details), pageMeta({ page, limit }, total))
     })
 
-    .get(`${path}/:id`, read, one, (c) => {
+    .get(`${path}/:id`, read, one, async (c) => {
       const { id } = c.req.valid('param')
-      return c.json(show(found(extensions.find(requestScope(c.var.principal, now), id), noun)))
+      return c.json(
+        show(found(await extensions.find(requestScope(c.var.principal, now), id), noun)),
+      )
     })
 
-    .get(`${path}/:id/details`, read, one, (c) => {
+    .get(`${path}/:id/details`, read, one, async (c) => {
       const { id } = c.req.valid('param')
-      const view = found(extensions.find(requestScope(c.var.principal, now), id), noun)
+      const view = found(await extensions.find(requestScope(c.var.principal, now), id), noun)
       return ok(c, details(view))
     })
 
-    .delete(`${path}/:id/registrations`, write, one, validate('query', registration), (c) => {
+    .delete(`${path}/:id/registrations`, write, one, validate('query', registration), async (c) => {
       const { id } = c.req.valid('param')
       const { contact } = c.req.valid('query')
-      const view = found(extensions.find(requestScope(c.var.principal, now), id), noun)
+      const view = found(await extensions.find(requestScope(c.var.principal, now), id), noun)
       const { domain, extension } = view
       if (!registrations.end(domain, extension, contact)) throw notFound('Registration')
       c.set('change', { before: { contact }, after: null })
       return ok(c, details(view))
     })
 
-    .patch(`${path}/:id`, write, one, validate('json', change), (c) => {
+    .patch(`${path}/:id`, write, one, validate('json', change), async (c) => {
       const { id } = c.req.valid('param')
       const changes = c.req.valid('json')
       const scope = requestScope(c.var.principal, now)
-      const before = found(extensions.find(scope, id), noun)
-      const document = found(extensions.document(scope, id), noun)
-      const body = patched(extensionBody, document, changes)
-      const { after } = asAllowed(c.var.principal, () => {
-        inTermsOf(changes, () => extensions.replace(id, body, scope))
-        return { given: changes, before, after: found(extensions.find(scope, id), noun) }
+      const { before, after } = await asAllowed(c.var.principal, async () => {
+        const before = found(await extensions.find(scope, id), noun)
+        const document = found(await extensions.document(scope, id), noun)
+        const body = patched(extensionBody, document, changes)
+        await inTermsOf(changes, () => extensions.replace(id, body, scope))
+        return { given: changes, before, after: found(await extensions.find(scope, id), noun) }
       })
       // Phones with the old password lose their registration.
       if (changes['password'] !== undefined) end(before)
@@ -120,11 +125,14 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       return c.json(show(after))
     })
 
-    .delete(`${path}/:id`, write, one, (c) => {
+    .delete(`${path}/:id`, write, one, async (c) => {
       const { id } = c.req.valid('param')
       const scope = requestScope(c.var.principal, now)
-      const before = extensions.find(scope, id)
-      if (before === undefined || extensions.remove(id, scope) === 'absent') throw notFound(noun)
+      const before = await transaction(deps.store, async () => {
+        const before = found(await extensions.find(scope, id), noun)
+        await extensions.remove(id, scope)
+        return before
+      })
       end(before)
       c.set('change', { before, after: null })
       return c.json({ id, deleted: true })

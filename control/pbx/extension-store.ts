@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { ExtensionTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { notFound } from '../http/api-error.ts'
 import {
   mediaColumnsOf,
@@ -54,11 +54,11 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
   }
 
   /** `search` is part of a number, name or e-mail address. */
-  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<ExtensionView> {
+  async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<ExtensionView>> {
     const matching = this.#visible(scope).where((row) =>
       contains(row, ['extension', 'display_name', 'extension.email'], search),
     )
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -69,48 +69,51 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
       .orderBy('domain')
       .limit(limit)
       .offset(offset)
-    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+    return { rows: (await all(this.#store, rows)).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): ExtensionView | undefined {
+  async find(scope: RequestScope, id: number): Promise<ExtensionView | undefined> {
     const query = this.#visible(scope)
       .selectAll('extension')
       .select(names)
       .where('extension.id', '=', id)
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return row && viewOf(row)
   }
 
-  identify(body: ExtensionBody): number | undefined {
-    const { domain } = homeOf(this.#store, body, everywhere)
+  async identify(body: ExtensionBody): Promise<number | undefined> {
+    const { domain } = await homeOf(this.#store, body, everywhere)
     const query = this.#store.db
       .selectFrom('extension')
       .select('id')
       .where('domain', '=', domain)
       .where('extension', '=', body.extension)
-    return first(this.#store, query)?.id
+    return (await first(this.#store, query))?.id
   }
 
-  document(scope: RequestScope, id: number): ExtensionBody | undefined {
-    const extension = this.find(scope, id)
+  async document(scope: RequestScope, id: number): Promise<ExtensionBody | undefined> {
+    const extension = await this.find(scope, id)
     if (extension === undefined) return undefined
     const { id: _id, created_at: _created, updated_at: _updated, customer: _, ...body } = extension
     return body
   }
 
-  insert(body: ExtensionBody, scope: RequestScope): number {
+  async insert(body: ExtensionBody, scope: RequestScope): Promise<number> {
     const { password } = body
     if (password == null) throw badReference('password', 'is required')
-    return write(this.#store, () => {
-      const home = homeOf(this.#store, body, scope)
-      refuseTakenNumber(this.#store, 'ai_agent', body.extension, home.tenantId)
+    return write(this.#store, async () => {
+      const home = await homeOf(this.#store, body, scope)
+      await refuseTakenNumber(this.#store, 'ai_agent', body.extension, home.tenantId)
       return insert(
         this.#store,
-        this.#store.db.insertInto('extension').values({
-          ...this.#columnsOf(body, scope, home),
-          ...secretColumns(body.extension, home.domain, password),
-          created_at: scope.now,
-        }),
+        this.#store.db
+          .insertInto('extension')
+          .values({
+            ...(await this.#columnsOf(body, scope, home)),
+            ...secretColumns(body.extension, home.domain, password),
+            created_at: scope.now,
+          })
+          .returning('id'),
       )
     })
   }
@@ -119,21 +122,21 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
    * Without a password the secrets stay. A new number or domain requires one, because the secrets contain
    * both.
    */
-  replace(id: number, body: ExtensionBody, scope: RequestScope): void {
-    write(this.#store, () => {
-      const before = this.find(scope, id)
+  async replace(id: number, body: ExtensionBody, scope: RequestScope): Promise<void> {
+    await write(this.#store, async () => {
+      const before = await this.find(scope, id)
       if (before === undefined) throw notFound(this.noun)
-      const home = homeOf(this.#store, body, scope)
-      refuseTakenNumber(this.#store, 'ai_agent', body.extension, home.tenantId)
+      const home = await homeOf(this.#store, body, scope)
+      await refuseTakenNumber(this.#store, 'ai_agent', body.extension, home.tenantId)
       const isRenamed = before.extension !== body.extension || before.domain !== home.domain
       if (isRenamed && body.password == null)
         throw badReference('password', 'is required with a new extension or domain')
-      execute(
+      await execute(
         this.#store,
         this.#store.db
           .updateTable('extension')
           .set({
-            ...this.#columnsOf(body, scope, home, before),
+            ...(await this.#columnsOf(body, scope, home, before)),
             ...(body.password == null
               ? {}
               : secretColumns(body.extension, home.domain, body.password)),
@@ -143,25 +146,25 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
     })
   }
 
-  isNewSecret(id: number, { password }: ExtensionBody): boolean {
+  async isNewSecret(id: number, { password }: ExtensionBody): Promise<boolean> {
     if (password == null) return false
     const query = this.#store.db
       .selectFrom('extension')
       .select(['extension', 'domain', 'ha1_sha256'])
       .where('id', '=', id)
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return (
       row?.ha1_sha256 !== digestSecrets(row?.extension ?? '', row?.domain ?? '', password).sha256
     )
   }
 
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
-    if (this.find(scope, id) === undefined) return 'absent'
-    execute(this.#store, this.#store.db.deleteFrom('extension').where('id', '=', id))
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    if ((await this.find(scope, id)) === undefined) return 'absent'
+    await execute(this.#store, this.#store.db.deleteFrom('extension').where('id', '=', id))
     return 'removed'
   }
 
-  #columnsOf(body: ExtensionBody, scope: RequestScope, home: Home, before?: ExtensionView) {
+  async #columnsOf(body: ExtensionBody, scope: RequestScope, home: Home, before?: ExtensionView) {
     refuseUnsupported(withoutRelay(body, before, this.#hasMediaRelay))
     const customer = either('customer', body.customer, body.customer_id)
     const owner = { tenantId: home.tenantId, scope }
@@ -171,7 +174,7 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
       extension: body.extension,
       display_name: body.display_name,
       email: body.email ?? null,
-      customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
+      customer_id: await resolve(this.#store, 'customer', customer, owner, before?.customer_id),
       voicemail_enabled: toFlag(body.voicemail_enabled),
       call_recording: body.call_recording,
       ...mediaColumnsOf(body),

@@ -1,6 +1,6 @@
 /** Determines the SIP domain of an extension. */
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/sync-query.ts'
+import { all } from '../../schema/sql/query.ts'
 import { wrongTenant } from '../auth/tenants.ts'
 import type { Reference } from '../provisioning/fields.ts'
 import { badReference, tenantOf } from '../provisioning/references.ts'
@@ -21,12 +21,16 @@ interface Wish {
  * (in display order). Without a tenant, there must be a domain that is the only one at all. Throws 400, and
  * 403 for a domain that the writer may not use.
  */
-export function homeOf(store: Store, { tenant, domain }: Wish, scope: RequestScope): Home {
-  const tenantId = tenantOf(store, tenant, scope)
+export async function homeOf(
+  store: Store,
+  { tenant, domain }: Wish,
+  scope: RequestScope,
+): Promise<Home> {
+  const tenantId = await tenantOf(store, tenant, scope)
   const bound = scope.domain ?? null
   if (bound !== null && domain != null && domain !== bound) throw wrongTenant()
   const wanted = bound ?? domain ?? null
-  const found = all(
+  const found = await all(
     store,
     store.db
       .selectFrom('tenant_domain')

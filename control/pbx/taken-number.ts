@@ -1,16 +1,16 @@
 /** Extensions and AI agents share the numbers of their tenant, so that a number has one destination. */
 import type { Store } from '../../schema/open.ts'
-import { first } from '../../schema/sql/sync-query.ts'
+import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 
 /** Throws 409 when the other kind has this number in this tenant. `tenantId` null for the platform. */
-export function refuseTakenNumber(
+export async function refuseTakenNumber(
   store: Store,
   other: 'extension' | 'ai_agent',
   number: string,
   tenantId: number | null,
-): void {
-  const taken = first(
+): Promise<void> {
+  const taken = await first(
     store,
     store.db
       .selectFrom(other)

@@ -1,6 +1,6 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
 import type { Store } from '../../schema/open.ts'
-import { all, first } from '../../schema/sql/sync-query.ts'
+import { all, first } from '../../schema/sql/query.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from './fields.ts'
 import type { RequestScope } from './resource.ts'
@@ -50,15 +50,15 @@ interface Candidate {
  * writer cannot see do not exist for it, except the current one (`current`), so that a tenant can change
  * the rest of the row. Throws 400.
  */
-export function resolve(
+export async function resolve(
   store: Store,
   kind: Exclude<Referable, 'tenant'>,
   reference: Reference | null,
   owner: Owner,
   current?: number | null,
-): number | null {
+): Promise<number | null> {
   if (reference === null) return null
-  const rows = all(
+  const rows = await all(
     store,
     store.db
       .selectFrom(kind)
@@ -103,17 +103,17 @@ export function chosen<Row extends Candidate>(
 }
 
 /** Returns the row with this name that a seed file means: of the element's tenant, or else of the platform. */
-export function identified(
+export async function identified(
   store: Store,
   kind: 'rate_plan' | 'customer' | 'carrier' | 'outbound_route' | 'inbound_route' | 'ai_agent',
   { name, tenant }: { readonly name: string; readonly tenant?: Reference | null | undefined },
-): number | undefined {
+): Promise<number | undefined> {
   const query = store.db
     .selectFrom(kind)
     .select('id')
     .where('name', '=', name)
-    .where('tenant_id', 'is', tenantOf(store, tenant, everywhere))
-  return first(store, query)?.id
+    .where('tenant_id', 'is', await tenantOf(store, tenant, everywhere))
+  return (await first(store, query))?.id
 }
 
 /** The scope of a seed file. */
@@ -124,14 +124,17 @@ const isForeign = (tenantId: number | null, owner: Owner): boolean =>
   owner.tenantId !== 'any' && tenantId !== null && tenantId !== owner.tenantId
 
 /** Returns the tenant of a body's row: the writer's own, or the one that a global writer names. */
-export function tenantOf(
+export async function tenantOf(
   store: Store,
   reference: Reference | null | undefined,
   scope: RequestScope,
-): number | null {
+): Promise<number | null> {
   if (reference === null || reference === undefined) return scope.tenantId
   const column = typeof reference === 'number' ? 'id' : 'slug'
-  const row = first(store, store.db.selectFrom('tenant').select('id').where(column, '=', reference))
+  const row = await first(
+    store,
+    store.db.selectFrom('tenant').select('id').where(column, '=', reference),
+  )
   if (scope.tenantId !== null && row?.id !== scope.tenantId)
     throw new ApiError(403, 'wrong_tenant', 'The credential belongs to another tenant')
   if (row === undefined) throw badReference('tenant', `unknown tenant ${JSON.stringify(reference)}`)
@@ -142,9 +145,12 @@ export const badReference = (path: string, message: string): ApiError =>
   badRequest('The body is invalid', [{ path, message }])
 
 /** Runs `work` for a body as given: an error about its `carrier_id` has that path, not `carrier`. */
-export function inTermsOf<T>(given: Readonly<Record<string, unknown>>, work: () => T): T {
+export async function inTermsOf<T>(
+  given: Readonly<Record<string, unknown>>,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
-    return work()
+    return await work()
   } catch (error) {
     if (!(error instanceof ApiError) || error.details === undefined) throw error
     const { status, code, message, headers, details } = error

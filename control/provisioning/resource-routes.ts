@@ -2,7 +2,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
-import { transaction } from '../../schema/sql/sync-query.ts'
+import { transaction } from '../../schema/sql/query.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import { refuseBeyondScope, type BeyondScope, type Written } from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'
@@ -17,6 +17,7 @@ import { inTermsOf } from './references.ts'
 import type { RequestScope, Resource } from './resource.ts'
 
 export interface ResourceRoutesDeps<View> {
+  readonly store: Store
   /** Below `/api/v1`: `/routing/carriers`. */
   readonly path: string
   /** Requires its `:read` and `:write`. */
@@ -35,36 +36,33 @@ export interface ResourceRoutesDeps<View> {
    * Fields that require another scope than `scope`: returns those that a write has changed, checked inside
    * its transaction.
    */
-  readonly beyond?: {
-    readonly store: Store
-    readonly fields: (written: Written<View>) => readonly BeyondScope[]
-  }
+  readonly beyond?: (written: Written<View>) => readonly BeyondScope[]
   /** Further query fields of the list, passed to `resource.list`. */
   readonly filters?: Readonly<Record<string, z.ZodType>>
 }
 
 export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
-  const { path, resource, now, changed, show = (view) => view } = deps
+  const { store, path, resource, now, changed, beyond, show = (view) => view } = deps
   const read = requires(`${deps.scope}:read`)
   const write = requires(`${deps.scope}:write`)
   const patch = patchOf(resource.body, resource.onlyAtCreation)
-  const { beyond } = deps
-  /** Rolled back when the principal may not write what `work` wrote. */
-  const asAllowed = <T extends Written<View>>(principal: Principal, work: () => T): T => {
-    if (beyond === undefined) return work()
-    return transaction(beyond.store, () => {
-      const written = work()
-      refuseBeyondScope(principal, beyond.fields(written))
+  /** One transaction, rolled back when the principal may not write what `work` wrote. */
+  const asAllowed = <T extends Written<View>>(
+    principal: Principal,
+    work: () => Promise<T>,
+  ): Promise<T> =>
+    transaction(store, async () => {
+      const written = await work()
+      if (beyond !== undefined) refuseBeyondScope(principal, beyond(written))
       return written
     })
-  }
   const lookedUp = async (
     scope: RequestScope,
-    body: () => z.output<z.ZodObject>,
+    body: () => Promise<z.output<z.ZodObject>>,
   ): Promise<RequestScope> =>
     resource.destinations === undefined
       ? scope
-      : withLookUp(scope, deps.lookUp, resource.destinations(body()))
+      : withLookUp(scope, deps.lookUp, resource.destinations(await body()))
   const query = z.strictObject({
     ...pageQuery,
     search: z.string().max(100).optional(),
@@ -75,29 +73,27 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
     .post(path, write, validate('json', resource.body), async (c) => {
       const body = c.req.valid('json')
       const secret = await resource.hashSecret?.(body)
-      const scope = await lookedUp(requestScope(c.var.principal, now), () => body)
-      const { id, after } = asAllowed(c.var.principal, () => {
-        const id = inTermsOf(body, () => resource.insert(body, scope, secret))
-        return { given: body, id, after: found(resource.find(scope, id), resource.noun) }
+      const scope = await lookedUp(requestScope(c.var.principal, now), async () => body)
+      const { id, after } = await asAllowed(c.var.principal, async () => {
+        const id = await inTermsOf(body, () => resource.insert(body, scope, secret))
+        return { given: body, id, after: found(await resource.find(scope, id), resource.noun) }
       })
       await changed({ after })
       c.set('change', { before: null, after })
       return created(c, `/api/v1${path}/${id}`, show(after))
     })
 
-    .get(path, read, validate('query', query), (c) => {
+    .get(path, read, validate('query', query), async (c) => {
       const { page, limit, search, ...filters } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search, ...filters }
-      const { rows, total } = resource.list(requestScope(c.var.principal, now), slice)
+      const { rows, total } = await resource.list(requestScope(c.var.principal, now), slice)
       return ok(c, rows.map(show), pageMeta({ page, limit }, total))
     })
 
-    .get(`${path}/:id`, read, validate('param', idParam(resource.noun)), (c) => {
+    .get(`${path}/:id`, read, validate('param', idParam(resource.noun)), async (c) => {
       const { id } = c.req.valid('param')
-      return ok(
-        c,
-        show(found(resource.find(requestScope(c.var.principal, now), id), resource.noun)),
-      )
+      const view = await resource.find(requestScope(c.var.principal, now), id)
+      return ok(c, show(found(view, resource.noun)))
     })
 
     .patch(
@@ -110,15 +106,15 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         const changes = c.req.valid('json')
         const secret = await resource.hashSecret?.(changes)
         const asker = requestScope(c.var.principal, now)
-        const bodyNow = () =>
-          patched(resource.body, found(resource.document(asker, id), resource.noun), changes)
+        const bodyNow = async () =>
+          patched(resource.body, found(await resource.document(asker, id), resource.noun), changes)
         const scope = await lookedUp(asker, bodyNow)
-        const before = found(resource.find(scope, id), resource.noun)
-        // Read again: another request may have changed it meanwhile.
-        const body = bodyNow()
-        const { after } = asAllowed(c.var.principal, () => {
-          inTermsOf(changes, () => resource.replace(id, body, scope, secret))
-          const after = found(resource.find(scope, id), resource.noun)
+        const { before, after } = await asAllowed(c.var.principal, async () => {
+          const before = found(await resource.find(scope, id), resource.noun)
+          // Read again: another request may have changed it meanwhile.
+          const body = await bodyNow()
+          await inTermsOf(changes, () => resource.replace(id, body, scope, secret))
+          const after = found(await resource.find(scope, id), resource.noun)
           return { given: changes, before, after }
         })
         await changed({ before, after })
@@ -130,9 +126,11 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
     .delete(`${path}/:id`, write, validate('param', idParam(resource.noun)), async (c) => {
       const { id } = c.req.valid('param')
       const scope = requestScope(c.var.principal, now)
-      const before = resource.find(scope, id)
-      if (resource.remove(id, scope) === 'absent' || before === undefined)
-        throw notFound(resource.noun)
+      const before = await transaction(store, async () => {
+        const before = await resource.find(scope, id)
+        if ((await resource.remove(id, scope)) === 'absent') throw notFound(resource.noun)
+        return found(before, resource.noun)
+      })
       await changed({ before })
       c.set('change', { before, after: null })
       return ok(c, { id, deleted: true })

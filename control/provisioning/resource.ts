@@ -42,24 +42,24 @@ export interface Writable<Body extends z.ZodObject> {
   readonly noun: string
   readonly body: Body
   /** Returns the id of the row that a body names: this makes a seed file repeatable. */
-  identify(body: z.output<Body>): number | undefined
-  insert(body: z.output<Body>, scope: RequestScope, secretHash?: string): number
+  identify(body: z.output<Body>): Promise<number | undefined>
+  insert(body: z.output<Body>, scope: RequestScope, secretHash?: string): Promise<number>
   /** Replaces row `id` with `body`; absent secrets keep their values. */
-  replace(id: number, body: z.output<Body>, scope: RequestScope, secretHash?: string): void
+  replace(id: number, body: z.output<Body>, scope: RequestScope, secretHash?: string): Promise<void>
 }
 
 /** A resource with routes. */
 export interface Resource<Body extends z.ZodObject, View> extends Writable<Body> {
   /** Fields that an update cannot contain. */
   readonly onlyAtCreation?: readonly string[]
-  list(scope: RequestScope, slice: Slice): Rows<View>
-  find(scope: RequestScope, id: number): View | undefined
-  document(scope: RequestScope, id: number): z.output<Body> | undefined
+  list(scope: RequestScope, slice: Slice): Promise<Rows<View>>
+  find(scope: RequestScope, id: number): Promise<View | undefined>
+  document(scope: RequestScope, id: number): Promise<z.output<Body> | undefined>
   /** Whether a body contains a secret, shown by no response, that differs from the stored one. */
-  isNewSecret?(id: number, body: z.output<Body>): boolean
+  isNewSecret?(id: number, body: z.output<Body>): Promise<boolean>
   /** Computes the slow hash of a body's password off the event loop; without it, the write computes it. */
   hashSecret?(body: z.output<Body>): Promise<string | undefined>
   /** URIs of a body whose names are looked up before the write, which must not wait. */
   destinations?(body: z.output<Body>): readonly string[]
-  remove(id: number, scope: RequestScope): 'removed' | 'absent'
+  remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'>
 }

@@ -5,7 +5,7 @@
 import { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'
-import { first, transaction } from '../../schema/sql/sync-query.ts'
+import { first, transaction } from '../../schema/sql/query.ts'
 import { hashPasswordNow, isPasswordNow } from '../auth/users/passwords.ts'
 import { CustomerStore } from '../billing/customer-store.ts'
 import { manyRates } from '../billing/rates/many-rates.ts'
@@ -83,27 +83,28 @@ interface SeedPorts {
  *
  * @throws {SeedRefused} the file is not valid, or contradicts what is stored.
  */
-export function applySeed(text: string, ports: SeedPorts): SeedReport {
+export async function applySeed(text: string, ports: SeedPorts): Promise<SeedReport> {
   const { store, now } = ports
   const writers = writersOf(ports)
   const elements = checked(read(text), writers)
   // Hashing is slow by design: do it before taking the write lock.
-  const logins = elements.customers.map((body) => loginOf(store, writers.customers, body))
+  const logins: Element[] = []
+  for (const body of elements.customers) logins.push(await loginOf(store, writers.customers, body))
   const scope: RequestScope = { tenantId: null, actor: 'seed', now }
-  // Large rate tables too are prepared now and only moved under the lock. `checked` has validated them.
-  const rates = manyRates(store, elements.rates as readonly unknown[] as readonly RateBody[])
-  const sectionOf = (section: Section): SeedReport[Section] =>
-    (section === 'rates' ? rates?.take(scope) : undefined) ??
-    apply(
+  // Large rate tables too are prepared now and only written under the lock. `checked` has validated them.
+  const putRates = manyRates(store, elements.rates as readonly unknown[] as readonly RateBody[])
+  const apply = async (section: Section): Promise<SeedReport[Section]> =>
+    (section === 'rates' ? await putRates?.(scope) : undefined) ??
+    (await applied(
       { store, writer: writers[section], scope },
       section,
       section === 'customers' ? logins : elements[section].map((body) => ({ body })),
-    )
-  try {
-    return transaction(store, () => bySection(sectionOf))
-  } finally {
-    rates?.drop()
-  }
+    ))
+  return transaction(store, async () => {
+    const report: [Section, SeedReport[Section]][] = []
+    for (const section of sections) report.push([section, await apply(section)])
+    return Object.fromEntries(report) as SeedReport
+  })
 }
 
 /** An element with its password already hashed; the stored form has no password. */
@@ -112,19 +113,27 @@ interface Element {
   readonly newHash?: string
 }
 
-function loginOf(store: Store, customers: Writers['customers'], body: Body): Element {
+async function loginOf(
+  store: Store,
+  customers: Writers['customers'],
+  body: Body,
+): Promise<Element> {
   const { password, ...rest } = body
   if (typeof password !== 'string') return { body }
-  const stored = storedHash(store, customers, body)
+  const stored = await storedHash(store, customers, body)
   if (stored !== undefined && isPasswordNow(password, stored)) return { body: rest }
   return { body, newHash: hashPasswordNow(password) }
 }
 
-function storedHash(store: Store, customers: Writers['customers'], body: Body): string | undefined {
+async function storedHash(
+  store: Store,
+  customers: Writers['customers'],
+  body: Body,
+): Promise<string | undefined> {
   try {
-    const id = customers.identify(body)
+    const id = await customers.identify(body)
     const query = store.db.selectFrom('customer').select('password_hash')
-    const row = id === undefined ? undefined : first(store, query.where('id', '=', id))
+    const row = id === undefined ? undefined : await first(store, query.where('id', '=', id))
     return row?.password_hash ?? undefined
   } catch (error) {
     // Its tenant is in the same file.
@@ -139,40 +148,42 @@ interface Writing {
   readonly scope: RequestScope
 }
 
-function apply(
+async function applied(
   writing: Writing,
   section: Section,
   elements: readonly Element[],
-): SeedReport[Section] {
+): Promise<SeedReport[Section]> {
   const { writer, scope } = writing
   const paths = new Map<number, string>()
   const counts = { created: 0, updated: 0, unchanged: 0 }
   for (const [index, element] of elements.entries()) {
     const path = `${section}[${index}]`
-    refusedAt(path, () => {
-      const known = writer.identify(element.body)
+    await refusedAt(path, async () => {
+      const known = await writer.identify(element.body)
       const twin = known === undefined ? undefined : paths.get(known)
       if (twin !== undefined) throw new SeedRefused([`${path}: repeats ${twin}`])
-      counts[known === undefined ? 'created' : replaced(writing, known, element)] += 1
-      paths.set(known ?? writer.insert(element.body, scope, element.newHash), path)
+      const made = known === undefined ? 'created' : await replaced(writing, known, element)
+      counts[made] += 1
+      paths.set(known ?? (await writer.insert(element.body, scope, element.newHash)), path)
     })
   }
   return counts
 }
 
 /** Replaces the stored row with an element. Writes nothing when they are equal. */
-function replaced(
+async function replaced(
   { store, writer, scope }: Writing,
   id: number,
   { body, newHash }: Element,
-): 'updated' | 'unchanged' {
-  const shown = () => JSON.stringify({ ...writer.find(scope, id), updated_at: undefined })
-  const before = shown()
-  const isNewSecret = newHash !== undefined || writer.isNewSecret?.(id, body) === true
+): Promise<'updated' | 'unchanged'> {
+  const shown = async () =>
+    JSON.stringify({ ...(await writer.find(scope, id)), updated_at: undefined })
+  const before = await shown()
+  const isNewSecret = newHash !== undefined || (await writer.isNewSecret?.(id, body)) === true
   try {
-    transaction(store, () => {
-      writer.replace(id, body, scope, newHash)
-      if (!isNewSecret && shown() === before) throw same
+    await transaction(store, async () => {
+      await writer.replace(id, body, scope, newHash)
+      if (!isNewSecret && (await shown()) === before) throw same
     })
   } catch (error) {
     if (error === same) return 'unchanged'
@@ -185,9 +196,9 @@ function replaced(
 const same = new Error('nothing has changed')
 
 /** Adds the element's name to a store's errors. */
-function refusedAt(path: string, work: () => void): void {
+async function refusedAt(path: string, work: () => Promise<void>): Promise<void> {
   try {
-    work()
+    await work()
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const details = error.details ?? [{ path: '', message: error.message }]
@@ -265,18 +276,9 @@ const writersOf = ({ store, ledger, hasMediaRelay }: SeedPorts): Writers => ({
   inbound_routes: new InboundRouteStore(store),
 })
 
-/** Maps each section, in the order of the sections. */
 function bySection<T>(make: (section: Section) => T): Record<Section, T> {
-  return {
-    tenants: make('tenants'),
-    rate_plans: make('rate_plans'),
-    rates: make('rates'),
-    customers: make('customers'),
-    dispatcher: make('dispatcher'),
-    carriers: make('carriers'),
-    outbound_routes: make('outbound_routes'),
-    extensions: make('extensions'),
-    ai_agents: make('ai_agents'),
-    inbound_routes: make('inbound_routes'),
-  }
+  return Object.fromEntries(sections.map((section) => [section, make(section)])) as Record<
+    Section,
+    T
+  >
 }

@@ -1,28 +1,28 @@
 /** Resources that the platform assigns to tenants: SIP domains and telephone numbers. */
 import type { Store } from '../../schema/open.ts'
-import { all, first } from '../../schema/sql/sync-query.ts'
+import { all, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference } from './references.ts'
 import type { RequestScope } from './resource.ts'
 
 /** Throws 400 when a row of `tenantId` names a domain of another tenant. Null for the platform. */
-export function refuseForeignDomain(
+export async function refuseForeignDomain(
   store: Store,
   domain: string | null | undefined,
   tenantId: number | null,
-): void {
+): Promise<void> {
   if (domain == null || tenantId === null) return
   const query = store.db
     .selectFrom('tenant_domain')
     .select('domain')
     .where('domain', '=', domain)
     .where('tenant_id', '=', tenantId)
-  if (first(store, query) === undefined)
+  if ((await first(store, query)) === undefined)
     throw badReference('domain', 'is not a domain of this tenant')
 }
 
 /** Whether a number is in a number block of the tenant, and in no smaller block of another tenant. */
-export function ownsNumber(store: Store, tenantId: number, number: string): boolean {
+export async function ownsNumber(store: Store, tenantId: number, number: string): Promise<boolean> {
   const digits = number.replace(/^\+/, '')
   const starts = Array.from({ length: Math.min(digits.length, 20) }, (_, index) =>
     digits.slice(0, index + 1),
@@ -31,7 +31,7 @@ export function ownsNumber(store: Store, tenantId: number, number: string): bool
     .selectFrom('tenant_number')
     .select(['prefix', 'tenant_id'])
     .where('prefix', 'in', starts)
-  const [longest] = all(store, query).toSorted((a, b) => b.prefix.length - a.prefix.length)
+  const [longest] = (await all(store, query)).toSorted((a, b) => b.prefix.length - a.prefix.length)
   return longest?.tenant_id === tenantId
 }
 
@@ -39,17 +39,16 @@ export function ownsNumber(store: Store, tenantId: number, number: string): bool
  * Customers' numbers decide who pays for calls of platform trunks, and click-to-call shows them: a tenant
  * credential can assign only its tenant's numbers, besides those already assigned (`before`).
  */
-export function refuseForeignNumbers(
+export async function refuseForeignNumbers(
   store: Store,
   { tenantId }: RequestScope,
   numbers: readonly string[],
   before: readonly string[],
-): void {
+): Promise<void> {
   if (tenantId === null) return
-  const foreign = numbers.findIndex(
-    (number) => !before.includes(number) && !ownsNumber(store, tenantId, number),
-  )
-  if (foreign !== -1) throw badReference(`numbers.${foreign}`, 'is not a number of this tenant')
+  for (const [index, number] of numbers.entries())
+    if (!before.includes(number) && !(await ownsNumber(store, tenantId, number)))
+      throw badReference(`numbers.${index}`, 'is not a number of this tenant')
 }
 
 /** Throws 403 when a tenant credential sets a field reserved for the platform. */

@@ -1,13 +1,13 @@
 /** Wraps every write: one transaction, and constraint violations as error responses. */
 import type { Store } from '../../schema/open.ts'
 import { failureOf, type Unique } from '../../schema/sql/failure.ts'
-import { transaction } from '../../schema/sql/sync-query.ts'
+import { transaction } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 
 /** Runs `work` in one transaction. Throws 409 for a duplicate and for a row that is still referenced. */
-export function write<T>(store: Store, work: () => T): T {
+export async function write<T>(store: Store, work: () => Promise<T>): Promise<T> {
   try {
-    return transaction(store, work)
+    return await transaction(store, work)
   } catch (error) {
     throw asConflict(error) ?? error
   }

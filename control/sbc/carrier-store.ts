@@ -3,7 +3,7 @@ import { gatewayClaim } from '../../schema/ownership/claims.ts'
 import { toFlag } from '../../schema/columns.ts'
 import { isAmbiguous } from '../../schema/rules/gateway-source.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { mediaColumnsOf, withoutRelay } from '../provisioning/media-fields.ts'
 import { filledIn } from '../provisioning/presets.ts'
@@ -39,9 +39,9 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     this.#reserved = reserved
   }
 
-  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<CarrierView> {
+  async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<CarrierView>> {
     const matching = this.#visible(scope).where((row) => contains(row, ['carrier.name'], search))
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -51,23 +51,23 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       .orderBy('carrier.name')
       .limit(limit)
       .offset(offset)
-    return { rows: this.#views(all(this.#store, rows)), total: total?.n ?? 0 }
+    return { rows: await this.#views(await all(this.#store, rows)), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): CarrierView | undefined {
+  async find(scope: RequestScope, id: number): Promise<CarrierView | undefined> {
     const rows = this.#visible(scope)
       .selectAll('carrier')
       .select(names)
       .where('carrier.id', '=', id)
-    return this.#views(all(this.#store, rows))[0]
+    return (await this.#views(await all(this.#store, rows)))[0]
   }
 
-  identify(body: CarrierBody): number | undefined {
+  async identify(body: CarrierBody): Promise<number | undefined> {
     return identified(this.#store, 'carrier', body)
   }
 
-  document(scope: RequestScope, id: number): CarrierBody | undefined {
-    const carrier = this.find(scope, id)
+  async document(scope: RequestScope, id: number): Promise<CarrierBody | undefined> {
+    const carrier = await this.find(scope, id)
     if (carrier === undefined) return undefined
     const { id: _id, created_at: _created, updated_at: _updated, ...rest } = carrier
     const { customer: _customer, rate_plan: _plan, ...fields } = rest
@@ -78,42 +78,48 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     }
   }
 
-  insert(given: CarrierBody, scope: RequestScope): number {
+  async insert(given: CarrierBody, scope: RequestScope): Promise<number> {
     const body = withPreset(given)
-    return writeWithinLimits(this.#store, scope, () => {
-      const columns = this.#columnsOf(body, scope)
+    return writeWithinLimits(this.#store, scope, async () => {
+      const columns = await this.#columnsOf(body, scope)
       const row = { ...columns, created_at: scope.now }
-      const id = insert(this.#store, this.#store.db.insertInto('carrier').values(row))
-      this.#putPassword(id, body.auth)
-      this.#putGateways(id, body, scope)
+      const id = await insert(
+        this.#store,
+        this.#store.db.insertInto('carrier').values(row).returning('id'),
+      )
+      await this.#putPassword(id, body.auth)
+      await this.#putGateways(id, body, scope)
       return id
     })
   }
 
-  replace(id: number, given: CarrierBody, scope: RequestScope): void {
+  async replace(id: number, given: CarrierBody, scope: RequestScope): Promise<void> {
     const body = withPreset(given)
-    writeWithinLimits(this.#store, scope, () => {
-      const columns = this.#columnsOf(body, scope, this.find(scope, id))
-      execute(this.#store, this.#store.db.updateTable('carrier').set(columns).where('id', '=', id))
-      this.#putPassword(id, body.auth)
-      this.#putGateways(id, body, scope)
+    await writeWithinLimits(this.#store, scope, async () => {
+      const columns = await this.#columnsOf(body, scope, await this.find(scope, id))
+      await execute(
+        this.#store,
+        this.#store.db.updateTable('carrier').set(columns).where('id', '=', id),
+      )
+      await this.#putPassword(id, body.auth)
+      await this.#putGateways(id, body, scope)
     })
   }
 
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
-    if (this.find(scope, id) === undefined) return 'absent'
-    write(this.#store, () =>
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    if ((await this.find(scope, id)) === undefined) return 'absent'
+    await write(this.#store, () =>
       execute(this.#store, this.#store.db.deleteFrom('carrier').where('id', '=', id)),
     )
     return 'removed'
   }
 
-  #columnsOf(body: CarrierBody, scope: RequestScope, before?: CarrierView) {
+  async #columnsOf(body: CarrierBody, scope: RequestScope, before?: CarrierView) {
     refuseUnsupported([
       ...unsupportedInCarrier(body),
       ...withoutRelay(body, before, this.#hasMediaRelay),
     ])
-    const tenantId = tenantOf(this.#store, body.tenant, scope)
+    const tenantId = await tenantOf(this.#store, body.tenant, scope)
     const owner = { tenantId, scope }
     const customer = either('customer', body.customer, body.customer_id)
     const set = either('inbound_set', body.inbound_set, body.inbound_set_id)
@@ -122,11 +128,11 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     const columns = {
       name: body.name,
       tenant_id: tenantId,
-      customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
+      customer_id: await resolve(this.#store, 'customer', customer, owner, before?.customer_id),
       payer: body.payer,
       is_active: toFlag(body.is_active),
       direction: body.direction,
-      ...authColumnsOf(body.auth, before !== undefined && this.#hasPassword(before.id)),
+      ...authColumnsOf(body.auth, before !== undefined && (await this.#hasPassword(before.id))),
       caller_id_mode: body.caller_id.mode,
       caller_id_value: body.caller_id.value ?? null,
       number_rules: JSON.stringify(body.number_rules),
@@ -135,25 +141,35 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       strip_headers: stripHeadersColumn(body.strip_headers),
       max_calls: body.max_calls,
       max_cps: body.max_cps,
-      rate_plan_id: this.#ratePlanOf(body, owner, before),
-      inbound_set_id: resolveSet(this.#store, 'inbound_set', set, owner, before?.inbound_set_id),
+      rate_plan_id: await this.#ratePlanOf(body, owner, before),
+      inbound_set_id: await resolveSet(
+        this.#store,
+        'inbound_set',
+        set,
+        owner,
+        before?.inbound_set_id,
+      ),
       updated_at: scope.now,
     }
-    this.#refuseForeign(body, owner)
+    await this.#refuseForeign(body, owner)
     return columns
   }
 
-  #refuseForeign(body: CarrierBody, owner: CarrierOwner): void {
+  async #refuseForeign(body: CarrierBody, owner: CarrierOwner): Promise<void> {
     const carrier = { ...body, auth: body.auth.type }
     const claims = body.gateways.map((gateway) => gatewayClaim(gateway, carrier))
     const path = (index: number) => `gateways.${index}.host`
-    refuseForeignPlaces(this.#store, owner, claims, this.#reserved, path)
+    await refuseForeignPlaces(this.#store, owner, claims, this.#reserved, path)
   }
 
   /** Least-cost routing compares plain numbers, so carriers that may meet in a route must share a currency. */
-  #ratePlanOf(body: CarrierBody, owner: CarrierOwner, before?: CarrierView): number | null {
+  async #ratePlanOf(
+    body: CarrierBody,
+    owner: CarrierOwner,
+    before?: CarrierView,
+  ): Promise<number | null> {
     const plan = either('rate_plan', body.rate_plan, body.rate_plan_id)
-    const id = resolve(this.#store, 'rate_plan', plan, owner, before?.rate_plan_id)
+    const id = await resolve(this.#store, 'rate_plan', plan, owner, before?.rate_plan_id)
     if (id === null) return null
     const { db } = this.#store
     const others = db
@@ -171,54 +187,56 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
           row('carrier.tenant_id', 'is', owner.tenantId),
         ]),
       )
-    const other = first(this.#store, others.limit(1))
+    const other = await first(this.#store, others.limit(1))
     if (other === undefined) return id
     throw badReference('rate_plan', `must be in ${other.currency}, like those of other carriers`)
   }
 
-  isNewSecret(id: number, { auth: { password } }: CarrierBody): boolean {
+  async isNewSecret(id: number, { auth: { password } }: CarrierBody): Promise<boolean> {
     if (password === undefined) return false
     const query = this.#store.db.selectFrom('carrier').select('auth_password').where('id', '=', id)
-    const stored = first(this.#store, query)?.auth_password ?? null
+    const stored = (await first(this.#store, query))?.auth_password ?? null
     const place = { table: 'carrier', column: 'auth_password', row: id } as const
     return (stored === null ? null : this.#store.secrets.open(place, stored)) !== password
   }
 
-  #hasPassword(id: number): boolean {
+  async #hasPassword(id: number): Promise<boolean> {
     const query = this.#store.db.selectFrom('carrier').select('auth_password').where('id', '=', id)
-    return first(this.#store, query)?.auth_password != null
+    return (await first(this.#store, query))?.auth_password != null
   }
 
   /** Absent, the stored one stays. It is encrypted for its row, so the row is written first. */
-  #putPassword(id: number, { type, password }: CarrierBody['auth']): void {
+  async #putPassword(id: number, { type, password }: CarrierBody['auth']): Promise<void> {
     if (type !== 'ip' && password === undefined) return
     const place = { table: 'carrier', column: 'auth_password', row: id } as const
     const isNone = type === 'ip' || password == null
     const sealed = isNone ? null : this.#store.secrets.seal(place, password)
     const { db } = this.#store
     const query = db.updateTable('carrier').set({ auth_password: sealed }).where('id', '=', id)
-    execute(this.#store, query)
+    await execute(this.#store, query)
   }
 
-  #putGateways(carrierId: number, body: CarrierBody, scope: RequestScope): void {
-    this.#refuseAmbiguous(carrierId, body, tenantOf(this.#store, body.tenant, scope))
+  async #putGateways(carrierId: number, body: CarrierBody, scope: RequestScope): Promise<void> {
+    await this.#refuseAmbiguous(carrierId, body, await tenantOf(this.#store, body.tenant, scope))
     const { db } = this.#store
-    const before = new Map(this.#gatewaysOf([carrierId]).map((row) => [gatewayKey(row), row.id]))
+    const before = new Map(
+      (await this.#gatewaysOf([carrierId])).map((row) => [gatewayKey(row), row.id]),
+    )
     const kept = body.gateways.map((gateway) => before.get(gatewayKey(gateway)))
-    const tenantId = tenantOf(this.#store, body.tenant, scope)
+    const tenantId = await tenantOf(this.#store, body.tenant, scope)
     const fresh = body.gateways.flatMap((gateway, index) => {
       const { host, port, transport, netmask } = gateway
       const place = { host, port, transport, netmask, path: `gateways.${index}.host` }
       return kept[index] === undefined ? [{ carrier: body.name, tenantId, ...place }] : []
     })
-    refuseReachedGateways(this.#store, fresh, tenantId)
+    await refuseReachedGateways(this.#store, fresh, tenantId)
     for (const id of before.values())
       if (!kept.includes(id))
-        execute(this.#store, db.deleteFrom('carrier_gateway').where('id', '=', id))
+        await execute(this.#store, db.deleteFrom('carrier_gateway').where('id', '=', id))
     for (const [index, gateway] of body.gateways.entries()) {
       const columns = gatewayColumnsOf(gateway)
       const id = kept[index]
-      execute(
+      await execute(
         this.#store,
         id === undefined
           ? db.insertInto('carrier_gateway').values({ carrier_id: carrierId, ...columns })
@@ -228,13 +246,17 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   }
 
   /** SPECIFICATION.md §10.1: rejects ambiguous gateways of one owner. */
-  #refuseAmbiguous(carrierId: number, body: CarrierBody, tenantId: number | null): void {
+  async #refuseAmbiguous(
+    carrierId: number,
+    body: CarrierBody,
+    tenantId: number | null,
+  ): Promise<void> {
     for (const [index, gateway] of body.gateways.entries()) {
       const twin = body.gateways.findIndex((each) => gatewayKey(each) === gatewayKey(gateway))
       if (twin < index) throw badReference(`gateways.${index}.host`, `duplicates gateways.${twin}`)
     }
     if (!body.is_active || body.direction === 'out') return
-    const others = this.#inboundGatewaysBeside(carrierId, tenantId)
+    const others = await this.#inboundGatewaysBeside(carrierId, tenantId)
     for (const [index, gateway] of body.gateways.entries()) {
       const rival = gateway.inbound && others.find((other) => isAmbiguous(gateway, other))
       if (rival) throw ambiguous(index, rival.name)
@@ -254,15 +276,15 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     return all(this.#store, query)
   }
 
-  #views(rows: readonly CarrierRow[]): CarrierView[] {
+  async #views(rows: readonly CarrierRow[]): Promise<CarrierView[]> {
     const gateways = grouped(
-      this.#gatewaysOf(rows.map(({ id }) => id)),
+      await this.#gatewaysOf(rows.map(({ id }) => id)),
       (gateway) => gateway.carrier_id,
     )
     return rows.map((row) => viewOf(row, gateways.get(row.id) ?? []))
   }
 
-  #gatewaysOf(carrierIds: readonly number[]): GatewayRow[] {
+  async #gatewaysOf(carrierIds: readonly number[]): Promise<GatewayRow[]> {
     const query = this.#store.db
       .selectFrom('carrier_gateway')
       .selectAll()

@@ -23,7 +23,13 @@ import { nodeBody, type NodeBody } from './dispatcher-body.ts'
 import { nodeUri } from './gateway-reach.ts'
 import { DispatcherStore } from './dispatcher-store.ts'
 import { reservedNetworks } from './source-claims.ts'
-import { nodeDocument, withStatus, type DispatcherView, type NodeView } from './dispatcher-view.ts'
+import {
+  nodeDocument,
+  nodeIn,
+  withStatus,
+  type DispatcherView,
+  type NodeView,
+} from './dispatcher-view.ts'
 
 const noun = 'Dispatcher set'
 const nodeParam = z.strictObject({ id: id(noun), nodeId: id('Node') })
@@ -54,11 +60,9 @@ export function dispatcherRoutes({
   const lookedUp = (scope: RequestScope, node: NodeBody): Promise<RequestScope> =>
     withLookUp(scope, lookUp, node.is_enabled ? [nodeUri(node)] : [])
 
-  const nodeIn = (scope: RequestScope, setRow: number, nodeId: number): NodeView =>
-    found(
-      show(found(sets.find(scope, setRow), noun)).nodes.find((node) => node.id === nodeId),
-      'Node',
-    )
+  const nodeOf = (set: DispatcherView, nodeId: number): NodeView => nodeIn(show(set), nodeId)
+  const setIn = async (scope: RequestScope, setRow: number): Promise<DispatcherView> =>
+    found(await sets.find(scope, setRow), noun)
 
   return new Hono<ControlEnv>()
     .post('/dispatcher/reload', requires('dispatcher:reload'), async (c) => {
@@ -72,21 +76,21 @@ export function dispatcherRoutes({
         path: '/dispatcher',
         scope: 'dispatcher',
         resource: sets,
-        now,
+        ...{ store, now },
         changed,
         lookUp,
         show,
       }),
     )
 
-    .get('/dispatcher/:id/nodes', read, validate('param', idParam(noun)), (c) => {
+    .get('/dispatcher/:id/nodes', read, validate('param', idParam(noun)), async (c) => {
       const scope = requestScope(c.var.principal, now)
-      return ok(c, show(found(sets.find(scope, c.req.valid('param').id), noun)).nodes)
+      return ok(c, show(await setIn(scope, c.req.valid('param').id)).nodes)
     })
 
-    .get('/dispatcher/:id/nodes/:nodeId', read, validate('param', nodeParam), (c) => {
+    .get('/dispatcher/:id/nodes/:nodeId', read, validate('param', nodeParam), async (c) => {
       const { id: setRow, nodeId } = c.req.valid('param')
-      return ok(c, nodeIn(requestScope(c.var.principal, now), setRow, nodeId))
+      return ok(c, nodeOf(await setIn(requestScope(c.var.principal, now), setRow), nodeId))
     })
 
     .post(
@@ -98,11 +102,12 @@ export function dispatcherRoutes({
         const { id: setRow } = c.req.valid('param')
         const body = c.req.valid('json')
         const asker = requestScope(c.var.principal, now)
-        found(sets.find(asker, setRow), noun)
+        await setIn(asker, setRow)
         const scope = await lookedUp(asker, body)
-        const nodeId = sets.insertNode(scope, setRow, body)
+        const stored = await sets.insertNode(scope, setRow, body)
         await changed()
-        const after = nodeIn(scope, setRow, nodeId)
+        const { nodeId } = stored
+        const after = nodeOf(stored.after, nodeId)
         c.set('change', { before: null, after: lasting(after) })
         return created(c, `/api/v1/dispatcher/${setRow}/nodes/${nodeId}`, after)
       },
@@ -118,13 +123,12 @@ export function dispatcherRoutes({
         const asker = requestScope(c.var.principal, now)
         const bodyOver = (node: NodeView) =>
           patched(nodeBody, nodeDocument(node), c.req.valid('json'))
-        const scope = await lookedUp(asker, bodyOver(nodeIn(asker, setRow, nodeId)))
+        const scope = await lookedUp(asker, bodyOver(nodeIn(await setIn(asker, setRow), nodeId)))
         // Read again: another request may have changed it meanwhile.
-        const before = nodeIn(scope, setRow, nodeId)
-        const body = bodyOver(before)
-        sets.replaceNode(scope, setRow, nodeId, body)
+        const stored = await sets.replaceNode(scope, setRow, nodeId, bodyOver)
+        const before = nodeOf(stored.before, nodeId)
         await changed()
-        const after = nodeIn(scope, setRow, nodeId)
+        const after = nodeOf(stored.after, nodeId)
         c.set('change', { before: lasting(before), after: lasting(after) })
         return ok(c, after)
       },
@@ -133,8 +137,7 @@ export function dispatcherRoutes({
     .delete('/dispatcher/:id/nodes/:nodeId', write, validate('param', nodeParam), async (c) => {
       const { id: setRow, nodeId } = c.req.valid('param')
       const scope = requestScope(c.var.principal, now)
-      const before = nodeIn(scope, setRow, nodeId)
-      sets.removeNode(scope, setRow, nodeId)
+      const before = nodeOf(await sets.removeNode(scope, setRow, nodeId), nodeId)
       await changed()
       c.set('change', { before: lasting(before), after: null })
       return ok(c, { id: nodeId, deleted: true })
@@ -149,10 +152,10 @@ export function dispatcherRoutes({
         const { id: setRow, nodeId } = c.req.valid('param')
         const { state } = c.req.valid('json')
         const scope = requestScope(c.var.principal, now)
-        const { set_id } = found(sets.find(scope, setRow), noun)
-        const before = nodeIn(scope, setRow, nodeId)
-        refuse(await engine.dispatcher.setState(set_id, before.destination, state))
-        const after = nodeIn(scope, setRow, nodeId)
+        const set = await setIn(scope, setRow)
+        const before = nodeOf(set, nodeId)
+        refuse(await engine.dispatcher.setState(set.set_id, before.destination, state))
+        const after = nodeOf(await setIn(scope, setRow), nodeId)
         c.set('change', { before: lasting(before), after: lasting(after) })
         return ok(c, { ...after, state })
       },

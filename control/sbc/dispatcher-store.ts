@@ -1,10 +1,10 @@
 /** Dispatcher sets and nodes as rows. An update keeps the ids and operator states of unchanged nodes. */
-import { fromFlag, toFlag } from '../../schema/columns.ts'
+import { fromFlag } from '../../schema/columns.ts'
 import { nodeClaim } from '../../schema/ownership/claims.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
-import { mediaColumnsOf, withoutRelay } from '../provisioning/media-fields.ts'
+import { withoutRelay } from '../provisioning/media-fields.ts'
 import { refuseUnsupported } from '../provisioning/not-supported.ts'
 import { everywhere, tenantOf } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
@@ -13,9 +13,11 @@ import { write } from '../provisioning/write.ts'
 import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
 import { writeWithinLimits } from './tenant-limits.ts'
 import { dispatcherBody, nodeKey, type DispatcherBody, type NodeBody } from './dispatcher-body.ts'
-import { nodeUri, refuseGateways, type WrittenDestination } from './gateway-reach.ts'
+import { columnsOf, destinationsOf, nodeColumnsOf } from './dispatcher-columns.ts'
+import { nodeUri, refuseGateways } from './gateway-reach.ts'
 import {
   nodeDocument,
+  nodeIn,
   viewOf,
   type DispatcherView,
   type NodeRow,
@@ -44,11 +46,11 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     this.#reserved = reserved
   }
 
-  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<DispatcherView> {
+  async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<DispatcherView>> {
     const matching = this.#visible(scope).where((row) =>
       contains(row, ['dispatcher_set.endpoint_name'], search),
     )
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -58,28 +60,28 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       .orderBy('set_id')
       .limit(limit)
       .offset(offset)
-    return { rows: this.#views(all(this.#store, rows)), total: total?.n ?? 0 }
+    return { rows: await this.#views(await all(this.#store, rows)), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): DispatcherView | undefined {
+  async find(scope: RequestScope, id: number): Promise<DispatcherView | undefined> {
     const rows = this.#visible(scope)
       .selectAll('dispatcher_set')
       .select('tenant.slug')
       .where('dispatcher_set.id', '=', id)
-    return this.#views(all(this.#store, rows))[0]
+    return (await this.#views(await all(this.#store, rows)))[0]
   }
 
-  identify({ endpoint_name, tenant }: DispatcherBody): number | undefined {
+  async identify({ endpoint_name, tenant }: DispatcherBody): Promise<number | undefined> {
     const query = this.#store.db
       .selectFrom('dispatcher_set')
       .select('id')
       .where('endpoint_name', '=', endpoint_name)
-      .where('tenant_id', 'is', tenantOf(this.#store, tenant, everywhere))
-    return first(this.#store, query)?.id
+      .where('tenant_id', 'is', await tenantOf(this.#store, tenant, everywhere))
+    return (await first(this.#store, query))?.id
   }
 
-  document(scope: RequestScope, id: number): DispatcherBody | undefined {
-    const set = this.find(scope, id)
+  async document(scope: RequestScope, id: number): Promise<DispatcherBody | undefined> {
+    const set = await this.find(scope, id)
     if (set === undefined) return undefined
     const { id: _id, created_at: _created, updated_at: _updated, nodes, ...body } = set
     return { ...body, nodes: nodes.map(nodeDocument) }
@@ -89,42 +91,44 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return destinationsOf(body).map(({ uri }) => uri)
   }
 
-  insert(body: DispatcherBody, scope: RequestScope): number {
-    return writeWithinLimits(this.#store, scope, () => {
+  async insert(body: DispatcherBody, scope: RequestScope): Promise<number> {
+    return writeWithinLimits(this.#store, scope, async () => {
       refuseUnsupported(withoutRelay(body, undefined, this.#hasMediaRelay))
-      this.#refuseTakenName(body.endpoint_name, undefined, scope)
-      const tenantId = tenantOf(this.#store, body.tenant, scope)
-      refuseGateways(this.#store, destinationsOf(body), tenantId, scope)
-      this.#refuseForeign(body.nodes, tenantId, scope)
-      const id = insert(
+      await this.#refuseTakenName(body.endpoint_name, undefined, scope)
+      const tenantId = await tenantOf(this.#store, body.tenant, scope)
+      await refuseGateways(this.#store, destinationsOf(body), tenantId, scope)
+      await this.#refuseForeign(body.nodes, tenantId, scope)
+      const id = await insert(
         this.#store,
-        this.#store.db.insertInto('dispatcher_set').values({
-          ...columnsOf(body),
-          set_id: body.set_id ?? this.#freeSetId(),
-          tenant_id: tenantId,
-          created_at: scope.now,
-          updated_at: scope.now,
-        }),
+        this.#store.db
+          .insertInto('dispatcher_set')
+          .values({
+            ...columnsOf(body),
+            set_id: body.set_id ?? (await this.#freeSetId()),
+            tenant_id: tenantId,
+            created_at: scope.now,
+            updated_at: scope.now,
+          })
+          .returning('id'),
       )
-      this.#putNodes(id, body.nodes)
+      await this.#putNodes(id, body.nodes)
       return id
     })
   }
 
   /** Without `set_id`, the set keeps its number. */
-  replace(id: number, body: DispatcherBody, scope: RequestScope): void {
-    writeWithinLimits(this.#store, scope, () => {
-      const before = this.find(scope, id)
-      if (before === undefined) throw notFound(this.noun)
+  async replace(id: number, body: DispatcherBody, scope: RequestScope): Promise<void> {
+    await writeWithinLimits(this.#store, scope, async () => {
+      const before = await this.#existing(scope, id)
       refuseUnsupported(withoutRelay(body, before, this.#hasMediaRelay))
       if (body.endpoint_name !== before.endpoint_name)
-        this.#refuseTakenName(body.endpoint_name, id, scope)
-      const tenantId = tenantOf(this.#store, body.tenant, scope)
-      refuseGateways(this.#store, destinationsOf(body), tenantId, scope)
-      this.#refuseForeign(body.nodes, tenantId, scope)
+        await this.#refuseTakenName(body.endpoint_name, id, scope)
+      const tenantId = await tenantOf(this.#store, body.tenant, scope)
+      await refuseGateways(this.#store, destinationsOf(body), tenantId, scope)
+      await this.#refuseForeign(body.nodes, tenantId, scope)
       const set_id = body.set_id ?? before.set_id
-      if (set_id !== before.set_id) this.#renumber(before.set_id, set_id)
-      execute(
+      if (set_id !== before.set_id) await this.#renumber(before.set_id, set_id)
+      await execute(
         this.#store,
         this.#store.db
           .updateTable('dispatcher_set')
@@ -136,63 +140,77 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
           })
           .where('id', '=', id),
       )
-      this.#putNodes(id, body.nodes)
+      await this.#putNodes(id, body.nodes)
     })
   }
 
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
-    return write(this.#store, () => {
-      const set = this.find(scope, id)
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    return write(this.#store, async () => {
+      const set = await this.find(scope, id)
       if (set === undefined) return 'absent'
-      const user = this.#userOf(set.set_id, scope)
+      const user = await this.#userOf(set.set_id, scope)
       if (user !== undefined)
         throw new ApiError(409, 'in_use', `${user} still sends calls to this set`)
-      execute(this.#store, this.#store.db.deleteFrom('dispatcher_set').where('id', '=', id))
+      await execute(this.#store, this.#store.db.deleteFrom('dispatcher_set').where('id', '=', id))
       return 'removed'
     })
   }
 
-  /** Adds one node and returns its id; 409 when the set already has it. */
-  insertNode(scope: RequestScope, id: number, node: NodeBody): number {
-    return writeWithinLimits(this.#store, scope, () => {
-      const set = this.find(scope, id)
-      if (set === undefined) throw notFound(this.noun)
+  /** Adds one node; 409 when the set already has it. */
+  async insertNode(scope: RequestScope, id: number, node: NodeBody) {
+    return writeWithinLimits(this.#store, scope, async () => {
+      const set = await this.#existing(scope, id)
       if (set.nodes.length >= 100)
         throw new ApiError(409, 'set_full', 'A set has at most 100 nodes')
-      this.#refuseGateway(node, set, scope)
-      return this.#insertNode(id, node)
+      await this.#refuseGateway(node, set, scope)
+      const nodeId = await this.#insertNode(id, node)
+      return { nodeId, after: await this.#existing(scope, id) }
     })
   }
 
-  replaceNode(scope: RequestScope, id: number, nodeId: number, node: NodeBody): void {
-    write(this.#store, () => {
-      const set = this.#setOfNode(scope, id, nodeId)
-      const { nodes } = set
-      this.#refuseGateway(node, set, scope)
+  /** `change` makes the new node of the present one. Resolves with the set before and after. */
+  async replaceNode(
+    scope: RequestScope,
+    id: number,
+    nodeId: number,
+    change: (node: NodeView) => NodeBody,
+  ) {
+    return write(this.#store, async () => {
+      const before = await this.#existing(scope, id)
+      const { nodes } = before
+      const node = change(nodeIn(before, nodeId))
+      await this.#refuseGateway(node, before, scope)
       const after = nodes.map((each) => {
         if (each.id !== nodeId) return each
         // With another host it is another node, without a known state.
         return { ...each, ...node, id: node.host === each.host ? nodeId : undefined }
       })
       this.#refuseEmptySet(nodes, after)
-      execute(
+      await execute(
         this.#store,
         this.#store.db
           .updateTable('dispatcher_node')
           .set(nodeColumnsOf(node))
           .where('id', '=', nodeId),
       )
+      return { before, after: await this.#existing(scope, id) }
     })
   }
 
-  removeNode(scope: RequestScope, id: number, nodeId: number): void {
-    write(this.#store, () => {
-      const { nodes } = this.#setOfNode(scope, id, nodeId)
+  /** Resolves with the set before. */
+  async removeNode(scope: RequestScope, id: number, nodeId: number): Promise<DispatcherView> {
+    return write(this.#store, async () => {
+      const before = await this.#existing(scope, id)
+      nodeIn(before, nodeId)
       this.#refuseEmptySet(
-        nodes,
-        nodes.filter((node) => node.id !== nodeId),
+        before.nodes,
+        before.nodes.filter((node) => node.id !== nodeId),
       )
-      execute(this.#store, this.#store.db.deleteFrom('dispatcher_node').where('id', '=', nodeId))
+      await execute(
+        this.#store,
+        this.#store.db.deleteFrom('dispatcher_node').where('id', '=', nodeId),
+      )
+      return before
     })
   }
 
@@ -208,42 +226,55 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     throw new ApiError(409, 'last_active_node', 'The set would have no node in service')
   }
 
-  #refuseGateway(node: NodeBody, { tenant }: DispatcherView, scope: RequestScope): void {
-    const tenantId = tenantOf(this.#store, tenant, scope)
+  async #refuseGateway(
+    node: NodeBody,
+    { tenant }: DispatcherView,
+    scope: RequestScope,
+  ): Promise<void> {
+    const tenantId = await tenantOf(this.#store, tenant, scope)
     const uri = nodeUri(node)
-    refuseGateways(this.#store, node.is_enabled ? [{ path: 'host', uri }] : [], tenantId, scope)
-    this.#refuseForeign([node], tenantId, scope, () => 'host')
+    await refuseGateways(
+      this.#store,
+      node.is_enabled ? [{ path: 'host', uri }] : [],
+      tenantId,
+      scope,
+    )
+    await this.#refuseForeign([node], tenantId, scope, () => 'host')
   }
 
-  #refuseForeign(
+  async #refuseForeign(
     nodes: readonly NodeBody[],
     tenantId: number | null,
     scope: RequestScope,
     path = (index: number) => `nodes.${index}.host`,
-  ): void {
+  ): Promise<void> {
     const claims = nodes.map(nodeClaim)
-    refuseForeignPlaces(this.#store, { tenantId, scope }, claims, this.#reserved, path)
+    await refuseForeignPlaces(this.#store, { tenantId, scope }, claims, this.#reserved, path)
   }
 
   /**
    * A name is unique among the sets that the writer sees: a tenant's among its own (enforced by the index),
    * one written by the platform among all (SPECIFICATION.md §2.6).
    */
-  #refuseTakenName(name: string, except: number | undefined, { tenantId }: RequestScope): void {
+  async #refuseTakenName(
+    name: string,
+    except: number | undefined,
+    { tenantId }: RequestScope,
+  ): Promise<void> {
     if (tenantId !== null) return
     const query = this.#store.db
       .selectFrom('dispatcher_set')
       .select('id')
       .where('endpoint_name', '=', name)
       .where('id', '<>', except ?? 0)
-    if (first(this.#store, query.limit(1)) === undefined) return
+    if ((await first(this.#store, query.limit(1))) === undefined) return
     throw new ApiError(409, 'duplicate', 'Another set has this endpoint name', {
       details: [{ path: 'endpoint_name', message: 'is already taken' }],
     })
   }
 
   /** A carrier or inbound route that uses the set; its name, where the caller may see it. */
-  #userOf(setId: number, { tenantId }: RequestScope): string | undefined {
+  async #userOf(setId: number, { tenantId }: RequestScope): Promise<string | undefined> {
     const { db } = this.#store
     const carriers = db
       .selectFrom('carrier')
@@ -254,18 +285,18 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       .select(['name', 'tenant_id'])
       .where('target_type', '=', 'set')
       .where('target', '=', String(setId))
-    const user = first(this.#store, carriers.unionAll(routes).limit(1))
+    const user = await first(this.#store, carriers.unionAll(routes).limit(1))
     return user && (tenantId === null || user.tenant_id === tenantId ? user.name : 'The platform')
   }
 
   /** References to a set follow its new number. */
-  #renumber(from: number, to: number): void {
+  async #renumber(from: number, to: number): Promise<void> {
     const { db } = this.#store
-    execute(
+    await execute(
       this.#store,
       db.updateTable('carrier').set({ inbound_set_id: to }).where('inbound_set_id', '=', from),
     )
-    execute(
+    await execute(
       this.#store,
       db
         .updateTable('inbound_route')
@@ -275,17 +306,16 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     )
   }
 
-  #setOfNode(scope: RequestScope, id: number, nodeId: number): DispatcherView {
-    const set = this.find(scope, id)
+  async #existing(scope: RequestScope, id: number): Promise<DispatcherView> {
+    const set = await this.find(scope, id)
     if (set === undefined) throw notFound(this.noun)
-    if (!set.nodes.some((node) => node.id === nodeId)) throw notFound('Node')
     return set
   }
 
   /** Updates unchanged nodes in place, so that live calls and probe state keep their node. */
-  #putNodes(setRowId: number, nodes: readonly NodeBody[]): void {
+  async #putNodes(setRowId: number, nodes: readonly NodeBody[]): Promise<void> {
     const { db } = this.#store
-    const before = new Map(this.#nodesOf([setRowId]).map((row) => [nodeKey(row), row]))
+    const before = new Map((await this.#nodesOf([setRowId])).map((row) => [nodeKey(row), row]))
     const kept = nodes.map((node) => before.get(nodeKey(node)))
     this.#refuseEmptySet(
       [...before.values()].map((row) => ({ ...row, is_enabled: fromFlag(row.is_enabled) })),
@@ -297,41 +327,48 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     )
     for (const row of before.values())
       if (!kept.includes(row))
-        execute(this.#store, db.deleteFrom('dispatcher_node').where('id', '=', row.id))
+        await execute(this.#store, db.deleteFrom('dispatcher_node').where('id', '=', row.id))
     for (const [index, node] of nodes.entries()) {
       const row = kept[index]
-      if (row === undefined) this.#insertNode(setRowId, node)
+      if (row === undefined) await this.#insertNode(setRowId, node)
       else
-        execute(
+        await execute(
           this.#store,
           db.updateTable('dispatcher_node').set(nodeColumnsOf(node)).where('id', '=', row.id),
         )
     }
   }
 
-  #insertNode(setRowId: number, node: NodeBody): number {
+  async #insertNode(setRowId: number, node: NodeBody): Promise<number> {
     return insert(
       this.#store,
       this.#store.db
         .insertInto('dispatcher_node')
-        .values({ dispatcher_set_id: setRowId, ...nodeColumnsOf(node) }),
+        .values({ dispatcher_set_id: setRowId, ...nodeColumnsOf(node) })
+        .returning('id'),
     )
   }
 
-  #freeSetId(): number {
-    const taken = all(this.#store, this.#store.db.selectFrom('dispatcher_set').select('set_id'))
+  async #freeSetId(): Promise<number> {
+    const taken = await all(
+      this.#store,
+      this.#store.db.selectFrom('dispatcher_set').select('set_id'),
+    )
     const numbers = new Set(taken.map(({ set_id }) => set_id))
     for (let candidate = 1; candidate <= 65_535; candidate += 1)
       if (!numbers.has(candidate)) return candidate
     throw new ApiError(409, 'no_free_set_id', 'All dispatcher set ids are in use')
   }
 
-  #views(rows: readonly SetRow[]): DispatcherView[] {
-    const nodes = grouped(this.#nodesOf(rows.map(({ id }) => id)), (node) => node.dispatcher_set_id)
+  async #views(rows: readonly SetRow[]): Promise<DispatcherView[]> {
+    const nodes = grouped(
+      await this.#nodesOf(rows.map(({ id }) => id)),
+      (node) => node.dispatcher_set_id,
+    )
     return rows.map((row) => viewOf(row, nodes.get(row.id) ?? []))
   }
 
-  #nodesOf(setRowIds: readonly number[]): NodeRow[] {
+  async #nodesOf(setRowIds: readonly number[]): Promise<NodeRow[]> {
     const query = this.#store.db
       .selectFrom('dispatcher_node')
       .selectAll()
@@ -348,18 +385,6 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 }
 
-/** The destinations of a set's calls. */
-function destinationsOf({ nodes, voicemail_uri, spy_uri }: DispatcherBody): WrittenDestination[] {
-  const members = nodes.flatMap((node, index) =>
-    node.is_enabled ? [{ path: `nodes.${index}.host`, uri: nodeUri(node) }] : [],
-  )
-  return [
-    ...members,
-    ...(voicemail_uri == null ? [] : [{ path: 'voicemail_uri', uri: voicemail_uri }]),
-    ...(spy_uri == null ? [] : [{ path: 'spy_uri', uri: spy_uri }]),
-  ]
-}
-
 interface MemberState extends Pick<NodeView, 'is_enabled' | 'operator_state'> {
   /** Undefined for a new one. */
   readonly id?: number | undefined
@@ -367,29 +392,3 @@ interface MemberState extends Pick<NodeView, 'is_enabled' | 'operator_state'> {
 
 const isInService = ({ is_enabled, operator_state }: MemberState): boolean =>
   is_enabled && operator_state === 'active'
-
-const columnsOf = ({
-  endpoint_name,
-  algorithm,
-  probe,
-  voicemail_uri,
-  spy_uri,
-  ...media
-}: DispatcherBody) => ({
-  ...mediaColumnsOf(media),
-  endpoint_name,
-  algorithm,
-  voicemail_uri: voicemail_uri ?? null,
-  spy_uri: spy_uri ?? null,
-  probe_interval_ms: probe?.interval_ms ?? null,
-  probe_timeout_ms: probe?.timeout_ms ?? null,
-  probe_fail_threshold: probe?.fail_threshold ?? null,
-  probe_recover_threshold: probe?.recover_threshold ?? null,
-  probe_ok_codes: probe?.ok_codes === undefined ? null : JSON.stringify(probe.ok_codes),
-})
-
-const nodeColumnsOf = (node: NodeBody) => ({
-  ...node,
-  description: node.description ?? null,
-  is_enabled: toFlag(node.is_enabled),
-})

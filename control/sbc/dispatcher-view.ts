@@ -4,6 +4,7 @@ import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { DispatcherNodeTable, DispatcherSetTable } from '../../schema/database.ts'
 import type { NodeStatus, SetStatus } from '../../schema/contracts/dispatcher.ts'
 import { mediaViewOf, type MediaView } from '../provisioning/media-fields.ts'
+import { notFound } from '../http/api-error.ts'
 import type { DispatcherBody, NodeBody } from './dispatcher-body.ts'
 import { nodeUri } from './gateway-reach.ts'
 import { probedStatusView, type ProbedStatusView } from './probed-status.ts'
@@ -38,6 +39,13 @@ export interface DispatcherView extends MediaView {
   readonly nodes: readonly NodeView[]
   readonly created_at: string
   readonly updated_at: string
+}
+
+/** Throws 404. */
+export function nodeIn({ nodes }: DispatcherView, nodeId: number): NodeView {
+  const found = nodes.find((node) => node.id === nodeId)
+  if (found === undefined) throw notFound('Node')
+  return found
 }
 
 /** A node as its request body. */

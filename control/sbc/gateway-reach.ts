@@ -6,7 +6,7 @@ import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { carrierGateways } from '../../schema/carrier-gateways.ts'
 import { gatewayNamedBy, senderOf, type CarrierGateway } from '../../schema/rules/gateway-reach.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/sync-query.ts'
+import { all } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RequestScope } from '../provisioning/resource.ts'
 import type { NodeBody } from './dispatcher-body.ts'
@@ -22,14 +22,14 @@ export interface WrittenDestination {
  * its name (`scope.gatewayLedTo`). A name that DNS did not resolve in time is accepted, as in a seed file,
  * which has no engine to ask; it is checked again for each call. `tenantId` is the owner of the row.
  */
-export function refuseGateways(
+export async function refuseGateways(
   store: Store,
   destinations: readonly WrittenDestination[],
   tenantId: number | null,
   scope: RequestScope,
-): void {
+): Promise<void> {
   if (destinations.length === 0) return
-  const gateways = carrierGateways(store)
+  const gateways = await carrierGateways(store)
   if (gateways.length === 0) return
   for (const { path, uri } of destinations) {
     const sender = senderOf(tenantId)
@@ -53,13 +53,13 @@ export function refuseGateways(
  * The reverse check for a carrier: throws 409 when one of its new gateways is an existing destination of
  * the same owner. Destinations of other owners remain, but calls no longer go there.
  */
-export function refuseReachedGateways(
+export async function refuseReachedGateways(
   store: Store,
   gateways: readonly (CarrierGateway & { readonly path: string })[],
   tenantId: number | null,
-): void {
+): Promise<void> {
   if (gateways.length === 0) return
-  for (const { name, uri } of storedDestinations(store, tenantId)) {
+  for (const { name, uri } of await storedDestinations(store, tenantId)) {
     const gateway = gatewayNamedBy(gateways, uri, senderOf(tenantId))
     const path = gateways.find((each) => each === gateway)?.path
     if (path === undefined) continue
@@ -75,9 +75,9 @@ export function refuseReachedGateways(
 }
 
 /** Rows of one owner: a tenant, or the platform. */
-function storedDestinations(store: Store, tenantId: number | null) {
+async function storedDestinations(store: Store, tenantId: number | null) {
   const { db } = store
-  const agents = all(
+  const agents = await all(
     store,
     db
       .selectFrom('ai_agent')
@@ -85,14 +85,14 @@ function storedDestinations(store: Store, tenantId: number | null) {
       .where('is_active', '=', 1)
       .where('tenant_id', 'is', tenantId),
   )
-  const sets = all(
+  const sets = await all(
     store,
     db
       .selectFrom('dispatcher_set')
       .select(['endpoint_name as name', 'voicemail_uri', 'spy_uri'])
       .where('tenant_id', 'is', tenantId),
   )
-  const nodes = all(
+  const nodes = await all(
     store,
     db
       .selectFrom('dispatcher_node')

@@ -24,7 +24,7 @@ export function routingRoutes({
     reservedNetworks(settings.reservedNetworks),
     settings.hasMediaRelay,
   )
-  const common = { now, changed: () => engine.reloadRouting() }
+  const common = { store, now, changed: () => engine.reloadRouting() }
   return new Hono<ControlEnv>()
     .route('/', testCallRoutes({ store, engine, now, steadyNow }, carriers))
     .route(
@@ -35,7 +35,7 @@ export function routingRoutes({
         scope: 'carriers',
         resource: carriers,
         show: (carrier) => withLiveStatus(carrier, engine),
-        beyond: { store, fields: whoPays },
+        beyond: whoPays,
       }),
     )
     .route(
@@ -45,7 +45,7 @@ export function routingRoutes({
         path: '/outbound-routes',
         scope: 'routes',
         resource: new OutboundRouteStore(store),
-        beyond: { store, fields: freeCalls },
+        beyond: freeCalls,
       }),
     )
     .route(

@@ -1,6 +1,6 @@
 /** References of carriers and inbound routes to a dispatcher set, by number or name. */
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/sync-query.ts'
+import { all } from '../../schema/sql/query.ts'
 import type { Reference } from '../provisioning/fields.ts'
 import { chosen, type Owner } from '../provisioning/references.ts'
 
@@ -8,16 +8,16 @@ import { chosen, type Owner } from '../provisioning/references.ts'
  * Returns the number of an existing set that the writer can see or that the row already has. Throws 400 at
  * `path`.
  */
-export function resolveSet(
+export async function resolveSet(
   store: Store,
   path: string,
   set: Reference | null,
   owner: Owner,
   current?: number | null,
-): number | null {
+): Promise<number | null> {
   if (set === null) return null
   const column = typeof set === 'number' ? 'set_id' : 'endpoint_name'
-  const rows = all(
+  const rows = await all(
     store,
     store.db
       .selectFrom('dispatcher_set')

@@ -27,18 +27,18 @@ export const reservedNetworks = (networks: readonly string[]): ReservedNetworks 
 const LEAST_PREFIX = { 4: 24, 6: 48 } as const
 
 /** Throws 409 at `path(index)` when an address of `claims`, for a row of `owner`, belongs to another owner. */
-export function refuseForeignPlaces(
+export async function refuseForeignPlaces(
   store: Store,
   owner: { readonly tenantId: number | null; readonly scope: RequestScope },
   claims: readonly Claim[],
   reserved: ReservedNetworks,
   path: (index: number) => string,
-): void {
+): Promise<void> {
   const { tenantId, scope } = owner
   if (tenantId === null) return
   // The platform may share a machine among tenants, by ports; a tenant cannot know the others.
   const isOfTenant = scope.tenantId !== null
-  const stored = storedClaims(store)
+  const stored = await storedClaims(store)
   const own = stored.filter((claim) => claim.tenantId === tenantId)
   const others = stored.filter((claim) => claim.tenantId !== tenantId)
   for (const [index, claim] of claims.entries()) {

@@ -4,7 +4,7 @@
  * more.
  */
 import type { Store } from '../../schema/open.ts'
-import { first } from '../../schema/sql/sync-query.ts'
+import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RequestScope } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'
@@ -14,12 +14,16 @@ const limits = { sets: 100, nodes: 300, gateways: 300 } as const
 type Counts = Readonly<Record<keyof typeof limits, number>>
 
 /** Like `write`, but throws 409 when a tenant credential exceeds the limits of its tenant. */
-export function writeWithinLimits<T>(store: Store, { tenantId }: RequestScope, work: () => T): T {
+export async function writeWithinLimits<T>(
+  store: Store,
+  { tenantId }: RequestScope,
+  work: () => Promise<T>,
+): Promise<T> {
   if (tenantId === null) return write(store, work)
-  return write(store, () => {
-    const before = countsOf(store, tenantId)
-    const result = work()
-    refuseMore(before, countsOf(store, tenantId))
+  return write(store, async () => {
+    const before = await countsOf(store, tenantId)
+    const result = await work()
+    refuseMore(before, await countsOf(store, tenantId))
     return result
   })
 }
@@ -31,7 +35,7 @@ function refuseMore(before: Counts, after: Counts): void {
       throw new ApiError(409, `too_many_${kind}`, `A tenant has at most ${limits[kind]} ${kind}`)
 }
 
-function countsOf(store: Store, tenantId: number): Counts {
+async function countsOf(store: Store, tenantId: number): Promise<Counts> {
   const { db } = store
   const sets = db.selectFrom('dispatcher_set').where('tenant_id', '=', tenantId)
   const nodes = db
@@ -44,19 +48,25 @@ function countsOf(store: Store, tenantId: number): Counts {
     .where('tenant_id', '=', tenantId)
   return {
     sets:
-      first(
-        store,
-        sets.select(({ fn }) => fn.countAll<number>().as('n')),
+      (
+        await first(
+          store,
+          sets.select(({ fn }) => fn.countAll<number>().as('n')),
+        )
       )?.n ?? 0,
     nodes:
-      first(
-        store,
-        nodes.select(({ fn }) => fn.countAll<number>().as('n')),
+      (
+        await first(
+          store,
+          nodes.select(({ fn }) => fn.countAll<number>().as('n')),
+        )
       )?.n ?? 0,
     gateways:
-      first(
-        store,
-        gateways.select(({ fn }) => fn.countAll<number>().as('n')),
+      (
+        await first(
+          store,
+          gateways.select(({ fn }) => fn.countAll<number>().as('n')),
+        )
       )?.n ?? 0,
   }
 }

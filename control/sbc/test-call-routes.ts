@@ -56,7 +56,7 @@ export function testCallRoutes(
       const { principal } = c.var
       const { id } = c.req.valid('param')
       const body = c.req.valid('json')
-      found(carriers.find(requestScope(principal, now), id), carriers.noun)
+      found(await carriers.find(requestScope(principal, now), id), carriers.noun)
       const source = await sourceExtension(store, principal, body.source_extension, body.domain)
       count(`${id} ${source.tenantId}`)
       const callUuid = startedOrThrow(

@@ -12,7 +12,7 @@ export const tenantRoutes = (
     path: '/tenants',
     scope: 'tenants',
     resource: new TenantStore(store, settings.hasMediaRelay),
-    now,
+    ...{ store, now },
     changed: async () => {
       await engine.reloadRouting()
       await reloadCustomers()

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { TenantTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import {
   mediaColumnsOf,
@@ -38,99 +38,114 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
     this.#hasMediaRelay = hasMediaRelay
   }
 
-  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<TenantView> {
+  async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<TenantView>> {
     const matching = this.#visible(scope).where((row) => contains(row, ['slug', 'name'], search))
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
-    const rows = all(this.#store, matching.selectAll().orderBy('slug').limit(limit).offset(offset))
-    return { rows: this.#views(rows), total: total?.n ?? 0 }
+    const rows = await all(
+      this.#store,
+      matching.selectAll().orderBy('slug').limit(limit).offset(offset),
+    )
+    return { rows: await this.#views(rows), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): TenantView | undefined {
-    const rows = all(this.#store, this.#visible(scope).selectAll().where('id', '=', id))
-    return this.#views(rows)[0]
+  async find(scope: RequestScope, id: number): Promise<TenantView | undefined> {
+    const rows = await all(this.#store, this.#visible(scope).selectAll().where('id', '=', id))
+    return (await this.#views(rows))[0]
   }
 
-  identify({ slug }: TenantBody): number | undefined {
+  async identify({ slug }: TenantBody): Promise<number | undefined> {
     const query = this.#store.db.selectFrom('tenant').select('id').where('slug', '=', slug)
-    return first(this.#store, query)?.id
+    return (await first(this.#store, query))?.id
   }
 
-  document(scope: RequestScope, id: number): TenantBody | undefined {
-    const tenant = this.find(scope, id)
+  async document(scope: RequestScope, id: number): Promise<TenantBody | undefined> {
+    const tenant = await this.find(scope, id)
     if (tenant === undefined) return undefined
     const { id: _id, created_at: _created, domains, numbers, ...body } = tenant
     return { ...body, domains: [...domains], numbers: [...numbers] }
   }
 
-  insert(body: TenantBody, scope: RequestScope): number {
+  async insert(body: TenantBody, scope: RequestScope): Promise<number> {
     refuseTenantCredential(scope)
     refuseUnsupported(withoutRelay(body, undefined, this.#hasMediaRelay))
-    return write(this.#store, () => {
-      const id = insert(
+    return write(this.#store, async () => {
+      const id = await insert(
         this.#store,
-        this.#store.db.insertInto('tenant').values({ ...columnsOf(body), created_at: scope.now }),
+        this.#store.db
+          .insertInto('tenant')
+          .values({ ...columnsOf(body), created_at: scope.now })
+          .returning('id'),
       )
-      this.#putDomains(id, body.domains)
-      this.#putNumbers(id, body.numbers)
+      await this.#putDomains(id, body.domains)
+      await this.#putNumbers(id, body.numbers)
       return id
     })
   }
 
-  replace(id: number, body: TenantBody, scope: RequestScope): void {
+  async replace(id: number, body: TenantBody, scope: RequestScope): Promise<void> {
     refuseTenantCredential(scope)
-    refuseUnsupported(withoutRelay(body, this.find(scope, id), this.#hasMediaRelay))
-    write(this.#store, () => {
-      execute(
+    refuseUnsupported(withoutRelay(body, await this.find(scope, id), this.#hasMediaRelay))
+    await write(this.#store, async () => {
+      await execute(
         this.#store,
         this.#store.db.updateTable('tenant').set(columnsOf(body)).where('id', '=', id),
       )
-      this.#putDomains(id, body.domains)
-      this.#putNumbers(id, body.numbers)
+      await this.#putDomains(id, body.domains)
+      await this.#putNumbers(id, body.numbers)
     })
   }
 
   /** Rejects with 409 while anything belongs to the tenant, including its call records. */
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
     refuseTenantCredential(scope)
-    return write(this.#store, () => {
+    return write(this.#store, async () => {
       const { db } = this.#store
-      const cdr = first(this.#store, db.selectFrom('cdr').select('id').where('tenant_id', '=', id))
+      const cdr = await first(
+        this.#store,
+        db.selectFrom('cdr').select('id').where('tenant_id', '=', id),
+      )
       if (cdr !== undefined)
         throw new ApiError(409, 'in_use', 'The tenant has call records: deactivate it instead')
-      const removed = execute(this.#store, db.deleteFrom('tenant').where('id', '=', id))
+      const removed = await execute(this.#store, db.deleteFrom('tenant').where('id', '=', id))
       return removed === 0 ? 'absent' : 'removed'
     })
   }
 
   /** Keeps unchanged domains, because extensions refer to them. */
-  #putDomains(tenantId: number, domains: readonly string[]): void {
+  async #putDomains(tenantId: number, domains: readonly string[]): Promise<void> {
     const { db } = this.#store
-    const before = this.#domainsOf([tenantId]).map(({ domain }) => domain)
+    const before = (await this.#domainsOf([tenantId])).map(({ domain }) => domain)
     for (const domain of before.filter((known) => !domains.includes(known)))
-      execute(this.#store, db.deleteFrom('tenant_domain').where('domain', '=', domain))
+      await execute(this.#store, db.deleteFrom('tenant_domain').where('domain', '=', domain))
     for (const domain of domains.filter((wanted) => !before.includes(wanted)))
-      execute(this.#store, db.insertInto('tenant_domain').values({ domain, tenant_id: tenantId }))
+      await execute(
+        this.#store,
+        db.insertInto('tenant_domain').values({ domain, tenant_id: tenantId }),
+      )
   }
 
-  #putNumbers(tenantId: number, numbers: readonly string[]): void {
+  async #putNumbers(tenantId: number, numbers: readonly string[]): Promise<void> {
     const { db } = this.#store
-    const before = this.#numbersOf([tenantId]).map(({ prefix }) => prefix)
+    const before = (await this.#numbersOf([tenantId])).map(({ prefix }) => prefix)
     const [known, wanted] = [new Set(before), new Set(numbers)]
     for (const prefix of before)
       if (!wanted.has(prefix))
-        execute(this.#store, db.deleteFrom('tenant_number').where('prefix', '=', prefix))
+        await execute(this.#store, db.deleteFrom('tenant_number').where('prefix', '=', prefix))
     for (const prefix of numbers)
       if (!known.has(prefix))
-        execute(this.#store, db.insertInto('tenant_number').values({ prefix, tenant_id: tenantId }))
+        await execute(
+          this.#store,
+          db.insertInto('tenant_number').values({ prefix, tenant_id: tenantId }),
+        )
   }
 
-  #views(rows: readonly Selectable<TenantTable>[]): TenantView[] {
+  async #views(rows: readonly Selectable<TenantTable>[]): Promise<TenantView[]> {
     const ids = rows.map(({ id }) => id)
-    const domains = this.#domainsOf(ids)
-    const numbers = grouped(this.#numbersOf(ids), (number) => number.tenant_id)
+    const domains = await this.#domainsOf(ids)
+    const numbers = grouped(await this.#numbersOf(ids), (number) => number.tenant_id)
     return rows.map((row) => ({
       id: row.id,
       slug: row.slug,

@@ -3,10 +3,9 @@ import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { WebhookEndpointTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert } from '../../schema/sql/sync-query.ts'
+import { all, execute, first, insert, transaction } from '../../schema/sql/sync-query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RequestScope, Rows } from '../provisioning/resource.ts'
-import { write } from '../provisioning/write.ts'
 import type { EventType } from '../../schema/contracts/webhook-events.ts'
 import type { NewEndpoint } from './webhook-body.ts'
 
@@ -58,7 +57,7 @@ export class EndpointStore {
   }
 
   insert(body: NewEndpoint, secret: string, tenantId: number | null, now: number): number {
-    return write(this.#store, () => {
+    return transaction(this.#store, () => {
       const count = this.#visible(null)
         .where('tenant_id', 'is', tenantId)
         .select((row) => row.fn.countAll<number>().as('n'))

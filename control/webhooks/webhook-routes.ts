@@ -38,12 +38,13 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
   const write = requires('webhooks:write')
 
   return new Hono<ControlEnv>()
-    .post(path, write, validate('json', newEndpointBody(allowPrivate)), (c) => {
+    .post(path, write, validate('json', newEndpointBody(allowPrivate)), async (c) => {
       const body = c.req.valid('json')
       const scope = requestScope(c.var.principal, now)
       refuseUnheard(c.var.principal, body.events)
       const secret = newSecret(randomBytes)
-      const newId = endpoints.insert(body, secret, tenantOf(store, body.tenant, scope), now())
+      const tenantId = await tenantOf(store, body.tenant, scope)
+      const newId = endpoints.insert(body, secret, tenantId, now())
       webhooks.reload()
       const after = endpointView(found(endpoints.find(scope, newId), noun))
       c.set('change', { before: null, after })

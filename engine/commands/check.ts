@@ -31,7 +31,7 @@ export const check: Command = {
       for (const line of damage) world.print(`database: ${line}`)
       if (damage.length === 0) world.print(`database: ${databasePath} is whole`)
       // They lose at recognition, which is no damage.
-      const claims = damage.length === 0 && !isEmpty ? brokenClaims(untouched) : []
+      const claims = damage.length === 0 && !isEmpty ? await brokenClaims(untouched) : []
       for (const line of claims) world.print(`ownership: ${line}`)
       return damage.length === 0 ? 0 : 1
     } finally {

@@ -27,12 +27,13 @@ export const seed: Command = {
  * @param now milliseconds UTC.
  * @throws {SeedRefused} the file is not valid, or contradicts what is stored.
  */
-export const seedFile = (
+export const seedFile = async (
   store: LocalStore,
   text: string,
   now: number,
   hasMediaRelay = false,
-): SeedReport => applySeed(text, { store, now, ledger: createLedger(store), hasMediaRelay })
+): Promise<SeedReport> =>
+  applySeed(text, { store, now, ledger: createLedger(store), hasMediaRelay })
 
 function read(file: string): string {
   try {

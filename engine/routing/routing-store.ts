@@ -25,7 +25,7 @@ export async function loadRouting(store: Store): Promise<RoutingRecords> {
   return {
     tenants: await loadTenants(store),
     carriers: await loadCarriers(store, problems),
-    gateways: carrierGateways(store),
+    gateways: await carrierGateways(store),
     outboundRoutes: await loadOutboundRoutes(store),
     inboundRoutes: await loadInboundRoutes(store, problems),
     agents: await loadAgents(store),

@@ -5,7 +5,7 @@
 import { isIP } from 'node:net'
 import { fromFlag } from '../columns.ts'
 import type { Store } from '../open.ts'
-import { all } from '../sql/sync-query.ts'
+import { all } from '../sql/query.ts'
 import { isSameSource, locationOf, overlap, type Location, type Place } from '../net/place.ts'
 
 /** A destination of calls, and possibly a source. */
@@ -70,7 +70,7 @@ export function nodeClaim(node: NodeParts): Claim {
 }
 
 /** Returns the claims of all gateways and nodes: carriers first, older rows first. */
-export function storedClaims(store: Store): StoredClaim[] {
+export async function storedClaims(store: Store): Promise<StoredClaim[]> {
   const { db } = store
   const gateways = db
     .selectFrom('carrier_gateway as gateway')
@@ -85,14 +85,14 @@ export function storedClaims(store: Store): StoredClaim[] {
     .select(['host', 'internal_port', 'external_port', 'transport', 'is_enabled'])
     .orderBy('node.id')
   return [
-    ...all(store, gateways).map((row) => ({
+    ...(await all(store, gateways)).map((row) => ({
       ...gatewayClaim(
         { ...row, inbound: fromFlag(row.is_inbound) },
         { is_active: fromFlag(row.is_active), direction: row.direction, auth: row.auth_type },
       ),
       ...{ id: row.id, name: row.name, tenantId: row.tenant_id },
     })),
-    ...all(store, nodes).map((row) => ({
+    ...(await all(store, nodes)).map((row) => ({
       ...nodeClaim({ ...row, is_enabled: fromFlag(row.is_enabled) }),
       ...{ id: row.id, name: row.name, tenantId: row.tenant_id },
     })),
@@ -103,12 +103,16 @@ export function storedClaims(store: Store): StoredClaim[] {
 const limit = 20
 
 /** Returns one line per row of a tenant that claims an address of another owner, and so does not get it. */
-export function brokenClaims(store: Store): string[] {
-  return [...lostSources(store), ...foreignDomains(store), ...foreignNumbers(store)].slice(0, limit)
+export async function brokenClaims(store: Store): Promise<string[]> {
+  return [
+    ...(await lostSources(store)),
+    ...(await foreignDomains(store)),
+    ...(await foreignNumbers(store)),
+  ].slice(0, limit)
 }
 
-function lostSources(store: Store): string[] {
-  const sources = storedClaims(store).filter(({ isSource }) => isSource)
+async function lostSources(store: Store): Promise<string[]> {
+  const sources = (await storedClaims(store)).filter(({ isSource }) => isSource)
   return sources
     .filter(({ tenantId }) => tenantId !== null)
     .flatMap((own) => {
@@ -129,7 +133,7 @@ const isBefore = (other: StoredClaim, own: StoredClaim): boolean =>
 const titleOf = ({ kind, name, host }: StoredClaim): string =>
   `${kind} ${host} of ${kind === 'gateway' ? 'carrier' : 'set'} ${JSON.stringify(name)}`
 
-function foreignDomains(store: Store): string[] {
+async function foreignDomains(store: Store): Promise<string[]> {
   const routes = store.db
     .selectFrom('inbound_route')
     .leftJoin('tenant_domain', 'tenant_domain.domain', 'inbound_route.domain')
@@ -143,14 +147,14 @@ function foreignDomains(store: Store): string[] {
       ]),
     )
     .limit(limit)
-  return all(store, routes).map(
+  return (await all(store, routes)).map(
     ({ name, domain }) =>
       `inbound route ${JSON.stringify(name)} takes no call of the platform's trunks by ${domain}: it is not a domain of its tenant`,
   )
 }
 
-function foreignNumbers(store: Store): string[] {
-  const owned = all(store, store.db.selectFrom('tenant_number').selectAll())
+async function foreignNumbers(store: Store): Promise<string[]> {
+  const owned = await all(store, store.db.selectFrom('tenant_number').selectAll())
   const routes = store.db
     .selectFrom('inbound_route')
     .select(['name', 'prefix', 'tenant_id'])
@@ -158,7 +162,7 @@ function foreignNumbers(store: Store): string[] {
     .where('carrier_id', 'is', null)
     .where('domain', 'is', null)
     .where('prefix', '<>', '')
-  return all(store, routes).flatMap(({ name, prefix, tenant_id: tenantId }) => {
+  return (await all(store, routes)).flatMap(({ name, prefix, tenant_id: tenantId }) => {
     const start = prefix?.replace(/^\+/, '') ?? ''
     const isOwn = owned.some(
       (number) =>

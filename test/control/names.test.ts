@@ -163,7 +163,7 @@ const ofTenant = (tenant: string, host: string) => ({
   outbound_routes: [{ name: 'world', tenant, carrier: 'loop', customer: 'Anna' }],
 })
 
-test('a seed file of two tenants that call everything alike keeps them apart, also when it is repeated', () => {
+test('a seed file of two tenants that call everything alike keeps them apart, also when it is repeated', async () => {
   const store = emptyStore()
   const [acme, other] = [ofTenant('acme', '10.0.0.1'), ofTenant('other', '10.0.0.2')]
   const file = {
@@ -175,7 +175,7 @@ test('a seed file of two tenants that call everything alike keeps them apart, al
       ]),
     ),
   }
-  for (const time of [1, 2]) seedFile(store, JSON.stringify(file), time)
+  for (const time of [1, 2]) await seedFile(store, JSON.stringify(file), time)
   const owners = store.sqlite.prepare(`
     SELECT c.tenant_id AS carrier, u.tenant_id AS customer, p.tenant_id AS plan, r.tenant_id AS route, count(*) AS n
     FROM outbound_route r JOIN carrier c ON c.id = r.carrier_id JOIN customer u ON u.id = r.customer_id
@@ -186,14 +186,14 @@ test('a seed file of two tenants that call everything alike keeps them apart, al
   ])
 })
 
-test('a tenant whose name for something is the same stops no seed file of the platform', () => {
+test('a tenant whose name for something is the same stops no seed file of the platform', async () => {
   const store = emptyStore()
   const file = JSON.stringify({
     rate_plans: [{ name: 'default' }],
     rates: [{ rate_plan: 'default', prefix: '49', rate_per_minute: 1 }],
   })
-  seedFile(store, file, 1)
-  seedFile(
+  await seedFile(store, file, 1)
+  await seedFile(
     store,
     JSON.stringify({
       tenants: [{ slug: 'acme' }],
@@ -201,7 +201,7 @@ test('a tenant whose name for something is the same stops no seed file of the pl
     }),
     2,
   )
-  expect(seedFile(store, file, 3).rates.created).toBe(0)
+  expect((await seedFile(store, file, 3)).rates.created).toBe(0)
   expect(all(store, store.db.selectFrom('rate').select('rate_plan_id'))).toEqual([
     { rate_plan_id: 1 },
   ])

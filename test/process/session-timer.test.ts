@@ -34,7 +34,7 @@ async function startTollgate(sessionExpiresSeconds: number) {
   const databasePath = join(folder, `${port}.db`)
   const seeded = openDatabase(databasePath)
   migrate(seeded.sqlite, Date.now())
-  seedFile(seeded, JSON.stringify(seedFor([node.port])), Date.now())
+  await seedFile(seeded, JSON.stringify(seedFor([node.port])), Date.now())
   seeded.close()
   let platform = await serve(databasePath, port, sessionExpiresSeconds)
   onTestFinished(async () => {

@@ -143,7 +143,7 @@ function seedOf(random: () => number, { nodes, trunks }: Places): object {
 
 async function startEngine(seed: number, random: () => number, places: Places) {
   const store = emptyStore()
-  seedFile(store, JSON.stringify(seedOf(random, places)), Date.now())
+  await seedFile(store, JSON.stringify(seedOf(random, places)), Date.now())
   const schedule = (work: () => void, delayMs: number): (() => void) => {
     const stop = new AbortController()
     void pause(delayMs, undefined, { signal: stop.signal }).then(work, () => undefined)

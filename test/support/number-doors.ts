@@ -69,7 +69,7 @@ export type Verdict = Readonly<Record<string, unknown>>
 export async function openDoors() {
   const control = openResources()
   const { store, ocs, engine } = control
-  seedFile(store, JSON.stringify(seed), control.now())
+  await seedFile(store, JSON.stringify(seed), control.now())
   await ocs.reload()
   const { routing } = routingOver(await loadRouting(store))
   const directory = new ExtensionDirectory(store)

@@ -3,20 +3,17 @@
  * could be journalled meanwhile.
  */
 import type { Store } from '../../../schema/open.ts'
-import { all } from '../../../schema/sql/sync-query.ts'
+import { first } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { Reference } from '../../provisioning/fields.ts'
 import { resolve } from '../../provisioning/references.ts'
 import type { RequestScope } from '../../provisioning/resource.ts'
-import { gatherRates } from './gathered-rates.ts'
+import { inOrder, putRates } from './put-rates.ts'
 import type { RateBody } from './rate-body.ts'
 import { rateColumns } from './rate-store.ts'
 
-export interface ManyRates {
-  /** Writes them inside the open transaction. Undefined: nothing is written, and writing them one by one finds the fault. */
-  take(scope: RequestScope): Taken | undefined
-  drop(): void
-}
+/** Writes them inside the open transaction. Undefined: nothing is written, and writing them one by one finds the fault. */
+type WriteRates = (scope: RequestScope) => Promise<Taken | undefined>
 
 interface Taken {
   readonly created: number
@@ -28,25 +25,23 @@ interface Taken {
 const MANY = 1_000
 
 /** Undefined: there are few, or one of them is not valid. */
-export function manyRates(store: Store, bodies: readonly RateBody[]): ManyRates | undefined {
+export function manyRates(store: Store, bodies: readonly RateBody[]): WriteRates | undefined {
   if (bodies.length < MANY) return undefined
   const plans = new Map<Reference, number>()
   const rates = withoutTwins(bodies, plans)
   if (rates === undefined) return undefined
-  const gathered = gatherRates(store)
-  gathered.add(rates)
-  return {
-    take: (scope) => {
-      const ids = resolved(store, [...plans.keys()], scope)
-      if (ids === undefined) return undefined
-      for (const [reference, placeholder] of plans)
-        gathered.setPlan(placeholder, ids.get(reference) ?? 0)
-      const before = count(store)
-      const changed = gathered.take()
-      const created = count(store) - before
-      return { created, updated: changed - created, unchanged: rates.length - changed }
-    },
-    drop: () => void gathered.drop(),
+  const ordered = inOrder(rates)
+  return async (scope) => {
+    const ids = await resolved(store, plans, scope)
+    if (ids === undefined) return undefined
+    const before = await count(store)
+    const written = ordered.map((rate) => ({
+      ...rate,
+      rate_plan_id: ids.get(rate.rate_plan_id) ?? 0,
+    }))
+    const changed = await putRates(store, written)
+    const created = (await count(store)) - before
+    return { created, updated: changed - created, unchanged: rates.length - changed }
   }
 }
 
@@ -75,16 +70,18 @@ function withoutTwins(bodies: readonly RateBody[], plans: Map<Reference, number>
   }
 }
 
-/** Undefined: a plan does not exist, or two references mean the same plan. */
-function resolved(
+/** The plans by the numbers that stand for them. Undefined: one does not exist, or two references mean the same. */
+async function resolved(
   store: Store,
-  references: readonly Reference[],
+  plans: ReadonlyMap<Reference, number>,
   scope: RequestScope,
-): ReadonlyMap<Reference, number> | undefined {
-  const ids = new Map<Reference, number>()
+): Promise<ReadonlyMap<number, number> | undefined> {
+  const ids = new Map<number, number>()
   try {
-    for (const reference of references)
-      ids.set(reference, resolve(store, 'rate_plan', reference, { tenantId: 'any', scope }) ?? 0)
+    for (const [reference, placeholder] of plans) {
+      const id = await resolve(store, 'rate_plan', reference, { tenantId: 'any', scope })
+      ids.set(placeholder, id ?? 0)
+    }
   } catch (error) {
     if (error instanceof ApiError) return undefined
     throw error
@@ -92,7 +89,7 @@ function resolved(
   return new Set(ids.values()).size === ids.size ? ids : undefined
 }
 
-function count(store: Store): number {
+async function count(store: Store): Promise<number> {
   const query = store.db.selectFrom('rate').select((row) => row.fn.countAll<number>().as('n'))
-  return all(store, query)[0]?.n ?? 0
+  return (await first(store, query))?.n ?? 0
 }

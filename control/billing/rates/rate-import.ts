@@ -2,12 +2,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromFlag, moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
-import { execute, first } from '../../../schema/sql/sync-query.ts'
+import { execute, first } from '../../../schema/sql/query.ts'
 import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
 import { problemsOf } from '../../http/validate.ts'
 import { write } from '../../provisioning/write.ts'
 import { parseCsv, type CsvRecord } from './csv.ts'
-import { type GatheredRate, gatherRates } from './gathered-rates.ts'
+import { inOrder, putRates, type NewRate } from './put-rates.ts'
 import { rateBody } from './rate-body.ts'
 import { rateColumns, rateProblem, type RateRow } from './rate-store.ts'
 
@@ -27,7 +27,7 @@ export interface ImportReport {
 }
 
 /** Returns the plan that a line's cell names (undefined: an empty cell), or why there is none. */
-export type PlanOf = (name: string | undefined) => number | ErrorDetail
+export type PlanOf = (name: string | undefined) => Promise<number | ErrorDetail>
 
 const maxRates = 250_000
 const maxReportedProblems = 100
@@ -35,8 +35,8 @@ const maxReportedProblems = 100
 const slice = 500
 
 /** Parses and checks every line. Throws 400 with the first hundred problems, each with its line. */
-export async function readRates(text: string, planOf: PlanOf): Promise<readonly GatheredRate[]> {
-  const rates: GatheredRate[] = []
+export async function readRates(text: string, planOf: PlanOf): Promise<readonly NewRate[]> {
+  const rates: NewRate[] = []
   const problems: ErrorDetail[] = []
   let reader: LineReader | undefined
   let wrongLines = 0
@@ -51,7 +51,7 @@ export async function readRates(text: string, planOf: PlanOf): Promise<readonly 
       reader = new LineReader(headerOf(record), planOf)
       continue
     }
-    const rate = reader.read(record)
+    const rate = await reader.read(record)
     if (!Array.isArray(rate)) rates.push(rate)
     else {
       wrongLines += 1
@@ -105,14 +105,14 @@ class LineReader {
     this.#termCells = [...header.keys()].filter((index) => !isOwn(header[index]))
   }
 
-  read({ line, cells }: CsvRecord): GatheredRate | ErrorDetail[] {
+  async read({ line, cells }: CsvRecord): Promise<NewRate | ErrorDetail[]> {
     const path = `lines.${line}`
     const { length } = this.#header
     if (cells.length !== length)
       return [{ path, message: `has ${cells.length} cells, the header has ${length}` }]
     const columns = this.#columns(cells, path)
     if (Array.isArray(columns)) return columns
-    const plan = this.#planOf(this.#cell(cells, 'rate_plan'))
+    const plan = await this.#planOf(this.#cell(cells, 'rate_plan'))
     if (typeof plan !== 'number') return [{ ...plan, path: `${path}.${plan.path}` }]
     const key = `${plan} ${columns.prefix} ${columns.effective_from_at}`
     const twin = this.#linesByKey.get(key)
@@ -179,45 +179,34 @@ export const pause = (): Promise<void> => nextTurn()
 
 /**
  * Stores the rates, all or nothing: a rate with the same plan, prefix and start is replaced. `replace` also
- * removes the other rates of these plans. The lines are staged first, a slice at a time, so that the one
- * transaction is short.
+ * removes the other rates of these plans.
  */
 export async function storeRates(
   store: Store,
-  rates: readonly GatheredRate[],
+  rates: readonly NewRate[],
   mode: 'merge' | 'replace',
 ): Promise<ImportReport> {
   const plans = [...new Set(rates.map((rate) => rate.rate_plan_id))]
-  const gathered = gatherRates(store)
-  try {
-    for (let start = 0; start < rates.length; start += storedSlice) {
-      gathered.add(rates.slice(start, start + storedSlice))
-      await pause()
-    }
-    return write(store, () => {
-      const before = countRates(store, plans)
-      const removed =
-        mode === 'merge'
-          ? 0
-          : execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
-      gathered.take()
-      const created = countRates(store, plans) - (before - removed)
-      return { imported: rates.length, created, updated: rates.length - created, removed }
-    })
-  } finally {
-    gathered.drop()
-  }
+  const ordered = inOrder(rates)
+  await pause()
+  return write(store, async () => {
+    const before = await countRates(store, plans)
+    const removed =
+      mode === 'merge'
+        ? 0
+        : await execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
+    await putRates(store, ordered)
+    const created = (await countRates(store, plans)) - (before - removed)
+    return { imported: rates.length, created, updated: rates.length - created, removed }
+  })
 }
 
-/** About 5 ms. */
-const storedSlice = 1_000
-
-function countRates(store: Store, plans: readonly number[]): number {
+async function countRates(store: Store, plans: readonly number[]): Promise<number> {
   const query = store.db
     .selectFrom('rate')
     .select((row) => row.fn.countAll<number>().as('n'))
     .where('rate_plan_id', 'in', plans)
-  return first(store, query)?.n ?? 0
+  return (await first(store, query))?.n ?? 0
 }
 
 /** The columns of a stored rate, as `rateCsvColumns` names them. */

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { timeToText } from '../../../schema/columns.ts'
 import type { RatePlanTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, insert } from '../../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { identified, tenantOf } from '../../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
@@ -33,9 +33,9 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     this.#store = store
   }
 
-  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<RatePlanView> {
+  async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<RatePlanView>> {
     const matching = this.#visible(scope).where((row) => contains(row, ['rate_plan.name'], search))
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -45,75 +45,83 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
       .orderBy('rate_plan.name')
       .limit(limit)
       .offset(offset)
-    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+    return { rows: (await all(this.#store, rows)).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): RatePlanView | undefined {
+  async find(scope: RequestScope, id: number): Promise<RatePlanView | undefined> {
     const query = this.#visible(scope)
       .selectAll('rate_plan')
       .select('tenant.slug')
       .where('rate_plan.id', '=', id)
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return row === undefined ? undefined : viewOf(row)
   }
 
-  identify(body: RatePlanBody): number | undefined {
+  async identify(body: RatePlanBody): Promise<number | undefined> {
     return identified(this.#store, 'rate_plan', body)
   }
 
-  document(scope: RequestScope, id: number): RatePlanBody | undefined {
-    const plan = this.find(scope, id)
+  async document(scope: RequestScope, id: number): Promise<RatePlanBody | undefined> {
+    const plan = await this.find(scope, id)
     if (plan === undefined) return undefined
     const { id: _id, created_at: _at, ...document } = plan
     return document
   }
 
-  insert(body: RatePlanBody, scope: RequestScope): number {
+  async insert(body: RatePlanBody, scope: RequestScope): Promise<number> {
     const { name, currency, decimals } = body
-    return write(this.#store, () =>
+    return write(this.#store, async () =>
       insert(
         this.#store,
-        this.#store.db.insertInto('rate_plan').values({
-          name,
-          currency,
-          decimals,
-          tenant_id: tenantOf(this.#store, body.tenant, scope),
-          created_at: scope.now,
-        }),
+        this.#store.db
+          .insertInto('rate_plan')
+          .values({
+            name,
+            currency,
+            decimals,
+            tenant_id: await tenantOf(this.#store, body.tenant, scope),
+            created_at: scope.now,
+          })
+          .returning('id'),
       ),
     )
   }
 
   /** Refuses a new currency while wallets of customers, or prices of carriers, are in the old one. */
-  replace(id: number, body: RatePlanBody, scope: RequestScope): void {
+  async replace(id: number, body: RatePlanBody, scope: RequestScope): Promise<void> {
     const { name, currency, decimals } = body
-    write(this.#store, () => {
-      if (this.find(scope, id)?.currency !== currency) this.#refuseIfUsed(id)
-      execute(
+    await write(this.#store, async () => {
+      if ((await this.find(scope, id))?.currency !== currency) await this.#refuseIfUsed(id)
+      await execute(
         this.#store,
         this.#store.db
           .updateTable('rate_plan')
-          .set({ name, currency, decimals, tenant_id: tenantOf(this.#store, body.tenant, scope) })
+          .set({
+            name,
+            currency,
+            decimals,
+            tenant_id: await tenantOf(this.#store, body.tenant, scope),
+          })
           .where('id', '=', id),
       )
     })
   }
 
   /** Removes the plan and its rates; 409 while a customer or a carrier has it. */
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
-    if (this.find(scope, id) === undefined) return 'absent'
-    write(this.#store, () =>
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    if ((await this.find(scope, id)) === undefined) return 'absent'
+    await write(this.#store, () =>
       execute(this.#store, this.#store.db.deleteFrom('rate_plan').where('id', '=', id)),
     )
     return 'removed'
   }
 
-  #refuseIfUsed(id: number): void {
+  async #refuseIfUsed(id: number): Promise<void> {
     const customers = this.#store.db.selectFrom('customer').select('id')
-    if (first(this.#store, customers.where('rate_plan_id', '=', id).limit(1)) !== undefined)
+    if ((await first(this.#store, customers.where('rate_plan_id', '=', id).limit(1))) !== undefined)
       throw new ApiError(409, 'in_use', 'Customers of this plan have wallets in its currency')
     const carriers = this.#store.db.selectFrom('carrier').select('id')
-    if (first(this.#store, carriers.where('rate_plan_id', '=', id).limit(1)) !== undefined)
+    if ((await first(this.#store, carriers.where('rate_plan_id', '=', id).limit(1))) !== undefined)
       throw new ApiError(409, 'in_use', 'Carriers charge by this plan, in its currency')
   }
 

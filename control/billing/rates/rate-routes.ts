@@ -5,7 +5,7 @@ import { timeToText } from '../../../schema/columns.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
 import { requires } from '../../auth/requires.ts'
-import { ApiError, badRequest } from '../../http/api-error.ts'
+import { ApiError, badRequest, type ErrorDetail } from '../../http/api-error.ts'
 import { readBody } from '../../http/body.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
@@ -67,14 +67,14 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
         path: '/rate-plans',
         scope: 'rates',
         resource: new RatePlanStore(store),
-        now,
+        ...{ store, now },
         changed: () => ocs.reloadRates(),
       }),
     )
 
-    .get('/rates/lookup', requires('rates:read'), validate('query', lookupQuery), (c) => {
+    .get('/rates/lookup', requires('rates:read'), validate('query', lookupQuery), async (c) => {
       const { number, duration, at = now(), ...plan } = c.req.valid('query')
-      const planId = planFor(store, plan, requestScope(c.var.principal, now))
+      const planId = await planFor(store, plan, requestScope(c.var.principal, now))
       const quote = ocs.quote(planId, number, duration, at)
       if (quote === undefined)
         throw new ApiError(404, 'no_rate', 'The plan has no rate for this number at this time')
@@ -90,8 +90,12 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
       '/rates/export',
       requires('rates:read'),
       validate('query', z.strictObject(planQuery)),
-      (c) => {
-        const planId = planFor(store, c.req.valid('query'), requestScope(c.var.principal, now))
+      async (c) => {
+        const planId = await planFor(
+          store,
+          c.req.valid('query'),
+          requestScope(c.var.principal, now),
+        )
         c.header('Content-Type', 'text/csv; charset=utf-8')
         c.header('Content-Disposition', 'attachment; filename="rates.csv"')
         return c.body(exported(rates, planId))
@@ -114,7 +118,7 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
         path: '/rates',
         scope: 'rates',
         resource: rates,
-        now,
+        ...{ store, now },
         changed: async ({ before, after }) => {
           for (const rate of [before, after])
             if (rate !== undefined) await ocs.reloadPrefix(rate.rate_plan_id, rate.prefix)
@@ -133,19 +137,19 @@ function planFor(
   store: Store,
   { rate_plan, rate_plan_id }: NamedPlan,
   scope: RequestScope,
-): number {
-  return inQuery(() => {
+): Promise<number> {
+  return inQuery(async () => {
     const reference = either('rate_plan', rate_plan, rate_plan_id)
-    const id = resolve(store, 'rate_plan', reference, { tenantId: 'any', scope })
+    const id = await resolve(store, 'rate_plan', reference, { tenantId: 'any', scope })
     if (id === null) throw badReference('rate_plan', 'is required')
     return id
   })
 }
 
 /** References are resolved as fields of a body; these come from the query. */
-function inQuery<T>(work: () => T): T {
+async function inQuery<T>(work: () => Promise<T>): Promise<T> {
   try {
-    return work()
+    return await work()
   } catch (error) {
     throw error instanceof ApiError ? badRequest('The query is not valid', error.details) : error
   }
@@ -153,16 +157,16 @@ function inQuery<T>(work: () => T): T {
 
 /** Finds the plan that a line names, else the one that the request names; each name once. */
 function planFinder(store: Store, plan: NamedPlan, scope: RequestScope): PlanOf {
-  const known = new Map<string | undefined, ReturnType<PlanOf>>()
-  return (name) => {
-    const found = known.get(name) ?? find(name)
+  const known = new Map<string | undefined, number | ErrorDetail>()
+  return async (name) => {
+    const found = known.get(name) ?? (await find(name))
     known.set(name, found)
     return found
   }
 
-  function find(name: string | undefined): ReturnType<PlanOf> {
+  async function find(name: string | undefined): ReturnType<PlanOf> {
     try {
-      return planFor(store, name === undefined ? plan : { rate_plan: name }, scope)
+      return await planFor(store, name === undefined ? plan : { rate_plan: name }, scope)
     } catch (error) {
       const [detail] = error instanceof ApiError ? (error.details ?? []) : []
       if (detail === undefined) throw error
@@ -194,8 +198,8 @@ function exported(rates: RateStore, planId: number): ReadableStream<Uint8Array> 
   let after = 0
   return new ReadableStream({
     start: (controller) => controller.enqueue(encoder.encode(`${csvLine(rateCsvColumns)}\n`)),
-    pull(controller) {
-      const rows = rates.page(planId, after, exportSlice)
+    async pull(controller) {
+      const rows = await rates.page(planId, after, exportSlice)
       for (const row of rows) controller.enqueue(encoder.encode(`${csvLine(rateCells(row))}\n`))
       after = rows.at(-1)?.id ?? after
       if (rows.length < exportSlice) controller.close()

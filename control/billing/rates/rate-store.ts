@@ -9,7 +9,7 @@ import {
 } from '../../../schema/columns.ts'
 import type { RateTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, insert } from '../../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import type { ErrorDetail } from '../../http/api-error.ts'
 import {
   badReference,
@@ -61,7 +61,10 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     this.#store = store
   }
 
-  list(scope: RequestScope, { limit, offset, search, ...plan }: RateSlice): Rows<RateView> {
+  async list(
+    scope: RequestScope,
+    { limit, offset, search, ...plan }: RateSlice,
+  ): Promise<Rows<RateView>> {
     const matching = this.#visible(scope)
       .where((row) => contains(row, ['rate.prefix', 'rate.description'], search))
       .$if(plan.rate_plan_id !== undefined, (query) =>
@@ -70,7 +73,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
       .$if(plan.rate_plan !== undefined, (query) =>
         query.where('rate_plan.name', '=', plan.rate_plan ?? ''),
       )
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -83,16 +86,16 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
       .orderBy(sql`ifnull(rate.effective_from_at, -1)`)
       .limit(limit)
       .offset(offset)
-    return { rows: all(this.#store, rows).map(rateView), total: total?.n ?? 0 }
+    return { rows: (await all(this.#store, rows)).map(rateView), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): RateView | undefined {
-    const row = this.#row(scope, id)
+  async find(scope: RequestScope, id: number): Promise<RateView | undefined> {
+    const row = await this.#row(scope, id)
     return row === undefined ? undefined : rateView(row)
   }
 
   /** Rates of a plan with an id above `after`, in the order of ids. */
-  page(planId: number, after: number, limit: number): RateRow[] {
+  async page(planId: number, after: number, limit: number): Promise<RateRow[]> {
     const query = this.#store.db
       .selectFrom('rate')
       .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
@@ -105,19 +108,19 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     return all(this.#store, query)
   }
 
-  identify(body: RateBody): number | undefined {
-    const planId = this.#planOf(body, everywhere)
+  async identify(body: RateBody): Promise<number | undefined> {
+    const planId = await this.#planOf(body, everywhere)
     const query = this.#store.db
       .selectFrom('rate')
       .select('id')
       .where('rate_plan_id', '=', planId)
       .where('prefix', '=', body.prefix)
       .where(sql`ifnull(effective_from_at, -1)`, '=', body.effective_from ?? -1)
-    return first(this.#store, query)?.id
+    return (await first(this.#store, query))?.id
   }
 
-  document(scope: RequestScope, id: number): RateBody | undefined {
-    const row = this.#row(scope, id)
+  async document(scope: RequestScope, id: number): Promise<RateBody | undefined> {
+    const row = await this.#row(scope, id)
     if (row === undefined) return undefined
     return {
       rate_plan_id: row.rate_plan_id,
@@ -134,20 +137,27 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     }
   }
 
-  insert(body: RateBody, scope: RequestScope): number {
-    return write(this.#store, () => {
-      const rate_plan_id = this.#planOf(body, scope)
+  async insert(body: RateBody, scope: RequestScope): Promise<number> {
+    return write(this.#store, async () => {
+      const rate_plan_id = await this.#planOf(body, scope)
       return insert(
         this.#store,
-        this.#store.db.insertInto('rate').values({ rate_plan_id, ...rateColumns(body) }),
+        this.#store.db
+          .insertInto('rate')
+          .values({ rate_plan_id, ...rateColumns(body) })
+          .returning('id'),
       )
     })
   }
 
-  replace(id: number, body: RateBody, scope: RequestScope): void {
-    write(this.#store, () => {
-      const rate_plan_id = this.#planOf(body, scope, this.#row(scope, id)?.rate_plan_id)
-      execute(
+  async replace(id: number, body: RateBody, scope: RequestScope): Promise<void> {
+    await write(this.#store, async () => {
+      const rate_plan_id = await this.#planOf(
+        body,
+        scope,
+        (await this.#row(scope, id))?.rate_plan_id,
+      )
+      await execute(
         this.#store,
         this.#store.db
           .updateTable('rate')
@@ -157,28 +167,28 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     })
   }
 
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
-    if (this.#row(scope, id) === undefined) return 'absent'
-    execute(this.#store, this.#store.db.deleteFrom('rate').where('id', '=', id))
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    if ((await this.#row(scope, id)) === undefined) return 'absent'
+    await execute(this.#store, this.#store.db.deleteFrom('rate').where('id', '=', id))
     return 'removed'
   }
 
-  #planOf(body: RateBody, scope: RequestScope, current?: number): number {
+  async #planOf(body: RateBody, scope: RequestScope, current?: number): Promise<number> {
     const plan = either('rate_plan', body.rate_plan, body.rate_plan_id)
-    const tenantId = body.tenant == null ? 'any' : tenantOf(this.#store, body.tenant, scope)
-    const id = resolve(this.#store, 'rate_plan', plan, { tenantId, scope }, current)
+    const tenantId = body.tenant == null ? 'any' : await tenantOf(this.#store, body.tenant, scope)
+    const id = await resolve(this.#store, 'rate_plan', plan, { tenantId, scope }, current)
     if (id === null) throw badReference('rate_plan', 'is required')
-    if (tenantId !== 'any' && this.#tenantOfPlan(id) !== tenantId)
+    if (tenantId !== 'any' && (await this.#tenantOfPlan(id)) !== tenantId)
       throw badReference('rate_plan', `the tenant has no rate_plan ${JSON.stringify(plan)}`)
     return id
   }
 
-  #tenantOfPlan(id: number): number | null | undefined {
+  async #tenantOfPlan(id: number): Promise<number | null | undefined> {
     const plans = this.#store.db.selectFrom('rate_plan').select('tenant_id')
-    return first(this.#store, plans.where('id', '=', id))?.tenant_id
+    return (await first(this.#store, plans.where('id', '=', id)))?.tenant_id
   }
 
-  #row(scope: RequestScope, id: number): RateRow | undefined {
+  async #row(scope: RequestScope, id: number): Promise<RateRow | undefined> {
     const query = this.#visible(scope)
       .selectAll('rate')
       .select('rate_plan.name as rate_plan')

@@ -3,7 +3,7 @@ import { sql, type Selectable, type SqlBool } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { InboundRouteTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, insert } from '../../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import { either, resolve, identified, tenantOf } from '../../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
@@ -40,11 +40,14 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
     this.#store = store
   }
 
-  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<InboundRouteView> {
+  async list(
+    scope: RequestScope,
+    { limit, offset, search }: Slice,
+  ): Promise<Rows<InboundRouteView>> {
     const matching = this.#visible(scope).where((row) =>
       contains(row, ['inbound_route.name', 'prefix', 'inbound_route.domain'], search),
     )
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -54,70 +57,72 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
       .orderBy('inbound_route.name')
       .limit(limit)
       .offset(offset)
-    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+    return { rows: (await all(this.#store, rows)).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): InboundRouteView | undefined {
+  async find(scope: RequestScope, id: number): Promise<InboundRouteView | undefined> {
     const query = this.#visible(scope)
       .selectAll('inbound_route')
       .select(names)
       .where('inbound_route.id', '=', id)
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return row === undefined ? undefined : viewOf(row)
   }
 
-  identify(body: InboundRouteBody): number | undefined {
+  async identify(body: InboundRouteBody): Promise<number | undefined> {
     return identified(this.#store, 'inbound_route', body)
   }
 
-  document(scope: RequestScope, id: number): InboundRouteBody | undefined {
-    const route = this.find(scope, id)
+  async document(scope: RequestScope, id: number): Promise<InboundRouteBody | undefined> {
+    const route = await this.find(scope, id)
     if (route === undefined) return undefined
     const { id: _id, created_at: _at, carrier: _carrier, ...document } = route
     return document
   }
 
-  insert(body: InboundRouteBody, scope: RequestScope): number {
-    return write(this.#store, () =>
+  async insert(body: InboundRouteBody, scope: RequestScope): Promise<number> {
+    return write(this.#store, async () =>
       insert(
         this.#store,
         this.#store.db
           .insertInto('inbound_route')
-          .values({ ...this.#columnsOf(body, scope), created_at: scope.now }),
+          .values({ ...(await this.#columnsOf(body, scope)), created_at: scope.now })
+          .returning('id'),
       ),
     )
   }
 
-  replace(id: number, body: InboundRouteBody, scope: RequestScope): void {
-    write(this.#store, () =>
+  async replace(id: number, body: InboundRouteBody, scope: RequestScope): Promise<void> {
+    await write(this.#store, async () =>
       execute(
         this.#store,
         this.#store.db
           .updateTable('inbound_route')
-          .set(this.#columnsOf(body, scope, this.find(scope, id)))
+          .set(await this.#columnsOf(body, scope, await this.find(scope, id)))
           .where('id', '=', id),
       ),
     )
   }
 
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
-    if (this.find(scope, id) === undefined) return 'absent'
-    execute(this.#store, this.#store.db.deleteFrom('inbound_route').where('id', '=', id))
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    if ((await this.find(scope, id)) === undefined) return 'absent'
+    await execute(this.#store, this.#store.db.deleteFrom('inbound_route').where('id', '=', id))
     return 'removed'
   }
 
-  #columnsOf(body: InboundRouteBody, scope: RequestScope, before?: InboundRouteView) {
-    const tenantId = tenantOf(this.#store, body.tenant, scope)
+  async #columnsOf(body: InboundRouteBody, scope: RequestScope, before?: InboundRouteView) {
+    const tenantId = await tenantOf(this.#store, body.tenant, scope)
     const owner = { tenantId, scope }
     const carrier = either('carrier', body.carrier, body.carrier_id)
-    if (body.domain !== before?.domain) refuseForeignDomain(this.#store, body.domain, tenantId)
+    if (body.domain !== before?.domain)
+      await refuseForeignDomain(this.#store, body.domain, tenantId)
     return {
       name: body.name,
       tenant_id: tenantId,
-      carrier_id: resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id),
+      carrier_id: await resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id),
       prefix: body.prefix ?? null,
       domain: body.domain ?? null,
-      ...resolveTarget(this.#store, body, owner, before),
+      ...(await resolveTarget(this.#store, body, owner, before)),
       priority: body.priority,
       is_active: toFlag(body.is_active),
     }

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { OutboundRouteTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, insert } from '../../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import {
   badReference,
   either,
@@ -51,11 +51,14 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     this.#store = store
   }
 
-  list(scope: RequestScope, { limit, offset, search }: Slice): Rows<OutboundRouteView> {
+  async list(
+    scope: RequestScope,
+    { limit, offset, search }: Slice,
+  ): Promise<Rows<OutboundRouteView>> {
     const matching = this.#visible(scope).where((row) =>
       contains(row, ['outbound_route.name', 'prefix'], search),
     )
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
@@ -65,77 +68,78 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
       .orderBy('outbound_route.name')
       .limit(limit)
       .offset(offset)
-    return { rows: all(this.#store, rows).map(viewOf), total: total?.n ?? 0 }
+    return { rows: (await all(this.#store, rows)).map(viewOf), total: total?.n ?? 0 }
   }
 
-  find(scope: RequestScope, id: number): OutboundRouteView | undefined {
+  async find(scope: RequestScope, id: number): Promise<OutboundRouteView | undefined> {
     const query = this.#visible(scope)
       .selectAll('outbound_route')
       .select(names)
       .where('outbound_route.id', '=', id)
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return row === undefined ? undefined : viewOf(row)
   }
 
-  identify(body: OutboundRouteBody): number | undefined {
+  async identify(body: OutboundRouteBody): Promise<number | undefined> {
     return identified(this.#store, 'outbound_route', body)
   }
 
-  document(scope: RequestScope, id: number): OutboundRouteBody | undefined {
-    const route = this.find(scope, id)
+  async document(scope: RequestScope, id: number): Promise<OutboundRouteBody | undefined> {
+    const route = await this.find(scope, id)
     if (route === undefined) return undefined
     const { id: _id, created_at: _at, carrier: _carrier, customer: _customer, ...document } = route
     return document
   }
 
-  insert(body: OutboundRouteBody, scope: RequestScope): number {
-    return write(this.#store, () =>
+  async insert(body: OutboundRouteBody, scope: RequestScope): Promise<number> {
+    return write(this.#store, async () =>
       insert(
         this.#store,
         this.#store.db
           .insertInto('outbound_route')
-          .values({ ...this.#columnsOf(body, scope), created_at: scope.now }),
+          .values({ ...(await this.#columnsOf(body, scope)), created_at: scope.now })
+          .returning('id'),
       ),
     )
   }
 
-  replace(id: number, body: OutboundRouteBody, scope: RequestScope): void {
-    write(this.#store, () =>
+  async replace(id: number, body: OutboundRouteBody, scope: RequestScope): Promise<void> {
+    await write(this.#store, async () =>
       execute(
         this.#store,
         this.#store.db
           .updateTable('outbound_route')
-          .set(this.#columnsOf(body, scope, this.find(scope, id)))
+          .set(await this.#columnsOf(body, scope, await this.find(scope, id)))
           .where('id', '=', id),
       ),
     )
   }
 
-  remove(id: number, scope: RequestScope): 'removed' | 'absent' {
-    if (this.find(scope, id) === undefined) return 'absent'
-    execute(this.#store, this.#store.db.deleteFrom('outbound_route').where('id', '=', id))
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    if ((await this.find(scope, id)) === undefined) return 'absent'
+    await execute(this.#store, this.#store.db.deleteFrom('outbound_route').where('id', '=', id))
     return 'removed'
   }
 
-  #columnsOf(body: OutboundRouteBody, scope: RequestScope, before?: OutboundRouteView) {
-    const tenantId = tenantOf(this.#store, body.tenant, scope)
+  async #columnsOf(body: OutboundRouteBody, scope: RequestScope, before?: OutboundRouteView) {
+    const tenantId = await tenantOf(this.#store, body.tenant, scope)
     const owner = { tenantId, scope }
     refusePlatformOnly(scope, body.emergency && before?.emergency !== true, 'emergency')
     const customer = either('customer', body.customer, body.customer_id)
     const carrier = either('carrier', body.carrier, body.carrier_id)
     if (carrier === null && body.mode !== 'block')
       throw badReference('carrier', 'is required unless mode is "block"')
-    const carrierId = resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id)
+    const carrierId = await resolve(this.#store, 'carrier', carrier, owner, before?.carrier_id)
     // Emergency calls use no wallet, and calls over a platform carrier are priced by the dialled number:
     // neither may be sent as another number.
     const isFree = body.emergency && before?.emergency === true
-    if (scope.tenantId !== null && (isFree || this.#isOfPlatform(carrierId)))
+    if (scope.tenantId !== null && (isFree || (await this.#isOfPlatform(carrierId))))
       for (const field of ['prefix', 'strip', 'prepend'] as const)
         refusePlatformOnly(scope, body[field] !== before?.[field], field)
     return {
       name: body.name,
       tenant_id: tenantId,
-      customer_id: resolve(this.#store, 'customer', customer, owner, before?.customer_id),
+      customer_id: await resolve(this.#store, 'customer', customer, owner, before?.customer_id),
       carrier_id: carrierId,
       prefix: body.prefix,
       priority: body.priority,
@@ -148,13 +152,13 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
     }
   }
 
-  #isOfPlatform(carrierId: number | null): boolean {
+  async #isOfPlatform(carrierId: number | null): Promise<boolean> {
     if (carrierId === null) return false
     const query = this.#store.db
       .selectFrom('carrier')
       .select('tenant_id')
       .where('id', '=', carrierId)
-    return first(this.#store, query)?.tenant_id === null
+    return (await first(this.#store, query))?.tenant_id === null
   }
 
   #visible({ tenantId }: RequestScope) {

@@ -1,6 +1,6 @@
 /** The target of an inbound route: a dispatcher set, an extension or an AI agent. */
 import type { Store } from '../../../schema/open.ts'
-import { all, first } from '../../../schema/sql/sync-query.ts'
+import { all, first } from '../../../schema/sql/query.ts'
 import { badReference, chosen, either, type Owner } from '../../provisioning/references.ts'
 import type { InboundRouteBody } from './route-body.ts'
 import { resolveSet } from '../set-reference.ts'
@@ -28,12 +28,12 @@ interface StoredRoute extends RouteTarget {
  * Resolves the target of a body, as far as the writer can see it; the route's current target stays allowed.
  * Throws 400.
  */
-export function resolveTarget(
+export async function resolveTarget(
   store: Store,
   body: InboundRouteBody,
   owner: Owner,
   before?: StoredRoute,
-): StoredTarget {
+): Promise<StoredTarget> {
   const set = either('set', body.set, body.set_id)
   const { extension = null, extension_domain: domain = null, agent = null } = body
   if ([set, extension, agent].filter((target) => target !== null).length !== 1)
@@ -42,20 +42,20 @@ export function resolveTarget(
     throw badReference('extension_domain', 'has no meaning without extension')
   if (extension !== null) return extensionTarget(store, { extension, domain }, owner, before)
   if (agent !== null) return agentTarget(store, agent, owner, before)
-  const setId = resolveSet(store, 'set', set, owner, before?.set_id)
+  const setId = await resolveSet(store, 'set', set, owner, before?.set_id)
   return { target_type: 'set', target: String(setId) }
 }
 
-function extensionTarget(
+async function extensionTarget(
   store: Store,
   { extension, domain }: { readonly extension: string; readonly domain: string | null },
   owner: Owner,
   before: RouteTarget | undefined,
-): StoredTarget {
+): Promise<StoredTarget> {
   const isUnchanged = before?.extension === extension && before.extension_domain === domain
   if (isUnchanged) return { target_type: 'extension', target: `${extension}@${domain ?? ''}` }
   const tenantId = owner.tenantId === 'any' ? null : owner.tenantId
-  const [only, second] = all(
+  const [only, second] = await all(
     store,
     store.db
       .selectFrom('extension')
@@ -72,27 +72,27 @@ function extensionTarget(
   return { target_type: 'extension', target: `${extension}@${only.domain}` }
 }
 
-function agentTarget(
+async function agentTarget(
   store: Store,
   agent: string,
   owner: Owner,
   before: StoredRoute | undefined,
-): StoredTarget {
+): Promise<StoredTarget> {
   const { db } = store
-  const rows = all(
+  const rows = await all(
     store,
     db.selectFrom('ai_agent').select(['id', 'tenant_id']).where('name', '=', agent),
   )
   // A platform route may use agents and extensions of every tenant.
   const writer: Owner = { ...owner, tenantId: owner.tenantId ?? 'any' }
-  const current = before?.agent === agent ? agentOf(store, before.id) : undefined
+  const current = before?.agent === agent ? await agentOf(store, before.id) : undefined
   const { id } = chosen(rows, { path: 'agent', noun: 'agent', reference: agent }, writer, current)
   return { target_type: 'agent', target: String(id) }
 }
 
-function agentOf(store: Store, routeId: number): number | undefined {
+async function agentOf(store: Store, routeId: number): Promise<number | undefined> {
   const { db } = store
-  const row = first(
+  const row = await first(
     store,
     db.selectFrom('inbound_route').select('target').where('id', '=', routeId),
   )

@@ -35,9 +35,9 @@ export const getCustomerBalance = defineTool({
     open_calls: z.int(),
     is_balance_low: z.boolean(),
   }),
-  run({ customer: wanted }, use) {
+  async run({ customer: wanted }, use) {
     const ocs = chargingOf(use)
-    const customer = theCustomer(wanted, use)
+    const customer = await theCustomer(wanted, use)
     const live = ocs.balanceOf(customer.id)
     const { id, name, is_active, currency, balance, credit_limit, is_balance_low } = customer
     return {
@@ -103,11 +103,13 @@ function chargingOf({ ocs }: ToolUse): OcsPort {
   )
 }
 
-function theCustomer(wanted: string | number, use: ToolUse) {
+async function theCustomer(wanted: string | number, use: ToolUse) {
   const scope = toolScope(use)
-  const id = resolve(use.store, 'customer', wanted, { tenantId: 'any', scope })
+  const id = await resolve(use.store, 'customer', wanted, { tenantId: 'any', scope })
   const customer =
-    id === null ? undefined : new CustomerStore(use.store, chargingOf(use).ledger).find(scope, id)
+    id === null
+      ? undefined
+      : await new CustomerStore(use.store, chargingOf(use).ledger).find(scope, id)
   if (customer !== undefined) return customer
   throw new ApiError(404, 'not_found', 'Customer not found')
 }
@@ -120,8 +122,8 @@ async function thePlan(
   const owner = { tenantId: 'any', scope: toolScope(use) } as const
   const id =
     plan === undefined && customer !== undefined
-      ? theCustomer(customer, use).rate_plan_id
-      : resolve(use.store, 'rate_plan', plan ?? null, owner)
+      ? (await theCustomer(customer, use)).rate_plan_id
+      : await resolve(use.store, 'rate_plan', plan ?? null, owner)
   if (id !== null) return id
   throw new ApiError(
     400,

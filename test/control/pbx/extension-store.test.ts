@@ -11,11 +11,11 @@ import { emptyStore } from '../../support/empty-store.ts'
 
 const scope = { tenantId: null, actor: 'test', now: 1 }
 
-function open(domains: readonly string[] = ['acme.example']) {
+async function open(domains: readonly string[] = ['acme.example']) {
   const store = emptyStore()
   const tenants = new TenantStore(store)
-  tenants.insert(tenantBody.parse({ slug: 'acme', domains }), scope)
-  tenants.insert(tenantBody.parse({ slug: 'beta', domains: ['beta.example'] }), scope)
+  await tenants.insert(tenantBody.parse({ slug: 'acme', domains }), scope)
+  await tenants.insert(tenantBody.parse({ slug: 'beta', domains: ['beta.example'] }), scope)
   const extensions = new ExtensionStore(store)
   const row = (id: number) =>
     first(store, store.db.selectFrom('extension').selectAll().where('id', '=', id))
@@ -29,9 +29,9 @@ const desk = extensionBody.parse({
   tenant: 'acme',
 })
 
-const problemOf = (work: () => unknown): unknown => {
+const problemOf = async (work: () => Promise<unknown>): Promise<unknown> => {
   try {
-    work()
+    await work()
   } catch (error) {
     return error instanceof ApiError ? error.details?.[0]?.path : error
   }
@@ -47,9 +47,9 @@ test('the secrets are those of HTTP digest, of user, realm and password', () => 
   })
 })
 
-test('an extension lives in the only domain of its tenant, and its password is kept as secrets', () => {
-  const { extensions, row } = open()
-  const id = extensions.insert(desk, scope)
+test('an extension lives in the only domain of its tenant, and its password is kept as secrets', async () => {
+  const { extensions, row } = await open()
+  const id = await extensions.insert(desk, scope)
   const { md5, sha256 } = digestSecrets('100', 'acme.example', 'a password')
   expect(row(id)).toMatchObject({
     domain: 'acme.example',
@@ -59,44 +59,44 @@ test('an extension lives in the only domain of its tenant, and its password is k
     call_recording: 'always',
   })
   expect(JSON.stringify(row(id))).not.toContain('a password')
-  expect(extensions.identify(desk)).toBe(id)
+  expect(await extensions.identify(desk)).toBe(id)
 })
 
 test.each([
   ["another tenant's domain", { tenant: 'acme', domain: 'beta.example' }, 'domain'],
   ['no tenant at all', { tenant: null }, 'tenant'],
   ['an unknown domain', { tenant: null, domain: 'nowhere.example' }, 'domain'],
-])('an extension of %s needs a domain that fits', (_, change, path) => {
-  const { extensions } = open(['acme.example', 'acme.test'])
-  expect(problemOf(() => extensions.insert({ ...desk, ...change }, scope))).toBe(path)
+])('an extension of %s needs a domain that fits', async (_, change, path) => {
+  const { extensions } = await open(['acme.example', 'acme.test'])
+  expect(await problemOf(() => extensions.insert({ ...desk, ...change }, scope))).toBe(path)
 })
 
-test('without a domain it lives in the first one of its tenant', () => {
-  const { extensions, row } = open(['acme.test', 'acme.example'])
-  expect(row(extensions.insert(desk, scope))?.domain).toBe('acme.example')
+test('without a domain it lives in the first one of its tenant', async () => {
+  const { extensions, row } = await open(['acme.test', 'acme.example'])
+  expect(row(await extensions.insert(desk, scope))?.domain).toBe('acme.example')
   const other = { ...desk, domain: 'acme.test' }
-  expect(row(extensions.insert(other, scope))?.domain).toBe('acme.test')
+  expect(row(await extensions.insert(other, scope))?.domain).toBe('acme.test')
 })
 
-test('a change without a password keeps the secrets; a new number needs one', () => {
-  const { extensions, row } = open()
-  const id = extensions.insert(desk, scope)
+test('a change without a password keeps the secrets; a new number needs one', async () => {
+  const { extensions, row } = await open()
+  const id = await extensions.insert(desk, scope)
   const before = row(id)
   const { password: _, ...rest } = desk
-  extensions.replace(id, { ...rest, display_name: 'New' }, scope)
+  await extensions.replace(id, { ...rest, display_name: 'New' }, scope)
   expect(row(id)).toEqual({ ...before, display_name: 'New' })
-  expect(problemOf(() => extensions.replace(id, { ...rest, extension: '101' }, scope))).toBe(
+  expect(await problemOf(() => extensions.replace(id, { ...rest, extension: '101' }, scope))).toBe(
     'password',
   )
-  extensions.replace(id, { ...desk, extension: '101' }, scope)
+  await extensions.replace(id, { ...desk, extension: '101' }, scope)
   expect(row(id)?.ha1_md5).toBe(digestSecrets('101', 'acme.example', 'a password').md5)
 })
 
-test('a number is unique in its domain, and free in others', () => {
-  const { extensions } = open()
-  extensions.insert(desk, scope)
-  expect(problemOf(() => extensions.insert(desk, scope))).toBe('extension')
-  expect(extensions.insert({ ...desk, tenant: 'beta' }, scope)).toBe(2)
+test('a number is unique in its domain, and free in others', async () => {
+  const { extensions } = await open()
+  await extensions.insert(desk, scope)
+  expect(await problemOf(() => extensions.insert(desk, scope))).toBe('extension')
+  expect(await extensions.insert({ ...desk, tenant: 'beta' }, scope)).toBe(2)
 })
 
 test.each([

@@ -133,7 +133,7 @@ test('a tenant sets the rules of what is its own, and of nothing else', async ()
   expect((await patch('/api/v1/tenants/1')).status).toBe(403)
 })
 
-test('a seed file has the same fields', () => {
+test('a seed file has the same fields', async () => {
   open(true)
   const file = {
     tenants: [{ slug: 'a', domains: ['a.example'], media: 'anchor' }],
@@ -143,9 +143,9 @@ test('a seed file has the same fields', () => {
     ai_agents: [{ ...bodies['/telephony/ai-agents'], preset: 'ai-openai' }],
   }
   const store = emptyStore()
-  expect(() => seedFile(store, JSON.stringify(file), 0)).toThrow(SeedRefused)
-  seedFile(store, JSON.stringify(file), 0, true)
-  const again = seedFile(store, JSON.stringify(file), 1, true)
+  await expect(seedFile(store, JSON.stringify(file), 0)).rejects.toThrow(SeedRefused)
+  await seedFile(store, JSON.stringify(file), 0, true)
+  const again = await seedFile(store, JSON.stringify(file), 1, true)
   expect(Object.values(again).map(({ created, updated }) => created + updated)).toEqual(
     Object.values(again).map(() => 0),
   )

@@ -70,9 +70,9 @@ const contents = (store: ReturnType<typeof emptyStore>) =>
     })),
   )
 
-test('a seed file brings every kind of resource, with references by name', () => {
+test('a seed file brings every kind of resource, with references by name', async () => {
   const store = emptyStore()
-  const report = seedFile(store, JSON.stringify(complete), now)
+  const report = await seedFile(store, JSON.stringify(complete), now)
   const once = { created: 1, updated: 0, unchanged: 0 }
   expect(report).toEqual({
     ...{
@@ -103,11 +103,11 @@ test('a seed file brings every kind of resource, with references by name', () =>
   })
 })
 
-test('a seed file may be applied again and again: nothing changes, and the balance is credited once', () => {
+test('a seed file may be applied again and again: nothing changes, and the balance is credited once', async () => {
   const store = emptyStore()
-  seedFile(store, JSON.stringify(complete), now)
+  await seedFile(store, JSON.stringify(complete), now)
   const once = contents(store)
-  const report = seedFile(store, JSON.stringify(complete), now + 1_000)
+  const report = await seedFile(store, JSON.stringify(complete), now + 1_000)
   for (const [section, elements] of Object.entries(complete))
     expect([section, report[section as keyof typeof report]]).toEqual([
       section,
@@ -116,9 +116,9 @@ test('a seed file may be applied again and again: nothing changes, and the balan
   expect(contents(store)).toEqual(once)
 })
 
-test("applying a changed file changes what it names, and keeps the nodes' ids and the operator's word", () => {
+test("applying a changed file changes what it names, and keeps the nodes' ids and the operator's word", async () => {
   const store = emptyStore()
-  seedFile(store, JSON.stringify(complete), now)
+  await seedFile(store, JSON.stringify(complete), now)
   const { db, sqlite } = store
   sqlite.exec("UPDATE dispatcher_node SET operator_state = 'inactive' WHERE host = '10.0.0.1'")
   const before = all(store, db.selectFrom('dispatcher_node').selectAll())
@@ -135,7 +135,7 @@ test("applying a changed file changes what it names, and keeps the nodes' ids an
       },
     ],
   }
-  seedFile(store, JSON.stringify(changed), now)
+  await seedFile(store, JSON.stringify(changed), now)
   const after = all(store, db.selectFrom('dispatcher_node').selectAll())
   expect(after).toHaveLength(3)
   expect(after[0]).toEqual(before[0])
@@ -166,15 +166,15 @@ test.each([
       auth: { type: 'digest', username: 'us', password: 'new' },
     },
   ],
-])('%s that has changed is counted, and nothing else', (_, section, element) => {
+])('%s that has changed is counted, and nothing else', async (_, section, element) => {
   const store = emptyStore()
   const [carrier] = complete.carriers
   const auth = { type: 'digest', username: 'us', password: 'old' }
   const first = { ...complete, carriers: [{ ...carrier, auth }] }
-  seedFile(store, JSON.stringify(first), now)
-  const report = seedFile(store, JSON.stringify({ [section]: [element] }), now)
+  await seedFile(store, JSON.stringify(first), now)
+  const report = await seedFile(store, JSON.stringify({ [section]: [element] }), now)
   expect(report[section as keyof typeof report]).toEqual({ created: 0, updated: 1, unchanged: 0 })
-  const again = seedFile(store, JSON.stringify({ [section]: [element] }), now)
+  const again = await seedFile(store, JSON.stringify({ [section]: [element] }), now)
   expect(again[section as keyof typeof again]).toEqual({ created: 0, updated: 0, unchanged: 1 })
 })
 
@@ -203,8 +203,10 @@ test.each([
   ],
   ['a bare word', '{"tenants": [yes]}', 'line 1, column 14 has "y" where a value or ] is expected'],
   ['two documents', '{}\n{}', 'line 2, column 1 has extra characters after its end'],
-])('what is wrong with JSON with %s is told with line and column', (_, text, line) => {
-  expect(() => seedFile(emptyStore(), text, now)).toThrow(`the file: is not valid JSON: ${line}`)
+])('what is wrong with JSON with %s is told with line and column', async (_, text, line) => {
+  await expect(seedFile(emptyStore(), text, now)).rejects.toThrow(
+    `the file: is not valid JSON: ${line}`,
+  )
 })
 
 test.each([
@@ -221,9 +223,9 @@ test.each([
     '{"rates":[{"rate_plan":"a","prefix":"4","rate_per_minute":1,"color":1}]}',
     'rates[0].color: Unknown field',
   ],
-])('a misspelled field is named with its path, and what was meant: %s', (text, line) => {
+])('a misspelled field is named with its path, and what was meant: %s', async (text, line) => {
   try {
-    seedFile(emptyStore(), text, now)
+    await seedFile(emptyStore(), text, now)
     expect.unreachable()
   } catch (error) {
     expect(error instanceof SeedRefused ? error.problems : []).toContain(line)
@@ -270,19 +272,19 @@ test.each([
     }),
     'carriers[0].media: media "anchor" needs a media relay: set RTPENGINE',
   ],
-])('a file with %s is refused, with one line that names it', (_, text, line) => {
+])('a file with %s is refused, with one line that names it', async (_, text, line) => {
   const store = emptyStore()
-  expect(() => seedFile(store, text, now)).toThrow(SeedRefused)
-  expect(() => seedFile(store, text, now)).toThrow(line)
+  await expect(seedFile(store, text, now)).rejects.toThrow(SeedRefused)
+  await expect(seedFile(store, text, now)).rejects.toThrow(line)
 })
 
-test('every problem that can be seen in the file is reported at once', () => {
+test('every problem that can be seen in the file is reported at once', async () => {
   const text = JSON.stringify({
     tenants: [{ slug: 'A' }],
     dispatcher: [{ endpoint_name: 'x', algorithm: 5, nodes: [{ host: '300.1.1.1' }] }],
   })
   try {
-    seedFile(emptyStore(), text, now)
+    await seedFile(emptyStore(), text, now)
     expect.unreachable()
   } catch (error) {
     const problems = error instanceof SeedRefused ? error.problems : []
@@ -295,7 +297,7 @@ test('every problem that can be seen in the file is reported at once', () => {
   }
 })
 
-test('a file that fails at its last element leaves nothing behind', () => {
+test('a file that fails at its last element leaves nothing behind', async () => {
   const store = emptyStore()
   const broken = {
     ...complete,
@@ -304,15 +306,15 @@ test('a file that fails at its last element leaves nothing behind', () => {
       { ...complete.extensions[0], customer: 'unknown', extension: '102' },
     ],
   }
-  expect(() => seedFile(store, JSON.stringify(broken), now)).toThrow(
+  await expect(seedFile(store, JSON.stringify(broken), now)).rejects.toThrow(
     'extensions[1].customer: there is no customer "unknown"',
   )
   expect(contents(store).flat()).toEqual([])
 })
 
-test('no password of a seed file is stored as text', () => {
+test('no password of a seed file is stored as text', async () => {
   const store = emptyStore()
-  seedFile(store, JSON.stringify(complete), now)
+  await seedFile(store, JSON.stringify(complete), now)
   const bytes = store.sqlite.serialize().toString('latin1')
   expect(bytes).toContain('acme.example')
   expect(bytes).not.toContain('correct horse')

@@ -103,15 +103,15 @@ test('DNS is asked before a write, about what calls go to, and a change meanwhil
   expect((await slow).data()).toMatchObject({ sip_uri: 'sip:slow@192.0.2.9', max_calls: 7 })
 })
 
-test('a seed file is refused as a whole', () => {
+test('a seed file is refused as a whole', async () => {
   const { store } = openResources()
-  seedFile(store, JSON.stringify({ carriers: [carrier] }), 0)
+  await seedFile(store, JSON.stringify({ carriers: [carrier] }), 0)
   const dispatcher = [{ ...set, nodes: [{ host: 'carrier.example' }] }]
-  expect(() => seedFile(store, JSON.stringify({ dispatcher }), 0)).toThrow(
+  await expect(seedFile(store, JSON.stringify({ dispatcher }), 0)).rejects.toThrow(
     /dispatcher\[0\]\.nodes\[0\]\.host.*gateway/,
   )
   const ai_agents = [{ ...agent, sip_uri: 'sip:1900@203.0.113.7' }]
-  expect(() => seedFile(store, JSON.stringify({ ai_agents }), 0)).toThrow(
+  await expect(seedFile(store, JSON.stringify({ ai_agents }), 0)).rejects.toThrow(
     /ai_agents\[0\]\.sip_uri.*gateway/,
   )
 })
@@ -139,7 +139,7 @@ test('a carrier is refused where its owner has calls go without a price, in the 
     dispatcher: [{ ...set, endpoint_name: 'west pbx', nodes: [{ host: 'west.example' }] }],
     carriers: [{ name: 'west', gateways: [{ host: 'west.example' }] }],
   }
-  expect(() => seedFile(store, JSON.stringify(file), 0)).toThrow(
+  await expect(seedFile(store, JSON.stringify(file), 0)).rejects.toThrow(
     /carriers\[0\]\.gateways\[0\]\.host/,
   )
 })

@@ -45,9 +45,9 @@ test('only a tenant that claims an address of the platform is reported', async (
   await carrier('elsewhere', '198.51.100.1')
   await set('copy', '203.0.113.9')
   for (const name of ['inside', 'around', 'node', 'other port', 'elsewhere']) give('carrier', name)
-  expect(lines()).toHaveLength(3)
+  expect(await lines()).toHaveLength(3)
   give('dispatcher_set', 'copy')
-  expect(lines().map((line) => line.replace(/^(\w+ \S+ of \w+ "[^"]*").*/, '$1'))).toEqual([
+  expect((await lines()).map((line) => line.replace(/^(\w+ \S+ of \w+ "[^"]*").*/, '$1'))).toEqual([
     'gateway 203.0.113.7 of carrier "inside"',
     'gateway 203.0.0.0 of carrier "around"',
     'gateway 192.0.2.1 of carrier "node"',
@@ -73,7 +73,7 @@ test("a tenant's route is named that takes no call of the platform's trunks", as
   ])
     await make('/inbound-routes', { name, set: 'pbx', domain })
   for (const name of [...Object.keys(routes), 'here', 'there']) give('inbound_route', name)
-  expect(lines()).toEqual([
+  expect(await lines()).toEqual([
     expect.stringContaining('"there" takes no call of the platform\'s trunks by beta.example'),
     expect.stringContaining('"foreign" takes no call of the platform\'s trunks: 1800'),
   ])

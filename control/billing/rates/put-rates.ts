@@ -1,0 +1,53 @@
+/** Writes many rates by few statements: the transaction that puts them into force stays short. */
+import { sql } from 'kysely'
+import type { Store } from '../../../schema/open.ts'
+import type { rateColumns } from './rate-store.ts'
+
+export interface NewRate extends ReturnType<typeof rateColumns> {
+  readonly rate_plan_id: number
+}
+
+const identity = ['rate_plan_id', 'prefix', 'effective_from_at'] as const
+const terms = [
+  ...(['description', 'rate_per_minute_micros', 'connect_fee_micros', 'is_blocked'] as const),
+  ...(['first_increment_seconds', 'first_rate_per_minute_micros', 'increment_seconds'] as const),
+  'effective_to_at',
+] as const
+const columns = [...identity, ...terms]
+
+/** Of one statement; with more it is no faster. */
+const MAX_ROWS = 100
+
+/** As the index has them: three times as fast to write. */
+export const inOrder = (rates: readonly NewRate[]): NewRate[] =>
+  rates.toSorted(
+    (a, b) =>
+      a.rate_plan_id - b.rate_plan_id || Number(a.prefix > b.prefix) - Number(a.prefix < b.prefix),
+  )
+
+/** Inserts or replaces rates, none twice, inside the open transaction. Resolves with the number of new and changed rows. */
+export async function putRates(store: Store, rates: readonly NewRate[]): Promise<number> {
+  const ofMany = store.statements.prepare(upsertOf(store, MAX_ROWS))
+  let count = 0
+  for (let start = 0; start < rates.length; start += MAX_ROWS) {
+    const some = rates.slice(start, start + MAX_ROWS)
+    const statement =
+      some.length === MAX_ROWS ? ofMany : store.statements.prepare(upsertOf(store, some.length))
+    count += await statement.run(some.flatMap((rate) => columns.map((name) => rate[name])))
+  }
+  return count
+}
+
+/** The text of a statement that takes the columns of so many rates. */
+function upsertOf({ db }: Pick<Store, 'db'>, count: number): string {
+  const row = sql`(${sql.join(columns.map(() => 0))})`
+  const rows = sql.join(Array.from({ length: count }, () => row))
+  const names = (of: readonly string[]) => sql.join(of.map((name) => sql.ref(name)))
+  const changes = terms.map((name) => sql`${sql.ref(name)} = ${sql.ref(`excluded.${name}`)}`)
+  const differences = terms.map(
+    (name) => sql`${sql.ref(`rate.${name}`)} is distinct from ${sql.ref(`excluded.${name}`)}`,
+  )
+  return sql`insert into rate (${names(columns)}) values ${rows}
+    on conflict (rate_plan_id, prefix, ifnull(effective_from_at, -1))
+    do update set ${sql.join(changes)} where ${sql.join(differences, sql` or `)}`.compile(db).sql
+}
