@@ -6,7 +6,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from './database.ts'
 import { newestVersion } from './migrations/index.ts'
 import { asRefusal, DatabaseRefused } from './refusal.ts'
-import { Secrets } from './secrets/secrets.ts'
+import { LocalSecrets, type Secrets } from './secrets/secrets.ts'
 import { SqliteStatements } from './sql/sqlite-statements.ts'
 import type { Statements } from './sql/statements.ts'
 import { Storage } from './storage/storage.ts'
@@ -27,6 +27,7 @@ export interface Store {
 export interface LocalStore extends Store {
   /** The only handle of the process: for the call path, whose transactions are synchronous. */
   readonly sqlite: Sqlite.Database
+  readonly secrets: LocalSecrets
   close(): void
 }
 
@@ -101,7 +102,7 @@ function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOpti
     throw error
   }
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-  const secrets = new Secrets(sqlite, secretKey)
+  const secrets = new LocalSecrets(sqlite, secretKey)
   return {
     sqlite,
     statements: new SqliteStatements(sqlite),

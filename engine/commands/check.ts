@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { findDamage } from '../../schema/check.ts'
 import { brokenClaims } from '../../schema/ownership/claims.ts'
-import { Secrets } from '../../schema/secrets/secrets.ts'
+import { LocalSecrets } from '../../schema/secrets/secrets.ts'
 import { openUntouched } from '../../schema/storage/untouched.ts'
 import { readConfig } from '../config.ts'
 import { isServed } from '../serving-lock.ts'
@@ -26,7 +26,9 @@ export const check: Command = {
       const damage = findDamage(sqlite)
       // Version 0: an empty file, without secrets.
       const isEmpty = sqlite.pragma('user_version', { simple: true }) === 0
-      const problem = isEmpty ? undefined : new Secrets(sqlite, secretKey, databasePath).problem()
+      const problem = isEmpty
+        ? undefined
+        : new LocalSecrets(sqlite, secretKey, databasePath).problem()
       if (problem !== undefined) damage.push(problem)
       for (const line of damage) world.print(`database: ${line}`)
       if (damage.length === 0) world.print(`database: ${databasePath} is whole`)

@@ -1,27 +1,112 @@
+import { statSync } from 'node:fs'
+import { findDamage } from '../../schema/check.ts'
+import { journalFiles } from '../../schema/journal-file.ts'
+import { migratePostgres } from '../../schema/postgres/migrate.ts'
+import { moveToServer } from '../../schema/postgres/move.ts'
+import { nameOf } from '../../schema/postgres/open.ts'
+import { openDatabase, type LocalStore } from '../../schema/open.ts'
+import { DatabaseRefused } from '../../schema/refusal.ts'
+import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { readConfig } from '../config.ts'
-import { openDatabase } from '../../schema/open.ts'
-import type { Command } from './command.ts'
+import { lockForServing } from '../serving-lock.ts'
+import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
 import { migrateUnserved } from './with-store.ts'
 
 export const migrateCommand: Command = {
   name: 'migrate',
   summary: 'Brings the database to the schema of this program; serve does it too.',
   createsDatabase: true,
-  run: async (_input, world) => {
-    const { databasePath, secretKey } = readConfig(world.environment)
-    const store = openDatabase(databasePath, { secretKey })
+  options: {
+    from: {
+      value: 'FILE',
+      meaning: 'copy this SQLite database to the empty PostgreSQL database DATABASE_URL',
+    },
+  },
+  details: () =>
+    [
+      'With --from, all of FILE is copied in one transaction, or nothing: it may be tried again. FILE has the schema of',
+      'this program, and is not served meanwhile. The number of rows of every table and the sum of every amount are',
+      'compared before the transaction is committed. The key of the secrets stays the same.',
+    ].join('\n'),
+  run: async ({ options }, world) => {
+    const { from } = options
+    return from === undefined ? migrateHere(world) : move(from, world)
+  },
+}
+
+function migrateHere(world: World): ExitCode {
+  const { databasePath, secretKey } = readConfig(world.environment)
+  const store = openDatabase(databasePath, { secretKey })
+  try {
+    const report = migrateUnserved(store, databasePath, world.now())
+    for (const name of report.applied) world.print(`applied ${name}`)
+    const encrypted = store.secrets.protect()
+    if (encrypted > 0)
+      world.print(`secrets encrypted: ${encrypted}; their key is ${store.secrets.keptIn}`)
+    const inClear = encrypted > 0 ? ', with those secrets in clear' : ''
+    if (report.copy !== null) world.print(`the old database is kept as ${report.copy}${inClear}`)
+    world.print(`${databasePath} has schema version ${report.to}`)
+    return 0
+  } finally {
+    store.close()
+  }
+}
+
+async function move(path: string, world: World): Promise<ExitCode> {
+  const url = world.environment['DATABASE_URL'] ?? ''
+  if (!URL.canParse(url))
+    throw new WrongUsage('set DATABASE_URL, such as postgres://user:password@host/database')
+  if (statSync(path, { throwIfNoEntry: false }) === undefined)
+    throw new WrongUsage(`there is no database ${path}`)
+  const { secretKey } = readConfig(world.environment)
+  const lock = lockForServing(path)
+  try {
+    const store = openDatabase(path, { secretKey })
     try {
-      const report = migrateUnserved(store, databasePath, world.now())
-      for (const name of report.applied) world.print(`applied ${name}`)
-      const encrypted = store.secrets.protect()
-      if (encrypted > 0)
-        world.print(`secrets encrypted: ${encrypted}; their key is ${store.secrets.keptIn}`)
-      const inClear = encrypted > 0 ? ', with those secrets in clear' : ''
-      if (report.copy !== null) world.print(`the old database is kept as ${report.copy}${inClear}`)
-      world.print(`${databasePath} has schema version ${report.to}`)
+      refuseUnready(store, path)
+      store.secrets.protect()
+      await moveStore(store, url, world)
+      world.print(`the key of the secrets stays ${store.secrets.keptIn}`)
       return 0
     } finally {
       store.close()
     }
-  },
+  } finally {
+    lock.release()
+  }
+}
+
+/** @throws {DatabaseRefused} it is of another version, damaged, or calls of it are not stored yet. */
+function refuseUnready({ sqlite }: LocalStore, path: string): void {
+  const [fault] = findDamage(sqlite)
+  if (fault !== undefined) throw new DatabaseRefused(`cannot move database ${path}: ${fault}`)
+  if (journalFiles(path).length > 0)
+    throw new DatabaseRefused(
+      `cannot move database ${path}: its last process was not stopped in the usual way; start it once with this database, and stop it`,
+    )
+}
+
+/** Copying takes as long as it takes. */
+const MOVE_TIMEOUT_MS = 24 * 3_600_000
+
+async function moveStore({ sqlite }: LocalStore, url: string, world: World): Promise<void> {
+  const name = nameOf(url)
+  const target = new PostgresStatements({
+    url,
+    connections: 1,
+    statementTimeoutMs: MOVE_TIMEOUT_MS,
+  })
+  try {
+    await migratePostgres(target, name, world.now())
+    const report = await moveToServer(sqlite, target, name, world.complain)
+    for (const { table, rows } of report.tables)
+      if (rows > 0) world.print(`${table}: ${rows} rows in both`)
+    for (const { column, micros } of report.sums)
+      world.print(`sum of ${column}: ${micros} micro-units in both`)
+    if (report.alteredTexts > 0)
+      world.print(`texts with a NUL, which is U+FFFD now: ${report.alteredTexts}`)
+    world.print(`moved ${sqlite.name} to ${name}`)
+  } finally {
+    await target.close()
+  }
 }

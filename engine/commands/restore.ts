@@ -5,7 +5,7 @@ import type { LocalStore } from '../../schema/open.ts'
 import { journalFiles } from '../../schema/journal-file.ts'
 import { copyDatabase, sync, timeName } from '../../schema/storage/copy.ts'
 import { keyFileOf } from '../../schema/secrets/key-file.ts'
-import { Secrets } from '../../schema/secrets/secrets.ts'
+import { LocalSecrets } from '../../schema/secrets/secrets.ts'
 import { openUntouched } from '../../schema/storage/untouched.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
@@ -90,10 +90,10 @@ function keepKey(
   kept: string,
   world: World,
 ): void {
-  if (new Secrets(sqlite, secretKey, path).problem() === undefined) return
+  if (new LocalSecrets(sqlite, secretKey, path).problem() === undefined) return
   const [own, brought] = [keyFileOf(path), keyFileOf(file)]
   const isRight =
-    secretKey === undefined && new Secrets(sqlite, undefined, file).problem() === undefined
+    secretKey === undefined && new LocalSecrets(sqlite, undefined, file).problem() === undefined
   if (!isRight) {
     const place = secretKey === undefined ? own : 'SECRET_KEY'
     world.print(

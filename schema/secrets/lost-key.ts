@@ -3,7 +3,7 @@ import { sql, type SqlBool } from 'kysely'
 import type { Store } from '../open.ts'
 import { all, execute, transaction } from '../sql/sync-query.ts'
 import { sealedGlob } from './secret-box.ts'
-import { KEY_MARK } from './secrets.ts'
+import { KEY_MARK } from './key-mark.ts'
 
 /** What must be entered again. */
 export interface GivenUp {

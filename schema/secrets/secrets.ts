@@ -1,7 +1,8 @@
-/** The secrets of one database: their columns, and their encryption key. */
+/** The secrets of one database on SQLite: their columns, and their encryption key. */
 import type Sqlite from 'better-sqlite3'
 import { DatabaseRefused } from '../refusal.ts'
-import { createKeyFile, keyFileOf, newKey, parseKey, readKeyFile } from './key-file.ts'
+import { createKeyFile, keyFileOf, newKey, readKeyFile } from './key-file.ts'
+import { boxOf, KEY_MARK, keyProblem, newMark, notAKey } from './key-mark.ts'
 import { isSealed, type Place, SecretBox, sealedGlob } from './secret-box.ts'
 
 /** All columns with encrypted texts. */
@@ -12,11 +13,15 @@ const columns = [
   { table: 'setting', column: 'value', key: 'name', only: "name = 'jwt_secret'" },
 ] as const
 
-/** Encrypted at the first use of the key: a key that cannot decrypt it is a wrong key. */
-export const KEY_MARK = 'secret_key_mark'
-const markPlace: Place = { table: 'setting', column: 'value', row: KEY_MARK }
+/** Encrypts and decrypts the texts that must not be stored in clear. */
+export interface Secrets {
+  /** @throws {DatabaseRefused} the key is missing, or belongs to another database. */
+  seal(place: Place, text: string): string
+  /** Undefined when damaged or moved from another row. A text from before encryption is returned as it is. */
+  open(place: Place, stored: string): string | undefined
+}
 
-export class Secrets {
+export class LocalSecrets implements Secrets {
   readonly #sqlite: Sqlite.Database
   readonly #configured: string | undefined
   readonly #path: string
@@ -37,12 +42,10 @@ export class Secrets {
     return this.#configured === undefined ? keyFileOf(this.#path) : 'SECRET_KEY'
   }
 
-  /** @throws {DatabaseRefused} the key is missing, or belongs to another database. */
   seal(place: Place, text: string): string {
     return this.#open().seal(place, text)
   }
 
-  /** Undefined when damaged or moved from another row. A text from before encryption is returned as it is. */
   open(place: Place, stored: string): string | undefined {
     return isSealed(stored) ? this.#open().open(place, stored) : stored
   }
@@ -69,17 +72,7 @@ export class Secrets {
 
   /** Returns why the secrets cannot be read with the current key; undefined when they can. Changes nothing. */
   problem(): string | undefined {
-    const mark = this.#mark()
-    if (mark === undefined) return undefined
-    const text = this.#keyText()
-    if (text === undefined)
-      return `its secrets are encrypted and their key ${this.keptIn} is missing; put that file back, or set SECRET_KEY to what was in it; if it is lost: tollgate secrets reset`
-    const key = parseKey(text)
-    if (key === undefined) return this.#notAKey()
-    const isRight = new SecretBox(key).open(markPlace, mark) !== undefined
-    return isRight
-      ? undefined
-      : `${this.keptIn} is not the key that its secrets are encrypted with; put the right one back; if it is lost: tollgate secrets reset`
+    return keyProblem(this.#mark(), this.#keyText(), this.keptIn)
   }
 
   #open(): SecretBox {
@@ -91,13 +84,12 @@ export class Secrets {
     const problem = this.problem()
     if (problem !== undefined) throw this.#refusal(problem)
     if (this.#keyText() === undefined) createKeyFile(keyFileOf(this.#path))
-    const key = parseKey(this.#keyText() ?? '')
-    if (key === undefined) throw this.#refusal(this.#notAKey())
-    const box = new SecretBox(key)
+    const box = boxOf(this.#keyText())
+    if (box === undefined) throw this.#refusal(notAKey(this.keptIn))
     if (this.#mark() === undefined)
       this.#sqlite
         .prepare('INSERT INTO setting (name, value) VALUES (?, ?)')
-        .run(KEY_MARK, box.seal(markPlace, 'tollgate'))
+        .run(KEY_MARK, newMark(box))
     return box
   }
 
@@ -137,9 +129,5 @@ export class Secrets {
 
   #refusal(problem: string): DatabaseRefused {
     return new DatabaseRefused(`cannot use database ${this.#path}: ${problem}`)
-  }
-
-  #notAKey(): string {
-    return `${this.keptIn} does not hold 32 bytes as base64 or hexadecimal digits`
   }
 }

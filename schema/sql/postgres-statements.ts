@@ -23,7 +23,11 @@ interface OpenTransaction extends Transaction {
 }
 
 /** How often the work of a transaction is begun, when others change what it reads. */
-const MAX_ATTEMPTS = 10
+const MAX_ATTEMPTS = 20
+/** After so many, it waits for those in the same need: one of them runs at a time, on all nodes. */
+const FREE_ATTEMPTS = 3
+/** Of the advisory lock for that. */
+const QUEUE_LOCK = 0x70_11_6a_80
 
 /**
  * A transaction is serializable: what it reads is still true when it writes, whatever others do meanwhile. If
@@ -73,7 +77,7 @@ export class PostgresStatements implements Statements {
       return this.#scope.savepoint(outer, work, (sql) => this.#inside(outer, { text: sql }))
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#attempt(work, 'BEGIN ISOLATION LEVEL SERIALIZABLE')
+        return await this.#attempt(work, attempt <= FREE_ATTEMPTS ? 'serializable' : 'queued')
       } catch (error) {
         if (attempt === MAX_ATTEMPTS || failureOf(error)?.kind !== 'conflict') throw error
       }
@@ -86,7 +90,7 @@ export class PostgresStatements implements Statements {
     return this.#attempt(async () => {
       await this.execute(`SELECT pg_advisory_xact_lock(${lock})`)
       return work()
-    }, 'BEGIN ISOLATION LEVEL READ COMMITTED')
+    }, 'read committed')
   }
 
   /** Runs texts without parameters, one or several, such as those of a migration. */
@@ -149,7 +153,10 @@ export class PostgresStatements implements Statements {
     return result
   }
 
-  async #attempt<T>(work: () => Promise<T>, begin: string): Promise<T> {
+  async #attempt<T>(
+    work: () => Promise<T>,
+    how: 'serializable' | 'queued' | 'read committed',
+  ): Promise<T> {
     const client = await this.#connect()
     const transaction: OpenTransaction = {
       client,
@@ -159,7 +166,10 @@ export class PostgresStatements implements Statements {
       savepoints: 0,
     }
     try {
-      await send(client, { text: begin })
+      // Before it begins: it must see what those before it have committed.
+      if (how === 'queued') await send(client, { text: `SELECT pg_advisory_lock(${QUEUE_LOCK})` })
+      const level = how === 'queued' ? 'serializable' : how
+      await send(client, { text: `BEGIN ISOLATION LEVEL ${level}` })
       const result = await this.#scope.run(transaction, work)
       await transaction.last
       transaction.isOver = true
@@ -175,6 +185,10 @@ export class PostgresStatements implements Statements {
         await send(client, { text: 'ROLLBACK' }).catch(() => void broken.add(client))
       throw reason
     } finally {
+      if (how === 'queued' && !broken.has(client))
+        await send(client, { text: 'SELECT pg_advisory_unlock_all()' }).catch(
+          () => void broken.add(client),
+        )
       client.release(broken.has(client))
     }
   }

@@ -10,7 +10,7 @@ import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from '../database.ts'
 import { refuseByHeader, type LocalStore } from '../open.ts'
 import { asRefusal } from '../refusal.ts'
-import { Secrets } from '../secrets/secrets.ts'
+import { LocalSecrets } from '../secrets/secrets.ts'
 import { SqliteStatements } from '../sql/sqlite-statements.ts'
 import { Storage } from './storage.ts'
 
@@ -51,7 +51,7 @@ function openElsewhere(path: string): LocalStore {
 
 function storeOn(sqlite: Sqlite.Database, path: string, close: () => void): LocalStore {
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-  const secrets = new Secrets(sqlite, undefined, path)
+  const secrets = new LocalSecrets(sqlite, undefined, path)
   const statements = new SqliteStatements(sqlite)
   return { sqlite, statements, db, secrets, storage: new Storage(), close }
 }

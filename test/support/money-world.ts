@@ -10,7 +10,7 @@ import { expect } from 'vitest'
 import type { Tariff } from '../../schema/call-journal.ts'
 import type { Database } from '../../schema/database.ts'
 import type { LocalStore } from '../../schema/open.ts'
-import { Secrets } from '../../schema/secrets/secrets.ts'
+import { LocalSecrets } from '../../schema/secrets/secrets.ts'
 import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { costMicros } from '../../engine/charging/pricing/price.ts'
@@ -53,7 +53,7 @@ function copyOfEmptyBooks(): LocalStore {
     sqlite,
     statements: new SqliteStatements(sqlite),
     db,
-    ...{ secrets: new Secrets(sqlite, undefined), storage: new Storage() },
+    ...{ secrets: new LocalSecrets(sqlite, undefined), storage: new Storage() },
     close: () => sqlite.close(),
   }
 }

@@ -247,6 +247,19 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
     expect(runs).toBeGreaterThan(8)
   })
 
+  test('however many write what all of them read, none is refused', async () => {
+    const more = new PostgresStatements({ url })
+    const addOne = (on: PostgresStatements) => () =>
+      on.transaction(async () => {
+        const rows = await on.prepare<{ n: number }>('SELECT count(*) AS n FROM thing').all([])
+        await on.prepare('INSERT INTO thing (name) VALUES ($1)').run([`thing ${rows[0]?.n}`])
+      })
+    const both = [addOne(server), addOne(more)]
+    await Promise.all(Array.from({ length: 20 }, () => both.map((begin) => begin())).flat())
+    await more.close()
+    expect(await count()).toBe(40)
+  })
+
   test('two that wait for each other both succeed', async () => {
     await add('a')
     await add('b')

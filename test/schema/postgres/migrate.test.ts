@@ -1,10 +1,10 @@
 import Sqlite from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { migrate } from '../../schema/migrate.ts'
-import { migratePostgres } from '../../schema/migrate-postgres.ts'
-import { migrations } from '../../schema/migrations/index.ts'
-import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
-import { freshDatabase, hasPostgres } from '../support/postgres.ts'
+import { migrate } from '../../../schema/migrate.ts'
+import { migratePostgres } from '../../../schema/postgres/migrate.ts'
+import { migrations } from '../../../schema/migrations/index.ts'
+import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
+import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 
 const first = { version: 1, name: 'one', sql: 'CREATE TABLE one (a TEXT) STRICT;' }
 const second = { version: 2, name: 'two', sql: 'CREATE TABLE two (a TEXT) STRICT;' }

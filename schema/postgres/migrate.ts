@@ -1,10 +1,10 @@
 /** Migrates a database on a PostgreSQL server to this program's schema: all of it in one transaction, or nothing. */
-import { checksumOf, verifyChecksums } from './migrate.ts'
-import { forPostgres } from './migrations/for-postgres.ts'
-import { migrations, type Migration } from './migrations/index.ts'
-import { refuseNewer } from './open.ts'
-import { DatabaseRefused } from './refusal.ts'
-import type { PostgresStatements } from './sql/postgres-statements.ts'
+import { checksumOf, verifyChecksums } from '../migrate.ts'
+import { forPostgres } from '../migrations/for-postgres.ts'
+import { migrations, type Migration } from '../migrations/index.ts'
+import { refuseNewer } from '../open.ts'
+import { DatabaseRefused } from '../refusal.ts'
+import type { PostgresStatements } from '../sql/postgres-statements.ts'
 
 export interface PostgresReport {
   readonly from: number

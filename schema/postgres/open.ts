@@ -1,0 +1,95 @@
+/** Opens a database on a PostgreSQL server, at this program's schema. */
+import {
+  DummyDriver,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+} from 'kysely'
+import type { Database } from '../database.ts'
+import { migratePostgres, type PostgresReport } from './migrate.ts'
+import type { Store } from '../open.ts'
+import { DatabaseRefused } from '../refusal.ts'
+import { openServerSecrets, type ServerKey } from '../secrets/server-secrets.ts'
+import { DatabaseUnavailable } from '../sql/failure.ts'
+import { PostgresStatements } from '../sql/postgres-statements.ts'
+import { Storage } from '../storage/storage.ts'
+
+/** A database that several processes may have open. */
+export interface ServerStore extends Store {
+  readonly statements: PostgresStatements
+  /** Its URL without the password, for the operator. */
+  readonly name: string
+  readonly migrated: PostgresReport
+  close(): Promise<void>
+}
+
+export interface ServerOptions extends ServerKey {
+  /** Milliseconds UTC. */
+  readonly now: number
+  readonly connections?: number
+}
+
+/** A migration of many rows takes its time, and another node may be at it. */
+const MIGRATION_TIMEOUT_MS = 3_600_000
+
+/**
+ * @param url such as `postgres://user:password@host:5432/database`.
+ * @throws {DatabaseRefused} it cannot be reached or used, or the key of its secrets is missing.
+ */
+export async function openStore(url: string, options: ServerOptions): Promise<ServerStore> {
+  const name = nameOf(url)
+  const { connections } = options
+  const statements = new PostgresStatements({
+    url,
+    ...(connections !== undefined && { connections }),
+  })
+  try {
+    const migrated = await migrateAt(url, name, options.now)
+    const secrets = await openServerSecrets(statements, name, options)
+    const close = (): Promise<void> => statements.close()
+    return {
+      statements,
+      db: queryBuilder(),
+      secrets,
+      storage: new Storage(),
+      name,
+      migrated,
+      close,
+    }
+  } catch (error) {
+    await statements.close()
+    if (!(error instanceof DatabaseUnavailable)) throw error
+    throw new DatabaseRefused(`cannot use database ${name}: ${error.message}`, { cause: error })
+  }
+}
+
+async function migrateAt(url: string, name: string, now: number): Promise<PostgresReport> {
+  const patient = new PostgresStatements({
+    url,
+    connections: 1,
+    statementTimeoutMs: MIGRATION_TIMEOUT_MS,
+  })
+  try {
+    return await migratePostgres(patient, name, now)
+  } finally {
+    await patient.close()
+  }
+}
+
+/** Builds PostgreSQL's texts of queries; it cannot run any. */
+const queryBuilder = (): Kysely<Database> =>
+  new Kysely<Database>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+  })
+
+/** The URL without the password. */
+export function nameOf(url: string): string {
+  const { protocol, username, host, pathname } = new URL(url)
+  return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
+}
