@@ -63,7 +63,8 @@ export interface CallCost {
   readonly currency: string | null
 }
 
-type CdrColumns = Omit<CdrTable, 'id' | Flags>
+/** Without what is known later. */
+type CdrColumns = Omit<CdrTable, 'id' | 'recording_error' | Flags>
 type Flags = 'is_recovered' | 'is_unauthorized_by_ocs'
 type CdrValues = CdrColumns & Record<Flags, 0 | 1>
 

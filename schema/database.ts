@@ -9,6 +9,7 @@ import type {
   EntryKind,
   HangupParty,
   MosSource,
+  RecordingError,
 } from './contracts/field-values.ts'
 import type { MediaPolicy } from './contracts/media.ts'
 import type {
@@ -362,6 +363,8 @@ export interface CdrTable {
   packet_loss_pct: number | null
   /** JSON of both directions (see call-quality.ts); null: nothing is known. */
   media_quality: string | null
+  /** Known after the call, and of those alone that were to be recorded. */
+  recording_error: RecordingError | null
   source_address: string
   /** A restart closed the call, at its last heartbeat. */
   is_recovered: Defaulted<Flag>

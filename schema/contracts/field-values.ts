@@ -21,5 +21,15 @@ export type HangupParty = (typeof hangupParties)[number]
 export const mosSources = ['measured', 'computed', 'reported'] as const
 export type MosSource = (typeof mosSources)[number]
 
+/** Why a call that was to be recorded has no recording. */
+export const recordingErrors = [
+  'not_relayed',
+  'relay_failed',
+  'nothing_captured',
+  'unknown_codec',
+  'not_written',
+] as const
+export type RecordingError = (typeof recordingErrors)[number]
+
 export const entryKinds = ['topup', 'debit', 'adjust', 'refund'] as const
 export type EntryKind = (typeof entryKinds)[number]

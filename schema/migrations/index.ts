@@ -20,6 +20,7 @@ import { sql as mediaQuality } from './018-media-quality.ts'
 import { relaxed as relaxedMedia, sql as mediaRules } from './019-media-rules.ts'
 import { sql as recordings } from './020-recordings.ts'
 import { sql as consoleFigures } from './021-console-figures.ts'
+import { sql as recordingError } from './022-recording-error.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -53,6 +54,7 @@ export const migrations: readonly Migration[] = [
   { version: 19, name: 'media-rules', relaxed: relaxedMedia, sql: mediaRules },
   { version: 20, name: 'recordings', sql: recordings },
   { version: 21, name: 'console-figures', sql: consoleFigures },
+  { version: 22, name: 'recording-error', sql: recordingError },
 ]
 
 export const newestVersion = migrations.length

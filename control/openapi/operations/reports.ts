@@ -4,6 +4,7 @@ import {
   dispositions,
   hangupParties,
   mosSources,
+  recordingErrors,
 } from '../../../schema/contracts/field-values.ts'
 import type { CarrierSums } from '../../pbx/reports/carrier-sums.ts'
 import type { CdrView } from '../../pbx/reports/cdr-view.ts'
@@ -50,6 +51,12 @@ const recording = z
   })
   .describe('`GET /calls/{uuid}/recording` has the file. Null when there is none.')
 
+const recordingError = z
+  .enum(recordingErrors)
+  .describe(
+    'Why a call that was to be recorded has no recording: its media passed no relay (`not_relayed`), the relay did not do it (`relay_failed`), it has captured nothing, or no codec that can be decoded, or the file could not be written for a week. Null when it has one, was not to be recorded, or is still being written.',
+  )
+
 const callRecord: z.ZodType<CdrView> = z
   .strictObject({
     call_uuid: z.string(),
@@ -88,6 +95,7 @@ const callRecord: z.ZodType<CdrView> = z
     mos_source: mosSource.nullable(),
     media_quality: mediaQuality.nullable(),
     recording: recording.nullable(),
+    recording_error: recordingError.nullable(),
   })
   .meta({ id: 'CallRecord' })
 
@@ -119,7 +127,8 @@ const exampleRecord = {
   ...{ direction: 'inbound', set_id: 1, node: 'sip:10.0.0.11:5060;transport=udp' },
   ...{ carrier: null, attempts: [], jitter_ms: null, packet_loss_pct: null, customer_id: 7 },
   ...{ tenant_slug: null, call_id: 'a84b4c76e66710', recovered: false },
-  ...{ unauthorized_by_ocs: false, mos_source: null, media_quality: null, recording: null },
+  ...{ unauthorized_by_ocs: false, mos_source: null, media_quality: null },
+  ...{ recording: null, recording_error: null },
 }
 
 const directionSums = z

@@ -55,7 +55,7 @@ export class CdrText {
       `,"call_id":${quoted(row[at.call_id])},"recovered":${flag(row[at.is_recovered])}` +
       `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}` +
       `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}` +
-      `,"recording":${row[recordingAt]}}`
+      `,"recording":${row[recordingAt]},"recording_error":${this.#word(row[at.recording_error])}}`
     )
   }
 
@@ -76,6 +76,7 @@ export class CdrText {
       `,${csvCell(row[at.call_id])},${row[at.post_dial_delay_ms] ?? ''}` +
       `,${flag(row[at.is_recovered])},${flag(row[at.is_unauthorized_by_ocs])}` +
       `,${row[at.mos_source] ?? ''},${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
+      `,${row[at.recording_error] ?? ''}` +
       `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
   }
@@ -156,6 +157,7 @@ const columns = [
   'mos_source',
   'media_quality',
   'recording',
+  'recording_error',
   'attempts',
 ] as const satisfies readonly (keyof CdrView)[]
 

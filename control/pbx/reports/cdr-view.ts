@@ -40,6 +40,7 @@ export function viewOf(row: CdrRow) {
     // Only `insertCallRecord` writes it.
     media_quality: row.media_quality && (JSON.parse(row.media_quality) as MediaQuality),
     recording: row.recording === null ? null : (JSON.parse(row.recording) as RecordingView),
+    recording_error: row.recording_error,
   }
 }
 

@@ -5,6 +5,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
+import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { recordingFile } from '../../../schema/rules/recording-file.ts'
@@ -131,10 +132,11 @@ export class Finisher {
   /** Trying again would change nothing. What was captured is kept as an orphan, for a person to look at. */
   async #giveUp(
     { callUuid, tenantId, tracks }: UnfinishedRecording,
-    result: Exclude<Conversion, { readonly kind: 'converted' }>,
+    result: Unconverted,
   ): Promise<undefined> {
-    const { unfinished, onEvent, log } = this.#deps
-    const reason = result.kind === 'failed' ? result.reason : reasonOf(result.packets)
+    const { store, unfinished, onEvent, log } = this.#deps
+    const { error, reason } = failureOf(result)
+    store.fail(callUuid, error)
     const sessions = tracks.map(({ sessionId }) => sessionId)
     this.#totals.failed += 1
     log('warn', 'a call has no recording', { callUuid, reason, sessions })
@@ -150,5 +152,14 @@ export class Finisher {
   }
 }
 
-const reasonOf = (packets: number): string =>
-  packets === 0 ? 'nothing was captured' : 'nothing was captured in a codec that is known'
+type Unconverted = Exclude<Conversion, { readonly kind: 'converted' }>
+
+function failureOf(result: Unconverted): {
+  readonly error: RecordingError
+  readonly reason: string
+} {
+  if (result.kind === 'failed') return { error: 'not_written', reason: result.reason }
+  return result.packets === 0
+    ? { error: 'nothing_captured', reason: 'nothing was captured' }
+    : { error: 'unknown_codec', reason: 'nothing was captured in a codec that is known' }
+}

@@ -1,4 +1,5 @@
 /** Finished recordings in the database, each with its webhook event in one transaction. */
+import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import { compile, type Param } from '../../../schema/sql/compiled.ts'
 import type { RecordedCall } from '../../../schema/contracts/recordings.ts'
 import type { EventSink } from '../../../schema/contracts/webhook-events.ts'
@@ -26,6 +27,11 @@ export class RecordingStore {
     return this.#statements.end.get({ callUuid })?.end_stamp
   }
 
+  /** In the record of the call, which is stored: it has no recording. */
+  fail(callUuid: string, error: RecordingError): void {
+    this.#statements.fail.run({ callUuid, error })
+  }
+
   /** Safe to repeat: there is one row, and one event, for each call. */
   add(recording: RecordedCall): void {
     const { callUuid, tenantId } = recording
@@ -45,6 +51,12 @@ const prepare = (store: Store) => ({
   ),
   end: compile(store, (db, param: Param<{ callUuid: string }>) =>
     db.selectFrom('cdr').select('end_stamp').where('call_uuid', '=', param('callUuid')),
+  ),
+  fail: compile(store, (db, param: Param<{ callUuid: string; error: RecordingError }>) =>
+    db
+      .updateTable('cdr')
+      .set({ recording_error: param('error') })
+      .where('call_uuid', '=', param('callUuid')),
   ),
   add: compile(store, (db, param: Param<RecordedCall>) =>
     db

@@ -1,6 +1,7 @@
 /** Recording as the engine has it: set up, resumed after a start, told of media and of calls. */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
+import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { RecordingsPort } from '../../../schema/contracts/recordings.ts'
@@ -76,6 +77,11 @@ export function createRecordings(
   })
 }
 
+const missed = {
+  not_relayed: 'its media went through no relay',
+  relay_failed: 'the relay did not record it',
+} as const satisfies Partial<Record<RecordingError, string>>
+
 export class Recordings implements RecordingsPort {
   readonly isAvailable = true
   readonly #recorder: Recorder
@@ -83,8 +89,9 @@ export class Recordings implements RecordingsPort {
   readonly #deps: RecordingsDeps
   /** Answered calls that were to be recorded from their beginning, and were not. */
   #missed = 0
-  /** Live calls that are to be recorded from their beginning. */
-  readonly #wanted = new Set<string>()
+  /** Live calls that are to be recorded from their beginning, and why one of them would not be. */
+  readonly #wanted = new Map<string, keyof typeof missed>()
+  readonly #store: RecordingStore
 
   /** @throws when the folder cannot be written. */
   constructor(deps: RecordingsDeps) {
@@ -92,6 +99,7 @@ export class Recordings implements RecordingsPort {
     const unfinished = new UnfinishedRecordings(places.folder)
     const store = new RecordingStore(deps.store, deps.webhooks)
     this.#deps = deps
+    this.#store = store
     this.#finisher = new Finisher({
       ...{ ...deps, ...places, store, unfinished, converter: openConverter() },
     })
@@ -113,7 +121,10 @@ export class Recordings implements RecordingsPort {
       },
     })
     media.observe({
-      connected: (session) => this.#recorder.connected(session),
+      connected: (session) => {
+        this.#noteRelay(session.callUuids)
+        this.#recorder.connected(session)
+      },
       closed: (session) => {
         this.#recorder.closed(session).catch((error: unknown) => {
           log('error', 'a recording could not be ended', { error: String(error) })
@@ -124,6 +135,11 @@ export class Recordings implements RecordingsPort {
 
   /** When the calls of the last run are there again. */
   async resume(): Promise<void> {
+    const { calls, media } = this.#deps
+    for (const { callUuid } of calls.list()) {
+      this.mayRecord(callUuid)
+      if (media.sessionsOf(callUuid).length > 0) this.#noteRelay([callUuid])
+    }
     try {
       await this.#recorder.resume()
       await this.#finisher.removeOrphans()
@@ -136,12 +152,31 @@ export class Recordings implements RecordingsPort {
 
   ended({ callUuid, answeredAt, endedAt, tenantId }: CallRecord): void {
     const isCaptured = this.#recorder.ended(callUuid, endedAt, tenantId)
-    if (!this.#wanted.delete(callUuid) || isCaptured || answeredAt === null) return
+    const error = this.#wanted.get(callUuid)
+    this.#wanted.delete(callUuid)
+    if (error === undefined || isCaptured || answeredAt === null) return
     const { onEvent, log } = this.#deps
-    const reason = 'its media went through no relay, or the relay did not record it'
+    const reason = missed[error]
     this.#missed += 1
-    log('error', 'a call that is always recorded was not recorded', { callUuid })
+    log('error', 'a call that is always recorded was not recorded', { callUuid, reason })
+    this.#noteError(callUuid, error)
     onEvent({ type: 'recording.failed', tenantId, callUuid, reason })
+  }
+
+  #noteError(callUuid: string, error: RecordingError): void {
+    try {
+      this.#store.fail(callUuid, error)
+    } catch (problem) {
+      const { log } = this.#deps
+      log('error', 'a record does not say why its call was not recorded', {
+        ...{ callUuid, error: String(problem) },
+      })
+    }
+  }
+
+  #noteRelay(callUuids: readonly string[]): void {
+    for (const callUuid of callUuids)
+      if (this.#wanted.has(callUuid)) this.#wanted.set(callUuid, 'relay_failed')
   }
 
   /** Its media has to go through a relay. Asked before there is an answer, too. */
@@ -149,8 +184,8 @@ export class Recordings implements RecordingsPort {
     const call = this.#deps.calls.call(callUuid)
     if (call === undefined) return false
     const wish = recordingWish(call, this.#deps.extensionAt)
-    if (wish === 'always' && !call.end) this.#wanted.add(callUuid)
-    else this.#wanted.delete(callUuid)
+    if (wish !== 'always' || call.end) this.#wanted.delete(callUuid)
+    else if (!this.#wanted.has(callUuid)) this.#wanted.set(callUuid, 'not_relayed')
     return needsRelay(wish)
   }
 

@@ -789,6 +789,8 @@ export interface CallRecord {
     readonly bytes: number
     readonly sha256: string
   } | null
+  readonly recording_error:
+    'not_relayed' | 'relay_failed' | 'nothing_captured' | 'unknown_codec' | 'not_written' | null
 }
 
 export interface LegPeer {

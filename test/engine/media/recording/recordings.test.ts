@@ -1,16 +1,18 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { MediaObserver, MediaSession } from '../../../../engine/media/call-media.ts'
+import type { NgAnswer } from '../../../../engine/media/relay/relays.ts'
 import { Recordings } from '../../../../engine/media/recording/recordings.ts'
 import type { EngineHappening } from '../../../../schema/contracts/engine-events.ts'
 import type { CallRecording } from '../../../../schema/contracts/recordings.ts'
-import type { CallRecord } from '../../../../schema/call-record.ts'
+import { type CallRecord, insertCallRecord } from '../../../../schema/call-record.ts'
+import { first } from '../../../../schema/sql/sync-query.ts'
 import { callRecord } from '../../../../engine/call/cdr/cdr.ts'
 import { CallMachine } from '../../../support/call-machine.ts'
 import { candidate } from '../../../support/call-rig.ts'
 import { emptyStore } from '../../../support/empty-store.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
-import { eventually } from '../../../support/waiting.ts'
+import { eventually, turnOfEventLoop } from '../../../support/waiting.ts'
 
 const callUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 const root = temporaryFolder()
@@ -32,11 +34,12 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
   }
   const place = `${root}/${(count += 1)}`
   const events: EngineHappening[] = []
+  const store = emptyStore()
   const observers: MediaObserver[] = []
   const time = new ManualTime(1_000_000)
   const recordings = new Recordings({
     places: { folder: place, spool: place, hasTone: false, isRequired },
-    store: emptyStore(),
+    store,
     webhooks: { wants: () => false, write: () => undefined },
     media: {
       sessionsOf: () => [],
@@ -67,26 +70,42 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
     log: () => undefined,
   })
   onTestFinished(() => recordings.stop())
+  const relay: { answer: NgAnswer } = { answer: { kind: 'ok', values: {} } }
   const session: MediaSession = {
     ...{ id: 's', legs: [caller, callee], callUuids: [callUuid] },
     relay: {
       ...{ name: 'relay', isAlive: true, seenAt: 0 },
-      request: () => Promise.resolve({ kind: 'ok', values: {} }),
+      request: () => Promise.resolve(relay.answer),
     },
   }
   const end = { kind: 'hung-up', by: 'caller' } as const
   const record: CallRecord = { ...callRecord(call, end, 10_000), callUuid }
   const missed = () => recordings.telemetry()['recordings_missed_total']
   const connect = () => observers.forEach((each) => each.connected?.(session))
-  return { recordings, call, record, missed, events, connect }
+  insertCallRecord(store)(record, { costMicros: 0, currency: null })
+  const errorOf = () =>
+    first(store, store.db.selectFrom('cdr').select('recording_error'))?.recording_error
+  return { recordings, call, record, missed, events, connect, errorOf, relay }
 }
 
 test('a call that is always recorded and was not is counted, and told of', () => {
-  const { recordings, record, missed, events } = open()
+  const { recordings, record, missed, events, errorOf } = open()
   expect(recordings.mayRecord(callUuid)).toBe(true)
   recordings.ended(record)
   expect(missed()).toBe(1)
   expect(events).toMatchObject([{ type: 'recording.failed', callUuid }])
+  expect(errorOf()).toBe('not_relayed')
+})
+
+test('the record of a call says that its relay has not recorded it', async () => {
+  const { recordings, record, missed, relay, connect, errorOf } = open()
+  recordings.mayRecord(callUuid)
+  relay.answer = { kind: 'error', reason: 'no recording' }
+  connect()
+  await turnOfEventLoop()
+  recordings.ended(record)
+  expect(missed()).toBe(1)
+  expect(errorOf()).toBe('relay_failed')
 })
 
 test('one that was recorded, that nothing has answered, or that is recorded on demand, is not missed', async () => {
@@ -101,7 +120,9 @@ test('one that was recorded, that nothing has answered, or that is recorded on d
   const onDemand = open({ wish: 'on_demand' })
   onDemand.recordings.mayRecord(callUuid)
   onDemand.recordings.ended(onDemand.record)
-  expect([recorded, unanswered, onDemand].map(({ missed }) => missed())).toEqual([0, 0, 0])
+  const all = [recorded, unanswered, onDemand]
+  expect(all.map(({ missed }) => missed())).toEqual([0, 0, 0])
+  expect(all.map(({ errorOf }) => errorOf())).toEqual([null, null, null])
 })
 
 test('where that is set, it must be recorded, unless it is an emergency call', () => {

@@ -129,9 +129,18 @@ function Downloads({ path, hasTrace, record }: DownloadsProps) {
   )
 }
 
+const recordingErrors: Readonly<Record<NonNullable<CallRecord['recording_error']>, string>> = {
+  not_relayed: 'its media went through no relay',
+  relay_failed: 'the relay did not do it',
+  nothing_captured: 'the relay has captured nothing',
+  unknown_codec: 'what the relay has captured cannot be decoded',
+  not_written: 'the file could not be written',
+}
+
 /** Loaded when it is played, not before: each time that it is heard is in the audit log. */
 function Recording({ path, record }: { path: string; record: CallRecord }) {
-  const { recording, start_stamp: start } = record
+  const { recording, recording_error: error, start_stamp: start } = record
+  if (error !== null) return <p class="notice">Not recorded: {recordingErrors[error]}.</p>
   if (recording === null || !may('recordings:listen')) return null
   return (
     <>
