@@ -15,7 +15,12 @@ await build({
   entryPoints: ['index.ts', 'bin.ts'],
   outdir: 'dist',
   ...{ bundle: true, splitting: true, platform: 'node', format: 'esm', target: 'node22' },
-  ...{ external: ['ws', 'sax'], sourcemap: true, sourcesContent: false, legalComments: 'none' },
+  ...{
+    external: ['ws', 'sax', '@redis/client'],
+    sourcemap: true,
+    sourcesContent: false,
+    legalComments: 'none',
+  },
 })
 chmodSync('dist/bin.js', 0o755)
 

@@ -1,5 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { expectPaid, paying, seedFor } from '../sipp/call-case.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'
@@ -183,4 +185,25 @@ test('the SIP server alone tells Prometheus of itself, and connects to an applic
   expect(answer.toString()).toMatch(/^SIP\/2\.0 480 /)
   const told = await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()
   expect(told).toContain('drachtio_sip_requests_in_total{method="OPTIONS"} 1\n')
+})
+
+test('SIGHUP reads the file of drachtio-server again', async () => {
+  const file = join(temporaryFolder(), 'drachtio.conf.xml')
+  const [sip, admin] = [await freePort(), await freePort()]
+  const write = (level: string, timers = ''): void =>
+    writeFileSync(
+      file,
+      `<drachtio><admin port="${admin}" secret="cymru">127.0.0.1</admin>
+      <sip><contacts><contact>sip:127.0.0.1:${sip};transport=udp</contact></contacts>${timers}</sip>
+      <logging><loglevel>${level}</loglevel></logging></drachtio>`,
+    )
+  write('error')
+  const server = startProgram(['sip-server', '-f', file])
+  await server.line(/^ready /)
+  write('info', '<timers><t1>400</t1></timers>')
+  server.child.kill('SIGHUP')
+  await eventually(() => expect(server.complaints.join()).toContain('was read again'))
+  expect(server.complaints.join()).toContain('<sip/timers/t1> has changed')
+  server.child.kill('SIGTERM')
+  expect(await server.ended).toBe(0)
 })

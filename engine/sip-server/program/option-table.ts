@@ -17,6 +17,7 @@ import {
   place,
   placeOrHost,
   placeOrPort,
+  places,
   port,
   sipUri,
   text,
@@ -66,8 +67,6 @@ const logLevel = oneOf('silent', 'fatal', 'error', 'warn', 'warning', 'notice', 
 const supervisor =
   'the log goes to standard error, where systemd or a container engine keeps and rotates it'
 const goesBack = 'a dialog always goes back by the way it came'
-const redis =
-  'write the addresses to a file, one a line, and name it with --blacklist-file; it is read again when it changes'
 
 export const optionTable = {
   // What the program reads and how it runs.
@@ -303,43 +302,44 @@ export const optionTable = {
       ...{ option: 'blacklist-file', value: 'FILE' },
     },
   ),
-  blacklistRedisAddress: row(text, 'where a Redis set has such addresses', {
-    ...{ option: 'blacklist-redis-address', value: 'HOST' },
-    environment: ['DRACHTIO_BLACKLIST_REDIS_ADDRESS'],
-    ...{ xml: ['sip/blacklist/redis-address'], refused: redis },
-  }),
-  blacklistRedisPort: row(port, 'its port', {
+  blacklistRedisAddress: row(
+    host,
+    'a Redis set of such addresses; needs the package @redis/client',
+    {
+      ...{ option: 'blacklist-redis-address', value: 'HOST' },
+      environment: ['DRACHTIO_BLACKLIST_REDIS_ADDRESS'],
+      xml: ['sip/blacklist/redis-address'],
+    },
+  ),
+  blacklistRedisPort: row(port, 'its port; default: 6379', {
     ...{ option: 'blacklist-redis-port', value: 'PORT' },
     environment: ['DRACHTIO_BLACKLIST_REDIS_PORT'],
-    ...{ xml: ['sip/blacklist/redis-port'], refused: redis },
+    xml: ['sip/blacklist/redis-port'],
   }),
   blacklistRedisKey: row(text, 'the key of the set', {
-    ...{
-      option: 'blacklist-redis-key',
-      value: 'KEY',
-      environment: ['DRACHTIO_BLACKLIST_REDIS_KEY'],
-    },
-    ...{ xml: ['sip/blacklist/redis-key'], refused: redis },
+    ...{ option: 'blacklist-redis-key', value: 'KEY' },
+    environment: ['DRACHTIO_BLACKLIST_REDIS_KEY'],
+    xml: ['sip/blacklist/redis-key'],
   }),
   blacklistRedisPassword: row(text, 'its password', {
     ...{ option: 'blacklist-redis-password', value: 'PASSWORD' },
     environment: ['DRACHTIO_BLACKLIST_REDIS_PASSWORD'],
-    ...{ xml: ['sip/blacklist/redis-password'], refused: redis },
+    xml: ['sip/blacklist/redis-password'],
   }),
-  blacklistSentinels: row(text, 'Redis sentinels that know the server', {
+  blacklistSentinels: row(places, 'sentinels that know where it is, in place of its address', {
     ...{ option: 'blacklist-redis-sentinels', value: 'HOST:PORT,…' },
     environment: ['DRACHTIO_BLACKLIST_REDIS_SENTINELS'],
-    ...{ xml: ['sip/blacklist/redis-sentinels'], refused: redis },
+    xml: ['sip/blacklist/redis-sentinels'],
   }),
-  blacklistMaster: row(text, 'the name of the server there', {
+  blacklistMaster: row(text, 'its name there', {
     ...{ option: 'blacklist-redis-master', value: 'NAME' },
     environment: ['DRACHTIO_BLACKLIST_REDIS_MASTER'],
-    ...{ xml: ['sip/blacklist/redis-master'], refused: redis },
+    xml: ['sip/blacklist/redis-master'],
   }),
-  blacklistRefreshSeconds: row(wholeNumber(1, 86_400), 'how often the set is read', {
+  blacklistRefreshSeconds: row(wholeNumber(1, 86_400), 'how often it is read; default: 300', {
     ...{ option: 'blacklist-refresh-secs', value: 'SECONDS' },
     environment: ['DRACHTIO_BLACKLIST_REDIS_REFRESH_SECS'],
-    ...{ xml: ['sip/blacklist/refresh-secs'], refused: redis },
+    xml: ['sip/blacklist/refresh-secs'],
   }),
   alwaysSend180: row(flag, '180 follows 100 at once for each INVITE', {
     option: 'always-send-180',

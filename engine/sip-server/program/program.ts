@@ -1,17 +1,25 @@
 /** The SIP server as a program: reads its options, serves, and stops in order. */
 import { OptionError } from '../errors.ts'
+import { thisMachine } from '../machine.ts'
 import { bracketed } from '../message/host.ts'
-import type { Log, SipServerOptions } from '../options.ts'
+import type { Log, NewRequest, RouteAnswer, Screening, SipServerOptions } from '../options.ts'
 import { createSipServer, type SipServer } from '../server.ts'
 import { readCommandLine } from './command-line.ts'
 import { optionHelp } from './help.ts'
-import { requestHandlers } from '../rules/request-handlers.ts'
-import { serverOptions } from './server-options.ts'
-import { fileToRead, readSettings, type Environment, type Settings } from './settings.ts'
+import { requestHandlers, type RequestHandlers } from '../rules/request-handlers.ts'
+import { redisSetOf, screeningOf, serverOptions } from './server-options.ts'
+import {
+  fileToRead,
+  needsRestart,
+  readSettings,
+  type Environment,
+  type Settings,
+} from './settings.ts'
 import type { Values } from './option-table.ts'
 import { openSyslog, type Syslog } from './syslog.ts'
 import { readXml, type Element } from './xml-file.ts'
-import { watchBlacklist } from '../rules/blacklist.ts'
+import { watchBlacklist, type Blacklist } from '../rules/blacklist.ts'
+import { loadRedis, watchRedisBlacklist } from '../rules/redis-blacklist.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
@@ -50,8 +58,7 @@ export async function runProgram(words: readonly string[], world: ProgramWorld):
   if (given.some(({ name }) => name === 'help')) return world.print(programHelp())
   if (given.some(({ name }) => name === 'version')) return world.print(world.version)
   const file = fileToRead(given, world.environment)
-  const settings = readSettings(words, world.environment, file && fileOf(file, world))
-  await serve(settings, serverOptions(settings), world)
+  await serve(() => readSettings(words, world.environment, file && fileOf(file, world)), world)
 }
 
 export const programHelp = (): string => optionHelp().join('\n')
@@ -70,40 +77,138 @@ function fileOf(
   }
 }
 
-async function serve(
-  settings: Settings,
-  options: SipServerOptions,
-  world: ProgramWorld,
-): Promise<void> {
-  const { values } = settings
-  const level = levelOf(values.logLevel)
-  const output = world.createLog(level)
-  const syslog = syslogOf(values, world)
-  const log: Log = (...line) => {
-    output.log(...line)
-    if (ranks[line[0]] >= ranks[level]) syslog?.log(...line)
-  }
+async function serve(read: () => Settings, world: ProgramWorld): Promise<void> {
+  const settings = read()
+  const options = serverOptions(settings)
+  const output = new Output(settings, world)
+  const { log } = output
   for (const note of settings.notes) log('warn', note)
-  const handlers = requestHandlers(handlersOf(settings), log)
-  const blacklist =
-    values.blacklistFile && watchBlacklist(values.blacklistFile, world.readFile, log)
+  const rules = new Rules(settings, log)
+  const blacklists = await blacklistsOf(settings, world, log)
   const server = createSipServer({
     ...options,
-    ...(handlers && { routeRequest: handlers.route }),
-    ...(blacklist && { admit: ({ address }) => !blacklist.denies(address) }),
+    screen: rules.screen,
+    routeRequest: rules.route,
+    ...(blacklists.length > 0 && {
+      admit: ({ address }) => !blacklists.some((list) => list.denies(address)),
+    }),
     randomBytes: world.randomBytes,
     log,
   })
   const stopped = new Promise<void>((resolve) => world.onStopSignal(resolve))
   await server.start()
-  world.onReloadSignal(() => server.reloadCertificates())
+  world.onReloadSignal(() => {
+    server.reloadCertificates()
+    for (const list of blacklists) list.refresh()
+    reload(read, settings, [output, rules], log)
+  })
   world.print(`ready ${addressesOf(server)}`)
   await stopped
   await server.stop()
-  handlers?.stop()
-  if (blacklist) blacklist.stop()
-  syslog?.stop()
-  await output.flush()
+  rules.stop()
+  for (const list of blacklists) list.stop()
+  await output.stop()
+}
+
+async function blacklistsOf(
+  settings: Settings,
+  { readFile }: ProgramWorld,
+  log: Log,
+): Promise<readonly Blacklist[]> {
+  const path = settings.values.blacklistFile
+  const set = redisSetOf(settings)
+  return [
+    ...(path === undefined ? [] : [watchBlacklist(path, readFile, log)]),
+    ...(set === undefined
+      ? []
+      : [watchRedisBlacklist(set, await loadRedis(), log, thisMachine.schedule)]),
+  ]
+}
+
+/** Takes over what may change while the program runs; a file that cannot be read changes nothing. */
+function reload(
+  read: () => Settings,
+  atStart: Settings,
+  takers: readonly { readonly take: (settings: Settings) => void }[],
+  log: Log,
+): void {
+  try {
+    const settings = read()
+    for (const { take } of takers) take(settings)
+    for (const spelled of needsRestart(atStart, settings))
+      log('warn', `${spelled} has changed: it holds from the next start on`)
+    log('info', 'the configuration was read again')
+  } catch (error) {
+    if (!(error instanceof OptionError)) throw error
+    log('error', 'the configuration cannot be read again, and nothing is changed', {
+      reason: error.message,
+    })
+  }
+}
+
+/** The log, by its level, in each place where it goes. */
+class Output {
+  readonly #world: ProgramWorld
+  readonly #syslog: Syslog | undefined
+  #level: LogLevel
+  #output: ProgramLog
+
+  constructor({ values }: Settings, world: ProgramWorld) {
+    this.#world = world
+    this.#syslog = syslogOf(values, world)
+    this.#level = levelOf(values.logLevel)
+    this.#output = world.createLog(this.#level)
+  }
+
+  readonly log: Log = (...line) => {
+    this.#output.log(...line)
+    if (ranks[line[0]] >= ranks[this.#level]) this.#syslog?.log(...line)
+  }
+
+  readonly take = ({ values }: Settings): void => {
+    const level = levelOf(values.logLevel)
+    if (level === this.#level) return
+    this.#level = level
+    this.#output = this.#world.createLog(level)
+  }
+
+  async stop(): Promise<void> {
+    this.#syslog?.stop()
+    await this.#output.flush()
+  }
+}
+
+/** What becomes of new requests. */
+class Rules {
+  readonly #log: Log
+  #screen: SipServerOptions['screen']
+  #handlers: RequestHandlers | undefined
+  /** What they were made of. */
+  #handled: string
+
+  constructor(settings: Settings, log: Log) {
+    this.#log = log
+    this.#screen = screeningOf(settings)
+    this.#handlers = requestHandlers(handlersOf(settings), log)
+    this.#handled = JSON.stringify(handlersOf(settings))
+  }
+
+  readonly screen = (request: NewRequest): Screening | undefined => this.#screen?.(request)
+
+  readonly route = (request: NewRequest): RouteAnswer => this.#handlers?.route(request)
+
+  readonly take = (settings: Settings): void => {
+    this.#screen = screeningOf(settings)
+    const handled = JSON.stringify(handlersOf(settings))
+    if (handled === this.#handled) return
+    this.#handled = handled
+    this.#handlers?.retire()
+    this.#handlers = requestHandlers(handlersOf(settings), this.#log)
+  }
+
+  stop(): void {
+    this.#handlers?.stop()
+  }
 }
 
 const ranks: Readonly<Record<LogLevel, number>> = {

@@ -91,6 +91,25 @@ export function readSettings(
   }
 }
 
+/** What holds at once when the configuration is read again. */
+const changeable: ReadonlySet<string> = new Set<OptionName>([
+  ...(['logLevel', 'optionsUserAgent', 'rejectsRegisterWithoutRealm'] as const),
+  ...(['spammerAction', 'spammerTcpAction', 'handler'] as const),
+])
+
+/** What has changed and cannot hold before the next start, as it is written. */
+export function needsRestart(before: Settings, now: Settings): readonly string[] {
+  const differs = (of: (settings: Settings) => unknown): boolean =>
+    JSON.stringify(of(before)) !== JSON.stringify(of(now))
+  const names = optionRows.flatMap(([name, row]) =>
+    !changeable.has(name) && differs(({ values }) => values[name]) ? [nameOf(row)] : [],
+  )
+  return differs(({ contacts }) => contacts) ? ['--contact', ...names] : names
+}
+
+const nameOf = ({ option, environment = [], xml = [] }: Row<unknown>): string =>
+  option === undefined ? (environment[0] ?? `<${xml[0]}>`) : `--${option}`
+
 function fromCommandLine(name: OptionName, given: readonly GivenOption[]): Source | undefined {
   return given.findLast((option) => option.name === name)
 }

@@ -1,4 +1,4 @@
-/** Addresses and networks whose messages are dropped, from a file that may change while we run. */
+/** Addresses and networks whose messages are dropped; here from a file that may change while we run. */
 import { unwatchFile, watchFile } from 'node:fs'
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import { OptionError } from '../errors.ts'
@@ -34,8 +34,23 @@ export function readDenied(text: string): Denied {
   return { addresses, networks, wrong }
 }
 
+export const isDenied = ({ addresses, networks }: Denied, address: string): boolean =>
+  addresses.has(address) || networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+
+/** A text that was read just now, and what the log should know of it. */
+export function takeDenied(text: string, from: Readonly<Record<string, string>>, log: Log): Denied {
+  const denied = readDenied(text)
+  const { wrong, addresses } = denied
+  if (wrong.length > 0)
+    log('warn', 'lines of the blacklist are no addresses', { ...from, first: wrong.slice(0, 3) })
+  log('info', 'the blacklist was read', { ...from, addresses: addresses.size })
+  return denied
+}
+
 export interface Blacklist {
   readonly denies: (address: string) => boolean
+  /** Reads it now. */
+  readonly refresh: () => void
   readonly stop: () => void
 }
 
@@ -51,24 +66,16 @@ export function watchBlacklist(
 ): Blacklist {
   const start = read(path)
   if (start === undefined) throw new OptionError(`cannot read ${path}`)
-  const take = (text: string): Denied => {
-    const denied = readDenied(text)
-    const { wrong, addresses } = denied
-    if (wrong.length > 0)
-      log('warn', 'lines of the blacklist are no addresses', { path, first: wrong.slice(0, 3) })
-    log('info', 'the blacklist was read', { path, addresses: addresses.size })
-    return denied
-  }
-  let { addresses, networks } = take(start)
-  const changed = (): void => {
+  let denied = takeDenied(start, { path }, log)
+  const refresh = (): void => {
     const text = read(path)
     if (text === undefined) return log('error', 'the blacklist cannot be read', { path })
-    ;({ addresses, networks } = take(text))
+    denied = takeDenied(text, { path }, log)
   }
-  watchFile(path, { interval: watchMs, persistent: false }, changed)
+  watchFile(path, { interval: watchMs, persistent: false }, refresh)
   return {
-    denies: (address) =>
-      addresses.has(address) || networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4'),
-    stop: () => unwatchFile(path, changed),
+    denies: (address) => isDenied(denied, address),
+    refresh,
+    stop: () => unwatchFile(path, refresh),
   }
 }

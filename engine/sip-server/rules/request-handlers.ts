@@ -22,6 +22,8 @@ export interface RequestHandler {
 
 export interface RequestHandlers {
   readonly route: (request: NewRequest) => RouteAnswer
+  /** Others have taken its place: ends when what is still asked has been answered. */
+  readonly retire: () => void
   /** Gives up what is still asked, and closes connections. */
   readonly stop: () => void
 }
@@ -48,6 +50,7 @@ export function requestHandlers(
   const agents = new Map(handlers.map((handler) => [handler, agentsFor(handler)]))
   const stopping = new AbortController()
   let questions = 0
+  let isRetired = false
   const route = (request: NewRequest): RouteAnswer => {
     const handler = handlerFor(handlers, request.method)
     if (handler === undefined) return undefined
@@ -60,13 +63,20 @@ export function requestHandlers(
         (answer) => routeOf(answer) ?? refuse(handler, 'no such answer', answer.slice(0, 200), log),
         (error: unknown) => refuse(handler, errorCode(error), undefined, log),
       )
-      .finally(() => (questions -= 1))
+      .finally(() => {
+        questions -= 1
+        if (isRetired && questions === 0) stop()
+      })
   }
   const stop = (): void => {
     stopping.abort()
     for (const each of agents.values()) for (const agent of Object.values(each)) agent.destroy()
   }
-  return { route, stop }
+  const retire = (): void => {
+    isRetired = true
+    if (questions === 0) stop()
+  }
+  return { route, stop, retire }
 }
 
 function refuse(
