@@ -124,7 +124,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     else lock.take()
     await prepareDatabase(store, deps)
     closers.push(() => keepLost(store, deps))
-    const webhooks = openWebhooks(store, deps)
+    const webhooks = await openWebhooks(store, deps)
     closers.push(() => webhooks.stop())
     const journal = openCallJournal(store, deps, oldProcess !== undefined)
     let hasServed = false
@@ -179,7 +179,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     webhooks.start()
     const follow = followForeignWrites(store, () => engine.reload(), log)
     closers.push(repeating(deps)(OUTSIDE_CHANGES_MS, follow))
-    const duties = [() => webhooks.stop(), forgetOldRecords(store, deps)]
+    const duties = [() => void webhooks.stop(), forgetOldRecords(store, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
     closers.push(stopDuties)
@@ -244,12 +244,14 @@ function keepLost(store: LocalStore, { now, log }: PlatformDeps): void {
   log('error', 'the database was removed while it was open; what it held is kept', { copy })
 }
 
-function openWebhooks(store: LocalStore, deps: PlatformDeps): Webhooks {
+async function openWebhooks(store: LocalStore, deps: PlatformDeps): Promise<Webhooks> {
   const allowPrivate = deps.config.webhookPrivateTargets === 'allow'
-  return new Webhooks({
+  const webhooks = new Webhooks({
     ...{ ...deps, store, allowPrivate },
     resolve: (host) => lookup(host, { all: true }),
   })
+  await webhooks.reload()
+  return webhooks
 }
 
 /** An operator's maintenance takes a node out as much as a failure does. */

@@ -4,8 +4,7 @@
  */
 import type { Schedule } from './clock.ts'
 import type { LocalStore } from './open.ts'
-import { failureOf } from './sql/failure.ts'
-import { isLocked } from './storage/storage.ts'
+import { isLocked, isViolation } from './storage/storage.ts'
 
 export interface GroupCommitDeps {
   readonly store: Pick<LocalStore, 'sqlite' | 'storage'>
@@ -159,7 +158,7 @@ export class GroupCommit {
     try {
       this.#writeGroup(group)
     } catch (error) {
-      if (!isConstraint(error)) return this.#tryLater(error)
+      if (!isViolation(error)) return this.#tryLater(error)
       return group.length === 1 ? this.#giveUp(error) : this.#commitOneByOne(group)
     }
     if (this.#failures > 0) this.#deps.store.storage.working(this)
@@ -218,6 +217,3 @@ export class GroupCommit {
     return { waiting: this.#pending.length, commits: this.#commits, failures: this.#failures }
   }
 }
-
-const constraints = new Set(['unique', 'reference', 'check'])
-const isConstraint = (error: unknown): boolean => constraints.has(failureOf(error)?.kind ?? '')

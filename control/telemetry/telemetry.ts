@@ -94,7 +94,7 @@ export class Telemetry {
       },
       api: this.#api(),
       billing: ocs === undefined ? null : billingOf(ocs.stats()),
-      outbox: { call_reports: await this.#outbox(), ...backlogOf(this.#deps.webhooks) },
+      outbox: { call_reports: await this.#outbox(), ...(await backlogOf(this.#deps.webhooks)) },
       event_loop: { lag_p50_ms: lag.p50, lag_p99_ms: lag.p99 },
       process: processFigures(),
       database: databaseFigures(store),
@@ -247,8 +247,8 @@ function billingOf(stats: OcsStats): NonNullable<TelemetryView['billing']> {
   }
 }
 
-function backlogOf(webhooks: TelemetryDeps['webhooks']) {
-  const { pending, oldestMs } = webhooks.backlog()
+async function backlogOf(webhooks: TelemetryDeps['webhooks']) {
+  const { pending, oldestMs } = await webhooks.backlog()
   return {
     webhook_deliveries: pending,
     webhook_oldest_seconds: oldestMs === null ? null : oldestMs / 1_000,

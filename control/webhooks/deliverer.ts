@@ -3,17 +3,18 @@
  * requests, so that slow or dead receivers delay only their own deliveries. Calls never wait for a
  * delivery.
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Clocks, latest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { GroupCommit } from '../../schema/group-commit.ts'
 import type { Attempt, DeliveryStore, DueDelivery } from './delivery-store.ts'
 import { type EndpointRow, secretsOf } from './endpoint-store.ts'
 import type { Send, Sent } from './sender.ts'
 import { signatures } from './standard-signature.ts'
+import type { WriteQueue } from './write-queue.ts'
 
 export interface DelivererDeps extends Clocks {
   readonly deliveries: DeliveryStore
-  readonly group: GroupCommit
+  readonly writes: WriteQueue
   readonly send: Send
   /** Receivers may be in private networks: what they answer is not for tenants to read. */
   readonly allowPrivate: boolean
@@ -21,7 +22,7 @@ export interface DelivererDeps extends Clocks {
   readonly random: () => number
   readonly schedule: Schedule
   /** The receiver has unsubscribed (410); runs in the transaction that records its response. */
-  readonly onGone: (endpointId: number) => void
+  readonly onGone: (endpointId: number) => Promise<void>
   /** The same, after the commit. */
   readonly afterGone: () => void
   readonly log: Log
@@ -51,6 +52,8 @@ const longestRetryAfterMs = hour
 export class Deliverer {
   readonly #deps: DelivererDeps
   readonly #inFlight = new Map<number, Set<number>>()
+  /** What is written in a transaction is read after its commit. */
+  readonly #outside = AsyncLocalStorage.snapshot()
   #endpoints: readonly EndpointRow[] = []
   /** Concurrent requests by tenant; null for the platform. */
   readonly #byOwner = new Map<number | null, number>()
@@ -59,6 +62,7 @@ export class Deliverer {
   #wakesAt = Infinity
   #cancelWakeUp: (() => void) | undefined
   #isRunning = false
+  #isSearching = false
 
   constructor(deps: DelivererDeps) {
     this.#deps = deps
@@ -72,9 +76,9 @@ export class Deliverer {
 
   /** The clock of the last run may have been ahead: deliveries must not wait for that time. */
   #bringForward(): void {
-    const { deliveries, group, steadyNow } = this.#deps
+    const { deliveries, writes, steadyNow } = this.#deps
     const now = steadyNow()
-    group.add({
+    writes.add({
       // Twice, because delays vary.
       run: () => deliveries.bringForward(now, now + 2 * longestDelayMs),
       done: () => this.wake(),
@@ -108,41 +112,53 @@ export class Deliverer {
     const delayMs = Math.min(Math.max(time - this.#deps.steadyNow(), pauseMs), longestSleepMs)
     this.#cancelWakeUp = this.#deps.schedule(() => {
       this.#wakesAt = Infinity
-      if (this.#isRunning) this.#sendDue()
+      if (this.#isSearching) this.wake()
+      else if (this.#isRunning) this.#outside(() => void this.#sendDue())
     }, delayMs)
   }
 
-  /** The first tenant rotates with every turn. */
-  #sendDue(): void {
-    const count = this.#endpoints.length
+  /** One search at a time: two could find the same delivery. The first tenant rotates with every turn. */
+  async #sendDue(): Promise<void> {
+    const endpoints = this.#endpoints
+    const count = endpoints.length
     this.#turn = count === 0 ? 0 : (this.#turn + 1) % count
-    for (let index = 0; index < count; index += 1) {
-      const endpoint = this.#endpoints[(this.#turn + index) % count]
-      if (endpoint !== undefined) this.#serve(endpoint)
-    }
+    const rotated = [...endpoints.slice(this.#turn), ...endpoints.slice(0, this.#turn)]
+    this.#isSearching = true
+    const serve = (endpoint: EndpointRow) =>
+      this.#serve(endpoint, endpoints).catch((error: unknown) => this.#serveLater(error))
+    await Promise.all(rotated.map(serve))
+    this.#isSearching = false
   }
 
-  #serve(endpoint: EndpointRow): void {
+  #serveLater(error: unknown): void {
+    this.#deps.log('error', 'webhook: waiting deliveries cannot be read', { error })
+    if (this.#isRunning) this.#wakeAt(this.#deps.steadyNow() + second)
+  }
+
+  async #serve(endpoint: EndpointRow, endpoints: readonly EndpointRow[]): Promise<void> {
     const now = this.#deps.steadyNow()
-    const busy = this.#inFlight.get(endpoint.id) ?? new Set<number>()
-    const room = Math.min(maxPerEndpoint - busy.size, this.#roomOf(endpoint.tenant_id))
+    const room = this.#roomFor(endpoint)
     // A response calls `wake` again.
     if (room <= 0) return
-    const due = this.#deps.deliveries
-      .due(endpoint.id, now, room + busy.size)
-      .filter(({ id }) => !busy.has(id))
-      .slice(0, room)
-    for (const delivery of due) void this.#deliver(endpoint, delivery)
+    // As they were before the read: one whose result is stored meanwhile is still read as waiting.
+    const busy = new Set(this.#inFlight.get(endpoint.id))
+    const found = await this.#deps.deliveries.due(endpoint.id, now, room + busy.size)
+    // Stopped, or the endpoint may have changed: `setEndpoints` calls `wake`.
+    if (!this.#isRunning || this.#endpoints !== endpoints) return
+    const due = found.filter(({ id }) => !busy.has(id))
+    const sent = due.slice(0, Math.max(0, this.#roomFor(endpoint)))
+    for (const delivery of sent) void this.#deliver(endpoint, delivery)
     if (due.length > 0 || busy.size > 0) return
-    const next = this.#deps.deliveries.nextAt(endpoint.id)
-    if (next !== null) this.#wakeAt(Math.min(next, now + longestSleepMs))
+    const next = await this.#deps.deliveries.nextAt(endpoint.id)
+    if (next !== null && this.#isRunning) this.#wakeAt(Math.min(next, now + longestSleepMs))
   }
 
-  #roomOf(tenantId: number | null): number {
+  #roomFor({ id, tenant_id: tenantId }: EndpointRow): number {
+    const ofEndpoint = maxPerEndpoint - (this.#inFlight.get(id)?.size ?? 0)
     const ofPlatform = this.#byOwner.get(null) ?? 0
-    if (tenantId === null) return maxOfPlatform - ofPlatform
+    if (tenantId === null) return Math.min(ofEndpoint, maxOfPlatform - ofPlatform)
     const own = this.#byOwner.get(tenantId) ?? 0
-    return Math.min(maxPerTenant - own, maxOfTenants - (this.#count - ofPlatform))
+    return Math.min(ofEndpoint, maxPerTenant - own, maxOfTenants - (this.#count - ofPlatform))
   }
 
   async #deliver(endpoint: EndpointRow, delivery: DueDelivery): Promise<void> {
@@ -176,10 +192,10 @@ export class Deliverer {
         status: attempt.status,
         error: attempt.error,
       })
-    this.#deps.group.add({
-      run: () => {
-        this.#deps.deliveries.record(attempt)
-        if (isGone) this.#deps.onGone(endpoint.id)
+    this.#deps.writes.add({
+      run: async () => {
+        await this.#deps.deliveries.record(attempt)
+        if (isGone) await this.#deps.onGone(endpoint.id)
       },
       done: () => {
         this.#release(endpoint, delivery.id)

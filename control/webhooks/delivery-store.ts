@@ -1,9 +1,10 @@
 /** Deliveries as rows: due ones, results, and expiry. */
 import { sql } from 'kysely'
 import { timeToText } from '../../schema/columns.ts'
-import { compile, type Param } from '../../schema/sql/compiled.ts'
+import type { Param } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first } from '../../schema/sql/sync-query.ts'
+import { prepare } from '../../schema/sql/prepared.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import type { Rows } from '../provisioning/resource.ts'
 
@@ -41,38 +42,38 @@ export type DeliveryView = ReturnType<typeof deliveryView>
 
 export class DeliveryStore {
   readonly #store: Store
-  readonly #statements: ReturnType<typeof prepare>
+  readonly #statements: ReturnType<typeof prepareAll>
 
   constructor(store: Store) {
     this.#store = store
-    this.#statements = prepare(store)
+    this.#statements = prepareAll(store)
   }
 
   /** Longest overdue first. */
-  due(endpointId: number, now: number, limit: number): DueDelivery[] {
+  due(endpointId: number, now: number, limit: number): Promise<DueDelivery[]> {
     return this.#statements.due.all({ endpointId, now, limit })
   }
 
   /** When the next delivery of this endpoint is due, in milliseconds UTC. */
-  nextAt(endpointId: number): number | null {
-    return this.#statements.next.get({ endpointId })?.at ?? null
+  async nextAt(endpointId: number): Promise<number | null> {
+    return (await this.#statements.next.get({ endpointId }))?.at ?? null
   }
 
   /** Runs in the caller's transaction. */
-  record(attempt: Attempt): void {
-    this.#statements.record.run(attempt)
+  async record(attempt: Attempt): Promise<void> {
+    await this.#statements.record.run(attempt)
   }
 
-  hasMorePendingThan(endpointId: number, count: number): boolean {
-    return this.#statements.pendingAt.get({ endpointId, count }) !== undefined
+  async hasMorePendingThan(endpointId: number, count: number): Promise<boolean> {
+    return (await this.#statements.pendingAt.get({ endpointId, count })) !== undefined
   }
 
   /** Newest first. */
-  list(
+  async list(
     endpointId: number,
     state: DeliveryState | undefined,
     { limit, offset }: { readonly limit: number; readonly offset: number },
-  ): Rows<DeliveryView> {
+  ): Promise<Rows<DeliveryView>> {
     const matching = this.#joined()
       .where('endpoint_id', '=', endpointId)
       .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
@@ -83,26 +84,26 @@ export class DeliveryStore {
       .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
       .limit(MAX_COUNTED)
       .as('some')
-    const total = first(
+    const total = await first(
       this.#store,
       this.#store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n')),
     )
     const rows = matching.orderBy('webhook_delivery.id', 'desc').limit(limit).offset(offset)
-    const page = offset >= MAX_LISTED ? [] : all(this.#store, rows)
+    const page = offset >= MAX_LISTED ? [] : await all(this.#store, rows)
     return { rows: page.map(deliveryView), total: total?.n ?? 0 }
   }
 
-  find(endpointId: number, id: number): DeliveryView | undefined {
+  async find(endpointId: number, id: number): Promise<DeliveryView | undefined> {
     const query = this.#joined()
       .where('endpoint_id', '=', endpointId)
       .where('webhook_delivery.id', '=', id)
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return row && deliveryView(row)
   }
 
   /** Makes it due now and keeps its attempts. */
-  retry(id: number, now: number): void {
-    execute(
+  async retry(id: number, now: number): Promise<void> {
+    await execute(
       this.#store,
       this.#store.db
         .updateTable('webhook_delivery')
@@ -112,8 +113,8 @@ export class DeliveryStore {
   }
 
   /** Makes deliveries due after `latest` due now. */
-  bringForward(now: number, latest: number): void {
-    execute(
+  async bringForward(now: number, latest: number): Promise<void> {
+    await execute(
       this.#store,
       this.#store.db
         .updateTable('webhook_delivery')
@@ -127,28 +128,38 @@ export class DeliveryStore {
    * Examines `limit` events after `after`. Deletes those created before `before`, and those up to `upTo`
    * without a waiting delivery. Returns where to continue; 0 at the end.
    */
-  prune(
+  async prune(
     after: number,
     limit: number,
     { before, upTo }: { readonly before: number; readonly upTo: number },
-  ): number {
-    const events = this.#statements.events.all({ after, limit })
-    for (const { id, created_at: createdAt } of events) {
-      const isOld = createdAt < before
-      if (isOld || (id <= upTo && this.#statements.waiting.get({ id }) === undefined))
-        this.#statements.forget.run({ id })
-    }
-    return events.length < limit ? 0 : (events.at(-1)?.id ?? 0)
+  ): Promise<number> {
+    const last = await this.#statements.eventAt.get({ after, offset: limit - 1 })
+    const query = this.#store.db
+      .deleteFrom('webhook_event')
+      .where('id', '>', after)
+      .$if(last !== undefined, (events) => events.where('id', '<=', last?.id ?? 0))
+      .where(({ and, eb, exists, not, or, selectFrom }) => {
+        const waiting = selectFrom('webhook_delivery')
+          .select('webhook_delivery.id')
+          .whereRef('event_id', '=', 'webhook_event.id')
+          .where('state', '=', pending)
+        return or([
+          eb('created_at', '<', before),
+          and([eb('id', '<=', upTo), not(exists(waiting))]),
+        ])
+      })
+    await execute(this.#store, query)
+    return last?.id ?? 0
   }
 
-  backlog(now: number): WebhookBacklog {
-    const { pending } = this.#statements.backlog.get({}) ?? { pending: 0 }
-    const oldest = pending === 0 ? undefined : this.#statements.oldest.get({})
+  async backlog(now: number): Promise<WebhookBacklog> {
+    const { pending } = (await this.#statements.backlog.get({})) ?? { pending: 0 }
+    const oldest = pending === 0 ? undefined : await this.#statements.oldest.get({})
     return { pending, oldestMs: oldest === undefined ? null : Math.max(0, now - oldest.created_at) }
   }
 
-  newestEvent(): number {
-    return this.#statements.newest.get({})?.id ?? 0
+  async newestEvent(): Promise<number> {
+    return (await this.#statements.newest.get({}))?.id ?? 0
   }
 
   #joined() {
@@ -194,9 +205,9 @@ const deliveryView = (row: JoinedRow) => ({
 /** A literal: SQLite chooses a partial index by constants, not by parameters. */
 const pending = sql.lit<'pending'>('pending')
 
-function prepare(store: Store) {
+function prepareAll(store: Store) {
   return {
-    due: compile(store, (db, param: Param<{ endpointId: number; now: number; limit: number }>) =>
+    due: prepare(store, (db, param: Param<{ endpointId: number; now: number; limit: number }>) =>
       db
         .selectFrom('webhook_delivery')
         .innerJoin('webhook_event', 'webhook_event.id', 'webhook_delivery.event_id')
@@ -207,14 +218,14 @@ function prepare(store: Store) {
         .orderBy('next_attempt_at')
         .limit(param('limit')),
     ),
-    next: compile(store, (db, param: Param<{ endpointId: number }>) =>
+    next: prepare(store, (db, param: Param<{ endpointId: number }>) =>
       db
         .selectFrom('webhook_delivery')
         .select((eb) => eb.fn.min('next_attempt_at').as('at'))
         .where('endpoint_id', '=', param('endpointId'))
         .where('state', '=', pending),
     ),
-    record: compile(store, (db, param: Param<Attempt>) =>
+    record: prepare(store, (db, param: Param<Attempt>) =>
       db
         .updateTable('webhook_delivery')
         .set((eb) => ({
@@ -228,7 +239,7 @@ function prepare(store: Store) {
         }))
         .where('id', '=', param('id')),
     ),
-    pendingAt: compile(store, (db, param: Param<{ endpointId: number; count: number }>) =>
+    pendingAt: prepare(store, (db, param: Param<{ endpointId: number; count: number }>) =>
       db
         .selectFrom('webhook_delivery')
         .select('id')
@@ -237,26 +248,16 @@ function prepare(store: Store) {
         .limit(1)
         .offset(param('count')),
     ),
-    events: compile(store, (db, param: Param<{ after: number; limit: number }>) =>
+    eventAt: prepare(store, (db, param: Param<{ after: number; offset: number }>) =>
       db
         .selectFrom('webhook_event')
-        .select(['id', 'created_at'])
+        .select('id')
         .where('id', '>', param('after'))
         .orderBy('id')
-        .limit(param('limit')),
+        .limit(1)
+        .offset(param('offset')),
     ),
-    waiting: compile(store, (db, param: Param<{ id: number }>) =>
-      db
-        .selectFrom('webhook_delivery')
-        .select('id')
-        .where('event_id', '=', param('id'))
-        .where('state', '=', pending)
-        .limit(1),
-    ),
-    forget: compile(store, (db, param: Param<{ id: number }>) =>
-      db.deleteFrom('webhook_event').where('id', '=', param('id')),
-    ),
-    backlog: compile(store, (db) =>
+    backlog: prepare(store, (db) =>
       db
         .selectFrom(
           db
@@ -268,7 +269,7 @@ function prepare(store: Store) {
         )
         .select((eb) => eb.fn.countAll<number>().as('pending')),
     ),
-    oldest: compile(store, (db) =>
+    oldest: prepare(store, (db) =>
       db
         .selectFrom('webhook_event')
         .select('created_at')
@@ -279,7 +280,7 @@ function prepare(store: Store) {
             .select((each) => each.fn.min('event_id').as('id')),
         ),
     ),
-    newest: compile(store, (db) =>
+    newest: prepare(store, (db) =>
       db.selectFrom('webhook_event').select((eb) => eb.fn.max('id').as('id')),
     ),
   }

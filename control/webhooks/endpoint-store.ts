@@ -3,9 +3,10 @@ import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { WebhookEndpointTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, insert, transaction } from '../../schema/sql/sync-query.ts'
+import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RequestScope, Rows } from '../provisioning/resource.ts'
+import { write } from '../provisioning/write.ts'
 import type { EventType } from '../../schema/contracts/webhook-events.ts'
 import type { NewEndpoint } from './webhook-body.ts'
 
@@ -28,27 +29,27 @@ export class EndpointStore {
     this.#store = store
   }
 
-  list({ tenantId }: RequestScope, slice: { readonly limit: number; readonly offset: number }) {
+  async list(
+    { tenantId }: RequestScope,
+    slice: { readonly limit: number; readonly offset: number },
+  ): Promise<Rows<EndpointView>> {
     const matching = this.#visible(tenantId)
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
     const rows = matching.selectAll().orderBy('id').limit(slice.limit).offset(slice.offset)
-    const page: Rows<EndpointView> = {
-      rows: all(this.#store, rows).map(endpointView),
-      total: total?.n ?? 0,
-    }
-    return page
+    const page = await all(this.#store, rows)
+    return { rows: page.map(endpointView), total: total?.n ?? 0 }
   }
 
-  find({ tenantId }: RequestScope, id: number): EndpointRow | undefined {
+  find({ tenantId }: RequestScope, id: number): Promise<EndpointRow | undefined> {
     return first(this.#store, this.#visible(tenantId).selectAll().where('id', '=', id))
   }
 
   /** With decrypted secrets; an endpoint with an unreadable secret is left out and reported. */
-  active(onDamaged: (endpointId: number) => void = () => undefined): EndpointRow[] {
-    const rows = all(this.#store, this.#visible(null).selectAll().where('is_active', '=', 1))
+  async active(onDamaged: (endpointId: number) => void = () => undefined): Promise<EndpointRow[]> {
+    const rows = await all(this.#store, this.#visible(null).selectAll().where('is_active', '=', 1))
     return rows.flatMap((row) => {
       const opened = this.#opened(row)
       if (opened === undefined) onDamaged(row.id)
@@ -56,12 +57,17 @@ export class EndpointStore {
     })
   }
 
-  insert(body: NewEndpoint, secret: string, tenantId: number | null, now: number): number {
-    return transaction(this.#store, () => {
+  async insert(
+    body: NewEndpoint,
+    secret: string,
+    tenantId: number | null,
+    now: number,
+  ): Promise<number> {
+    return write(this.#store, async () => {
       const count = this.#visible(null)
-        .where('tenant_id', 'is', tenantId)
+        .where('tenant_id', 'is not distinct from', tenantId)
         .select((row) => row.fn.countAll<number>().as('n'))
-      if ((first(this.#store, count)?.n ?? 0) >= maxEndpoints)
+      if (((await first(this.#store, count))?.n ?? 0) >= maxEndpoints)
         throw new ApiError(409, 'too_many_endpoints', `There are already ${maxEndpoints} endpoints`)
       const row = {
         tenant_id: tenantId,
@@ -74,16 +80,17 @@ export class EndpointStore {
         created_at: now,
         updated_at: now,
       }
-      const id = insert(this.#store, this.#store.db.insertInto('webhook_endpoint').values(row))
-      this.#set(id, { secret: this.#seal(id, 'secret', secret) })
+      const query = this.#store.db.insertInto('webhook_endpoint').values(row).returning('id')
+      const id = await insert(this.#store, query)
+      await this.#set(id, { secret: this.#seal(id, 'secret', secret) })
       return id
     })
   }
 
   /** Reactivating an endpoint resets its failure state. */
-  update(id: number, change: EndpointChange, now: number): void {
+  async update(id: number, change: EndpointChange, now: number): Promise<void> {
     const { url, description, events, is_active: isActive } = change
-    this.#set(id, {
+    await this.#set(id, {
       ...(url !== undefined && { url }),
       ...(description !== undefined && { description }),
       ...(events !== undefined && { events: JSON.stringify(events) }),
@@ -94,10 +101,15 @@ export class EndpointStore {
   }
 
   /** Both secrets sign until the old one expires. */
-  rotate(endpoint: EndpointRow, secret: string, oldExpiresAt: number, now: number): void {
+  async rotate(
+    endpoint: EndpointRow,
+    secret: string,
+    oldExpiresAt: number,
+    now: number,
+  ): Promise<void> {
     const old = oldExpiresAt <= now ? undefined : this.#opened(endpoint)?.secret
     const isOver = old === undefined
-    this.#set(endpoint.id, {
+    await this.#set(endpoint.id, {
       secret: this.#seal(endpoint.id, 'secret', secret),
       previous_secret: isOver ? null : this.#seal(endpoint.id, 'previous_secret', old),
       previous_secret_expires_at: isOver ? null : oldExpiresAt,
@@ -106,33 +118,39 @@ export class EndpointStore {
   }
 
   /** Runs in the caller's transaction. */
-  disable(id: number, reason: 'gone' | 'backlog', now: number): void {
-    this.#set(id, { is_active: 0, disabled_reason: reason, updated_at: now })
+  disable(id: number, reason: 'gone' | 'backlog', now: number): Promise<void> {
+    return this.#set(id, { is_active: 0, disabled_reason: reason, updated_at: now })
   }
 
-  /** Hides it immediately; `sweep` deletes it. */
-  remove(id: number, now: number): void {
-    this.#set(id, { is_active: 0, removed_at: now })
+  /** Hides it immediately; `sweep` deletes it. Resolves with false when it is hidden already. */
+  async remove(id: number, now: number): Promise<boolean> {
+    const query = this.#store.db
+      .updateTable('webhook_endpoint')
+      .set({ is_active: 0, removed_at: now })
+      .where('id', '=', id)
+      .where('removed_at', 'is', null)
+    return (await execute(this.#store, query)) > 0
   }
 
   /** Deletes removed endpoints and at most `limit` of their deliveries. Returns whether any remain. */
-  sweep(limit: number): boolean {
+  async sweep(limit: number): Promise<boolean> {
     const { db } = this.#store
     const removed = db
       .selectFrom('webhook_endpoint')
       .select('id')
       .where('removed_at', 'is not', null)
-    const row = first(this.#store, removed.orderBy('id').limit(1))
+    const row = await first(this.#store, removed.orderBy('id').limit(1))
     if (row === undefined) return false
     const some = db
       .selectFrom('webhook_delivery')
       .select('id')
       .where('endpoint_id', '=', row.id)
       .limit(limit)
-    const count = execute(this.#store, db.deleteFrom('webhook_delivery').where('id', 'in', some))
+    const deliveries = db.deleteFrom('webhook_delivery').where('id', 'in', some)
+    const count = await execute(this.#store, deliveries)
     if (count < limit)
-      execute(this.#store, db.deleteFrom('webhook_endpoint').where('id', '=', row.id))
-    return first(this.#store, removed.limit(1)) !== undefined
+      await execute(this.#store, db.deleteFrom('webhook_endpoint').where('id', '=', row.id))
+    return (await first(this.#store, removed.limit(1))) !== undefined
   }
 
   #opened(row: EndpointRow): EndpointRow | undefined {
@@ -151,8 +169,8 @@ export class EndpointStore {
     return this.#store.secrets.seal(placeOf(id, column), secret)
   }
 
-  #set(id: number, columns: Partial<EndpointRow>): void {
-    execute(
+  async #set(id: number, columns: Partial<EndpointRow>): Promise<void> {
+    await execute(
       this.#store,
       this.#store.db.updateTable('webhook_endpoint').set(columns).where('id', '=', id),
     )

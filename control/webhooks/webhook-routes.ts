@@ -1,19 +1,26 @@
 /** `/webhooks`: endpoints of accounting webhooks, and their deliveries. */
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
+import { transaction } from '../../schema/sql/query.ts'
 import { type BeyondScope, refuseBeyondScope } from '../auth/field-scopes.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import { mayGrant, type Scope } from '../auth/scopes.ts'
-import { ApiError, conflict } from '../http/api-error.ts'
+import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { endingMeta, offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { tenantOf } from '../provisioning/references.ts'
 import { found, id, idParam, requestScope } from '../provisioning/resource-routes.ts'
-import { type EndpointChange, endpointView, typesOf } from './endpoint-store.ts'
+import {
+  type EndpointChange,
+  type EndpointRow,
+  type EndpointView,
+  endpointView,
+  typesOf,
+} from './endpoint-store.ts'
 import type { EventType } from '../../schema/contracts/webhook-events.ts'
 import { newSecret } from './standard-signature.ts'
 import { deliveryQuery, endpointPatch, newEndpointBody, rotateBody } from './webhook-body.ts'
@@ -36,6 +43,26 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
   const { endpoints, deliveries, allowPrivate } = webhooks
   const read = requires('webhooks:read')
   const write = requires('webhooks:write')
+  const one = async (principal: Principal, id: number): Promise<EndpointRow> =>
+    found(await endpoints.find(requestScope(principal, now), id), noun)
+  /** Changes an endpoint as it is now, and puts the change into effect. */
+  const changed = async (
+    c: Context<ControlEnv>,
+    id: number,
+    work: (before: EndpointRow) => Promise<void>,
+  ): Promise<EndpointView> => {
+    const change = await transaction(store, async () => {
+      const before = await one(c.var.principal, id)
+      await work(before)
+      return {
+        before: endpointView(before),
+        after: endpointView(await one(c.var.principal, id)),
+      }
+    })
+    await webhooks.reload()
+    c.set('change', change)
+    return change.after
+  }
 
   return new Hono<ControlEnv>()
     .post(path, write, validate('json', newEndpointBody(allowPrivate)), async (c) => {
@@ -43,24 +70,25 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       const scope = requestScope(c.var.principal, now)
       refuseUnheard(c.var.principal, body.events)
       const secret = newSecret(randomBytes)
-      const tenantId = await tenantOf(store, body.tenant, scope)
-      const newId = endpoints.insert(body, secret, tenantId, now())
-      webhooks.reload()
-      const after = endpointView(found(endpoints.find(scope, newId), noun))
+      const after = await transaction(store, async () => {
+        const tenantId = await tenantOf(store, body.tenant, scope)
+        const newId = await endpoints.insert(body, secret, tenantId, now())
+        return endpointView(found(await endpoints.find(scope, newId), noun))
+      })
+      await webhooks.reload()
       c.set('change', { before: null, after })
-      return created(c, `/api/v1${path}/${newId}`, { ...after, secret })
+      return created(c, `/api/v1${path}/${after.id}`, { ...after, secret })
     })
 
-    .get(path, read, validate('query', z.strictObject(pageQuery)), (c) => {
+    .get(path, read, validate('query', z.strictObject(pageQuery)), async (c) => {
       const page = c.req.valid('query')
       const slice = { limit: page.limit, offset: offsetOf(page) }
-      const { rows, total } = endpoints.list(requestScope(c.var.principal, now), slice)
+      const { rows, total } = await endpoints.list(requestScope(c.var.principal, now), slice)
       return ok(c, rows, pageMeta(page, total))
     })
 
-    .get(`${path}/:id`, read, validate('param', idParam(noun)), (c) => {
-      const endpoint = endpoints.find(requestScope(c.var.principal, now), c.req.valid('param').id)
-      return ok(c, endpointView(found(endpoint, noun)))
+    .get(`${path}/:id`, read, validate('param', idParam(noun)), async (c) => {
+      return ok(c, endpointView(await one(c.var.principal, c.req.valid('param').id)))
     })
 
     .patch(
@@ -68,24 +96,20 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       write,
       validate('param', idParam(noun)),
       validate('json', endpointPatch(allowPrivate)),
-      (c) => {
-        const scope = requestScope(c.var.principal, now)
-        const before = found(endpoints.find(scope, c.req.valid('param').id), noun)
+      async (c) => {
         // Absent fields are missing, not undefined: the body was parsed from JSON.
         const change = c.req.valid('json') as EndpointChange
-        refuseUnheard(c.var.principal, change.events ?? typesOf(before))
-        endpoints.update(before.id, change, now())
-        webhooks.reload()
-        const after = endpointView(found(endpoints.find(scope, before.id), noun))
-        c.set('change', { before: endpointView(before), after })
+        const after = await changed(c, c.req.valid('param').id, (before) => {
+          refuseUnheard(c.var.principal, change.events ?? typesOf(before))
+          return endpoints.update(before.id, change, now())
+        })
         return ok(c, after)
       },
     )
 
-    .delete(`${path}/:id`, write, validate('param', idParam(noun)), (c) => {
-      const scope = requestScope(c.var.principal, now)
-      const before = found(endpoints.find(scope, c.req.valid('param').id), noun)
-      webhooks.remove(before.id)
+    .delete(`${path}/:id`, write, validate('param', idParam(noun)), async (c) => {
+      const before = await one(c.var.principal, c.req.valid('param').id)
+      if (!(await webhooks.remove(before.id))) throw notFound(noun)
       c.set('change', { before: endpointView(before), after: null })
       return ok(c, { id: before.id, deleted: true })
     })
@@ -95,27 +119,22 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       write,
       validate('param', idParam(noun)),
       validate('json', rotateBody),
-      (c) => {
-        const scope = requestScope(c.var.principal, now)
-        const before = found(endpoints.find(scope, c.req.valid('param').id), noun)
-        refuseUnheard(c.var.principal, typesOf(before))
+      async (c) => {
         const secret = newSecret(randomBytes)
         const { overlap_seconds: overlap } = c.req.valid('json')
-        endpoints.rotate(before, secret, now() + overlap * 1_000, now())
-        webhooks.reload()
-        const after = endpointView(found(endpoints.find(scope, before.id), noun))
-        c.set('change', { before: endpointView(before), after })
+        const after = await changed(c, c.req.valid('param').id, (before) => {
+          refuseUnheard(c.var.principal, typesOf(before))
+          return endpoints.rotate(before, secret, now() + overlap * 1_000, now())
+        })
         return ok(c, { ...after, secret })
       },
     )
 
-    .post(`${path}/:id/test`, write, validate('param', idParam(noun)), (c) => {
-      const endpoint = found(
-        endpoints.find(requestScope(c.var.principal, now), c.req.valid('param').id),
-        noun,
-      )
+    .post(`${path}/:id/test`, write, validate('param', idParam(noun)), async (c) => {
+      const endpoint = await one(c.var.principal, c.req.valid('param').id)
       refuseInactive(endpoint)
-      return c.json({ success: true, data: { webhook_id: webhooks.sendTest(endpoint.id) } }, 202)
+      const webhookId = await webhooks.sendTest(endpoint.id)
+      return c.json({ success: true, data: { webhook_id: webhookId } }, 202)
     })
 
     .get(
@@ -123,12 +142,11 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       read,
       validate('param', idParam(noun)),
       validate('query', deliveryQuery),
-      (c) => {
+      async (c) => {
         const { state, ...page } = c.req.valid('query')
-        const scope = requestScope(c.var.principal, now)
-        const endpoint = found(endpoints.find(scope, c.req.valid('param').id), noun)
+        const endpoint = await one(c.var.principal, c.req.valid('param').id)
         const slice = { limit: page.limit, offset: offsetOf(page) }
-        const { rows, total } = deliveries.list(endpoint.id, state, slice)
+        const { rows, total } = await deliveries.list(endpoint.id, state, slice)
         return ok(c, rows, endingMeta(page, total))
       },
     )
@@ -137,13 +155,13 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       `${path}/:id/deliveries/:deliveryId/retry`,
       write,
       validate('param', deliveryParam),
-      (c) => {
+      async (c) => {
         const { id: endpointId, deliveryId } = c.req.valid('param')
-        const endpoint = found(endpoints.find(requestScope(c.var.principal, now), endpointId), noun)
-        const delivery = found(deliveries.find(endpoint.id, deliveryId), 'Delivery')
+        const endpoint = await one(c.var.principal, endpointId)
+        const delivery = found(await deliveries.find(endpoint.id, deliveryId), 'Delivery')
         refuseInactive(endpoint)
-        webhooks.retry(delivery.id)
-        const after = found(deliveries.find(endpoint.id, deliveryId), 'Delivery')
+        await webhooks.retry(delivery.id)
+        const after = found(await deliveries.find(endpoint.id, deliveryId), 'Delivery')
         return c.json({ success: true, data: after }, 202)
       },
     )

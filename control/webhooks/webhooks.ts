@@ -4,9 +4,9 @@
  */
 import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import { GroupCommit } from '../../schema/group-commit.ts'
 import type { LocalStore } from '../../schema/open.ts'
-import { transaction } from '../../schema/sql/sync-query.ts'
+import { Reloads } from '../../schema/reloads.ts'
+import { transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { Deliverer } from './deliverer.ts'
@@ -19,6 +19,7 @@ import {
 import { Outbox } from './outbox.ts'
 import { Sender } from './sender.ts'
 import type { Resolve } from './targets.ts'
+import { WriteQueue } from './write-queue.ts'
 
 export interface WebhooksDeps extends Clocks {
   readonly store: LocalStore
@@ -50,13 +51,15 @@ const maxPending = 1_000_000
 
 export class Webhooks {
   readonly #deps: WebhooksDeps
-  readonly #group: GroupCommit
+  readonly #writes: WriteQueue
   readonly #outbox: Outbox
   readonly #sender: Sender
   readonly #deliverer: Deliverer
   readonly endpoints: EndpointStore
   readonly deliveries: DeliveryStore
+  readonly #reloads = new Reloads(() => this.#load())
   #pruned = 0
+  #isStopped = false
   #cancelSweep: (() => void) | undefined
   #cancelMaintenance: (() => void) | undefined
 
@@ -65,7 +68,7 @@ export class Webhooks {
     this.#deps = deps
     this.endpoints = new EndpointStore(store)
     this.deliveries = new DeliveryStore(store)
-    this.#group = new GroupCommit({
+    this.#writes = new WriteQueue({
       ...{ store, schedule },
       onFailure: (error, waiting) =>
         log('error', 'webhook: delivery results cannot be stored', { error, waiting }),
@@ -74,73 +77,88 @@ export class Webhooks {
     this.#deliverer = new Deliverer({
       ...deps,
       deliveries: this.deliveries,
-      group: this.#group,
+      writes: this.#writes,
       send: this.#sender.send,
       onGone: (id) => this.endpoints.disable(id, 'gone', deps.now()),
-      afterGone: () => this.reload(),
+      afterGone: () => this.#reloadSoon(),
     })
     this.#outbox = new Outbox({ ...deps, onWrite: () => this.#deliverer.wake() })
-    this.reload()
   }
 
-  /** The code that makes an event true writes it here, in its own transaction. */
+  /** For calls and money: the code that makes an event true writes it here, in its own transaction. */
   get sink(): EventSink {
     return this.#outbox
+  }
+
+  /** For the API: writes an event inside the transaction of the caller. */
+  write(event: OutgoingEvent): Promise<void> {
+    return this.#outbox.writeOfApi(event)
   }
 
   get allowPrivate(): boolean {
     return this.#deps.allowPrivate
   }
 
+  /** Call `reload` first. */
   start(): void {
+    this.#isStopped = false
     this.#deliverer.start()
-    this.#cancelMaintenance = this.#deps.schedule(() => this.#maintain(), maintenanceIntervalMs)
-    this.#sweep()
+    this.#maintainLater()
+    void this.#sweep()
   }
 
   /** Starts no further delivery. Those in flight may be repeated after the next start. */
-  stop(): void {
+  async stop(): Promise<void> {
+    this.#isStopped = true
     this.#cancelMaintenance?.()
     this.#cancelSweep?.()
     this.#deliverer.stop()
     this.#sender.close()
-    this.#group.flush()
+    await this.#writes.flush()
   }
 
   /** Writes an event that belongs to no transaction, with the next group commit. */
   announce(event: OutgoingEvent): void {
     if (!this.#outbox.wants(event.type, event.tenantId)) return
-    this.#group.add({ run: () => this.#outbox.write(event) })
+    this.#writes.add({ run: () => this.#outbox.writeOfApi(event) })
   }
 
   /** Returns the id of the message. */
-  sendTest(endpointId: number): string {
+  sendTest(endpointId: number): Promise<string> {
     const data = { endpoint_id: endpointId, note: 'This is a test.' }
     return transaction(this.#deps.store, () =>
-      this.#outbox.writeTo([endpointId], testEventType, data),
+      this.#outbox.writeTo([endpointId], { type: testEventType, data }),
     )
   }
 
-  retry(deliveryId: number): void {
-    this.deliveries.retry(deliveryId, this.#deps.steadyNow())
+  async retry(deliveryId: number): Promise<void> {
+    await this.deliveries.retry(deliveryId, this.#deps.steadyNow())
     this.#deliverer.wake()
   }
 
-  /** It receives nothing more. Its waiting deliveries are deleted in batches: there may be a million. */
-  remove(endpointId: number): void {
-    this.endpoints.remove(endpointId, this.#deps.now())
-    this.reload()
-    this.#sweep()
+  /**
+   * It receives nothing more. Its waiting deliveries are deleted in batches: there may be a million. Resolves
+   * with false when it was removed before.
+   */
+  async remove(endpointId: number): Promise<boolean> {
+    if (!(await this.endpoints.remove(endpointId, this.#deps.now()))) return false
+    await this.reload()
+    await this.#sweep()
+    return true
   }
 
   /** Counts waiting deliveries and the age of the oldest. */
-  backlog(): WebhookBacklog {
+  backlog(): Promise<WebhookBacklog> {
     return this.deliveries.backlog(this.#deps.now())
   }
 
   /** Loads the stored endpoints. */
-  reload(): void {
-    const active = this.endpoints.active((endpoint) =>
+  reload(): Promise<void> {
+    return this.#reloads.request()
+  }
+
+  async #load(): Promise<void> {
+    const active = await this.endpoints.active((endpoint) =>
       this.#deps.log(
         'error',
         'webhook: the secret of an endpoint is damaged, nothing is delivered to it',
@@ -154,51 +172,68 @@ export class Webhooks {
   }
 
   stats(): { readonly inFlight: number; readonly waitingWrites: number } {
-    return { inFlight: this.#deliverer.inFlight, waitingWrites: this.#group.stats().waiting }
+    return { inFlight: this.#deliverer.inFlight, waitingWrites: this.#writes.waiting }
   }
 
-  #maintain(): void {
-    this.#cancelMaintenance = this.#deps.schedule(() => this.#maintain(), maintenanceIntervalMs)
-    this.#group.add({ run: () => this.#prune() })
-    const drowning = this.endpoints
-      .active()
-      .filter(({ id }) => this.deliveries.hasMorePendingThan(id, maxPending))
+  #reloadSoon(): void {
+    this.reload().catch((error: unknown) =>
+      this.#deps.log('error', 'webhook: the endpoints cannot be read', { error }),
+    )
+  }
+
+  #maintainLater(): void {
+    const { schedule, log } = this.#deps
+    this.#cancelMaintenance = schedule(() => {
+      this.#maintainLater()
+      this.#maintain().catch((error: unknown) =>
+        log('error', 'webhook: the endpoints cannot be read', { error }),
+      )
+    }, maintenanceIntervalMs)
+  }
+
+  async #maintain(): Promise<void> {
+    this.#writes.add({ run: () => this.#prune() })
+    const drowning: number[] = []
+    for (const { id } of await this.endpoints.active())
+      if (await this.deliveries.hasMorePendingThan(id, maxPending)) drowning.push(id)
     if (drowning.length === 0) return
-    this.#group.add({ run: () => this.#disable(drowning), done: () => this.#told(drowning) })
+    this.#writes.add({ run: () => this.#disable(drowning), done: () => this.#told(drowning) })
   }
 
-  #disable(endpoints: readonly { readonly id: number }[]): void {
-    for (const { id } of endpoints) this.endpoints.disable(id, 'backlog', this.#deps.now())
+  async #disable(endpoints: readonly number[]): Promise<void> {
+    for (const id of endpoints) await this.endpoints.disable(id, 'backlog', this.#deps.now())
   }
 
-  #told(drowning: readonly { readonly id: number }[]): void {
+  #told(endpoints: readonly number[]): void {
     this.#deps.log('error', 'webhook: endpoints deactivated, too many deliveries are waiting', {
-      endpoints: drowning.map(({ id }) => id),
+      endpoints,
     })
-    this.reload()
+    this.#reloadSoon()
   }
 
-  #sweep(): void {
+  async #sweep(): Promise<void> {
+    const pauseMs = await this.#sweepSlice()
+    if (pauseMs === undefined || this.#isStopped) return
     this.#cancelSweep?.()
-    const pauseMs = this.#sweepSlice()
-    this.#cancelSweep =
-      pauseMs === undefined ? undefined : this.#deps.schedule(() => this.#sweep(), pauseMs)
+    this.#cancelSweep = this.#deps.schedule(() => void this.#sweep(), pauseMs)
   }
 
   /** When to continue; undefined when nothing remains. */
-  #sweepSlice(): number | undefined {
+  async #sweepSlice(): Promise<number | undefined> {
+    const { store, log } = this.#deps
     try {
-      const isLeft = transaction(this.#deps.store, () => this.endpoints.sweep(sweepSlice))
+      const isLeft = await transaction(store, () => this.endpoints.sweep(sweepSlice))
       return isLeft ? sweepPauseMs : undefined
     } catch (error) {
-      if (isUnstored(error)) return retryMs
-      throw error
+      if (!isUnstored(error))
+        log('error', 'webhook: a removed endpoint cannot be deleted', { error })
+      return isUnstored(error) ? retryMs : maintenanceIntervalMs
     }
   }
 
-  #prune(): void {
+  async #prune(): Promise<void> {
     const before = earliest(this.#deps) - keptMs
-    const upTo = this.deliveries.newestEvent() - keptEvents
-    this.#pruned = this.deliveries.prune(this.#pruned, pruneSlice, { before, upTo })
+    const upTo = (await this.deliveries.newestEvent()) - keptEvents
+    this.#pruned = await this.deliveries.prune(this.#pruned, pruneSlice, { before, upTo })
   }
 }

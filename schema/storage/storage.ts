@@ -58,6 +58,11 @@ export class Storage {
 /** Another process holds the write lock. */
 export const isLocked = (error: unknown): boolean => failureOf(error)?.kind === 'locked'
 
+const violations = new Set(['unique', 'reference', 'check'])
+
+/** The write violates a constraint: it can never be stored. */
+export const isViolation = (error: unknown): boolean => violations.has(failureOf(error)?.kind ?? '')
+
 const unstored = new Set(['locked', 'unwritable', 'unavailable', 'conflict'])
 
 /** The database cannot be written now; the request itself may be valid. */

@@ -5,9 +5,10 @@ import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
 import { Outbox } from '../../../control/webhooks/outbox.ts'
 import type { Sent } from '../../../control/webhooks/sender.ts'
-import { GroupCommit } from '../../../schema/group-commit.ts'
+import { WriteQueue } from '../../../control/webhooks/write-queue.ts'
 import { freshStore, start } from '../../support/books.ts'
 import { ManualTime } from '../../support/manual-time.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const second = 1_000
 const answered = (status: number, retryAfterMs?: number): Sent => ({
@@ -24,7 +25,7 @@ interface Request {
 }
 
 /** Receivers `https://<name>.example`, each with a way to answer; those of `tenants` by their place. */
-function open(
+async function open(
   names: readonly string[],
   tenants: readonly (number | null)[] = [],
   allowPrivate = false,
@@ -35,7 +36,7 @@ function open(
   const deliveries = new DeliveryStore(store)
   const requests: Request[] = []
   const answers = new Map<string, () => Promise<Sent>>()
-  const group = new GroupCommit({
+  const writes = new WriteQueue({
     store,
     schedule: time.schedule,
     onFailure: (error) => {
@@ -45,7 +46,7 @@ function open(
   const deliverer = new Deliverer({
     ...{
       deliveries,
-      group,
+      writes,
       now: time.now,
       steadyNow: time.now,
       random: () => 0,
@@ -57,7 +58,7 @@ function open(
     },
     allowPrivate,
     onGone: (id) => endpoints.disable(id, 'gone', time.now()),
-    afterGone: () => reload(),
+    afterGone: () => void reload(),
     log: () => undefined,
   })
   const outbox = new Outbox({
@@ -68,20 +69,17 @@ function open(
     store.sqlite
       .prepare("INSERT INTO tenant (id, slug, name, created_at) VALUES (?, ?, '', 0)")
       .run(id, `tenant-${id}`)
-  const ids = names.map((name, index) => {
+  const ids: number[] = []
+  for (const [index, name] of names.entries()) {
     const body = { url: `https://${name}.example/`, events: ['*' as const], description: null }
-    return endpoints.insert(
-      { ...body, is_active: true },
-      'whsec_AAAA',
-      tenants[index] ?? null,
-      start,
-    )
-  })
-  function reload(): void {
-    outbox.setEndpoints(endpoints.active())
-    deliverer.setEndpoints(endpoints.active())
+    const active = { ...body, is_active: true }
+    ids.push(await endpoints.insert(active, 'whsec_AAAA', tenants[index] ?? null, start))
   }
-  reload()
+  async function reload(): Promise<void> {
+    outbox.setEndpoints(await endpoints.active())
+    deliverer.setEndpoints(await endpoints.active())
+  }
+  await reload()
   deliverer.start()
   return {
     ...{ store, time, endpoints, deliveries, deliverer, requests, answers, ids, outbox },
@@ -93,35 +91,38 @@ function open(
     pass: async (ms: number, stepMs = Math.max(10, ms / 200)) => {
       for (let passed = 0; passed < ms; passed += stepMs) {
         time.advance(Math.min(stepMs, ms - passed))
-        for (let turn = 0; turn < 5; turn += 1) await Promise.resolve()
+        await turnOfEventLoop()
       }
     },
-    states: (id: number) => deliveries.list(id, undefined, { limit: 200, offset: 0 }).rows,
+    states: async (id: number) =>
+      (await deliveries.list(id, undefined, { limit: 200, offset: 0 })).rows,
   }
 }
 
 test('an accepted event is delivered once to every endpoint', async () => {
-  const { write, pass, requests, ids, states } = open(['a', 'b'])
+  const { write, pass, requests, ids, states } = await open(['a', 'b'])
   write(3)
   await pass(1_000)
   expect(requests.length).toBe(6)
   for (const id of ids)
     expect(
-      states(id).map(({ state, attempts, last_status }) => [state, attempts, last_status]),
+      (await states(id)).map(({ state, attempts, last_status }) => [state, attempts, last_status]),
     ).toEqual(Array.from({ length: 3 }, () => ['delivered', 1, 204]))
   await pass(86_400_000)
   expect(requests.length).toBe(6)
 })
 
 test('a receiver that fails is asked again after longer and longer pauses, ten times in three days', async () => {
-  const { write, pass, requests, answers, ids, states } = open(['a'])
+  const { write, pass, requests, answers, ids, states } = await open(['a'])
   answers.set('https://a.example/', () => Promise.resolve(answered(500)))
   write()
   await pass(75 * 3_600 * second, 500)
   const minutes = requests.map(({ at }) => Math.round(at / 60_000))
   expect(minutes).toEqual([0, 0, 1, 6, 36, 156, 516, 1236, 2676, 4116])
   expect(new Set(requests.map(({ id }) => id)).size).toBe(1)
-  expect(states(ids[0] ?? 0)).toMatchObject([{ state: 'failed', attempts: 10, last_status: 500 }])
+  expect(await states(ids[0] ?? 0)).toMatchObject([
+    { state: 'failed', attempts: 10, last_status: 500 },
+  ])
 })
 
 test.each<[string, Sent, number]>([
@@ -131,23 +132,23 @@ test.each<[string, Sent, number]>([
   ['a wish to be left alone', answered(429, 120 * second), 120],
   ['a wish for more than an hour', answered(503, 86_400 * second), 3_600],
 ])('after %s it is asked again, not before time', async (_, sent, seconds) => {
-  const { write, pass, requests, answers, ids, states } = open(['a'])
+  const { write, pass, requests, answers, ids, states } = await open(['a'])
   answers.set('https://a.example/', () => Promise.resolve(sent))
   write()
   await pass((seconds - 1) * second, 500)
   expect(requests.length).toBe(1)
-  expect(states(ids[0] ?? 0)).toMatchObject([{ state: 'pending', attempts: 1 }])
+  expect(await states(ids[0] ?? 0)).toMatchObject([{ state: 'pending', attempts: 1 }])
   await pass(2 * second, 100)
   expect(requests.length).toBe(2)
 })
 
 test('410 switches the endpoint off; what waits for it stays, and nothing new is written', async () => {
-  const { write, pass, requests, answers, endpoints, outbox, ids } = open(['a', 'b'])
+  const { write, pass, requests, answers, endpoints, outbox, ids } = await open(['a', 'b'])
   answers.set('https://a.example/', () => Promise.resolve(answered(410)))
   write()
   await pass(100)
   const [a = 0] = ids
-  expect(endpoints.find({ tenantId: null, actor: '', now: 0 }, a)).toMatchObject({
+  expect(await endpoints.find({ tenantId: null, actor: '', now: 0 }, a)).toMatchObject({
     is_active: 0,
     disabled_reason: 'gone',
   })
@@ -159,7 +160,7 @@ test('410 switches the endpoint off; what waits for it stays, and nothing new is
 })
 
 test('a hanging receiver delays only itself, and uses no more than its share', async () => {
-  const { write, pass, requests, answers, deliverer } = open(['dead', 'well'])
+  const { write, pass, requests, answers, deliverer } = await open(['dead', 'well'])
   answers.set('https://dead.example/', () => new Promise(() => undefined))
   write(100)
   await pass(2_000)
@@ -170,7 +171,7 @@ test('a hanging receiver delays only itself, and uses no more than its share', a
 
 test('many receivers that hang: the number of requests under way stays bounded', async () => {
   const names = Array.from({ length: 10 }, (_, index) => `dead${index}`)
-  const { write, pass, answers, deliverer } = open(names)
+  const { write, pass, answers, deliverer } = await open(names)
   for (const name of names)
     answers.set(`https://${name}.example/`, () => new Promise(() => undefined))
   write(50)
@@ -181,7 +182,10 @@ test('many receivers that hang: the number of requests under way stays bounded',
 test('receivers of one tenant that hang delay nothing of another tenant or of the platform', async () => {
   const hanging = Array.from({ length: 20 }, (_, n) => `hangs${n}`)
   const names = [...hanging, 'other', 'platform']
-  const { outbox, pass, requests, answers, deliverer } = open(names, [...hanging.map(() => 1), 2])
+  const { outbox, pass, requests, answers, deliverer } = await open(names, [
+    ...hanging.map(() => 1),
+    2,
+  ])
   for (const name of hanging)
     answers.set(`https://${name}.example/`, () => new Promise<Sent>(() => undefined))
   for (let n = 0; n < 20; n += 1) outbox.write({ type: 'call.ended', tenantId: 1, data: { n } })
@@ -194,8 +198,34 @@ test('receivers of one tenant that hang delay nothing of another tenant or of th
   expect(deliverer.inFlight).toBe(32)
 })
 
+test('an event is sent once, although its result is stored while the waiting ones are read', async () => {
+  const { write, pass, time, requests, deliveries, deliverer, store } = await open(['a'])
+  const read = deliveries.due.bind(deliveries)
+  const slow: (() => void)[] = []
+  let isSlow = false
+  deliveries.due = async (...asked) => {
+    const found = await read(...asked)
+    if (isSlow) await new Promise<void>((resolve) => void slow.push(resolve))
+    return found
+  }
+  write(2)
+  // The first search sends both; their results wait for the group when the second one reads.
+  time.advance(10)
+  await turnOfEventLoop()
+  isSlow = true
+  deliverer.wake()
+  await pass(100)
+  expect([requests.length, slow.length]).toEqual([2, 1])
+  const states = store.sqlite.prepare('SELECT DISTINCT state FROM webhook_delivery').pluck()
+  expect(states.all()).toEqual(['delivered'])
+  isSlow = false
+  for (const go of slow) go()
+  await pass(1_000)
+  expect(requests.length).toBe(2)
+})
+
 test('what was under way at the end is delivered after the next start', async () => {
-  const { write, pass, requests, answers, deliverer, ids, states } = open(['a'])
+  const { write, pass, requests, answers, deliverer, ids, states } = await open(['a'])
   let answer: (sent: Sent) => void = () => undefined
   answers.set('https://a.example/', () => new Promise((resolve) => (answer = resolve)))
   write()
@@ -203,12 +233,12 @@ test('what was under way at the end is delivered after the next start', async ()
   deliverer.stop()
   answer(answered(204))
   await pass(100)
-  expect(states(ids[0] ?? 0)).toMatchObject([{ state: 'pending', attempts: 0 }])
+  expect(await states(ids[0] ?? 0)).toMatchObject([{ state: 'pending', attempts: 0 }])
   expect(requests.length).toBe(1)
 })
 
 test('what a run with a clock a year ahead left is delivered after the next start', async () => {
-  const { write, pass, store, requests, deliverer } = open(['a'])
+  const { write, pass, store, requests, deliverer } = await open(['a'])
   deliverer.stop()
   write(2)
   const postpone = store.sqlite.prepare(
@@ -221,14 +251,14 @@ test('what a run with a clock a year ahead left is delivered after the next star
   expect(requests.length).toBe(1)
 })
 
-test('events of one tenant are not told to another, nor what belongs to the platform', () => {
-  const { outbox, endpoints, store } = open([])
+test('events of one tenant are not told to another, nor what belongs to the platform', async () => {
+  const { outbox, endpoints, store } = await open([])
   store.sqlite.exec(
     "INSERT INTO tenant (id, slug, name, created_at) VALUES (1, 'a', 'a', 0), (2, 'b', 'b', 0)",
   )
   const body = { url: 'https://a.example/', description: null, is_active: true }
-  endpoints.insert({ ...body, events: ['call.ended'] }, 'whsec_AAAA', 1, start)
-  outbox.setEndpoints(endpoints.active())
+  await endpoints.insert({ ...body, events: ['call.ended'] }, 'whsec_AAAA', 1, start)
+  outbox.setEndpoints(await endpoints.active())
   expect([1, 2, null].map((tenantId) => outbox.wants('call.ended', tenantId))).toEqual([
     true,
     false,
@@ -240,8 +270,8 @@ test('events of one tenant are not told to another, nor what belongs to the plat
   expect(store.sqlite.prepare('SELECT count(*) FROM webhook_event').pluck().get()).toBe(0)
 })
 
-test('an endpoint that vanished behind our back keeps nothing from being written', () => {
-  const { outbox, store } = open(['a'])
+test('an endpoint that vanished behind our back keeps nothing from being written', async () => {
+  const { outbox, store } = await open(['a'])
   store.sqlite.exec('DELETE FROM webhook_endpoint')
   outbox.write({ type: 'call.ended', tenantId: null, data: {} })
   expect(store.sqlite.prepare('SELECT count(*) FROM webhook_delivery').pluck().get()).toBe(0)
@@ -255,9 +285,9 @@ test.each([
 ])(
   'the start of an answer is kept, but not for tenants where receivers may be private: %s, %s',
   async (allowPrivate, tenant, kept) => {
-    const { outbox, pass, ids, states } = open(['a'], [tenant], allowPrivate)
+    const { outbox, pass, ids, states } = await open(['a'], [tenant], allowPrivate)
     outbox.write({ type: 'call.ended', tenantId: tenant, data: {} })
     await pass(1_000)
-    expect(states(ids[0] ?? 0)).toMatchObject([{ state: 'delivered', last_answer: kept }])
+    expect(await states(ids[0] ?? 0)).toMatchObject([{ state: 'delivered', last_answer: kept }])
   },
 )

@@ -66,7 +66,7 @@ function open() {
     allowPrivate: true,
   })
   webhooks.start()
-  closers.push(() => webhooks.stop())
+  closers.push(() => void webhooks.stop())
   const ocs = new Ocs({
     ...{ store, now: Date.now, wallNow: Date.now, schedule, log: () => undefined },
     journal: journalOf(store, schedule),
@@ -247,6 +247,22 @@ test('endpoints are made, changed, listed and removed', async () => {
   expect((await call('GET', `/webhooks/${id}`)).status).toBe(404)
 })
 
+test('two rotations at the same time: the secret of the first signs until it expires', async () => {
+  const { call, endpoint, webhooks } = open()
+  const { id } = await endpoint('https://hooks.example.com/')
+  const rotated = await Promise.all([1, 2].map(() => call('POST', `/webhooks/${id}/rotate`, {})))
+  const secrets = rotated.map((answer) => answer.data<{ secret: string }>().secret)
+  const [row] = await webhooks.endpoints.active()
+  expect(new Set([row?.previous_secret, row?.secret])).toEqual(new Set(secrets))
+})
+
+test('two removals at the same time: one of them finds nothing', async () => {
+  const { call, endpoint } = open()
+  const { id } = await endpoint('https://hooks.example.com/')
+  const removed = await Promise.all([1, 2].map(() => call('DELETE', `/webhooks/${id}`)))
+  expect(new Set(removed.map(({ status }) => status))).toEqual(new Set([200, 404]))
+})
+
 test('targets inside are refused as they are installed, in writing and in what a name means', async () => {
   const control = openControl()
   const token = control.key()
@@ -280,15 +296,16 @@ test('a name that turned to an inside address is not connected to', async () => 
     },
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
   })
-  closers.push(() => webhooks.stop())
+  closers.push(() => void webhooks.stop())
   webhooks.start()
   const port = new URL(url).port
   const body = { url: `http://rebind.example:${port}/`, events: ['*' as const], description: null }
-  const id = webhooks.endpoints.insert({ ...body, is_active: true }, 'whsec_AAAA', null, 0)
-  webhooks.reload()
-  webhooks.sendTest(id)
-  await eventually(() => {
-    const { rows } = webhooks.deliveries.list(id, undefined, { limit: 1, offset: 0 })
+  const active = { ...body, is_active: true }
+  const id = await webhooks.endpoints.insert(active, 'whsec_AAAA', null, 0)
+  await webhooks.reload()
+  await webhooks.sendTest(id)
+  await eventually(async () => {
+    const { rows } = await webhooks.deliveries.list(id, undefined, { limit: 1, offset: 0 })
     expect(rows).toMatchObject([{ attempts: 1, last_error: 'the target is a private address' }])
   })
   expect(received).toEqual([])

@@ -3,10 +3,11 @@ import { expect, test } from 'vitest'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { freshStore, start } from '../../support/books.ts'
 import { ManualTime } from '../../support/manual-time.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const day = 86_400_000
 
-function open() {
+async function open() {
   const store = freshStore()
   const time = new ManualTime(start)
   const webhooks = new Webhooks({
@@ -23,76 +24,82 @@ function open() {
     allowPrivate: false,
   })
   const body = { url: 'https://hooks.example.com/', events: ['*' as const], description: null }
-  const id = webhooks.endpoints.insert({ ...body, is_active: false }, 'whsec_AAAA', null, start)
-  webhooks.reload()
+  const off = { ...body, is_active: false }
+  const id = await webhooks.endpoints.insert(off, 'whsec_AAAA', null, start)
+  await webhooks.reload()
   webhooks.start()
   const count = (table: string) =>
     store.sqlite.prepare(`SELECT count(*) FROM ${table}`).pluck().get()
-  return { ...{ store, time, webhooks, id, count } }
+  const pass = async (ms: number) => {
+    time.advance(ms)
+    await turnOfEventLoop()
+  }
+  return { store, time, pass, webhooks, id, count }
 }
 
-test('events are forgotten after seven days, even those that wait for an endpoint that is off', () => {
-  const { time, webhooks, id, count } = open()
-  for (let n = 0; n < 3; n += 1) webhooks.sendTest(id)
-  time.advance(6 * day)
-  webhooks.sendTest(id)
+test('events are forgotten after seven days, even those that wait for an endpoint that is off', async () => {
+  const { time, pass, webhooks, id, count } = await open()
+  for (let n = 0; n < 3; n += 1) await webhooks.sendTest(id)
+  await pass(6 * day)
+  await webhooks.sendTest(id)
   expect([count('webhook_event'), count('webhook_delivery')]).toEqual([4, 4])
-  time.advance(day + 120_000)
+  await pass(day + 120_000)
   expect([count('webhook_event'), count('webhook_delivery')]).toEqual([1, 1])
-  time.advance(7 * day)
+  await pass(7 * day)
   expect([count('webhook_event'), count('webhook_delivery')]).toEqual([0, 0])
-  webhooks.stop()
+  await webhooks.stop()
   expect(time.waiting).toBe(0)
 })
 
-test('of delivered events only the newest are kept; waiting ones stay', () => {
-  const { store, webhooks, id, count } = open()
-  for (let n = 0; n < 10; n += 1) webhooks.sendTest(id)
+test('of delivered events only the newest are kept; waiting ones stay', async () => {
+  const { store, webhooks, id, count } = await open()
+  for (let n = 0; n < 10; n += 1) await webhooks.sendTest(id)
   store.sqlite.exec("UPDATE webhook_delivery SET state = 'delivered' WHERE id <> 2")
   const { deliveries } = webhooks
-  expect(deliveries.prune(0, 4, { before: 0, upTo: 7 })).toBe(4)
-  expect(deliveries.prune(4, 4, { before: 0, upTo: 7 })).toBe(8)
-  expect(deliveries.prune(8, 4, { before: 0, upTo: 7 })).toBe(0)
+  expect(await deliveries.prune(0, 4, { before: 0, upTo: 7 })).toBe(4)
+  expect(await deliveries.prune(4, 4, { before: 0, upTo: 7 })).toBe(8)
+  expect(await deliveries.prune(8, 4, { before: 0, upTo: 7 })).toBe(0)
   const left = store.sqlite.prepare('SELECT id FROM webhook_event ORDER BY id').pluck().all()
   expect([left, count('webhook_delivery')]).toEqual([[2, 8, 9, 10], 4])
 })
 
-test('how much waits for an endpoint is known without counting it all', () => {
-  const { webhooks, id } = open()
-  for (let n = 0; n < 3; n += 1) webhooks.sendTest(id)
+test('how much waits for an endpoint is known without counting it all', async () => {
+  const { webhooks, id } = await open()
+  for (let n = 0; n < 3; n += 1) await webhooks.sendTest(id)
   const { deliveries } = webhooks
-  expect([2, 3].map((count) => deliveries.hasMorePendingThan(id, count))).toEqual([true, false])
+  const isMore = [2, 3].map((count) => deliveries.hasMorePendingThan(id, count))
+  expect(await Promise.all(isMore)).toEqual([true, false])
 })
 
-test('an event without subscribers is not written', () => {
-  const { time, webhooks, count } = open()
+test('an event without subscribers is not written', async () => {
+  const { pass, webhooks, count } = await open()
   webhooks.announce({ type: 'dispatcher.node.down', tenantId: null, data: {} })
-  time.advance(1_000)
+  await pass(1_000)
   expect(count('webhook_event')).toBe(0)
 })
 
-test('a removed endpoint is gone at once, and its deliveries go a few at a time', () => {
-  const { store, time, webhooks, id, count } = open()
-  for (let n = 0; n < 1_000; n += 1) webhooks.sendTest(id)
-  webhooks.remove(id)
-  expect(webhooks.endpoints.find({ tenantId: null, actor: 'x', now: 0 }, id)).toBeUndefined()
+test('a removed endpoint is gone at once, and its deliveries go a few at a time', async () => {
+  const { store, time, pass, webhooks, id, count } = await open()
+  for (let n = 0; n < 1_000; n += 1) await webhooks.sendTest(id)
+  expect(await webhooks.remove(id)).toBe(true)
+  expect(await webhooks.endpoints.find({ tenantId: null, actor: 'x', now: 0 }, id)).toBeUndefined()
   const left: unknown[] = []
   for (let step = 0; step < 10 && count('webhook_endpoint') !== 0; step += 1) {
     left.push(count('webhook_delivery'))
-    time.advance(20)
+    await pass(20)
   }
   expect(left).toEqual([800, 600, 400, 200, 0])
   expect([count('webhook_endpoint'), count('webhook_delivery')]).toEqual([0, 0])
-  webhooks.stop()
+  await webhooks.stop()
   expect(time.waiting).toBe(0)
   store.close()
 })
 
-test('a removal that a restart interrupted goes on after it', () => {
-  const { store, time, webhooks, id, count } = open()
-  for (let n = 0; n < 300; n += 1) webhooks.sendTest(id)
-  webhooks.remove(id)
-  webhooks.stop()
+test('a removal that a restart interrupted goes on after it', async () => {
+  const { store, time, webhooks, id, count } = await open()
+  for (let n = 0; n < 300; n += 1) await webhooks.sendTest(id)
+  await webhooks.remove(id)
+  await webhooks.stop()
   expect(count('webhook_delivery')).toBe(100)
   const again = new Webhooks({
     ...{
@@ -107,26 +114,28 @@ test('a removal that a restart interrupted goes on after it', () => {
     resolve: () => Promise.reject(new Error('ENOTFOUND')),
     allowPrivate: false,
   })
-  expect(again.endpoints.active()).toEqual([])
+  expect(await again.endpoints.active()).toEqual([])
+  await again.reload()
   again.start()
+  await turnOfEventLoop()
   expect([count('webhook_endpoint'), count('webhook_delivery')]).toEqual([0, 0])
-  again.stop()
+  await again.stop()
 })
 
-test('the backlog tells how much waits and since when', () => {
-  const { store, time, webhooks, id } = open()
-  expect(webhooks.backlog()).toEqual({ pending: 0, oldestMs: null })
-  for (let n = 0; n < 3; n += 1) webhooks.sendTest(id)
-  time.advance(1_500)
-  webhooks.sendTest(id)
-  expect(webhooks.backlog()).toEqual({ pending: 4, oldestMs: 1_500 })
+test('the backlog tells how much waits and since when', async () => {
+  const { store, pass, webhooks, id } = await open()
+  expect(await webhooks.backlog()).toEqual({ pending: 0, oldestMs: null })
+  for (let n = 0; n < 3; n += 1) await webhooks.sendTest(id)
+  await pass(1_500)
+  await webhooks.sendTest(id)
+  expect(await webhooks.backlog()).toEqual({ pending: 4, oldestMs: 1_500 })
   store.sqlite.exec("UPDATE webhook_delivery SET state = 'delivered' WHERE id <= 3")
-  expect(webhooks.backlog()).toEqual({ pending: 1, oldestMs: 0 })
-  webhooks.stop()
+  expect(await webhooks.backlog()).toEqual({ pending: 1, oldestMs: 0 })
+  await webhooks.stop()
 })
 
-test('the backlog is read from its index alone, however much was delivered', () => {
-  const { store } = open()
+test('the backlog is read from its index alone, however much was delivered', async () => {
+  const { store } = await open()
   const plan = store.sqlite
     .prepare<[], { detail: string }>(
       "EXPLAIN QUERY PLAN SELECT min(event_id) FROM webhook_delivery WHERE state = 'pending'",
