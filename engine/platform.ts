@@ -364,7 +364,7 @@ function forgetOldRecords(store: LocalStore, deps: PlatformDeps): () => void {
   )
   const recordings = new RecordingRetention({ ...deps, store, now: () => earliest(deps) })
   const stops = [
-    repeating(deps)(RETENTION_STEP_MS, () => retention.step()),
+    repeating(deps)(RETENTION_STEP_MS, () => void retention.step()),
     repeating(deps)(RECORDING_RETENTION_STEP_MS, () => void recordings.step()),
   ]
   return () => stops.forEach((stop) => stop())

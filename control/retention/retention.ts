@@ -4,10 +4,10 @@
  * are deleted earlier. Ledger entries are kept forever, and so is what an external OCS has not received.
  */
 import { sql } from 'kysely'
-import { compile, type Statement } from '../../schema/sql/compiled.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
-import { transaction } from '../../schema/sql/sync-query.ts'
+import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
+import { transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../schema/tables/refused-calls.ts'
 
@@ -40,23 +40,25 @@ const UNKNOWN_SOURCE_DAYS = 30
 export class Retention {
   readonly #deps: RetentionDeps
   readonly #periods: RetentionPeriods
-  readonly #statements: ReturnType<typeof prepare>
+  readonly #statements: ReturnType<typeof prepareAll>
   readonly #removed = { callRecords: 0, auditEntries: 0 }
   #restsUntil = 0
+  #isBusy = false
   #retryMs = RETRY_MS
 
   constructor(deps: RetentionDeps, periods: RetentionPeriods) {
     this.#deps = deps
     this.#periods = periods
-    this.#statements = prepare(deps.store)
+    this.#statements = prepareAll(deps.store)
   }
 
-  /** Deletes one batch of each kind, if due; called every `RETENTION_STEP_MS`. */
-  step(): void {
+  /** Deletes one batch of each kind, if due and the last one is deleted; called every `RETENTION_STEP_MS`. */
+  async step(): Promise<void> {
     const now = this.#deps.now()
-    if (now < this.#restsUntil) return
+    if (now < this.#restsUntil || this.#isBusy) return
+    this.#isBusy = true
     try {
-      this.#forget(now)
+      await this.#forget(now)
       this.#retryMs = RETRY_MS
     } catch (error) {
       const restMs = isUnstored(error) ? this.#retryMs : PAUSE_MS
@@ -65,17 +67,19 @@ export class Retention {
       // A short lock by another process is not worth a warning.
       if (restMs === RETRY_MS) return
       this.#deps.log('warn', 'old records could not be deleted', { error: String(error) })
+    } finally {
+      this.#isBusy = false
     }
   }
 
-  #forget(now: number): void {
+  async #forget(now: number): Promise<void> {
     const { callRecordDays, auditDays } = this.#periods
     const { oldCalls, oldSamples } = this.#statements
-    const samples = this.#forgetCalls(oldSamples, now - UNKNOWN_SOURCE_DAYS * DAY_MS)
+    const samples = await this.#forgetCalls(oldSamples, now - UNKNOWN_SOURCE_DAYS * DAY_MS)
     const before = now - callRecordDays * DAY_MS
-    const calls = callRecordDays === 0 ? 0 : this.#forgetCalls(oldCalls, before)
-    const minutes = callRecordDays === 0 ? 0 : this.#forgetRefused(before)
-    const entries = auditDays === 0 ? 0 : this.#forgetEntries(now - auditDays * DAY_MS)
+    const calls = callRecordDays === 0 ? 0 : await this.#forgetCalls(oldCalls, before)
+    const minutes = callRecordDays === 0 ? 0 : await this.#forgetRefused(before)
+    const entries = auditDays === 0 ? 0 : await this.#forgetEntries(now - auditDays * DAY_MS)
     this.#removed.callRecords += calls + samples
     this.#removed.auditEntries += entries
     if ([samples, calls, minutes, entries].includes(BATCH)) return
@@ -84,33 +88,33 @@ export class Retention {
   }
 
   /** With the nodes' reports about them. */
-  #forgetCalls(calls: OldCalls, before: number): number {
-    return transaction(this.#deps.store, () => {
-      const old = calls.all({ before, batch: BATCH })
+  #forgetCalls(calls: OldCalls, before: number): Promise<number> {
+    return transaction(this.#deps.store, async () => {
+      const old = await calls.all({ before, batch: BATCH })
       for (const { id, call_uuid } of old) {
-        this.#statements.forgetReports.run({ call_uuid })
-        this.#statements.forgetCall.run({ id })
+        await this.#statements.forgetReports.run({ call_uuid })
+        await this.#statements.forgetCall.run({ id })
       }
       return old.length
     })
   }
 
   /** Counters of calls without a record. */
-  #forgetRefused(before: number): number {
-    return transaction(this.#deps.store, () => {
-      const old = this.#statements.oldRefused.all({ before, batch: BATCH })
-      for (const count of old) this.#statements.forgetRefused.run(count)
+  #forgetRefused(before: number): Promise<number> {
+    return transaction(this.#deps.store, async () => {
+      const old = await this.#statements.oldRefused.all({ before, batch: BATCH })
+      for (const count of old) await this.#statements.forgetRefused.run(count)
       return old.length
     })
   }
 
   /** The trigger of the table rejects deleting anything younger than `setting`. */
-  #forgetEntries(before: number): number {
-    return transaction(this.#deps.store, () => {
-      const old = this.#statements.oldEntries.all({ before, batch: BATCH })
+  #forgetEntries(before: number): Promise<number> {
+    return transaction(this.#deps.store, async () => {
+      const old = await this.#statements.oldEntries.all({ before, batch: BATCH })
       if (old.length === 0) return 0
-      this.#statements.keepSince.run({ value: String(before) })
-      for (const entry of old) this.#statements.forgetEntry.run(entry)
+      await this.#statements.keepSince.run({ value: String(before) })
+      for (const entry of old) await this.#statements.forgetEntry.run(entry)
       return old.length
     })
   }
@@ -129,10 +133,10 @@ interface Batch {
   readonly batch: number
 }
 
-type OldCalls = Statement<Batch, { id: number; call_uuid: string }>
+type OldCalls = Prepared<Batch, { id: number; call_uuid: string }>
 
-function prepare(store: Store) {
-  const oldCalls: OldCalls = compile(store, (db, param) =>
+function prepareAll(store: Store) {
+  const oldCalls: OldCalls = prepare(store, (db, param) =>
     db
       .selectFrom('cdr')
       .select(['id', 'call_uuid'])
@@ -150,7 +154,7 @@ function prepare(store: Store) {
       .limit(param('batch')),
   )
   // A literal: with a parameter, SQLite would not use the index of these records.
-  const oldSamples: OldCalls = compile(store, (db, param) =>
+  const oldSamples: OldCalls = prepare(store, (db, param) =>
     db
       .selectFrom('cdr')
       .select(['id', 'call_uuid'])
@@ -159,7 +163,7 @@ function prepare(store: Store) {
       .orderBy('start_stamp')
       .limit(param('batch')),
   )
-  const oldRefused: Statement<Batch, Pick<RefusedCallsTable, 'minute' | 'reason'>> = compile(
+  const oldRefused: Prepared<Batch, Pick<RefusedCallsTable, 'minute' | 'reason'>> = prepare(
     store,
     (db, param) =>
       db
@@ -169,7 +173,7 @@ function prepare(store: Store) {
         .orderBy('minute')
         .limit(param('batch')),
   )
-  const forgetRefused: Statement<{ minute: number; reason: RefusalReason }, unknown> = compile(
+  const forgetRefused: Prepared<{ minute: number; reason: RefusalReason }, unknown> = prepare(
     store,
     (db, param) =>
       db
@@ -177,7 +181,7 @@ function prepare(store: Store) {
         .where('minute', '=', param('minute'))
         .where('reason', '=', param('reason')),
   )
-  const oldEntries: Statement<Batch, { id: number }> = compile(store, (db, param) =>
+  const oldEntries: Prepared<Batch, { id: number }> = prepare(store, (db, param) =>
     db
       .selectFrom('audit_entry')
       .select('id')
@@ -185,16 +189,16 @@ function prepare(store: Store) {
       .orderBy('at')
       .limit(param('batch')),
   )
-  const forgetCall: Statement<{ id: number }, unknown> = compile(store, (db, param) =>
+  const forgetCall: Prepared<{ id: number }, unknown> = prepare(store, (db, param) =>
     db.deleteFrom('cdr').where('id', '=', param('id')),
   )
-  const forgetReports: Statement<{ call_uuid: string }, unknown> = compile(store, (db, param) =>
+  const forgetReports: Prepared<{ call_uuid: string }, unknown> = prepare(store, (db, param) =>
     db.deleteFrom('ocs_report').where('call_uuid', '=', param('call_uuid')),
   )
-  const forgetEntry: Statement<{ id: number }, unknown> = compile(store, (db, param) =>
+  const forgetEntry: Prepared<{ id: number }, unknown> = prepare(store, (db, param) =>
     db.deleteFrom('audit_entry').where('id', '=', param('id')),
   )
-  const keepSince: Statement<{ value: string }, unknown> = compile(store, (db, param) =>
+  const keepSince: Prepared<{ value: string }, unknown> = prepare(store, (db, param) =>
     db
       .insertInto('setting')
       .values({ name: 'audit_kept_since', value: param('value') })

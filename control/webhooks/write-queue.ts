@@ -62,11 +62,11 @@ export class WriteQueue {
     this.#cancelTimer?.()
     this.#cancelTimer = this.#deps.schedule(() => {
       this.#cancelTimer = undefined
-      void this.#goOn()
+      void this.#writeDue()
     }, delayMs)
   }
 
-  async #goOn(): Promise<void> {
+  async #writeDue(): Promise<void> {
     const isStored = await this.#writeNext()
     if (isStored && this.#waiting.length > 0) this.#writeAfter(1)
   }

@@ -3,7 +3,7 @@ import type { Selectable } from 'kysely'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { AlertKind, BillingAlertTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first } from '../../../schema/sql/sync-query.ts'
+import { all, execute, first } from '../../../schema/sql/query.ts'
 import type { Rows } from '../../provisioning/resource.ts'
 
 export interface Alert {
@@ -33,7 +33,7 @@ export class AlertStore {
   }
 
   /** Raises an alert, once per event and kind, inside the open transaction. */
-  raise(alert: Alert, now: number): void {
+  async raise(alert: Alert, now: number): Promise<void> {
     const row = {
       kind: alert.kind,
       event_id: alert.eventId,
@@ -45,7 +45,7 @@ export class AlertStore {
       detail: alert.detail,
       created_at: now,
     }
-    execute(
+    await execute(
       this.#store,
       this.#store.db
         .insertInto('billing_alert')
@@ -55,8 +55,8 @@ export class AlertStore {
   }
 
   /** Resolves the alerts of a payment that has been credited after all. */
-  settle(references: readonly string[], by: string, now: number): void {
-    execute(
+  async settle(references: readonly string[], by: string, now: number): Promise<void> {
+    await execute(
       this.#store,
       this.#store.db
         .updateTable('billing_alert')
@@ -68,18 +68,18 @@ export class AlertStore {
   }
 
   /** Whether one of these payments was too large for its wallet. */
-  isTooLarge(references: readonly string[]): boolean {
+  async isTooLarge(references: readonly string[]): Promise<boolean> {
     const query = this.#store.db
       .selectFrom('billing_alert')
       .select('id')
       .where('kind', '=', 'balance_out_of_range')
       .where('reference', 'in', references)
-    return first(this.#store, query) !== undefined
+    return (await first(this.#store, query)) !== undefined
   }
 
   /** Safe to repeat: the first resolution stays. */
-  resolve(id: number, by: string, now: number): AlertView | undefined {
-    execute(
+  async resolve(id: number, by: string, now: number): Promise<AlertView | undefined> {
+    await execute(
       this.#store,
       this.#store.db
         .updateTable('billing_alert')
@@ -88,27 +88,28 @@ export class AlertStore {
         .where('resolved_at', 'is', null),
     )
     const query = this.#store.db.selectFrom('billing_alert').selectAll().where('id', '=', id)
-    const row = first(this.#store, query)
+    const row = await first(this.#store, query)
     return row && alertView(row)
   }
 
   /** Newest first. */
-  list(
+  async list(
     { state, kind, customer_id: customerId }: AlertFilter,
     { limit, offset }: { readonly limit: number; readonly offset: number },
-  ): Rows<AlertView> {
+  ): Promise<Rows<AlertView>> {
     const matching = this.#store.db
       .selectFrom('billing_alert')
       .$if(state === 'open', (query) => query.where('resolved_at', 'is', null))
       .$if(state === 'resolved', (query) => query.where('resolved_at', 'is not', null))
       .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? 'refund'))
       .$if(customerId !== undefined, (query) => query.where('customer_id', '=', customerId ?? 0))
-    const total = first(
+    const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
     )
     const rows = matching.selectAll().orderBy('id', 'desc').limit(limit).offset(offset)
-    return { rows: all(this.#store, rows).map(alertView), total: total?.n ?? 0 }
+    const page = await all(this.#store, rows)
+    return { rows: page.map(alertView), total: total?.n ?? 0 }
   }
 }
 

@@ -72,17 +72,23 @@ const alertQuery = z.strictObject({
 export function alertRoutes({ store, now }: Pick<PaymentRoutesDeps, 'store' | 'now'>) {
   const alerts = new AlertStore(store)
   return new Hono<ControlEnv>()
-    .get('/billing/alerts', requiresGlobal('wallets:read'), validate('query', alertQuery), (c) => {
-      const { page, limit, ...filter } = c.req.valid('query')
-      const { rows, total } = alerts.list(filter, { limit, offset: offsetOf({ page, limit }) })
-      return ok(c, rows, pageMeta({ page, limit }, total))
-    })
+    .get(
+      '/billing/alerts',
+      requiresGlobal('wallets:read'),
+      validate('query', alertQuery),
+      async (c) => {
+        const { page, limit, ...filter } = c.req.valid('query')
+        const slice = { limit, offset: offsetOf({ page, limit }) }
+        const { rows, total } = await alerts.list(filter, slice)
+        return ok(c, rows, pageMeta({ page, limit }, total))
+      },
+    )
     .post(
       '/billing/alerts/:id/resolve',
       requiresGlobal('wallets:write'),
       validate('param', idParam('Alert')),
-      (c) => {
-        const alert = alerts.resolve(c.req.valid('param').id, c.var.principal.actor, now())
+      async (c) => {
+        const alert = await alerts.resolve(c.req.valid('param').id, c.var.principal.actor, now())
         if (alert === undefined) throw notFound('Alert')
         return ok(c, alert)
       },

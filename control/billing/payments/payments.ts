@@ -7,7 +7,7 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { PaymentEventTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all, execute, first, transaction } from '../../../schema/sql/sync-query.ts'
+import { all, execute, first, transaction } from '../../../schema/sql/query.ts'
 import { type Alert, AlertStore } from './alert-store.ts'
 import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-event.ts'
 
@@ -38,7 +38,7 @@ export class Payments {
     // Unknown kinds are not stored: the provider has many.
     if (event.meaning === 'unknown') return 'ignored'
     try {
-      return transaction(this.#deps.store, () => this.#settle(event))
+      return await transaction(this.#deps.store, () => this.#settle(event))
     } catch (error) {
       // The balance in memory may include what the database rolled back.
       await this.#deps.ocs.reloadCustomers()
@@ -46,14 +46,14 @@ export class Payments {
     }
   }
 
-  #settle(event: PaymentEvent): PaymentOutcome {
-    if (this.#isSettled(event.eventId)) return 'duplicate'
-    const outcome = this.#judge(event)
-    this.#remember(event, outcome)
+  async #settle(event: PaymentEvent): Promise<PaymentOutcome> {
+    if (await this.#isSettled(event.eventId)) return 'duplicate'
+    const outcome = await this.#judge(event)
+    await this.#remember(event, outcome)
     return outcome
   }
 
-  #judge(event: PaymentEvent): PaymentOutcome {
+  async #judge(event: PaymentEvent): Promise<PaymentOutcome> {
     switch (event.meaning) {
       case 'paid':
         return this.#credit(event, event.payment)
@@ -67,10 +67,10 @@ export class Payments {
     }
   }
 
-  #credit(event: PaymentEvent, payment: Payment): PaymentOutcome {
-    const credited = this.#find(payment.references)
+  async #credit(event: PaymentEvent, payment: Payment): Promise<PaymentOutcome> {
+    const credited = await this.#find(payment.references)
     if (credited !== undefined) return this.#again(event, payment, credited)
-    const customerId = this.#customerOf(payment.customer)
+    const customerId = await this.#customerOf(payment.customer)
     if (customerId === undefined) {
       const detail = `the payment does not identify a single customer (${shown(payment.customer)})`
       return this.#alert(event, { kind: 'unknown_customer', detail, ...factsOf(payment) })
@@ -84,9 +84,9 @@ export class Payments {
     return this.#post(event, payment, customerId)
   }
 
-  #post(event: PaymentEvent, payment: Payment, customerId: number): PaymentOutcome {
+  async #post(event: PaymentEvent, payment: Payment, customerId: number): Promise<PaymentOutcome> {
     // An operator may have credited it since: crediting it here too would double it.
-    if (this.#alerts.isTooLarge(payment.references))
+    if (await this.#alerts.isTooLarge(payment.references))
       return this.#tooLarge(event, payment, customerId)
     const { amountMicros, references } = payment
     const ref = `payment:${references[0]}`
@@ -100,13 +100,17 @@ export class Payments {
     })
     if (moved.kind === 'balance_out_of_range') return this.#tooLarge(event, payment, customerId)
     if (moved.kind !== 'moved') throw new Error(`${ref} cannot be credited: ${moved.kind}`)
-    this.#name(references, { payment: ref, customer_id: customerId, amount_micros: amountMicros })
-    this.#alerts.settle(references, actor, this.#deps.now())
+    await this.#name(references, {
+      payment: ref,
+      customer_id: customerId,
+      amount_micros: amountMicros,
+    })
+    await this.#alerts.settle(references, actor, this.#deps.now())
     this.#deps.log('info', 'billing: payment credited', { customerId, ref, amountMicros })
     return 'credited'
   }
 
-  #tooLarge(event: PaymentEvent, payment: Payment, customerId: number): PaymentOutcome {
+  #tooLarge(event: PaymentEvent, payment: Payment, customerId: number): Promise<PaymentOutcome> {
     const detail =
       'the balance would exceed the largest that can be stored; it will not be credited'
     return this.#alert(event, {
@@ -116,8 +120,12 @@ export class Payments {
   }
 
   /** Another event of a credited payment: it may add names, never money. */
-  #again(event: PaymentEvent, payment: Payment, credited: CreditedPayment): PaymentOutcome {
-    this.#name(payment.references, credited)
+  async #again(
+    event: PaymentEvent,
+    payment: Payment,
+    credited: CreditedPayment,
+  ): Promise<PaymentOutcome> {
+    await this.#name(payment.references, credited)
     if (credited.amount_micros === payment.amountMicros) return 'duplicate'
     return this.#alert(event, {
       kind: 'amount_mismatch',
@@ -127,19 +135,20 @@ export class Payments {
     })
   }
 
-  #note(event: PaymentEvent, notice: Notice): PaymentOutcome {
+  async #note(event: PaymentEvent, notice: Notice): Promise<PaymentOutcome> {
     const { alert: kind, reference, amountMicros, currency, detail } = notice
     const customerId =
-      this.#find(notice.references)?.customer_id ?? this.#customerOf(notice.customer)
+      (await this.#find(notice.references))?.customer_id ??
+      (await this.#customerOf(notice.customer))
     return this.#alert(event, { kind, customerId, reference, amountMicros, currency, detail })
   }
 
-  #alert(
+  async #alert(
     { eventId, kind: eventKind }: PaymentEvent,
     facts: Pick<Alert, 'kind' | 'detail'> & { readonly customerId?: number | undefined } & Partial<
         Pick<Alert, 'reference' | 'amountMicros' | 'currency'>
       >,
-  ): 'alert' {
+  ): Promise<'alert'> {
     const { customerId = null, reference = null, amountMicros = null, currency = null } = facts
     const { kind, detail } = facts
     const alert = {
@@ -152,24 +161,24 @@ export class Payments {
       amountMicros,
       currency,
     }
-    this.#alerts.raise(alert, this.#deps.now())
+    await this.#alerts.raise(alert, this.#deps.now())
     this.#deps.log('warn', 'billing: alert', { ...alert })
     return 'alert'
   }
 
   /** An event that raised an alert is handled again when it is sent again: the cause may be gone. */
-  #isSettled(eventId: string): boolean {
+  async #isSettled(eventId: string): Promise<boolean> {
     const query = this.#deps.store.db
       .selectFrom('payment_event')
       .select('outcome')
       .where('event_id', '=', eventId)
-    const outcome = first(this.#deps.store, query)?.outcome
+    const outcome = (await first(this.#deps.store, query))?.outcome
     return outcome !== undefined && outcome !== 'alert'
   }
 
-  #remember({ eventId, kind }: PaymentEvent, outcome: PaymentOutcome): void {
+  async #remember({ eventId, kind }: PaymentEvent, outcome: PaymentOutcome): Promise<void> {
     const row = { event_id: eventId, kind, outcome, received_at: this.#deps.now() }
-    execute(
+    await execute(
       this.#deps.store,
       this.#deps.store.db
         .insertInto('payment_event')
@@ -178,7 +187,7 @@ export class Payments {
     )
   }
 
-  #find(references: readonly string[]): CreditedPayment | undefined {
+  #find(references: readonly string[]): Promise<CreditedPayment | undefined> {
     const query = this.#deps.store.db
       .selectFrom('payment_reference')
       .select(['payment', 'customer_id', 'amount_micros'])
@@ -186,9 +195,9 @@ export class Payments {
     return first(this.#deps.store, query)
   }
 
-  #name(references: readonly string[], payment: CreditedPayment): void {
+  async #name(references: readonly string[], payment: CreditedPayment): Promise<void> {
     for (const reference of references)
-      execute(
+      await execute(
         this.#deps.store,
         this.#deps.store.db
           .insertInto('payment_reference')
@@ -201,17 +210,22 @@ export class Payments {
    * A wrong id or name is not corrected by an address. Customers of several tenants may share a name or an
    * address: only one that identifies a single customer counts, so no tenant attracts another's payments.
    */
-  #customerOf({ idOrName, email }: CustomerHint): number | undefined {
+  async #customerOf({ idOrName, email }: CustomerHint): Promise<number | undefined> {
     if (idOrName === null)
       return email === null ? undefined : this.#only('email', email.toLowerCase())
-    const byId = /^[1-9]\d{0,14}$/.test(idOrName) ? this.#only('id', Number(idOrName)) : undefined
+    const byId = /^[1-9]\d{0,14}$/.test(idOrName)
+      ? await this.#only('id', Number(idOrName))
+      : undefined
     return byId ?? this.#only('name', idOrName)
   }
 
-  #only(column: 'id' | 'name' | 'email', value: number | string): number | undefined {
+  async #only(
+    column: 'id' | 'name' | 'email',
+    value: number | string,
+  ): Promise<number | undefined> {
     const { store } = this.#deps
     const query = store.db.selectFrom('customer').select('id').where(column, '=', value).limit(2)
-    const [customer, second] = all(store, query)
+    const [customer, second] = await all(store, query)
     return second === undefined ? customer?.id : undefined
   }
 }

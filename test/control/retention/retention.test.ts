@@ -35,7 +35,7 @@ function history(periods: RetentionPeriods) {
   return { ...control, retention, addCall, addEntry, count, logged }
 }
 
-test('records past their period go, younger ones stay', () => {
+test('records past their period go, younger ones stay', async () => {
   const { retention, addCall, addEntry, count, store } = history({
     callRecordDays: 30,
     auditDays: 365,
@@ -44,24 +44,24 @@ test('records past their period go, younger ones stay', () => {
   addCall('young', startOfTime - 30 * dayMs)
   addEntry(startOfTime - 365 * dayMs - 1)
   addEntry(startOfTime - 365 * dayMs)
-  retention.step()
+  await retention.step()
   expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['young'])
   expect(count('audit_entry')).toBe(1)
 })
 
-test('0 keeps everything, the one as the other', () => {
+test('0 keeps everything, the one as the other', async () => {
   const calls = history({ callRecordDays: 1, auditDays: 0 })
   const audit = history({ callRecordDays: 0, auditDays: 1 })
   for (const { addCall, addEntry, retention } of [calls, audit]) {
     addCall('old', 0)
     addEntry(0)
-    retention.step()
+    await retention.step()
   }
   expect([calls.count('cdr'), calls.count('audit_entry')]).toEqual([0, 1])
   expect([audit.count('cdr'), audit.count('audit_entry')]).toEqual([1, 0])
 })
 
-test('one step removes a small batch; the next goes on, until there is a rest of ten minutes', () => {
+test('one step removes a small batch; the next goes on, until there is a rest of ten minutes', async () => {
   const { retention, addCall, count, store, tick, logged } = history({
     callRecordDays: 1,
     auditDays: 0,
@@ -69,10 +69,11 @@ test('one step removes a small batch; the next goes on, until there is a rest of
   store.sqlite.transaction(() => {
     for (let index = 0; index < 250; index += 1) addCall(`call ${index}`, index)
   })()
-  const left = [0, 1, 2].map(() => {
-    retention.step()
-    return count('cdr')
-  })
+  const left: unknown[] = []
+  for (let step = 0; step < 3; step += 1) {
+    await retention.step()
+    left.push(count('cdr'))
+  }
   expect(left).toEqual([150, 50, 0])
   expect(logged).toContainEqual({
     level: 'info',
@@ -80,20 +81,20 @@ test('one step removes a small batch; the next goes on, until there is a rest of
     fields: { callRecords: 250, auditEntries: 0 },
   })
   addCall('late', 0)
-  retention.step()
+  await retention.step()
   expect(count('cdr')).toBe(1)
   tick(600_000)
-  retention.step()
+  await retention.step()
   expect(count('cdr')).toBe(0)
 })
 
-test('no audit entry can be deleted within its retention, or changed', () => {
+test('no audit entry can be deleted within its retention, or changed', async () => {
   const { retention, addEntry, store, count } = history({ callRecordDays: 0, auditDays: 30 })
   const remove = () => store.sqlite.prepare('DELETE FROM audit_entry').run()
   addEntry(0)
   expect(remove).toThrow('append-only')
   addEntry(startOfTime)
-  retention.step()
+  await retention.step()
   expect(count('audit_entry')).toBe(1)
   expect(remove).toThrow('append-only')
   expect(() => store.sqlite.prepare("UPDATE audit_entry SET actor = 'x'").run()).toThrow(
@@ -125,25 +126,25 @@ test('the ledger keeps what a call cost, and a late report of it takes nothing a
   expect((await report()).status).toBe(200)
   expect(await balance()).toBe('9.00')
   control.tick(2 * dayMs)
-  control.retention.step()
+  await control.retention.step()
   expect([control.count('cdr'), control.count('ocs_report')]).toEqual([0, 0])
   expect((await report()).status).toBe(200)
   expect(await balance()).toBe('9.00')
   expect(control.count("ledger_entry WHERE kind = 'debit'")).toBe(1)
 })
 
-test('a database that does not let go is told, and does not end the process', () => {
+test('a database that does not let go is told, and does not end the process', async () => {
   const { retention, addCall, store, logged, count } = history({ callRecordDays: 1, auditDays: 0 })
   addCall('old', 0)
   store.sqlite.exec(
     "CREATE TRIGGER stuck BEFORE DELETE ON cdr BEGIN SELECT RAISE(ABORT, 'stuck'); END",
   )
-  retention.step()
+  await retention.step()
   expect(count('cdr')).toBe(1)
   expect(logged.at(-1)).toMatchObject({ level: 'warn', fields: { error: 'SqliteError: stuck' } })
 })
 
-test('a database that is locked for a moment is tried again soon, and further and further apart while it stays so', () => {
+test('a database that is locked for a moment is tried again soon, and further and further apart while it stays so', async () => {
   const path = join(folder, 'locked.db')
   const store = openDatabase(path, { busyTimeoutMs: 1 })
   migrate(store.sqlite, 0)
@@ -153,28 +154,28 @@ test('a database that is locked for a moment is tried again soon, and further an
   const logged: string[] = []
   const deps = { store, now: () => now, log: (level: string) => void logged.push(level) }
   const retention = new Retention(deps, { callRecordDays: 1, auditDays: 0 })
-  const pass = (ms: number) => {
-    for (const end = now + ms; now < end; now += RETENTION_STEP_MS) retention.step()
+  const pass = async (ms: number) => {
+    for (const end = now + ms; now < end; now += RETENTION_STEP_MS) await retention.step()
   }
   const left = () => store.sqlite.prepare('SELECT count(*) FROM cdr').pluck().get()
   const write = insertCallRecord(store)
   write(endedCall('old', 10, { startedAt: 0 }), { costMicros: 0, currency: null })
 
   other.sqlite.exec('BEGIN IMMEDIATE')
-  pass(1_000)
+  await pass(1_000)
   expect([left(), logged]).toEqual([1, []])
   other.sqlite.exec('COMMIT')
-  pass(1_000)
+  await pass(1_000)
   expect([left(), logged]).toEqual([0, ['info']])
 
   now += 600_000
   other.sqlite.exec('BEGIN IMMEDIATE')
-  pass(3_600_000)
+  await pass(3_600_000)
   // The first is not told; the others come after 1, 3, 7 … 1,023 s, then every ten minutes.
   expect(logged.filter((level) => level === 'warn')).toHaveLength(14)
 })
 
-test('samples of calls from unknown sources go after 30 days, also where all other records are kept', () => {
+test('samples of calls from unknown sources go after 30 days, also where all other records are kept', async () => {
   const { retention, addCall, store, count } = history({ callRecordDays: 0, auditDays: 0 })
   const write = insertCallRecord(store)
   const stranger = (callUuid: string, startedAt: number) =>
@@ -185,13 +186,22 @@ test('samples of calls from unknown sources go after 30 days, also where all oth
   stranger('old', startOfTime - 30 * dayMs - 1)
   stranger('young', startOfTime - 30 * dayMs)
   addCall('a customer', 0)
-  retention.step()
+  await retention.step()
   const left = store.sqlite.prepare('SELECT call_uuid FROM cdr ORDER BY id').pluck().all()
   expect(left).toEqual(['young', 'a customer'])
   expect(count('cdr')).toBe(2)
 })
 
-test('what an OCS elsewhere has not been told yet outlives its period', () => {
+test('two steps at once delete one batch', async () => {
+  const { retention, addCall, count } = history({ callRecordDays: 1, auditDays: 0 })
+  for (let index = 0; index < 150; index += 1) addCall(`call ${index}`, index)
+  await Promise.all([retention.step(), retention.step()])
+  expect(count('cdr')).toBe(50)
+  await retention.step()
+  expect(count('cdr')).toBe(0)
+})
+
+test('what an OCS elsewhere has not been told yet outlives its period', async () => {
   const { retention, addCall, store } = history({ callRecordDays: 1, auditDays: 0 })
   addCall('told', 0)
   addCall('waiting', 0)
@@ -200,17 +210,17 @@ test('what an OCS elsewhere has not been told yet outlives its period', () => {
       "INSERT INTO cdr_outbox (call_uuid, body, next_attempt_at) VALUES ('waiting', '{}', 0)",
     )
     .run()
-  retention.step()
+  await retention.step()
   expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['waiting'])
 })
 
-test('counts of refused calls go with the records of their time', () => {
+test('counts of refused calls go with the records of their time', async () => {
   const { retention, store, count } = history({ callRecordDays: 1, auditDays: 0 })
   const add = addRefusedCalls(store)
   for (let minute = 0; minute < 150; minute += 1)
     add({ minute: minute * 60_000, reason: 'unknown_source', calls: 1 })
   add({ minute: startOfTime, reason: 'overload', calls: 1 })
-  retention.step()
-  retention.step()
+  await retention.step()
+  await retention.step()
   expect(count('refused_calls')).toBe(1)
 })

@@ -91,13 +91,8 @@ const invoice = (object: object = {}) => ({
 
 test('a payment is in wallet and ledger, and pays for the very next call', async () => {
   const control = await open()
-  const question = {
-    callUuid: 'a',
-    caller: '15550001',
-    callee: '1800',
-    customerId: null,
-    startedAt: control.now(),
-  }
+  const numbers = { caller: '15550001', callee: '1800' }
+  const question = { callUuid: 'a', ...numbers, customerId: null, startedAt: control.now() }
   const before = control.ocs.authorizeForNode(question)
   expect(before).toMatchObject({ kind: 'denied', code: 'insufficient_funds' })
   const metadata = { customer_id: String(control.id) }
@@ -138,6 +133,16 @@ test.each([
   for (const index of order) outcomes.push(await outcomeOf(control, told[index] ?? {}))
   expect(outcomes).toEqual(order.map((_event, place) => (place === 0 ? 'credited' : 'duplicate')))
   expect(control.balance()).toBe(25_000_000n)
+})
+
+test('events of one payment that arrive at the same time credit it once', async () => {
+  const control = await open()
+  const metadata = { customer_id: String(control.id) }
+  const paid = event('checkout.session.completed', session({ metadata }))
+  const again = event('payment_intent.succeeded', intent({ metadata }))
+  const outcomes = await Promise.all([paid, again, paid].map((each) => outcomeOf(control, each)))
+  expect(outcomes.toSorted()).toEqual(['credited', 'duplicate', 'duplicate'])
+  expect([control.balance(), control.ocs.check()]).toEqual([25_000_000n, []])
 })
 
 test('the invoice of a subscription is credited by its number where no intent is named', async () => {
