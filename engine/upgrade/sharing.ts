@@ -61,6 +61,7 @@ export async function followOld(
   schedule(() => sharingOf(engine).forgetCopies(), COPIES_MS)
   old.onDone(() => {
     sharingOf(engine).hold()
+    engine.media?.digits.hold()
     sharingOf(engine).alone()
   })
   old.onEnd(() => {
@@ -71,6 +72,7 @@ export async function followOld(
     if (charging instanceof Ocs) charging.holdElsewhere([])
     const recoveredCalls = left.recoveredCalls + abandoned
     sharingOf(engine).release()
+    engine.media?.digits.release()
     log('info', 'the old process has ended', { ...left, recoveredCalls, restoredCalls: restored })
   })
 }

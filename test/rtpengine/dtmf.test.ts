@@ -49,8 +49,10 @@ test('events in RTP become INFO, also after an upgrade', async () => {
   }
   await press('5', '#', '5')
   expect(rtp.events.filter(({ type }) => type === 'CALL_DTMF_START')).toEqual([])
+  // Some are heard while the old process ends.
+  const pressed = press(...'0123456789*#')
   await upgrade(tollgate)
-  await press('8')
+  await pressed
 
   await rtp.command('hangup')
   await info.next('CALL_CLOSED')

@@ -13,12 +13,15 @@ interface HeardDigitsDeps {
 const MAX_BYTES = 2_048
 /** Of one relay. */
 const limits = { packetsPerSecond: 1_000, burst: 2_000, maxSources: 64 }
+/** While the old process of an upgrade ends. */
+const MAX_HELD = 1_000
 
 export class HeardDigits {
   readonly #deps: HeardDigitsDeps
   readonly #buckets = new TokenBuckets(limits)
   #ignored = 0
   #passOn: ((digit: HeardDigit) => void) | undefined
+  readonly #held: HeardDigit[] = []
 
   constructor(deps: HeardDigitsDeps) {
     this.#deps = deps
@@ -27,6 +30,20 @@ export class HeardDigits {
   /** In the new process of an upgrade: digits of calls that the old one still has go to `pass`. */
   passOn(pass: (digit: HeardDigit) => void): void {
     this.#passOn = pass
+  }
+
+  /** The old process takes nothing any more: digits of its calls wait until these are here. */
+  hold(): void {
+    this.#passOn = (digit) => {
+      if (this.#held.length < MAX_HELD) this.#held.push(digit)
+      else this.#ignored += 1
+    }
+  }
+
+  /** There is no other process any more. */
+  release(): void {
+    this.#passOn = undefined
+    for (const digit of this.#held.splice(0)) this.take(digit)
   }
 
   received(datagram: Buffer, source: string): void {

@@ -4,10 +4,11 @@ import { HeardDigits } from '../../../../engine/media/digits/heard-digits.ts'
 
 function rig() {
   const told: HeardDigit[] = []
+  const known = new Set(['known'])
   const time = { now: 0 }
   const digits = new HeardDigits({
     isRelay: (address) => address === '192.0.2.1',
-    tell: (digit) => digit.session === 'known' && told.push(digit) > 0,
+    tell: (digit) => known.has(digit.session) && told.push(digit) > 0,
     now: () => time.now,
   })
   const receive = (callid: string, source = '192.0.2.1', rest: object = {}): void =>
@@ -16,7 +17,7 @@ function rig() {
       source,
     )
   const ignored = () => digits.telemetry()['media_digits_ignored_total']
-  return { digits, receive, told, time, ignored }
+  return { digits, receive, told, known, time, ignored }
 }
 
 test('digits of relays are told; what comes from elsewhere, or is too long, is ignored and counted', () => {
@@ -47,4 +48,26 @@ test('in an upgrade, digits of calls that the old process has go to it', () => {
   expect(old.told).toEqual([{ session: 'known', from: 'a', digit: { code: '1', durationMs: 100 } }])
   old.digits.take({ session: 'over', from: 'a', digit: { code: '1', durationMs: 100 } })
   expect([fresh.ignored(), old.ignored()]).toEqual([0, 1])
+})
+
+test('while the old process ends, digits of its calls wait until these are here', () => {
+  const { digits, receive, told, known, ignored } = rig()
+  digits.passOn(() => expect.unreachable('nothing takes it'))
+  digits.hold()
+  receive('known')
+  receive('restored')
+  receive('over')
+  expect(told).toHaveLength(1)
+  known.add('restored')
+  digits.release()
+  receive('over')
+  expect(told.map(({ session }) => session)).toEqual(['known', 'restored'])
+  expect(ignored()).toBe(2)
+})
+
+test('of what waits in an upgrade there is a bound', () => {
+  const { digits, receive, ignored } = rig()
+  digits.hold()
+  for (let n = 0; n < 1_500; n += 1) receive('restored')
+  expect(ignored()).toBe(500)
 })
