@@ -1,6 +1,6 @@
 /**
  * A network between phones and a relay that loses packets. The relay advertises 127.0.0.2: what phones send there is
- * taken here, and handed on both ways, but for every n-th RTP packet of each way.
+ * taken here, and handed on both ways, but for every n-th RTP packet that one of the phones sends.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -18,24 +18,28 @@ export class LossyLink {
     this.#every = every
   }
 
-  /** Takes over all ports of the relay's present sessions. */
+  /** Takes over all ports of the relay's only session. */
   async join(relay: RtpEngine): Promise<void> {
-    for (const session of await relay.sessions())
-      for (const port of localPorts(await relay.query(session))) await this.#open(port)
+    const [session = ''] = await relay.sessions()
+    const { tags } = await relay.query(session)
+    const parties: readonly NgValue[] = typeof tags === 'object' ? Object.values(tags) : []
+    for (const [at, party] of parties.entries())
+      for (const port of localPorts(party)) await this.#open(port, at === 0)
   }
 
-  async #open(port: number): Promise<void> {
+  async #open(port: number, isLossy: boolean): Promise<void> {
     const socket = createSocket('udp4')
     this.#sockets.push(socket)
     socket.bind(port, LOSSY_ADDRESS)
     await once(socket, 'listening')
-    const counts = { up: 0, down: 0 }
+    let count = 0
     let phone = 0
     socket.on('message', (packet, { address, port: from }) => {
       const way = address === RELAY_ADDRESS && from === port ? 'down' : 'up'
       if (way === 'up') phone = from
       // RTCP has the odd ports, and passes.
-      if (port % 2 === 0 && ++counts[way] % this.#every === 0) return
+      const isLosable = isLossy && way === 'up' && port % 2 === 0
+      if (isLosable && ++count % this.#every === 0) return
       if (way === 'up') socket.send(packet, port, RELAY_ADDRESS)
       else if (phone !== 0) socket.send(packet, phone, RELAY_ADDRESS)
     })

@@ -5,7 +5,7 @@ export interface Heard {
   /** 0 to 100. */
   readonly packetLossPct: number
   readonly roundTripMs: number
-  /** As in SDP, such as `PCMA`; undefined or unknown: taken for G.711. */
+  /** As in SDP, such as `PCMA`; undefined: taken for G.711. */
   readonly codec: string | undefined
 }
 
@@ -15,10 +15,13 @@ interface Impairment {
   readonly bpl: number
 }
 
-/** With concealment, which phones have. */
-const g711: Impairment = { ie: 0, bpl: 25.1 }
+/** Nothing tells whether a phone conceals losses (G.711, appendix I), which the codec itself does not. */
+const g711: Impairment = { ie: 0, bpl: 4.3 }
+/** As G.711 with concealment: decoders of others have it. */
+const concealed: Impairment = { ie: 0, bpl: 25.1 }
 
 const impairments: Readonly<Record<string, Impairment>> = {
+  ...{ '': g711, PCMU: g711, PCMA: g711, G711U: g711, G711A: g711 },
   G729: { ie: 11, bpl: 19 },
   G723: { ie: 15, bpl: 16.1 },
   AMR: { ie: 5, bpl: 10 },
@@ -31,7 +34,7 @@ const NOTICED_DELAY_MS = 177.3
 
 /** 1 to 4.4, with one decimal. */
 export function mosOf({ jitterMs, packetLossPct, roundTripMs, codec = '' }: Heard): number {
-  const { ie, bpl } = impairments[codec.toUpperCase()] ?? g711
+  const { ie, bpl } = impairments[codec.toUpperCase()] ?? concealed
   // A buffer holds about twice the jitter back.
   const delayMs = roundTripMs / 2 + 2 * jitterMs
   const late = Math.max(0, delayMs - NOTICED_DELAY_MS)

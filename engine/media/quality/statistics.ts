@@ -48,13 +48,17 @@ function heard({ packets, codec }: Party, { report }: Party): StreamQuality | nu
   const packetLossPct = lossOf(report, packets)
   const roundTripUs = positive(average['round-trip time'])
   const roundTripMs = roundTripUs ? Math.round(roundTripUs / 100) / 10 : null
-  const measured = positive(average['MOS']) ?? 0
   const rest = { jitterMs, packetLossPct, roundTripMs, packets }
   // Ten times the value; 0: none.
-  if (measured > 0) return { mos: measured / 10, mosSource: 'measured', ...rest }
-  if (jitterMs === null || packetLossPct === null) return { mos: null, mosSource: null, ...rest }
-  const mos = mosOf({ jitterMs, packetLossPct, roundTripMs: roundTripMs ?? 0, codec })
-  return { mos, mosSource: 'computed', ...rest }
+  const measured = (positive(average['MOS']) || Infinity) / 10
+  const computed =
+    jitterMs === null || packetLossPct === null
+      ? Infinity
+      : mosOf({ jitterMs, packetLossPct, roundTripMs: roundTripMs ?? 0, codec })
+  // The relay takes 2.5 points of R for each percent of loss, whatever the codec.
+  const mos = Math.min(measured, computed)
+  if (mos === Infinity) return { mos: null, mosSource: null, ...rest }
+  return { mos, mosSource: computed < measured ? 'computed' : 'measured', ...rest }
 }
 
 /** The sum is more exact than the average, which has whole percents. */

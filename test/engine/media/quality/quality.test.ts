@@ -51,7 +51,7 @@ test('the BYE of a phone tells what it has heard: that is the quality of the oth
   expect(quality).toEqual({
     caller: null,
     callee: {
-      ...{ mos: 4.1, mosSource: 'computed', jitterMs: 2, packetLossPct: 2.9 },
+      ...{ mos: 2.8, mosSource: 'computed', jitterMs: 2, packetLossPct: 2.9 },
       ...{ roundTripMs: null, packets: 1_000 },
     },
   })

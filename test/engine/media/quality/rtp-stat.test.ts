@@ -17,7 +17,7 @@ test.each([
   [
     'Cisco',
     'PS=0, OS=0, PR=5429, OR=955504, PL=120, JI=3, LA=0, DU=108',
-    { packets: 5_429, packetLossPct: 2.2, jitterMs: 3, mos: 4.2, mosSource: 'computed' },
+    { packets: 5_429, packetLossPct: 2.2, jitterMs: 3, mos: 3.1, mosSource: 'computed' },
   ],
   [
     'AVM',
