@@ -53,10 +53,12 @@ const measured = (tollgate: TollgateProcess): Measured | undefined =>
   )[0]
 
 /** Of both directions. */
-const qualities = (
-  record: Measured | undefined,
-): readonly { readonly mos: number; readonly packets: number }[] =>
-  Object.values(JSON.parse(String(record?.media_quality)) as object)
+const qualities = (record: Measured | undefined) =>
+  Object.values(
+    JSON.parse(String(record?.media_quality)) as Readonly<
+      Record<string, { readonly mos: number; readonly packets: number }>
+    >,
+  )
 
 test('a good call has a MOS above 4, measured in both directions', async () => {
   const { tollgate, caller } = await talkThrough(stoppedLater(await RtpEngine.start()))
