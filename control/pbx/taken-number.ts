@@ -2,6 +2,7 @@
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
+import { same } from '../provisioning/rows.ts'
 
 /** Throws 409 when the other kind has this number in this tenant. `tenantId` null for the platform. */
 export async function refuseTakenNumber(
@@ -16,7 +17,7 @@ export async function refuseTakenNumber(
       .selectFrom(other)
       .select('id')
       .where('extension', '=', number)
-      .where('tenant_id', 'is', tenantId),
+      .where('tenant_id', same(tenantId), tenantId),
   )
   if (taken === undefined) return
   const owner = other === 'extension' ? 'an extension' : 'an AI agent'

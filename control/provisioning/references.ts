@@ -4,6 +4,7 @@ import { all, first } from '../../schema/sql/query.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from './fields.ts'
 import type { RequestScope } from './resource.ts'
+import { same } from './rows.ts'
 
 const nameColumns = {
   tenant: 'slug',
@@ -108,11 +109,12 @@ export async function identified(
   kind: 'rate_plan' | 'customer' | 'carrier' | 'outbound_route' | 'inbound_route' | 'ai_agent',
   { name, tenant }: { readonly name: string; readonly tenant?: Reference | null | undefined },
 ): Promise<number | undefined> {
+  const tenantId = await tenantOf(store, tenant, everywhere)
   const query = store.db
     .selectFrom(kind)
     .select('id')
     .where('name', '=', name)
-    .where('tenant_id', 'is', await tenantOf(store, tenant, everywhere))
+    .where('tenant_id', same(tenantId), tenantId)
   return (await first(store, query))?.id
 }
 

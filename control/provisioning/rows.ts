@@ -13,9 +13,14 @@ export function contains<T extends keyof Database>(
   if (part === undefined) return sql<SqlBool>`true`
   const pattern = likePattern(part)
   return row.or(
-    columns.map((column) => sql<SqlBool>`${row.ref(column)} like ${pattern} escape '\\'`),
+    columns.map(
+      (column) => sql<SqlBool>`lower(${row.ref(column)}) like lower(${pattern}) escape '\\'`,
+    ),
   )
 }
+
+/** Compares with null as well: `where('tenant_id', same(tenantId), tenantId)`. */
+export const same = (value: number | null): 'is' | '=' => (value === null ? 'is' : '=')
 
 /** Groups rows by the id of their parent, keeping their order. */
 export function grouped<Row>(

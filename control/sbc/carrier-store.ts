@@ -11,7 +11,7 @@ import { stripHeadersColumn } from '../provisioning/stripped-headers.ts'
 import { refuseUnsupported } from '../provisioning/not-supported.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
-import { contains, grouped } from '../provisioning/rows.ts'
+import { contains, grouped, same } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import {
   carrierBody,
@@ -184,7 +184,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       .where((row) =>
         row.or([
           row('carrier.tenant_id', 'is', null),
-          row('carrier.tenant_id', 'is', owner.tenantId),
+          row('carrier.tenant_id', same(owner.tenantId), owner.tenantId),
         ]),
       )
     const other = await first(this.#store, others.limit(1))
@@ -269,7 +269,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       .innerJoin('carrier', 'carrier.id', 'carrier_gateway.carrier_id')
       .select(['carrier.name', 'host', 'port', 'transport', 'netmask'])
       .where('carrier.id', '<>', carrierId)
-      .where('carrier.tenant_id', 'is', tenantId)
+      .where('carrier.tenant_id', same(tenantId), tenantId)
       .where('carrier.is_active', '=', 1)
       .where('carrier.direction', '<>', 'out')
       .where('is_inbound', '=', 1)

@@ -8,7 +8,7 @@ import { withoutRelay } from '../provisioning/media-fields.ts'
 import { refuseUnsupported } from '../provisioning/not-supported.ts'
 import { everywhere, tenantOf } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
-import { contains, grouped } from '../provisioning/rows.ts'
+import { contains, grouped, same } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
 import { writeWithinLimits } from './tenant-limits.ts'
@@ -72,11 +72,12 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   async identify({ endpoint_name, tenant }: DispatcherBody): Promise<number | undefined> {
+    const tenantId = await tenantOf(this.#store, tenant, everywhere)
     const query = this.#store.db
       .selectFrom('dispatcher_set')
       .select('id')
       .where('endpoint_name', '=', endpoint_name)
-      .where('tenant_id', 'is', await tenantOf(this.#store, tenant, everywhere))
+      .where('tenant_id', same(tenantId), tenantId)
     return (await first(this.#store, query))?.id
   }
 

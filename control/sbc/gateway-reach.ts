@@ -9,6 +9,7 @@ import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RequestScope } from '../provisioning/resource.ts'
+import { same } from '../provisioning/rows.ts'
 import type { NodeBody } from './dispatcher-body.ts'
 
 export interface WrittenDestination {
@@ -83,14 +84,14 @@ async function storedDestinations(store: Store, tenantId: number | null) {
       .selectFrom('ai_agent')
       .select(['name', 'sip_uri as uri'])
       .where('is_active', '=', 1)
-      .where('tenant_id', 'is', tenantId),
+      .where('tenant_id', same(tenantId), tenantId),
   )
   const sets = await all(
     store,
     db
       .selectFrom('dispatcher_set')
       .select(['endpoint_name as name', 'voicemail_uri', 'spy_uri'])
-      .where('tenant_id', 'is', tenantId),
+      .where('tenant_id', same(tenantId), tenantId),
   )
   const nodes = await all(
     store,
@@ -99,7 +100,7 @@ async function storedDestinations(store: Store, tenantId: number | null) {
       .innerJoin('dispatcher_set', 'dispatcher_set.id', 'dispatcher_set_id')
       .select(['endpoint_name as name', 'host', 'internal_port', 'transport'])
       .where('is_enabled', '=', 1)
-      .where('tenant_id', 'is', tenantId),
+      .where('tenant_id', same(tenantId), tenantId),
   )
   return [
     ...agents.map(({ name, uri }) => ({ name: `the AI agent ${JSON.stringify(name)}`, uri })),

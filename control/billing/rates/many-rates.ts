@@ -8,7 +8,7 @@ import { ApiError } from '../../http/api-error.ts'
 import type { Reference } from '../../provisioning/fields.ts'
 import { resolve } from '../../provisioning/references.ts'
 import type { RequestScope } from '../../provisioning/resource.ts'
-import { inOrder, putRates } from './put-rates.ts'
+import { ratesToPut } from './put-rates.ts'
 import type { RateBody } from './rate-body.ts'
 import { rateColumns } from './rate-store.ts'
 
@@ -30,16 +30,15 @@ export function manyRates(store: Store, bodies: readonly RateBody[]): WriteRates
   const plans = new Map<Reference, number>()
   const rates = withoutTwins(bodies, plans)
   if (rates === undefined) return undefined
-  const ordered = inOrder(rates)
   return async (scope) => {
     const ids = await resolved(store, plans, scope)
     if (ids === undefined) return undefined
     const before = await count(store)
-    const written = ordered.map((rate) => ({
+    const written = rates.map((rate) => ({
       ...rate,
       rate_plan_id: ids.get(rate.rate_plan_id) ?? 0,
     }))
-    const changed = await putRates(store, written)
+    const changed = await ratesToPut(store, written)()
     const created = (await count(store)) - before
     return { created, updated: changed - created, unchanged: rates.length - changed }
   }

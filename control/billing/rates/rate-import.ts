@@ -7,7 +7,7 @@ import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
 import { problemsOf } from '../../http/validate.ts'
 import { write } from '../../provisioning/write.ts'
 import { parseCsv, type CsvRecord } from './csv.ts'
-import { inOrder, putRates, type NewRate } from './put-rates.ts'
+import { ratesToPut, type NewRate } from './put-rates.ts'
 import { rateBody } from './rate-body.ts'
 import { rateColumns, rateProblem, type RateRow } from './rate-store.ts'
 
@@ -187,7 +187,7 @@ export async function storeRates(
   mode: 'merge' | 'replace',
 ): Promise<ImportReport> {
   const plans = [...new Set(rates.map((rate) => rate.rate_plan_id))]
-  const ordered = inOrder(rates)
+  const put = ratesToPut(store, rates)
   await pause()
   return write(store, async () => {
     const before = await countRates(store, plans)
@@ -195,7 +195,7 @@ export async function storeRates(
       mode === 'merge'
         ? 0
         : await execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
-    await putRates(store, ordered)
+    await put()
     const created = (await countRates(store, plans)) - (before - removed)
     return { imported: rates.length, created, updated: rates.length - created, removed }
   })

@@ -83,7 +83,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
       .orderBy('rate_plan.name')
       .$if(scope.tenantId === null, (query) => query.orderBy('rate_plan.id'))
       .orderBy('rate.prefix')
-      .orderBy(sql`ifnull(rate.effective_from_at, -1)`)
+      .orderBy(sql`coalesce(rate.effective_from_at, -1)`)
       .limit(limit)
       .offset(offset)
     return { rows: (await all(this.#store, rows)).map(rateView), total: total?.n ?? 0 }
@@ -115,7 +115,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
       .select('id')
       .where('rate_plan_id', '=', planId)
       .where('prefix', '=', body.prefix)
-      .where(sql`ifnull(effective_from_at, -1)`, '=', body.effective_from ?? -1)
+      .where(sql`coalesce(effective_from_at, -1)`, '=', body.effective_from ?? -1)
     return (await first(this.#store, query))?.id
   }
 

@@ -134,12 +134,10 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
       .leftJoin('tenant', 'tenant.id', 'inbound_route.tenant_id')
       .leftJoin('carrier', 'carrier.id', 'inbound_route.carrier_id')
       .leftJoin('ai_agent', (join) =>
-        join
-          .on('inbound_route.target_type', '=', 'agent')
-          .on(
-            (row) =>
-              sql<SqlBool>`${row.ref('ai_agent.id')} = cast(${row.ref('target')} as integer)`,
-          ),
+        join.on(
+          (row) =>
+            sql<SqlBool>`${row.ref('ai_agent.id')} = case when ${row.ref('target_type')} = 'agent' then cast(${row.ref('target')} as integer) end`,
+        ),
       )
       .$if(tenantId !== null, (query) => query.where('inbound_route.tenant_id', '=', tenantId))
   }
