@@ -95,7 +95,12 @@ export function takeCalls(srf: Srf, connected: (dialog: SrfDialog) => void): voi
 export function sendInvite(
   caller: SipPeer,
   uri: string,
-  own: { readonly from: string; readonly contact: string; readonly body?: string },
+  own: {
+    readonly from: string
+    readonly contact: string
+    readonly body?: string
+    readonly sentBy?: string
+  },
 ): Leg {
   const leg = caller.leg(uri)
   Object.assign(leg, { from: `${own.from};tag=a`, cseq: 1 })
@@ -103,7 +108,7 @@ export function sendInvite(
   caller.send(
     [
       `INVITE ${uri} SIP/2.0`,
-      `Via: SIP/2.0/UDP 127.0.0.1:${caller.port};branch=z9hG4bK${leg.callId}`,
+      `Via: SIP/2.0/UDP ${own.sentBy ?? `127.0.0.1:${caller.port}`};branch=z9hG4bK${leg.callId}`,
       ...['Max-Forwards: 70', `From: ${leg.from}`, `To: <${uri}>`, `Call-ID: ${leg.callId}`],
       ...['CSeq: 1 INVITE', `Contact: ${own.contact}`, 'Content-Type: application/sdp'],
       ...[`Content-Length: ${Buffer.byteLength(body)}`, '', body],
