@@ -8,6 +8,7 @@ import type { Credentials, LegCommand, LegEventData } from '../../call/signallin
 import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
 import type { SavedLeg } from '../../call/user-agent/restore.ts'
 import type { InviteToSend } from '../../call/user-agent/user-agent.ts'
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { HeardDigit } from '../digits/heard-digit.ts'
 import { digitIn, playOf, type Digit } from './digits.ts'
 import { newMediaLeg, type MediaLeg } from './media-leg.ts'
@@ -77,7 +78,7 @@ class GatedLegs implements Legs {
   readonly #deps: GateDeps
   readonly #inner: Legs
   readonly #emit: (event: GateEvent) => void
-  readonly #legs = new Map<string, MediaLeg>()
+  readonly #legs = new ReleasingMap<string, MediaLeg>()
   readonly #offers: Offers
   readonly digits: ToldDigits
 

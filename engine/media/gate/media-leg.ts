@@ -49,6 +49,11 @@ export interface MediaLeg {
   heldMs: number
 }
 
+/** By id. */
+export interface MediaLegs {
+  get(legId: string): MediaLeg | undefined
+}
+
 export const newMediaLeg = (id: string, facts: PartyFacts): MediaLeg => ({
   id,
   facts,

@@ -4,7 +4,7 @@ import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { SipResponse } from '../../call/signalling.ts'
 import { type Description, readDescription } from '../description.ts'
 import { answerFlags, offerFlags } from '../flags.ts'
-import type { MediaLeg, Step } from './media-leg.ts'
+import type { MediaLeg, MediaLegs, Step } from './media-leg.ts'
 import { answerOf, offerOf, rewrittenIn } from './ng-requests.ts'
 import { isDescription } from './offer-answer.ts'
 import { isPlayed, isTold } from '../dtmf.ts'
@@ -20,7 +20,7 @@ export interface OffersDeps {
   readonly sessions: Sessions
   readonly parties: Pick<Parties, 'decide' | 'known' | 'recordable'>
   readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
-  readonly legs: ReadonlyMap<string, MediaLeg>
+  readonly legs: MediaLegs
   readonly after: (act: () => void, delayMs: number) => () => void
   /** A step of a leg has failed: a bug. */
   readonly onFault: (legId: string, error: unknown) => void

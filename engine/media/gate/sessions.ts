@@ -1,6 +1,7 @@
 /** The sessions at the relays: by the calls whose legs they join, from the first request to the answer of `delete`. */
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { CallMedia, ClosedSession, MediaObserver } from '../call-media.ts'
 import { deleteAndTell, deleteOf } from './ng-requests.ts'
 import type { NgAnswer, NgDictionary, NgRequest, Relay } from '../relay/relays.ts'
@@ -33,11 +34,11 @@ const MAX_KEPT_OF_CALL = 20
 export class Sessions implements CallMedia {
   readonly #deps: SessionsDeps
   readonly #observers: MediaObserver[] = []
-  readonly #ofCall = new Map<string, Session[]>()
+  readonly #ofCall = new ReleasingMap<string, Session[]>()
   /** What sessions have told that were closed before their call ended. */
-  readonly #closed = new Map<string, ClosedSession[]>()
+  readonly #closed = new ReleasingMap<string, ClosedSession[]>()
   /** Told when the last session of the call is closed. */
-  readonly #waiting = new Map<string, (() => void)[]>()
+  readonly #waiting = new ReleasingMap<string, (() => void)[]>()
   /** Their relays have not been told. */
   readonly #closing: Session[] = []
   #count = 0

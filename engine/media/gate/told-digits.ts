@@ -3,13 +3,13 @@ import type { ActiveCalls } from '../../call/active-calls.ts'
 import type { LegCommand, LegEventData } from '../../call/signalling.ts'
 import type { HeardDigit } from '../digits/heard-digit.ts'
 import { infoOf, type Digit } from './digits.ts'
-import type { MediaLeg } from './media-leg.ts'
+import type { MediaLeg, MediaLegs } from './media-leg.ts'
 import { otherLeg } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 interface ToldDigitsDeps {
   readonly sessions: Pick<Sessions, 'withId'>
-  readonly legs: ReadonlyMap<string, MediaLeg>
+  readonly legs: MediaLegs
   readonly calls: Pick<ActiveCalls, 'leg'>
   readonly now: () => number
   readonly takesInfo: (leg: MediaLeg) => boolean

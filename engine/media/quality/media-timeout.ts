@@ -5,6 +5,7 @@
 import type { Deadline, Deadlines } from '../../call/deadlines.ts'
 import type { LiveCall } from '../../call/call-machine/live.ts'
 import { isHold } from '../../call/sdp/streams.ts'
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import { lastPacketOf } from './statistics.ts'
 
@@ -62,7 +63,7 @@ const LOOK_MS = 60_000
 
 export class MediaTimeout {
   readonly #deps: MediaTimeoutDeps
-  readonly #watches = new Map<string, Watch>()
+  readonly #watches = new ReleasingMap<string, Watch>()
   /**
    * The least age of a packet that each relay has told, by our clock: what its clock is behind. Packets are
    * never younger, so that a call lives rather too long than too short.
