@@ -15,7 +15,7 @@ import { openDigitSocket } from './digits/digit-socket.ts'
 import { HeardDigits } from './digits/heard-digits.ts'
 import { Parties } from './parties.ts'
 import { prefixOf } from './prefix.ts'
-import type { NgAnswer, NgRequest, Relay, Relays } from './relay/relays.ts'
+import type { Relays } from './relay/relays.ts'
 import type { RuleBooks } from './rules-of.ts'
 import { Listening } from './spy/listening.ts'
 import { MixerThread } from './spy/mixer-thread.ts'
@@ -83,7 +83,7 @@ export function createMedia(
   const prefix = prefixOf({ host: hostname(), databasePath, databaseId })
   const sessions = new Sessions({
     ...{ calls, prefix, run: randomBytes(4).toString('hex'), after },
-    ask: (...asked) => void ask(...asked),
+    ask: (relay, request, done) => relay.ask(request, done),
   })
   const isRecorded = (callUuids: readonly string[]): boolean =>
     callUuids.some((callUuid) => books.recordings?.mayRecord(callUuid) === true)
@@ -123,12 +123,4 @@ export function createMedia(
     },
     isOurs: (name) => name.startsWith(`${prefix}-`),
   }
-}
-
-async function ask(
-  relay: Relay,
-  request: NgRequest,
-  done: (answer: NgAnswer) => void,
-): Promise<void> {
-  done(await relay.request(request))
 }

@@ -17,16 +17,82 @@ export interface Description {
 }
 
 export function readDescription(sdp: string): Description {
-  const [session, ...streams] = sectionsOf(sdp)
-  const audio = streams.filter(isAudio)
-  const codecs = unique(audio.flatMap(codecsOf))
-  return {
-    profile: profileOf(audio[0]?.words[2] ?? ''),
-    address: audio[0]?.address ?? session?.address ?? '',
-    codecs: codecs.filter((name) => !isBesideSpeech.test(name)),
-    otherCodecs: unique(streams.filter((stream) => !isAudio(stream)).flatMap(codecsOf)),
-    hasTelephoneEvents: codecs.some((name) => isTelephoneEvent.test(name)),
+  const found: Found = { protocol: undefined, address: undefined, audio: [], other: [] }
+  let stream: Stream | undefined
+  let sessionAddress: string | undefined
+  // Each line is looked at once, and cut out only where it is needed: two descriptions of each call are read.
+  for (let start = 0, end = 0; start < sdp.length; start = end + 1) {
+    end = endOfLine(sdp, start)
+    if (sdp.charCodeAt(start + 1) !== EQUALS) continue
+    const kind = sdp.charCodeAt(start)
+    if (kind === M) {
+      if (stream) note(found, stream)
+      const words = sdp
+        .slice(start + 2, end)
+        .trimEnd()
+        .split(' ')
+      stream = { words, address: undefined, rtpmaps: new Map() }
+    } else if (kind === C) {
+      const address = stream === undefined ? sessionAddress : stream.address
+      if (address !== undefined) continue
+      const told = /^c=IN IP[46] ([^\s/]+)/.exec(sdp.slice(start, end))?.[1]
+      if (stream === undefined) sessionAddress = told
+      else stream.address = told
+    } else if (kind === A && stream && sdp.startsWith(rtpmap, start)) {
+      const line = sdp.slice(start + rtpmap.length, end)
+      stream.rtpmaps.set(line.slice(0, Math.max(line.indexOf(' '), 0)), line)
+    }
   }
+  if (stream) note(found, stream)
+  const codecs = unique(found.audio)
+  const speech = codecs.filter((name) => !isBesideSpeech.test(name))
+  return {
+    profile: profileOf(found.protocol ?? ''),
+    address: found.address ?? sessionAddress ?? '',
+    codecs: speech,
+    otherCodecs: unique(found.other),
+    hasTelephoneEvents:
+      speech.length < codecs.length && codecs.some((name) => isTelephoneEvent.test(name)),
+  }
+}
+
+const [A, C, M, EQUALS] = [0x61, 0x63, 0x6d, 0x3d]
+const rtpmap = 'a=rtpmap:'
+
+interface Found {
+  /** Of the first audio stream, as its address. */
+  protocol: string | undefined
+  address: string | undefined
+  /** Names of codecs. */
+  readonly audio: string[]
+  readonly other: string[]
+}
+
+interface Stream {
+  /** Of `m=`: kind, port, protocol, formats. */
+  readonly words: readonly string[]
+  address: string | undefined
+  /** By format: what follows `a=rtpmap:`. */
+  readonly rtpmaps: Map<string, string>
+}
+
+function note(found: Found, { words, address, rtpmaps }: Stream): void {
+  const isAudio = words[0] === 'audio'
+  if (isAudio && found.protocol === undefined) {
+    found.protocol = words[2] ?? ''
+    found.address = address
+  }
+  const names = isAudio ? found.audio : found.other
+  for (let at = 3; at < words.length; at += 1) {
+    const name = nameOf(words[at] ?? '', rtpmaps)
+    if (name !== undefined) names.push(name)
+  }
+}
+
+function nameOf(format: string, rtpmaps: ReadonlyMap<string, string>): string | undefined {
+  const mapped = rtpmaps.get(format)
+  const name = mapped === undefined ? undefined : /^\d+ ([^/\s]+)/.exec(mapped)?.[1]
+  return name ?? staticNames[format]
 }
 
 const isTelephoneEvent = /^telephone-event$/i
@@ -41,45 +107,10 @@ function profileOf(protocol: string): SpokenProfile {
   return protocol.includes('SAVP') ? 'srtp' : 'rtp'
 }
 
-/** What stands before the first stream, or one stream. */
-interface Section {
-  /** Of `m=`: kind, port, protocol, formats. */
-  readonly words: readonly string[]
-  address: string | undefined
-  /** By format. */
-  readonly names: Map<string, string>
-}
-
-/** Each line is looked at once, and cut out only where it is needed: two descriptions of each call are read. */
-function sectionsOf(sdp: string): readonly Section[] {
-  let section: Section = { words: [], address: undefined, names: new Map() }
-  const sections = [section]
-  for (let start = 0; start < sdp.length; start = endOfLine(sdp, start) + 1)
-    if (sdp.startsWith('m=', start)) {
-      const words = lineAt(sdp, start + 2).split(' ')
-      section = { words, address: undefined, names: new Map() }
-      sections.push(section)
-    } else if (sdp.startsWith('c=', start))
-      section.address ??= /^c=IN IP[46] ([^\s/]+)/.exec(lineAt(sdp, start))?.[1]
-    else if (sdp.startsWith('a=rtpmap:', start)) {
-      const [, format, name] = /^a=rtpmap:(\d+) ([^/\s]+)/.exec(lineAt(sdp, start)) ?? []
-      if (format !== undefined && name !== undefined) section.names.set(format, name)
-    }
-  return sections
-}
-
 function endOfLine(sdp: string, start: number): number {
   const end = sdp.indexOf('\n', start)
   return end < 0 ? sdp.length : end
 }
-
-const lineAt = (sdp: string, start: number): string =>
-  sdp.slice(start, endOfLine(sdp, start)).trimEnd()
-
-const isAudio = ({ words }: Section): boolean => words[0] === 'audio'
-
-const codecsOf = ({ words, names }: Section): readonly string[] =>
-  words.slice(3).flatMap((format) => names.get(format) ?? staticNames[format] ?? [])
 
 /** RFC 3551 §6: payload types that need no `a=rtpmap`. */
 const staticNames: Readonly<Record<string, string>> = {

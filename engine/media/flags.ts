@@ -6,14 +6,19 @@ import { offeredCodecs } from './codecs.ts'
 import type { SpokenProfile } from './description.ts'
 import { convertsDigits } from './dtmf.ts'
 import { profileToward, type MediaParty } from './party.ts'
+import { constant } from './relay/bencode.ts'
 import type { NgDictionary } from './relay/relays.ts'
 
 /** `offerer` has a description: the one that is offered. */
 export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
   const offered = offerer.described?.profile ?? 'rtp'
   const profile = profileToward(answerer, offered)
+  const hasDigits = convertsDigits(offerer, answerer)
+  const isUnfiltered = offerer.rules.codecs === null && answerer.rules.codecs === null
+  if (isUnfiltered && !hasDigits && profile === offered && offerer.natAddress === undefined)
+    return usualOffers[profile]
   return {
-    ...common(offerer, convertsDigits(offerer, answerer)),
+    ...common(offerer, hasDigits),
     ...toward[profile],
     // RTP/AVPF stays what it is where nothing has to be converted.
     ...(profile !== offered && { 'transport protocol': protocols[profile] }),
@@ -23,15 +28,13 @@ export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDiction
 
 /** The answerer's description goes to the party whose offer it answers, in the profile of that offer. */
 export function answerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
-  const isBrowser = offerer.described?.profile === 'webrtc'
-  return {
-    ...common(answerer, convertsDigits(offerer, answerer)),
-    ...(isBrowser && { ICE: 'force', 'rtcp-mux': ['accept'] }),
-    ...(offerer.described?.profile === 'srtp' && { SDES: refusedSuites }),
-  }
+  const offered = offerer.described?.profile ?? 'rtp'
+  const hasDigits = convertsDigits(offerer, answerer)
+  if (!hasDigits && answerer.natAddress === undefined) return usualAnswers[offered]
+  return { ...common(answerer, hasDigits), ...ofAnswer[offered] }
 }
 
-function common({ natAddress }: MediaParty, hasDigits: boolean): NgDictionary {
+function common({ natAddress }: Pick<MediaParty, 'natAddress'>, hasDigits: boolean): NgDictionary {
   const family = natAddress?.includes(':') ? 'IP6' : 'IP4'
   const flags = [
     // Where a party's packets come from is learnt for some seconds; then a stranger's are dropped.
@@ -41,13 +44,15 @@ function common({ natAddress }: MediaParty, hasDigits: boolean): NgDictionary {
     ...(natAddress === undefined ? [] : ['SIP source address']),
   ]
   return {
-    replace: ['origin', 'session-connection'],
+    replace: replaced,
     // Receiver reports to our own sender reports: what the MOS is computed from.
     'generate RTCP': 'on',
     ...(natAddress !== undefined && { 'received from': [family, natAddress] }),
     flags,
   }
 }
+
+const replaced = constant(['origin', 'session-connection'])
 
 const protocols: Readonly<Record<SpokenProfile, string>> = {
   rtp: 'RTP/AVP',
@@ -56,18 +61,38 @@ const protocols: Readonly<Record<SpokenProfile, string>> = {
 }
 
 /** RFC 4568 suites without encryption, or that no phone has: left out, an offer still fits into one datagram. */
-const refusedSuites = [
-  ...['NULL_HMAC_SHA1_80', 'NULL_HMAC_SHA1_32', 'F8_128_HMAC_SHA1_80', 'F8_128_HMAC_SHA1_32'],
-  ...['AES_192_CM_HMAC_SHA1_80', 'AES_192_CM_HMAC_SHA1_32', 'AES_256_CM_HMAC_SHA1_32'],
-  ...['AEAD_AES_256_GCM', 'AEAD_AES_128_GCM'],
-].map((suite) => `no-${suite}`)
+const refusedSuites = constant([
+  ...['no-NULL_HMAC_SHA1_80', 'no-NULL_HMAC_SHA1_32', 'no-F8_128_HMAC_SHA1_80'],
+  ...['no-F8_128_HMAC_SHA1_32', 'no-AES_192_CM_HMAC_SHA1_80', 'no-AES_192_CM_HMAC_SHA1_32'],
+  ...['no-AES_256_CM_HMAC_SHA1_32', 'no-AEAD_AES_256_GCM', 'no-AEAD_AES_128_GCM'],
+])
 
 /** `rtcp-mux` must be a list: a string is silently ignored. */
 const toward: Readonly<Record<SpokenProfile, NgDictionary>> = {
-  rtp: { ICE: 'remove', DTLS: 'off', SDES: ['off'], 'rtcp-mux': ['demux'] },
-  srtp: { ICE: 'remove', DTLS: 'off', SDES: refusedSuites, 'rtcp-mux': ['demux'] },
-  webrtc: { ICE: 'force', DTLS: 'passive', SDES: ['off'], 'rtcp-mux': ['require'] },
+  rtp: { ICE: 'remove', DTLS: 'off', SDES: constant(['off']), 'rtcp-mux': constant(['demux']) },
+  srtp: { ICE: 'remove', DTLS: 'off', SDES: refusedSuites, 'rtcp-mux': constant(['demux']) },
+  webrtc: {
+    ...{ ICE: 'force', DTLS: 'passive' },
+    ...{ SDES: constant(['off']), 'rtcp-mux': constant(['require']) },
+  },
 }
+
+const ofAnswer: Readonly<Record<SpokenProfile, NgDictionary>> = {
+  rtp: {},
+  srtp: { SDES: refusedSuites },
+  webrtc: { ICE: 'force', 'rtcp-mux': constant(['accept']) },
+}
+
+/** Made once for all parties about which nothing is said. */
+const usual = (beside: NgDictionary): NgDictionary => {
+  const flags = common({ natAddress: undefined }, false)
+  return { ...flags, flags: constant(['strict source']), ...beside }
+}
+const byProfile = (flags: Readonly<Record<SpokenProfile, NgDictionary>>): typeof flags => ({
+  ...{ rtp: usual(flags.rtp), srtp: usual(flags.srtp), webrtc: usual(flags.webrtc) },
+})
+const usualOffers = byProfile(toward)
+const usualAnswers = byProfile(ofAnswer)
 
 function codecFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
   const offered = offerer.described

@@ -14,7 +14,6 @@ import { measuredQuality } from '../../engine/media/quality/call-quality.ts'
 import { MonitoredRelay } from '../../engine/media/relay/monitored-relay.ts'
 import type { NgSocketEvents } from '../../engine/media/relay/ng-client.ts'
 import { encodeBencode } from '../../engine/media/relay/bencode.ts'
-import type { NgAnswer, NgRequest } from '../../engine/media/relay/relays.ts'
 import { median, spread } from './load/figures.ts'
 
 export const describe =
@@ -80,7 +79,7 @@ class Rig {
     relay.check(['127.0.0.1'])
     this.sessions = new Sessions({
       ...{ calls: known, prefix: '0123456789ab', run: 'a1b2c3d4', after },
-      ask: (_relay, ...asked) => void ask(relay, ...asked),
+      ask: (_relay, request, done) => relay.ask(request, done),
     })
     const parties = new Parties({
       ...{ calls: known, policy: 'anchor', isRecorded: () => false, mustBeRecorded: () => false },
@@ -160,14 +159,6 @@ class Rig {
   stop(): void {
     this.#deadlines.stop()
   }
-}
-
-async function ask(
-  relay: MonitoredRelay,
-  request: NgRequest,
-  done: (answer: NgAnswer) => void,
-): Promise<void> {
-  done(await relay.request(request))
 }
 
 const none = (): undefined => undefined

@@ -42,6 +42,10 @@ export class MediaRelay implements Relay {
     return this.requests.map(({ command }) => command)
   }
 
+  ask(request: NgRequest, done: (answer: NgAnswer) => void): void {
+    void this.request(request).then(done)
+  }
+
   request(request: NgRequest): Promise<NgAnswer> {
     this.requests.push(request)
     const { mode } = this

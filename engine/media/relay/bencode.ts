@@ -18,6 +18,10 @@ const [DICTIONARY, END, INTEGER, LIST] = [0x64, 0x65, 0x69, 0x6c]
 export function encodeBencode(value: NgValue): string {
   if (typeof value === 'string') return encodeText(value)
   if (typeof value === 'number') return `i${Math.trunc(value)}e`
+  return constants.get(value) ?? encodeAll(value)
+}
+
+function encodeAll(value: readonly NgValue[] | NgDictionary): string {
   if (isList(value)) {
     let items = 'l'
     for (const item of value) items += encodeBencode(item)
@@ -26,7 +30,7 @@ export function encodeBencode(value: NgValue): string {
   let entries = 'd'
   for (const key in value) {
     const entry = value[key]
-    if (entry !== undefined) entries += encodeText(key) + encodeBencode(entry)
+    if (entry !== undefined) entries += encodeKey(key) + encodeBencode(entry)
   }
   return `${entries}e`
 }
@@ -49,6 +53,26 @@ export const isDictionary = (value: NgValue | undefined): value is NgDictionary 
   typeof value === 'object' && !isList(value)
 
 const isList = (value: NgValue): value is readonly NgValue[] => Array.isArray(value)
+
+const constants = new WeakMap<object, string>()
+
+/** `value`, which never changes: it is encoded once. */
+export function constant<T extends readonly NgValue[] | NgDictionary>(value: T): T {
+  constants.set(value, encodeAll(value))
+  return value
+}
+
+/** Requests have the same few. */
+const keys = new Map<string, string>()
+const MAX_KEYS = 200
+
+function encodeKey(key: string): string {
+  const known = keys.get(key)
+  if (known !== undefined) return known
+  const text = encodeText(key)
+  if (keys.size < MAX_KEYS) keys.set(key, text)
+  return text
+}
 
 const encodeText = (text: string): string => `${Buffer.byteLength(text)}:${text}`
 

@@ -96,9 +96,14 @@ export class MonitoredRelay implements Relay {
     }
   }
 
-  request(command: NgRequest): Promise<NgAnswer> {
+  ask(command: NgRequest, done: (answer: NgAnswer) => void): void {
     this.#totals.requests += 1
-    return this.#client?.request(command) ?? Promise.resolve({ kind: 'timeout' })
+    if (this.#client === undefined) done({ kind: 'timeout' })
+    else this.#client.ask(command, done)
+  }
+
+  request(command: NgRequest): Promise<NgAnswer> {
+    return new Promise((resolve) => this.ask(command, resolve))
   }
 
   /** Asks a relay that is silent for a sign of life. Called several times a second, with the addresses of its host. */
@@ -111,8 +116,9 @@ export class MonitoredRelay implements Relay {
   }
 
   stop(): void {
-    this.#client?.close()
+    const client = this.#client
     this.#client = undefined
+    client?.close()
   }
 
   /** A name without addresses keeps the last one; one that has others now leads elsewhere. */
@@ -121,8 +127,9 @@ export class MonitoredRelay implements Relay {
     const stays = this.#address !== undefined && addresses.includes(this.#address)
     if (first === undefined || stays) return
     this.#address = first
-    this.#client?.close()
+    const before = this.#client
     this.#client = this.#connect({ address: first, port: this.#deps.port })
+    before?.close()
   }
 
   #waitForAddress(now: number): void {

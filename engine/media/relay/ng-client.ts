@@ -3,6 +3,7 @@
  * repeated with the same cookie, and the relay answers a repetition from its memory, so that nothing is done twice.
  */
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 import { decodeBencode, encodeBencode, isDictionary } from './bencode.ts'
 import type { NgAnswer, NgRequest } from './relays.ts'
 
@@ -28,7 +29,7 @@ interface NgClientDeps {
   readonly onAnswer: (answer: NgAnswer, tookMs: number) => void
   /** A request that was sent at `sentAt` had no answer. */
   readonly onTimeout: (sentAt: number) => void
-  /** The relay cannot be reached; what was outstanding has ended. */
+  /** The relay cannot be reached; what is outstanding ends. */
   readonly onRefusal: () => void
   /** Entries of answers that are left out. */
   readonly unread?: ReadonlySet<string>
@@ -54,14 +55,14 @@ interface Outstanding {
   readonly datagram: string
   readonly sentAt: number
   repetitions: number
-  readonly resolve: (answer: NgAnswer) => void
+  readonly done: (answer: NgAnswer) => void
 }
 
 export class NgClient {
   readonly #deps: NgClientDeps
   readonly #socket: NgSocket
   /** By cookie, oldest first. */
-  readonly #outstanding = new Map<string, Outstanding>()
+  readonly #outstanding = new ReleasingMap<string, Outstanding>()
   #cancelTick: Cancel | undefined
   #tickAt = 0
   #wasLate = false
@@ -80,17 +81,20 @@ export class NgClient {
 
   /** Never rejects; resolves within a second. */
   request(command: NgRequest): Promise<NgAnswer> {
+    return new Promise((resolve) => this.ask(command, resolve))
+  }
+
+  /** `done` is called once, within a second, or at once. */
+  ask(command: NgRequest, done: (answer: NgAnswer) => void): void {
     const cookie = this.#deps.newCookie()
     const datagram = `${cookie} ${encodeBencode(command)}`
     if (datagram.length > MAX_REQUEST_LENGTH)
-      return Promise.resolve({ kind: 'error', reason: 'the request is too long' })
-    if (this.#outstanding.size >= MAX_OUTSTANDING) return Promise.resolve(timedOut)
-    return new Promise((resolve) => {
-      const sentAt = this.#deps.now()
-      this.#outstanding.set(cookie, { datagram, sentAt, repetitions: 0, resolve })
-      if (this.#cancelTick === undefined) this.#tickLater(sentAt)
-      this.#socket.send(datagram)
-    })
+      return done({ kind: 'error', reason: 'the request is too long' })
+    if (this.#outstanding.size >= MAX_OUTSTANDING) return done(timedOut)
+    const sentAt = this.#deps.now()
+    this.#outstanding.set(cookie, { datagram, sentAt, repetitions: 0, done })
+    if (this.#cancelTick === undefined) this.#tickLater(sentAt)
+    return this.#socket.send(datagram)
   }
 
   /** What is outstanding ends without an answer. */
@@ -108,12 +112,13 @@ export class NgClient {
     this.#outstanding.delete(cookie)
     const answer = answerOf(bytes, space + 1, this.#deps.unread)
     this.#deps.onAnswer(answer, this.#deps.now() - request.sentAt)
-    request.resolve(answer)
+    request.done(answer)
   }
 
   #onRefusal(): void {
-    this.#endAll()
+    // First: who is told that a request has ended may ask another relay.
     this.#deps.onRefusal()
+    this.#endAll()
   }
 
   #endAll(): void {
@@ -121,7 +126,7 @@ export class NgClient {
     this.#cancelTick = undefined
     const ended = [...this.#outstanding.values()]
     this.#outstanding.clear()
-    for (const { resolve } of ended) resolve(timedOut)
+    for (const { done } of ended) done(timedOut)
   }
 
   /** One timer for all requests, and none while nothing is outstanding. */
@@ -136,7 +141,7 @@ export class NgClient {
     // Not twice in a row: a process that is always late has to give up, too.
     this.#wasLate = !this.#wasLate && now - this.#tickAt > LATE_MS
     if (!this.#wasLate) this.#repeatAndGiveUp(now)
-    if (this.#outstanding.size > 0) this.#tickLater(now)
+    if (this.#outstanding.size > 0 && this.#cancelTick === undefined) this.#tickLater(now)
   }
 
   #repeatAndGiveUp(now: number): void {
@@ -150,10 +155,10 @@ export class NgClient {
     }
   }
 
-  #giveUp(cookie: string, { sentAt, resolve }: Outstanding): void {
+  #giveUp(cookie: string, { sentAt, done }: Outstanding): void {
     this.#outstanding.delete(cookie)
     this.#deps.onTimeout(sentAt)
-    resolve(timedOut)
+    done(timedOut)
   }
 }
 

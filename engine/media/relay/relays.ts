@@ -21,6 +21,8 @@ export interface Relay {
   readonly seenAt: number
   /** Steady milliseconds: when it was lost last, or had begun anew. Absent: it never was. */
   readonly lostAt?: number | undefined
+  /** `done` is called once, in a later turn or at once. */
+  ask(command: NgRequest, done: (answer: NgAnswer) => void): void
   /** Never rejects. */
   request(command: NgRequest): Promise<NgAnswer>
 }

@@ -4,7 +4,7 @@ import { Sessions } from '../../../../engine/media/gate/sessions.ts'
 import type { NgAnswer, NgRequest } from '../../../../engine/media/relay/relays.ts'
 
 const relay = {
-  ...{ name: 'relay:22222', isAlive: true, seenAt: 0 },
+  ...{ name: 'relay:22222', isAlive: true, seenAt: 0, ask: () => undefined },
   request: (): Promise<NgAnswer> => Promise.resolve({ kind: 'timeout' }),
 }
 

@@ -20,7 +20,7 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000, isChargedToEnd = false } = 
   let stopAt = Infinity
   let asked = 0
   const relay = {
-    ...{ name: '127.0.0.1:22222', isAlive: true, seenAt: start },
+    ...{ name: '127.0.0.1:22222', isAlive: true, seenAt: start, ask: () => undefined },
     lostAt: undefined as number | undefined,
     request: (): Promise<NgAnswer> => {
       asked += 1

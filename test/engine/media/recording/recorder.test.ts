@@ -34,7 +34,7 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
   const time = new ManualTime(startOfTime)
   const asked: NgRequest[] = []
   const relay: Relay = {
-    ...{ name: '127.0.0.1:2223', isAlive: true, seenAt: 0 },
+    ...{ name: '127.0.0.1:2223', isAlive: true, seenAt: 0, ask: () => undefined },
     request: async (command) => {
       asked.push(command)
       const given = await answer?.(command)

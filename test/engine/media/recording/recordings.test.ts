@@ -74,7 +74,7 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
   const session: MediaSession = {
     ...{ id: 's', legs: [caller, callee], callUuids: [callUuid] },
     relay: {
-      ...{ name: 'relay', isAlive: true, seenAt: 0 },
+      ...{ name: 'relay', isAlive: true, seenAt: 0, ask: () => undefined },
       request: () => Promise.resolve(relay.answer),
     },
   }

@@ -139,3 +139,14 @@ test('closing ends what is outstanding', async () => {
   expect(await answer).toEqual({ kind: 'timeout' })
   expect([relay.connections, time.waiting]).toEqual([0, 0])
 })
+
+test('who asks anew when a request has ended is answered, and told by one timer', () => {
+  const { relay, time, client, seen } = connected()
+  const again: NgAnswer[] = []
+  client.ask(ping, () => client.ask(ping, (answer) => again.push(answer)))
+  time.advance(650)
+  expect([client.outstanding, time.waiting]).toEqual([1, 1])
+  relay.answer('a_1', { result: 'pong' })
+  expect(again).toEqual([{ kind: 'ok', values: { result: 'pong' } }])
+  expect(seen.timeouts).toEqual([1_000])
+})

@@ -118,6 +118,16 @@ test('where nothing listens, the relay is dead at once', async () => {
   expect([1, 2].map(() => pool.pick()?.name)).toEqual(Array(2).fill('10.0.0.2:2223'))
 })
 
+test('who is told that a dead relay did not answer finds another one', async () => {
+  const pool = poolOf(['10.0.0.1'], ['10.0.0.2'])
+  relayAt('10.0.0.1:2223').isAnswering = false
+  const next = new Promise((resolve) => {
+    pool.byName('10.0.0.1:2223')?.ask({ command: 'offer' }, () => resolve(pool.pick()?.name))
+  })
+  relayAt('10.0.0.1:2223').refuse()
+  expect(await next).toBe('10.0.0.2:2223')
+})
+
 test('a relay that talks is not pinged', async () => {
   const pool = poolOf(['10.0.0.1'])
   const relay = relayAt('10.0.0.1:2223')

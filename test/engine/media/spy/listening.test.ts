@@ -21,7 +21,7 @@ let isMixing: boolean
 let listening: Listening
 
 const relay: Relay = {
-  ...{ name: '10.0.0.5:22222', isAlive: true, seenAt: 0 },
+  ...{ name: '10.0.0.5:22222', isAlive: true, seenAt: 0, ask: () => undefined },
   request: (request) => {
     asked.push(request)
     return Promise.resolve(answerTo(request))
