@@ -29,6 +29,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
       if ((await left()) > 0) throw new Error('sessions are left')
     }).catch(() => undefined)
     console.log(`  ${calls.done} of ${count} calls went as they should`)
+    // Why calls got 503.
+    for (const line of tollgate.log.filter((each) => /overload|media relay/.test(each)))
+      console.log(`  ${line}`)
     for (const failure of calls.failures.slice(0, 10)) console.log(`  ${failure}`)
     console.log(`  ${await left()} sessions are left at the relays`)
     if ((await left()) > 0) process.exitCode = 1

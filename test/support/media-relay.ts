@@ -43,17 +43,17 @@ export class MediaRelay implements Relay {
   }
 
   ask(request: NgRequest, done: (answer: NgAnswer) => void): void {
-    void this.request(request).then(done)
-  }
-
-  request(request: NgRequest): Promise<NgAnswer> {
     this.requests.push(request)
     const { mode } = this
     if (mode === 'not' || !this.isAlive || !this.isAnswering)
-      return this.#after(timeoutMs, () => ({ kind: 'timeout' }))
+      return void this.#schedule(() => done({ kind: 'timeout' }), timeoutMs)
     const answer = this.answerTo(request)
-    if (mode === 'slowly') return this.#after(this.slowMs, () => answer)
-    return Promise.resolve(answer)
+    if (mode === 'slowly') return void this.#schedule(() => done(answer), this.slowMs)
+    return queueMicrotask(() => done(answer))
+  }
+
+  request(request: NgRequest): Promise<NgAnswer> {
+    return new Promise((resolve) => this.ask(request, resolve))
   }
 
   /** Whether what `sender` sends by `told` reaches `receiver`, where `described` says. */
@@ -67,10 +67,6 @@ export class MediaRelay implements Relay {
           placeOf(receiver, descriptions.get(receiver) ?? '') === placeOf(receiver, described)
         )
     return false
-  }
-
-  #after(ms: number, answer: () => NgAnswer): Promise<NgAnswer> {
-    return new Promise((resolve) => void this.#schedule(() => resolve(answer()), ms))
   }
 
   answerTo(request: NgRequest): NgAnswer {
