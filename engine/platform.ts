@@ -129,7 +129,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const journal = openCallJournal(store, deps, oldProcess !== undefined)
     let hasServed = false
     closers.push(() => journal.close(hasServed))
-    const charging = openCharging({ store, journal }, webhooks, deps)
+    const charging = await openCharging({ store, journal }, webhooks, deps)
     const { saved, ...closed } = charging.start()
     const writeRest = (): void => {
       const unwritten = charging.stop()
@@ -265,15 +265,15 @@ function tellNodeChange(webhooks: Webhooks, change: NodeChange, at: number): voi
   })
 }
 
-function openCharging(
+async function openCharging(
   stores: { readonly store: LocalStore; readonly journal: CallJournal },
   webhooks: Webhooks,
   deps: PlatformDeps,
-): Ocs | ExternalCharging {
+): Promise<Ocs | ExternalCharging> {
   const { config, now: wallNow, steadyNow: now, random, schedule, log } = deps
   const { url, token, timeoutMs, failMode } = config.ocs
   if (url === undefined)
-    return new Ocs({
+    return Ocs.open({
       ...{ ...stores, now, wallNow, schedule, log, unknownCaller: config.unknownCaller },
       events: webhooks.sink,
     })

@@ -40,7 +40,7 @@ test('the callee hangs up: the caller gets BYE, and the record says who ended th
 })
 
 test('two calls at once do not spend the same money', async () => {
-  const { ocs } = customerWith(1_000_000)
+  const { ocs } = await customerWith(1_000_000)
   expect((await ocs.authorize(question('first'))).kind).toBe('granted')
   expect((await ocs.authorize(question('second'))).kind).toBe('denied')
 })

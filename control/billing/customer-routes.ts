@@ -111,7 +111,7 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
             ? `adjust:${randomBytes(16).toString('hex')}`
             : `adjust:${scope.actor}:${id}:${key}`
         refuse(
-          ocs.move({
+          await ocs.move({
             customerId: id,
             kind,
             amountMicros: amount,

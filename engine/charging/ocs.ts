@@ -38,9 +38,10 @@ import type {
   ReportAnswer,
 } from '../../schema/contracts/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
-import { foreignWrites } from '../../schema/foreign-writes.ts'
+import { followForeignWrites } from '../../schema/foreign-writes.ts'
 import { GroupCommit } from '../../schema/group-commit.ts'
 import type { LocalStore } from '../../schema/open.ts'
+import { transaction } from '../../schema/sql/query.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import { authorize, type Authorization, type Books, extend } from './authorization/authorize.ts'
 import { foresee } from './authorization/foresee.ts'
@@ -80,13 +81,15 @@ const freeCall: CostSoFar = { costMicros: 0, currency: null, tariff: null }
 export class Ocs implements Charging, OcsPort {
   readonly ledger: Ledger
   readonly #deps: OcsDeps
-  readonly #hasForeignWrites: () => boolean
+  readonly #followForeignWrites: () => void
   readonly #group: GroupCommit
   readonly #records: CallRecords
   readonly #customers: Customers
   readonly #rates: Rates
   readonly #reservations = new Reservations()
   readonly #heldElsewhere: string[] = []
+  /** What the old process has told last, until a load has taken it over. */
+  #toHold: readonly Held[] | undefined
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
   readonly #reports: NodeReports
@@ -95,6 +98,14 @@ export class Ocs implements Charging, OcsPort {
   readonly #verdicts = new Map<string, number>()
   #cancelHousekeeping: (() => void) | undefined
 
+  /** With everything in memory that is stored. */
+  static async open(deps: OcsDeps): Promise<Ocs> {
+    const ocs = new Ocs(deps)
+    await ocs.reload()
+    return ocs
+  }
+
+  /** Of an empty database, until `reload`. */
   constructor(deps: OcsDeps) {
     const { store, now, wallNow, schedule } = deps
     this.#deps = deps
@@ -105,9 +116,9 @@ export class Ocs implements Charging, OcsPort {
     })
     this.#records = new CallRecords(store, this.#group, deps.journal)
     // Before anything is read: a commit of another process meanwhile is noticed.
-    this.#hasForeignWrites = foreignWrites(store)
-    this.#customers = new Customers(store, now())
-    this.#rates = new Rates(store)
+    this.#followForeignWrites = followForeignWrites(store, () => this.reload(), deps.log)
+    this.#customers = new Customers({ store, now, whenLoaded: () => this.#holdAfterLoad() })
+    this.#rates = new Rates(store, nextTurn)
     const ledger = createLedger(store)
     this.ledger = ledger
     this.#events = new AccountingEvents(deps.events, ledger)
@@ -154,9 +165,22 @@ export class Ocs implements Charging, OcsPort {
   }
 
   /** The calls of the old process hold exactly this now. What one of them has cost is in the database already. */
-  holdElsewhere(held: readonly Held[]): void {
+  holdElsewhere(held: readonly Held[]): Promise<void> {
+    this.#toHold = held
+    return this.reloadCustomers()
+  }
+
+  /** With balances that were read after it was told: a call that ended is debited before it holds nothing. */
+  #holdAfterLoad(): () => void {
+    const held = this.#toHold
+    return () => {
+      if (held !== undefined) this.#hold(held)
+      if (this.#toHold === held) this.#toHold = undefined
+    }
+  }
+
+  #hold(held: readonly Held[]): void {
     const now = this.#deps.now()
-    this.#customers.reload(now)
     for (const callUuid of this.#heldElsewhere.splice(0)) this.#reservations.release(callUuid)
     for (const { customerId, amountMicros, ...call } of held) {
       const payer = this.#customers.byId(customerId)
@@ -274,8 +298,18 @@ export class Ocs implements Charging, OcsPort {
     return { costMicros: costMicros(tariff, billsec), currency: tariff.currency, tariff }
   }
 
-  move(move: MoneyMove): MoneyMoved {
-    return this.#moves.move(move, this.#deps.wallNow())
+  async move(move: MoneyMove): Promise<MoneyMoved> {
+    const { store, wallNow, log } = this.#deps
+    try {
+      // In the caller's transaction, or one of its own: never in that of another request.
+      return await transaction(store, async () => this.#moves.move(move, wallNow()))
+    } catch (error) {
+      // The balance in memory may include what the database has rolled back.
+      this.reloadCustomers().catch((failure: unknown) =>
+        log('error', 'billing: balances cannot be read', { error: failure }),
+      )
+      throw error
+    }
   }
 
   balanceOf(customerId: number): Balance | undefined {
@@ -300,34 +334,27 @@ export class Ocs implements Charging, OcsPort {
     return { rate, costMicros: costMicros(tariff, seconds), parts: priceParts(tariff, seconds) }
   }
 
-  async reloadCustomers(): Promise<void> {
-    this.#customers.reload(this.#deps.now())
+  reloadCustomers(): Promise<void> {
+    return this.#customers.reload()
   }
 
-  async reloadRates(): Promise<void> {
-    this.#rates.reload()
+  reloadRates(): Promise<void> {
+    return this.#rates.reload()
   }
 
-  reloadRatesGently(pause: () => Promise<void>): Promise<void> {
-    return this.#rates.reloadGently(pause)
+  reloadPrefix(planId: number, prefix: string): Promise<void> {
+    return this.#rates.reloadPrefix(planId, prefix)
   }
 
-  async reloadPrefix(planId: number, prefix: string): Promise<void> {
-    this.#rates.reloadPrefix(planId, prefix)
-  }
-
+  /** Takes over customers and rates. */
   async reload(): Promise<void> {
     await this.reloadCustomers()
     await this.reloadRates()
   }
 
   /** Returns one line per fault in the books: ledgers against balances, and balances against memory. */
-  check(): string[] {
-    const { store, now } = this.#deps
-    return [
-      ...wrongBalances(store),
-      ...this.#customers.differencesFrom(new Customers(store, now())),
-    ]
+  async check(): Promise<string[]> {
+    return [...wrongBalances(this.#deps.store), ...(await this.#customers.differences())]
   }
 
   stats(): OcsStats {
@@ -378,16 +405,8 @@ export class Ocs implements Charging, OcsPort {
   #housekeep(): void {
     const lost = this.#reservations.expire(this.#deps.now())
     if (lost.length > 0) this.#deps.log('warn', 'billing: calls without a report', { calls: lost })
-    this.#followOutsideChanges()
+    // Another process (`tollgate seed`) may write while this one serves.
+    this.#followForeignWrites()
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
-  }
-
-  /** Another process (`tollgate seed`) may write while this one serves. */
-  #followOutsideChanges(): void {
-    if (!this.#hasForeignWrites()) return
-    this.#customers.reload(this.#deps.now())
-    this.reloadRatesGently(nextTurn).catch((error: unknown) =>
-      this.#deps.log('error', 'billing: rates cannot be read', { error }),
-    )
   }
 }

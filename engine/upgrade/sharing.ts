@@ -31,7 +31,7 @@ export interface Parts {
 /** In the new process, when everything is read: from its return on the engine may start. */
 export async function takeOver(
   old: OldProcess,
-  { engine, charging, lock, releaseMemory }: Parts,
+  { engine, charging, lock, log, releaseMemory }: Parts,
 ): Promise<void> {
   // Afterwards calls would wait for it.
   releaseMemory?.()
@@ -40,12 +40,17 @@ export async function takeOver(
   await engine.reload()
   engine.registrar.catchUp()
   if (charging instanceof Ocs) {
-    charging.holdElsewhere(held)
-    old.onHeld((now) => charging.holdElsewhere(now))
+    await charging.holdElsewhere(held)
+    old.onHeld((now) => void charging.holdElsewhere(now).catch(unread(log)))
   }
   sharingOf(engine).takeNew(old.pass)
   engine.media?.digits.passOn(old.passDigit)
 }
+
+const unread =
+  (log: Log) =>
+  (error: unknown): void =>
+    log('error', 'billing: balances cannot be read', { error })
 
 /** A request may be repeated for so long (64·T1, RFC 3261 §17). */
 const COPIES_MS = 32_000
@@ -69,7 +74,8 @@ export async function followOld(
     const { saved, ...left } = charging.leftBeside()
     const { restored, abandoned } = engine.passing.restore(saved)
     engine.finishLast()
-    if (charging instanceof Ocs) charging.holdElsewhere([])
+    // Until then what they hold counts twice: no call gets money that is spent.
+    if (charging instanceof Ocs) charging.holdElsewhere([]).catch(unread(log))
     const recoveredCalls = left.recoveredCalls + abandoned
     sharingOf(engine).release()
     engine.media?.digits.release()

@@ -27,8 +27,8 @@ interface NodeCharging {
 
 interface MoneyPort {
   readonly ledger: LedgerPort
-  /** Moves money at once: the next authorization sees it. Safe to repeat by kind and reference. */
-  move(move: MoneyMove): MoneyMoved
+  /** Moves money: the next authorization sees it. Safe to repeat by kind and reference. */
+  move(move: MoneyMove): Promise<MoneyMoved>
   /** Undefined: there is no such customer. */
   balanceOf(customerId: number): Balance | undefined
   /** Takes over customers, numbers and balances as they are stored now. Reservations of live calls stay. Resolves when they apply. */
@@ -40,8 +40,6 @@ interface RatesPort {
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined
   /** Takes over the rates as they are stored now, for calls that start once it resolves. */
   reloadRates(): Promise<void>
-  /** As `reloadRates`, in slices; `pause` runs between them. Resolves when the rates apply. */
-  reloadRatesGently(pause: () => Promise<void>): Promise<void>
   /** As `reloadRates`, for one prefix of a plan. */
   reloadPrefix(planId: number, prefix: string): Promise<void>
 }

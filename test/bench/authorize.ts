@@ -25,8 +25,8 @@ export async function run(): Promise<void> {
   const customers = Array.from({ length: 1_000 }, (_, index) =>
     addCustomer(store, { name: `+1555${1_000 + index}`, rate_plan_id: planId }),
   )
-  const { ocs, time } = ocsOn(store, undefined, 'allow')
-  for (const customerId of customers) topUp(ocs, customerId, 1_000_000_000_000)
+  const { ocs, time } = await ocsOn(store, undefined, 'allow')
+  for (const customerId of customers) await topUp(ocs, customerId, 1_000_000_000_000)
   const spent = {
     billed: { authorizeMs: 0, settleMs: 0 },
     unbilled: { authorizeMs: 0, settleMs: 0 },

@@ -70,14 +70,14 @@ export interface Books {
   readonly log: string[]
 }
 
-export function ocsOn(
+export async function ocsOn(
   store: LocalStore,
   time = new ManualTime(start),
   unknownCaller: 'deny' | 'allow' = 'deny',
   events?: EventSink,
-): Books {
+): Promise<Books> {
   const log: string[] = []
-  const ocs = new Ocs({
+  const ocs = await Ocs.open({
     ...{ store, journal: journalOf(store, time.schedule) },
     now: time.now,
     wallNow: time.wallNow,
@@ -91,22 +91,22 @@ export function ocsOn(
 
 let topUps = 0
 
-export function topUp(ocs: Ocs, customerId: number, amountMicros: number): void {
+export async function topUp(ocs: Ocs, customerId: number, amountMicros: number): Promise<void> {
   topUps += 1
   const ref = `top-up-${topUps}`
-  ocs.move({ customerId, kind: 'topup', amountMicros, ref, actor: 'test', note: null })
+  await ocs.move({ customerId, kind: 'topup', amountMicros, ref, actor: 'test', note: null })
 }
 
 /** An OCS with customer 1, called `+15550001`, who has `balanceMicros` and the golden and plain rates. */
-export function customerWith(
+export async function customerWith(
   balanceMicros: number,
   terms: Partial<Insertable<CustomerTable>> = {},
-): Books & { readonly customerId: number } {
+): Promise<Books & { readonly customerId: number }> {
   const store = freshStore()
   const planId = addPlan(store, [goldenRate, plainRate])
   const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId, ...terms })
-  const books = ocsOn(store)
-  if (balanceMicros > 0) topUp(books.ocs, customerId, balanceMicros)
+  const books = await ocsOn(store)
+  if (balanceMicros > 0) await topUp(books.ocs, customerId, balanceMicros)
   return { ...books, customerId }
 }
 

@@ -91,24 +91,34 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
 
 /** One process after the other on the same database, driven by random steps. */
 class MoneyWorld {
-  readonly store = copyOfEmptyBooks()
+  readonly store: LocalStore
   readonly reported = new Map<string, number>()
   readonly durable = new Set<string>()
   /** Ends that no crash can lose, and how often each was told to be. */
   readonly safe = new Map<string, number>()
   /** No crash can lose them. */
   readonly answered = new Set<string>()
-  #books: Books = ocsOn(this.store)
+  #books: Books
   #calls: LiveCall[] = []
   #count = 0
+
+  private constructor(store: LocalStore, books: Books) {
+    this.store = store
+    this.#books = books
+  }
+
+  static async open(): Promise<MoneyWorld> {
+    const store = copyOfEmptyBooks()
+    return new MoneyWorld(store, await ocsOn(store))
+  }
 
   async take([action, one, two]: Step): Promise<void> {
     const { ocs, time } = this.#books
     const call = this.#calls[one % Math.max(1, this.#calls.length)]
     if (action === 'authorize') await this.#authorize(one, two)
-    if (action === 'topUp') topUp(ocs, 1 + (one % 2), 1 + two * 500)
+    if (action === 'topUp') await topUp(ocs, 1 + (one % 2), 1 + two * 500)
     if (action === 'deduct')
-      ocs.move({
+      await ocs.move({
         customerId: 1 + (one % 2),
         kind: 'adjust',
         amountMicros: -(1 + two * 200),
@@ -117,7 +127,7 @@ class MoneyWorld {
         note: null,
       })
     if (action === 'wait') time.advance(two % 30)
-    if (action === 'crash') this.crash((index) => (one >> (index % 8)) % 2 === 0)
+    if (action === 'crash') await this.crash((index) => (one >> (index % 8)) % 2 === 0)
     if (call !== undefined) await this.#live(action, call, two)
   }
 
@@ -175,8 +185,8 @@ class MoneyWorld {
   }
 
   /** Everything in memory is gone, with what had not been written. */
-  crash(isResumed: (index: number) => boolean): void {
-    this.#books = ocsOn(this.store, new ManualTime(this.#books.time.now() + 1))
+  async crash(isResumed: (index: number) => boolean): Promise<void> {
+    this.#books = await ocsOn(this.store, new ManualTime(this.#books.time.now() + 1))
     const { ocs } = this.#books
     const { saved } = ocs.start()
     this.#calls = []
@@ -215,8 +225,8 @@ class MoneyWorld {
   }
 
   /** Every record costs its price, and exactly that was debited, once. */
-  checkRecords(): void {
-    expect(this.#books.ocs.check()).toEqual([])
+  async checkRecords(): Promise<void> {
+    expect(await this.#books.ocs.check()).toEqual([])
     const rows = this.store.sqlite
       .prepare<
         [],
@@ -276,14 +286,14 @@ const priceOf = (number: string, seconds: number): number =>
 
 /** Takes the steps in a fresh world and checks the books after each of them and at the end. */
 export async function conserved(taken: readonly Step[]): Promise<void> {
-  const world = new MoneyWorld()
+  const world = await MoneyWorld.open()
   for (const step of taken) {
     await world.take(step)
     world.checkPromises()
   }
-  world.crash(() => false)
+  await world.crash(() => false)
   world.settle()
   await Promise.resolve()
-  world.checkRecords()
+  await world.checkRecords()
   world.store.close()
 }

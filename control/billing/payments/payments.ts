@@ -90,7 +90,7 @@ export class Payments {
       return this.#tooLarge(event, payment, customerId)
     const { amountMicros, references } = payment
     const ref = `payment:${references[0]}`
-    const moved = this.#deps.ocs.move({
+    const moved = await this.#deps.ocs.move({
       customerId,
       kind: 'topup',
       amountMicros,

@@ -175,7 +175,7 @@ const badTable = (message: string, details?: readonly ErrorDetail[]): ApiError =
   new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
 
 /** Gives other work a turn. */
-export const pause = (): Promise<void> => nextTurn()
+const pause = (): Promise<void> => nextTurn()
 
 /**
  * Stores the rates, all or nothing: a rate with the same plan, prefix and start is replaced. `replace` also

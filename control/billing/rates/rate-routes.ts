@@ -17,14 +17,7 @@ import type { RequestScope } from '../../provisioning/resource.ts'
 import { requestScope, resourceRoutes } from '../../provisioning/resource-routes.ts'
 import { csvLine } from './csv.ts'
 import { explanation } from './price-explanation.ts'
-import {
-  pause,
-  rateCells,
-  rateCsvColumns,
-  readRates,
-  storeRates,
-  type PlanOf,
-} from './rate-import.ts'
+import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from './rate-import.ts'
 import { RatePlanStore } from './rate-plan-store.ts'
 import { RateStore } from './rate-store.ts'
 
@@ -32,7 +25,7 @@ export interface RateRoutesDeps {
   readonly store: Store
   /** Milliseconds UTC. */
   readonly now: () => number
-  readonly ocs: Pick<OcsPort, 'quote' | 'reloadRates' | 'reloadRatesGently' | 'reloadPrefix'>
+  readonly ocs: Pick<OcsPort, 'quote' | 'reloadRates' | 'reloadPrefix'>
 }
 
 const planQuery = {
@@ -107,7 +100,7 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
       const scope = requestScope(c.var.principal, now)
       const rows = await readRates(await csvText(c), planFinder(store, plan, scope))
       const report = await storeRates(store, rows, mode)
-      await ocs.reloadRatesGently(pause)
+      await ocs.reloadRates()
       c.set('change', { before: null, after: report })
       return ok(c, report)
     })

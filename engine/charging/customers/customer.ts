@@ -34,22 +34,62 @@ export const startOfDay = (now: number): number => now - (now % dayMs)
  */
 export class Customer {
   terms: Terms
-  balanceMicros: bigint
   reservedMicros = 0n
   openCalls = 0
+  #balanceMicros: bigint
+  /** The balance has followed a commit since `beginLoad`. */
+  #hasMoved = false
+  /** All debits of this process. */
+  #debitedMicros = 0n
   readonly #attempts = new RollingSecond()
   #spentMicros = 0n
   #spentOn = -1
 
   constructor(terms: Terms, balanceMicros: bigint) {
     this.terms = terms
-    this.balanceMicros = balanceMicros
+    this.#balanceMicros = balanceMicros
+  }
+
+  get balanceMicros(): bigint {
+    return this.#balanceMicros
+  }
+
+  get debitedMicros(): bigint {
+    return this.#debitedMicros
+  }
+
+  /** The database has committed a posting, which has left this balance. */
+  posted(balanceMicros: bigint): void {
+    this.#balanceMicros = balanceMicros
+    this.#hasMoved = true
+  }
+
+  /** The database has a wallet for a customer that had none. */
+  opened(walletId: number, currency: string): void {
+    this.terms = { ...this.terms, walletId, currency }
+    this.#hasMoved = true
+  }
+
+  /** What is read from now on is not older than the balance in memory, unless that moves meanwhile. */
+  beginLoad(): void {
+    this.#hasMoved = false
+  }
+
+  /**
+   * Takes over what was read since `beginLoad`. A balance that has moved meanwhile stays: it is the one after the
+   * last commit, and what was read may be the one before. So does the wallet, which may not have been there.
+   */
+  take(terms: Terms, balanceMicros: bigint): void {
+    const { walletId, currency } = this.terms
+    const isOlder = this.#hasMoved && terms.walletId === null
+    this.terms = isOlder ? { ...terms, walletId, currency } : terms
+    if (!this.#hasMoved) this.#balanceMicros = balanceMicros
   }
 
   /** Negative after a lowered credit limit, or when a call was billed beyond its grant. */
   get availableMicros(): bigint {
     if (this.terms.walletId === null) return 0n
-    return this.balanceMicros + BigInt(this.terms.creditLimitMicros) - this.reservedMicros
+    return this.#balanceMicros + BigInt(this.terms.creditLimitMicros) - this.reservedMicros
   }
 
   /** What may still be reserved today; undefined without a daily limit. */
@@ -64,6 +104,7 @@ export class Customer {
     const today = startOfDay(now)
     if (this.#spentOn !== today) this.setSpending(0n, now)
     this.#spentMicros += BigInt(micros)
+    this.#debitedMicros += BigInt(micros)
   }
 
   /** Takes over what the ledger says was debited since midnight. */

@@ -1,12 +1,13 @@
 /** All customers in memory: the payer of a call is found by id, calling number or extension. */
 import type { Store } from '../../../schema/open.ts'
-import { Customer } from './customer.ts'
+import { Reloads } from '../../../schema/reloads.ts'
+import { Customer, type Terms } from './customer.ts'
 import {
   extensionKey,
   loadCustomers,
   loadExtensions,
   loadNumbers,
-  spendingReader,
+  loadSpending,
   type StoredCustomer,
 } from './load-customers.ts'
 
@@ -18,17 +19,23 @@ export const isAmong = (tenantId: number | null, tenants: Tenants): boolean =>
   tenants === null ||
   (typeof tenants === 'number' ? [tenants] : tenants).some((id) => id === tenantId)
 
+interface CustomersDeps {
+  readonly store: Store
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  /** Called when a load begins. What it returns is called in the step in which the load is taken over. */
+  readonly whenLoaded?: () => () => void
+}
+
 export class Customers {
-  readonly #store: Store
-  readonly #readSpending: (walletId: number, now: number) => bigint
+  readonly #deps: CustomersDeps
+  readonly #reloads = new Reloads(() => this.#load())
   readonly #customers = new Map<number, Customer>()
   #numbers = new Map<string, number>()
   #extensions = new Map<string, number>()
 
-  constructor(store: Store, now: number) {
-    this.#store = store
-    this.#readSpending = spendingReader(store)
-    this.reload(now)
+  constructor(deps: CustomersDeps) {
+    this.#deps = deps
   }
 
   /**
@@ -63,8 +70,9 @@ export class Customers {
   }
 
   /** One line for each balance that is not the stored one. */
-  differencesFrom(stored: Customers): string[] {
-    return [...stored.all()].flatMap(({ terms: { customerId }, balanceMicros }) => {
+  async differences(): Promise<string[]> {
+    const stored = await loadCustomers(this.#deps.store)
+    return stored.flatMap(({ terms: { customerId }, balanceMicros }) => {
       const inMemory = this.byId(customerId)?.balanceMicros
       return inMemory === balanceMicros
         ? []
@@ -72,16 +80,33 @@ export class Customers {
     })
   }
 
-  /** Takes over what is stored now. Reservations and counts of live calls stay. */
-  reload(now: number): void {
-    this.#numbers = loadNumbers(this.#store)
-    this.#extensions = loadExtensions(this.#store)
+  /** Takes over what is stored now: there are none before. Reservations and counts of live calls stay. */
+  reload(): Promise<void> {
+    return this.#reloads.request()
+  }
+
+  async #load(): Promise<void> {
+    const { store, whenLoaded } = this.#deps
+    const takeMore = whenLoaded?.()
+    for (const customer of this.#customers.values()) customer.beginLoad()
+    const customers = await loadCustomers(store)
+    const numbers = await loadNumbers(store)
+    const extensions = await loadExtensions(store)
+    const spendings = new Map<number, Spending>()
+    for (const { terms } of customers)
+      if (this.#isNewlyLimited(terms))
+        spendings.set(terms.customerId, await this.#spendingOf(terms))
+    // From here on in one step: calls see either all of it, or nothing.
+    this.#numbers = numbers
+    this.#extensions = extensions
     const gone = new Set(this.#customers.keys())
-    for (const customer of loadCustomers(this.#store)) {
-      gone.delete(customer.terms.customerId)
-      this.#take(customer, now)
+    for (const customer of customers) {
+      const { customerId } = customer.terms
+      gone.delete(customerId)
+      this.#take(customer, spendings.get(customerId))
     }
     for (const customerId of gone) this.#forget(customerId)
+    takeMore?.()
   }
 
   /** Live calls still refer to the customer, so it turns inactive. */
@@ -91,16 +116,40 @@ export class Customers {
     this.#customers.delete(customerId)
   }
 
-  #take({ terms, balanceMicros }: StoredCustomer, now: number): void {
+  #take({ terms, balanceMicros }: StoredCustomer, spending: Spending | undefined): void {
     const known = this.#customers.get(terms.customerId)
     const customer = known ?? new Customer(terms, balanceMicros)
-    const isNewlyLimited =
-      terms.maxDailySpendMicros > 0 &&
-      (known === undefined || known.terms.maxDailySpendMicros === 0)
-    customer.terms = terms
-    customer.balanceMicros = balanceMicros
-    if (isNewlyLimited && terms.walletId !== null)
-      customer.setSpending(this.#readSpending(terms.walletId, now), now)
+    customer.take(terms, balanceMicros)
+    if (spending !== undefined) {
+      const since = customer.debitedMicros - spending.debitedBefore
+      customer.setSpending(spending.spentMicros + since, spending.at)
+    }
     this.#customers.set(terms.customerId, customer)
   }
+
+  #isNewlyLimited({ customerId, maxDailySpendMicros }: Terms): boolean {
+    const known = this.#customers.get(customerId)?.terms.maxDailySpendMicros ?? 0
+    return maxDailySpendMicros > 0 && known === 0
+  }
+
+  /** A debit while the ledger is read may be in what was read, or not: it is read again, or else counted twice. */
+  async #spendingOf({ customerId, walletId }: Terms): Promise<Spending> {
+    const { store, now } = this.#deps
+    const debited = (): bigint => this.#customers.get(customerId)?.debitedMicros ?? 0n
+    for (let tries = 1; ; tries += 1) {
+      const [at, debitedBefore] = [now(), debited()]
+      const spentMicros = walletId === null ? 0n : await loadSpending(store, walletId, at)
+      if (debited() === debitedBefore || tries === MAX_TRIES)
+        return { spentMicros, debitedBefore, at }
+    }
+  }
+}
+
+const MAX_TRIES = 5
+
+/** What the ledger says, and what memory had counted before it was read. */
+interface Spending {
+  readonly spentMicros: bigint
+  readonly debitedBefore: bigint
+  readonly at: number
 }

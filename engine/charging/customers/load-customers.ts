@@ -1,8 +1,7 @@
 /** Reads customers, their numbers and what they spent from the database. */
 import { exactSum } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
-import { compile, type Param } from '../../../schema/sql/compiled.ts'
-import { all } from '../../../schema/sql/sync-query.ts'
+import { all } from '../../../schema/sql/query.ts'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { type Terms, startOfDay } from './customer.ts'
 
@@ -11,8 +10,8 @@ export interface StoredCustomer {
   readonly balanceMicros: bigint
 }
 
-export function loadCustomers(store: Store): StoredCustomer[] {
-  const rows = all(
+export async function loadCustomers(store: Store): Promise<StoredCustomer[]> {
+  const rows = await all(
     store,
     store.db
       .selectFrom('customer')
@@ -46,9 +45,9 @@ export function loadCustomers(store: Store): StoredCustomer[] {
 }
 
 /** Calling numbers in their normal form, and user names → customer. */
-export function loadNumbers(store: Store): Map<string, number> {
+export async function loadNumbers(store: Store): Promise<Map<string, number>> {
   const numbers = new Map<string, number>()
-  for (const row of all(store, store.db.selectFrom('customer_number').selectAll())) {
+  for (const row of await all(store, store.db.selectFrom('customer_number').selectAll())) {
     const number = numberOrText(row.number)
     // Rows of earlier versions may hold the same number in another spelling.
     if (number === row.number || !numbers.has(number)) numbers.set(number, row.customer_id)
@@ -64,9 +63,9 @@ export const extensionKey = (extension: string, tenantId: number | null): string
  * Extension number → customer, in all tenants and in each. Extensions of several domains may share a
  * number: if they have different customers, the number has none.
  */
-export function loadExtensions(store: Store): Map<string, number> {
+export async function loadExtensions(store: Store): Promise<Map<string, number>> {
   const extensions = store.db.selectFrom('extension')
-  const rows = all(store, extensions.select(['extension', 'tenant_id', 'customer_id']))
+  const rows = await all(store, extensions.select(['extension', 'tenant_id', 'customer_id']))
   const owners = new Map<string, number | null>()
   for (const { extension, tenant_id: tenantId, customer_id: owner } of rows)
     for (const key of [extensionKey(extension, null), extensionKey(extension, tenantId)]) {
@@ -78,21 +77,25 @@ export function loadExtensions(store: Store): Map<string, number> {
   )
 }
 
-/** Returns what was debited from a wallet since midnight UTC, in micro-units. Reads only entries since then. */
-export function spendingReader(store: Store): (walletId: number, now: number) => bigint {
-  const newestFirst = compile(store, (db, param: Param<{ walletId: number }>) =>
-    db
-      .selectFrom('ledger_entry')
-      .select(['kind', 'amount_micros', 'created_at'])
-      .where('wallet_id', '=', param('walletId'))
-      .orderBy('id', 'desc'),
-  )
-  return (walletId, now) => {
-    let spentMicros = 0n
-    for (const entry of newestFirst.iterate({ walletId })) {
-      if (entry.created_at < startOfDay(now)) break
+const PAGE = 1_000
+
+/** What was debited from a wallet since midnight UTC, in micro-units. Reads only entries since then. */
+export async function loadSpending(store: Store, walletId: number, now: number): Promise<bigint> {
+  const newestFirst = store.db
+    .selectFrom('ledger_entry')
+    .select(['id', 'kind', 'amount_micros', 'created_at'])
+    .where('wallet_id', '=', walletId)
+    .orderBy('id', 'desc')
+    .limit(PAGE)
+  let spentMicros = 0n
+  for (let before = Number.MAX_SAFE_INTEGER; ;) {
+    const entries = await all(store, newestFirst.where('id', '<', before))
+    for (const entry of entries) {
+      if (entry.created_at < startOfDay(now)) return spentMicros
       if (entry.kind === 'debit') spentMicros -= BigInt(entry.amount_micros)
     }
-    return spentMicros
+    const last = entries.at(-1)
+    if (last === undefined || entries.length < PAGE) return spentMicros
+    before = last.id
   }
 }

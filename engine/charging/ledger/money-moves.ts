@@ -32,20 +32,20 @@ export class MoneyMoves {
     this.#events = events
   }
 
-  /** Moves money, durably when it returns. Creates the wallet of a customer that has none. */
+  /** Moves money, durably when the transaction around it is. Creates the wallet of a customer that has none. */
   move(move: MoneyMove, now: number): MoneyMoved {
     if (move.amountMicros === 0 || (move.amountMicros < 0 && move.kind !== 'adjust'))
       throw new RangeError(`a ${move.kind} of ${move.amountMicros} micro-units`)
     const customer = this.#customers.byId(move.customerId)
     if (customer === undefined) return { kind: 'unknown_customer' }
-    const walletId = customer.terms.walletId ?? this.#createWallet(move.customerId, now)
+    const walletId = customer.terms.walletId ?? this.#createWallet(customer, now)
     const earlier = this.#ledger.find(move.kind, move.ref)
     const refusal = earlier ? undefined : refusalOf(move, customer)
     if (refusal !== undefined) return refusal
     const posting = earlier ?? this.#post(move, walletId, customer, now)
     switch (posting.kind) {
       case 'posted':
-        customer.balanceMicros = posting.balanceMicros
+        customer.posted(posting.balanceMicros)
         this.#sums.add(move.kind, customer.terms.currency ?? '', move.amountMicros)
         return { kind: 'moved', balanceMicros: posting.balanceMicros }
       case 'duplicate':
@@ -70,9 +70,10 @@ export class MoneyMoves {
   }
 
   /** In the currency of the customer's rate plan. */
-  #createWallet(customerId: number, now: number): number {
+  #createWallet(customer: Customer, now: number): number {
     const { db } = this.#store
-    const walletId = transaction(this.#store, () => {
+    const { customerId } = customer.terms
+    const wallet = transaction(this.#store, () => {
       const plan = first(
         this.#store,
         db
@@ -81,11 +82,12 @@ export class MoneyMoves {
           .select('rate_plan.currency')
           .where('customer.id', '=', customerId),
       )
-      const wallet = { customer_id: customerId, currency: plan?.currency ?? 'USD', updated_at: now }
-      return insert(this.#store, db.insertInto('wallet').values(wallet))
+      const currency = plan?.currency ?? 'USD'
+      const row = { customer_id: customerId, currency, updated_at: now }
+      return { id: insert(this.#store, db.insertInto('wallet').values(row)), currency }
     })
-    this.#customers.reload(now)
-    return walletId
+    customer.opened(wallet.id, wallet.currency)
+    return wallet.id
   }
 }
 

@@ -4,26 +4,21 @@ import { fromFlag } from '../../../schema/columns.ts'
 import type { Rate } from '../../../schema/contracts/ocs.ts'
 import type { RateTable as RateColumns } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all } from '../../../schema/sql/sync-query.ts'
-import { RateTable } from './rate-table.ts'
+import { all } from '../../../schema/sql/query.ts'
 
 interface RateRow extends Selectable<RateColumns> {
   readonly currency: string
   readonly decimals: number
 }
 
-/** All plans at once. 100,000 rates take about half a second. */
-export const loadRates = (store: Store): RateTable =>
-  new RateTable(all(store, rateRows(store)).map(rateOf))
-
 /** Rates per slice: about 5 ms. */
 const sliceLength = 1_000
 
 /** All rates, a slice at a time; rates may be written between two slices. */
-export function* rateSlices(store: Store): Generator<readonly Rate[]> {
+export async function* rateSlices(store: Store): AsyncGenerator<readonly Rate[]> {
   for (let after = 0; ;) {
     const query = rateRows(store).where('rate.id', '>', after).orderBy('rate.id').limit(sliceLength)
-    const rows = all(store, query)
+    const rows = await all(store, query)
     yield rows.map(rateOf)
     const last = rows.at(-1)
     if (last === undefined || rows.length < sliceLength) return
@@ -32,11 +27,15 @@ export function* rateSlices(store: Store): Generator<readonly Rate[]> {
 }
 
 /** The rates of one plan and prefix, with or without `+`. */
-export function loadPrefix(store: Store, planId: number, prefix: string): Rate[] {
+export async function loadPrefix(
+  store: Store,
+  planId: number,
+  prefix: string,
+): Promise<readonly Rate[]> {
   const rows = rateRows(store)
     .where('rate_plan_id', '=', planId)
     .where('prefix', 'in', [prefix, `+${prefix}`])
-  return all(store, rows).map(rateOf)
+  return (await all(store, rows)).map(rateOf)
 }
 
 const rateRows = (store: Store) =>

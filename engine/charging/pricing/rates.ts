@@ -1,59 +1,59 @@
-/** The rate table in force. Follows the database at once, by one prefix, or in slices. */
+/** The rate table in force. Follows the database whole, in slices, or by one prefix. */
+import type { Rate } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
-import { loadPrefix, loadRates, rateSlices } from './load-rates.ts'
+import { Reloads } from '../../../schema/reloads.ts'
+import { loadPrefix, rateSlices } from './load-rates.ts'
 import { RateTable } from './rate-table.ts'
+
+type WrittenPrefix = readonly [planId: number, prefix: string, rates: readonly Rate[]]
 
 export class Rates {
   readonly #store: Store
-  #table: RateTable
-  /** Whole tables loaded so far: a table in slices does not replace one that was loaded later. */
-  #loads = 0
-  #lastGentle: Promise<void> = Promise.resolve()
-  /** Prefixes that were written while a table loads in slices; undefined: none loads. */
-  #writtenMeanwhile: [planId: number, prefix: string][] | undefined
+  readonly #pause: () => Promise<unknown>
+  readonly #whole = new Reloads(() => this.#load())
+  /** A prefix does not wait for a whole load, only for other prefixes. */
+  readonly #prefixes = new Reloads(() => Promise.resolve())
+  #table = new RateTable()
+  /** Prefixes that were taken over while a table loads; undefined: none loads. */
+  #writtenMeanwhile: WrittenPrefix[] | undefined
 
-  constructor(store: Store) {
+  /** @param pause runs between two slices. */
+  constructor(store: Store, pause: () => Promise<unknown>) {
     this.#store = store
-    this.#table = loadRates(store)
+    this.#pause = pause
   }
 
   get table(): RateTable {
     return this.#table
   }
 
-  /** Takes over the rates as they are stored now. 100,000 of them take about half a second. */
-  reload(): void {
-    this.#table = loadRates(this.#store)
-    this.#loads += 1
+  /** Takes over the rates as they are stored now: there are none before. 100,000 of them take about half a second. */
+  reload(): Promise<void> {
+    return this.#whole.request()
   }
 
   /** Takes over the rates of one prefix of a plan. */
-  reloadPrefix(planId: number, prefix: string): void {
-    this.#table.replace(planId, prefix, loadPrefix(this.#store, planId, prefix))
-    this.#writtenMeanwhile?.push([planId, prefix])
+  reloadPrefix(planId: number, prefix: string): Promise<void> {
+    return this.#prefixes.between(async () => {
+      const rates = await loadPrefix(this.#store, planId, prefix)
+      this.#table.replace(planId, prefix, rates)
+      this.#writtenMeanwhile?.push([planId, prefix, rates])
+    })
   }
 
-  /** As `reload`, in slices; `pause` runs between them. Resolves when the rates apply. */
-  reloadGently(pause: () => Promise<void>): Promise<void> {
-    const work = this.#lastGentle.then(() => this.#loadGently(pause))
-    this.#lastGentle = work.catch(() => undefined)
-    return work
-  }
-
-  async #loadGently(pause: () => Promise<void>): Promise<void> {
-    const loads = this.#loads
-    const written: [number, string][] = []
+  async #load(): Promise<void> {
+    const written: WrittenPrefix[] = []
     this.#writtenMeanwhile = written
-    const table = new RateTable()
-    for (const slice of rateSlices(this.#store)) {
-      table.add(slice)
-      await pause()
+    try {
+      const table = new RateTable()
+      for await (const slice of rateSlices(this.#store)) {
+        table.add(slice)
+        await this.#pause()
+      }
+      for (const [planId, prefix, rates] of written) table.replace(planId, prefix, rates)
+      this.#table = table
+    } finally {
+      this.#writtenMeanwhile = undefined
     }
-    this.#writtenMeanwhile = undefined
-    // A table that was loaded whole meanwhile is newer.
-    if (this.#loads !== loads) return
-    for (const [planId, prefix] of written)
-      table.replace(planId, prefix, loadPrefix(this.#store, planId, prefix))
-    this.#table = table
   }
 }

@@ -117,7 +117,7 @@ export class Settlement {
     const { payer, tariff, costMicros } = charge
     if (posting?.kind === 'posted' && payer !== undefined) {
       this.#deps.sums.add('debit', tariff?.currency ?? payer.terms.currency ?? '', costMicros)
-      payer.balanceMicros = posting.balanceMicros
+      payer.posted(posting.balanceMicros)
       payer.addSpending(costMicros, this.#deps.now())
     }
     this.#deps.reservations.release(callUuid)

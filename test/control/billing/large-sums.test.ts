@@ -55,7 +55,7 @@ test('balances, ledger, reservations and answers agree with a model to the last 
         expect(ocs.balanceOf(id)?.balanceMicros).toBe(model)
         await ocs.reloadCustomers()
         expect(ocs.balanceOf(id)?.balanceMicros).toBe(model)
-        expect(ocs.check()).toEqual([])
+        expect(await ocs.check()).toEqual([])
         expect(
           store.sqlite.prepare('SELECT typeof(balance_micros) AS t FROM wallet').pluck().get(),
         ).toBe('integer')
@@ -87,7 +87,7 @@ test('a call takes its price and nothing else from a balance beyond 2^53 micro-u
   const wallet = (await call('GET', `/customers/${id}`)).data<{ balance: string }>()
   expect(wallet.balance).toBe(moneyToDecimal(before - cost))
   expect((await reported()).body).toMatchObject({ cost: 254_167, duplicate: true })
-  expect(ocs.check()).toEqual([])
+  expect(await ocs.check()).toEqual([])
 })
 
 test.each(['9000000000.000001', '9007199254740993', 1e300, '1e12', '99999999999999999999'])(
@@ -116,5 +116,5 @@ test('a balance that 64 bits cannot hold is refused, and nothing moves', async (
   expect([answer.status, answer.code]).toEqual([409, 'balance_out_of_range'])
   expect((await adjust(-1n)).status).toBe(200)
   expect(ocs.balanceOf(id)?.balanceMicros).toBe(full - 1n)
-  expect(ocs.check()).toEqual([])
+  expect(await ocs.check()).toEqual([])
 })

@@ -77,7 +77,7 @@ const talked = (billsec: number) => ({
 })
 
 test('authorize answers who pays, the price, and the grant that it reserved', async () => {
-  const books = customerWith(oneUnit)
+  const books = await customerWith(oneUnit)
   expect(await apiOf(books).get(`${ask}&call_uuid=a`)).toEqual({
     status: 200,
     body: {
@@ -96,12 +96,12 @@ test('authorize answers who pays, the price, and the grant that it reserved', as
 })
 
 test('without a call uuid authorize makes one', async () => {
-  const { body } = await apiOf(customerWith(oneUnit)).get(ask)
+  const { body } = await apiOf(await customerWith(oneUnit)).get(ask)
   expect(body.call_uuid).toBe('07070707-0707-4707-8707-070707070707')
 })
 
 test('the same call uuid asked again gets the same answer and reserves nothing more', async () => {
-  const books = customerWith(oneUnit)
+  const books = await customerWith(oneUnit)
   const api = apiOf(books)
   const first = await api.get(`${ask}&call_uuid=a`)
   expect(await api.get(`${ask}&call_uuid=a`)).toEqual(first)
@@ -109,7 +109,7 @@ test('the same call uuid asked again gets the same answer and reserves nothing m
 })
 
 test('a denial has its own status and code, in the error envelope', async () => {
-  const poor = apiOf(customerWith(0))
+  const poor = apiOf(await customerWith(0))
   expect(await poor.get(ask)).toMatchObject({
     status: 402,
     body: { success: false, statusCode: 402, code: 'insufficient_funds' },
@@ -122,7 +122,7 @@ test('a denial has its own status and code, in the error envelope', async () => 
     status: 404,
     body: { code: 'no_rate' },
   })
-  const limited = apiOf(customerWith(10 * oneUnit, { max_concurrent_calls: 1 }))
+  const limited = apiOf(await customerWith(10 * oneUnit, { max_concurrent_calls: 1 }))
   await limited.get(`${ask}&call_uuid=a`)
   expect(await limited.get(`${ask}&call_uuid=b`)).toMatchObject({
     status: 403,
@@ -131,20 +131,20 @@ test('a denial has its own status and code, in the error envelope', async () => 
 })
 
 test('a question without caller or callee is not valid', async () => {
-  expect(await apiOf(customerWith(oneUnit)).get('caller=1')).toMatchObject({
+  expect(await apiOf(await customerWith(oneUnit)).get('caller=1')).toMatchObject({
     status: 400,
     body: { details: [{ path: 'callee' }] },
   })
 })
 
 test('a key without the scope ocs, even one that may read everything, reserves nothing', async () => {
-  const books = customerWith(oneUnit)
+  const books = await customerWith(oneUnit)
   expect(await apiOf(books, ['*:read']).get(ask)).toMatchObject({ status: 403 })
   expect(books.ocs.stats().openCalls).toBe(0)
 })
 
 test('extend answers the whole grant and what is reserved for it', async () => {
-  const api = apiOf(customerWith(oneUnit))
+  const api = apiOf(await customerWith(oneUnit))
   await api.get(`${ask}&call_uuid=a`)
   expect(await api.post('extend', { call_uuid: 'a', used_seconds: 30 })).toEqual({
     status: 200,
@@ -157,7 +157,7 @@ test('extend answers the whole grant and what is reserved for it', async () => {
 })
 
 test('a reported call is charged, and its reservation is gone', async () => {
-  const books = customerWith(oneUnit)
+  const books = await customerWith(oneUnit)
   const api = apiOf(books)
   await api.get(`${ask}&call_uuid=a`)
   expect(await api.post('cdr', talked(85))).toEqual({
@@ -175,7 +175,7 @@ test('a reported call is charged, and its reservation is gone', async () => {
 })
 
 test('the same report again is a duplicate with the same numbers, also after other money moved', async () => {
-  const books = customerWith(2 * oneUnit)
+  const books = await customerWith(2 * oneUnit)
   const api = apiOf(books)
   const first = await api.post('cdr', talked(85))
   await api.post('cdr', { ...talked(20), call_uuid: 'b' })
@@ -183,11 +183,11 @@ test('the same report again is a duplicate with the same numbers, also after oth
     status: 200,
     body: { ...first.body, duplicate: true },
   })
-  expect(books.ocs.check()).toEqual([])
+  expect(await books.ocs.check()).toEqual([])
 })
 
 test('a call that cost nothing is a duplicate with the same numbers too', async () => {
-  const api = apiOf(customerWith(2 * oneUnit))
+  const api = apiOf(await customerWith(2 * oneUnit))
   const first = await api.post('cdr', talked(0))
   expect(first.body).toMatchObject({ cost: 0, balance_after: 2, duplicate: false })
   await api.post('cdr', { ...talked(20), call_uuid: 'b' })
@@ -195,7 +195,7 @@ test('a call that cost nothing is a duplicate with the same numbers too', async 
 })
 
 test('the same call with another duration is refused, charged nothing, and kept for audit', async () => {
-  const books = customerWith(2 * oneUnit)
+  const books = await customerWith(2 * oneUnit)
   const api = apiOf(books)
   await api.post('cdr', talked(85))
   const balance = books.ocs.balanceOf(1)
@@ -216,7 +216,7 @@ test.each([
   [{ disposition: 'ANSWERED', sip_code: 200, answer_stamp: null }],
   [{ disposition: 'FAILED', answer_stamp: '2026-01-05T10:00:00Z' }],
 ])('a report of 0 s with %o is that of an answered call: it costs a second', async (told) => {
-  const books = customerWith(2 * oneUnit)
+  const books = await customerWith(2 * oneUnit)
   const api = apiOf(books)
   expect((await api.post('cdr', { ...talked(0), ...told })).body).toMatchObject({ cost: 0.6 })
   expect(books.store.sqlite.prepare('SELECT billsec FROM cdr').pluck().all()).toEqual([1])
@@ -229,7 +229,7 @@ test.each([
   [{ disposition: 'BUSY', sip_code: 200 }],
   [{ sip_code: 487, answer_stamp: null }],
 ])('a report of 0 s with %o is that of an unanswered call: it is free', async (told) => {
-  const books = customerWith(2 * oneUnit)
+  const books = await customerWith(2 * oneUnit)
   expect((await apiOf(books).post('cdr', { ...talked(0), ...told })).body).toMatchObject({
     cost: 0,
   })
@@ -237,7 +237,7 @@ test.each([
 })
 
 test('a call that the engine of this process billed is a duplicate over HTTP', async () => {
-  const books = customerWith(2 * oneUnit)
+  const books = await customerWith(2 * oneUnit)
   const stored = books.ocs.report(endedCall('a', 85))
   books.time.advance(100)
   await stored
@@ -248,7 +248,7 @@ test('a call that the engine of this process billed is a duplicate over HTTP', a
 })
 
 test('a call that was never authorized is charged to the customer of its caller', async () => {
-  const books = customerWith(oneUnit)
+  const books = await customerWith(oneUnit)
   expect((await apiOf(books).post('cdr', talked(20))).body).toMatchObject({ cost: 0.6 })
   expect(books.store.sqlite.prepare('SELECT customer_id, rate_prefix FROM cdr').get()).toEqual({
     customer_id: 1,
@@ -258,7 +258,7 @@ test('a call that was never authorized is charged to the customer of its caller'
 
 test('a report without a customer is stored and costs nothing', async () => {
   const report = { ...talked(20), caller: 'unknown' }
-  expect((await apiOf(customerWith(oneUnit)).post('cdr', report)).body).toMatchObject({
+  expect((await apiOf(await customerWith(oneUnit)).post('cdr', report)).body).toMatchObject({
     cost: 0,
     balance_after: null,
     duplicate: false,
@@ -272,7 +272,7 @@ test.each([
   [{ start_stamp: 'yesterday' }, 'start_stamp'],
 ])('a report with %o is not valid', async (change, path) => {
   const report = { ...talked(20), ...change }
-  expect(await apiOf(customerWith(oneUnit)).post('cdr', report)).toMatchObject({
+  expect(await apiOf(await customerWith(oneUnit)).post('cdr', report)).toMatchObject({
     status: 400,
     body: { details: [{ path }] },
   })
@@ -281,7 +281,7 @@ test.each([
 test.each(['4930123', '49-30.123', '(49)%2030123', '%2534930123', '4930123;phone-context=%2B1'])(
   'a callee written as %s is priced and recorded as its number',
   async (callee) => {
-    const books = customerWith(oneUnit)
+    const books = await customerWith(oneUnit)
     const { get, post } = apiOf(books)
     const asked = await get(`caller=%2B1-555-0001&callee=${callee}&call_uuid=a`)
     expect(asked).toMatchObject({ status: 200, body: { rate_prefix: '49', customer_id: 1 } })
@@ -295,7 +295,7 @@ test.each(['4930123', '49-30.123', '(49)%2030123', '%2534930123', '4930123;phone
 )
 
 test('a callee that is no number is not authorized; a name has the price of its digits', async () => {
-  const { get } = apiOf(customerWith(oneUnit))
+  const { get } = apiOf(await customerWith(oneUnit))
   for (const callee of ['4%2B9', '%2B%2B49', '-', '%EF%BC%94%EF%BC%99', '49%252F'])
     expect((await get(`caller=%2B15550001&callee=${callee}`)).status).toBe(400)
   for (const callee of ['49FLOWERS', '4-9-FLOWERS', '4x9', '(49)F'])
@@ -305,7 +305,7 @@ test('a callee that is no number is not authorized; a name has the price of its 
 })
 
 test('a call that has been is recorded whatever it was called', async () => {
-  const books = customerWith(oneUnit)
+  const books = await customerWith(oneUnit)
   const { post } = apiOf(books)
   const reported = await post('cdr', { ...talked(20), callee: '49/-30' })
   expect(reported).toMatchObject({ status: 200, body: { cost: 0.6 } })

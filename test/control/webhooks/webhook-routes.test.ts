@@ -148,11 +148,11 @@ test('an event stands and falls with what it tells', async () => {
     actor: 'x',
     note: null,
   } as const
-  expect(() => ocs.move(move)).toThrow('full')
+  await expect(ocs.move(move)).rejects.toThrow('full')
   expect(events()).toEqual([])
   store.sqlite.exec('DROP TRIGGER full')
-  ocs.move(move)
-  ocs.move(move)
+  await ocs.move(move)
+  await ocs.move(move)
   expect(events()).toEqual(['wallet.topped_up'])
 })
 

@@ -16,7 +16,7 @@ const sixSeconds = {
 }
 
 /** A customer, and what is told of its wallet. */
-function walletWith(
+async function walletWith(
   balanceMicros: number,
   terms: { readonly max_daily_spend_micros?: number } = {},
 ) {
@@ -26,18 +26,20 @@ function walletWith(
   const customer = { name: '+15550001', rate_plan_id: planId, ...terms }
   const customerId = addCustomer(store, customer)
   const sink = { wants: () => true, write: (event: OutgoingEvent) => void told.push(event) }
-  let books = ocsOn(store, undefined, 'deny', sink)
+  let books = await ocsOn(store, undefined, 'deny', sink)
   let refs = 0
-  const move = (kind: 'topup' | 'adjust', amountMicros: number) => {
+  const move = async (kind: 'topup' | 'adjust', amountMicros: number) => {
     refs += 1
     const move = { customerId, kind, amountMicros, ref: `move-${refs}`, actor: 'test', note: null }
     return books.ocs.move(move)
   }
-  if (balanceMicros > 0) move('topup', balanceMicros)
+  if (balanceMicros > 0) await move('topup', balanceMicros)
   return {
     move,
     ocs: () => books.ocs,
-    restart: () => (books = ocsOn(store, books.time, 'deny', sink)),
+    restart: async () => {
+      books = await ocsOn(store, books.time, 'deny', sink)
+    },
     /** Reports a call that talked for so long; undefined: as long as it was granted. */
     talk: async (uuid: string, seconds?: number): Promise<void> => {
       const { time, ocs } = books
@@ -55,41 +57,41 @@ function walletWith(
 }
 
 test('a call that is cut for lack of funds depletes the wallet, although something is left', async () => {
-  const { talk, depletions } = walletWith(20_000)
+  const { talk, depletions } = await walletWith(20_000)
   await talk('a')
   expect(depletions()).toEqual(['0.002'])
 })
 
 test('a depletion is told once, however many calls are cut, and again after money has come', async () => {
-  const wallet = walletWith(50_000)
+  const wallet = await walletWith(50_000)
   const { ocs } = wallet
   const uuids = ['a', 'b', 'c']
   for (const uuid of uuids) await ocs().authorize(question(uuid, '1555'))
   for (const uuid of uuids) await wallet.talk(uuid)
   expect(wallet.depletions()).toEqual(['0.002'])
-  wallet.restart()
+  await wallet.restart()
   await wallet.talk('after a restart')
-  wallet.move('adjust', -2_000)
+  await wallet.move('adjust', -2_000)
   expect(wallet.depletions()).toEqual(['0.002'])
-  wallet.move('topup', 10_000)
+  await wallet.move('topup', 10_000)
   await wallet.talk('d')
   expect(wallet.depletions()).toEqual(['0.002', '0.004'])
 })
 
 test('a call that ends by itself, or at its daily limit, depletes nothing', async () => {
-  const { talk, depletions } = walletWith(20_000)
+  const { talk, depletions } = await walletWith(20_000)
   await talk('a', 12)
   expect(depletions()).toEqual([])
-  const limited = walletWith(100_000_000, { max_daily_spend_micros: 20_000 })
+  const limited = await walletWith(100_000_000, { max_daily_spend_micros: 20_000 })
   await limited.talk('b')
   expect(limited.depletions()).toEqual([])
 })
 
-test('a balance that sinks to nothing depletes the wallet once', () => {
-  const { move, depletions } = walletWith(20_000)
-  move('adjust', -20_000)
+test('a balance that sinks to nothing depletes the wallet once', async () => {
+  const { move, depletions } = await walletWith(20_000)
+  await move('adjust', -20_000)
   expect(depletions()).toEqual(['0.00'])
-  move('topup', 1)
-  move('adjust', -1)
+  await move('topup', 1)
+  await move('adjust', -1)
   expect(depletions()).toEqual(['0.00', '0.00'])
 })

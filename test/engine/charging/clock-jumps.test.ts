@@ -10,7 +10,7 @@ const jumps = [hour, -hour, 40 * day, -40 * day] as const
 test.each(jumps)(
   'set by %i ms: a live call keeps what it holds, a lost one gives it back in time',
   async (jumpMs) => {
-    const { ocs, time, customerId } = customerWith(oneUnit)
+    const { ocs, time, customerId } = await customerWith(oneUnit)
     ocs.start()
     await ocs.authorize(question('a'))
     time.jump(jumpMs)
@@ -22,7 +22,7 @@ test.each(jumps)(
 )
 
 test.each(jumps)('set by %i ms: no more calls per second than allowed', async (jumpMs) => {
-  const { ocs, time } = customerWith(100 * oneUnit, { max_cps: 1 })
+  const { ocs, time } = await customerWith(100 * oneUnit, { max_cps: 1 })
   await ocs.authorize(question('a'))
   time.jump(jumpMs)
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'cps_limit' })
@@ -31,7 +31,7 @@ test.each(jumps)('set by %i ms: no more calls per second than allowed', async (j
 })
 
 test.each(jumps)('set by %i ms: the daily limit is not forgotten', async (jumpMs) => {
-  const { ocs, time } = customerWith(10 * oneUnit, { max_daily_spend_micros: 1_000_000 })
+  const { ocs, time } = await customerWith(10 * oneUnit, { max_daily_spend_micros: 1_000_000 })
   await ocs.authorize(question('a'))
   const stored = ocs.report(endedCall('a', 60))
   time.advance(100)
@@ -41,21 +41,22 @@ test.each(jumps)('set by %i ms: the daily limit is not forgotten', async (jumpMs
 })
 
 test.each(jumps)('set by %i ms before a crash: charged is what was talked', async (jumpMs) => {
-  const { ocs, time, store, customerId } = customerWith(10 * oneUnit)
+  const { ocs, time, store, customerId } = await customerWith(10 * oneUnit)
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   time.jump(jumpMs)
   time.advance(20_000)
   ocs.alive(['a'], time.now())
   time.advance(100)
-  ocsOn(store, time).ocs.start()
+  const after = await ocsOn(store, time)
+  after.ocs.start()
   expect(
     store.sqlite.prepare('SELECT billsec, end_stamp - answer_stamp AS talked FROM cdr').all(),
   ).toEqual([{ billsec: 20, talked: 20_000 }])
 })
 
-test('entries of the ledger are dated by the clock of the machine', () => {
-  const { ocs, time, store, customerId } = customerWith(0)
+test('entries of the ledger are dated by the clock of the machine', async () => {
+  const { ocs, time, store, customerId } = await customerWith(0)
   time.jump(hour)
   const move = {
     customerId,
@@ -65,7 +66,7 @@ test('entries of the ledger are dated by the clock of the machine', () => {
     actor: 'x',
     note: null,
   } as const
-  ocs.move(move)
+  await ocs.move(move)
   expect(store.sqlite.prepare('SELECT created_at FROM ledger_entry').pluck().all()).toEqual([
     start + hour,
   ])

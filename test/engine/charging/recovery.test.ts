@@ -21,14 +21,14 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const folder = temporaryFolder()
 let files = 0
 
-function customerInFile() {
+async function customerInFile() {
   files += 1
   const path = join(folder, `recovery-${files}.db`)
   const store = freshStore(path)
   const planId = addPlan(store, [goldenRate])
   const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId })
-  const books = ocsOn(store)
-  topUp(books.ocs, customerId, 100_000_000)
+  const books = await ocsOn(store)
+  await topUp(books.ocs, customerId, 100_000_000)
   return { ...books, customerId, path }
 }
 
@@ -40,7 +40,7 @@ const records = (store: LocalStore) =>
     .all()
 
 test('a call that a crash cut off is billed once, up to its last sign of life', async () => {
-  const { ocs, time, customerId, store, path } = customerInFile()
+  const { ocs, time, customerId, store, path } = await customerInFile()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   ocs.alive(['a'], start + 84_200)
@@ -48,7 +48,7 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
   store.close()
 
   const reopened = freshStore(path)
-  const after = ocsOn(reopened, new ManualTime(start + 3_600_000))
+  const after = await ocsOn(reopened, new ManualTime(start + 3_600_000))
   expect(after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(reopened)).toEqual([
     {
@@ -64,17 +64,17 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
     balanceMicros: 100_000_000n - 641_700n,
     reservedMicros: 0n,
   })
-  expect(ocsOn(reopened).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
-  expect(after.ocs.check()).toEqual([])
+  expect((await ocsOn(reopened)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
+  expect(await after.ocs.check()).toEqual([])
   reopened.close()
 })
 
 test('a call that a crash cut off before its first sign of life is charged a second', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
+  const { ocs, time, customerId, store } = await customerInFile()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   time.advance(100)
-  const after = ocsOn(store)
+  const after = await ocsOn(store)
   expect(after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(store)).toMatchObject([{ billsec: 1, cost_micros: 600_000 }])
   expect(after.ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 100_000_000n - 600_000n })
@@ -82,19 +82,20 @@ test('a call that a crash cut off before its first sign of life is charged a sec
 })
 
 test('a recovered call has the price of its start, also when the rate has changed since', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
+  const { ocs, time, customerId, store } = await customerInFile()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   ocs.alive(['a'], start + 85_000)
   time.advance(100)
   store.sqlite.exec('DELETE FROM rate')
-  ocsOn(store).ocs.start()
+  const after = await ocsOn(store)
+  after.ocs.start()
   expect(records(store)).toMatchObject([{ cost_micros: 641_700 }])
   store.close()
 })
 
 test('a restart that crashes before its commit leaves everything to the next one', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
+  const { ocs, time, customerId, store } = await customerInFile()
   for (const uuid of ['a', 'b', 'c']) {
     await ocs.authorize(question(uuid))
     void ocs.answered(openCall(uuid, start, { customerId }))
@@ -104,11 +105,11 @@ test('a restart that crashes before its commit leaves everything to the next one
   store.sqlite.exec(
     "CREATE TRIGGER away BEFORE INSERT ON ledger_entry BEGIN SELECT RAISE(ROLLBACK, 'cut'); END",
   )
-  const interrupted = ocsOn(store)
+  const interrupted = await ocsOn(store)
   interrupted.ocs.start()
   expect(records(store)).toEqual([])
   store.sqlite.exec('DROP TRIGGER away')
-  const after = ocsOn(store)
+  const after = await ocsOn(store)
   expect(after.ocs.start()).toMatchObject({ recoveredCalls: 3, saved: [] })
   expect(records(store)).toHaveLength(3)
   expect(after.ocs.balanceOf(customerId)).toMatchObject({
@@ -118,13 +119,13 @@ test('a restart that crashes before its commit leaves everything to the next one
 })
 
 test('a call that was free when it was answered is charged to no customer whose number it shows', async () => {
-  const { customerId, store } = customerInFile()
-  const { ocs, time } = ocsOn(store, new ManualTime(start), 'allow')
+  const { customerId, store } = await customerInFile()
+  const { ocs, time } = await ocsOn(store, new ManualTime(start), 'allow')
   await ocs.authorize(question('a', '4930123', '101'))
   void ocs.answered(openCall('a', start, { callerNumber: '+15550001' }))
   ocs.alive(['a'], start + 20_000)
   time.advance(100)
-  const after = ocsOn(store, new ManualTime(start + 60_000), 'allow')
+  const after = await ocsOn(store, new ManualTime(start + 60_000), 'allow')
   expect(after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(store)).toMatchObject([{ call_uuid: 'a', billsec: 20, cost_micros: 0 }])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)
@@ -132,7 +133,7 @@ test('a call that was free when it was answered is charged to no customer whose 
 })
 
 test('hundreds of open calls are each recovered once', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
+  const { ocs, time, customerId, store } = await customerInFile()
   const uuids = Array.from({ length: 150 }, (_, index) => `call-${index}`)
   for (const uuid of uuids) {
     await ocs.authorize(question(uuid))
@@ -143,50 +144,50 @@ test('hundreds of open calls are each recovered once', async () => {
   const reported = ocs.report(endedCall('call-0', 20))
   time.advance(100)
   await reported
-  const after = ocsOn(store)
+  const after = await ocsOn(store)
   expect(after.ocs.start()).toMatchObject({ recoveredCalls: 149, saved: [] })
   expect(records(store)).toHaveLength(150)
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n - 150n * 600_000n)
-  expect(after.ocs.check()).toEqual([])
+  expect(await after.ocs.check()).toEqual([])
   store.close()
 })
 
 test('a call that had ended before the crash keeps its end and its price', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
+  const { ocs, time, customerId, store } = await customerInFile()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   void ocs.report(endedCall('a', 85))
   void ocs.report(endedCall('never answered', 0))
   time.advance(20)
   expect(records(store)).toEqual([])
-  const after = ocsOn(store)
+  const after = await ocsOn(store)
   expect(after.ocs.start()).toMatchObject({ recoveredCalls: 2, saved: [] })
   expect(records(store)).toMatchObject([
     { call_uuid: 'a', billsec: 85, cost_micros: 641_700, is_recovered: 0, hangup_by: 'caller' },
     { call_uuid: 'never answered', billsec: 0, cost_micros: 0, disposition: 'NO ANSWER' },
   ])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n - 641_700n)
-  expect(after.ocs.check()).toEqual([])
+  expect(await after.ocs.check()).toEqual([])
   store.close()
 })
 
 test('a crash between the commit of a call and the note of it bills nothing twice', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
+  const { ocs, time, customerId, store } = await customerInFile()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   void ocs.report(endedCall('a', 85))
   time.advance(100)
   expect(records(store)).toHaveLength(1)
   expect(journalOf(store, time.schedule).left()).toHaveLength(1)
-  const after = ocsOn(store)
+  const after = await ocsOn(store)
   expect(after.ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
   expect(records(store)).toHaveLength(1)
-  expect(after.ocs.check()).toEqual([])
+  expect(await after.ocs.check()).toEqual([])
   store.close()
 })
 
-test('calls that an earlier version left in its table are billed, once', () => {
-  const { customerId, store } = customerInFile()
+test('calls that an earlier version left in its table are billed, once', async () => {
+  const { customerId, store } = await customerInFile()
   const tariff = { ...plainTariff, connectFeeMicros: 400_000 }
   store.sqlite
     .prepare('INSERT INTO call_journal VALUES (?, ?, ?, ?, ?)')
@@ -197,15 +198,15 @@ test('calls that an earlier version left in its table are billed, once', () => {
       start,
       start + 10_000,
     )
-  expect(ocsOn(store).ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
+  expect((await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(store)).toMatchObject([{ call_uuid: 'old', billsec: 10, cost_micros: 410_000 }])
   expect(store.sqlite.prepare('SELECT * FROM call_journal').all()).toEqual([])
-  expect(ocsOn(store).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
+  expect((await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
   store.close()
 })
 
 test('a call that is resumed holds what it held, and is billed to its real end', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
+  const { ocs, time, customerId, store } = await customerInFile()
   const grant = await ocs.authorize(question('a'))
   expect(grant).toMatchObject({ grantedSeconds: 60 })
   void ocs.answered(openCall('a', start, { customerId }), 'first')
@@ -216,7 +217,7 @@ test('a call that is resumed holds what it held, and is billed to its real end',
   const before = ocs.balanceOf(customerId)
   store.sqlite.exec('DELETE FROM rate')
 
-  const after = ocsOn(store, new ManualTime(start + 3_000))
+  const after = await ocsOn(store, new ManualTime(start + 3_000))
   expect(after.ocs.start()).toEqual({
     ...{ recoveredCalls: 0, unansweredCalls: 0 },
     saved: [
@@ -234,17 +235,17 @@ test('a call that is resumed holds what it held, and is billed to its real end',
   after.time.advance(100)
   expect(records(store)).toMatchObject([{ billsec: 130, cost_micros: 716_700, is_recovered: 0 }])
   expect(after.ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
-  expect(after.ocs.check()).toEqual([])
+  expect(await after.ocs.check()).toEqual([])
   store.close()
 })
 
 test('a call that is abandoned is closed at its last sign of life, once', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
+  const { ocs, time, customerId, store } = await customerInFile()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }), 'state')
   ocs.alive(['a'], start + 84_200)
   time.advance(100)
-  const after = ocsOn(store, new ManualTime(start + 90_000))
+  const after = await ocsOn(store, new ManualTime(start + 90_000))
   expect(after.ocs.start().saved).toMatchObject([{ callUuid: 'a', aliveAt: start + 84_200 }])
   after.ocs.abandon('a')
   after.ocs.abandon('a')
@@ -252,17 +253,17 @@ test('a call that is abandoned is closed at its last sign of life, once', async 
   after.time.advance(200)
   expect(records(store)).toMatchObject([{ billsec: 85, cost_micros: 641_700, is_recovered: 1 }])
   expect(after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 0, saved: [] })
-  expect(after.ocs.check()).toEqual([])
+  expect(await after.ocs.check()).toEqual([])
   store.close()
 })
 
 test('a call that was dialled at the crash has one record, and costs nothing', async () => {
-  const { ocs, time, customerId, store } = customerInFile()
+  const { ocs, time, customerId, store } = await customerInFile()
   await ocs.authorize(question('a'))
   const { answeredAt: _, ...call } = openCall('a', start, { customerId })
   ocs.begun(call)
   time.advance(100)
-  const after = ocsOn(store)
+  const after = await ocsOn(store)
   expect(after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 1, saved: [] })
   expect(records(store)).toEqual([
     {

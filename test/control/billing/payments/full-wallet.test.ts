@@ -40,7 +40,7 @@ test('a payment that the wallet cannot hold is an alert and 200, and is never cr
   const { call, told, intent, balance, id, ocs } = await open()
   expect(await intent('evt_1', 'pi_1')).toEqual([200, 'alert'])
   expect(await intent('evt_1', 'pi_1')).toEqual([200, 'alert'])
-  expect([balance(), ocs.check()]).toEqual([full, []])
+  expect([balance(), await ocs.check()]).toEqual([full, []])
   const alerts = await call('GET', '/billing/alerts?kind=balance_out_of_range')
   expect(alerts.data()).toMatchObject([
     { customer_id: id, reference: 'pi_1', amount_exact: '25.00', resolved_at: null },
@@ -55,5 +55,5 @@ test('a payment that the wallet cannot hold is an alert and 200, and is never cr
   ).toEqual([200, 'alert'])
   expect(balance()).toBe(full - 100_000_000n)
   expect(await intent('evt_3', 'pi_2')).toEqual([200, 'credited'])
-  expect([balance(), ocs.check()]).toEqual([full - 75_000_000n, []])
+  expect([balance(), await ocs.check()]).toEqual([full - 75_000_000n, []])
 })

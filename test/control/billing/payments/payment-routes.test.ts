@@ -106,7 +106,7 @@ test('a payment is in wallet and ledger, and pays for the very next call', async
   expect(ledger.data()).toMatchObject([
     { kind: 'topup', amount_exact: '25.00', ref: 'payment:pi_1', actor: 'payment' },
   ])
-  expect(control.ocs.check()).toEqual([])
+  expect(await control.ocs.check()).toEqual([])
 })
 
 test('the edge takes payments too', async () => {
@@ -142,7 +142,7 @@ test('events of one payment that arrive at the same time credit it once', async 
   const again = event('payment_intent.succeeded', intent({ metadata }))
   const outcomes = await Promise.all([paid, again, paid].map((each) => outcomeOf(control, each)))
   expect(outcomes.toSorted()).toEqual(['credited', 'duplicate', 'duplicate'])
-  expect([control.balance(), control.ocs.check()]).toEqual([25_000_000n, []])
+  expect([control.balance(), await control.ocs.check()]).toEqual([25_000_000n, []])
 })
 
 test('the invoice of a subscription is credited by its number where no intent is named', async () => {
@@ -202,7 +202,7 @@ test('whatever comes late, doubled or out of order, every payment counts once', 
         const payments = new Set(told.map(([payment]) => payment))
         const paid = [...payments].reduce((sum, payment) => sum + (payment + 1) * 1_000_000, 0)
         expect((control.balance() ?? 0n) - before).toBe(BigInt(paid))
-        expect(control.ocs.check()).toEqual([])
+        expect(await control.ocs.check()).toEqual([])
       },
     ),
     { numRuns: 60, seed: 1 },
@@ -391,7 +391,7 @@ test('a payment that cannot be stored is not kept in memory either', async () =>
   )
   const paid = event('payment_intent.succeeded', intent({ metadata: { customer_id: control.id } }))
   expect((await send(control, paid)).status).toBe(500)
-  expect([control.balance(), control.ocs.check()]).toEqual([0n, []])
+  expect([control.balance(), await control.ocs.check()]).toEqual([0n, []])
   control.store.sqlite.exec('DROP TRIGGER full')
   expect(await outcomeOf(control, paid)).toBe('credited')
   expect(control.balance()).toBe(25_000_000n)

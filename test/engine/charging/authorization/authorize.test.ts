@@ -15,12 +15,12 @@ import {
 const oneUnit = 1_000_000
 
 test('a number is recognized with and without its plus', async () => {
-  const { ocs } = customerWith(oneUnit)
+  const { ocs } = await customerWith(oneUnit)
   expect(await ocs.authorize(question('a', '4930', '15550001'))).toMatchObject({ kind: 'granted' })
 })
 
 test('the customer that the source determines pays, whatever number it shows', async () => {
-  const { ocs, customerId } = customerWith(oneUnit)
+  const { ocs, customerId } = await customerWith(oneUnit)
   const asked = { ...question('a', '4930', '+1999'), customerId }
   expect(await ocs.authorize(asked)).toMatchObject({ kind: 'granted', account: { customerId } })
 })
@@ -39,8 +39,8 @@ test("an extension's number leads to its customer, unless two domains disagree",
   extension.run(1, 'a.test', '101', customerId)
   extension.run(1, 'a.test', '102', customerId)
   extension.run(2, 'b.test', '102', other)
-  const { ocs } = ocsOn(store)
-  topUp(ocs, customerId, oneUnit)
+  const { ocs } = await ocsOn(store)
+  await topUp(ocs, customerId, oneUnit)
   expect(await ocs.authorize(question('a', '1555', '101'))).toMatchObject({
     account: { customerId },
   })
@@ -50,7 +50,7 @@ test("an extension's number leads to its customer, unless two domains disagree",
 })
 
 test('a customer of another tenant than the one that asks does not pay: nothing is reserved', async () => {
-  const { store, ocs, customerId } = customerWith(oneUnit, { max_cps: 1 })
+  const { store, ocs, customerId } = await customerWith(oneUnit, { max_cps: 1 })
   store.sqlite
     .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
     UPDATE customer SET tenant_id = 3`)
@@ -66,7 +66,7 @@ test('a customer of another tenant than the one that asks does not pay: nothing 
 })
 
 test('a customer of the platform pays for a tenant where the platform has said so, not by a number', async () => {
-  const { ocs, customerId } = customerWith(oneUnit)
+  const { ocs, customerId } = await customerWith(oneUnit)
   const asked = { ...question('a'), payerTenantId: 4 }
   expect(await ocs.authorize(asked)).toMatchObject({
     ...{ kind: 'denied', code: 'payer_of_other_tenant' },
@@ -77,8 +77,8 @@ test('a customer of the platform pays for a tenant where the platform has said s
 test.each(['deny', 'allow'] as const)(
   'where no number may name a payer, none is found by it (UNKNOWN_CALLER=%s)',
   async (unknownCaller) => {
-    const { store, customerId } = customerWith(oneUnit)
-    const { ocs } = ocsOn(store, undefined, unknownCaller)
+    const { store, customerId } = await customerWith(oneUnit)
+    const { ocs } = await ocsOn(store, undefined, unknownCaller)
     const asked = { ...question('a'), mayNamePayer: false }
     expect(await ocs.authorize(asked)).toMatchObject(
       unknownCaller === 'deny'
@@ -92,7 +92,7 @@ test.each(['deny', 'allow'] as const)(
 )
 
 test("an extension names its customer within its tenant, whatever other tenants' extensions are called", async () => {
-  const { ocs, store, customerId } = customerWith(oneUnit)
+  const { ocs, store, customerId } = await customerWith(oneUnit)
   store.sqlite
     .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
     INSERT INTO tenant_domain VALUES ('a.example', 3), ('b.example', 4);
@@ -108,13 +108,13 @@ test("an extension names its customer within its tenant, whatever other tenants'
 })
 
 test('an unknown caller is refused, or let through at no cost where that is allowed', async () => {
-  const { ocs } = customerWith(oneUnit)
+  const { ocs } = await customerWith(oneUnit)
   expect(await ocs.authorize(question('a', '4930', '+1999'))).toEqual({
     kind: 'denied',
     code: 'unknown_caller',
     account: null,
   })
-  const open = ocsOn(freshStore(), undefined, 'allow')
+  const open = await ocsOn(freshStore(), undefined, 'allow')
   expect(await open.ocs.authorize(question('a', '4930', '+1999'))).toMatchObject({
     kind: 'granted',
     grantedSeconds: Infinity,
@@ -131,27 +131,27 @@ test('a destination without a price is refused, one that is free is granted with
   const free = { prefix: '800', first_rate_per_minute_micros: 0, rate_per_minute_micros: 0 }
   const planId = addPlan(store, [free])
   addCustomer(store, { name: '+15550001', rate_plan_id: planId })
-  const { ocs } = ocsOn(store)
+  const { ocs } = await ocsOn(store)
   expect(await ocs.authorize(question('a', '900'))).toMatchObject({ code: 'no_rate' })
   expect(await ocs.authorize(question('b', '800555'))).toMatchObject({ grantedSeconds: Infinity })
 })
 
 test('a price in another currency than the wallet is no price', async () => {
-  const { ocs, store } = customerWith(oneUnit)
+  const { ocs, store } = await customerWith(oneUnit)
   store.sqlite.exec("UPDATE rate_plan SET currency = 'EUR'")
   await ocs.reload()
   expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'no_rate' })
 })
 
 test('a blocked prefix denies', async () => {
-  const { ocs, store } = customerWith(oneUnit)
+  const { ocs, store } = await customerWith(oneUnit)
   store.sqlite.exec('UPDATE rate SET is_blocked = 1')
   await ocs.reload()
   expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'destination_blocked' })
 })
 
 test('an inactive customer, or one of an inactive tenant, neither starts nor extends a call', async () => {
-  const { ocs, store } = customerWith(oneUnit)
+  const { ocs, store } = await customerWith(oneUnit)
   await ocs.authorize(question('a', '1555'))
   store.sqlite.exec('UPDATE customer SET is_active = 0')
   await ocs.reload()
@@ -165,7 +165,7 @@ test('an inactive customer, or one of an inactive tenant, neither starts nor ext
 })
 
 test('no more calls are open at once than allowed; an ended call makes room at once', async () => {
-  const { ocs } = customerWith(10 * oneUnit, { max_concurrent_calls: 2 })
+  const { ocs } = await customerWith(10 * oneUnit, { max_concurrent_calls: 2 })
   await ocs.authorize(question('a'))
   await ocs.authorize(question('b'))
   expect(await ocs.authorize(question('c'))).toMatchObject({ code: 'concurrent_limit' })
@@ -176,7 +176,7 @@ test('no more calls are open at once than allowed; an ended call makes room at o
 })
 
 test('no more calls start within any second than allowed', async () => {
-  const { ocs, time } = customerWith(10 * oneUnit, { max_cps: 2 })
+  const { ocs, time } = await customerWith(10 * oneUnit, { max_cps: 2 })
   const kindAt = async (ms: number, uuid: string) => {
     time.advance(start + ms - time.now())
     return (await ocs.authorize(question(uuid, '1555'))).kind
@@ -192,7 +192,9 @@ test('no more calls start within any second than allowed', async () => {
 })
 
 test('a day costs no more than allowed, promises included, and the next day is a new one', async () => {
-  const { ocs, time, store } = customerWith(10 * oneUnit, { max_daily_spend_micros: 1_000_000 })
+  const { ocs, time, store } = await customerWith(10 * oneUnit, {
+    max_daily_spend_micros: 1_000_000,
+  })
   await ocs.authorize(question('a'))
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'daily_spend_limit' })
   const stored = ocs.report(endedCall('a', 20))
@@ -200,21 +202,21 @@ test('a day costs no more than allowed, promises included, and the next day is a
   await stored
   expect(await ocs.authorize(question('c'))).toMatchObject({ code: 'daily_spend_limit' })
   // What was spent is known after a restart as well.
-  const restarted = ocsOn(store, time)
+  const restarted = await ocsOn(store, time)
   expect(await restarted.ocs.authorize(question('c'))).toMatchObject({ code: 'daily_spend_limit' })
   time.advance(24 * 3_600_000)
   expect(await restarted.ocs.authorize(question('d'))).toMatchObject({ kind: 'granted' })
 })
 
 test('no call is granted more than the cap per call', async () => {
-  const { ocs } = customerWith(10 * oneUnit, { max_call_seconds: 90 })
+  const { ocs } = await customerWith(10 * oneUnit, { max_call_seconds: 90 })
   await ocs.authorize(question('a', '1555'))
   expect(await ocs.extend('a', 50)).toEqual({ kind: 'granted', grantedSeconds: 90 })
   expect(await ocs.extend('a', 80)).toEqual({ kind: 'denied', code: 'max_call_seconds' })
 })
 
 test('what authorize would answer is told with price and longest call, and counts nothing', async () => {
-  const { ocs } = customerWith(oneUnit, { max_cps: 1 })
+  const { ocs } = await customerWith(oneUnit, { max_cps: 1 })
   const { callUuid: _, ...asked } = question('a', '1555')
   const before = ocs.stats()
   for (let count = 0; count < 3; count += 1)

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import type { CustomerTable } from '../../../../schema/database.ts'
 import type { Insertable } from 'kysely'
 import {
+  type Books,
   customerWith,
   endedCall,
   ocsOn,
@@ -21,13 +22,13 @@ async function crashedCall(
   terms: Partial<Insertable<CustomerTable>> = {},
   callee = plain,
 ) {
-  const { ocs, time, store, customerId } = customerWith(balanceMicros, terms)
+  const { ocs, time, store, customerId } = await customerWith(balanceMicros, terms)
   const verdict = await ocs.authorize(question('a', callee))
   void ocs.answered(openCall('a', start, { customerId, calledNumber: callee }), 'state')
   time.advance(20)
   /** The next process resumes it `seconds` after the answer. */
-  const resumed = (seconds: number) => {
-    const next = ocsOn(store, new ManualTime(start + seconds * 1_000))
+  const resumed = async (seconds: number) => {
+    const next = await ocsOn(store, new ManualTime(start + seconds * 1_000))
     expect(next.ocs.start().saved).toMatchObject([{ callUuid: 'a' }])
     expect(next.ocs.resume('a')).toBe(true)
     return next
@@ -36,7 +37,7 @@ async function crashedCall(
   return { ocs, store, customerId, verdict, resumed, costs }
 }
 
-const report = ({ ocs, time }: ReturnType<typeof ocsOn>, billsec: number) => {
+const report = ({ ocs, time }: Books, billsec: number) => {
   void ocs.report(endedCall('a', billsec, { calledNumber: plain }))
   time.advance(100)
 }
@@ -44,7 +45,7 @@ const report = ({ ocs, time }: ReturnType<typeof ocsOn>, billsec: number) => {
 test('what it holds counts against the limits of its customer', async () => {
   const { verdict, resumed, customerId } = await crashedCall(60_000, { max_concurrent_calls: 1 })
   expect(verdict).toMatchObject({ grantedSeconds: 60 })
-  const { ocs } = resumed(5)
+  const { ocs } = await resumed(5)
   expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 60_000n, openCalls: 1 })
   expect(await ocs.authorize(question('b', plain))).toMatchObject({ code: 'concurrent_limit' })
   expect(await ocs.authorize(question('a', plain))).toMatchObject({ grantedSeconds: 60 })
@@ -53,32 +54,32 @@ test('what it holds counts against the limits of its customer', async () => {
 test('a customer that was deactivated meanwhile ends it at the next heartbeat, and pays', async () => {
   const { store, resumed, customerId, costs } = await crashedCall(1_000_000)
   store.sqlite.exec('UPDATE customer SET is_active = 0')
-  const next = resumed(5)
+  const next = await resumed(5)
   expect(await next.ocs.extend('a', 60)).toEqual({ kind: 'denied', code: 'customer_inactive' })
   const revoked = [{ callUuid: 'a', code: 'customer_inactive' }]
   expect(next.ocs.alive(['a'], start + 6_000)).toEqual(revoked)
   report(next, 6)
   expect(costs()).toEqual([{ billsec: 6, cost_micros: 6_000 }])
   expect(next.ocs.balanceOf(customerId)?.balanceMicros).toBe(994_000n)
-  expect(next.ocs.check()).toEqual([])
+  expect(await next.ocs.check()).toEqual([])
 })
 
 test('a customer that was removed meanwhile ends it at the next heartbeat', async () => {
   // With a ledger it could not be removed.
   const { store, resumed, costs } = await crashedCall(0, { credit_limit_micros: 1_000_000 })
   store.sqlite.exec('DELETE FROM wallet; DELETE FROM customer_number; DELETE FROM customer')
-  const next = resumed(5)
+  const next = await resumed(5)
   const revoked = [{ callUuid: 'a', code: 'customer_inactive' }]
   expect(next.ocs.alive(['a'], start + 6_000)).toEqual(revoked)
   report(next, 6)
   expect(costs()).toEqual([{ billsec: 6, cost_micros: 6_000 }])
-  expect(next.ocs.check()).toEqual([])
+  expect(await next.ocs.check()).toEqual([])
   expect(next.ocs.stats()).toMatchObject({ openCalls: 0 })
 })
 
 test('a grant that was used up meanwhile is extended, and every second is charged', async () => {
   const { resumed, customerId, costs } = await crashedCall(1_000_000)
-  const next = resumed(150)
+  const next = await resumed(150)
   expect(await next.ocs.extend('a', 150)).toEqual({ kind: 'granted', grantedSeconds: 210 })
   report(next, 160)
   expect(costs()).toEqual([{ billsec: 160, cost_micros: 160_000 }])
@@ -89,25 +90,25 @@ test('nothing is left for a grant that was used up meanwhile: it costs all there
   const terms = { credit_limit_micros: 10_000 }
   const { verdict, resumed, customerId, costs } = await crashedCall(20_000, terms)
   expect(verdict).toMatchObject({ grantedSeconds: 30 })
-  const next = resumed(150)
+  const next = await resumed(150)
   const refusal = { kind: 'denied', code: 'insufficient_funds' }
   expect(await next.ocs.extend('a', 150)).toEqual(refusal)
   report(next, 151)
   expect(costs()).toEqual([{ billsec: 151, cost_micros: 30_000 }])
   expect(next.ocs.balanceOf(customerId)?.balanceMicros).toBe(-10_000n)
-  expect(next.ocs.check()).toEqual([])
+  expect(await next.ocs.check()).toEqual([])
 })
 
 test('the longest time of a call is the one of its start', async () => {
   const { resumed } = await crashedCall(1_000_000, { max_call_seconds: 70 })
-  const { ocs } = resumed(30)
+  const { ocs } = await resumed(30)
   expect(await ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 70 })
   expect(await ocs.extend('a', 70)).toEqual({ kind: 'denied', code: 'max_call_seconds' })
 })
 
 test('what was spent and is reserved counts against the day, as before', async () => {
   const { resumed } = await crashedCall(1_000_000, { max_daily_spend_micros: 100_000 })
-  const next = resumed(30)
+  const next = await resumed(30)
   expect(await next.ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 100 })
   const refusal = { kind: 'denied', code: 'daily_spend_limit' }
   expect(await next.ocs.extend('a', 100)).toEqual(refusal)
@@ -119,24 +120,24 @@ test('what was spent and is reserved counts against the day, as before', async (
 
 test('a second crash finds it with what it held last', async () => {
   const { store, resumed, customerId } = await crashedCall(1_000_000)
-  const second = resumed(30)
+  const second = await resumed(30)
   await second.ocs.extend('a', 60)
   second.ocs.changed('a', 'later')
   second.time.advance(20)
-  const third = ocsOn(store, new ManualTime(start + 40_000))
+  const third = await ocsOn(store, new ManualTime(start + 40_000))
   expect(third.ocs.start().saved).toMatchObject([{ callUuid: 'a', state: 'later' }])
   third.ocs.resume('a')
   expect(third.ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 120_000n })
 })
 
 test('a free call, and one that was not authorized, go on without a reservation of money', async () => {
-  const { store } = customerWith(0)
-  const first = ocsOn(store, new ManualTime(start), 'allow')
+  const { store } = await customerWith(0)
+  const first = await ocsOn(store, new ManualTime(start), 'allow')
   await first.ocs.authorize(question('free', plain, '101'))
   for (const uuid of ['free', 'internal'])
     void first.ocs.answered(openCall(uuid, start, { callerNumber: '101' }), 'state')
   first.time.advance(20)
-  const next = ocsOn(store, new ManualTime(start + 5_000), 'allow')
+  const next = await ocsOn(store, new ManualTime(start + 5_000), 'allow')
   next.ocs.start()
   for (const uuid of ['free', 'internal']) expect(next.ocs.resume(uuid)).toBe(true)
   expect(next.ocs.stats()).toMatchObject({ openCalls: 1, reservedMicros: 0n })
@@ -145,7 +146,7 @@ test('a free call, and one that was not authorized, go on without a reservation 
 
 test('a clock that was set back while the machine started again puts no answer into the future', async () => {
   const { resumed } = await crashedCall(1_000_000)
-  const { ocs } = resumed(-3_600)
-  topUp(ocs, 1, 1)
+  const { ocs } = await resumed(-3_600)
+  await topUp(ocs, 1, 1)
   expect(await ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 120 })
 })

@@ -5,7 +5,7 @@ import { addPlan, freshStore, start } from '../../../support/books.ts'
 
 const count = 2_500
 
-function open() {
+async function open() {
   const store = freshStore()
   const rate = { first_rate_per_minute_micros: 1, rate_per_minute_micros: 1 }
   const planId = store.sqlite.transaction(() =>
@@ -14,7 +14,9 @@ function open() {
       Array.from({ length: count }, (_, index) => ({ prefix: String(10_000 + index), ...rate })),
     ),
   )()
-  const rates = new Rates(store)
+  const between = { pause: (): Promise<void> => Promise.resolve() }
+  const rates = new Rates(store, () => between.pause())
+  await rates.reload()
   const set = (price: number, prefix?: string) =>
     store.sqlite
       .prepare(
@@ -23,54 +25,57 @@ function open() {
       .run(price)
   const priceOf = (prefix: string) =>
     rates.table.find(planId, `${prefix}55`, start)?.tariff.ratePerMinuteMicros
-  return { rates, planId, set, priceOf }
+  return { rates, planId, set, priceOf, between }
 }
 
 const [early, late] = ['10000', '12499']
 
 test('the new rates hold when it is done, and the old ones until then', async () => {
-  const { rates, set, priceOf } = open()
+  const { rates, set, priceOf, between } = await open()
   set(2)
   let pauses = 0
-  await rates.reloadGently(() => {
+  between.pause = () => {
     pauses += 1
     expect([priceOf(early), priceOf(late)]).toEqual([1, 1])
     return Promise.resolve()
-  })
+  }
+  await rates.reload()
   expect([priceOf(early), priceOf(late), pauses]).toEqual([2, 2, 3])
 })
 
 test('a rate that is written after its slice was read is not lost', async () => {
-  const { rates, planId, set, priceOf } = open()
+  const { rates, planId, set, priceOf, between } = await open()
   set(2)
-  await rates.reloadGently(() => {
+  between.pause = async () => {
     set(3, early)
-    rates.reloadPrefix(planId, early)
+    await rates.reloadPrefix(planId, early)
     expect(priceOf(early)).toBe(3)
-    return Promise.resolve()
-  })
+  }
+  await rates.reload()
   expect([priceOf(early), priceOf(late)]).toEqual([3, 2])
 })
 
-test('what was loaded whole meanwhile is not replaced by what is older', async () => {
-  const { rates, set, priceOf } = open()
-  set(2)
-  let isFirst = true
-  await rates.reloadGently(() => {
-    if (isFirst) {
-      set(3)
-      rates.reload()
-    }
-    isFirst = false
-    return Promise.resolve()
-  })
-  expect([priceOf(early), priceOf(late)]).toEqual([3, 3])
+test('of two writes of a prefix the later one stays, whenever what they ask for is read', async () => {
+  const { rates, planId, set, priceOf } = await open()
+  set(2, early)
+  const first = rates.reloadPrefix(planId, early)
+  set(3, early)
+  await Promise.all([first, rates.reloadPrefix(planId, early)])
+  expect(priceOf(early)).toBe(3)
 })
 
-test('of two that overlap the later one stays', async () => {
-  const { rates, set, priceOf } = open()
-  const first = rates.reloadGently(() => Promise.resolve())
+test('what is written while a table loads is in the table that is asked for then', async () => {
+  const { rates, set, priceOf, between } = await open()
   set(2)
-  await Promise.all([first, rates.reloadGently(() => Promise.resolve())])
-  expect([priceOf(early), priceOf(late)]).toEqual([2, 2])
+  let later: Promise<void> | undefined
+  between.pause = () => {
+    if (later === undefined) {
+      set(3)
+      later = rates.reload()
+    }
+    return Promise.resolve()
+  }
+  await rates.reload()
+  await later
+  expect([priceOf(early), priceOf(late)]).toEqual([3, 3])
 })

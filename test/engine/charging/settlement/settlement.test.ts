@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
@@ -20,7 +21,7 @@ import { openDatabase } from '../../../../schema/open.ts'
 const oneUnit = 1_000_000
 
 test('a call of which nothing is heard gives back what it holds', async () => {
-  const { ocs, time, customerId, log } = customerWith(oneUnit)
+  const { ocs, time, customerId, log } = await customerWith(oneUnit)
   ocs.start()
   await ocs.authorize(question('a'))
   time.advance(11 * 60_000 + 1_000)
@@ -29,7 +30,7 @@ test('a call of which nothing is heard gives back what it holds', async () => {
 })
 
 test('a call that shows signs of life keeps what it holds', async () => {
-  const { ocs, time, customerId } = customerWith(oneUnit)
+  const { ocs, time, customerId } = await customerWith(oneUnit)
   ocs.start()
   await ocs.authorize(question('a'))
   for (let minute = 0; minute < 60; minute += 1) {
@@ -40,7 +41,7 @@ test('a call that shows signs of life keeps what it holds', async () => {
 })
 
 test('while records cannot be stored they wait, and are stored once when that works again', async () => {
-  const { ocs, time, customerId, store, log } = customerWith(2 * oneUnit)
+  const { ocs, time, customerId, store, log } = await customerWith(2 * oneUnit)
   await ocs.authorize(question('a'))
   store.sqlite.exec('ALTER TABLE cdr RENAME TO cdr_away')
   const stored = ocs.report(endedCall('a', 20))
@@ -56,7 +57,7 @@ test('while records cannot be stored they wait, and are stored once when that wo
 })
 
 test('a record that the database refuses for ever does not hold up the others', async () => {
-  const { ocs, time, customerId, store } = customerWith(2 * oneUnit)
+  const { ocs, time, customerId, store } = await customerWith(2 * oneUnit)
   await ocs.authorize(question('bad'))
   await ocs.authorize(question('good'))
   const bad = ocs.report(endedCall('bad', 20, { endedAt: Number.NaN }))
@@ -73,19 +74,20 @@ test('money that another process moves is noticed within a second', async () => 
   const store = freshStore(path)
   const planId = addPlan(store, [plainRate])
   const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId })
-  const { ocs, time } = ocsOn(store)
+  const { ocs, time } = await ocsOn(store)
   ocs.start()
   const other = openDatabase(path)
-  topUp(ocsOn(other).ocs, customerId, oneUnit)
+  await topUp((await ocsOn(other)).ocs, customerId, oneUnit)
   other.close()
   expect(await ocs.authorize(question('a', '1555'))).toMatchObject({ kind: 'denied' })
   time.advance(1_000)
+  await nextTurn()
   expect(await ocs.authorize(question('a', '1555'))).toMatchObject({ kind: 'granted' })
   store.close()
 })
 
 test('the verdicts since the start are counted by kind', async () => {
-  const { ocs } = customerWith(oneUnit)
+  const { ocs } = await customerWith(oneUnit)
   await ocs.authorize(question('a'))
   await ocs.authorize(question('b'))
   await ocs.authorize(question('c', '4930', '+1999'))
@@ -97,7 +99,7 @@ test('the verdicts since the start are counted by kind', async () => {
 })
 
 test('the journal holds a call from its answer to its end', async () => {
-  const { ocs, time, store } = customerWith(2 * oneUnit)
+  const { ocs, time, store } = await customerWith(2 * oneUnit)
   const journal = () => journalOf(store, time.schedule).left()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start + 2_000))
