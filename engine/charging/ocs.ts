@@ -45,6 +45,7 @@ import { transaction } from '../../schema/sql/query.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import { authorize, type Authorization, type Books, extend } from './authorization/authorize.ts'
 import { foresee } from './authorization/foresee.ts'
+import { HeldElsewhere } from './authorization/held-elsewhere.ts'
 import { Reservations } from './authorization/reservations.ts'
 import { resumeGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { toNodeVerdict, toVerdict } from './authorization/verdict.ts'
@@ -87,9 +88,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #customers: Customers
   readonly #rates: Rates
   readonly #reservations = new Reservations()
-  readonly #heldElsewhere: string[] = []
-  /** What the old process has told last, until a load has taken it over. */
-  #toHold: readonly Held[] | undefined
+  readonly #heldElsewhere: HeldElsewhere
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
   readonly #reports: NodeReports
@@ -117,7 +116,15 @@ export class Ocs implements Charging, OcsPort {
     this.#records = new CallRecords(store, this.#group, deps.journal)
     // Before anything is read: a commit of another process meanwhile is noticed.
     this.#followForeignWrites = followForeignWrites(store, () => this.reload(), deps.log)
-    this.#customers = new Customers({ store, now, whenLoaded: () => this.#holdAfterLoad() })
+    this.#customers = new Customers({
+      store,
+      now,
+      whenLoaded: () => this.#heldElsewhere.whenLoaded(),
+    })
+    this.#heldElsewhere = new HeldElsewhere({
+      ...{ reservations: this.#reservations, now },
+      payerOf: (customerId) => this.#customers.byId(customerId),
+    })
     this.#rates = new Rates(store, nextTurn)
     const ledger = createLedger(store)
     this.ledger = ledger
@@ -166,30 +173,8 @@ export class Ocs implements Charging, OcsPort {
 
   /** The calls of the old process hold exactly this now. What one of them has cost is in the database already. */
   holdElsewhere(held: readonly Held[]): Promise<void> {
-    this.#toHold = held
+    this.#heldElsewhere.tell(held)
     return this.reloadCustomers()
-  }
-
-  /** With balances that were read after it was told: a call that ended is debited before it holds nothing. */
-  #holdAfterLoad(): () => void {
-    const held = this.#toHold
-    return () => {
-      if (held !== undefined) this.#hold(held)
-      if (this.#toHold === held) this.#toHold = undefined
-    }
-  }
-
-  #hold(held: readonly Held[]): void {
-    const now = this.#deps.now()
-    for (const callUuid of this.#heldElsewhere.splice(0)) this.#reservations.release(callUuid)
-    for (const { customerId, amountMicros, ...call } of held) {
-      const payer = this.#customers.byId(customerId)
-      if (payer === undefined) continue
-      const callUuid = `old process: ${call.callUuid}`
-      const grant = { tariff: null, maxSeconds: 0, grantedSeconds: 0, isLastGrant: true }
-      this.#reservations.open({ callUuid, payer, amountMicros, ...grant }, now)
-      this.#heldElsewhere.push(callUuid)
-    }
   }
 
   /** Writes what waits. Returns what the database did not store. */

@@ -72,11 +72,12 @@ test.each(Array.from({ length: 20 }, (_, seed) => seed))(
     const move = (customerId: number, kind: 'topup' | 'adjust', amountMicros: number): void => {
       count += 1
       const entry = { customerId, kind, amountMicros, ref: `m-${count}`, actor: 'test', note: null }
-      const moved = ocs.move(entry).then((result) => {
+      const moved = async (): Promise<void> => {
+        const result = await ocs.move(entry)
         if (result.kind === 'moved')
           paidIn[customerId - 1] = (paidIn[customerId - 1] ?? 0n) + BigInt(amountMicros)
-      })
-      running.push(moved)
+      }
+      running.push(moved())
     }
     const authorize = async (customerId: number): Promise<void> => {
       count += 1
@@ -173,9 +174,9 @@ test.each(Array.from({ length: 20 }, (_, seed) => seed))(
     }
     debit()
     store.sqlite.exec('UPDATE customer SET max_daily_spend_micros = 1000 WHERE id = 1')
-    let isLoaded = false
-    const load = customers.reload().finally(() => (isLoaded = true))
-    while (!isLoaded) {
+    const seen = { isLoaded: false }
+    const load = customers.reload().finally(() => (seen.isLoaded = true))
+    while (!seen.isLoaded) {
       if (debits < 4 && random() < 0.3) debit()
       await nextTurn()
     }
