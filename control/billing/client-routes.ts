@@ -49,8 +49,8 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
   const self = (principal: Principal): number => customerOf(principal).customerId
 
   return new Hono<ControlEnv>()
-    .get('/wallet', requiresCustomer(), (c) =>
-      ok(c, walletOf(store, ocs, self(c.get('principal')))),
+    .get('/wallet', requiresCustomer(), async (c) =>
+      ok(c, await walletOf(store, ocs, self(c.get('principal')))),
     )
 
     .get('/ledger', requiresCustomer(), validate('query', ledgerQuery), async (c) => {
@@ -64,7 +64,7 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
       const { page, limit, ...filter } = c.req.valid('query')
       const calls = callsOf(store, self(c.get('principal')), filter)
       const slice = { limit, offset: offsetOf({ page, limit }) }
-      return ok(c, calls.page(slice), endingMeta({ page, limit }, await calls.total()))
+      return ok(c, await calls.page(slice), endingMeta({ page, limit }, await calls.total()))
     })
 
     .get(

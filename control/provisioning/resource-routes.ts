@@ -9,7 +9,7 @@ import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { created, ok } from '../http/envelope.ts'
+import { created, ok, type Settled } from '../http/envelope.ts'
 import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
@@ -43,6 +43,8 @@ export interface ResourceRoutesDeps<View> {
 
 export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
   const { store, path, resource, now, changed, beyond, show = (view) => view } = deps
+  // A view is the row of a table, not a promise.
+  const shown = (view: View) => show(view) as Settled<View>
   const read = requires(`${deps.scope}:read`)
   const write = requires(`${deps.scope}:write`)
   const patch = patchOf(resource.body, resource.onlyAtCreation)
@@ -80,20 +82,20 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       })
       await changed({ after })
       c.set('change', { before: null, after })
-      return created(c, `/api/v1${path}/${id}`, show(after))
+      return created(c, `/api/v1${path}/${id}`, shown(after))
     })
 
     .get(path, read, validate('query', query), async (c) => {
       const { page, limit, search, ...filters } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search, ...filters }
       const { rows, total } = await resource.list(requestScope(c.var.principal, now), slice)
-      return ok(c, rows.map(show), pageMeta({ page, limit }, total))
+      return ok(c, rows.map(shown), pageMeta({ page, limit }, total))
     })
 
     .get(`${path}/:id`, read, validate('param', idParam(resource.noun)), async (c) => {
       const { id } = c.req.valid('param')
       const view = await resource.find(requestScope(c.var.principal, now), id)
-      return ok(c, show(found(view, resource.noun)))
+      return ok(c, shown(found(view, resource.noun)))
     })
 
     .patch(
@@ -119,7 +121,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         })
         await changed({ before, after })
         c.set('change', { before, after })
-        return ok(c, show(after))
+        return ok(c, shown(after))
       },
     )
 
