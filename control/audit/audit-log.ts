@@ -2,7 +2,7 @@
 import { type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import type { AuditEntryTable, Database } from '../../schema/database.ts'
 import { timeToText } from '../../schema/columns.ts'
-import { oneAtATime } from '../../schema/sql/one-at-a-time.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
 import { all, first } from '../../schema/sql/query.ts'
@@ -37,12 +37,10 @@ export class AuditLog {
   readonly #store: Store
   readonly #insert: Prepared<AuditEntry, unknown>
   readonly #waiting: AuditEntry[] = []
-  /** Stores waiting entries; called periodically. Resolves with false while the database cannot be written. */
-  readonly flush: () => Promise<boolean>
+  readonly #flushes = new OneAtATime(() => this.#storeWaiting())
 
   constructor(store: Store) {
     this.#store = store
-    this.flush = oneAtATime(() => this.#storeWaiting())
     this.#insert = prepare(store, (db, param) =>
       db.insertInto('audit_entry').values({
         at: param('at'),
@@ -68,6 +66,11 @@ export class AuditLog {
     if (this.#waiting.length >= MAX_WAITING) this.#waiting.shift()
     this.#waiting.push(entry)
     await this.flush()
+  }
+
+  /** Stores waiting entries; called periodically. Resolves with false while the database cannot be written. */
+  flush(): Promise<boolean> {
+    return this.#flushes.request()
   }
 
   async #storeWaiting(): Promise<boolean> {

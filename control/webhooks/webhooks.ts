@@ -5,7 +5,7 @@
 import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { LocalStore } from '../../schema/open.ts'
-import { Reloads } from '../../schema/reloads.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
@@ -57,7 +57,7 @@ export class Webhooks {
   readonly #deliverer: Deliverer
   readonly endpoints: EndpointStore
   readonly deliveries: DeliveryStore
-  readonly #reloads = new Reloads(() => this.#load())
+  readonly #reloads = new OneAtATime(() => this.#load())
   #pruned = 0
   #isStopped = false
   #cancelSweep: (() => void) | undefined

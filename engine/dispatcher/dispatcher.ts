@@ -3,7 +3,7 @@
  * snapshots in memory; the database is read at `reload` and written when an operator decides.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import { Reloads } from '../../schema/reloads.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Pick as OrderedCall } from './algorithms/order.ts'
 import type {
   Candidate,
@@ -54,7 +54,7 @@ export class Dispatcher {
   readonly #deps: DispatcherDeps
   readonly #targets: ProbedTargets
   readonly #directory: NodeDirectory
-  readonly #reloads: Reloads
+  readonly #reloads: OneAtATime
   #sets: ReadonlyMap<number, DestinationSet> = new Map()
   #setOfNode: ReadonlyMap<number, number> = new Map()
   /** By set id: the first of each tenant, and the first common one. */
@@ -75,7 +75,7 @@ export class Dispatcher {
       lagMs: deps.lagMs,
       onChange: (change) => this.#onHealthChange(change),
     })
-    this.#reloads = new Reloads(async () => this.replace(await deps.loadSets()))
+    this.#reloads = new OneAtATime(async () => this.replace(await deps.loadSets()))
   }
 
   /** Starts probing; before it (and without it) nodes keep the state they have. */

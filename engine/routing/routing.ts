@@ -2,7 +2,7 @@
  * Who is calling, and where the call may go (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound
  * and outbound routes. Answers come from tables in memory; `replace` replaces them whole.
  */
-import { Reloads } from '../../schema/reloads.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
@@ -82,7 +82,7 @@ const MAX_GATEWAYS = 16
 
 export class Routing {
   readonly #deps: RoutingDeps
-  readonly #reloads: Reloads
+  readonly #reloads: OneAtATime
   readonly #recognition: Recognition
   readonly #limits: CarrierLimits
   #carriers: ReadonlyMap<number, CarrierRecord> = new Map()
@@ -97,7 +97,7 @@ export class Routing {
   /** @throws {RangeError} when `trustedSources` or `edgeProxies` holds a text that is no network. */
   constructor(deps: RoutingDeps) {
     this.#deps = deps
-    this.#reloads = new Reloads(async () => this.replace(await deps.load()))
+    this.#reloads = new OneAtATime(async () => this.replace(await deps.load()))
     this.#recognition = new Recognition(deps)
     this.#look = { random: deps.random, passOver: () => undefined }
     this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now)

@@ -3,7 +3,7 @@
  * second and at shutdown (SPECIFICATION.md §4.6). Every authenticated request is a use, but only successful ones are
  * counted (SPECIFICATION.md §2.1).
  */
-import { oneAtATime } from '../../../schema/sql/one-at-a-time.ts'
+import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
 import { all, execute, transaction } from '../../../schema/sql/query.ts'
@@ -68,12 +68,10 @@ export class KeyUsage {
   readonly #keys = new Map<number, Usage>()
   /** Those that the next flush writes: few of many keys are used within a second. */
   readonly #unstored = new Set<Usage>()
-  /** All or nothing: after a failed write, the counters are kept for the next flush. */
-  readonly flush: () => Promise<void>
+  readonly #flushes = new OneAtATime(() => this.#storeUses())
 
   constructor(store: Store) {
     this.#store = store
-    this.flush = oneAtATime(() => this.#storeUses())
     this.#write = prepare(store, (db, param) =>
       db
         .updateTable('application_key')
@@ -110,6 +108,11 @@ export class KeyUsage {
     const usage = new Usage(keyId, this.#unstored)
     this.#keys.set(keyId, usage)
     return usage
+  }
+
+  /** All or nothing: after a failed write, the counters are kept for the next flush. */
+  flush(): Promise<void> {
+    return this.#flushes.request()
   }
 
   async #storeUses(): Promise<void> {

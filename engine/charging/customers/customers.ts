@@ -1,6 +1,6 @@
 /** All customers in memory: the payer of a call is found by id, calling number or extension. */
 import type { Store } from '../../../schema/open.ts'
-import { Reloads } from '../../../schema/reloads.ts'
+import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { Customer, type Terms } from './customer.ts'
 import {
   extensionKey,
@@ -29,7 +29,7 @@ interface CustomersDeps {
 
 export class Customers {
   readonly #deps: CustomersDeps
-  readonly #reloads = new Reloads(() => this.#load())
+  readonly #reloads = new OneAtATime(() => this.#load())
   readonly #customers = new Map<number, Customer>()
   #numbers = new Map<string, number>()
   #extensions = new Map<string, number>()

@@ -1,7 +1,7 @@
 /** The rate table in force. Follows the database whole, in slices, or by one prefix. */
 import type { Rate } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
-import { Reloads } from '../../../schema/reloads.ts'
+import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { loadPrefix, rateSlices } from './load-rates.ts'
 import { RateTable } from './rate-table.ts'
 
@@ -10,9 +10,9 @@ type WrittenPrefix = readonly [planId: number, prefix: string, rates: readonly R
 export class Rates {
   readonly #store: Store
   readonly #pause: () => Promise<unknown>
-  readonly #whole = new Reloads(() => this.#load())
+  readonly #whole = new OneAtATime(() => this.#load())
   /** A prefix does not wait for a whole load, only for other prefixes. */
-  readonly #prefixes = new Reloads(() => Promise.resolve())
+  readonly #prefixes = new OneAtATime(() => Promise.resolve())
   #table = new RateTable()
   /** Prefixes that were taken over while a table loads; undefined: none loads. */
   #writtenMeanwhile: WrittenPrefix[] | undefined

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Reloads } from '../../schema/reloads.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { openDatabase } from '../../schema/open.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { all, execute, transaction } from '../../schema/sql/query.ts'
@@ -12,7 +12,7 @@ const settled = () => new Promise((resolve) => setImmediate(resolve))
 function world() {
   const time = new ManualTime(0)
   const seen = { stored: 0, memory: 0, running: 0, atOnce: 0, loads: 0, broken: false }
-  const reloads = new Reloads(async () => {
+  const reloads = new OneAtATime(async () => {
     seen.loads += 1
     seen.running += 1
     seen.atOnce = Math.max(seen.atOnce, seen.running)
@@ -92,7 +92,7 @@ test('a load reads what is committed, even when it is asked for inside a transac
   const store = openDatabase(':memory:')
   migrate(store.sqlite, 0)
   let names: string[] = []
-  const reloads = new Reloads(async () => {
+  const reloads = new OneAtATime(async () => {
     const rows = await all(store, store.db.selectFrom('rate_plan').select('name'))
     names = rows.map(({ name }) => name)
   })

@@ -1,0 +1,31 @@
+/** Work that must not overlap itself, such as loads of what memory follows: requests during a run share one more. */
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+export class OneAtATime<T = void> {
+  readonly #work: () => Promise<T>
+  /** Work reads what is committed, whatever transaction asks for it. */
+  readonly #outside = AsyncLocalStorage.snapshot()
+  #last: Promise<unknown> = Promise.resolve()
+  #next: Promise<T> | undefined
+
+  /** A load reads, then takes over what it has read in one synchronous step. */
+  constructor(work: () => Promise<T>) {
+    this.#work = work
+  }
+
+  /** Settles as a run that began after this call. */
+  request(): Promise<T> {
+    this.#next ??= this.between(() => {
+      this.#next = undefined
+      return this.#work()
+    })
+    return this.#next
+  }
+
+  /** Runs other work that must not overlap a run, nor other such work. Not inside a run. */
+  between<R>(work: () => Promise<R>): Promise<R> {
+    const result = this.#last.then(() => this.#outside(work))
+    this.#last = result.catch(() => undefined)
+    return result
+  }
+}
