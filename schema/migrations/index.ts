@@ -21,6 +21,7 @@ import { relaxed as relaxedMedia, sql as mediaRules } from './019-media-rules.ts
 import { sql as recordings } from './020-recordings.ts'
 import { sql as consoleFigures } from './021-console-figures.ts'
 import { sql as recordingError } from './022-recording-error.ts'
+import { sql as rateIdentity } from './023-rate-identity.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -55,6 +56,7 @@ export const migrations: readonly Migration[] = [
   { version: 20, name: 'recordings', sql: recordings },
   { version: 21, name: 'console-figures', sql: consoleFigures },
   { version: 22, name: 'recording-error', sql: recordingError },
+  { version: 23, name: 'rate-identity', sql: rateIdentity },
 ]
 
 export const newestVersion = migrations.length

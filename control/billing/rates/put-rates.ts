@@ -56,6 +56,6 @@ function upsertOf({ db }: Pick<Store, 'db'>, count: number): string {
     (name) => sql`${sql.ref(`rate.${name}`)} is distinct from ${sql.ref(`excluded.${name}`)}`,
   )
   return sql`insert into rate (${names(columns)}) values ${rows}
-    on conflict (rate_plan_id, prefix, ifnull(effective_from_at, -1))
+    on conflict (rate_plan_id, prefix, coalesce(effective_from_at, -1))
     do update set ${sql.join(changes)} where ${sql.join(differences, sql` or `)}`.compile(db).sql
 }
