@@ -26,7 +26,8 @@ export const migrateCommand: Command = {
     [
       'With --from, all of FILE is copied in one transaction, or nothing: it may be tried again. FILE has the schema of',
       'this program, and is not served meanwhile. The number of rows of every table and the sum of every amount are',
-      'compared before the transaction is committed. The key of the secrets stays the same.',
+      'compared before the transaction is committed. The key of the secrets stays the same. This version does not serve',
+      'from PostgreSQL yet: the copy shows how long a move takes, and that nothing is in its way.',
     ].join('\n'),
   run: async ({ options }, world) => {
     const { from } = options

@@ -177,6 +177,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
       },
     }) as unknown as Ocs,
   })
+  await ocs.reload()
   await engine.reload()
   await engine.start()
   if (random() < 0.3) await engine.dispatcher.setState(1, nodeUri(places, 0), 'inactive')
