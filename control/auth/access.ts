@@ -26,7 +26,7 @@ export function openAccess(
 ) {
   const { store, now, steadyNow, randomBytes } = deps
   const cache = new KeyCache()
-  const keys = new KeyStore(store, cache, (key) => deps.webhooks.sink.write(keyRevoked(key, now())))
+  const keys = new KeyStore(store, cache, (key) => deps.webhooks.write(keyRevoked(key, now())))
   const users = new UserStore(store)
   const readSecret = () => jwtSecret(store, deps.settings.jwtSecret, randomBytes)
   const sessions = new Sessions(store, users, readSecret, randomBytes)

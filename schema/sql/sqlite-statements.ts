@@ -8,6 +8,7 @@ import { type Transaction, TransactionScope } from './transaction-scope.ts'
 interface OpenTransaction extends Transaction {
   /** Resolves once it is committed or rolled back. */
   readonly ended: Promise<void>
+  readonly end: () => void
 }
 
 /**
@@ -51,7 +52,10 @@ export class SqliteStatements implements Statements {
     const ended = new Promise<void>((resolve) => {
       end = resolve
     })
-    const transaction: OpenTransaction = { ended, isOver: false, failure: undefined, savepoints: 0 }
+    const transaction: OpenTransaction = {
+      ...{ ended, end },
+      ...{ isOver: false, failure: undefined, savepoints: 0 },
+    }
     // Takes the write lock first.
     this.#sqlite.exec('BEGIN IMMEDIATE')
     this.#open = transaction
@@ -61,13 +65,12 @@ export class SqliteStatements implements Statements {
       this.#sqlite.exec('COMMIT')
       return result
     } catch (error) {
-      this.#rollback()
+      if (this.#open === transaction) this.#rollback()
       throw error
     } finally {
       clearImmediate(overdue)
       transaction.isOver = true
-      if (this.#open === transaction) this.#open = undefined
-      end()
+      this.#close(transaction)
     }
   }
 
@@ -82,7 +85,13 @@ export class SqliteStatements implements Statements {
   #abandon(transaction: OpenTransaction): void {
     transaction.failure = new Error('a transaction waited for something other than its statements')
     this.#rollback()
+    this.#close(transaction)
+  }
+
+  /** Those that wait for its end go on. */
+  #close(transaction: OpenTransaction): void {
     if (this.#open === transaction) this.#open = undefined
+    transaction.end()
   }
 
   /** SQLite has ended the transaction itself after some errors, such as a full disk. */

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Store } from '../../../schema/open.ts'
 import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
 import { all, execute, first, insert, transaction } from '../../../schema/sql/query.ts'
+import { ApiError } from '../../http/api-error.ts'
 import type { AppKey, KeyKind, KeyState } from './app-key.ts'
 import type { KeyCache } from './key-cache.ts'
 import {
@@ -101,15 +102,16 @@ export class KeyStore {
     }
   }
 
-  /**
-   * Runs `work`, which reads and writes keys, in a transaction. Whether it commits or not, all keys are read again
-   * afterwards.
-   */
+  /** Runs `work`, which reads and writes keys, in a transaction. All keys are read again afterwards. */
   async atomically<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await transaction(this.#store, work)
-    } finally {
+      const done = await transaction(this.#store, work)
       this.#cache.clear()
+      return done
+    } catch (error) {
+      // A refusal has changed no key; of another error it is not known.
+      if (!(error instanceof ApiError)) this.#cache.clear()
+      throw error
     }
   }
 

@@ -1,4 +1,5 @@
 /** Asynchronous statements and transactions, against real databases. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as later } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { GroupCommit } from '../../../schema/group-commit.ts'
@@ -176,6 +177,16 @@ describe('on SQLite', () => {
     await add('meanwhile')
     expect(await ended).toContain('waited for something other')
     expect(await names()).toEqual(['meanwhile'])
+  })
+
+  test('a transaction that waits for a statement outside it is rolled back, and both come to an end', async () => {
+    const outside = AsyncLocalStorage.snapshot()
+    const waiting = statements.transaction(async () => {
+      await add('a')
+      await outside(() => add('outside'))
+    })
+    await expect(waiting).rejects.toThrow('waited for something other')
+    expect(await names()).toEqual(['outside'])
   })
 
   test('a group of calls is never committed inside a transaction of the API', async () => {
