@@ -168,6 +168,8 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       onLogGone: () => void reports.stop(),
       onChange: (problem) => engine.storage.note(problem),
     })
+    // For a start that fails from here on. A stop ends it earlier, so that what waits can be written.
+    closers.push(() => watch.stop())
     const ocs = charging instanceof Ocs ? charging : undefined
     const backups = scheduleBackups(store, deps)
     const control = await openControl(
