@@ -146,6 +146,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
     })
     closers.push(() => engine.stop())
+    const follow = followForeignWrites(store, () => engine.reload(), log)
     await engine.reload()
     if (engine.relays === undefined) await noteRulesWithoutRelay(store, log)
     const parts = { ...deps, config, engine, charging, lock }
@@ -179,7 +180,6 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(() => control.stop())
     if (oldProcess) await followOld(oldProcess, parts, deps)
     webhooks.start()
-    const follow = followForeignWrites(store, () => engine.reload(), log)
     closers.push(repeating(deps)(OUTSIDE_CHANGES_MS, follow))
     const duties = [() => void webhooks.stop(), forgetOldRecords(store, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))

@@ -27,13 +27,18 @@ export function followForeignWrites(
 ): () => void {
   const hasForeignWrites = foreignWrites(store)
   let isBehind = false
+  const failed = (error: unknown): void => {
+    isBehind = true
+    log('error', 'what another process has changed cannot be read', { error })
+  }
   return () => {
-    isBehind ||= hasForeignWrites()
+    try {
+      isBehind ||= hasForeignWrites()
+    } catch (error) {
+      return failed(error)
+    }
     if (!isBehind) return
     isBehind = false
-    reload().catch((error: unknown) => {
-      isBehind = true
-      log('error', 'what another process has changed cannot be read', { error })
-    })
+    reload().catch(failed)
   }
 }

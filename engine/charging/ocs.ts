@@ -287,7 +287,9 @@ export class Ocs implements Charging, OcsPort {
     const { store, wallNow, log } = this.#deps
     try {
       // In the caller's transaction, or one of its own: never in that of another request.
-      return await transaction(store, async () => this.#moves.move(move, wallNow()))
+      const moved = await transaction(store, async () => this.#moves.move(move, wallNow()))
+      if (moved.kind === 'moved') this.#sums.add(move, this.balanceOf(move.customerId))
+      return moved
     } catch (error) {
       // The balance in memory may include what the database has rolled back.
       this.reloadCustomers().catch((failure: unknown) =>

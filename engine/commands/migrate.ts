@@ -3,7 +3,7 @@ import { findDamage } from '../../schema/check.ts'
 import { journalFiles } from '../../schema/journal-file.ts'
 import { migratePostgres } from '../../schema/postgres/migrate.ts'
 import { moveToServer } from '../../schema/postgres/move.ts'
-import { nameOf } from '../../schema/postgres/open.ts'
+import { nameOf, refusalOf } from '../../schema/postgres/open.ts'
 import { openDatabase, type LocalStore } from '../../schema/open.ts'
 import { DatabaseRefused } from '../../schema/refusal.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
@@ -99,6 +99,8 @@ async function moveStore({ sqlite }: LocalStore, url: string, world: World): Pro
   })
   try {
     await migratePostgres(target, name, world.now())
+    // One state of all tables: nothing else writes meanwhile.
+    sqlite.exec('BEGIN IMMEDIATE')
     const report = await moveToServer(sqlite, target, name, world.complain)
     for (const { table, rows } of report.tables)
       if (rows > 0) world.print(`${table}: ${rows} rows in both`)
@@ -107,7 +109,10 @@ async function moveStore({ sqlite }: LocalStore, url: string, world: World): Pro
     if (report.alteredTexts > 0)
       world.print(`texts with a NUL, which is U+FFFD now: ${report.alteredTexts}`)
     world.print(`moved ${sqlite.name} to ${name}`)
+  } catch (error) {
+    throw refusalOf(name, error)
   } finally {
+    if (sqlite.inTransaction) sqlite.exec('ROLLBACK')
     await target.close()
   }
 }

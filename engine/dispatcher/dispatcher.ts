@@ -28,7 +28,7 @@ import { describeSet, type SetReport } from './set-status.ts'
 
 export interface DispatcherDeps {
   readonly loadSets: () => Promise<readonly SetRecord[]>
-  readonly saveOperatorState: (nodeId: number, state: OperatorState) => Promise<void>
+  readonly saveOperatorState: (nodeId: number, state: OperatorState) => Promise<boolean>
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Uniform in [0, 1). */
@@ -208,7 +208,11 @@ export class Dispatcher {
     if (!node) return 'unknown_destination'
     const { nodeId } = node.record
     if (!maySetState(this.#nodesInSet(set), nodeId, state)) return 'last_active_node'
-    await this.#deps.saveOperatorState(nodeId, state === 'inactive' ? 'inactive' : 'active')
+    const isSaved = await this.#deps.saveOperatorState(
+      nodeId,
+      state === 'inactive' ? 'inactive' : 'active',
+    )
+    if (!isSaved) return 'last_active_node'
     this.#targets.setState(nodeId, state)
     return 'changed'
   }

@@ -18,14 +18,34 @@ export async function loadSets(store: Store): Promise<readonly SetRecord[]> {
   )
 }
 
-/** Stores what an operator decided; it survives restarts (SPECIFICATION.md §3.2). */
+/**
+ * Stores what an operator decided; it survives restarts. Resolves with false, and stores nothing, when no other node of
+ * the set would stay in service (SPECIFICATION.md §3.2).
+ */
 export async function saveOperatorState(
   store: Store,
   nodeId: number,
   state: OperatorState,
-): Promise<void> {
-  const node = store.db.updateTable('dispatcher_node').where('id', '=', nodeId)
-  await execute(store, node.set({ operator_state: state }))
+): Promise<boolean> {
+  const node = store.db
+    .updateTable('dispatcher_node')
+    .where('id', '=', nodeId)
+    .set({ operator_state: state })
+  const isAllowed = node.where((row) =>
+    row.or([
+      row('operator_state', '=', 'inactive'),
+      row.exists(
+        row
+          .selectFrom('dispatcher_node as other')
+          .select('other.id')
+          .whereRef('other.dispatcher_set_id', '=', 'dispatcher_node.dispatcher_set_id')
+          .whereRef('other.id', '<>', 'dispatcher_node.id')
+          .where('other.is_enabled', '=', 1)
+          .where('other.operator_state', '=', 'active'),
+      ),
+    ]),
+  )
+  return (await execute(store, state === 'active' ? node : isAllowed)) > 0
 }
 
 function setOf(

@@ -92,8 +92,18 @@ export interface UpgradeParts extends Parts {
   readonly stopDuties: () => void
 }
 
+const RETAKE_MS = 50
+
 export function upgradeOf(parts: UpgradeParts): Upgrade {
   const { config, engine, charging, control, lock, log, schedule, startProgram } = parts
+  /** A new process that was killed keeps the lock for a moment. */
+  const retake = (): void => {
+    try {
+      lock.take()
+    } catch {
+      schedule(retake, RETAKE_MS)
+    }
+  }
   const held = () => (charging instanceof Ocs ? charging.held() : [])
   return new Upgrade({
     ...{ held, log, schedule },
@@ -110,7 +120,7 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
     },
     takeBack: () => {
       sharingOf(engine).alone()
-      lock.take()
+      retake()
     },
     leave: () => {
       engine.dispatcher.stop()

@@ -56,7 +56,7 @@ function inOrder(source: Sqlite.Database): readonly string[] {
   const ordered: string[] = []
   while (waiting.size > 0) {
     const next = [...waiting].find((table) =>
-      texts(source, `SELECT "table" FROM pragma_foreign_key_list('${table}')`).every(
+      texts(source, `SELECT "table" FROM pragma_foreign_key_list(${literal(table)})`).every(
         (parent) => parent === table || !waiting.has(parent),
       ),
     )
@@ -186,14 +186,16 @@ async function continueNumbers(
     .get(table)
   if (typeof newest === 'number' && newest > 0)
     await target
-      .prepare(`SELECT setval(pg_get_serial_sequence('${quoted(table)}', 'id'), $1)`)
+      .prepare(`SELECT setval(pg_get_serial_sequence(${literal(quoted(table))}, 'id'), $1)`)
       .run([newest])
 }
 
 const columnsOf = (source: Sqlite.Database, table: string): readonly string[] =>
-  texts(source, `SELECT name FROM pragma_table_info('${table}')`)
+  texts(source, `SELECT name FROM pragma_table_info(${literal(table)})`)
 
 const texts = (source: Sqlite.Database, sql: string): string[] =>
   source.prepare<[], string>(sql).pluck().all()
 
-const quoted = (name: string): string => `"${name}"`
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
+const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`

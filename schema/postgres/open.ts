@@ -6,6 +6,7 @@ import {
   PostgresIntrospector,
   PostgresQueryCompiler,
 } from 'kysely'
+import pg from 'pg'
 import type { Database } from '../database.ts'
 import { migratePostgres, type PostgresReport } from './migrate.ts'
 import type { Store } from '../open.ts'
@@ -59,8 +60,7 @@ export async function openStore(url: string, options: ServerOptions): Promise<Se
     }
   } catch (error) {
     await statements.close()
-    if (!(error instanceof DatabaseUnavailable)) throw error
-    throw new DatabaseRefused(`cannot use database ${name}: ${error.message}`, { cause: error })
+    throw refusalOf(name, error)
   }
 }
 
@@ -88,8 +88,20 @@ const queryBuilder = (): Kysely<Database> =>
     },
   })
 
-/** The URL without the password. */
+/** What a server says, such as of a wrong password, in a line that names the database; other errors as they are. */
+export function refusalOf(name: string, error: unknown): unknown {
+  const isOfServer = error instanceof DatabaseUnavailable || error instanceof pg.DatabaseError
+  if (!isOfServer) return error
+  return new DatabaseRefused(`cannot use database ${name}: ${error.message}`, { cause: error })
+}
+
+/**
+ * The URL without the password.
+ *
+ * @throws {DatabaseRefused} it is not a URL.
+ */
 export function nameOf(url: string): string {
+  if (!URL.canParse(url)) throw new DatabaseRefused('DATABASE_URL is not a URL')
   const { protocol, username, host, pathname } = new URL(url)
   return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
 }

@@ -173,7 +173,9 @@ export class PostgresStatements implements Statements {
       const result = await this.#scope.run(transaction, work)
       await transaction.last
       transaction.isOver = true
-      await send(client, { text: 'COMMIT' })
+      const { command } = await send(client, { text: 'COMMIT' })
+      // The server rolls back, without an error, when the work went on after a failed statement.
+      if (command !== 'COMMIT') throw new Error('a statement of the transaction had failed')
       return result
     } catch (error) {
       transaction.isOver = true
@@ -206,7 +208,9 @@ export class PostgresStatements implements Statements {
 const broken = new WeakSet<pg.PoolClient>()
 
 function breakIfLost(client: pg.PoolClient, error: unknown): void {
-  if (failureOf(error)?.kind === 'unavailable') broken.add(client)
+  // 0A000: its prepared statements are of an earlier schema.
+  const isStale = error instanceof pg.DatabaseError && error.code === '0A000'
+  if (isStale || failureOf(error)?.kind === 'unavailable') broken.add(client)
 }
 
 async function send<R extends pg.QueryResultRow>(

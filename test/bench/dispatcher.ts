@@ -61,7 +61,7 @@ function dispatcherOf(algorithm: AlgorithmCode, count: number): Dispatcher {
   }
   const dispatcher = new Dispatcher({
     loadSets: () => Promise.resolve([set]),
-    saveOperatorState: () => Promise.resolve(),
+    saveOperatorState: () => Promise.resolve(true),
     now: () => 0,
     random: Math.random,
     schedule: () => () => undefined,

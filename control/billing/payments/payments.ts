@@ -75,13 +75,20 @@ export class Payments {
       const detail = `the payment does not identify a single customer (${shown(payment.customer)})`
       return this.#alert(event, { kind: 'unknown_customer', detail, ...factsOf(payment) })
     }
-    const currency = this.#deps.ocs.balanceOf(customerId)?.currency
+    const currency = await this.#currencyOf(customerId)
     if (currency !== payment.currency) {
       const detail = `the wallet is in ${currency ?? 'no currency'}`
       const facts = { customerId, detail, ...factsOf(payment) }
       return this.#alert(event, { kind: 'currency_mismatch', ...facts })
     }
     return this.#post(event, payment, customerId)
+  }
+
+  /** As it is stored: what charging has in memory follows a change of the customer a moment later. */
+  async #currencyOf(customerId: number): Promise<string | undefined> {
+    const { store } = this.#deps
+    const wallet = store.db.selectFrom('wallet').select('currency')
+    return (await first(store, wallet.where('customer_id', '=', customerId)))?.currency
   }
 
   async #post(event: PaymentEvent, payment: Payment, customerId: number): Promise<PaymentOutcome> {

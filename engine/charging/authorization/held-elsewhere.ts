@@ -24,11 +24,15 @@ export class HeldElsewhere {
     this.#told = held
   }
 
-  /** To be called when a load begins. What it returns belongs to the balances that were read since: a call is debited before it holds nothing. */
-  whenLoaded(): () => void {
+  /**
+   * To be called when a load begins; undefined when nothing was told. What it returns belongs to the balances that were
+   * read since: a call is debited before it holds nothing.
+   */
+  whenLoaded(): (() => void) | undefined {
     const told = this.#told
+    if (told === undefined) return undefined
     return () => {
-      if (told !== undefined) this.#hold(told)
+      this.#hold(told)
       if (this.#told === told) this.#told = undefined
     }
   }

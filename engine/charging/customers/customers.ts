@@ -24,7 +24,7 @@ interface CustomersDeps {
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   /** Called when a load begins. What it returns is called in the step in which the load is taken over. */
-  readonly whenLoaded?: () => () => void
+  readonly whenLoaded?: () => (() => void) | undefined
 }
 
 export class Customers {
@@ -87,6 +87,7 @@ export class Customers {
 
   async #load(): Promise<void> {
     const { store, whenLoaded } = this.#deps
+    // Another process debits, too: what it has debited counts for daily limits.
     const takeMore = whenLoaded?.()
     for (const customer of this.#customers.values()) customer.beginLoad()
     const customers = await loadCustomers(store)
@@ -94,7 +95,7 @@ export class Customers {
     const extensions = await loadExtensions(store)
     const spendings = new Map<number, Spending>()
     for (const { terms } of customers)
-      if (this.#isNewlyLimited(terms))
+      if (takeMore === undefined ? this.#isNewlyLimited(terms) : terms.maxDailySpendMicros > 0)
         spendings.set(terms.customerId, await this.#spendingOf(terms))
     // From here on in one step: calls see either all of it, or nothing.
     this.#numbers = numbers

@@ -7,13 +7,11 @@ import type { AccountingEvents } from '../accounting-events.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
 import type { Ledger, Posting } from './ledger.ts'
-import type { MoneySums } from './money-sums.ts'
 
 interface MoneyMovesDeps {
   readonly store: Store
   readonly ledger: Ledger
   readonly customers: Customers
-  readonly sums: MoneySums
   readonly events: AccountingEvents
 }
 
@@ -21,14 +19,12 @@ export class MoneyMoves {
   readonly #store: Store
   readonly #customers: Customers
   readonly #ledger: Ledger
-  readonly #sums: MoneySums
   readonly #events: AccountingEvents
 
-  constructor({ store, ledger, customers, sums, events }: MoneyMovesDeps) {
+  constructor({ store, ledger, customers, events }: MoneyMovesDeps) {
     this.#store = store
     this.#customers = customers
     this.#ledger = ledger
-    this.#sums = sums
     this.#events = events
   }
 
@@ -46,7 +42,6 @@ export class MoneyMoves {
     switch (posting.kind) {
       case 'posted':
         customer.posted(posting.balanceMicros)
-        this.#sums.add(move.kind, customer.terms.currency ?? '', move.amountMicros)
         return { kind: 'moved', balanceMicros: posting.balanceMicros }
       case 'duplicate':
         return {

@@ -5,7 +5,11 @@ export class MoneySums {
   readonly #sums = new Map<string, { -readonly [field in keyof MoneySum]: MoneySum[field] }>()
 
   /** Counts an entry that is durable. `amountMicros`: signed, as in the ledger. */
-  add(kind: MoneySum['kind'], currency: string, amountMicros: number): void {
+  add(
+    { kind, amountMicros }: { readonly kind: MoneySum['kind']; readonly amountMicros: number },
+    wallet: { readonly currency: string | null } | undefined,
+  ): void {
+    const currency = wallet?.currency ?? ''
     const key = `${kind} ${currency}`
     const sum = this.#sums.get(key) ?? { kind, currency, count: 0, amountMicros: 0n }
     sum.count += 1

@@ -116,7 +116,7 @@ export class Settlement {
   #apply(callUuid: string, charge: Charge, posting: Posting | undefined): void {
     const { payer, tariff, costMicros } = charge
     if (posting?.kind === 'posted' && payer !== undefined) {
-      this.#deps.sums.add('debit', tariff?.currency ?? payer.terms.currency ?? '', costMicros)
+      this.#deps.sums.add({ kind: 'debit', amountMicros: -costMicros }, tariff ?? payer.terms)
       payer.posted(posting.balanceMicros)
       payer.addSpending(costMicros, this.#deps.now())
     }

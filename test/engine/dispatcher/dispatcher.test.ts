@@ -222,7 +222,7 @@ test('a load that began before an operator decided does not undo the decision', 
       await new Promise<void>((resolve) => loads.push(resolve))
       return [sampleSet(nodes)]
     },
-    saveOperatorState: async (nodeId) => void saved.push(nodeId),
+    saveOperatorState: async (nodeId) => saved.push(nodeId) > 0,
   })
   const reload = dispatcher.reload()
   const result = dispatcher.setState(1, uriOf(1), 'inactive')

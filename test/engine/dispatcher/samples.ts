@@ -94,7 +94,7 @@ export function simulate(sets: readonly SetRecord[], overrides: Partial<Dispatch
   const calls = new Map<number, number>()
   const dispatcher = new Dispatcher({
     loadSets: () => Promise.resolve(stored.sets),
-    saveOperatorState: async (nodeId, state) => void saved.push([nodeId, state]),
+    saveOperatorState: async (nodeId, state) => saved.push([nodeId, state]) > 0,
     now: clock.now,
     random: seededRandom(1),
     schedule: clock.schedule,

@@ -79,6 +79,19 @@ test("the operator's word is in the database when it is saved", async () => {
   expect((await loadSets(store))[0]?.nodes[0]?.operatorState).toBe('active')
 })
 
+test('the last node in service is not stored as taken out, whatever memory says', async () => {
+  insertSet(1)
+  insertNode(1, '192.0.2.1')
+  insertNode(1, '192.0.2.2')
+  expect(await saveOperatorState(store, 1, 'inactive')).toBe(true)
+  expect(await saveOperatorState(store, 1, 'inactive')).toBe(true)
+  expect(await saveOperatorState(store, 2, 'inactive')).toBe(false)
+  expect((await loadSets(store))[0]?.nodes.map((node) => node.operatorState)).toEqual([
+    'inactive',
+    'active',
+  ])
+})
+
 test.each(['', '[]', '{}', '["2xx"]', '[700]', 'null', '["200-"]'])(
   'ok_codes %j fall back to the default',
   (json) => {

@@ -249,7 +249,7 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
 
   test('what a transaction has read is still true when it writes: one that conflicts runs again', async () => {
     let runs = 0
-    const bothHaveRead = deferred<void>()
+    const bothHaveRead = deferred()
     const addIfNone = (name: string) =>
       statements.transaction(async () => {
         runs += 1
@@ -287,6 +287,15 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
       })
     await Promise.all([both(1, 2), both(2, 1)])
     expect((await names()).toSorted()).toEqual(['axx', 'bxx'])
+  })
+
+  test('work that goes on after a failed statement is not taken for committed', async () => {
+    const careless = statements.transaction(async () => {
+      await add('a')
+      await add('a').catch(() => undefined)
+    })
+    await expect(careless).rejects.toThrow('had failed')
+    expect(await names()).toEqual([])
   })
 
   test('a number that would be another one is an error', async () => {
