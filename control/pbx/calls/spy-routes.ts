@@ -44,7 +44,8 @@ export function spyRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine
       const template = await spyUriOf(store, call)
       const isByNode = template !== null && canSpy(template, mode, side)
       if (!isByNode && mode !== 'listen') throw unavailable(mode)
-      const source = await sourceExtension(store, principal, extension, body.domain)
+      const owner = { tenantId: call.tenantId ?? principal.tenantId, domain: principal.domain }
+      const source = await sourceExtension(store, owner, extension, body.domain)
       const spyUuid = startedOrThrow(
         engine.spy({ callUuid: call.callUuid, domain: source.domain, extension, mode, side }),
         mode,

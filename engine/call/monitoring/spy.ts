@@ -8,6 +8,7 @@ import { escapeUser } from '../../sip-server/message/index.ts'
 import type { SpyRequest, SpyResult } from '../../../schema/contracts/calls.ts'
 import { canSpy, renderSpyUri } from '../../../schema/rules/spy-uri.ts'
 import type { CallDeps } from '../call-deps.ts'
+import type { CallStart } from '../call-machine/call-start.ts'
 import type { LiveCall } from '../call-machine/live.ts'
 import { inviteOfSource, phonesOf } from '../click-to-call/source.ts'
 import type { ListenerCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
@@ -17,6 +18,12 @@ import { closedBy } from '../inbound/validation.ts'
 
 /** How long the supervisor's phones ring. */
 const RING_MS = 60_000
+
+const SPIED = 'spy:'
+
+/** The call of a supervisor: no INVITE says `api`, and no other call of the API has such a destination. */
+export const isOfSupervisor = ({ sourceAddress, calledNumber }: CallStart): boolean =>
+  sourceAddress === 'api' && calledNumber.startsWith(SPIED)
 
 /** Answers before any phone rings. */
 export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
@@ -35,7 +42,7 @@ export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
 
   const callUuid = deps.newUuid()
   // The record names the supervised call.
-  const destination = `spy:${request.callUuid}`
+  const destination = `${SPIED}${request.callUuid}`
   const shown = { callerNumber: undefined, callerName: undefined }
   const invite = inviteOfSource({ callUuid, destination, ...shown }, source)
   const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })

@@ -14,6 +14,7 @@ import { digitIn, playOf, type Digit } from './digits.ts'
 import { newMediaLeg, type MediaLeg } from './media-leg.ts'
 import {
   descriptionIn,
+  hasBody,
   isDescribing,
   isDescription,
   type Describing,
@@ -122,7 +123,9 @@ class GatedLegs implements Legs {
     const send = (sdp: string | undefined): void =>
       this.#inner.invite(legId, sdp === body ? invite : { ...invite, body: sdp }, near, about)
     const { describes } = about
-    if (describes === undefined || !isDescription(body)) return send(body)
+    if (describes === undefined || !body) return send(body)
+    if (!isDescription(body))
+      return this.#offers.mustRelay(leg, describes) ? this.#withhold(legId) : send(body)
     leg.offeredIn = 'invite'
     leg.heldSince = this.#deps.now()
     const release = (act: () => void): void => {
@@ -156,9 +159,12 @@ class GatedLegs implements Legs {
     if (leg === undefined) return this.#inner.perform(command)
     if (endsAll(command)) this.#drop(leg)
     const sdp = descriptionIn(command)
-    if (sdp === undefined || !isDescribing(command) || command.describes === undefined)
-      return this.#next(leg, command)
+    if (!isDescribing(command) || command.describes === undefined) return this.#next(leg, command)
     const role = roleOf(command, leg)
+    if (sdp === undefined)
+      return hasBody(command) && this.#offers.mustRelay(leg, command.describes)
+        ? this.#fail(leg, command, role === 'offer')
+        : this.#next(leg, command)
     const outlet: Outlet = {
       pass: (description) => this.#perform(leg, withDescription(command, description)),
       fail: (isRequired) => {

@@ -33,6 +33,10 @@ export function descriptionIn(command: LegCommand): string | undefined {
 export const isDescription = (body: string | undefined): body is string =>
   body !== undefined && /^v=0\r?\n/.test(body)
 
+/** Something that is no description may hold one, such as `multipart/mixed`. */
+export const hasBody = (command: Describing): boolean =>
+  Boolean('sdp' in command ? command.sdp : command.body)
+
 export const isDescribing = (command: LegCommand): command is Describing =>
   'describes' in command && command.describes !== undefined
 

@@ -119,6 +119,18 @@ export class Offers {
     return this.#deps.parties.decide(offerer, answerer, callUuids)
   }
 
+  /**
+   * Whether nothing of the other leg may pass that no relay can read. In an emergency call it may: its INVITE has the
+   * location of the caller beside the description (RFC 6442).
+   */
+  mustRelay(leg: MediaLeg, otherId: string): boolean {
+    const { legs, calls } = this.#deps
+    const other = legs.get(otherId)
+    if (other === undefined || calls.call(callUuidOf(otherId))?.isEmergency === true) return false
+    const decision = this.#decide(leg, other, this.#party(other), this.#party(leg))
+    return decision.kind === 'relay' && decision.isRequired
+  }
+
   #party(leg: MediaLeg): MediaParty {
     const media = this.#deps.calls.leg(leg.id)?.media
     return this.#described(leg, isDescription(media) ? media : undefined)
@@ -166,7 +178,10 @@ export class Offers {
     const session = sessions.between(leg.id, describes)
     const other = legs.get(describes)
     if (other === undefined) return this.#ofNone(leg, describes, sdp, outlet)
-    if (session === undefined) return inTurn(leg, () => outlet.pass(sdp), outlet.drop)
+    if (session === undefined) {
+      const isWithheld = this.mustRelay(leg, describes)
+      return inTurn(leg, () => (isWithheld ? outlet.fail(true) : outlet.pass(sdp)), outlet.drop)
+    }
     if (session.answer?.from !== describes) this.#ask(other, session, sdp)
     // Its last offer has come to nothing at the relay: what the leg was told before stands.
     if (session.answer?.from !== describes) {

@@ -1,6 +1,7 @@
 /** The extensions of a call's two parties, and what they wish for its recording. */
 import type { CallRecording } from '../../../schema/contracts/recordings.ts'
 import type { LiveCall } from '../../call/call-machine/live.ts'
+import { isOfSupervisor } from '../../call/monitoring/spy.ts'
 import { recordingOf } from './who-is-recorded.ts'
 
 /** As the registrar knows it. */
@@ -9,11 +10,16 @@ export type ExtensionAt = (
   extension: string,
 ) => { readonly callRecording?: CallRecording } | undefined
 
-/** From the moment on at which its destination is dialled. */
+/**
+ * From the moment on at which its destination is dialled. What a supervisor hears is of others, who have not been asked,
+ * and may wish not to be recorded.
+ */
 export function recordingWish(
-  { origin, destination, dialing }: Pick<LiveCall, 'origin' | 'destination' | 'dialing'>,
+  call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing'>,
   extensionAt: ExtensionAt,
 ): CallRecording {
+  const { start, origin, destination, dialing } = call
+  if (isOfSupervisor(start)) return 'never'
   const called = destination ?? dialing?.current
   const caller =
     origin?.kind === 'extension' ? extensionAt(origin.domain, origin.extension) : undefined

@@ -6,10 +6,12 @@
 import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
 import type { Listening as ListeningPort } from '../../call/monitoring/listening-legs.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
+import { streamsOf } from '../../call/sdp/streams.ts'
 import type { SpySide } from '../../../schema/rules/spy-uri.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import type { Relay } from '../relay/relays.ts'
 import type { Mixers } from './mixer-thread.ts'
+import type { Source } from './mixer-worker.ts'
 
 export interface Listened {
   readonly callUuid: string
@@ -114,14 +116,14 @@ export class Listening implements ListeningPort {
     if (before) await unsubscribe(before, id)
     if (session === undefined) return
     this.#heard.add(session.id)
-    const ports = await this.#subscribe(listener, session)
+    const sources = await this.#subscribe(listener, session)
     if (!this.#isOpen(session)) {
       this.#heard.delete(session.id)
       return void (await deleteWhole(session))
     }
-    if (ports === undefined) return
+    if (sources === undefined) return
     listener.session = session
-    this.#deps.mixers.hear(id, ports)
+    this.#deps.mixers.hear(id, sources)
   }
 
   /** Which of the two is this side of the call: after a transfer the other one may be of another call. */
@@ -132,11 +134,11 @@ export class Listening implements ListeningPort {
     return isOwn ? own : legs.find((legId) => legId !== own)
   }
 
-  /** The ports from which the relay sends. */
+  /** Where the relay sends from: behind NAT it names another address than the one at which it is reached. */
   async #subscribe(
     { id, callUuid, side, endpoint }: Listener,
     session: MediaSession,
-  ): Promise<readonly number[] | undefined> {
+  ): Promise<readonly Source[] | undefined> {
     const { relay, id: callId } = session
     const leg = side === 'both' ? undefined : this.#legOf(session, callUuid, side)
     if (side !== 'both' && leg === undefined) return undefined
@@ -154,7 +156,11 @@ export class Listening implements ListeningPort {
       await unsubscribe(session, id)
       return undefined
     }
-    return [...sdp.matchAll(/^m=audio (\d+)/gm)].map(([, port]) => Number(port))
+    return streamsOf(sdp).flatMap(({ kind, port, address }) =>
+      kind === 'audio'
+        ? [{ port: Number.parseInt(port, 10), addresses: [placeOf(address), hostOf(relay)] }]
+        : [],
+    )
   }
 }
 
@@ -184,6 +190,9 @@ function answerTo(offer: string, { address, port }: Endpoint): string {
   const session = ['v=0', `o=- 1 1 IN ${origin}`, 's=-', `c=IN ${origin}`, 't=0 0']
   return [...session, ...media, ''].join('\r\n')
 }
+
+/** Of `IN IP4 <address>`. */
+const placeOf = (connection: string): string => connection.split(' ', 3)[2] ?? ''
 
 /** Relays are named `host:port`. */
 const hostOf = ({ name }: Relay): string =>

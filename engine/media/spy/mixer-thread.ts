@@ -4,12 +4,13 @@ import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
-import type { MixerOrder, MixerReport } from './mixer-worker.ts'
+import type { MixerOrder, MixerReport, Source } from './mixer-worker.ts'
 
 export interface Mixers {
   /** Undefined: it could not be opened. `lost`: it has ended by itself. */
   open(id: string, relay: string, lost: () => void): Promise<Endpoint | undefined>
-  hear(id: string, ports: readonly number[]): void
+  /** What comes from each party. */
+  hear(id: string, sources: readonly Source[]): void
   play(id: string, hearing: Hearing | undefined): void
   close(id: string): void
 }
@@ -46,8 +47,8 @@ export class MixerThread implements Mixers {
     })
   }
 
-  hear(id: string, ports: readonly number[]): void {
-    this.#order({ type: 'hear', id, ports })
+  hear(id: string, sources: readonly Source[]): void {
+    this.#order({ type: 'hear', id, sources })
   }
 
   play(id: string, hearing: Hearing | undefined): void {
@@ -55,7 +56,11 @@ export class MixerThread implements Mixers {
   }
 
   close(id: string): void {
-    if (this.#known.delete(id)) this.#order({ type: 'close', id })
+    const known = this.#known.get(id)
+    if (known === undefined) return
+    this.#known.delete(id)
+    this.#order({ type: 'close', id })
+    known.resolve(undefined)
   }
 
   async stop(): Promise<void> {

@@ -8,12 +8,18 @@ import { parentPort } from 'node:worker_threads'
 import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
 import { Mix } from './mix.ts'
 
+/** Where a relay sends from. */
+export interface Source {
+  readonly addresses: readonly string[]
+  readonly port: number
+}
+
 export type MixerOrder = { readonly id: string } &
   /** `relay`: the address that will send. */
   (
     | { readonly type: 'open'; readonly relay: string }
-    /** The ports from which each party comes. */
-    | { readonly type: 'hear'; readonly ports: readonly number[] }
+    /** Where each party comes from. */
+    | { readonly type: 'hear'; readonly sources: readonly Source[] }
     /** Undefined: the supervisor holds. */
     | { readonly type: 'play'; readonly hearing: Hearing | undefined }
     | { readonly type: 'close' }
@@ -28,7 +34,7 @@ export interface MixerReport {
 interface Mixer {
   readonly socket: Socket
   readonly mix: Mix
-  ports: readonly number[]
+  sources: readonly Source[]
   hearing: Hearing | undefined
 }
 
@@ -40,14 +46,17 @@ const MAX_FRAMES_AT_ONCE = 5
 if (process.platform === 'linux') setPriority(0, 5)
 
 const mixers = new Map<string, Mixer>()
+/** Ordered, not open yet, and not closed meanwhile. */
+const opening = new Set<string>()
 let ticking: NodeJS.Timeout | undefined
 let tickedAt = 0
 
 parentPort?.on('message', (order: MixerOrder) => {
   if (order.type === 'open') return void open(order.id, order.relay)
+  if (order.type === 'close') opening.delete(order.id)
   const mixer = mixers.get(order.id)
   if (mixer === undefined) return undefined
-  if (order.type === 'hear') mixer.ports = order.ports
+  if (order.type === 'hear') mixer.sources = order.sources
   else if (order.type === 'play') mixer.hearing = order.hearing
   else close(order.id, mixer)
   return undefined
@@ -56,22 +65,27 @@ parentPort?.on('message', (order: MixerOrder) => {
 async function open(id: string, relay: string): Promise<void> {
   const report = (endpoint: Endpoint | undefined): void =>
     parentPort?.postMessage({ id, endpoint } satisfies MixerReport, [])
+  opening.add(id)
   const type = isIPv6(relay) ? 'udp6' : 'udp4'
   const socket = createSocket(type)
   try {
     socket.bind(0, await ownAddress(type, relay))
     await once(socket, 'listening')
   } catch {
+    opening.delete(id)
     socket.close()
     return report(undefined)
   }
+  if (!opening.delete(id)) return void socket.close()
   // An SSRC has to differ from others in its session only, and there are none.
   const mix = new Mix(socket.address().port)
-  const mixer: Mixer = { socket, mix, ports: [], hearing: undefined }
+  const mixer: Mixer = { socket, mix, sources: [], hearing: undefined }
   mixers.set(id, mixer)
   socket.on('error', () => undefined)
-  socket.on('message', (packet, { port }) => {
-    const source = mixer.ports.indexOf(port)
+  socket.on('message', (packet, from) => {
+    const source = mixer.sources.findIndex(
+      ({ addresses, port }) => port === from.port && addresses.includes(from.address),
+    )
     if (source === 0 || source === 1) mixer.mix.push(source, packet)
   })
   if (ticking === undefined) {

@@ -115,6 +115,24 @@ test('a call or an extension of another tenant is not found, neither is a call t
   expect(asked).toEqual([])
 })
 
+test('a credential of all tenants rings an extension of the tenant of the call only', async () => {
+  await open()
+  const ofAll = control.key()
+  expect((await spy({}, ofAll)).status).toBe(201)
+  expect(asked).toMatchObject([{ domain: 'acme.example' }])
+  await control.request('/pbx/extensions', {
+    token: ofAll,
+    body: {
+      extension: '200',
+      password: 'a long password',
+      display_name: '',
+      domain: 'beta.example',
+    },
+  })
+  expect((await spy({ supervisor_extension: '200' }, ofAll)).status).toBe(404)
+  expect(asked).toHaveLength(1)
+})
+
 test('spying needs calls:spy and a mode that exists', async () => {
   await open()
   expect((await spy({}, control.key({ scopes: ['calls:control'] }))).status).toBe(403)

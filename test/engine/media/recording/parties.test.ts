@@ -19,8 +19,23 @@ const to = (extension: string) => ({
   ...{ uri: `sip:${extension}@acme.example`, tenantId: 1, phones: [], voicemail: undefined },
 })
 
+const start = (sourceAddress: string, calledNumber: string) => ({
+  ...{ callUuid: 'uuid', callId: 'id', callerNumber: '101', callerName: null, calledNumber },
+  ...{ sourceAddress, startedAt: 0 },
+})
+
+test('what a supervisor hears is not recorded, whatever its extension says; no INVITE can claim it', () => {
+  const wish = (sourceAddress: string, calledNumber: string) =>
+    recordingWish({ start: start(sourceAddress, calledNumber), origin: from('101') }, extensionAt)
+  expect(wish('api', 'spy:uuid')).toBe('never')
+  expect(wish('10.0.0.1:5060', 'spy:uuid')).toBe('always')
+  expect(wish('transfer', 'spy:uuid')).toBe('always')
+  expect(wish('api', '102')).toBe('always')
+})
+
 test('the extensions of both parties are asked, the called one as soon as it is dialled', () => {
-  const wish = (call: Parameters<typeof recordingWish>[0]) => recordingWish(call, extensionAt)
+  const wish = (call: Omit<Parameters<typeof recordingWish>[0], 'start'>) =>
+    recordingWish({ ...call, start: start('10.0.0.1:5060', '101') }, extensionAt)
   expect(wish({ origin: from('100'), destination: to('101') })).toBe('always')
   expect(wish({ origin: from('102'), destination: to('103') })).toBe('on_demand')
   expect(wish({ origin: from('100') })).toBe('never')

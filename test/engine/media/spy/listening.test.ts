@@ -37,7 +37,7 @@ const mixers: Mixers = {
     mixed.push(['open', id, host])
     return Promise.resolve(isMixing ? { address: '10.0.0.1', port: 4_000 } : undefined)
   },
-  hear: (id, ports) => void mixed.push(['hear', id, ports]),
+  hear: (id, sources) => void mixed.push(['hear', id, sources]),
   play: (id, hearing) => void mixed.push(['play', id, hearing]),
   close: (id) => void mixed.push(['close', id]),
 }
@@ -71,6 +71,8 @@ beforeEach(() => {
   })
 })
 
+const from = (port: number, address = '10.0.0.5') => ({ port, addresses: [address, '10.0.0.5'] })
+
 const open = (side: 'caller' | 'callee' | 'both' = 'both') =>
   listening.open('spy.1', { callUuid: 'call', side }, () => undefined)
 
@@ -92,8 +94,16 @@ test('both parties of a call are subscribed to, in PCMU, and sent to the mixer',
   expect(asked[1]).toHaveProperty('sdp', media)
   expect(mixed).toEqual([
     ['open', 'spy.1', '10.0.0.5'],
-    ['hear', 'spy.1', [41_000, 41_004]],
+    ['hear', 'spy.1', [from(41_000), from(41_004)]],
   ])
+})
+
+test('a relay that names another address than the one at which it is reached sends from either', async () => {
+  const atPublic = offered.replaceAll('c=IN IP4 10.0.0.5', 'c=IN IP4 203.0.113.5')
+  answerTo = () => ({ kind: 'ok', values: { sdp: atPublic } })
+  await open()
+  const sources = [from(41_000, '203.0.113.5'), from(41_004, '203.0.113.5')]
+  expect(mixed).toContainEqual(['hear', 'spy.1', sources])
 })
 
 test('one party is subscribed to by its tag', async () => {

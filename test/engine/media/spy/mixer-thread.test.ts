@@ -5,9 +5,9 @@ import { MixerThread } from '../../../../engine/media/spy/mixer-thread.ts'
 import { decoderOf } from '../../../../engine/media/recording/audio/g711.ts'
 import { readRtp } from '../../../../engine/media/recording/audio/rtp.ts'
 
-async function open(): Promise<Socket> {
+async function open(address = '127.0.0.1', port = 0): Promise<Socket> {
   const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
+  socket.bind(port, address)
   await once(socket, 'listening')
   onTestFinished(() => void socket.close())
   return socket
@@ -15,14 +15,19 @@ async function open(): Promise<Socket> {
 
 const silence = 0xff
 
-test('a supervisor hears what comes from the two ports of the relay, and nothing else', async () => {
+test('a supervisor hears what comes from the two places of the relay, and nothing else', async () => {
   const mixers = new MixerThread(() => undefined)
   onTestFinished(() => mixers.stop())
   const [caller, callee, stranger, phone] = await Promise.all([open(), open(), open(), open()])
+  // The port of a party, at another address.
+  const other = await open('127.0.0.2', caller.address().port)
   const endpoint = await mixers.open('one', '127.0.0.1', () => undefined)
   if (endpoint === undefined) throw new Error('no mixer')
   expect(endpoint.address).toBe('127.0.0.1')
-  mixers.hear('one', [caller.address().port, callee.address().port])
+  const sources = [caller, callee].map((socket) => ({
+    ...{ port: socket.address().port, addresses: ['127.0.0.1'] },
+  }))
+  mixers.hear('one', sources)
   mixers.play('one', { to: phone.address(), payloadType: 0 })
 
   const codes: number[] = []
@@ -39,6 +44,7 @@ test('a supervisor hears what comes from the two ports of the relay, and nothing
       [caller, 0x9f],
       [callee, 0x9f],
       [stranger, 0x80],
+      [other, 0x80],
     ] as const) {
       const packet = Buffer.alloc(172, code)
       packet.writeUInt16BE(0x8000, 0)
@@ -58,6 +64,24 @@ test('a supervisor hears what comes from the two ports of the relay, and nothing
 
   mixers.close('one')
   expect(await mixers.open('other', 'not an address.invalid', () => undefined)).toBeUndefined()
+})
+
+test('a mixer that is closed while it opens is not there, and keeps no socket', async () => {
+  const mixers = new MixerThread(() => undefined)
+  onTestFinished(() => mixers.stop())
+  const [gone, phone] = await Promise.all([open(), open()])
+  const heard: string[] = []
+  gone.on('message', () => heard.push('gone'))
+  // Both are under way in the thread before either is open.
+  const opening = mixers.open('one', '127.0.0.1', () => undefined)
+  const another = mixers.open('two', '127.0.0.1', () => undefined)
+  mixers.close('one')
+  expect(await opening).toBeUndefined()
+  expect(await another).toBeDefined()
+  mixers.play('one', { to: gone.address(), payloadType: 0 })
+  mixers.play('two', { to: phone.address(), payloadType: 0 })
+  for (let packets = 0; packets < 3; packets += 1) await once(phone, 'message')
+  expect(heard).toEqual([])
 })
 
 test('a thread that ends takes its mixers with it, and the next one starts another', async () => {

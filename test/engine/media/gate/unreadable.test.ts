@@ -1,0 +1,131 @@
+/** Bodies that no relay can read: they do not pass where media must go through one. */
+import { expect, test } from 'vitest'
+import { talk } from '../../../support/call-rig.ts'
+import { gateway } from '../../../support/gateway.ts'
+import { startMediaRig } from '../../../support/media-rig.ts'
+import { sdp } from '../../../support/sip-peer.ts'
+
+/** Phones may read it as a description. */
+const spaced = (text: string, port?: number): string => sdp(text, port).replace('v=0', 'v=0 ')
+
+const multipart = ['--b', 'Content-Type: application/sdp', '', sdp('offer'), '--b--', ''].join(
+  '\r\n',
+)
+
+test.each([
+  ['a description beside other parts', multipart],
+  ['a description with a blank', spaced('offer')],
+])('an offer that is %s is refused', async (_, body) => {
+  const rig = await startMediaRig()
+  const caller = await rig.caller()
+  await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body })
+  expect((await caller.next('503 INVITE')).startLine).toContain('Media Relay Unavailable')
+  expect(await rig.record()).toMatchObject({ denialCode: 'media_relay_unavailable' })
+  await rig.idle()
+  expect(rig.relay.commands).toEqual([])
+})
+
+test.each(['prefer', 'bypass'] as const)('with the policy %s it passes', async (policy) => {
+  const rig = await startMediaRig({ policy })
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: multipart })
+  const invite = await node.next('INVITE')
+  expect(invite.body).toBe(multipart)
+  node.reply(invite, 200, { tag: 'b', body: spaced('answer') })
+  const ok = await caller.next('200 INVITE')
+  expect(ok.body).toBe(spaced('answer'))
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+})
+
+test('in an emergency call it passes: the location of the caller is beside the description', async () => {
+  const rig = await startMediaRig()
+  const node = await rig.caller()
+  const uri = `sip:127.0.0.1:${node.port};transport=udp`
+  rig.answers.outbound = { kind: 'gateways', isEmergency: true, gateways: [gateway({ uri })] }
+  rig.answers.caller = {
+    kind: 'extension',
+    extension: {
+      ...{ extensionId: 101, extension: '101', tenantId: 3, domain: 'acme.example', customerId: 7 },
+      ...{ displayName: '', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+    },
+  }
+  const caller = await rig.caller()
+  const leg = caller.leg(rig.uri('112'))
+  caller.request('INVITE', leg, { body: multipart })
+  const invite = await node.next('INVITE')
+  expect(invite.body).toBe(multipart)
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  const ok = await caller.next('200 INVITE')
+  expect(ok.body).toBe(sdp('answer'))
+  caller.learn(leg, ok)
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+})
+
+test('an answer in a 200 is not told, and ends the call; early media is left out', async () => {
+  const rig = await startMediaRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const invite = await node.next('INVITE')
+  node.reply(invite, 183, { tag: 'b', body: spaced('answer') })
+  expect((await caller.next('183 INVITE')).body).toBe('')
+  node.reply(invite, 200, { tag: 'b', body: spaced('answer') })
+  await node.next('ACK')
+  expect((await caller.next('503 INVITE')).body).toBe('')
+  caller.request('ACK', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+})
+
+test('a re-INVITE is refused, and so is its answer; the call goes on', async () => {
+  const rig = await startMediaRig()
+  const { caller, node, leg } = await talk(rig)
+  caller.request('INVITE', leg, { body: spaced('offer', 4_444) })
+  expect((await caller.next('503 INVITE')).startLine).toContain('Media Relay Unavailable')
+  caller.request('ACK', leg)
+  caller.request('INVITE', leg, { body: sdp('moved', 4_444) })
+  node.reply(await node.next('INVITE'), 200, { body: spaced('answer', 5_555) })
+  await node.next('ACK')
+  expect((await caller.next('503 INVITE')).body).toBe('')
+  caller.request('ACK', leg)
+  caller.request('INVITE', leg, { body: sdp('moved', 4_445) })
+  node.reply(await node.next('INVITE'), 200, { body: sdp('answer') })
+  expect((await caller.next('200 INVITE')).body).toContain('c=IN IP4 10.99.0.1')
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+})
+
+test('an INVITE without an offer goes on as before', async () => {
+  const rig = await startMediaRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg)
+  const invite = await node.next('INVITE')
+  expect(invite.body).toBe('')
+  node.reply(invite, 200, { tag: 'b', body: sdp('offer') })
+  const ok = await caller.next('200 INVITE')
+  expect(ok.body).toContain('c=IN IP4 10.99.0.1')
+  caller.learn(leg, ok)
+  caller.request('ACK', leg, { body: sdp('answer') })
+  expect((await node.next('ACK')).body).toContain('c=IN IP4 10.99.0.1')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
+})
