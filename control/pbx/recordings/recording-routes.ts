@@ -15,6 +15,7 @@ import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 import { byteRange } from './byte-range.ts'
+import { RecordingReaders } from './recording-readers.ts'
 import { type Recording, RecordingStore } from './recording-store.ts'
 
 export const recordingPath = '/calls/:uuid/recording'
@@ -25,13 +26,10 @@ const controlBody = z.strictObject({
   action: z.enum(['start', 'stop']),
 })
 
-/** Read at the same time; a slow reader holds a file open. */
-const MAX_READERS = 64
-
 export function recordingRoutes(deps: Pick<ControlDeps, 'store' | 'engine' | 'settings'>) {
   const { calls, recordings } = deps.engine
   const store = new RecordingStore(deps.store, deps.settings.recordingsPath ?? '')
-  const readers = { count: 0 }
+  const readers = new RecordingReaders()
   const find = async (principal: Principal, uuid: string): Promise<Recording> => {
     const recording = await store.find(uuid)
     if (recording === undefined || !isVisible(recording.tenant_id, principal))
@@ -75,7 +73,7 @@ async function answerWith(
   c: Context<ControlEnv>,
   { call_uuid: uuid, bytes, sha256 }: Recording,
   file: string | undefined,
-  readers: { count: number },
+  readers: RecordingReaders,
 ): Promise<Response> {
   const etag = `"${sha256}"`
   const headers = {
@@ -92,27 +90,21 @@ async function answerWith(
   const { start, end } = range.kind === 'part' ? range : { start: 0, end: bytes - 1 }
   const length = { 'Content-Length': String(end - start + 1) }
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...headers, ...length })
-  const handle = await opened(file, readers)
-  const stream = streamOf(handle, { start, end }, () => (readers.count -= 1))
-  if (range.kind === 'whole') return c.body(stream, 200, { ...headers, ...length })
-  const part = { 'Content-Range': `bytes ${start}-${end}/${bytes}` }
-  return c.body(stream, 206, { ...headers, ...length, ...part })
-}
-
-async function opened(file: string | undefined, readers: { count: number }): Promise<FileHandle> {
   if (file === undefined) throw notFound('recording')
-  if (readers.count >= MAX_READERS)
+  const leave = readers.enter(c.var.principal.tenantId)
+  if (leave === undefined)
     throw new ApiError(503, 'too_many_readers', 'Too many recordings are being read', {
       headers: { 'Retry-After': '5' },
     })
-  readers.count += 1
-  try {
-    return await open(file)
-  } catch {
-    readers.count -= 1
+  const handle = await open(file).catch(() => {
+    leave()
     // Removed beside us, or on a disk that is not there.
     throw notFound('recording')
-  }
+  })
+  const stream = streamOf(handle, { start, end }, leave)
+  if (range.kind === 'whole') return c.body(stream, 200, { ...headers, ...length })
+  const part = { 'Content-Range': `bytes ${start}-${end}/${bytes}` }
+  return c.body(stream, 206, { ...headers, ...length, ...part })
 }
 
 /** Closes the file at its end, after an error, and when the reader is gone. */

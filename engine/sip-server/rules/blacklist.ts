@@ -1,6 +1,6 @@
 /** Addresses and networks whose messages are dropped; here from a file that may change while we run. */
 import { unwatchFile, watchFile } from 'node:fs'
-import { BlockList, isIP, isIPv6 } from 'node:net'
+import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import { OptionError } from '../errors.ts'
 import type { Log } from '../options.ts'
 
@@ -27,15 +27,29 @@ export function readDenied(text: string): Denied {
     const isWrong = isIP(address) === 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))
     const length = Number(bits)
     if (isWrong || length > (isIPv6(address) ? 128 : 32)) wrong.push(entry)
-    else if (bits === undefined) addresses.add(address)
+    else if (bits === undefined) addresses.add(canonical(address))
     else networks.addSubnet(address, length, isIPv6(address) ? 'ipv6' : 'ipv4')
   }
   if (entries.length > maxEntries) wrong.push(`all after line ${maxEntries}`)
   return { addresses, networks, wrong }
 }
 
+/** In the spelling of a socket (RFC 5952). One with a zone stays as it is: its zone would be lost. */
+function canonical(address: string): string {
+  if (!isIPv6(address) || address.includes('%')) return address
+  return unmapped(new SocketAddress({ address, family: 'ipv6' }).address)
+}
+
+/** The IPv4 address of an IPv4-mapped one (RFC 4291 §2.5.5.2). */
+function unmapped(address: string): string {
+  if (!address.startsWith('::ffff:')) return address
+  const inner = address.slice('::ffff:'.length)
+  return isIPv4(inner) ? inner : address
+}
+
+/** @param address as a socket spells it */
 export const isDenied = ({ addresses, networks }: Denied, address: string): boolean =>
-  addresses.has(address) || networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+  addresses.has(unmapped(address)) || networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 
 /** A text that was read just now, and what the log should know of it. */
 export function takeDenied(text: string, from: Readonly<Record<string, string>>, log: Log): Denied {

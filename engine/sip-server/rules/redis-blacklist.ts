@@ -25,9 +25,14 @@ export interface RedisLink {
   readonly close: () => void
 }
 
-export type OpenRedis = (place: Place, password: string | undefined) => Promise<RedisLink>
+/** When the signal aborts, the connection is closed, be it open yet or not. */
+export type OpenRedis = (
+  place: Place,
+  password: string | undefined,
+  signal: AbortSignal,
+) => Promise<RedisLink>
 
-/** For all that one reading takes; then what is still open is closed. Milliseconds. */
+/** For each server: to connect, to sign in and to answer. Milliseconds. */
 const readingMs = 10_000
 /** After a reading that failed, as drachtio-server does. Seconds. */
 const retrySeconds = 60
@@ -40,18 +45,17 @@ export async function loadRedis(): Promise<OpenRedis> {
       { cause },
     )
   })
-  return async ({ host, port }, password) => {
+  return async ({ host, port }, password, signal) => {
     const socket = { host, port, connectTimeout: readingMs, reconnectStrategy: false } as const
     const link = client.createClient({ socket, ...(password !== undefined && { password }) })
     // Each failure is that of a command, too.
     link.on('error', () => undefined)
-    await link.connect()
-    return {
-      send: (words) => link.sendCommand([...words]),
-      close: () => {
-        if (link.isOpen) link.destroy()
-      },
+    const close = (): void => {
+      if (link.isOpen) link.destroy()
     }
+    signal.addEventListener('abort', close)
+    await link.connect()
+    return { send: (words) => link.sendCommand([...words]), close }
   }
 }
 
@@ -64,10 +68,11 @@ export function watchRedisBlacklist(
 ): Blacklist {
   let denied = readDenied('')
   let cancel = (): void => undefined
-  let isStopped = false
+  const stopping = new AbortController()
+  const how = { open, schedule, stopping: stopping.signal }
   const read = async (): Promise<void> => {
-    const { members, reason } = await membersOf(set, open)
-    if (isStopped) return
+    const { members, reason } = await membersOf(set, how)
+    if (stopping.signal.aborted) return
     if (members === undefined)
       log('error', 'the blacklist in Redis cannot be read', { key: set.key, reason })
     else denied = takeDenied(members.join('\n'), { key: set.key }, log)
@@ -81,10 +86,16 @@ export function watchRedisBlacklist(
     denies: (address) => isDenied(denied, address),
     refresh: () => void read(),
     stop: () => {
-      isStopped = true
+      stopping.abort()
       cancel()
     },
   }
+}
+
+interface How {
+  readonly open: OpenRedis
+  readonly schedule: Machine['schedule']
+  readonly stopping: AbortSignal
 }
 
 interface Outcome {
@@ -94,19 +105,16 @@ interface Outcome {
 }
 
 /** Those of the first server that answers. */
-async function membersOf(
-  { places, master, password, key }: RedisSet,
-  open: OpenRedis,
-): Promise<Outcome> {
+async function membersOf({ places, master, password, key }: RedisSet, how: How): Promise<Outcome> {
   let reason = 'no server is known'
   const failed = (error: unknown): undefined => {
     reason = errorCode(error)
   }
   for (const place of places) {
     const servers =
-      master === undefined ? [place] : await serversOf(master, place, open).catch(failed)
+      master === undefined ? [place] : await serversOf(master, place, how).catch(failed)
     for (const server of servers ?? []) {
-      const members = await asked(server, password, open, ['SMEMBERS', key]).then(textsIn, failed)
+      const members = await asked(server, password, how, ['SMEMBERS', key]).then(textsIn, failed)
       if (members !== undefined) return { members }
     }
   }
@@ -114,12 +122,8 @@ async function membersOf(
 }
 
 /** What a sentinel knows: the replicas, or else the master itself. */
-async function serversOf(
-  master: string,
-  sentinel: Place,
-  open: OpenRedis,
-): Promise<readonly Place[]> {
-  const ask = (...words: string[]) => asked(sentinel, undefined, open, ['SENTINEL', ...words])
+async function serversOf(master: string, sentinel: Place, how: How): Promise<readonly Place[]> {
+  const ask = (...words: string[]) => asked(sentinel, undefined, how, ['SENTINEL', ...words])
   const replicas = listIn(await ask('REPLICAS', master)).flatMap((entry) =>
     placeIn(fieldsIn(entry)),
   )
@@ -131,11 +135,26 @@ async function serversOf(
 async function asked(
   place: Place,
   password: string | undefined,
-  open: OpenRedis,
+  { open, schedule, stopping }: How,
   words: readonly string[],
 ): Promise<unknown> {
-  const link = await open(place, password)
-  AbortSignal.timeout(readingMs).addEventListener('abort', () => link.close())
+  stopping.throwIfAborted()
+  const late = new AbortController()
+  const signal = AbortSignal.any([stopping, late.signal])
+  // The client may never settle what it was asked for: we do not wait for it.
+  const aborted = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('no answer in time')))
+  })
+  const cancel = schedule(() => late.abort(), readingMs)
+  try {
+    return await Promise.race([answerOf(open(place, password, signal), words), aborted])
+  } finally {
+    cancel()
+  }
+}
+
+async function answerOf(opening: Promise<RedisLink>, words: readonly string[]): Promise<unknown> {
+  const link = await opening
   try {
     return await link.send(words)
   } finally {

@@ -207,7 +207,10 @@ function send({ url, body }: Question, { agents, signal }: How): Promise<Answer>
   })
 }
 
-/** The URL with what is known of the request, under the names of drachtio-server. */
+/**
+ * The URL with what is known of the request, under the names of drachtio-server. The caller chooses the parameters of
+ * the Request-URI: one with a name that is in use already is left out.
+ */
 export function questionUrl(url: string, request: NewRequest): string {
   const uri = parseUri(request.uri)
   const userOf = (name: string): string =>
@@ -218,11 +221,20 @@ export function questionUrl(url: string, request: NewRequest): string {
     ...{ uriUser: uri?.user ?? '', contentType: request.get('Content-Type') ?? '' },
     uri: request.uri,
   })
-  for (const [name, value] of uri?.params ?? []) query.append(name, value)
+  const own = new Set([...new URL(url).searchParams.keys(), ...query.keys()].map(comparable))
+  for (const [name, value] of uri?.params ?? [])
+    if (!own.has(comparable(name))) query.append(name, value)
   const question = query.toString()
   if (url.includes('?')) return `${url}&${question}`
   return `${url.replace(/\/$/, '')}/?${question}`
 }
+
+/** Names that a handler may take for the same one, such as `Source.Address` and `source_address[]`. */
+const comparable = (name: string): string =>
+  name
+    .replace(/\[.*/s, '')
+    .replaceAll(/[^a-z0-9]/gi, '')
+    .toLowerCase()
 
 /** What a JSON text says; undefined: it cannot be understood. */
 export function routeOf(json: string): RequestRoute | undefined {

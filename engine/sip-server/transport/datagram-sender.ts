@@ -12,6 +12,7 @@ export class DatagramSender {
   readonly #socket: Socket
   /** Undefined: what is sent goes out at once. */
   #early: Uint8Array[] | undefined = []
+  #isStopped = false
 
   constructor(host: string, port: number) {
     this.#socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4').unref()
@@ -25,7 +26,9 @@ export class DatagramSender {
     })
   }
 
+  /** After the end, too, where nothing is sent. */
   send(bytes: Uint8Array): void {
+    if (this.#isStopped) return
     if (this.#early !== undefined) {
       if (this.#early.length < maxEarly) this.#early.push(bytes)
     } else if (this.#socket.getSendQueueSize() <= maxWaitingBytes)
@@ -33,6 +36,8 @@ export class DatagramSender {
   }
 
   stop(): void {
+    if (this.#isStopped) return
+    this.#isStopped = true
     this.#socket.close()
   }
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { ActiveCall } from '../../../../schema/contracts/calls.ts'
 import type { RecordingResult } from '../../../../schema/contracts/recordings.ts'
 import { insert } from '../../../../schema/sql/sync-query.ts'
@@ -77,6 +77,26 @@ test('HEAD tells the length, and opens nothing', async () => {
 
 test('a reader that is done leaves its place to the next one', async () => {
   for (let count = 0; count < 70; count++) expect((await get()).response.status).toBe(200)
+})
+
+test('a tenant that reads nothing of what it asks for takes no place of others', async () => {
+  // Longer than what is read ahead.
+  const bytes = 4_000_000
+  const other = uuid.replace('019a', '029a')
+  const row = { call_uuid: other, tenant_id: 1, started_at: startOfTime, duration_ms: 1, sha256 }
+  insert(control.store, control.store.db.insertInto('recording').values({ ...row, bytes }))
+  writeFileSync(join(folder, `${other}.wav`), Buffer.alloc(bytes))
+  const open = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` }
+    const response = await control.app.request(`/calls/${other}/recording`, { headers })
+    onTestFinished(() => response.body?.cancel())
+    return response
+  }
+  const [acme, operator] = [keyOf('acme'), control.key()]
+  const statuses: number[] = []
+  for (let count = 0; count < 17; count++) statuses.push((await open(acme)).status)
+  expect(statuses).toEqual([...Array.from({ length: 16 }, () => 200), 503])
+  expect((await open(operator)).status).toBe(200)
 })
 
 test('another tenant, and a key without the scope, hear nothing', async () => {

@@ -1,7 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readDenied, watchBlacklist } from '../../../../engine/sip-server/rules/blacklist.ts'
+import {
+  isDenied,
+  readDenied,
+  watchBlacklist,
+} from '../../../../engine/sip-server/rules/blacklist.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 test('addresses, networks and remarks, one a line', () => {
@@ -11,6 +15,19 @@ test('addresses, networks and remarks, one a line', () => {
   expect([...addresses]).toEqual(['192.0.2.1', '2001:db8::1'])
   expect(networks.check('10.1.2.3')).toBe(true)
   expect(wrong).toEqual(['host.example', '10.0.0.0/99'])
+})
+
+test.each([
+  ['2001:DB8::1', '2001:db8::1'],
+  ['2001:db8:0:0::1', '2001:db8::1'],
+  ['::ffff:192.0.2.1', '192.0.2.1'],
+  ['::FFFF:c000:201', '::ffff:192.0.2.1'],
+  ['192.0.2.1', '::ffff:192.0.2.1'],
+  ['::ffff:192.0.2.0/120', '192.0.2.1'],
+  ['fe80::1%eth0', 'fe80::1%eth0'],
+])('the entry %s denies %s', (entry, address) => {
+  expect(isDenied(readDenied(entry), address)).toBe(true)
+  expect(isDenied(readDenied(entry), '2001:db8::2')).toBe(false)
 })
 
 test('the file is read again when it changes; one that is gone changes nothing', async () => {

@@ -1,5 +1,6 @@
 /** The blacklist in Redis: with the client, against a server that knows a few commands, and against a real one. */
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { thisMachine } from '../../../../engine/sip-server/machine.ts'
 import {
@@ -10,10 +11,11 @@ import {
 import { fakeRedis } from '../../../support/fake-redis.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
+import { emitted } from '../../../support/waiting.ts'
 
 const local = (port: number) => ({ host: '127.0.0.1', port })
 
-async function watch(set: Partial<RedisSet>) {
+async function watch(set: Partial<RedisSet>, schedule = thisMachine.schedule) {
   const lines: string[] = []
   const list = watchRedisBlacklist(
     {
@@ -27,7 +29,7 @@ async function watch(set: Partial<RedisSet>) {
     await loadRedis(),
     (level, message, fields) =>
       lines.push(`${level} ${message} ${JSON.stringify(fields?.['reason'])}`),
-    thisMachine.schedule,
+    schedule,
   )
   onTestFinished(() => list.stop())
   return { list, lines }
@@ -108,6 +110,65 @@ test('a sentinel without replicas names the master', async () => {
   const { lines } = await watch({ places: [local(sentinel.port)], master: 'main' })
   await read(lines)
   expect(sentinel.asked.at(-1)).toBe('SENTINEL GET-MASTER-ADDR-BY-NAME main')
+})
+
+/** Takes connections, and never answers. */
+async function silentServer(): Promise<number> {
+  const sockets = new Set<Socket>()
+  const server = createServer((socket) => sockets.add(socket.on('error', () => undefined).resume()))
+  server.listen(0, '127.0.0.1')
+  await emitted(server, 'listening')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+test('a sentinel that takes connections but never answers does not end the readings', async () => {
+  const redis = await fakeRedis(() => ['192.0.2.1'])
+  const sentinel = await fakeRedis(([, word]) =>
+    word === 'REPLICAS' ? [] : ['127.0.0.1', String(redis.port)],
+  )
+  const places = [local(await silentServer()), local(sentinel.port)]
+  let scheduled = 0
+  // Only for the first server time is over at once.
+  const { list, lines } = await watch({ places, master: 'main' }, (work, delayMs) => {
+    scheduled += 1
+    return thisMachine.schedule(work, scheduled === 1 ? 0 : delayMs)
+  })
+  await read(lines)
+  expect(list.denies('192.0.2.1')).toBe(true)
+})
+
+test('a server that never answers is told, and asked again later', async () => {
+  const delays: number[] = []
+  const places = [local(await silentServer())]
+  const { lines } = await watch({ places }, (work, delayMs) => {
+    delays.push(delayMs)
+    return delays.length === 1 ? thisMachine.schedule(work, 0) : () => undefined
+  })
+  await expect.poll(() => delays).toEqual([10_000, 60_000])
+  expect(lines).toEqual(['error the blacklist in Redis cannot be read "no answer in time"'])
+})
+
+test('a client that never settles does not end the readings either', async () => {
+  const works: (() => void)[] = []
+  const lines: string[] = []
+  const set = { places: [local(1)], master: undefined, key: 'denied', password: undefined }
+  const list = watchRedisBlacklist(
+    { ...set, refreshSeconds: 300 },
+    () => new Promise(() => undefined),
+    (_level, message) => lines.push(message),
+    (work) => {
+      works.push(work)
+      return () => undefined
+    },
+  )
+  onTestFinished(() => list.stop())
+  works[0]?.()
+  await expect.poll(() => works.length).toBe(2)
+  expect(lines).toEqual(['the blacklist in Redis cannot be read'])
 })
 
 const hasServer = spawnSync('redis-server', ['--version']).status === 0

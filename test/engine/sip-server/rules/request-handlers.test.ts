@@ -39,6 +39,22 @@ test('the question has what drachtio-server asks with', () => {
   expect(questionUrl('http://h:1/?key=k', request)).toBe(`http://h:1/?key=k&${query}`)
 })
 
+test.each([
+  'source_address=10.0.0.1',
+  'fromUser=admin',
+  'FROMUSER=admin',
+  'source.address=10.0.0.1',
+  'source_address[]=10.0.0.1',
+  'protocol=tls',
+  'uri=sip:other',
+  'key=other',
+])('a parameter %s of the Request-URI stands for nothing that the handler is told', (param) => {
+  const url = 'http://h:1/?key=k'
+  const told = questionUrl(url, { ...request, uri: `sip:bob@b.example;${param};x=1` })
+  const names = [...new URL(told).searchParams.keys()]
+  expect(names).toEqual([...new URL(questionUrl(url, request)).searchParams.keys()])
+})
+
 const proxied = {
   ...{ remainInDialog: false, followRedirects: true, simultaneous: false },
   ...{ provisionalTimeoutMs: 5_000, finalTimeoutMs: 60_000 },
