@@ -8,22 +8,16 @@ import { escapeUser } from '../../sip-server/message/index.ts'
 import type { SpyRequest, SpyResult } from '../../../schema/contracts/calls.ts'
 import { canSpy, renderSpyUri } from '../../../schema/rules/spy-uri.ts'
 import type { CallDeps } from '../call-deps.ts'
-import type { CallStart } from '../call-machine/call-start.ts'
 import type { LiveCall } from '../call-machine/live.ts'
 import { inviteOfSource, phonesOf } from '../click-to-call/source.ts'
 import type { ListenerCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
 import { admitFree } from '../inbound/admission.ts'
 import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
+import { SPIED } from './supervisor-call.ts'
 
 /** How long the supervisor's phones ring. */
 const RING_MS = 60_000
-
-const SPIED = 'spy:'
-
-/** The call of a supervisor: no INVITE says `api`, and no other call of the API has such a destination. */
-export const isOfSupervisor = ({ sourceAddress, calledNumber }: CallStart): boolean =>
-  sourceAddress === 'api' && calledNumber.startsWith(SPIED)
 
 /** Answers before any phone rings. */
 export function spy(request: SpyRequest, deps: CallDeps): SpyResult {

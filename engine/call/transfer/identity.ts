@@ -6,6 +6,7 @@ import type { LiveCall } from '../call-machine/live.ts'
 import type { Side } from '../call-machine/state.ts'
 import { originOf } from '../inbound/identify.ts'
 import { servedTenant } from '../inbound/route.ts'
+import { isOfSupervisor } from '../monitoring/supervisor-call.ts'
 
 export interface Identity {
   readonly origin: Origin
@@ -22,7 +23,7 @@ export interface IdentityDeps {
 
 /**
  * Undefined: the party may not start calls here. A carrier is one: its customers could call everywhere at the
- * expense of those that they have called.
+ * expense of those that they have called. Nor a supervisor in its own call: only that phone may hear it.
  */
 export function identityOf(
   call: CallerFacts & Pick<LiveCall, 'destination'>,
@@ -30,6 +31,7 @@ export function identityOf(
   deps: IdentityDeps,
 ): Identity | undefined {
   if (side === 'caller') return callerIdentity(call)
+  if (isOfSupervisor(call.start)) return undefined
   const { destination, start } = call
   if (destination?.kind === 'node') {
     const { nodeId, setId } = destination
@@ -42,6 +44,7 @@ export function identityOf(
 }
 
 export function callerIdentity({ origin, start, account }: CallerFacts): Identity | undefined {
+  if (isOfSupervisor(start)) return undefined
   if (origin?.kind === 'extension') return extensionIdentity(origin)
   if (origin?.kind === 'proxy') {
     const tenantId = servedTenant(origin, account)

@@ -9,6 +9,7 @@ import { refused, type Refusal } from '../cdr/end-reason.ts'
 import { admitFree } from '../inbound/admission.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { Headers } from '../signalling.ts'
+import { isOfSupervisor } from '../monitoring/supervisor-call.ts'
 import { identityOf, mayReplace } from './identity.ts'
 
 export function replaceParty(
@@ -49,8 +50,10 @@ function partyToReplace(
     return calls.hasEnded(callId)
       ? refused(603, 'Decline', 'replaces_ended_call')
       : refused(481, 'Call/Transaction Does Not Exist', 'replaces_unknown_call')
-  const tenants = [calls.call(replaced.callUuid)?.account?.tenantId, tenantOf(replaced, deps)]
-  if (!tenants.some((tenantId) => mayReplace(origin, tenantId ?? null, deps)))
+  const call = calls.call(replaced.callUuid)
+  const tenants = [call?.account?.tenantId, tenantOf(replaced, deps)]
+  const isListening = call !== undefined && isOfSupervisor(call.start)
+  if (isListening || !tenants.some((tenantId) => mayReplace(origin, tenantId ?? null, deps)))
     return refused(403, 'Forbidden', 'replaces_not_allowed')
   if (isEarlyOnly) return refused(486, 'Busy Here', 'replaces_answered_call')
   if (calls.isTransferring(replaced, partner)) return refused(491, 'Request Pending', 'transfer')

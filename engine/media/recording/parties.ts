@@ -1,7 +1,7 @@
 /** The extensions of a call's two parties, and what they wish for its recording. */
 import type { CallRecording } from '../../../schema/contracts/recordings.ts'
 import type { LiveCall } from '../../call/call-machine/live.ts'
-import { isOfSupervisor } from '../../call/monitoring/spy.ts'
+import { isOfSupervisor } from '../../call/monitoring/supervisor-call.ts'
 import { recordingOf } from './who-is-recorded.ts'
 
 /** As the registrar knows it. */

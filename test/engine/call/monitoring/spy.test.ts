@@ -4,6 +4,7 @@ import type { ContactTarget } from '../../../../engine/registrar/target.ts'
 import { startCallRig, talk, type CallRig, type Talk } from '../../../support/call-rig.ts'
 import type { CallRigOptions } from '../../../support/call-rig-options.ts'
 import { sdp, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
+import { replacing } from '../../../support/transfer-rig.ts'
 
 const home = 'acme.example'
 
@@ -95,6 +96,21 @@ test('the supervisor is rung, then let into the call by the node that has it', a
   node.reply(await node.next('BYE'), 200)
   await rig.record()
   await rig.idle()
+})
+
+test('a supervisor can neither transfer what it hears, nor be replaced in it', async () => {
+  const { phone, toPhone, node } = await spying()
+  const leg = phone.calledLeg(toPhone, 's')
+  phone.request('REFER', leg, { headers: [`Refer-To: <sip:15550100@${home}>`] })
+  await phone.next('403 REFER')
+  const moved = { callUuid: 'uuid-2', destination: '15550100', moved: 'callee' } as const
+  expect(await rig.control.transfer(moved)).toEqual({ kind: 'not_transferable' })
+  const other = await rig.caller()
+  const headers = [`Replaces: ${replacing(leg)}`]
+  other.request('INVITE', other.leg(rig.uri('x')), { headers, body: sdp('other') })
+  await other.next('403 INVITE')
+  await rig.seen(node)
+  expect(rig.calls.find('uuid-2')?.state).toBe('ACTIVE')
 })
 
 test.each(['in process', 'late', 'without Trying'] as const)(
