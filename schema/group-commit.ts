@@ -4,7 +4,8 @@
  */
 import type { Schedule } from './clock.ts'
 import type { LocalStore } from './open.ts'
-import { isLocked, isViolation } from './storage/storage.ts'
+import { isNews, retryDelayMs } from './storage/retries.ts'
+import { isViolation } from './storage/storage.ts'
 
 export interface GroupCommitDeps {
   readonly store: Pick<LocalStore, 'sqlite' | 'storage'>
@@ -41,11 +42,6 @@ interface Pending {
 
 const groupWaitMs = 10
 const groupRows = 100
-const retryDelaysMs = [50, 100, 250, 500, 1_000] as const
-/** Another process holds the write lock, usually for a moment. */
-const busyRetryMs = 20
-/** After about a second, such a wait is logged. */
-const busyFailuresBeforeLog = 64
 
 export class GroupCommit {
   readonly #deps: GroupCommitDeps
@@ -180,16 +176,11 @@ export class GroupCommit {
   }
 
   #tryLater(error: unknown): false {
-    const isBusy = isLocked(error)
-    const delayMs = isBusy
-      ? busyRetryMs
-      : (retryDelaysMs[Math.min(this.#failures, retryDelaysMs.length - 1)] ?? groupWaitMs)
+    const delayMs = retryDelayMs(error, this.#failures)
     this.#failures += 1
     this.#writeAfter(delayMs)
     this.#deps.store.storage.failing(this, error)
-    const isNews = (this.#failures & (this.#failures - 1)) === 0
-    if (isNews && (!isBusy || this.#failures >= busyFailuresBeforeLog))
-      this.#deps.onFailure(error, this.#pending.length)
+    if (isNews(error, this.#failures)) this.#deps.onFailure(error, this.#pending.length)
     return false
   }
 

@@ -5,7 +5,8 @@
 import type { Schedule } from '../../schema/clock.ts'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/sql/query.ts'
-import { isLocked, isViolation } from '../../schema/storage/storage.ts'
+import { isNews, retryDelayMs } from '../../schema/storage/retries.ts'
+import { isViolation } from '../../schema/storage/storage.ts'
 
 export interface WriteQueueDeps {
   readonly store: Store
@@ -23,11 +24,6 @@ interface Write {
 
 const waitMs = 10
 const groupSize = 100
-const retryDelaysMs = [50, 100, 250, 500, 1_000] as const
-/** Another process holds the write lock, usually for a moment. */
-const lockedRetryMs = 20
-/** After about a second, such a wait is reported. */
-const failuresOfALongLock = 64
 
 export class WriteQueue {
   readonly #deps: WriteQueueDeps
@@ -105,13 +101,11 @@ export class WriteQueue {
   }
 
   #tryLater(error: unknown): false {
-    const delayMs = retryDelaysMs[Math.min(this.#failures, retryDelaysMs.length - 1)] ?? waitMs
+    const delayMs = retryDelayMs(error, this.#failures)
     this.#failures += 1
     this.#deps.store.storage.failing(this, error)
-    const isNews = (this.#failures & (this.#failures - 1)) === 0
-    if (isNews && (!isLocked(error) || this.#failures >= failuresOfALongLock))
-      this.#deps.onFailure(error, this.#waiting.length)
-    this.#writeAfter(isLocked(error) ? lockedRetryMs : delayMs)
+    if (isNews(error, this.#failures)) this.#deps.onFailure(error, this.#waiting.length)
+    this.#writeAfter(delayMs)
     return false
   }
 }

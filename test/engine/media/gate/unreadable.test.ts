@@ -1,9 +1,9 @@
 /** Bodies that no relay can read: they do not pass where media must go through one. */
 import { expect, test } from 'vitest'
-import { talk } from '../../../support/call-rig.ts'
+import { type CallRig, talk } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
 import { startMediaRig } from '../../../support/media-rig.ts'
-import { sdp } from '../../../support/sip-peer.ts'
+import { sdp, type SipPeer } from '../../../support/sip-peer.ts'
 
 /** Phones may read it as a description. */
 const spaced = (text: string, port?: number): string => sdp(text, port).replace('v=0', 'v=0 ')
@@ -26,23 +26,32 @@ test.each([
   expect(rig.relay.commands).toEqual([])
 })
 
-test.each(['prefer', 'bypass'] as const)('with the policy %s it passes', async (policy) => {
-  const rig = await startMediaRig({ policy })
+/** A call to `number` whose offer and answer arrive as they were sent. */
+async function passes(
+  rig: CallRig,
+  called: SipPeer,
+  number: string,
+  answer: string,
+): Promise<void> {
   const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
+  const leg = caller.leg(rig.uri(number))
   caller.request('INVITE', leg, { body: multipart })
-  const invite = await node.next('INVITE')
+  const invite = await called.next('INVITE')
   expect(invite.body).toBe(multipart)
-  node.reply(invite, 200, { tag: 'b', body: spaced('answer') })
+  called.reply(invite, 200, { tag: 'b', body: answer })
   const ok = await caller.next('200 INVITE')
-  expect(ok.body).toBe(spaced('answer'))
+  expect(ok.body).toBe(answer)
   caller.learn(leg, ok)
   caller.request('ACK', leg)
-  await node.next('ACK')
+  await called.next('ACK')
   caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  called.reply(await called.next('BYE'), 200)
   await rig.idle()
+}
+
+test.each(['prefer', 'bypass'] as const)('with the policy %s it passes', async (policy) => {
+  const rig = await startMediaRig({ policy })
+  await passes(rig, await rig.node(), '1555', spaced('answer'))
 })
 
 test('in an emergency call it passes: the location of the caller is beside the description', async () => {
@@ -57,20 +66,7 @@ test('in an emergency call it passes: the location of the caller is beside the d
       ...{ displayName: '', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
     },
   }
-  const caller = await rig.caller()
-  const leg = caller.leg(rig.uri('112'))
-  caller.request('INVITE', leg, { body: multipart })
-  const invite = await node.next('INVITE')
-  expect(invite.body).toBe(multipart)
-  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  const ok = await caller.next('200 INVITE')
-  expect(ok.body).toBe(sdp('answer'))
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await node.next('ACK')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await rig.idle()
+  await passes(rig, node, '112', sdp('answer'))
 })
 
 test('an answer in a 200 is not told, and ends the call; early media is left out', async () => {
