@@ -131,7 +131,7 @@ export async function startControl(
       hub.close()
       await Promise.all([close(api), close(edge)])
       await deps.reports.stop()
-      await access.tick()
+      await access.close()
     },
   }
 }

@@ -4,8 +4,7 @@ import type { AuditEntryTable, Database } from '../../schema/database.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { all, first } from '../../schema/sql/query.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
 import { includes, startsWith } from '../../schema/sql/text-search.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -32,57 +31,76 @@ export interface AuditFilter {
 
 /** Entries kept in memory while the database cannot be written; each is about 1 kB. */
 const MAX_WAITING = 10_000
+/** Entries of one statement. */
+const BATCH = 100
 
 export class AuditLog {
   readonly #store: Store
-  readonly #insert: Prepared<AuditEntry, unknown>
+  readonly #onLost: (entry: AuditEntry, error: unknown) => void
   readonly #waiting: AuditEntry[] = []
   readonly #flushes = new OneAtATime(() => this.#storeWaiting())
+  #isFailing = false
+  #error: unknown
 
-  constructor(store: Store) {
+  /** @param onLost is told of each entry that cannot be stored, so that it is not lost silently. */
+  constructor(store: Store, onLost: (entry: AuditEntry, error: unknown) => void) {
     this.#store = store
-    this.#insert = prepare(store, (db, param) =>
-      db.insertInto('audit_entry').values({
-        at: param('at'),
-        actor: param('actor'),
-        actor_name: param('actor_name'),
-        actor_key_prefix: param('actor_key_prefix'),
-        tenant_id: param('tenant_id'),
-        address: param('address'),
-        action: param('action'),
-        target: param('target'),
-        outcome: param('outcome'),
-        status: param('status'),
-        code: param('code'),
-        before_digest: param('before_digest'),
-        after_digest: param('after_digest'),
-        correlation_id: param('correlation_id'),
-      }),
-    )
+    this.#onLost = onLost
   }
 
   /** Never fails: a request that was carried out stays so, and its entry is stored later. */
   async record(entry: AuditEntry): Promise<void> {
-    if (this.#waiting.length >= MAX_WAITING) this.#waiting.shift()
     this.#waiting.push(entry)
-    await this.flush()
+    // Then the periodic flush tries again: no response waits for a server that is away.
+    if (!this.#isFailing) await this.flush()
+    if (this.#waiting.length > MAX_WAITING) this.#lose(this.#waiting.length - MAX_WAITING)
   }
 
-  /** Stores waiting entries; called periodically. Resolves with false while the database cannot be written. */
+  /**
+   * Stores waiting entries; called periodically. Resolves with false while the database cannot be written. An
+   * entry is stored twice when the connection to a database server broke before its answer.
+   */
   flush(): Promise<boolean> {
     return this.#flushes.request()
   }
 
+  /** As `flush`, for the last time: entries that cannot be stored are told. */
+  async close(): Promise<void> {
+    if (!(await this.flush())) this.#lose(this.#waiting.length)
+  }
+
+  #lose(count: number): void {
+    for (const entry of this.#waiting.splice(0, count)) this.#onLost(entry, this.#error)
+  }
+
   async #storeWaiting(): Promise<boolean> {
-    for (let entry = this.#waiting.shift(); entry !== undefined; entry = this.#waiting.shift())
-      try {
-        await this.#insert.run(entry)
-      } catch (error) {
-        this.#waiting.unshift(entry)
-        if (isUnstored(error)) return false
-        throw error
-      }
-    return true
+    let left: readonly AuditEntry[] = []
+    while (this.#waiting.length > 0 && left.length === 0)
+      left = await this.#write(this.#waiting.splice(0, BATCH))
+    this.#waiting.unshift(...left)
+    this.#isFailing = left.length > 0
+    return !this.#isFailing
+  }
+
+  /** Resolves with those that wait until the database can be written. */
+  async #write(entries: readonly AuditEntry[]): Promise<readonly AuditEntry[]> {
+    try {
+      await execute(this.#store, this.#store.db.insertInto('audit_entry').values(entries))
+      return []
+    } catch (error) {
+      this.#error = error
+      if (isUnstored(error)) return entries
+      if (entries.length > 1) return this.#writeOneByOne(entries)
+      // It can never be stored; the others must not wait for it.
+      for (const entry of entries) this.#onLost(entry, error)
+      return []
+    }
+  }
+
+  async #writeOneByOne(entries: readonly AuditEntry[]): Promise<readonly AuditEntry[]> {
+    for (const [index, entry] of entries.entries())
+      if ((await this.#write([entry])).length > 0) return entries.slice(index)
+    return []
   }
 
   /** Newest first. */

@@ -22,7 +22,10 @@ import { UserStore } from './users/user-store.ts'
 export type Access = ReturnType<typeof openAccess>
 
 export function openAccess(
-  deps: Pick<ControlDeps, 'store' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'webhooks'>,
+  deps: Pick<
+    ControlDeps,
+    'store' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'webhooks' | 'log'
+  >,
 ) {
   const { store, now, steadyNow, randomBytes } = deps
   const cache = new KeyCache()
@@ -33,7 +36,9 @@ export function openAccess(
   const passwords = new PasswordCheck()
   const hasForeignWrites = foreignWrites(store)
   const usage = new KeyUsage(store)
-  const audit = new AuditLog(store)
+  const audit = new AuditLog(store, (entry, error) =>
+    deps.log('error', 'audit: an entry cannot be stored', { entry, error }),
+  )
   return {
     keys,
     usage,
@@ -52,11 +57,16 @@ export function openAccess(
       await sessions.prepare()
       await passwords.prepare()
     },
-    /** Called every `USAGE_FLUSH_INTERVAL_MS` and at the end. */
+    /** Called every `USAGE_FLUSH_INTERVAL_MS`. */
     async tick(): Promise<void> {
       // Another process wrote, such as `tollgate key create`: the cache may be stale.
       if (hasForeignWrites()) cache.clear()
       await audit.flush()
+      await usage.flush()
+    },
+    /** Called at the end. */
+    async close(): Promise<void> {
+      await audit.close()
       await usage.flush()
     },
   }

@@ -18,7 +18,8 @@ export function withAudit<T>(
   work: (store: LocalStore) => T | Promise<T>,
 ): Promise<T> {
   return withStore(world, async (store) => {
-    const log = new AuditLog(store)
+    let isLost = false
+    const log = new AuditLog(store, () => (isLost = true))
     const record = async (outcome: 'success' | 'failed'): Promise<boolean> => {
       await log.record({
         ...{ at: world.now(), actor: 'console', actor_name: null, actor_key_prefix: null },
@@ -26,7 +27,7 @@ export function withAudit<T>(
         ...{ status: outcome === 'success' ? 0 : 1, code: null },
         ...{ before_digest: null, after_digest: null, correlation_id: world.newUuid() },
       })
-      return log.flush()
+      return (await log.flush()) && !isLost
     }
     const result = await attempt(
       () => work(store),

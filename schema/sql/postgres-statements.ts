@@ -34,6 +34,7 @@ const QUEUE_LOCK = 0x70_11_6a_80
  * it is not, PostgreSQL refuses it, and its work runs again. A statement outside a transaction is one by itself.
  */
 export class PostgresStatements implements Statements {
+  readonly isShared = true
   readonly #pool: pg.Pool
   readonly #scope = new TransactionScope<OpenTransaction>()
   readonly #names = new StatementNames()
@@ -82,6 +83,10 @@ export class PostgresStatements implements Statements {
         if (attempt === MAX_ATTEMPTS || failureOf(error)?.kind !== 'conflict') throw error
       }
     }
+  }
+
+  afterCommit(work: () => void): void {
+    this.#scope.afterCommit(work)
   }
 
   /** Runs `work` in one transaction, while no other one on the server has this lock; once. */
@@ -164,19 +169,20 @@ export class PostgresStatements implements Statements {
       isOver: false,
       failure: undefined,
       savepoints: 0,
+      afterCommit: [],
     }
+    let result: T
     try {
       // Before it begins: it must see what those before it have committed.
       if (how === 'queued') await send(client, { text: `SELECT pg_advisory_lock(${QUEUE_LOCK})` })
       const level = how === 'queued' ? 'serializable' : how
       await send(client, { text: `BEGIN ISOLATION LEVEL ${level}` })
-      const result = await this.#scope.run(transaction, work)
+      result = await this.#scope.run(transaction, work)
       await transaction.last
       transaction.isOver = true
       const { command } = await send(client, { text: 'COMMIT' })
       // The server rolls back, without an error, when the work went on after a failed statement.
       if (command !== 'COMMIT') throw new Error('a statement of the transaction had failed')
-      return result
     } catch (error) {
       transaction.isOver = true
       await transaction.last
@@ -193,6 +199,8 @@ export class PostgresStatements implements Statements {
         )
       client.release(broken.has(client))
     }
+    this.#scope.committed(transaction)
+    return result
   }
 
   async #connect(): Promise<pg.PoolClient> {

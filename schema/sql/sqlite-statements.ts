@@ -17,6 +17,7 @@ interface OpenTransaction extends Transaction {
  * the group commits of calls never meet an open one.
  */
 export class SqliteStatements implements Statements {
+  readonly isShared = false
   readonly #sqlite: Sqlite.Database
   readonly #scope = new TransactionScope<OpenTransaction>()
   #open: OpenTransaction | undefined
@@ -54,16 +55,16 @@ export class SqliteStatements implements Statements {
     })
     const transaction: OpenTransaction = {
       ...{ ended, end },
-      ...{ isOver: false, failure: undefined, savepoints: 0 },
+      ...{ isOver: false, failure: undefined, savepoints: 0, afterCommit: [] },
     }
     // Takes the write lock first.
     this.#sqlite.exec('BEGIN IMMEDIATE')
     this.#open = transaction
     const overdue = setImmediate(() => this.#abandon(transaction))
+    let result: T
     try {
-      const result = await this.#scope.run(transaction, work)
+      result = await this.#scope.run(transaction, work)
       this.#sqlite.exec('COMMIT')
-      return result
     } catch (error) {
       if (this.#open === transaction) this.#rollback()
       throw error
@@ -72,6 +73,12 @@ export class SqliteStatements implements Statements {
       transaction.isOver = true
       this.#close(transaction)
     }
+    this.#scope.committed(transaction)
+    return result
+  }
+
+  afterCommit(work: () => void): void {
+    this.#scope.afterCommit(work)
   }
 
   /** Runs in the caller's transaction; outside one, after the open one. */

@@ -14,6 +14,13 @@ export interface Statements {
    * its beginning, after a rollback. A statement that failed ends the transaction, or the savepoint, it is in.
    */
   transaction<T>(work: () => Promise<T>): Promise<T>
+  /**
+   * Runs `work` once what its caller has written is committed, such as to wake up those that read it: at once
+   * outside a transaction, never after a rollback. It throws nothing.
+   */
+  afterCommit(work: () => void): void
+  /** Several processes may serve from this database: memory of one alone decides nothing. */
+  readonly isShared: boolean
 }
 
 export interface PreparedStatement<R> {

@@ -9,10 +9,13 @@ export interface Transaction {
   /** Why it cannot be committed, although its work still runs. */
   failure: Error | undefined
   savepoints: number
+  /** Called after the commit, in this order. */
+  readonly afterCommit: (() => void)[]
 }
 
 export class TransactionScope<T extends Transaction> {
   readonly #around = new AsyncLocalStorage<T>()
+  readonly #outside = AsyncLocalStorage.snapshot()
 
   /**
    * Undefined outside a transaction.
@@ -24,6 +27,18 @@ export class TransactionScope<T extends Transaction> {
     if (around === undefined || around.isOver) return undefined
     if (around.failure !== undefined) throw around.failure
     return around
+  }
+
+  /** Runs `work` once what its caller has written is committed: at once outside a transaction, never after a rollback. */
+  afterCommit(work: () => void): void {
+    const { current } = this
+    if (current === undefined) work()
+    else current.afterCommit.push(work)
+  }
+
+  /** The transaction is committed: what `afterCommit` was given runs outside it. It throws nothing. */
+  committed({ afterCommit }: T): void {
+    for (const work of afterCommit) this.#outside(work)
   }
 
   /** Runs `work` in a transaction that has begun. Rejects when it cannot be committed. */
@@ -42,6 +57,7 @@ export class TransactionScope<T extends Transaction> {
     outer.savepoints += 1
     const depth = outer.savepoints
     const name = `savepoint_${depth}`
+    const { length } = outer.afterCommit
     try {
       await execute(`SAVEPOINT ${name}`)
       const result = await work()
@@ -51,6 +67,7 @@ export class TransactionScope<T extends Transaction> {
       await execute(`RELEASE SAVEPOINT ${name}`)
       return result
     } catch (error) {
+      outer.afterCommit.length = length
       if (!outer.isOver && outer.failure === undefined)
         await execute(`ROLLBACK TO SAVEPOINT ${name}; RELEASE SAVEPOINT ${name}`).catch(() => {
           // The database has ended the transaction itself, such as after a full disk.

@@ -46,33 +46,33 @@ export class Sessions {
   }
 
   forUser(user: UserRow, now: number): Promise<string> {
-    return this.#sign('user', user.id, user.password_hash, now)
+    return this.#sign('user', user.id, fingerprint(user.password_hash), now)
   }
 
   /** That of a console, which `renewed` makes last longer. */
   renewableForUser(user: UserRow, now: number): Promise<string> {
     const beginning = { jti: this.#newId(), authenticatedAt: Math.floor(now / 1_000) }
-    return this.#sign('user', user.id, user.password_hash, now, beginning)
+    return this.#sign('user', user.id, fingerprint(user.password_hash), now, beginning)
   }
 
   /**
    * A token that expires later, once less than half of the session is left; undefined when it is too early, or when
    * the session has lasted as long as it may. All tokens of a session have one `jti`: its end is the end of all.
+   * Nothing is read again: a password that has changed since the request was authenticated ends this token, too.
    */
   async renewed(
-    { userId, jti, expiresAt, latestExpiresAt }: UserPrincipal,
+    { userId, jti, expiresAt, latestExpiresAt, passwordMark }: UserPrincipal,
     now: number,
   ): Promise<string | undefined> {
     const isDue = expiresAt - now < (SESSION_SECONDS * 1_000) / 2
     if (!isDue || expiresAt >= latestExpiresAt) return undefined
-    const user = await this.#users.byId(userId)
     const authenticatedAt = latestExpiresAt / 1_000 - LONGEST_SESSION_SECONDS
-    return user && this.#sign('user', userId, user.password_hash, now, { jti, authenticatedAt })
+    return this.#sign('user', userId, passwordMark, now, { jti, authenticatedAt })
   }
 
   /** `passwordHash` is the one that the login has just verified. */
   forCustomer(customer: CustomerLogin, passwordHash: string, now: number): Promise<string> {
-    return this.#sign('customer', customer.id, passwordHash, now)
+    return this.#sign('customer', customer.id, fingerprint(passwordHash), now)
   }
 
   async verify(token: string, now: number): Promise<Presented> {
@@ -101,7 +101,7 @@ export class Sessions {
   async #sign(
     kind: Claims['kind'],
     id: number,
-    passwordHash: string,
+    passwordMark: string,
     now: number,
     renewable?: { readonly jti: string; readonly authenticatedAt: number },
   ): Promise<string> {
@@ -115,7 +115,7 @@ export class Sessions {
       iat,
       exp: Math.min(iat + SESSION_SECONDS, latest),
       ...(renewable && { auth_time: renewable.authenticatedAt }),
-      pwd: fingerprint(passwordHash),
+      pwd: passwordMark,
     }
     return signJwt(claims, await this.#signingSecret())
   }
@@ -142,6 +142,7 @@ export class Sessions {
       jti: claims.jti,
       expiresAt: claims.exp * 1_000,
       latestExpiresAt: latestExpiryOf(claims) * 1_000,
+      passwordMark: claims.pwd,
       scopeLabels,
       scopes: expandScopes(scopeLabels),
       tenantId: user.tenant_id,

@@ -82,6 +82,34 @@ function guarantees(): void {
     expect(await names()).toEqual([])
   })
 
+  test('what waits for a commit runs after it, outside the transaction, and never after a rollback', async () => {
+    const told: string[] = []
+    const tell = (what: string) => statements.afterCommit(() => void told.push(what))
+    let seen: Promise<readonly string[]> = Promise.resolve([])
+    await statements.transaction(async () => {
+      await add('a')
+      tell('outer')
+      await statements.transaction(async () => tell('inner'))
+      await statements
+        .transaction(async () => {
+          tell('rolled back')
+          throw new Error('no')
+        })
+        .catch(() => undefined)
+      statements.afterCommit(() => void (seen = names()))
+      expect(told).toEqual([])
+    })
+    expect(told).toEqual(['outer', 'inner'])
+    expect(await seen).toEqual(['a'])
+    const refused = statements.transaction(async () => {
+      tell('never')
+      throw new Error('no')
+    })
+    await expect(refused).rejects.toThrow('no')
+    tell('at once')
+    expect(told).toEqual(['outer', 'inner', 'at once'])
+  })
+
   test('what outlives its transaction runs outside it', async () => {
     let outliving: Promise<unknown> = Promise.resolve()
     await statements.transaction(async () => {

@@ -35,7 +35,8 @@ function slow(store: LocalStore, random: () => number): LocalStore {
     }
   }
   const transaction: Statements['transaction'] = (work) => store.statements.transaction(work)
-  return { ...store, statements: { prepare, transaction } }
+  const afterCommit: Statements['afterCommit'] = (work) => store.statements.afterCommit(work)
+  return { ...store, statements: { prepare, transaction, afterCommit, isShared: false } }
 }
 
 const names = ['+15550001', '+15550002', '+15550003'] as const

@@ -1,0 +1,44 @@
+/** A database on a server that several processes share: each `open` is one of them. */
+import { onTestFinished } from 'vitest'
+import type { Store } from '../../schema/open.ts'
+import { migrate } from '../../schema/migrate.ts'
+import { openDatabase } from '../../schema/open.ts'
+import { openStore, type ServerStore } from '../../schema/postgres/open.ts'
+import { freshDatabase, hasPostgres } from './postgres.ts'
+
+const secretKey = Buffer.alloc(32, 7).toString('base64')
+
+export async function sharedDatabase(): Promise<{
+  readonly url: string
+  readonly open: () => Promise<ServerStore>
+}> {
+  const { url, drop } = await freshDatabase()
+  onTestFinished(drop)
+  return {
+    url,
+    async open() {
+      const store = await openStore(url, { now: 0, connections: 4, secretKey, keyFile: '/none' })
+      onTestFinished(() => store.close())
+      return store
+    },
+  }
+}
+
+/** An empty SQLite database in memory. */
+export function localDatabase() {
+  const store = openDatabase(':memory:')
+  migrate(store.sqlite, 0)
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** What a test of both databases is run with: a fresh store of each kind. */
+export const eachDatabase: readonly {
+  readonly database: string
+  readonly open: () => Promise<Store>
+}[] = [
+  { database: 'SQLite', open: async () => localDatabase() },
+  ...(hasPostgres
+    ? [{ database: 'PostgreSQL', open: async () => (await sharedDatabase()).open() }]
+    : []),
+]
