@@ -10,7 +10,7 @@ import type { Attempt, DeliveryStore, DueDelivery } from './delivery-store.ts'
 import { type EndpointRow, secretsOf } from './endpoint-store.ts'
 import type { Send, Sent } from './sender.ts'
 import { signatures } from './standard-signature.ts'
-import type { WriteQueue } from './write-queue.ts'
+import type { WriteQueue } from '../../schema/storage/write-queue.ts'
 
 export interface DelivererDeps extends Clocks {
   readonly deliveries: DeliveryStore

@@ -19,7 +19,7 @@ import {
 import { Outbox } from './outbox.ts'
 import { Sender } from './sender.ts'
 import type { Resolve } from './targets.ts'
-import { WriteQueue } from './write-queue.ts'
+import { WriteQueue } from '../../schema/storage/write-queue.ts'
 
 export interface WebhooksDeps extends Clocks {
   readonly store: LocalStore

@@ -44,7 +44,8 @@ const codeOf = (error: unknown): string =>
 /** PostgreSQL's are those of its appendix A. */
 const kinds: readonly (readonly [RegExp, Exclude<Failure['kind'], 'unique'>])[] = [
   [/^SQLITE_CONSTRAINT_FOREIGNKEY$|^2350[13]$/, 'reference'],
-  [/^SQLITE_CONSTRAINT|^23/, 'check'],
+  // 22: such as a text with a NUL, which PostgreSQL does not store.
+  [/^SQLITE_CONSTRAINT|^2[23]/, 'check'],
   [/^40001$|^40P01$/, 'conflict'],
   [/^SQLITE_(?:BUSY|LOCKED)|^55P03$/, 'locked'],
   [/^SQLITE_(?:FULL|IOERR|READONLY|CANTOPEN)|^25006$|^53[12]|^58030$/, 'unwritable'],

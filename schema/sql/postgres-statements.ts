@@ -22,6 +22,9 @@ interface OpenTransaction extends Transaction {
   last: Promise<unknown>
 }
 
+/** `queued`: serializable, and one of those at a time. */
+type Isolation = 'serializable' | 'queued' | 'read committed'
+
 /** How often the work of a transaction is begun, when others change what it reads. */
 const MAX_ATTEMPTS = 20
 /** After so many, it waits for those in the same need: one of them runs at a time, on all nodes. */
@@ -72,13 +75,22 @@ export class PostgresStatements implements Statements {
     }
   }
 
-  async transaction<T>(work: () => Promise<T>): Promise<T> {
+  transaction<T>(work: () => Promise<T>): Promise<T> {
+    return this.#repeated(work, (attempt) => (attempt <= FREE_ATTEMPTS ? 'serializable' : 'queued'))
+  }
+
+  /** Runs again only when it and another one have waited for each other's locks. */
+  lockedTransaction<T>(work: () => Promise<T>): Promise<T> {
+    return this.#repeated(work, () => 'read committed')
+  }
+
+  async #repeated<T>(work: () => Promise<T>, how: (attempt: number) => Isolation): Promise<T> {
     const outer = this.#scope.current
     if (outer !== undefined)
       return this.#scope.savepoint(outer, work, (sql) => this.#inside(outer, { text: sql }))
     for (let attempt = 1; ; attempt += 1) {
       try {
-        return await this.#attempt(work, attempt <= FREE_ATTEMPTS ? 'serializable' : 'queued')
+        return await this.#attempt(work, how(attempt))
       } catch (error) {
         if (attempt === MAX_ATTEMPTS || failureOf(error)?.kind !== 'conflict') throw error
       }
@@ -158,10 +170,7 @@ export class PostgresStatements implements Statements {
     return result
   }
 
-  async #attempt<T>(
-    work: () => Promise<T>,
-    how: 'serializable' | 'queued' | 'read committed',
-  ): Promise<T> {
+  async #attempt<T>(work: () => Promise<T>, how: Isolation): Promise<T> {
     const client = await this.#connect()
     const transaction: OpenTransaction = {
       client,

@@ -40,6 +40,11 @@ export function transaction<T>(store: Statements, work: () => Promise<T>): Promi
   return store.statements.transaction(work)
 }
 
+/** Runs `work` in a transaction as `Statements.lockedTransaction` says; inside another one it is a savepoint. */
+export function lockedTransaction<T>(store: Statements, work: () => Promise<T>): Promise<T> {
+  return store.statements.lockedTransaction(work)
+}
+
 function run<R, T>(
   { statements }: Statements,
   query: Compilable<R>,

@@ -81,6 +81,11 @@ export class SqliteStatements implements Statements {
     this.#scope.afterCommit(work)
   }
 
+  /** One writes at a time: nothing that it has read can change. */
+  lockedTransaction<T>(work: () => Promise<T>): Promise<T> {
+    return this.transaction(work)
+  }
+
   /** Runs in the caller's transaction; outside one, after the open one. */
   async #run<T>(statement: () => T): Promise<T> {
     const { current } = this.#scope

@@ -21,6 +21,12 @@ export interface Statements {
   afterCommit(work: () => void): void
   /** Several processes may serve from this database: memory of one alone decides nothing. */
   readonly isShared: boolean
+  /**
+   * As `transaction`, but others may change what it has read before it writes, unless it has locked the rows:
+   * for frequent work that adds, replaces by key, or locks rows first, always in the same order. It does not
+   * run again because of what others read or add.
+   */
+  lockedTransaction<T>(work: () => Promise<T>): Promise<T>
 }
 
 export interface PreparedStatement<R> {

@@ -37,6 +37,7 @@ function watched(store: Store) {
     ...store,
     statements: {
       prepare,
+      lockedTransaction: (work) => statements.lockedTransaction(work),
       transaction: (work) => statements.transaction(work),
       afterCommit: (work) => statements.afterCommit(work),
       isShared: statements.isShared,

@@ -42,6 +42,16 @@ function guarantees(): void {
     expect(await names()).toEqual(['a'])
   })
 
+  test('a locked transaction is committed or rolled back whole, too', async () => {
+    await statements.lockedTransaction(() => add('a'))
+    const refused = statements.lockedTransaction(async () => {
+      await add('b')
+      throw new Error('no')
+    })
+    await expect(refused).rejects.toThrow('no')
+    expect(await names()).toEqual(['a'])
+  })
+
   test('a statement in a function that knows no transaction belongs to the one of its caller', async () => {
     const nested = async (): Promise<void> => {
       await Promise.resolve()
@@ -302,6 +312,29 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
     await Promise.all(Array.from({ length: 20 }, () => both.map((begin) => begin())).flat())
     await more.close()
     expect(await count()).toBe(40)
+  })
+
+  test('a locked transaction runs once, whatever others add; only a wait for each other repeats it', async () => {
+    let runs = 0
+    const bothHaveRead = deferred()
+    const addAfterReading = (name: string) =>
+      statements.lockedTransaction(async () => {
+        runs += 1
+        await count()
+        if (runs === 2) bothHaveRead.resolve()
+        await bothHaveRead.promise
+        await add(name)
+      })
+    await Promise.all([addAfterReading('a'), addAfterReading('b')])
+    expect([await count(), runs]).toEqual([2, 2])
+    const set = statements.prepare('UPDATE thing SET name = name || $1 WHERE id = $2')
+    const both = (first: number, second: number) =>
+      statements.lockedTransaction(async () => {
+        await set.run(['x', first])
+        await set.run(['x', second])
+      })
+    await Promise.all([both(1, 2), both(2, 1)])
+    expect((await names()).toSorted()).toEqual(['axx', 'bxx'])
   })
 
   test('two that wait for each other both succeed', async () => {

@@ -36,7 +36,16 @@ function slow(store: LocalStore, random: () => number): LocalStore {
   }
   const transaction: Statements['transaction'] = (work) => store.statements.transaction(work)
   const afterCommit: Statements['afterCommit'] = (work) => store.statements.afterCommit(work)
-  return { ...store, statements: { prepare, transaction, afterCommit, isShared: false } }
+  return {
+    ...store,
+    statements: {
+      prepare,
+      transaction,
+      lockedTransaction: transaction,
+      afterCommit,
+      isShared: false,
+    },
+  }
 }
 
 const names = ['+15550001', '+15550002', '+15550003'] as const
