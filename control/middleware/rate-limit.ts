@@ -4,7 +4,7 @@
  */
 import type { Clocks } from '../../schema/clock.ts'
 import type { Context } from 'hono'
-import { LRUCache } from 'lru-cache'
+import type { LRUCache } from 'lru-cache'
 import { sourceKey } from '../../schema/net/source-address.ts'
 import { SESSION_RPM } from '../auth/keys/key-limits.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
@@ -14,6 +14,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { answerOf, setAnswerHeader } from '../http/request-head.ts'
 import { RateWindow } from './rate-window.ts'
 import type { Step } from './in-order.ts'
+import { recentlyUsed } from '../recently-used.ts'
 
 const WINDOW_MS = 60_000
 
@@ -39,11 +40,11 @@ interface Bucket {
 }
 
 export class RateLimits {
-  readonly #keys = new LRUCache<number, Bucket>({ max: MAX_CALLERS })
-  readonly #nodes = new LRUCache<number, Bucket>({ max: MAX_NODES })
-  readonly #sessions = new LRUCache<string, Bucket>({ max: MAX_CALLERS })
-  readonly #addresses = new LRUCache<string, Bucket>({ max: MAX_CALLERS })
-  readonly #logins = new LRUCache<string, Bucket>({ max: MAX_CALLERS })
+  readonly #keys = recentlyUsed<number, Bucket>(MAX_CALLERS)
+  readonly #nodes = recentlyUsed<number, Bucket>(MAX_NODES)
+  readonly #sessions = recentlyUsed<string, Bucket>(MAX_CALLERS)
+  readonly #addresses = recentlyUsed<string, Bucket>(MAX_CALLERS)
+  readonly #logins = recentlyUsed<string, Bucket>(MAX_CALLERS)
 
   forPrincipal(principal: Principal): Bucket {
     return principal.kind === 'key'

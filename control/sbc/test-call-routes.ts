@@ -3,7 +3,6 @@
  * It is paid for and refused like any call of the extension.
  */
 import { Hono } from 'hono'
-import { LRUCache } from 'lru-cache'
 import { TEST_CALL_SECONDS } from '../../schema/contracts/calls.ts'
 import { admitScope, requires } from '../auth/requires.ts'
 import type { ControlDeps } from '../deps.ts'
@@ -16,6 +15,7 @@ import { originateBody, startedOrThrow } from '../pbx/calls/originate-routes.ts'
 import { sourceExtension } from '../pbx/calls/source-extension.ts'
 import { found, idParam, requestScope } from '../provisioning/resource-routes.ts'
 import type { CarrierStore } from './carrier-store.ts'
+import { recentlyUsed } from '../recently-used.ts'
 
 const WINDOW_MS = 60_000
 const CALLS_PER_WINDOW = 6
@@ -35,7 +35,7 @@ export function testCallRoutes(
   carriers: Pick<CarrierStore, 'noun' | 'find'>,
 ) {
   /** By carrier and tenant of the extension. */
-  const windows = new LRUCache<string, RateWindow>({ max: MAX_WINDOWS })
+  const windows = recentlyUsed<string, RateWindow>(MAX_WINDOWS)
   const count = (key: string): void => {
     const window = windows.get(key) ?? new RateWindow(CALLS_PER_WINDOW, WINDOW_MS)
     windows.set(key, window)

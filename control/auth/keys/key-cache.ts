@@ -2,9 +2,9 @@
  * Caches verified tokens by their SHA-256. `key-store.ts` clears it before a write resolves, so a
  * revocation takes effect from the next request.
  */
-import { LRUCache } from 'lru-cache'
 import type { Accepted } from '../principal.ts'
 import type { AppKey } from './app-key.ts'
+import { recentlyUsed } from '../../recently-used.ts'
 
 /** A valid token, with what every request of it needs. */
 export interface KnownToken {
@@ -19,9 +19,9 @@ const MAX_KNOWN = 10_000
 const MAX_UNKNOWN = 10_000
 
 export class KeyCache {
-  readonly #known = new LRUCache<string, KnownToken>({ max: MAX_KNOWN })
+  readonly #known = recentlyUsed<string, KnownToken>(MAX_KNOWN)
   /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
-  readonly #unknown = new LRUCache<string, true>({ max: MAX_UNKNOWN })
+  readonly #unknown = recentlyUsed<string, true>(MAX_UNKNOWN)
   /** Look-ups under way; no more than the server has requests. */
   readonly #lookUps = new Map<string, Promise<KnownToken | undefined>>()
 

@@ -1,15 +1,15 @@
 /** Locks a pair of name and address after five failures in fifteen minutes (SPECIFICATION.md §4.2). */
-import { LRUCache } from 'lru-cache'
 import { ApiError } from '../../http/api-error.ts'
 import { RateWindow } from '../../middleware/rate-window.ts'
 import { sourceKey } from '../../../schema/net/source-address.ts'
+import { recentlyUsed } from '../../recently-used.ts'
 
 const MAX_FAILURES = 5
 const WINDOW_MS = 15 * 60_000
 const MAX_PAIRS = 20_000
 
 export class LoginGuard {
-  readonly #failures = new LRUCache<string, RateWindow>({ max: MAX_PAIRS })
+  readonly #failures = recentlyUsed<string, RateWindow>(MAX_PAIRS)
 
   /** Throws 429 while the pair is locked, whether the password is correct or not. */
   refuseLocked(name: string, address: string, now: number): void {
