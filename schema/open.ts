@@ -94,13 +94,18 @@ function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOpti
   const sqlite = new Sqlite(path, { timeout: busyTimeoutMs })
   try {
     refuseByContent(path, sqlite)
-    sqlite.pragma('journal_mode = WAL')
-    sqlite.pragma('synchronous = FULL')
-    sqlite.pragma('foreign_keys = ON')
+    return storeOn(sqlite, secretKey)
   } catch (error) {
     sqlite.close()
     throw error
   }
+}
+
+/** A store on a handle that is open already, with the settings that every handle of this program has. */
+export function storeOn(sqlite: Sqlite.Database, secretKey?: string): LocalStore {
+  sqlite.pragma('journal_mode = WAL')
+  sqlite.pragma('synchronous = FULL')
+  sqlite.pragma('foreign_keys = ON')
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
   const secrets = new LocalSecrets(sqlite, secretKey)
   return {

@@ -1,16 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { seedFile } from '../engine/commands/seed.ts'
-import { migrate } from '../schema/migrate.ts'
-import { openDatabase } from '../schema/open.ts'
+import { emptyStore } from './support/empty-store.ts'
 
 const readme = readFileSync('README.md', 'utf8')
 const guide = readFileSync('GUIDE.md', 'utf8')
 
 test('the seed files of README.md and GUIDE.md can be applied, one after the other', async () => {
   const text = readme + guide
-  const store = openDatabase(':memory:')
-  migrate(store.sqlite, 0)
+  const store = emptyStore()
   const files = [...text.matchAll(/<<'JSON'\n([\s\S]*?)\nJSON|```json\n([\s\S]*?)\n```/g)]
   expect(files.length).toBeGreaterThanOrEqual(2)
   for (const [, heredoc, block] of files) await seedFile(store, heredoc ?? block ?? '', 0)

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { openDatabase } from '../../schema/open.ts'
-import { migrate } from '../../schema/migrate.ts'
 import { all, execute, transaction } from '../../schema/sql/query.ts'
+import { emptyStore } from '../support/empty-store.ts'
 import { ManualTime } from '../support/manual-time.ts'
 
 const settled = () => new Promise((resolve) => setImmediate(resolve))
@@ -89,8 +88,7 @@ test('whenever it is asked, an answer comes after a load that began after the qu
 })
 
 test('a load reads what is committed, even when it is asked for inside a transaction', async () => {
-  const store = openDatabase(':memory:')
-  migrate(store.sqlite, 0)
+  const store = emptyStore()
   let names: string[] = []
   const reloads = new OneAtATime(async () => {
     const rows = await all(store, store.db.selectFrom('rate_plan').select('name'))

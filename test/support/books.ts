@@ -2,12 +2,12 @@
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CustomerTable, RateTable } from '../../schema/database.ts'
-import { migrate } from '../../schema/migrate.ts'
-import { openDatabase, type LocalStore } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { execute, insert } from '../../schema/sql/sync-query.ts'
 import type { Insertable } from 'kysely'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
+import { emptyStore } from './empty-store.ts'
 import { journalOf } from './journals.ts'
 import { ManualTime } from './manual-time.ts'
 
@@ -32,9 +32,7 @@ export const plainRate = {
 }
 
 export function freshStore(path = ':memory:'): LocalStore {
-  const store = openDatabase(path)
-  migrate(store.sqlite, start)
-  return store
+  return emptyStore(start, path)
 }
 
 export function addPlan(

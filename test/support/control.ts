@@ -8,6 +8,7 @@ import { hashPassword } from '../../control/auth/users/passwords.ts'
 import { newUuid } from '../../control/uuid.ts'
 import { settingsInForce } from '../../engine/commands/settings-in-force.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
+import { emptyStore } from './empty-store.ts'
 import { expectDocumented } from './documented.ts'
 import { type ServedApp, served } from './in-memory-http.ts'
 import { journalOf } from './journals.ts'
@@ -21,8 +22,7 @@ import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { ControlDeps } from '../../control/deps.ts'
 import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
-import { migrate } from '../../schema/migrate.ts'
-import { openDatabase, type LocalStore } from '../../schema/open.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { first, insert } from '../../schema/sql/sync-query.ts'
 
 /** What a test looks at in an answer. */
@@ -101,8 +101,7 @@ export function openControl(
   let offsetMs = 0
   const steadyNow = (): number => steady
   const wallNow = (): number => steady + offsetMs
-  const store = openDatabase(path)
-  migrate(store.sqlite, steady)
+  const store = emptyStore(steady, path)
   const logged: TestControl['logged'] = []
   const engine = testEngine(events)
   const webhooks = new Webhooks({

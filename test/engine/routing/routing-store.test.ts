@@ -1,15 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadRouting } from '../../../engine/routing/routing-store.ts'
-import { migrate } from '../../../schema/migrate.ts'
 import type { LocalStore } from '../../../schema/open.ts'
-import { openDatabase } from '../../../schema/open.ts'
 import { execute } from '../../../schema/sql/sync-query.ts'
+import { emptyStore } from '../../support/empty-store.ts'
 
 let store: LocalStore
 
 beforeEach(() => {
-  store = openDatabase(':memory:')
-  migrate(store.sqlite, 0)
+  store = emptyStore()
 })
 afterEach(() => store.close())
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { migrate } from '../../../schema/migrate.ts'
 import { moveToServer } from '../../../schema/postgres/move.ts'
-import { openDatabase, type LocalStore } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/open.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
+import { emptyStore } from '../../support/empty-store.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 
 describe.runIf(hasPostgres)('a database is moved to a server', () => {
@@ -13,8 +13,7 @@ describe.runIf(hasPostgres)('a database is moved to a server', () => {
 
   beforeEach(async () => {
     progress.length = 0
-    source = openDatabase(':memory:')
-    migrate(source.sqlite, 0)
+    source = emptyStore()
     source.sqlite.exec(`
       INSERT INTO tenant (id, slug, name, created_at) VALUES (3, 'acme', 'Acme é', 5);
       INSERT INTO tenant_domain (domain, tenant_id) VALUES ('acme.example', 3);

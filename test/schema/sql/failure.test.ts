@@ -1,10 +1,9 @@
 /** The same fault is told in the same words, whichever database found it. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { migrate } from '../../../schema/migrate.ts'
-import { openDatabase } from '../../../schema/open.ts'
 import { DatabaseUnavailable, failureOf } from '../../../schema/sql/failure.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import type { Statements } from '../../../schema/sql/statements.ts'
+import { emptyStore } from '../../support/empty-store.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 
 const tenant = (values: string): string =>
@@ -57,8 +56,7 @@ const faults = [
 
 describe('on SQLite', () => {
   test.each(faults)('$sql', async ({ before, sql, failure }) => {
-    const store = openDatabase(':memory:')
-    migrate(store.sqlite, 0)
+    const store = emptyStore()
     expect(await failing(store.statements, before, sql)).toEqual(failure)
     store.close()
   })
