@@ -1,6 +1,12 @@
 /** The door of the embedded SIP server. */
 export { createSipServer, type SipServer, type StartOptions } from './server.ts'
-export type { NewRequest, RequestRoute, SipServerOptions } from './options.ts'
+export type {
+  NewRequest,
+  RequestRoute,
+  SipServerOptions,
+  TokenRequest,
+  TokenVerdict,
+} from './options.ts'
 export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
 export type { PassedDatagram, SocketSharing } from './socket-sharing.ts'
 export type { Machine } from './machine.ts'

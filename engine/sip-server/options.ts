@@ -59,6 +59,36 @@ export interface ProxyRoute {
   readonly finalTimeoutMs: number | undefined
 }
 
+/** A request whose first Route is an address of this server with a user part: a flow token (RFC 5626 §5.1). */
+export interface TokenRequest {
+  readonly token: string
+  readonly method: string
+  readonly uri: string
+  readonly callId: string
+  /** It has a To tag. */
+  readonly isInDialog: boolean
+  readonly protocol: Protocol
+  readonly sourceAddress: string
+  readonly sourcePort: number
+}
+
+/** What becomes of it. */
+export type TokenVerdict =
+  | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
+  | {
+      readonly kind: 'forwarded'
+      /** A SIP URI; `connection=registered`: by the connection that a phone has registered over, or not at all. */
+      readonly nextHop: string
+      /** Stays in the dialog, by these tokens in Record-Route. */
+      readonly recordRoute?: RecordRouteTokens | undefined
+    }
+
+export interface RecordRouteTokens {
+  /** What requests of the caller show, which go to the callee. */
+  readonly toCallee: string
+  readonly toCaller: string
+}
+
 /** A new request that no application is to hear of: `drop` leaves it without an answer. */
 export type Screening = 'drop' | { readonly status: number; readonly reason: string }
 
@@ -199,6 +229,11 @@ export interface SipServerOptions {
   readonly routeRequest?: (request: NewRequest) => RouteAnswer
   /** Asked for each new request before `routeRequest`. Undefined, and by default: it goes on. */
   readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
+  /**
+   * Asked for each request with a flow token, before `screen`. Undefined, and by default: its Route means nothing.
+   * A forwarded request has no other Route left, and no application hears of it.
+   */
+  readonly readToken?: ((request: TokenRequest) => TokenVerdict | undefined) | undefined
   /** Where requests outside dialogs go that name no next hop by themselves: a SIP URI. Default: to their Request-URI. */
   readonly outboundProxy?: string | undefined
   /** Default: `none`. */

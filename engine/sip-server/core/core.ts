@@ -32,6 +32,7 @@ import { LocalBye } from './local-bye.ts'
 import { Outbox, type Output } from './outbox.ts'
 import { OwnRoutes, type SealOptions } from './proxy/own-routes.ts'
 import { Proxy } from './proxy/proxy.ts'
+import { TokenRoutes } from './proxy/token-routes.ts'
 import { RegistrationFlows } from './registration-flows.ts'
 import { RequestWriter } from './request-writer.ts'
 import { SavedState } from './saved-state.ts'
@@ -61,6 +62,7 @@ export interface CoreOptions extends SealOptions {
   readonly refusesCall?: (invite: SipMessage, source: Flow) => boolean
   readonly routeRequest?: SipServerOptions['routeRequest'] | undefined
   readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
+  readonly readToken?: SipServerOptions['readToken']
   readonly outboundProxy?: string | undefined
   readonly defaultRefresher?: Refresher | undefined
   readonly alwaysSend180?: boolean | undefined
@@ -138,7 +140,9 @@ export class SipCore {
     })
     const uas = { ...shared, ...settings, requests: this.#inbound, responder: this.#responder }
     const ownRoutes = new OwnRoutes(options)
-    this.#proxy = new Proxy({ ...uas, hops, ownRoutes, callTimesIn, callTimesOut })
+    const { readToken } = options
+    const tokenRoutes = readToken && new TokenRoutes(hops, readToken)
+    this.#proxy = new Proxy({ ...uas, hops, ownRoutes, tokenRoutes, callTimesIn, callTimesOut })
     this.#requests = new RequestReceiver({
       ...uas,
       proxy: this.#proxy,

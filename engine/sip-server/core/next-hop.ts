@@ -104,7 +104,15 @@ export class HopFinder {
 
   /** Every flow to `target`, now or after a look-up. */
   find(target: string, now: number, found: Found): void {
-    const hop = this.registered(target) ?? this.nextHop(target)
+    this.#flowsBy(this.registered(target) ?? this.nextHop(target), now, found)
+  }
+
+  /** The same, without the connection of a phone that has registered under this name. */
+  findPlace(target: string, now: number, found: Found): void {
+    this.#flowsBy(this.nextHop(target), now, found)
+  }
+
+  #flowsBy(hop: NextHop | Problem, now: number, found: Found): void {
     if ('problem' in hop) return found([], now)
     if (hop.question === undefined) return found([hop.flow], now)
     this.lookUp(hop.question, found)
@@ -335,6 +343,16 @@ export const isOwnAddress = (
     (listener) =>
       listener.protocol === protocol && listener.port === port && isNamed(listener, address),
   )
+
+/** Whether a URI means one of them. */
+export function namesOneOf(listeners: readonly Listener[], text: string): boolean {
+  const uri = parseUri(text)
+  if (uri === undefined || uri.scheme === 'tel') return false
+  return listeners.some((own) => {
+    const port = uri.port === 0 ? defaultPort(own.protocol) : uri.port
+    return isNamed(own, uri.host) && (port === own.port || port === own.advertisedPort)
+  })
+}
 
 export const flowTo = (listener: Listener, address: string, port: number): Flow => ({
   listener,

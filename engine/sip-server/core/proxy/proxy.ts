@@ -1,15 +1,15 @@
 /**
- * Forwards requests: by the `proxy` command of an application, and those of calls that it forwarded before
- * and stayed in (RFC 3261 §16).
+ * Forwards requests: by the `proxy` command of an application, those of calls that it forwarded before
+ * and stayed in (RFC 3261 §16), and those with a flow token (RFC 5626 §5.3).
  */
 import { bareUri, routeBy } from '../../dialog/route-set.ts'
-import { defaultPort, isNamed, type Flow } from '../../flow.ts'
+import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseOptionTags } from '../../message/simple-fields.ts'
-import { parseUri } from '../../message/uri.ts'
 import type { ProxyCommand } from '../../application.ts'
+import type { RecordRouteTokens } from '../../options.ts'
 import type { CommandRef } from '../applications/events.ts'
-import { hopOf } from '../next-hop.ts'
+import { hopOf, namesOneOf } from '../next-hop.ts'
 import { viaOf } from '../request-writer.ts'
 import type { InboundRequest, InboundRequests } from '../uas/inbound-request.ts'
 import type { Vias } from '../uas/message-text.ts'
@@ -17,16 +17,24 @@ import { tooManyHops, type Rejection } from '../uas/rejection.ts'
 import { addedHeaders, forwardedRequest } from './forwarded-text.ts'
 import { ResponseContext, type ForwardOptions, type ForwardPorts } from './response-context.ts'
 import { MAX_TARGETS, type Target } from './target.ts'
+import type { TokenRoutes } from './token-routes.ts'
 
 const DEFAULT_HOPS = 70
 
-/** What to do with a request that follows our Record-Route. */
+/** What to do with a request that comes by a route of ours. */
 type NextStep =
-  | { readonly kind: 'forward'; readonly target: Target; readonly maxForwards: number }
-  | { readonly kind: 'too-many-hops' }
+  | ({ readonly kind: 'forward'; readonly maxForwards: number } & Onward)
+  | { readonly kind: 'refuse'; readonly rejection: Rejection }
+
+interface Onward {
+  readonly target: Target
+  readonly recordRoute?: RecordRouteTokens | undefined
+}
 
 interface ProxyPorts extends ForwardPorts {
   readonly requests: InboundRequests
+  /** Absent: no flow token means anything. */
+  readonly tokenRoutes: TokenRoutes | undefined
 }
 
 export class Proxy {
@@ -72,25 +80,33 @@ export class Proxy {
     if (!fullResponse) events.forwardingDone(ref)
   }
 
-  /** For a request with a To tag; undefined: it does not come by a route of ours. */
+  /** For a request that is no CANCEL; undefined: it does not come by a route of ours. */
   nextStep(request: SipMessage, source: Flow): NextStep | undefined {
-    const target = this.#targetOf(request, source)
-    if (target === undefined) return undefined
+    const onward =
+      this.#ports.tokenRoutes?.read(request, source) ?? this.#byOwnRoute(request, source)
+    if (onward === undefined) return undefined
+    if ('status' in onward) return { kind: 'refuse', rejection: onward }
     const hops = request.maxForwards ?? DEFAULT_HOPS
-    if (hops === 0) return { kind: 'too-many-hops' }
-    return { kind: 'forward', target, maxForwards: hops - 1 }
+    if (hops === 0) return { kind: 'refuse', rejection: tooManyHops }
+    return { kind: 'forward', ...onward, maxForwards: hops - 1 }
+  }
+
+  /** Only requests with a To tag have such routes. */
+  #byOwnRoute(request: SipMessage, source: Flow): Onward | undefined {
+    const target = request.toTag === '' ? undefined : this.#targetOf(request, source)
+    return target && { target }
   }
 
   /** Forwards a request that has a server transaction of its own. */
   forward(
     inbound: InboundRequest,
-    { target, maxForwards }: Extract<NextStep, { kind: 'forward' }>,
+    { target, maxForwards, recordRoute }: Extract<NextStep, { kind: 'forward' }>,
     now: number,
   ): void {
     const { method, text } = inbound.request
     if (method === 'BYE') this.#ports.events.callStopped('network', 'normal-release', text, now)
     this.#start(inbound, [target], now, {
-      maxForwards,
+      ...{ maxForwards, recordRoute },
       staysInDialog: false,
       added: [],
       isParallel: false,
@@ -121,6 +137,7 @@ export class Proxy {
       transactions.send(text, flow, '')
     }
     if (target.flow) send([target.flow])
+    else if (target.isPlace) hops.findPlace(target.hop, now, send)
     else hops.find(target.hop, now, send)
   }
 
@@ -165,23 +182,14 @@ export class Proxy {
    * destination. A Route that led here is used up (§16.4).
    */
   #targetsOf(request: SipMessage, destinations: readonly string[]): readonly Target[] {
-    const isOurs = this.#namesThisServer(request.uri)
+    const listeners = this.#ports.hops.listeners()
+    const isOurs = namesOneOf(listeners, request.uri)
     const [first, ...others] = request.list('Route')
-    const isRouteOurs = first !== undefined && this.#namesThisServer(bareUri(first))
+    const isRouteOurs = first !== undefined && namesOneOf(listeners, bareUri(first))
     const routes = first === undefined ? [] : isRouteOurs ? others : [first, ...others]
     return destinations.map((destination) => {
       const hop = bareUri(destination)
       return { uri: isOurs ? hop : request.uri, routes, hop }
-    })
-  }
-
-  #namesThisServer(text: string): boolean {
-    const uri = parseUri(text)
-    if (uri === undefined || uri.scheme === 'tel') return false
-    return this.#ports.hops.listeners().some((own) => {
-      const isHost = isNamed(own, uri.host)
-      const port = uri.port === 0 ? defaultPort(own.protocol) : uri.port
-      return isHost && (port === own.port || port === own.advertisedPort)
     })
   }
 }

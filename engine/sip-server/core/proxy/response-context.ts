@@ -7,7 +7,8 @@ import type { SipMessage } from '../../message/message.ts'
 import type { SentRequest } from '../../transaction/sent-request.ts'
 import type { ApplicationEvents } from '../applications/events.ts'
 import type { CallTimes } from '../call-times.ts'
-import { elsewhere, type HopFinder, isSips } from '../next-hop.ts'
+import type { RecordRouteTokens } from '../../options.ts'
+import { elsewhere, type HopFinder, isSips, ownUri } from '../next-hop.ts'
 import type { Identifiers } from '../identifiers.ts'
 import { viaOf } from '../request-writer.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
@@ -23,6 +24,8 @@ export interface ForwardOptions {
   readonly maxForwards: number
   /** Later requests of the dialog come this way too. */
   readonly staysInDialog: boolean
+  /** The same, by routes with these tokens in place of sealed ones. */
+  readonly recordRoute?: RecordRouteTokens | undefined
   /** Headers of the application. */
   readonly added: readonly (readonly [string, string])[]
   readonly isParallel: boolean
@@ -170,6 +173,7 @@ export class ResponseContext implements BranchUser {
       if (!isNow) this.#next(at)
     }
     if (target.flow) found([target.flow], now)
+    else if (target.isPlace) this.#ports.hops.findPlace(target.hop, now, found)
     else this.#ports.hops.find(target.hop, now, found)
     isNow = false
   }
@@ -196,7 +200,7 @@ export class ResponseContext implements BranchUser {
   /** The request as it goes to one destination (§16.6). */
   #compose(target: Target, flow: Flow): SentRequest {
     const { request, echo } = this.#inbound
-    const { maxForwards, staysInDialog, added } = this.#options
+    const { maxForwards, staysInDialog, recordRoute, added } = this.#options
     const branch = this.#ports.ids.branch()
     return forwardedRequest(request, {
       uri: target.uri,
@@ -206,8 +210,21 @@ export class ResponseContext implements BranchUser {
       vias: echo.vias,
       maxForwards,
       added,
-      ownRoutes: staysInDialog ? this.#ownRoutes(target, flow) : [],
+      ownRoutes: recordRoute
+        ? this.#tokenRoutes(recordRoute, target, flow)
+        : staysInDialog
+          ? this.#ownRoutes(target, flow)
+          : [],
     })
+  }
+
+  /** RFC 5658: always two, so that each says where the requests go that show it first. */
+  #tokenRoutes(tokens: RecordRouteTokens, target: Target, to: Flow): readonly string[] {
+    const isSecure = isSips(target.uri)
+    const entryOf = ({ listener }: Flow, token: string): string =>
+      `<${ownUri(listener, token, isSecure)};lr>`
+    const from = this.#inbound.transaction.flow
+    return [entryOf(to, tokens.toCaller), entryOf(from, tokens.toCallee)]
   }
 
   /** RFC 5658: one entry for each side, where they differ; the nearest to the destination first. */

@@ -12,6 +12,8 @@ export interface Target {
   readonly routes: readonly string[]
   /** URI of the next hop. */
   readonly hop: string
+  /** The hop is a place: a phone that has registered under its name is not meant. */
+  readonly isPlace?: true
   /** The only flow that leads there, where it is known. */
   readonly flow?: Flow | undefined
 }

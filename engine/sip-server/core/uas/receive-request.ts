@@ -15,7 +15,7 @@ import { mergeKeyOf, type Arrival, type InboundRequest } from './inbound-request
 import type { InDialogRequests } from './in-dialog-requests.ts'
 import { completeVias, requestText } from './message-text.ts'
 import { receiveCancel, type CancelPorts } from './receive-cancel.ts'
-import { noSuchCall, rejectionFor, tooManyHops, unavailable, type Rejection } from './rejection.ts'
+import { noSuchCall, rejectionFor, unavailable, type Rejection } from './rejection.ts'
 
 interface ReceiverPorts extends CancelPorts {
   readonly applications: Applications
@@ -72,7 +72,7 @@ export class RequestReceiver {
     const { request } = arrival
     const { inDialog, responder } = this.#ports
     const isInDialog = request.toTag !== ''
-    if (isInDialog && this.#forward(arrival, now)) return
+    if (this.#forward(arrival, now)) return
     const screening = isInDialog ? undefined : this.#ports.screen?.(asSeen(arrival))
     if (screening === 'drop') return
     if (screening) return void responder.refuse(arrival, screening)
@@ -110,14 +110,16 @@ export class RequestReceiver {
     return unavailable(5)
   }
 
-  /** A request of a call that was forwarded, and in which this server stayed. */
+  /** A request of a call that was forwarded, and in which this server stayed, or one with a flow token. */
   #forward(arrival: Arrival, now: number): boolean {
-    const { proxy, responder } = this.#ports
-    const step = proxy.nextStep(arrival.request, arrival.source)
+    const { proxy, responder, requests, limits } = this.#ports
+    const { request, source } = arrival
+    const step = proxy.nextStep(request, source)
     if (step === undefined) return false
-    if (step.kind === 'forward')
-      proxy.forward(responder.begin(arrival, 0, undefined, now), step, now)
-    else responder.refuse(arrival, tooManyHops)
+    const isTooMuch = request.toTag === '' && requests.size >= limits.maxUnanswered
+    if (step.kind === 'refuse') responder.refuse(arrival, step.rejection)
+    else if (isTooMuch) responder.refuse(arrival, unavailable(5))
+    else proxy.forward(responder.begin(arrival, 0, undefined, now), step, now)
     return true
   }
 

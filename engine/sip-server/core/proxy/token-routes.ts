@@ -1,0 +1,62 @@
+/**
+ * Routes with a flow token (RFC 5626 §5.1, §5.3): our address, and in its user part a text of which
+ * `SipServerOptions.readToken` knows where a request with it goes. What else the sender has written as Route
+ * is not followed: the token alone says the next hop, so that a party that holds one reaches nothing else by it.
+ */
+import { bareUri } from '../../dialog/route-set.ts'
+import type { Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { parseUri } from '../../message/uri.ts'
+import type { RecordRouteTokens, SipServerOptions } from '../../options.ts'
+import { namesOneOf, type HopFinder } from '../next-hop.ts'
+import type { Rejection } from '../uas/rejection.ts'
+import type { Target } from './target.ts'
+
+interface TokenTarget {
+  readonly target: Target
+  readonly recordRoute: RecordRouteTokens | undefined
+}
+
+export class TokenRoutes {
+  readonly #hops: HopFinder
+  readonly #readToken: NonNullable<SipServerOptions['readToken']>
+
+  constructor(hops: HopFinder, readToken: NonNullable<SipServerOptions['readToken']>) {
+    this.#hops = hops
+    this.#readToken = readToken
+  }
+
+  /** Undefined: the request shows no token. */
+  read(request: SipMessage, source: Flow): TokenTarget | Rejection | undefined {
+    if (!request.has('Route')) return undefined
+    const token = this.#tokenIn(request)
+    if (token === undefined) return undefined
+    const { method, uri, callId } = request
+    const verdict = this.#readToken({
+      ...{ token, method, uri, callId },
+      isInDialog: request.toTag !== '',
+      protocol: source.listener.protocol,
+      sourceAddress: source.address,
+      sourcePort: source.port,
+    })
+    if (verdict === undefined) return undefined
+    if (verdict.kind === 'refused') return { status: verdict.status, reason: verdict.reason }
+    const { nextHop, recordRoute } = verdict
+    const hop = this.#hops.nextHop(nextHop)
+    if ('problem' in hop) return flowFailed
+    const target = { uri, routes: [], hop: nextHop, isPlace: true } as const
+    return { target: hop.question ? target : { ...target, flow: hop.flow }, recordRoute }
+  }
+
+  /** Of our sealed routes the user part names a connection. */
+  #tokenIn(request: SipMessage): string | undefined {
+    const [first = ''] = request.list('Route')
+    const text = bareUri(first)
+    const uri = parseUri(text)
+    if (uri === undefined || uri.user === '' || uri.params.has('seal')) return undefined
+    return namesOneOf(this.#hops.listeners(), text) ? uri.user : undefined
+  }
+}
+
+/** RFC 5626 §5.3.1: who sent it may try another flow to the same phone. */
+const flowFailed: Rejection = { status: 430, reason: 'Flow Failed' }
