@@ -19,6 +19,9 @@ const patientTests = inFolders(
 /** Without sockets, in virtual time: nothing in them waits. */
 const virtualTests = inFolders('engine/call')
 
+/** Vitest leaves one of them to itself, which is half of two; it needs a tenth of one. */
+const allCores = '100%'
+
 /** No test may fail because the machine stood still for a moment; only tests that fail wait so long. */
 const patience = {
   testTimeout: 60_000,
@@ -37,6 +40,7 @@ export default defineConfig({
           // Modules are loaded once per worker: the tests share no mutable module state.
           pool: 'forks',
           isolate: false,
+          maxWorkers: allCores,
           ...patience,
         },
       },
@@ -47,6 +51,7 @@ export default defineConfig({
           setupFiles: ['test/support/property-seed.ts', 'test/support/no-sockets.ts'],
           pool: 'forks',
           isolate: false,
+          maxWorkers: allCores,
           testTimeout: 5_000,
           hookTimeout: 5_000,
         },

@@ -38,6 +38,10 @@ const peers = [
       /from '.*\/postgres\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
   {
+    ...{ program: 'tshark', debianPackage: 'tshark' },
+    needs: (file) => /'tshark'/.test(readFileSync(file, 'utf8')),
+  },
+  {
     ...{ program: 'systemd-notify', debianPackage: 'systemd' },
     needs: (file) => /from '.*\/notify-socket\.ts'$/m.test(readFileSync(file, 'utf8')),
   },

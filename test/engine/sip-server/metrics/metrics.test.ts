@@ -50,7 +50,8 @@ test('Prometheus is told what came, what left and what there is, by the field’
   expect(lines).toContain('drachtio_build_info{version="v0.9.99-tollgate"} 1')
   expect(lines).toContain('sip_server_admitted_ratio 1')
   const started = Number(/^drachtio_time_started (\d+)$/m.exec(text)?.[1])
-  expect(Math.abs(started - performance.timeOrigin / 1_000)).toBeLessThan(600)
+  const now = (performance.timeOrigin + performance.now()) / 1_000
+  expect(Math.abs(started - now)).toBeLessThan(600)
   for (const line of lines)
     expect(line).toMatch(/^(# (HELP|TYPE) \w+ .+|\w+(\{(\w+="[^"]*",?)+\})? [\d.]+|)$/)
 })
