@@ -130,13 +130,12 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     let hasServed = false
     closers.push(() => journal.close(hasServed))
     const charging = await openCharging({ store, journal }, webhooks, deps)
-    const { saved, ...closed } = charging.start()
-    const writeRest = (): void => {
-      const unwritten = charging.stop()
+    const { saved, ...closed } = await charging.start()
+    const tellUnwritten = (unwritten: readonly unknown[]): void => {
       if (unwritten.length > 0) isClean = false
       for (const record of unwritten) log('error', 'a call record could not be written', { record })
     }
-    closers.push(writeRest)
+    closers.push(async () => tellUnwritten(await charging.stop()))
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
       ...(charging instanceof Ocs
@@ -198,7 +197,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
         await control.stop()
         await passOn(parts, upgrade, () => journal.written())
       },
-      flushOnCrash: writeRest,
+      flushOnCrash: () => tellUnwritten(charging.flushOnCrash()),
     }
   } catch (error) {
     await closeAll()
@@ -280,7 +279,7 @@ async function openCharging(
       events: webhooks.sink,
     })
   return new ExternalCharging({
-    ...{ ...stores, url, token, timeoutMs, failMode, now, schedule, random, log },
+    ...{ ...stores, url, token, timeoutMs, failMode, now, wallNow, schedule, random, log },
   })
 }
 

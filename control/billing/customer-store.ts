@@ -169,7 +169,8 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       const numbers = (await this.#numbersOf([id])).map(({ number }) => number)
       await refuseForeignNumbers(this.#store, scope, body.numbers, numbers)
       await this.#putNumbers(id, body.numbers)
-      if (before && body.credit_limit > before.credit_limit_micros) this.#ledger.endDepletion(id)
+      if (before && body.credit_limit > before.credit_limit_micros)
+        await this.#ledger.endDepletion(id)
       if (currency !== null && currency !== before?.currency)
         await this.#changeCurrency(id, currency)
       await this.#creditOnce(id, body.balance, scope)
@@ -223,7 +224,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     const wallets = this.#store.db.selectFrom('wallet').select('id')
     const wallet = await first(this.#store, wallets.where('customer_id', '=', customerId))
     if (wallet === undefined) throw new Error(`customer ${customerId} has no wallet`)
-    this.#ledger.post({
+    await this.#ledger.post({
       walletId: wallet.id,
       kind: 'topup',
       amountMicros: balanceMicros,

@@ -27,9 +27,9 @@ export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
   // A node asks for calls of every tenant, so its key is global.
   const node = requiresGlobal('ocs:write')
   return new Hono<ControlEnv>()
-    .get('/authorize', node, validate('query', authorizeQuery), (c) => {
+    .get('/authorize', node, validate('query', authorizeQuery), async (c) => {
       const { caller, callee, call_uuid, customer_id } = c.req.valid('query')
-      const verdict = ocs.authorizeForNode({
+      const verdict = await ocs.authorizeForNode({
         callUuid: call_uuid ?? newUuid(randomBytes),
         caller,
         callee,
@@ -40,9 +40,9 @@ export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
       if (verdict.kind === 'denied') throw denied(verdict.code)
       return c.json(authorizedView(verdict))
     })
-    .post('/extend', node, validate('json', extendBody), (c) => {
+    .post('/extend', node, validate('json', extendBody), async (c) => {
       const { call_uuid, used_seconds } = c.req.valid('json')
-      const answer = ocs.extendForNode(call_uuid, used_seconds)
+      const answer = await ocs.extendForNode(call_uuid, used_seconds)
       if (answer.kind === 'denied') throw denied(answer.code)
       return c.json({ call_uuid, ...grantView(answer) })
     })

@@ -64,6 +64,11 @@ export class Outbox implements EventSink {
     this.#deps.onWrite()
   }
 
+  /** Of calls and of money: inside the transaction of the caller. */
+  async writeAll(events: readonly OutgoingEvent[]): Promise<void> {
+    for (const event of events) await this.writeOfApi(event)
+  }
+
   /** Of the API: inside the transaction of the caller. */
   async writeOfApi(event: OutgoingEvent): Promise<void> {
     const endpointIds = this.#endpointsOf(event)

@@ -1,33 +1,31 @@
-/** Events for accounting webhooks, in the API's spelling. Written inside the open transaction. */
+/** Events for accounting webhooks, in the API's spelling. They are written in the transaction that makes them true. */
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { bothDirections, worstOf } from '../../schema/call-quality.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { AuthorizationRequest } from '../../schema/contracts/charging.ts'
 import type { MoneyMove } from '../../schema/contracts/ocs.ts'
-import type { EventSink } from '../../schema/contracts/webhook-events.ts'
+import type { EventSink, OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { Terms } from './customers/customer.ts'
-import type { Ledger } from './ledger/ledger.ts'
 import type { Authorization } from './authorization/authorize.ts'
 import type { Reservation } from './authorization/reservations.ts'
 import type { Charge } from './settlement/charge.ts'
 
+/** Each method returns an event; undefined: no endpoint listens. */
 export class AccountingEvents {
-  readonly #sink: EventSink | undefined
-  readonly #ledger: Pick<Ledger, 'deplete'>
+  readonly #sink: Pick<EventSink, 'wants'> | undefined
 
-  /** Without a sink no event is written. */
-  constructor(sink: EventSink | undefined, ledger: Pick<Ledger, 'deplete'>) {
+  /** Without a sink there is no event. */
+  constructor(sink: Pick<EventSink, 'wants'> | undefined) {
     this.#sink = sink
-    this.#ledger = ledger
   }
 
-  /** Returns what writes the event of a verdict; undefined: no endpoint listens. */
+  /** Of an authorization. */
   verdict(
     request: AuthorizationRequest,
     authorization: Authorization,
     at: number,
-  ): (() => void) | undefined {
+  ): OutgoingEvent | undefined {
     const sink = this.#sink
     if (sink === undefined || authorization.kind === 'overloaded') return undefined
     const isGranted = authorization.kind === 'granted'
@@ -45,21 +43,19 @@ export class AccountingEvents {
     const data = isGranted
       ? { ...call, ...grantOf(authorization.reservation) }
       : { ...call, denial_code: authorization.code, rate_prefix: authorization.ratePrefix }
-    return () => sink.write({ type, tenantId, data })
+    return { type, tenantId, data }
   }
 
-  /** As `verdict`. */
-  answered(call: OpenCall): (() => void) | undefined {
-    const sink = this.#sink
+  answered(call: OpenCall): OutgoingEvent | undefined {
     const { tenantId } = call
-    if (sink?.wants('call.answered', tenantId) !== true) return undefined
+    if (this.#sink?.wants('call.answered', tenantId) !== true) return undefined
     const data = { ...partiesOf(call), answer_stamp: timeToText(call.answeredAt) }
-    return () => sink.write({ type: 'call.answered', tenantId, data })
+    return { type: 'call.answered', tenantId, data }
   }
 
-  ended(record: CallRecord, { payer, tariff, costMicros }: Charge): void {
+  ended(record: CallRecord, { payer, tariff, costMicros }: Charge): OutgoingEvent | undefined {
     const tenantId = record.tenantId ?? payer?.terms.tenantId ?? null
-    if (this.#sink?.wants('call.ended', tenantId) !== true) return
+    if (this.#sink?.wants('call.ended', tenantId) !== true) return undefined
     const data = {
       ...partiesOf(record),
       customer_id: record.customerId ?? payer?.terms.customerId ?? null,
@@ -78,53 +74,46 @@ export class AccountingEvents {
       ...amountOf('cost', costMicros),
       currency: tariff?.currency ?? record.currency,
     }
-    this.#sink.write({ type: 'call.ended', tenantId, data })
+    return { type: 'call.ended', tenantId, data }
   }
 
   /** A top-up, an adjustment or a refund. */
-  moved(terms: Terms, move: MoneyMove, balanceMicros: bigint): void {
+  moved(terms: Terms, move: MoneyMove, balanceMicros: bigint): OutgoingEvent | undefined {
     const { tenantId, customerId, currency } = terms
     const type = move.kind === 'topup' ? 'wallet.topped_up' : 'wallet.adjusted'
-    if (this.#sink?.wants(type, tenantId) === true) {
-      const { kind, amountMicros, ref, actor, note } = move
-      const data = {
-        customer_id: customerId,
-        kind,
-        ...amountOf('amount', amountMicros),
-        ...amountOf('balance', balanceMicros),
-        currency,
-        ref,
-        actor,
-        note,
-      }
-      this.#sink.write({ type, tenantId, data })
+    if (this.#sink?.wants(type, tenantId) !== true) return undefined
+    const { kind, amountMicros, ref, actor, note } = move
+    const data = {
+      customer_id: customerId,
+      kind,
+      ...amountOf('amount', amountMicros),
+      ...amountOf('balance', balanceMicros),
+      currency,
+      ref,
+      actor,
+      note,
     }
-    this.balanceChanged(terms, balanceMicros - BigInt(move.amountMicros), balanceMicros)
+    return { type, tenantId, data }
   }
 
-  /** Reports once that a balance fell below its threshold, and once that nothing is left to spend. */
-  balanceChanged(terms: Terms, beforeMicros: bigint, afterMicros: bigint): void {
-    if (afterMicros >= beforeMicros) return
+  /** A balance fell below its threshold. */
+  lowBalance(terms: Terms, beforeMicros: bigint, afterMicros: bigint): OutgoingEvent | undefined {
     const { lowBalanceMicros } = terms
-    const creditLimitMicros = BigInt(terms.creditLimitMicros)
-    if (beforeMicros >= lowBalanceMicros && afterMicros < lowBalanceMicros)
-      this.#wallet('wallet.low_balance', terms, afterMicros)
-    if (beforeMicros + creditLimitMicros > 0n && afterMicros + creditLimitMicros <= 0n)
-      this.depleted(terms, afterMicros)
+    if (beforeMicros < lowBalanceMicros || afterMicros >= lowBalanceMicros) return undefined
+    return this.#wallet('wallet.low_balance', terms, afterMicros)
   }
 
-  /** Reports it once until a credit ends the depletion. */
-  depleted(terms: Terms, balanceMicros: bigint): void {
-    if (terms.walletId !== null && this.#ledger.deplete(terms.walletId))
-      this.#wallet('wallet.depleted', terms, balanceMicros)
+  /** To be told once until a credit ends the depletion. */
+  depleted(terms: Terms, balanceMicros: bigint): OutgoingEvent | undefined {
+    return this.#wallet('wallet.depleted', terms, balanceMicros)
   }
 
   #wallet(
     type: 'wallet.low_balance' | 'wallet.depleted',
     { tenantId, customerId, currency, lowBalanceMicros, creditLimitMicros }: Terms,
     balanceMicros: bigint,
-  ): void {
-    if (this.#sink?.wants(type, tenantId) !== true) return
+  ): OutgoingEvent | undefined {
+    if (this.#sink?.wants(type, tenantId) !== true) return undefined
     const data = {
       customer_id: customerId,
       ...amountOf('balance', balanceMicros),
@@ -132,8 +121,18 @@ export class AccountingEvents {
       credit_limit: moneyToNumber(creditLimitMicros),
       currency,
     }
-    this.#sink.write({ type, tenantId, data })
+    return { type, tenantId, data }
   }
+}
+
+/** A change has left nothing to spend, and there was something before. */
+export function isDepletion(
+  { creditLimitMicros }: Terms,
+  beforeMicros: bigint,
+  afterMicros: bigint,
+): boolean {
+  const credit = BigInt(creditLimitMicros)
+  return beforeMicros + credit > 0n && afterMicros + credit <= 0n
 }
 
 /** `null` seconds: unlimited. */

@@ -1,38 +1,29 @@
 /** Calls that must not be lost, for either OCS: the journal until they are stored, then records, written in groups. */
-import {
-  type EndTerms,
-  type BegunCall,
-  type CutCall,
-  JOURNAL_WAIT_MS,
-  type JournalEntry,
-  type OpenCall,
-  type SavedState,
-  type Tariff,
+import type {
+  BegunCall,
+  CutCall,
+  EndTerms,
+  JournalEntry,
+  OpenCall,
+  SavedState,
+  Tariff,
 } from '../../schema/call-journal.ts'
-import { type CallCost, type CallRecord, insertCallRecord } from '../../schema/call-record.ts'
-import { compile, type Param } from '../../schema/sql/compiled.ts'
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/media.ts'
-import type { GroupCommit } from '../../schema/group-commit.ts'
-import { JournalRows } from '../../schema/journal-rows.ts'
-import type { Store } from '../../schema/open.ts'
+import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
+import type { CallStore, EndedCall, StoredCall } from './call-store.ts'
 
 /** New calls are refused while more writes than this wait for the database. */
 const maxWaitingWrites = 10_000
-/** The journal has what waits, so that it is written in few, large groups. */
-const RECORD_WAIT_MS = 100
-
-/** The statements of an ended call. */
-export interface Statements<T, R> {
-  /** `record` has the quality, where it is known. */
-  readonly run: (record: CallRecord) => T
-  /** Follows their commit at once. */
-  readonly committed: (result: T) => R
+/** What follows an ended call. */
+export interface Following {
+  /** Follows its commit at once. */
+  readonly committed: (stored: StoredCall) => void
   readonly refused?: () => void
   /** No crash can lose the end, or the journal could not be written in time; called once. */
   readonly safe?: (() => void) | undefined
-  /** The statements wait for it; with `terms` only. */
+  /** The database waits for it; with `terms` only. */
   readonly quality?: Quality | undefined
 }
 
@@ -45,47 +36,38 @@ interface Left {
 }
 
 export class CallRecords {
-  readonly #group: GroupCommit
-  readonly #insert: ReturnType<typeof insertCallRecord>
+  readonly #store: CallStore
   readonly #journal: CallJournal
-  readonly #rows: JournalRows
-  readonly #isStored: (callUuid: string) => boolean
   /** Each queues a record that waits for its quality. */
   readonly #unmeasured = new Set<(quality?: CallQuality) => void>()
   /** Neither resumed nor abandoned. */
   readonly #saved = new Map<string, SavedCall>()
 
-  constructor(store: Store, group: GroupCommit, journal: CallJournal) {
-    this.#group = group
-    this.#insert = insertCallRecord(store)
+  constructor(store: CallStore, journal: CallJournal) {
+    this.#store = store
     this.#journal = journal
-    this.#rows = new JournalRows(store)
-    const find = compile(store, (db, param: Param<{ callUuid: string }>) =>
-      db.selectFrom('cdr').select('id').where('call_uuid', '=', param('callUuid')),
-    )
-    this.#isStored = (callUuid) => find.get({ callUuid }) !== undefined
   }
 
   get isOverloaded(): boolean {
-    return this.#group.waiting + this.#unmeasured.size > maxWaitingWrites
+    return this.#store.waiting + this.#unmeasured.size > maxWaitingWrites
   }
 
   /** The calls that the last run left open: those to be closed, and those that may go on. */
-  leftOpen(nowMs: number): Left {
-    const { toClose, saved } = this.#sort(this.#journal.left(), nowMs)
-    return { toClose: [...this.#rows.entries(), ...toClose], saved }
+  async leftOpen(nowMs: number): Promise<Left> {
+    const { toClose, saved } = await this.#sort(this.#journal.left(), nowMs)
+    return { toClose: [...this.#store.earlier(), ...toClose], saved }
   }
 
   /** The same of a process beside this one that has ended. */
-  leftBeside(nowMs: number): Left {
+  leftBeside(nowMs: number): Promise<Left> {
     return this.#sort(this.#journal.takeOver(), nowMs)
   }
 
-  #sort(entries: readonly JournalEntry[], nowMs: number): Left {
+  async #sort(entries: readonly JournalEntry[], nowMs: number): Promise<Left> {
+    const stored = await this.#store.stored(entries.map(({ callUuid }) => callUuid))
     const left = entries.filter(({ callUuid }) => {
-      const isStored = this.#isStored(callUuid)
-      if (isStored) this.#journal.gone(callUuid)
-      return !isStored
+      if (stored.has(callUuid)) this.#journal.gone(callUuid)
+      return !stored.has(callUuid)
     })
     for (const entry of left)
       if (hasState(entry)) this.#saved.set(entry.callUuid, notAhead(entry, nowMs))
@@ -107,19 +89,19 @@ export class CallRecords {
   }
 
   /**
-   * Stores an answered call, and then what `event` writes. Once this resolves with true, no crash can lose
-   * the call; false: it is not stored.
+   * Stores an answered call, and then its event. Once this resolves with true, no crash can lose the call; false:
+   * it is not stored.
    */
   async answered(
     call: OpenCall,
     tariff: Tariff | null,
     nowMs: number,
     state?: SavedState,
-    event?: () => void,
+    event?: OutgoingEvent,
   ): Promise<boolean> {
     const isWritten = await this.#journal.answered(call, tariff, nowMs, state)
     if (!isWritten || event === undefined) return isWritten
-    const isStored = await this.#group.written(event, JOURNAL_WAIT_MS)
+    const isStored = await this.#store.announced(event)
     if (!isStored) this.#journal.gone(call.callUuid)
     return isStored
   }
@@ -132,33 +114,27 @@ export class CallRecords {
     this.#journal.alive(callUuids, nowMs)
   }
 
-  /** Stores a record, inside the open transaction. False: the call has one. */
-  insert(record: CallRecord, cost: CallCost): boolean {
-    this.#rows.remove(record.callUuid)
-    return this.#insert(record, cost)
-  }
-
   /**
-   * Queues the statements of an ended call. Rejects only when the database can never store this record. With
-   * `terms` the journal has the end meanwhile, so that they may wait.
+   * Queues an ended call. Rejects only when the database can never store this record. With `terms` the journal has
+   * the end meanwhile, so that it may wait. Resolves with what `committed` was given.
    */
-  queue<T, R>(
-    record: CallRecord,
+  queue(
+    call: EndedCall,
     terms: EndTerms | undefined,
-    { run, committed, refused, safe, quality }: Statements<T, R>,
-  ): Promise<R> {
+    { committed, refused, safe, quality }: Following,
+  ): Promise<StoredCall> {
+    const { record } = call
     const tellSafe = safe && once(safe)
     if (terms !== undefined) this.#journal.ended(record, terms, tellSafe)
     return new Promise((resolve, reject) => {
-      const add = (whole: CallRecord): void => {
-        this.#group.add({
-          ...(terms !== undefined && { waitMs: RECORD_WAIT_MS }),
-          content: whole,
-          run: () => run(whole),
-          done: (result) => {
+      const add = (whole: EndedCall): void =>
+        this.#store.add(whole, {
+          mayWait: terms !== undefined,
+          done: (stored) => {
             this.#journal.gone(record.callUuid)
             tellSafe?.()
-            resolve(committed(result))
+            committed(stored)
+            resolve(stored)
           },
           refused: (error) => {
             tellSafe?.()
@@ -166,15 +142,15 @@ export class CallRecords {
             reject(error instanceof Error ? error : new Error(String(error)))
           },
         })
-      }
-      if (quality === undefined) add(record)
-      else this.#afterQuality(record, quality, add)
+      if (quality === undefined) add(call)
+      else this.#afterQuality(call, quality, add)
     })
   }
 
-  #afterQuality(record: CallRecord, quality: Quality, add: (record: CallRecord) => void): void {
+  #afterQuality(call: EndedCall, quality: Quality, add: (call: EndedCall) => void): void {
     const addOnce = (known?: CallQuality): void => {
-      if (this.#unmeasured.delete(addOnce)) add(known ? { ...record, quality: known } : record)
+      if (!this.#unmeasured.delete(addOnce)) return
+      add(known ? { ...call, record: { ...call.record, quality: known } } : call)
     }
     this.#unmeasured.add(addOnce)
     void quality.then(addOnce)

@@ -39,9 +39,7 @@ import type {
 } from '../../schema/contracts/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { followForeignWrites } from '../../schema/foreign-writes.ts'
-import { GroupCommit } from '../../schema/group-commit.ts'
 import type { LocalStore } from '../../schema/open.ts'
-import { transaction } from '../../schema/sql/query.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import { authorize, type Authorization, type Books, extend } from './authorization/authorize.ts'
 import { foresee } from './authorization/foresee.ts'
@@ -50,6 +48,7 @@ import { Reservations } from './authorization/reservations.ts'
 import { resumeGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { toNodeVerdict, toVerdict } from './authorization/verdict.ts'
 import { CallRecords, countLeft } from './call-records.ts'
+import type { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
@@ -57,7 +56,8 @@ import { MoneySums } from './ledger/money-sums.ts'
 import { costMicros, priceParts } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
 import { chargeLeft, chargeOf } from './settlement/charge.ts'
-import { NodeReports, orUnstored, unstored } from './settlement/node-reports.ts'
+import { LocalCalls } from './settlement/local-calls.ts'
+import { orUnstored, unstored } from './settlement/node-reports.ts'
 import { Settlement } from './settlement/settlement.ts'
 
 export interface OcsDeps {
@@ -83,7 +83,7 @@ export class Ocs implements Charging, OcsPort {
   readonly ledger: Ledger
   readonly #deps: OcsDeps
   readonly #followForeignWrites: () => void
-  readonly #group: GroupCommit
+  readonly #calls: CallStore
   readonly #records: CallRecords
   readonly #customers: Customers
   readonly #rates: Rates
@@ -91,7 +91,6 @@ export class Ocs implements Charging, OcsPort {
   readonly #heldElsewhere: HeldElsewhere
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
-  readonly #reports: NodeReports
   readonly #moves: MoneyMoves
   readonly #sums = new MoneySums()
   readonly #verdicts = new Map<string, number>()
@@ -108,12 +107,14 @@ export class Ocs implements Charging, OcsPort {
   constructor(deps: OcsDeps) {
     const { store, now, wallNow, schedule } = deps
     this.#deps = deps
-    this.#group = new GroupCommit({
-      ...{ store, schedule },
+    this.#events = new AccountingEvents(deps.events)
+    this.#calls = new LocalCalls({
+      ...{ store, schedule, now, wallNow },
+      ...{ events: this.#events, sink: deps.events },
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
     })
-    this.#records = new CallRecords(store, this.#group, deps.journal)
+    this.#records = new CallRecords(this.#calls, deps.journal)
     // Before anything is read: a commit of another process meanwhile is noticed.
     this.#followForeignWrites = followForeignWrites(store, () => this.reload(), deps.log)
     this.#customers = new Customers({
@@ -128,31 +129,33 @@ export class Ocs implements Charging, OcsPort {
     this.#rates = new Rates(store, nextTurn)
     const ledger = createLedger(store)
     this.ledger = ledger
-    this.#events = new AccountingEvents(deps.events, ledger)
-    const shared = { ledger, sums: this.#sums, events: this.#events }
     this.#settlement = new Settlement({
-      ...{ ...shared, now, wallNow },
-      ...{ records: this.#records, reservations: this.#reservations },
+      ...{ now, records: this.#records, reservations: this.#reservations, sums: this.#sums },
     })
-    this.#reports = new NodeReports(store, ledger, this.#settlement)
-    this.#moves = new MoneyMoves({ ...shared, store, customers: this.#customers })
+    this.#moves = new MoneyMoves({
+      ...{ store, ledger, customers: this.#customers, sums: this.#sums, wallNow },
+      ...{ events: this.#events, sink: deps.events },
+    })
   }
 
   /** Settles the calls that the last run left open and that cannot go on, then begins housekeeping. */
-  start(): LeftCalls {
-    const left = this.#closeLeft(this.#records.leftOpen(this.#deps.now()))
+  async start(): Promise<LeftCalls> {
+    const left = await this.#closeLeft(await this.#records.leftOpen(this.#deps.now()))
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
     return left
   }
 
   /** The process beside this one has ended: what it left, as at a start. */
-  leftBeside(): LeftCalls {
-    return this.#closeLeft(this.#records.leftBeside(this.#deps.now()))
+  async leftBeside(): Promise<LeftCalls> {
+    return this.#closeLeft(await this.#records.leftBeside(this.#deps.now()))
   }
 
-  #closeLeft({ toClose, saved }: ReturnType<CallRecords['leftOpen']>): LeftCalls {
+  async #closeLeft({
+    toClose,
+    saved,
+  }: Awaited<ReturnType<CallRecords['leftOpen']>>): Promise<LeftCalls> {
     for (const entry of toClose) this.#close(entry)
-    this.#group.flush()
+    await this.#calls.flush()
     return { ...countLeft(toClose), saved }
   }
 
@@ -177,11 +180,17 @@ export class Ocs implements Charging, OcsPort {
     return this.reloadCustomers()
   }
 
-  /** Writes what waits. Returns what the database did not store. */
-  stop(): readonly unknown[] {
+  /** Writes what waits. Resolves with what the database did not store. */
+  async stop(): Promise<readonly unknown[]> {
     this.#cancelHousekeeping?.()
     this.#records.waitNoLonger()
-    return this.#group.flush() ? [] : this.#group.unwritten()
+    return (await this.#calls.flush()) ? [] : this.#calls.unwritten()
+  }
+
+  flushOnCrash(): readonly unknown[] {
+    this.#records.waitNoLonger()
+    this.#calls.flushNow()
+    return this.#calls.unwritten()
   }
 
   // ---- for call control ------------------------------------------------------------------------
@@ -204,7 +213,10 @@ export class Ocs implements Charging, OcsPort {
     const { callUuid } = call
     const tariff = this.#reservations.touch(callUuid, this.#deps.now())?.tariff ?? null
     const saved = state === undefined ? undefined : this.#withGrant(callUuid, state)
-    return this.#settlement.answered(call, tariff, saved)
+    return this.#records.answered(
+      ...([call, tariff, this.#deps.now(), saved] as const),
+      this.#events.answered(call),
+    )
   }
 
   changed(callUuid: string, state: string): void {
@@ -242,15 +254,15 @@ export class Ocs implements Charging, OcsPort {
 
   // ---- for nodes that ask over HTTP ------------------------------------------------------------
 
-  authorizeForNode(request: AuthorizationRequest): NodeVerdict {
-    return toNodeVerdict(this.#authorize(request), this.#deps.now())
+  authorizeForNode(request: AuthorizationRequest): Promise<NodeVerdict> {
+    return Promise.resolve(toNodeVerdict(this.#authorize(request), this.#deps.now()))
   }
 
-  extendForNode(callUuid: string, usedSeconds: number): NodeExtension {
+  extendForNode(callUuid: string, usedSeconds: number): Promise<NodeExtension> {
     const answer = extend(callUuid, usedSeconds, this.#books(), this.#deps.now())
-    if (answer.kind === 'denied') return answer
+    if (answer.kind === 'denied') return Promise.resolve(answer)
     const { grantedSeconds, amountMicros } = answer.reservation
-    return { kind: 'granted', grantedSeconds, reservedMicros: amountMicros }
+    return Promise.resolve({ kind: 'granted', grantedSeconds, reservedMicros: amountMicros })
   }
 
   reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer> {
@@ -263,9 +275,7 @@ export class Ocs implements Charging, OcsPort {
       tenantId: payer?.terms.tenantId ?? null,
       ratePrefix: tariff?.prefix ?? null,
     }
-    const stored = this.#settlement.queue(paid, charge, () =>
-      this.#reports.write(paid, charge, body, this.#deps.wallNow()),
-    )
+    const stored = this.#settlement.settleReport(paid, charge, { body, at: this.#deps.wallNow() })
     return orUnstored(stored, this.#deps.schedule)
   }
 
@@ -283,20 +293,8 @@ export class Ocs implements Charging, OcsPort {
     return { costMicros: costMicros(tariff, billsec), currency: tariff.currency, tariff }
   }
 
-  async move(move: MoneyMove): Promise<MoneyMoved> {
-    const { store, wallNow, log } = this.#deps
-    try {
-      // In the caller's transaction, or one of its own: never in that of another request.
-      const moved = await transaction(store, async () => this.#moves.move(move, wallNow()))
-      if (moved.kind === 'moved') this.#sums.add(move, this.balanceOf(move.customerId))
-      return moved
-    } catch (error) {
-      // The balance in memory may include what the database has rolled back.
-      this.reloadCustomers().catch((failure: unknown) =>
-        log('error', 'billing: balances cannot be read', { error: failure }),
-      )
-      throw error
-    }
+  move(move: MoneyMove): Promise<MoneyMoved> {
+    return this.#moves.move(move)
   }
 
   balanceOf(customerId: number): Balance | undefined {
@@ -345,7 +343,7 @@ export class Ocs implements Charging, OcsPort {
   }
 
   stats(): OcsStats {
-    const { waiting, commits, failures } = this.#group.stats()
+    const { waiting, commits, failures } = this.#calls.stats()
     let reservedMicros = 0n
     for (const customer of this.#customers.all()) reservedMicros += customer.reservedMicros
     return {
@@ -385,8 +383,8 @@ export class Ocs implements Charging, OcsPort {
   }
 
   #announce(request: AuthorizationRequest, authorization: Authorization): void {
-    const write = this.#events.verdict(request, authorization, this.#deps.wallNow())
-    if (write !== undefined) this.#group.add({ run: write })
+    const event = this.#events.verdict(request, authorization, this.#deps.wallNow())
+    if (event !== undefined) this.#calls.announce(event)
   }
 
   #housekeep(): void {

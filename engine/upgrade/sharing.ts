@@ -71,16 +71,30 @@ export async function followOld(
   })
   old.onEnd(() => {
     sharingOf(engine).alone()
-    const { saved, ...left } = charging.leftBeside()
+    takeLeft({ engine, charging, log }).catch((error: unknown) =>
+      log('error', 'what the old process has left cannot be taken', { error }),
+    )
+  })
+}
+
+/** What arrives meanwhile is held. */
+async function takeLeft({
+  engine,
+  charging,
+  log,
+}: Pick<Parts, 'engine' | 'charging' | 'log'>): Promise<void> {
+  try {
+    const { saved, ...left } = await charging.leftBeside()
     const { restored, abandoned } = engine.passing.restore(saved)
     engine.finishLast()
     // Until then what they hold counts twice: no call gets money that is spent.
     if (charging instanceof Ocs) charging.holdElsewhere([]).catch(unread(log))
     const recoveredCalls = left.recoveredCalls + abandoned
+    log('info', 'the old process has ended', { ...left, recoveredCalls, restoredCalls: restored })
+  } finally {
     sharingOf(engine).release()
     engine.media?.digits.release()
-    log('info', 'the old process has ended', { ...left, recoveredCalls, restoredCalls: restored })
-  })
+  }
 }
 
 export interface UpgradeParts extends Parts {
@@ -198,7 +212,7 @@ export async function passOn(
   sharingOf(engine).silence()
   const left = engine.passing.saveAll()
   await written()
-  for (const record of charging.stop())
+  for (const record of await charging.stop())
     log('error', 'a call record could not be written', { record })
   log('info', 'calls are passed on', { calls: engine.calls.size - left.length })
 }

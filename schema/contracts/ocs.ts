@@ -14,10 +14,10 @@ export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
   stats(): OcsStats
 }
 
-/** Charging for nodes that ask over HTTP; without promises, because every answer is in memory. */
+/** Charging for nodes that ask over HTTP. */
 interface NodeCharging {
-  authorizeForNode(request: AuthorizationRequest): NodeVerdict
-  extendForNode(callUuid: string, usedSeconds: number): NodeExtension
+  authorizeForNode(request: AuthorizationRequest): Promise<NodeVerdict>
+  extendForNode(callUuid: string, usedSeconds: number): Promise<NodeExtension>
   /**
    * Settles a node's report; `body` is what it sent, kept for audit. Resolves when it is durable, or with
    * `unstored` when that takes too long: the node may report again.
@@ -27,7 +27,10 @@ interface NodeCharging {
 
 interface MoneyPort {
   readonly ledger: LedgerPort
-  /** Moves money: the next authorization sees it. Safe to repeat by kind and reference. */
+  /**
+   * Moves money, in the transaction of the caller or in one of its own: the next authorization after its commit sees
+   * it. Safe to repeat by kind and reference. What is deducted is moved in a transaction of its own.
+   */
   move(move: MoneyMove): Promise<MoneyMoved>
   /** Undefined: there is no such customer. */
   balanceOf(customerId: number): Balance | undefined
@@ -106,12 +109,11 @@ export interface Held {
   readonly amountMicros: number
 }
 
-/** The only way money moves: one append-only entry, and the wallet's balance with it. */
+/** The only way money moves: one append-only entry, and the wallet's balance with it. In the caller's transaction. */
 export interface LedgerPort {
-  /** Posts one entry in a transaction, or in the one that is open. */
-  post(entry: LedgerEntry): unknown
+  post(entry: LedgerEntry): Promise<unknown>
   /** Ends the depletion of a customer's wallet: a higher credit limit leaves something to spend. */
-  endDepletion(customerId: number): void
+  endDepletion(customerId: number): Promise<void>
 }
 
 export interface LedgerEntry {

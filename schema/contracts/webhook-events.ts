@@ -32,6 +32,8 @@ export interface OutgoingEvent {
 export interface EventSink {
   /** Whether an endpoint selects this event; false: it need not be built. */
   wants(type: EventType, tenantId: number | null): boolean
-  /** Writes an event inside the open transaction: it exists if and only if that commits. */
+  /** On SQLite: writes an event inside the transaction that is open on the handle. It exists if and only if that commits. */
   write(event: OutgoingEvent): void
+  /** The same inside the transaction of the caller, on any database. */
+  writeAll(events: readonly OutgoingEvent[]): Promise<void>
 }

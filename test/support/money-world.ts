@@ -188,7 +188,7 @@ class MoneyWorld {
   async crash(isResumed: (index: number) => boolean): Promise<void> {
     this.#books = await ocsOn(this.store, new ManualTime(this.#books.time.now() + 1))
     const { ocs } = this.#books
-    const { saved } = ocs.start()
+    const { saved } = await ocs.start()
     this.#calls = []
     for (const [index, { callUuid, state }] of saved.entries())
       if (!isResumed(index)) ocs.abandon(callUuid)

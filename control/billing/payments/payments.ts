@@ -13,7 +13,7 @@ import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-even
 
 export interface PaymentsDeps {
   readonly store: Store
-  readonly ocs: Pick<OcsPort, 'move' | 'balanceOf' | 'reloadCustomers'>
+  readonly ocs: Pick<OcsPort, 'move'>
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log
@@ -33,17 +33,14 @@ export class Payments {
     this.#alerts = new AlertStore(deps.store)
   }
 
-  /** Handles an event. When it resolves, the result is durable and the next authorization sees it. */
+  /**
+   * Handles an event, once, however often it comes: it is stored with what it has moved. When it resolves, the result
+   * is durable and the next authorization sees it.
+   */
   async receive(event: PaymentEvent): Promise<PaymentOutcome> {
     // Unknown kinds are not stored: the provider has many.
     if (event.meaning === 'unknown') return 'ignored'
-    try {
-      return await transaction(this.#deps.store, () => this.#settle(event))
-    } catch (error) {
-      // The balance in memory may include what the database rolled back.
-      await this.#deps.ocs.reloadCustomers()
-      throw error
-    }
+    return transaction(this.#deps.store, () => this.#settle(event))
   }
 
   async #settle(event: PaymentEvent): Promise<PaymentOutcome> {
@@ -113,7 +110,9 @@ export class Payments {
       amount_micros: amountMicros,
     })
     await this.#alerts.settle(references, actor, this.#deps.now())
-    this.#deps.log('info', 'billing: payment credited', { customerId, ref, amountMicros })
+    this.#deps.store.statements.afterCommit(() =>
+      this.#deps.log('info', 'billing: payment credited', { customerId, ref, amountMicros }),
+    )
     return 'credited'
   }
 
@@ -169,7 +168,9 @@ export class Payments {
       currency,
     }
     await this.#alerts.raise(alert, this.#deps.now())
-    this.#deps.log('warn', 'billing: alert', { ...alert })
+    this.#deps.store.statements.afterCommit(() =>
+      this.#deps.log('warn', 'billing: alert', { ...alert }),
+    )
     return 'alert'
   }
 

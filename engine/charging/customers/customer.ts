@@ -37,6 +37,8 @@ export class Customer {
   reservedMicros = 0n
   openCalls = 0
   #balanceMicros: bigint
+  /** The ledger entry that the balance is of; 0: not known. */
+  #lastEntry = 0
   /** The balance has followed a commit since `beginLoad`. */
   #hasMoved = false
   /** All debits of this process. */
@@ -58,10 +60,15 @@ export class Customer {
     return this.#debitedMicros
   }
 
-  /** The database has committed a posting, which has left this balance. */
-  posted(balanceMicros: bigint): void {
-    this.#balanceMicros = balanceMicros
+  /**
+   * The database has committed a posting, which has left this balance. `entryId` grows with each posting of a wallet:
+   * a balance before the one in memory changes nothing.
+   */
+  posted(balanceMicros: bigint, entryId: number): void {
     this.#hasMoved = true
+    if (entryId <= this.#lastEntry) return
+    this.#lastEntry = entryId
+    this.#balanceMicros = balanceMicros
   }
 
   /** The database has a wallet for a customer that had none. */

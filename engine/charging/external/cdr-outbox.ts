@@ -44,12 +44,6 @@ export class CdrOutbox {
     this.#statements = outboxStatements(deps.store)
   }
 
-  /** Puts a report into the outbox, inside the open transaction; `wake` is to be called after its commit. */
-  write(record: CallRecord): void {
-    const body = JSON.stringify(reportBody(record))
-    this.#statements.insert.run({ callUuid: record.callUuid, body, at: this.#deps.now() })
-  }
-
   start(): void {
     this.#isStopped = false
     this.#bringForward()
@@ -71,7 +65,7 @@ export class CdrOutbox {
     this.#cancelWakeUp?.()
   }
 
-  /** Sends what is due, up to the limit in flight. */
+  /** To be called after a commit that has added to the outbox. Sends what is due, up to the limit in flight. */
   wake(): void {
     if (this.#isStopped || (this.#silences > 0 && this.#cancelWakeUp !== undefined)) return
     this.#sendDue()
@@ -179,8 +173,8 @@ function backOff(
 }
 
 /** The body of `POST /api/ocs/cdr` (SPECIFICATION.md §13.3), with the CDR's own field names. */
-function reportBody(record: CallRecord): Record<string, unknown> {
-  return {
+export function reportBody(record: CallRecord): string {
+  return JSON.stringify({
     call_uuid: record.callUuid,
     caller: record.callerNumber,
     callee: record.calledNumber,
@@ -197,5 +191,5 @@ function reportBody(record: CallRecord): Record<string, unknown> {
     hangup_by: record.hangupBy,
     recovered: record.isRecovered,
     unauthorized_by_ocs: record.isUnauthorizedByOcs,
-  }
+  })
 }

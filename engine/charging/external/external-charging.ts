@@ -6,8 +6,12 @@ import { GroupCommit } from '../../../schema/group-commit.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
 import type { CallJournal } from '../../../schema/journal/journal.ts'
 import type { LocalStore } from '../../../schema/open.ts'
-import { CallRecords, countLeft, type Statements } from '../call-records.ts'
-import { CdrOutbox } from './cdr-outbox.ts'
+import { AccountingEvents } from '../accounting-events.ts'
+import { CallRecords, countLeft, type Following } from '../call-records.ts'
+import type { CallStore } from '../call-store.ts'
+import { noCharge } from '../settlement/charge.ts'
+import { LocalCalls } from '../settlement/local-calls.ts'
+import { CdrOutbox, reportBody } from './cdr-outbox.ts'
 import type {
   AuthorizationRequest,
   Charging,
@@ -31,6 +35,8 @@ export interface ExternalChargingDeps {
   readonly failMode: 'closed' | 'open'
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
+  /** Milliseconds UTC. */
+  readonly wallNow: () => number
   readonly schedule: Schedule
   /** From 0 up to 1. */
   readonly random: () => number
@@ -46,6 +52,7 @@ const maxDenied = 50_000
 export class ExternalCharging implements Charging {
   readonly #deps: ExternalChargingDeps
   readonly #client: OcsClient
+  readonly #calls: CallStore
   readonly #group: GroupCommit
   readonly #outbox: CdrOutbox
   readonly #records: CallRecords
@@ -54,34 +61,36 @@ export class ExternalCharging implements Charging {
   constructor(deps: ExternalChargingDeps) {
     this.#deps = deps
     this.#client = new OcsClient(deps)
-    this.#group = new GroupCommit({
-      ...{ store: deps.store, schedule: deps.schedule },
-      onFailure: (error, waiting) =>
-        deps.log('error', 'charging: records cannot be stored', { error, waiting }),
-    })
+    const onFailure = (error: unknown, waiting: number): void =>
+      deps.log('error', 'charging: records cannot be stored', { error, waiting })
+    this.#calls = new LocalCalls({ ...deps, events: new AccountingEvents(undefined), onFailure })
+    this.#group = new GroupCommit({ ...deps, onFailure })
     this.#outbox = new CdrOutbox({
       ...deps,
       group: this.#group,
       post: (json) => this.#client.post('/api/ocs/cdr', json),
     })
-    this.#records = new CallRecords(deps.store, this.#group, deps.journal)
+    this.#records = new CallRecords(this.#calls, deps.journal)
   }
 
   /** Closes the calls that the last run left open and that cannot go on, and resumes delivery of CDRs. */
-  start(): LeftCalls {
-    const left = this.#closeLeft(this.#records.leftOpen(this.#deps.now()))
+  async start(): Promise<LeftCalls> {
+    const left = await this.#closeLeft(await this.#records.leftOpen(this.#deps.now()))
     this.#outbox.start()
     return left
   }
 
   /** The process beside this one has ended: what it left, as at a start. */
-  leftBeside(): LeftCalls {
-    return this.#closeLeft(this.#records.leftBeside(this.#deps.now()))
+  async leftBeside(): Promise<LeftCalls> {
+    return this.#closeLeft(await this.#records.leftBeside(this.#deps.now()))
   }
 
-  #closeLeft({ toClose, saved }: ReturnType<CallRecords['leftOpen']>): LeftCalls {
+  async #closeLeft({
+    toClose,
+    saved,
+  }: Awaited<ReturnType<CallRecords['leftOpen']>>): Promise<LeftCalls> {
     for (const entry of toClose) this.#close(entry)
-    this.#group.flush()
+    await this.#calls.flush()
     return { ...countLeft(toClose), saved }
   }
 
@@ -102,12 +111,19 @@ export class ExternalCharging implements Charging {
     }
   }
 
-  /** Writes what waits; undelivered CDRs stay in the outbox. Returns what the database did not store. */
-  stop(): readonly unknown[] {
+  /** Writes what waits; undelivered CDRs stay in the outbox. Resolves with what the database did not store. */
+  async stop(): Promise<readonly unknown[]> {
     this.#outbox.stop()
     this.#client.close()
     this.#records.waitNoLonger()
-    return this.#group.flush() ? [] : this.#group.unwritten()
+    this.#group.flush()
+    return (await this.#calls.flush()) ? [] : this.#calls.unwritten()
+  }
+
+  flushOnCrash(): readonly unknown[] {
+    this.#records.waitNoLonger()
+    this.#calls.flushNow()
+    return this.#calls.unwritten()
   }
 
   async authorize(request: AuthorizationRequest): Promise<Verdict> {
@@ -188,17 +204,15 @@ export class ExternalCharging implements Charging {
     return this.#store(record, isAccepted && record.isFree !== true, { safe, quality })
   }
 
-  #store(
+  async #store(
     record: CallRecord,
     isReported: boolean,
-    how: Pick<Statements<void, void>, 'safe' | 'quality'> = {},
+    how: Pick<Following, 'safe' | 'quality'> = {},
   ): Promise<void> {
     const terms = { payerId: null, tariff: null, costMicros: 0, isReported }
-    const run = (whole: CallRecord): void => {
-      const cost = { costMicros: 0, currency: record.currency }
-      if (this.#records.insert(whole, cost) && isReported) this.#outbox.write(record)
-    }
-    return this.#records.queue(record, terms, { run, committed: () => this.#outbox.wake(), ...how })
+    const outgoing = isReported ? { outgoing: reportBody(record) } : {}
+    const call = { record, charge: noCharge, ...outgoing }
+    await this.#records.queue(call, terms, { committed: () => this.#outbox.wake(), ...how })
   }
 
   #rememberDenied(callUuid: string): void {
@@ -211,7 +225,7 @@ export class ExternalCharging implements Charging {
   }
 
   stats(): ExternalChargingStats {
-    const { waiting, commits, failures } = this.#group.stats()
+    const { waiting, commits, failures } = this.#calls.stats()
     const outbox = this.#outbox.stats()
     return {
       waitingWrites: waiting,

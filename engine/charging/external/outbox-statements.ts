@@ -10,12 +10,6 @@ export interface OutboxRow {
 
 export function outboxStatements(store: Store) {
   return {
-    insert: compile(store, (db, param: Param<{ callUuid: string; body: string; at: number }>) =>
-      db
-        .insertInto('cdr_outbox')
-        .values({ call_uuid: param('callUuid'), body: param('body'), next_attempt_at: param('at') })
-        .onConflict((conflict) => conflict.column('call_uuid').doNothing()),
-    ),
     due: compile(store, (db, param: Param<{ now: number; limit: number }>) =>
       db
         .selectFrom('cdr_outbox')

@@ -1,163 +1,144 @@
-/** The only way money moves: one append-only entry, and the wallet's balance with it. */
+/**
+ * The only way money moves: one append-only entry, and the wallet's balance with it. `settlement/` writes the debits
+ * of calls with statements of its own.
+ */
 import { sql } from 'kysely'
-import { compile, type Param } from '../../../schema/sql/compiled.ts'
-import { exactSum } from '../../../schema/columns.ts'
+import { exactSum, fromFlag, toFlag } from '../../../schema/columns.ts'
 import type { EntryKind } from '../../../schema/contracts/field-values.ts'
 import type { LedgerEntry, LedgerPort } from '../../../schema/contracts/ocs.ts'
-import type { Flag } from '../../../schema/database.ts'
-import type { LocalStore } from '../../../schema/open.ts'
-import { transaction } from '../../../schema/sql/sync-query.ts'
+import type { Store } from '../../../schema/open.ts'
+import { execute, first } from '../../../schema/sql/query.ts'
+import type { DuplicatePosting, Posting } from './posting.ts'
 
-export type Posting =
-  | { readonly kind: 'posted'; readonly balanceMicros: bigint }
-  /** An entry of this kind and reference exists: its numbers, not those of the request. */
-  | {
-      readonly kind: 'duplicate'
-      readonly walletId: number
-      readonly amountMicros: number
-      readonly balanceMicros: bigint
-    }
-  | { readonly kind: 'unknown_wallet' }
-
-export interface Ledger extends LedgerPort {
-  post(entry: LedgerEntry): Posting
-  find(kind: EntryKind, ref: string): Extract<Posting, { kind: 'duplicate' }> | undefined
-  /** The balance inside the open transaction; null: there is no such wallet. */
-  balance(walletId: number | null): bigint | null
-  /** Marks a wallet as depleted. False: it is already marked. */
-  deplete(walletId: number): boolean
+/** Nothing changes it until the end of the transaction. */
+export interface LockedWallet {
+  readonly id: number
+  readonly balanceMicros: bigint
+  readonly creditLimitMicros: number
+  readonly isDepleted: boolean
 }
 
-export function createLedger(store: LocalStore): Ledger {
-  const statements = prepare(store)
-  const find: Ledger['find'] = (kind, ref) => {
-    const row = statements.find.get({ kind, ref })
-    if (row === undefined) return undefined
-    return {
+export interface Ledger extends LedgerPort {
+  post(entry: LedgerEntry): Promise<Posting>
+  find(kind: EntryKind, ref: string): Promise<DuplicatePosting | undefined>
+  /** Inside a transaction. Undefined: there is no such wallet. */
+  lock(walletId: number): Promise<LockedWallet | undefined>
+  /** Adds an entry to a locked wallet. */
+  add(wallet: LockedWallet, entry: LedgerEntry): Promise<Posting>
+  /** Marks a locked wallet: its depletion is told. */
+  deplete(wallet: LockedWallet): Promise<void>
+}
+
+export function createLedger(store: Store): Ledger {
+  const ledger: Ledger = {
+    find: (kind, ref) => find(store, kind, ref),
+    lock: (walletId) => lock(store, walletId),
+    add: (wallet, entry) => add(store, wallet, entry),
+    post: async (entry) => {
+      const wallet = await lock(store, entry.walletId)
+      return wallet === undefined ? { kind: 'unknown_wallet' } : add(store, wallet, entry)
+    },
+    deplete: async ({ id }) => {
+      await execute(
+        store,
+        store.db.updateTable('wallet').set({ is_depleted: 1 }).where('id', '=', id),
+      )
+    },
+    endDepletion: async (customerId) => {
+      await execute(
+        store,
+        store.db
+          .updateTable('wallet')
+          .set({ is_depleted: 0 })
+          .where('customer_id', '=', customerId),
+      )
+    },
+  }
+  return ledger
+}
+
+async function find(
+  store: Store,
+  kind: EntryKind,
+  ref: string,
+): Promise<DuplicatePosting | undefined> {
+  const row = await first(
+    store,
+    store.db
+      .selectFrom('ledger_entry')
+      .select(['wallet_id', 'amount_micros', exactSum('balance_after_micros').as('balance_after')])
+      .where('kind', '=', kind)
+      .where('ref', '=', ref),
+  )
+  return (
+    row && {
       kind: 'duplicate',
       walletId: row.wallet_id,
       amountMicros: row.amount_micros,
       balanceMicros: BigInt(row.balance_after),
     }
-  }
-  const write = (entry: LedgerEntry): Posting => {
-    const { changes } = statements.insert.run({
-      walletId: entry.walletId,
-      kind: entry.kind,
-      amount: BigInt(entry.amountMicros),
-      ref: entry.ref,
-      actor: entry.actor,
-      note: entry.note,
-      at: entry.at,
-    })
-    if (changes === 0) return find(entry.kind, entry.ref) ?? { kind: 'unknown_wallet' }
-    const wallet = statements.change.get({
-      walletId: entry.walletId,
-      amount: BigInt(entry.amountMicros),
-      at: entry.at,
-    })
-    if (wallet === undefined) throw new Error(`wallet ${entry.walletId} vanished`)
-    return { kind: 'posted', balanceMicros: BigInt(wallet.balance) }
-  }
-  return {
-    find,
-    balance: (walletId) => {
-      const wallet = statements.balance.get({ walletId })
-      return wallet === undefined ? null : BigInt(wallet.balance)
-    },
-    endDepletion: (customerId) => void statements.endDepletion.run({ customerId }),
-    deplete: (walletId) => statements.deplete.run({ walletId }).changes === 1,
-    post: (entry) =>
-      store.sqlite.inTransaction ? write(entry) : transaction(store, () => write(entry)),
-  }
+  )
 }
 
-function prepare(store: LocalStore) {
-  return {
-    insert: compile(store, (db, param: Param<EntryValues>) =>
-      db
-        .insertInto('ledger_entry')
-        .columns([
-          ...(['wallet_id', 'kind', 'amount_micros', 'balance_after_micros'] as const),
-          ...(['ref', 'actor', 'note', 'created_at'] as const),
-        ])
-        .expression((eb) =>
-          eb
-            .selectFrom('wallet')
-            .select((wallet) => [
-              'wallet.id',
-              wallet.val(param('kind')).as('kind'),
-              sql<number>`${param('amount')}`.as('amount_micros'),
-              sumWith(param('amount')).as('balance_after_micros'),
-              wallet.val(param('ref')).as('ref'),
-              wallet.val(param('actor')).as('actor'),
-              wallet.val(param('note')).as('note'),
-              wallet.val(param('at')).as('created_at'),
-            ])
-            .where('wallet.id', '=', param('walletId')),
-        )
-        .onConflict((conflict) => conflict.columns(['kind', 'ref']).doNothing()),
-    ),
-    change: compile(store, (db, param: Param<{ walletId: number; amount: bigint; at: number }>) =>
-      db
-        .updateTable('wallet')
-        .set({
-          balance_micros: sumWith(param('amount')),
-          is_depleted: depletedAfter(param('amount')),
-          updated_at: param('at'),
-        })
-        .where('id', '=', param('walletId'))
-        .returning(exactSum('balance_micros').as('balance')),
-    ),
-    balance: compile(store, (db, param: Param<{ walletId: number | null }>) =>
-      db
-        .selectFrom('wallet')
-        .select(exactSum('balance_micros').as('balance'))
-        .where('id', 'is', param('walletId')),
-    ),
-    deplete: compile(store, (db, param: Param<{ walletId: number }>) =>
-      db
-        .updateTable('wallet')
-        .set({ is_depleted: 1 })
-        .where('id', '=', param('walletId'))
-        .where('is_depleted', '=', 0),
-    ),
-    endDepletion: compile(store, (db, param: Param<{ customerId: number }>) =>
-      db
-        .updateTable('wallet')
-        .set({ is_depleted: 0 })
-        .where('customer_id', '=', param('customerId')),
-    ),
-    find: compile(store, (db, param: Param<{ kind: EntryKind; ref: string }>) =>
-      db
-        .selectFrom('ledger_entry')
-        .select([
-          'wallet_id',
-          'amount_micros',
-          exactSum('balance_after_micros').as('balance_after'),
-        ])
-        .where('kind', '=', param('kind'))
-        .where('ref', '=', param('ref')),
-    ),
-  }
+/** An UPDATE locks the row on every database, and returns what was committed last. */
+async function lock(store: Store, walletId: number): Promise<LockedWallet | undefined> {
+  const row = await first(
+    store,
+    store.db
+      .updateTable('wallet')
+      .set((wallet) => ({ updated_at: wallet.ref('updated_at') }))
+      .where('id', '=', walletId)
+      .returning([
+        'is_depleted',
+        exactSum('balance_micros').as('balance'),
+        sql<number>`(SELECT credit_limit_micros FROM customer WHERE customer.id = wallet.customer_id)`.as(
+          'credit',
+        ),
+      ]),
+  )
+  return (
+    row && {
+      id: walletId,
+      balanceMicros: BigInt(row.balance),
+      creditLimitMicros: row.credit,
+      isDepleted: fromFlag(row.is_depleted),
+    }
+  )
 }
 
-/** In 64 bits: SQLite adds integers exactly. */
-const sumWith = (amountMicros: bigint) => sql<bigint>`wallet.balance_micros + ${amountMicros}`
-
-/** A credit ends the depletion if it leaves something to spend. */
-const depletedAfter = (amountMicros: bigint) => sql<Flag>`CASE
-  WHEN ${amountMicros} > 0 AND balance_micros + ${amountMicros} +
-    (SELECT credit_limit_micros FROM customer WHERE customer.id = wallet.customer_id) > 0
-  THEN 0 ELSE is_depleted END`
-
-interface EntryValues {
-  readonly walletId: number
-  readonly kind: EntryKind
-  /** A bigint: a number would turn the sum in SQL into floating point. */
-  readonly amount: bigint
-  readonly ref: string
-  readonly actor: string
-  readonly note: string | null
-  readonly at: number
+async function add(store: Store, wallet: LockedWallet, entry: LedgerEntry): Promise<Posting> {
+  const balanceMicros = wallet.balanceMicros + BigInt(entry.amountMicros)
+  const row = await first(
+    store,
+    store.db
+      .insertInto('ledger_entry')
+      .values({
+        wallet_id: wallet.id,
+        kind: entry.kind,
+        amount_micros: entry.amountMicros,
+        balance_after_micros: balanceMicros,
+        ref: entry.ref,
+        actor: entry.actor,
+        note: entry.note,
+        created_at: entry.at,
+      })
+      .onConflict((conflict) => conflict.columns(['kind', 'ref']).doNothing())
+      .returning('id'),
+  )
+  if (row === undefined)
+    return (await find(store, entry.kind, entry.ref)) ?? { kind: 'unknown_wallet' }
+  // A credit ends the depletion if it leaves something to spend.
+  const isCredit = entry.amountMicros > 0 && balanceMicros + BigInt(wallet.creditLimitMicros) > 0n
+  await execute(
+    store,
+    store.db
+      .updateTable('wallet')
+      .set({
+        balance_micros: balanceMicros,
+        is_depleted: toFlag(wallet.isDepleted && !isCredit),
+        updated_at: entry.at,
+      })
+      .where('id', '=', wallet.id),
+  )
+  return { kind: 'posted', balanceMicros, entryId: row.id }
 }

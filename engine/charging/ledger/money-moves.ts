@@ -1,101 +1,169 @@
 /** Top-ups, adjustments and refunds. Calls are debited by `settlement/`. */
 import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
-import type { MoneyMove, MoneyMoved } from '../../../schema/contracts/ocs.ts'
-import { first, insert, transaction } from '../../../schema/sql/sync-query.ts'
+import type { LedgerEntry, MoneyMove, MoneyMoved } from '../../../schema/contracts/ocs.ts'
+import type { EventSink, OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { AccountingEvents } from '../accounting-events.ts'
+import { first, lockedTransaction } from '../../../schema/sql/query.ts'
+import { isDepletion, type AccountingEvents } from '../accounting-events.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
-import type { Ledger, Posting } from './ledger.ts'
+import type { Ledger, LockedWallet } from './ledger.ts'
+import type { MoneySums } from './money-sums.ts'
+import type { DuplicatePosting } from './posting.ts'
 
 interface MoneyMovesDeps {
   readonly store: Store
   readonly ledger: Ledger
   readonly customers: Customers
+  readonly sums: MoneySums
   readonly events: AccountingEvents
+  readonly sink?: EventSink | undefined
+  /** Milliseconds UTC. */
+  readonly wallNow: () => number
+}
+
+interface Wallet {
+  readonly id: number
+  readonly currency: string
 }
 
 export class MoneyMoves {
-  readonly #store: Store
-  readonly #customers: Customers
-  readonly #ledger: Ledger
-  readonly #events: AccountingEvents
+  readonly #deps: MoneyMovesDeps
 
-  constructor({ store, ledger, customers, events }: MoneyMovesDeps) {
-    this.#store = store
-    this.#customers = customers
-    this.#ledger = ledger
-    this.#events = events
+  constructor(deps: MoneyMovesDeps) {
+    this.#deps = deps
   }
 
-  /** Moves money, durably when the transaction around it is. Creates the wallet of a customer that has none. */
-  move(move: MoneyMove, now: number): MoneyMoved {
+  /**
+   * Moves money, in the transaction of the caller or in one of its own. Memory follows its commit. Creates the wallet
+   * of a customer that has none.
+   */
+  async move(move: MoneyMove): Promise<MoneyMoved> {
     if (move.amountMicros === 0 || (move.amountMicros < 0 && move.kind !== 'adjust'))
       throw new RangeError(`a ${move.kind} of ${move.amountMicros} micro-units`)
-    const customer = this.#customers.byId(move.customerId)
+    const customer = this.#deps.customers.byId(move.customerId)
     if (customer === undefined) return { kind: 'unknown_customer' }
-    const walletId = customer.terms.walletId ?? this.#createWallet(customer, now)
-    const earlier = this.#ledger.find(move.kind, move.ref)
-    const refusal = earlier ? undefined : refusalOf(move, customer)
-    if (refusal !== undefined) return refusal
-    const posting = earlier ?? this.#post(move, walletId, customer, now)
-    switch (posting.kind) {
-      case 'posted':
-        customer.posted(posting.balanceMicros)
-        return { kind: 'moved', balanceMicros: posting.balanceMicros }
-      case 'duplicate':
-        return {
-          kind: 'duplicate',
-          amountMicros: posting.amountMicros,
-          balanceMicros: posting.balanceMicros,
-          isSame: posting.walletId === walletId && posting.amountMicros === move.amountMicros,
-        }
-      case 'unknown_wallet':
-        return { kind: 'unknown_customer' }
+    return move.amountMicros < 0 ? this.#deduct(move, customer) : this.#write(move, customer)
+  }
+
+  /** What is deducted is promised to no call meanwhile. */
+  async #deduct(move: MoneyMove, customer: Customer): Promise<MoneyMoved> {
+    const earlier = await this.#deps.ledger.find(move.kind, move.ref)
+    if (earlier !== undefined) return answerAgain(move, customer.terms.walletId, earlier)
+    const amountMicros = BigInt(-move.amountMicros)
+    const { availableMicros } = customer
+    if (amountMicros > availableMicros)
+      return {
+        kind: 'insufficient_funds',
+        availableMicros: availableMicros > 0n ? availableMicros : 0n,
+      }
+    customer.reservedMicros += amountMicros
+    try {
+      return await this.#write(move, customer)
+    } finally {
+      customer.reservedMicros -= amountMicros
     }
   }
 
-  /** Writes the entry and its event, or neither. */
-  #post(move: MoneyMove, walletId: number, customer: Customer, now: number): Posting {
-    return transaction(this.#store, () => {
-      const posting = this.#ledger.post({ ...move, walletId, at: now })
-      if (posting.kind === 'posted') this.#events.moved(customer.terms, move, posting.balanceMicros)
-      return posting
+  /** Its statements may run several times: they change no memory. */
+  #write(move: MoneyMove, customer: Customer): Promise<MoneyMoved> {
+    const { store, ledger } = this.#deps
+    return lockedTransaction(store, async () => {
+      const { walletId, currency } = customer.terms
+      const opened = walletId === null ? await this.#createWallet(customer) : undefined
+      const wallet = await ledger.lock(opened?.id ?? walletId ?? 0)
+      if (wallet === undefined) return { kind: 'unknown_customer' }
+      const earlier = await ledger.find(move.kind, move.ref)
+      if (earlier !== undefined) return answerAgain(move, wallet.id, earlier)
+      if (wallet.balanceMicros + BigInt(move.amountMicros) > MAX_SUM_MICROS)
+        return { kind: 'balance_out_of_range' }
+      return this.#post(
+        move,
+        wallet,
+        customer,
+        opened ?? { id: wallet.id, currency: currency ?? '' },
+      )
     })
   }
 
-  /** In the currency of the customer's rate plan. */
-  #createWallet(customer: Customer, now: number): number {
-    const { db } = this.#store
-    const { customerId } = customer.terms
-    const wallet = transaction(this.#store, () => {
-      const plan = first(
-        this.#store,
-        db
-          .selectFrom('customer')
-          .innerJoin('rate_plan', 'rate_plan.id', 'customer.rate_plan_id')
-          .select('rate_plan.currency')
-          .where('customer.id', '=', customerId),
-      )
-      const currency = plan?.currency ?? 'USD'
-      const row = { customer_id: customerId, currency, updated_at: now }
-      return { id: insert(this.#store, db.insertInto('wallet').values(row)), currency }
+  /** Writes the entry and its events. */
+  async #post(
+    move: MoneyMove,
+    wallet: LockedWallet,
+    customer: Customer,
+    { id, currency }: Wallet,
+  ): Promise<MoneyMoved> {
+    const { store, ledger, sums, sink, wallNow } = this.#deps
+    const { kind, amountMicros, ref, actor, note } = move
+    const entry: LedgerEntry = { walletId: id, kind, amountMicros, ref, actor, note, at: wallNow() }
+    const posting = await ledger.add(wallet, entry)
+    if (posting.kind === 'unknown_wallet') return { kind: 'unknown_customer' }
+    if (posting.kind === 'duplicate') return answerAgain(move, id, posting)
+    const events = await this.#eventsOf(move, wallet, customer, posting.balanceMicros)
+    if (events.length > 0) await sink?.writeAll(events)
+    store.statements.afterCommit(() => {
+      if (customer.terms.walletId === null) customer.opened(id, currency)
+      customer.posted(posting.balanceMicros, posting.entryId)
+      sums.add(move, { currency })
     })
-    customer.opened(wallet.id, wallet.currency)
-    return wallet.id
+    return { kind: 'moved', balanceMicros: posting.balanceMicros }
+  }
+
+  async #eventsOf(
+    move: MoneyMove,
+    wallet: LockedWallet,
+    { terms }: Customer,
+    afterMicros: bigint,
+  ): Promise<readonly OutgoingEvent[]> {
+    const { events, ledger } = this.#deps
+    const { balanceMicros: beforeMicros } = wallet
+    const told = [
+      events.moved(terms, move, afterMicros),
+      events.lowBalance(terms, beforeMicros, afterMicros),
+    ]
+    if (isDepletion(terms, beforeMicros, afterMicros) && !wallet.isDepleted) {
+      await ledger.deplete(wallet)
+      told.push(events.depleted(terms, afterMicros))
+    }
+    return told.filter((event) => event !== undefined)
+  }
+
+  /** In the currency of the customer's rate plan. Another move may have created it. */
+  async #createWallet({ terms: { customerId } }: Customer): Promise<Wallet> {
+    const { store, wallNow } = this.#deps
+    const { db } = store
+    const plan = await first(
+      store,
+      db
+        .selectFrom('customer')
+        .innerJoin('rate_plan', 'rate_plan.id', 'customer.rate_plan_id')
+        .select('rate_plan.currency')
+        .where('customer.id', '=', customerId),
+    )
+    const row = {
+      customer_id: customerId,
+      currency: plan?.currency ?? 'USD',
+      updated_at: wallNow(),
+    }
+    const wallet = db
+      .insertInto('wallet')
+      .values(row)
+      .onConflict((conflict) =>
+        conflict.column('customer_id').doUpdateSet({ customer_id: customerId }),
+      )
+      .returning(['id', 'currency'])
+    const made = await first(store, wallet)
+    if (made === undefined) throw new Error('an INSERT returned no row')
+    return made
   }
 }
 
-function refusalOf(
-  { amountMicros }: MoneyMove,
-  { availableMicros, balanceMicros }: Customer,
-): MoneyMoved | undefined {
-  if (amountMicros < 0 && BigInt(-amountMicros) > availableMicros)
-    return {
-      kind: 'insufficient_funds',
-      availableMicros: availableMicros > 0n ? availableMicros : 0n,
-    }
-  return balanceMicros + BigInt(amountMicros) > MAX_SUM_MICROS
-    ? { kind: 'balance_out_of_range' }
-    : undefined
+function answerAgain(
+  move: MoneyMove,
+  walletId: number | null,
+  earlier: DuplicatePosting,
+): MoneyMoved {
+  const { amountMicros, balanceMicros } = earlier
+  const isSame = earlier.walletId === walletId && amountMicros === move.amountMicros
+  return { kind: 'duplicate', amountMicros, balanceMicros, isSame }
 }

@@ -16,7 +16,7 @@ export interface Charge {
   readonly isOutOfFunds: boolean
 }
 
-const noCharge: Charge = {
+export const noCharge: Charge = {
   ...{ payer: undefined, tariff: null, costMicros: 0, isOutOfFunds: false },
 }
 

@@ -71,7 +71,11 @@ export function createRecordings(
   return new Recordings({
     ...{ ...deps, places, relays, calls, now: deps.wallNow },
     ...{ media: media.calls, isOurs: (name) => media.isOurs(name) },
-    webhooks: deps.webhooks ?? { wants: () => false, write: () => undefined },
+    webhooks: deps.webhooks ?? {
+      wants: () => false,
+      write: () => undefined,
+      writeAll: () => Promise.resolve(),
+    },
     extensionAt: (domain, extension) => registrar.extensionAt(domain, extension),
     onEvent: (event) => events.add(event),
   })

@@ -109,11 +109,11 @@ test('numbers are stored in their normal form, so that their callers are recogni
   expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ numbers: stored })
   const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
   for (const caller of ['12025550100', '+12025550100', '2025550101', 'acme.trunk-1'])
-    expect(ocs.authorizeForNode({ ...question, caller })).toMatchObject({
+    expect(await ocs.authorizeForNode({ ...question, caller })).toMatchObject({
       kind: 'denied',
       code: 'no_rate',
     })
-  expect(ocs.authorizeForNode({ ...question, caller: 'acme' })).toMatchObject({
+  expect(await ocs.authorizeForNode({ ...question, caller: 'acme' })).toMatchObject({
     code: 'unknown_caller',
   })
 })
@@ -126,7 +126,7 @@ test('a number that an earlier version stored in another spelling pays, too', as
   add.run('+1-202-555.0100', id)
   await ocs.reload()
   const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
-  expect(ocs.authorizeForNode({ ...question, caller: '12025550100' })).toMatchObject({
+  expect(await ocs.authorizeForNode({ ...question, caller: '12025550100' })).toMatchObject({
     code: 'no_rate',
   })
 })
@@ -162,11 +162,14 @@ test('numbers and limits hold for the OCS from the next call on', async () => {
     customerId: null,
     startedAt: now(),
   }
-  expect(ocs.authorizeForNode(question)).toMatchObject({ kind: 'denied', code: 'unknown_caller' })
+  expect(await ocs.authorizeForNode(question)).toMatchObject({
+    kind: 'denied',
+    code: 'unknown_caller',
+  })
   await call('PATCH', `/customers/${id}`, { numbers: ['+4930'] })
-  expect(ocs.authorizeForNode(question)).toMatchObject({ kind: 'granted' })
+  expect(await ocs.authorizeForNode(question)).toMatchObject({ kind: 'granted' })
   await call('PATCH', `/customers/${id}`, { is_active: false })
-  expect(ocs.authorizeForNode({ ...question, callUuid: 'b' })).toMatchObject({
+  expect(await ocs.authorizeForNode({ ...question, callUuid: 'b' })).toMatchObject({
     code: 'customer_inactive',
   })
 })

@@ -102,14 +102,14 @@ test('every event of a prepaid call arrives, once, and its signature holds', asy
     startedAt: Date.now(),
   })
   const kinds = () => received.map(({ type }) => type).toSorted()
-  ocs.authorizeForNode(question('poor'))
+  await ocs.authorizeForNode(question('poor'))
   await call('POST', `/customers/${customerId}/wallet/adjust`, {
     amount: '0.60',
     reason: 'gift',
     kind: 'topup',
   })
-  ocs.authorizeForNode(question('a'))
-  ocs.authorizeForNode(question('a'))
+  await ocs.authorizeForNode(question('a'))
+  await ocs.authorizeForNode(question('a'))
   const open1 = openCall('a', Date.now(), { callerNumber: '15550001', customerId, tenantId: null })
   void ocs.answered(open1)
   await ocs.report(endedCall('a', 60, { callerNumber: '15550001', customerId }))

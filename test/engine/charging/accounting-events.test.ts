@@ -25,7 +25,11 @@ async function walletWith(
   const planId = addPlan(store, [sixSeconds])
   const customer = { name: '+15550001', rate_plan_id: planId, ...terms }
   const customerId = addCustomer(store, customer)
-  const sink = { wants: () => true, write: (event: OutgoingEvent) => void told.push(event) }
+  const sink = {
+    wants: () => true,
+    write: (event: OutgoingEvent) => void told.push(event),
+    writeAll: async (events: readonly OutgoingEvent[]) => void told.push(...events),
+  }
   let books = await ocsOn(store, undefined, 'deny', sink)
   let refs = 0
   const move = async (kind: 'topup' | 'adjust', amountMicros: number) => {

@@ -1,34 +1,37 @@
 /** When a caller may be told that a call has ended. */
 import { expect, test } from 'vitest'
-import type { CallRecord } from '../../../schema/call-record.ts'
 import type { CallQuality } from '../../../schema/contracts/media.ts'
 import { first } from '../../../schema/sql/sync-query.ts'
+import { AccountingEvents } from '../../../engine/charging/accounting-events.ts'
 import { CallRecords } from '../../../engine/charging/call-records.ts'
-import { GroupCommit } from '../../../schema/group-commit.ts'
+import { noCharge } from '../../../engine/charging/settlement/charge.ts'
+import { LocalCalls } from '../../../engine/charging/settlement/local-calls.ts'
 import { CallJournal } from '../../../schema/journal/journal.ts'
 import { endedCall, freshStore, start } from '../../support/books.ts'
 import { Disk } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 const terms = { payerId: null, tariff: null, costMicros: 0, isReported: false }
-const cost = { costMicros: 0, currency: null }
 
 function openRecords() {
   const [store, time, file] = [freshStore(), new ManualTime(start), new Disk()]
   const shared = { schedule: time.schedule, log: () => undefined }
-  const group = new GroupCommit({ ...shared, store, onFailure: () => undefined })
+  const calls = new LocalCalls({
+    ...{ ...shared, store, now: time.now, wallNow: time.wallNow },
+    ...{ events: new AccountingEvents(undefined), onFailure: () => undefined },
+  })
   const journal = new CallJournal(file, { ...shared, storage: store.storage })
-  const records = new CallRecords(store, group, journal)
+  const records = new CallRecords(calls, journal)
   const told: string[] = []
   const end = (callUuid: string, billsec = 20, quality?: Promise<CallQuality | undefined>) => {
     const record = { ...endedCall(callUuid, 20), billsec }
-    const run = (whole: CallRecord) => records.insert(whole, cost)
     const safe = () => told.push(callUuid)
-    return records.queue(record, terms, { run, committed: () => undefined, safe, quality })
+    const following = { committed: () => undefined, safe, quality }
+    return records.queue({ record, charge: noCharge }, terms, following)
   }
   const mosOf = (callUuid: string) =>
     first(store, store.db.selectFrom('cdr').select('mos_score').where('call_uuid', '=', callUuid))
-  return { time, file, told, end, records, group, mosOf }
+  return { time, file, told, end, records, calls, mosOf }
 }
 
 test('safe: when the journal has the end, and once', async () => {
@@ -101,11 +104,11 @@ test('a quality that is not known is null', async () => {
 })
 
 test('a stop waits for no quality, and one that comes later changes nothing', async () => {
-  const { end, records, group, mosOf } = openRecords()
+  const { end, records, calls, mosOf } = openRecords()
   const { promise, resolve } = later()
   const stored = end('a', 20, promise)
   records.waitNoLonger()
-  group.flush()
+  calls.flushNow()
   await stored
   resolve({ caller: heard, callee: null })
   await promise

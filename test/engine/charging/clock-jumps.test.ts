@@ -11,7 +11,7 @@ test.each(jumps)(
   'set by %i ms: a live call keeps what it holds, a lost one gives it back in time',
   async (jumpMs) => {
     const { ocs, time, customerId } = await customerWith(oneUnit)
-    ocs.start()
+    await ocs.start()
     await ocs.authorize(question('a'))
     time.jump(jumpMs)
     time.advance(10 * 60_000)
@@ -49,7 +49,7 @@ test.each(jumps)('set by %i ms before a crash: charged is what was talked', asyn
   ocs.alive(['a'], time.now())
   time.advance(100)
   const after = await ocsOn(store, time)
-  after.ocs.start()
+  await after.ocs.start()
   expect(
     store.sqlite.prepare('SELECT billsec, end_stamp - answer_stamp AS talked FROM cdr').all(),
   ).toEqual([{ billsec: 20, talked: 20_000 }])

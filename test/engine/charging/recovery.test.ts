@@ -49,7 +49,7 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
 
   const reopened = freshStore(path)
   const after = await ocsOn(reopened, new ManualTime(start + 3_600_000))
-  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
+  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(reopened)).toEqual([
     {
       call_uuid: 'a',
@@ -64,7 +64,7 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
     balanceMicros: 100_000_000n - 641_700n,
     reservedMicros: 0n,
   })
-  expect((await ocsOn(reopened)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
+  expect(await (await ocsOn(reopened)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
   expect(await after.ocs.check()).toEqual([])
   reopened.close()
 })
@@ -75,7 +75,7 @@ test('a call that a crash cut off before its first sign of life is charged a sec
   void ocs.answered(openCall('a', start, { customerId }))
   time.advance(100)
   const after = await ocsOn(store)
-  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
+  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(store)).toMatchObject([{ billsec: 1, cost_micros: 600_000 }])
   expect(after.ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 100_000_000n - 600_000n })
   store.close()
@@ -89,7 +89,7 @@ test('a recovered call has the price of its start, also when the rate has change
   time.advance(100)
   store.sqlite.exec('DELETE FROM rate')
   const after = await ocsOn(store)
-  after.ocs.start()
+  await after.ocs.start()
   expect(records(store)).toMatchObject([{ cost_micros: 641_700 }])
   store.close()
 })
@@ -106,11 +106,11 @@ test('a restart that crashes before its commit leaves everything to the next one
     "CREATE TRIGGER away BEFORE INSERT ON ledger_entry BEGIN SELECT RAISE(ROLLBACK, 'cut'); END",
   )
   const interrupted = await ocsOn(store)
-  interrupted.ocs.start()
+  await interrupted.ocs.start()
   expect(records(store)).toEqual([])
   store.sqlite.exec('DROP TRIGGER away')
   const after = await ocsOn(store)
-  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 3, saved: [] })
+  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 3, saved: [] })
   expect(records(store)).toHaveLength(3)
   expect(after.ocs.balanceOf(customerId)).toMatchObject({
     balanceMicros: 100_000_000n - 3n * 600_000n,
@@ -126,7 +126,7 @@ test('a call that was free when it was answered is charged to no customer whose 
   ocs.alive(['a'], start + 20_000)
   time.advance(100)
   const after = await ocsOn(store, new ManualTime(start + 60_000), 'allow')
-  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
+  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(store)).toMatchObject([{ call_uuid: 'a', billsec: 20, cost_micros: 0 }])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)
   store.close()
@@ -145,7 +145,7 @@ test('hundreds of open calls are each recovered once', async () => {
   time.advance(100)
   await reported
   const after = await ocsOn(store)
-  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 149, saved: [] })
+  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 149, saved: [] })
   expect(records(store)).toHaveLength(150)
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n - 150n * 600_000n)
   expect(await after.ocs.check()).toEqual([])
@@ -161,7 +161,7 @@ test('a call that had ended before the crash keeps its end and its price', async
   time.advance(20)
   expect(records(store)).toEqual([])
   const after = await ocsOn(store)
-  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 2, saved: [] })
+  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 2, saved: [] })
   expect(records(store)).toMatchObject([
     { call_uuid: 'a', billsec: 85, cost_micros: 641_700, is_recovered: 0, hangup_by: 'caller' },
     { call_uuid: 'never answered', billsec: 0, cost_micros: 0, disposition: 'NO ANSWER' },
@@ -180,7 +180,7 @@ test('a crash between the commit of a call and the note of it bills nothing twic
   expect(records(store)).toHaveLength(1)
   expect(journalOf(store, time.schedule).left()).toHaveLength(1)
   const after = await ocsOn(store)
-  expect(after.ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
+  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
   expect(records(store)).toHaveLength(1)
   expect(await after.ocs.check()).toEqual([])
   store.close()
@@ -198,10 +198,10 @@ test('calls that an earlier version left in its table are billed, once', async (
       start,
       start + 10_000,
     )
-  expect((await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
+  expect(await (await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(records(store)).toMatchObject([{ call_uuid: 'old', billsec: 10, cost_micros: 410_000 }])
   expect(store.sqlite.prepare('SELECT * FROM call_journal').all()).toEqual([])
-  expect((await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
+  expect(await (await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
   store.close()
 })
 
@@ -218,7 +218,7 @@ test('a call that is resumed holds what it held, and is billed to its real end',
   store.sqlite.exec('DELETE FROM rate')
 
   const after = await ocsOn(store, new ManualTime(start + 3_000))
-  expect(after.ocs.start()).toEqual({
+  expect(await after.ocs.start()).toEqual({
     ...{ recoveredCalls: 0, unansweredCalls: 0 },
     saved: [
       expect.objectContaining({ callUuid: 'a', state: 'second', shiftMs: 0, aliveAt: start }),
@@ -246,13 +246,15 @@ test('a call that is abandoned is closed at its last sign of life, once', async 
   ocs.alive(['a'], start + 84_200)
   time.advance(100)
   const after = await ocsOn(store, new ManualTime(start + 90_000))
-  expect(after.ocs.start().saved).toMatchObject([{ callUuid: 'a', aliveAt: start + 84_200 }])
+  expect((await after.ocs.start()).saved).toMatchObject([
+    { callUuid: 'a', aliveAt: start + 84_200 },
+  ])
   after.ocs.abandon('a')
   after.ocs.abandon('a')
   expect(after.ocs.resume('a')).toBe(false)
   after.time.advance(200)
   expect(records(store)).toMatchObject([{ billsec: 85, cost_micros: 641_700, is_recovered: 1 }])
-  expect(after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 0, saved: [] })
+  expect(await after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 0, saved: [] })
   expect(await after.ocs.check()).toEqual([])
   store.close()
 })
@@ -264,7 +266,7 @@ test('a call that was dialled at the crash has one record, and costs nothing', a
   ocs.begun(call)
   time.advance(100)
   const after = await ocsOn(store)
-  expect(after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 1, saved: [] })
+  expect(await after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 1, saved: [] })
   expect(records(store)).toEqual([
     {
       ...{ call_uuid: 'a', billsec: 0, cost_micros: 0, is_recovered: 1 },

@@ -93,7 +93,7 @@ test('a payment is in wallet and ledger, and pays for the very next call', async
   const control = await open()
   const numbers = { caller: '15550001', callee: '1800' }
   const question = { callUuid: 'a', ...numbers, customerId: null, startedAt: control.now() }
-  const before = control.ocs.authorizeForNode(question)
+  const before = await control.ocs.authorizeForNode(question)
   expect(before).toMatchObject({ kind: 'denied', code: 'insufficient_funds' })
   const metadata = { customer_id: String(control.id) }
   const answer = await send(control, event('checkout.session.completed', session({ metadata })))
@@ -101,7 +101,7 @@ test('a payment is in wallet and ledger, and pays for the very next call', async
     200,
     { received: true, event_id: expect.any(String), outcome: 'credited' },
   ])
-  expect(control.ocs.authorizeForNode(question)).toMatchObject({ kind: 'granted' })
+  expect(await control.ocs.authorizeForNode(question)).toMatchObject({ kind: 'granted' })
   const ledger = await control.call('GET', `/customers/${control.id}/ledger`)
   expect(ledger.data()).toMatchObject([
     { kind: 'topup', amount_exact: '25.00', ref: 'payment:pi_1', actor: 'payment' },

@@ -29,7 +29,7 @@ async function crashedCall(
   /** The next process resumes it `seconds` after the answer. */
   const resumed = async (seconds: number) => {
     const next = await ocsOn(store, new ManualTime(start + seconds * 1_000))
-    expect(next.ocs.start().saved).toMatchObject([{ callUuid: 'a' }])
+    expect((await next.ocs.start()).saved).toMatchObject([{ callUuid: 'a' }])
     expect(next.ocs.resume('a')).toBe(true)
     return next
   }
@@ -125,7 +125,7 @@ test('a second crash finds it with what it held last', async () => {
   second.ocs.changed('a', 'later')
   second.time.advance(20)
   const third = await ocsOn(store, new ManualTime(start + 40_000))
-  expect(third.ocs.start().saved).toMatchObject([{ callUuid: 'a', state: 'later' }])
+  expect((await third.ocs.start()).saved).toMatchObject([{ callUuid: 'a', state: 'later' }])
   third.ocs.resume('a')
   expect(third.ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 120_000n })
 })
@@ -138,7 +138,7 @@ test('a free call, and one that was not authorized, go on without a reservation 
     void first.ocs.answered(openCall(uuid, start, { callerNumber: '101' }), 'state')
   first.time.advance(20)
   const next = await ocsOn(store, new ManualTime(start + 5_000), 'allow')
-  next.ocs.start()
+  await next.ocs.start()
   for (const uuid of ['free', 'internal']) expect(next.ocs.resume(uuid)).toBe(true)
   expect(next.ocs.stats()).toMatchObject({ openCalls: 1, reservedMicros: 0n })
   expect(await next.ocs.extend('free', 7_200)).toMatchObject({ grantedSeconds: Infinity })

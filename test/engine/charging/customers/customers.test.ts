@@ -1,4 +1,5 @@
 /** Loads that take a while meet settlements and money moves: memory never falls behind what is committed. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Customers } from '../../../../engine/charging/customers/customers.ts'
@@ -19,7 +20,9 @@ import { seededRandom } from '../../../support/seeded-random.ts'
 
 /** The same store, whose statements run after a few turns and answer after a few more. */
 function slow(store: LocalStore, random: () => number): LocalStore {
+  const inTransaction = new AsyncLocalStorage<true>()
   const later = async <T>(statement: () => Promise<T>): Promise<T> => {
+    if (inTransaction.getStore() === true) return statement()
     for (let turns = Math.floor(random() * 3); turns > 0; turns -= 1) await nextTurn()
     const result = await statement()
     for (let turns = Math.floor(random() * 3); turns > 0; turns -= 1) await nextTurn()
@@ -34,18 +37,12 @@ function slow(store: LocalStore, random: () => number): LocalStore {
       run: (values) => later(() => statement.run(values)),
     }
   }
-  const transaction: Statements['transaction'] = (work) => store.statements.transaction(work)
+  // A transaction of SQLite ends in the turn in which it begins.
+  const transaction: Statements['transaction'] = (work) =>
+    inTransaction.run(true, () => store.statements.transaction(work))
   const afterCommit: Statements['afterCommit'] = (work) => store.statements.afterCommit(work)
-  return {
-    ...store,
-    statements: {
-      prepare,
-      transaction,
-      lockedTransaction: transaction,
-      afterCommit,
-      isShared: false,
-    },
-  }
+  const transactions = { transaction, lockedTransaction: transaction, afterCommit }
+  return { ...store, statements: { prepare, ...transactions, isShared: false } }
 }
 
 const names = ['+15550001', '+15550002', '+15550003'] as const
@@ -106,6 +103,8 @@ test.each(Array.from({ length: 20 }, (_, seed) => seed))(
       running.push(ocs.report(endedCall(uuid, billsec, { callerNumber, calledNumber: '1555' })))
     }
     const check = (): void => {
+      // The handle shows what is not committed yet.
+      if (store.sqlite.inTransaction) return
       for (const customerId of [1, 2, 3]) {
         const balance = ocs.balanceOf(customerId)
         const row = stored.get(customerId)
@@ -179,7 +178,7 @@ test.each(Array.from({ length: 20 }, (_, seed) => seed))(
         )
         .run(-7 * debits, `call-${debits}`, now())
       store.sqlite.prepare('UPDATE wallet SET balance_micros = ? WHERE id = 1').run(-7 * debits)
-      customer.posted(BigInt(-7 * debits))
+      customer.posted(BigInt(-7 * debits), debits)
       customer.addSpending(7, now())
     }
     debit()

@@ -49,6 +49,7 @@ function process(path: string, url: string, time = new ManualTime(start)) {
     timeoutMs: 1_000,
     failMode: 'closed',
     now: time.now,
+    wallNow: time.wallNow,
     schedule: time.schedule,
     random: () => 0.5,
     log: (_, message) => log.push(message),
@@ -77,7 +78,7 @@ test('while the OCS is away records wait; when it is back each is charged once',
   const bank = await openBank()
   await bank.ocs.stop()
   const { charging, store, eventually, log } = process(newPath(), bank.ocs.url)
-  charging.start()
+  await charging.start()
   const stored = Array.from({ length: 250 }, (_, index) =>
     charging.report(endedCall(`call-${index}`, index)),
   )
@@ -101,7 +102,7 @@ test('an OCS that is away is asked by one record at a time, less and less often'
   const bank = await openBank()
   bank.ocs.behave(() => ({ kind: 'drop' }))
   const { charging, time, eventually } = process(newPath(), bank.ocs.url)
-  charging.start()
+  await charging.start()
   for (let index = 0; index < 20; index += 1) void charging.report(endedCall(`call-${index}`, 1))
   await eventually(() => bank.ocs.seen.length >= 8)
   const askedAt: number[] = []
@@ -121,14 +122,14 @@ test('records that were not delivered are delivered by the next run', async () =
   await bank.ocs.stop()
   const path = newPath()
   const first = process(path, bank.ocs.url)
-  first.charging.start()
+  await first.charging.start()
   const stored = first.charging.report(endedCall('a', 30))
   first.time.advance(100)
   await stored
   first.kill()
   await bank.ocs.start()
   const second = process(path, bank.ocs.url)
-  second.charging.start()
+  await second.charging.start()
   await second.eventually(() => count(second.store, 'cdr_outbox') === 0)
   expect([...bank.charged]).toEqual([['a', 30]])
 })
@@ -138,14 +139,14 @@ test('a run whose clock was a year ahead leaves no record that waits for a year'
   await bank.ocs.stop()
   const path = newPath()
   const first = process(path, bank.ocs.url, new ManualTime(start + 365 * 86_400_000))
-  first.charging.start()
+  await first.charging.start()
   const stored = first.charging.report(endedCall('a', 30))
   first.time.advance(100)
   await stored
   first.kill()
   await bank.ocs.start()
   const second = process(path, bank.ocs.url)
-  second.charging.start()
+  await second.charging.start()
   await second.eventually(() => count(second.store, 'cdr_outbox') === 0)
   expect([...bank.charged]).toEqual([['a', 30]])
 })
@@ -158,7 +159,7 @@ test('a record that was delivered but not acknowledged in time is charged once',
     bank.ocs.behave(() => ({ kind: 'answer', status: 200, body: { cost: 0.5, duplicate: true } }))
     return { kind: 'hang' }
   })
-  charging.start()
+  await charging.start()
   const stored = charging.report(endedCall('a', 30))
   await eventually(() => bank.ocs.seen.length === 1)
   time.advance(1_000)
@@ -174,7 +175,7 @@ test('a record that the OCS refuses is kept and tried again later; the others pa
   bank.ocs.behave(({ body }) =>
     body.call_uuid === 'bad' ? { kind: 'answer', status: 409 } : { kind: 'answer', status: 200 },
   )
-  charging.start()
+  await charging.start()
   void charging.report(endedCall('bad', 1))
   for (let index = 0; index < 30; index += 1) void charging.report(endedCall(`good-${index}`, 1))
   await eventually(() => count(store, 'cdr_outbox') === 1 && bank.ocs.seen.length >= 31)
@@ -196,11 +197,11 @@ test('an answered call that a crash cut off is stored, reported, and charged onc
   first.time.advance(100)
   first.kill()
   const second = process(path, bank.ocs.url)
-  expect(second.charging.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
+  expect(await second.charging.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   await second.eventually(() => count(second.store, 'cdr_outbox') === 0)
   second.kill()
   const third = process(path, bank.ocs.url)
-  expect(third.charging.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
+  expect(await third.charging.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
   expect(bank.ocs.seen.map(({ body }) => [body.call_uuid, body.billsec, body.recovered])).toEqual([
     ['a', 42, true],
   ])
@@ -219,7 +220,7 @@ test('a call that a crash cut off before its answer is reported as failed, one t
   first.time.advance(20)
   first.kill()
   const second = process(path, bank.ocs.url, new ManualTime(start + 5_000))
-  expect(second.charging.start()).toMatchObject({
+  expect(await second.charging.start()).toMatchObject({
     ...{ recoveredCalls: 0, unansweredCalls: 1 },
     saved: [
       { callUuid: 'goes on', state: 'after' },
@@ -262,7 +263,7 @@ test('a run that is killed at any moment of the delivery loses and doubles nothi
   const uuids = Array.from({ length: 40 }, (_, index) => `call-${index}`)
   for (let run = 0; run < 12; run += 1) {
     const { charging, store, kill } = process(path, bank.ocs.url, time)
-    charging.start()
+    await charging.start()
     if (run === 0) {
       const stored = uuids.map((uuid) => charging.report(endedCall(uuid, 7)))
       time.advance(100)
@@ -276,7 +277,7 @@ test('a run that is killed at any moment of the delivery loses and doubles nothi
     kill()
   }
   const { charging, store, eventually } = process(path, bank.ocs.url, time)
-  charging.start()
+  await charging.start()
   await eventually(() => count(store, 'cdr_outbox') === 0)
   expect(new Set(bank.charged.keys())).toEqual(new Set(uuids))
   expect(count(store, 'cdr')).toBe(40)

@@ -52,6 +52,7 @@ function chargingBy(
     timeoutMs: 1_000,
     failMode,
     now: time.now,
+    wallNow: time.wallNow,
     schedule: time.schedule,
     random: () => 0.5,
     log: (_, message) => log.push(message),
@@ -216,7 +217,7 @@ test('one lost connection does not end a call: an extension is asked twice', asy
 test('a call that is free of charge is stored, and the OCS hears nothing of it', async () => {
   const ocs = await ocsThat(() => charged)
   const { charging, store, time } = chargingBy(ocs.url)
-  charging.start()
+  await charging.start()
   const stored = charging.report(endedCall('a', 85, { isFree: true }))
   time.advance(100)
   await stored
@@ -227,7 +228,7 @@ test('a call that is free of charge is stored, and the OCS hears nothing of it',
 test('an ended call is stored, delivered, and gets its cost from the OCS', async () => {
   const ocs = await ocsThat(() => charged)
   const { charging, store, eventually } = chargingBy(ocs.url)
-  charging.start()
+  await charging.start()
   const stored = charging.report(endedCall('a', 85))
   await eventually(() => waiting(store) === 0 && ocs.seen.length > 0)
   await stored
@@ -248,7 +249,7 @@ test('an ended call is stored, delivered, and gets its cost from the OCS', async
 test('a record counts as stored without waiting for the OCS', async () => {
   const ocs = await ocsThat(() => ({ kind: 'hang' }))
   const { charging, store, time } = chargingBy(ocs.url)
-  charging.start()
+  await charging.start()
   const stored = charging.report(endedCall('a', 85))
   time.advance(100)
   await stored
@@ -272,7 +273,7 @@ test('a call that the OCS refused is stored and not reported to it; one it did n
 test('a record reported twice is stored once and delivered once', async () => {
   const ocs = await ocsThat(() => charged)
   const { charging, store, eventually } = chargingBy(ocs.url)
-  charging.start()
+  await charging.start()
   const both = [charging.report(endedCall('a', 85)), charging.report(endedCall('a', 85))]
   await eventually(() => waiting(store) === 0 && ocs.seen.length > 0)
   await Promise.all(both)

@@ -22,7 +22,7 @@ const oneUnit = 1_000_000
 
 test('a call of which nothing is heard gives back what it holds', async () => {
   const { ocs, time, customerId, log } = await customerWith(oneUnit)
-  ocs.start()
+  await ocs.start()
   await ocs.authorize(question('a'))
   time.advance(11 * 60_000 + 1_000)
   expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
@@ -31,7 +31,7 @@ test('a call of which nothing is heard gives back what it holds', async () => {
 
 test('a call that shows signs of life keeps what it holds', async () => {
   const { ocs, time, customerId } = await customerWith(oneUnit)
-  ocs.start()
+  await ocs.start()
   await ocs.authorize(question('a'))
   for (let minute = 0; minute < 60; minute += 1) {
     time.advance(60_000)
@@ -75,7 +75,7 @@ test('money that another process moves is noticed within a second', async () => 
   const planId = addPlan(store, [plainRate])
   const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId })
   const { ocs, time } = await ocsOn(store)
-  ocs.start()
+  await ocs.start()
   const other = openDatabase(path)
   await topUp((await ocsOn(other)).ocs, customerId, oneUnit)
   other.close()

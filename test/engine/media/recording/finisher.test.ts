@@ -64,6 +64,7 @@ function open({ converter = openConverter() }: { readonly converter?: Converter 
     store: new RecordingStore(store, {
       wants: () => true,
       write: (event) => void webhooks.push(event),
+      writeAll: async (events) => void webhooks.push(...events),
     }),
     ...{ schedule: time.schedule, now: time.now },
     onEvent: (event) => void events.push(event),

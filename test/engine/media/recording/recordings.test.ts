@@ -40,7 +40,7 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
   const recordings = new Recordings({
     places: { folder: place, spool: place, hasTone: false, isRequired },
     store,
-    webhooks: { wants: () => false, write: () => undefined },
+    webhooks: { wants: () => false, write: () => undefined, writeAll: () => Promise.resolve() },
     media: {
       sessionsOf: () => [],
       observe: (observer) => void observers.push(observer),
