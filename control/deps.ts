@@ -1,4 +1,5 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
+import type { Changes } from '../schema/changes/changes.ts'
 import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { EnginePort } from '../schema/contracts/engine-port.ts'
 import type { Log } from '../schema/contracts/log.ts'
@@ -11,6 +12,8 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface ControlDeps extends Clocks {
   readonly store: LocalStore
+  /** Absent: no other process writes. */
+  readonly changes?: Changes
   readonly engine: EnginePort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: OcsPort | undefined

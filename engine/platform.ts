@@ -8,8 +8,6 @@ import { Ocs } from './charging/ocs.ts'
 import type { ControlDeps, LoopDelay } from '../control/deps.ts'
 import { readConsole } from '../control/console/console-files.ts'
 import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
-import { RECORDING_RETENTION_STEP_MS, RecordingRetention } from '../control/retention/recordings.ts'
-import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
 import { type ControlServer, type ServerOptions, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
@@ -17,19 +15,21 @@ import { type CallJournal, openCallJournal } from '../schema/journal/journal.ts'
 import { brokenClaims } from '../schema/ownership/claims.ts'
 import { copyOfLost } from '../schema/storage/last-copy.ts'
 import { migrate } from '../schema/migrate.ts'
-import { type Boot, type Clocks, earliest, type Schedule } from '../schema/clock.ts'
+import type { Boot, Clocks, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
-import { followForeignWrites } from '../schema/foreign-writes.ts'
+import type { Changes } from '../schema/changes/changes.ts'
+import { FileChanges } from '../schema/changes/file-changes.ts'
 import { openDatabase, type LocalStore } from '../schema/open.ts'
 import { StorageWatch } from '../schema/storage/storage-watch.ts'
-import { makeBackup } from './backups/make-backup.ts'
-import { BACKUP_TICK_MS, ScheduledBackups } from './backups/scheduled-backups.ts'
+import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
 import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
 import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
+import { forgetOldRecords, repeating, scheduleBackups } from './duties.ts'
 import { Engine, type EngineDeps } from './engine.ts'
+import { followForCharging, followForEngine } from './follow-changes.ts'
 import { refuseMigrations, servingLock } from './serving-lock.ts'
 import { noteRulesWithoutRelay } from './media/unrelayed.ts'
 import type { OldProcess } from './upgrade/old-process.ts'
@@ -91,8 +91,6 @@ export interface Platform {
 
 /** After the drain's deadline, this long for BYEs to be answered. */
 const PARTING_MS = 3_000
-/** Another process (`tollgate seed`) may change routes and nodes while this one serves. */
-const OUTSIDE_CHANGES_MS = 250
 /** Five who wait in one turn of the event loop stop it for half of 50 ms. */
 const SERVING_BUSY_MS = 5
 
@@ -124,12 +122,15 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     else lock.take()
     await prepareDatabase(store, deps)
     closers.push(() => keepLost(store, deps))
-    const webhooks = await openWebhooks(store, deps)
+    const changes = new FileChanges(store, deps)
+    closers.push(() => changes.stop())
+    const webhooks = await openWebhooks(store, changes, deps)
     closers.push(() => webhooks.stop())
     const journal = openCallJournal(store, deps, oldProcess !== undefined)
     let hasServed = false
     closers.push(() => journal.close(hasServed))
     const charging = await openCharging({ store, journal }, webhooks, deps)
+    if (charging instanceof Ocs) followForCharging(changes, charging)
     const { saved, ...closed } = await charging.start()
     const tellUnwritten = (unwritten: readonly unknown[]): void => {
       if (unwritten.length > 0) isClean = false
@@ -145,8 +146,9 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
     })
     closers.push(() => engine.stop())
-    const follow = followForeignWrites(store, () => engine.reload(), log)
+    followForEngine(changes, engine)
     await engine.reload()
+    await changes.start()
     if (engine.relays === undefined) await noteRulesWithoutRelay(store, log)
     const parts = { ...deps, config, engine, charging, lock }
     const serveSip = async (): Promise<void> => {
@@ -173,13 +175,12 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const ocs = charging instanceof Ocs ? charging : undefined
     const backups = scheduleBackups(store, deps)
     const control = await openControl(
-      { store, engine, ocs, webhooks, reports, backups },
+      { store, changes, engine, ocs, webhooks, reports, backups },
       { ...deps, ...(oldProcess && { beforeListening: serveSip }) },
     )
     closers.push(() => control.stop())
     if (oldProcess) await followOld(oldProcess, parts, deps)
     webhooks.start()
-    closers.push(repeating(deps)(OUTSIDE_CHANGES_MS, follow))
     const duties = [() => void webhooks.stop(), forgetOldRecords(store, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
@@ -245,12 +246,17 @@ function keepLost(store: LocalStore, { now, log }: PlatformDeps): void {
   log('error', 'the database was removed while it was open; what it held is kept', { copy })
 }
 
-async function openWebhooks(store: LocalStore, deps: PlatformDeps): Promise<Webhooks> {
+async function openWebhooks(
+  store: LocalStore,
+  changes: Changes,
+  deps: PlatformDeps,
+): Promise<Webhooks> {
   const allowPrivate = deps.config.webhookPrivateTargets === 'allow'
   const webhooks = new Webhooks({
     ...{ ...deps, store, allowPrivate },
     resolve: (host) => lookup(host, { all: true }),
   })
+  changes.follow({ topics: ['webhook_endpoint'], reload: () => webhooks.reload() })
   await webhooks.reload()
   return webhooks
 }
@@ -290,6 +296,7 @@ function openControl(
     ...parts
   }: {
     readonly store: LocalStore
+    readonly changes: Changes
     readonly engine: Engine
     readonly ocs: Ocs | undefined
     readonly webhooks: Webhooks
@@ -331,44 +338,6 @@ function watchLoop(): LoopDelay {
   const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
   histogram.enable()
   return histogram
-}
-
-function repeating({ schedule }: PlatformDeps) {
-  return (intervalMs: number, work: () => void): (() => void) => {
-    let cancel = schedule(run, intervalMs)
-    function run(): void {
-      cancel = schedule(run, intervalMs)
-      work()
-    }
-    return () => cancel()
-  }
-}
-
-/** Off unless a folder is set. */
-function scheduleBackups(store: LocalStore, { config, now, log }: PlatformDeps) {
-  const { folder, ...rest } = config.backup
-  if (folder === undefined) return undefined
-  return new ScheduledBackups({
-    plan: { folder, ...rest },
-    databasePath: config.databasePath,
-    make: (file) => makeBackup(store, file),
-    isStorageFailing: () => store.storage.problem !== undefined,
-    ...{ now, log },
-  })
-}
-
-function forgetOldRecords(store: LocalStore, deps: PlatformDeps): () => void {
-  const { callRecordDays, auditDays } = deps.config.retention
-  const retention = new Retention(
-    { ...deps, store, now: () => earliest(deps) },
-    { callRecordDays, auditDays },
-  )
-  const recordings = new RecordingRetention({ ...deps, store, now: () => earliest(deps) })
-  const stops = [
-    repeating(deps)(RETENTION_STEP_MS, () => void retention.step()),
-    repeating(deps)(RECORDING_RETENTION_STEP_MS, () => void recordings.step()),
-  ]
-  return () => stops.forEach((stop) => stop())
 }
 
 function drainOf(engine: Engine, { config, steadyNow: now, schedule }: PlatformDeps) {

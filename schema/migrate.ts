@@ -117,8 +117,8 @@ const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
   applied_at INTEGER NOT NULL
 ) STRICT`
 
-/** Without `relaxed`, the checksum covers only the text, as in earlier versions. */
-export function checksumOf({ relaxed, sql }: Migration): Buffer {
-  const text = relaxed === undefined ? sql : `${JSON.stringify(relaxed)}${sql}`
+/** Without the other parts, the checksum covers only the text, as in earlier versions. */
+export function checksumOf({ relaxed, sql, forServer = '' }: Migration): Buffer {
+  const text = `${relaxed === undefined ? '' : JSON.stringify(relaxed)}${sql}${forServer}`
   return createHash('sha256').update(text).digest()
 }

@@ -104,7 +104,8 @@ test('a section that a numbered document names without a title is its own', () =
 test('every decision that is cited exists, and stands once', () => {
   const text = readFileSync('DECISIONS.md', 'utf8')
   const numbers = [...text.matchAll(/^### <a id="d(\d+)"><\/a>D\1 /gm)].map(([, n = '']) => n)
-  expect(numbers).toEqual(numbers.map((_, index) => String(index + 1)))
+  // A number may be missing: those of work that goes on are given out before.
+  expect(numbers).toEqual([...new Set(numbers)].toSorted((a, b) => Number(a) - Number(b)))
   const [index = ''] = text.split('\n### ')
   expect(numbers.filter((number) => !index.includes(`(#d${number})`))).toEqual([])
   expect(

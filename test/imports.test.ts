@@ -36,6 +36,8 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     packages: /^$/,
   },
   'engine/first-admin.ts': composition,
+  'engine/follow-changes.ts': composition,
+  'engine/duties.ts': composition,
   'engine/commands': composition,
   'engine/upgrade': composition,
   'engine/engine.ts': {

@@ -3,7 +3,6 @@ import { timeToText } from '../../schema/columns.ts'
 import { AuditLog } from '../audit/audit-log.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
-import { foreignWrites } from '../../schema/foreign-writes.ts'
 import type { AppKey } from './keys/app-key.ts'
 import { Idempotency } from '../middleware/idempotency.ts'
 import { RateLimits } from '../middleware/rate-limit.ts'
@@ -24,7 +23,7 @@ export type Access = ReturnType<typeof openAccess>
 export function openAccess(
   deps: Pick<
     ControlDeps,
-    'store' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'webhooks' | 'log'
+    'store' | 'changes' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'webhooks' | 'log'
   >,
 ) {
   const { store, now, steadyNow, randomBytes } = deps
@@ -34,7 +33,11 @@ export function openAccess(
   const readSecret = () => jwtSecret(store, deps.settings.jwtSecret, randomBytes)
   const sessions = new Sessions(store, users, readSecret, randomBytes)
   const passwords = new PasswordCheck()
-  const hasForeignWrites = foreignWrites(store)
+  // Another process wrote, such as `tollgate key create`.
+  deps.changes?.follow({
+    topics: ['application_key', 'application_key_previous', 'tenant'],
+    reload: async () => cache.clear(),
+  })
   const usage = new KeyUsage(store)
   const audit = new AuditLog(store, (entry, error) =>
     deps.log('error', 'audit: an entry cannot be stored', { entry, error }),
@@ -59,8 +62,6 @@ export function openAccess(
     },
     /** Called every `USAGE_FLUSH_INTERVAL_MS`. */
     async tick(): Promise<void> {
-      // Another process wrote, such as `tollgate key create`: the cache may be stale.
-      if (hasForeignWrites()) cache.clear()
       await audit.flush()
       await usage.flush()
     },

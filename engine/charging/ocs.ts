@@ -38,7 +38,6 @@ import type {
   ReportAnswer,
 } from '../../schema/contracts/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
-import { followForeignWrites } from '../../schema/foreign-writes.ts'
 import type { LocalStore } from '../../schema/open.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import { authorize, type Authorization, type Books, extend } from './authorization/authorize.ts'
@@ -82,7 +81,6 @@ const freeCall: CostSoFar = { costMicros: 0, currency: null, tariff: null }
 export class Ocs implements Charging, OcsPort {
   readonly ledger: Ledger
   readonly #deps: OcsDeps
-  readonly #followForeignWrites: () => void
   readonly #calls: CallStore
   readonly #records: CallRecords
   readonly #customers: Customers
@@ -115,8 +113,6 @@ export class Ocs implements Charging, OcsPort {
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
     })
     this.#records = new CallRecords(this.#calls, deps.journal)
-    // Before anything is read: a commit of another process meanwhile is noticed.
-    this.#followForeignWrites = followForeignWrites(store, () => this.reload(), deps.log)
     this.#customers = new Customers({
       store,
       now,
@@ -390,8 +386,6 @@ export class Ocs implements Charging, OcsPort {
   #housekeep(): void {
     const lost = this.#reservations.expire(this.#deps.now())
     if (lost.length > 0) this.#deps.log('warn', 'billing: calls without a report', { calls: lost })
-    // Another process (`tollgate seed`) may write while this one serves.
-    this.#followForeignWrites()
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
   }
 }

@@ -28,7 +28,7 @@ const words: readonly (readonly [RegExp, string])[] = [
 const trigger =
   /CREATE TRIGGER (\w+) BEFORE (\w+) ON (\w+)\s+(?:WHEN ([^;]+?)\s+)?BEGIN SELECT RAISE\(ABORT, ('[^']*')\); END;/g
 
-export function forPostgres({ relaxed = [], sql }: Migration): string {
+export function forPostgres({ relaxed = [], sql, forServer = '' }: Migration): string {
   const written = words.reduce((done, [word, other]) => done.replace(word, other), sql)
   const triggered = written.replace(
     trigger,
@@ -42,7 +42,7 @@ BEGIN
 END $$;
 CREATE TRIGGER ${name} BEFORE ${event} ON ${table} FOR EACH ROW EXECUTE FUNCTION ${name}();`,
   )
-  return `${relaxed.map(relaxedConstraint).join('')}${triggered}`
+  return `${relaxed.map(relaxedConstraint).join('')}${triggered}${forServer}`
 }
 
 /** The names are those that PostgreSQL gives by itself. */

@@ -22,6 +22,7 @@ import { sql as recordings } from './020-recordings.ts'
 import { sql as consoleFigures } from './021-console-figures.ts'
 import { sql as recordingError } from './022-recording-error.ts'
 import { sql as rateIdentity } from './023-rate-identity.ts'
+import { forServer as changesForServer, sql as changes } from './024-changes.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -31,6 +32,8 @@ export interface Migration {
   /** Constraints to remove before `sql` runs. */
   readonly relaxed?: readonly Relaxed[]
   readonly sql: string
+  /** What a PostgreSQL database gets beside it. */
+  readonly forServer?: string
 }
 
 export const migrations: readonly Migration[] = [
@@ -57,6 +60,7 @@ export const migrations: readonly Migration[] = [
   { version: 21, name: 'console-figures', sql: consoleFigures },
   { version: 22, name: 'recording-error', sql: recordingError },
   { version: 23, name: 'rate-identity', sql: rateIdentity },
+  { version: 24, name: 'changes', sql: changes, forServer: changesForServer },
 ]
 
 export const newestVersion = migrations.length

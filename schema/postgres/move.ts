@@ -44,13 +44,13 @@ export function moveToServer(
   })
 }
 
-/** A table comes after those that it refers to. */
+/** A table comes after those that it refers to. Those that a server's processes write for each other are left out. */
 function inOrder(source: Sqlite.Database): readonly string[] {
   const waiting = new Set(
     texts(
       source,
       `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'
-       AND name <> 'schema_migration' ORDER BY name`,
+       AND name NOT IN ('schema_migration', 'change_counter', 'node') ORDER BY name`,
     ),
   )
   const ordered: string[] = []

@@ -16,6 +16,8 @@ import {
 } from '../../../support/books.ts'
 import { journalOf } from '../../../support/journals.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
+import { followForCharging } from '../../../../engine/follow-changes.ts'
+import { FileChanges } from '../../../../schema/changes/file-changes.ts'
 import { openDatabase } from '../../../../schema/open.ts'
 
 const oneUnit = 1_000_000
@@ -75,7 +77,9 @@ test('money that another process moves is noticed within a second', async () => 
   const planId = addPlan(store, [plainRate])
   const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId })
   const { ocs, time } = await ocsOn(store)
-  await ocs.start()
+  const changes = new FileChanges(store, { schedule: time.schedule, log: () => undefined })
+  followForCharging(changes, ocs)
+  await changes.start()
   const other = openDatabase(path)
   await topUp((await ocsOn(other)).ocs, customerId, oneUnit)
   other.close()

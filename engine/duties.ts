@@ -1,0 +1,54 @@
+/** What the serving process does at intervals, beside calls and requests. */
+import { RECORDING_RETENTION_STEP_MS, RecordingRetention } from '../control/retention/recordings.ts'
+import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
+import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
+import type { Log } from '../schema/contracts/log.ts'
+import type { LocalStore, Store } from '../schema/open.ts'
+import { makeBackup } from './backups/make-backup.ts'
+import { ScheduledBackups } from './backups/scheduled-backups.ts'
+import type { Config } from './config.ts'
+
+interface DutyDeps extends Clocks {
+  readonly config: Config
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+/** Calls `work` again and again, until the returned function is called. */
+export function repeating({ schedule }: Pick<DutyDeps, 'schedule'>) {
+  return (intervalMs: number, work: () => void): (() => void) => {
+    let cancel = schedule(run, intervalMs)
+    function run(): void {
+      cancel = schedule(run, intervalMs)
+      work()
+    }
+    return () => cancel()
+  }
+}
+
+/** Off unless a folder is set. */
+export function scheduleBackups(store: LocalStore, { config, now, log }: DutyDeps) {
+  const { folder, ...rest } = config.backup
+  if (folder === undefined) return undefined
+  return new ScheduledBackups({
+    plan: { folder, ...rest },
+    databasePath: config.databasePath,
+    make: (file) => makeBackup(store, file),
+    isStorageFailing: () => store.storage.problem !== undefined,
+    ...{ now, log },
+  })
+}
+
+export function forgetOldRecords(store: Store, deps: DutyDeps): () => void {
+  const { callRecordDays, auditDays } = deps.config.retention
+  const retention = new Retention(
+    { ...deps, store, now: () => earliest(deps) },
+    { callRecordDays, auditDays },
+  )
+  const recordings = new RecordingRetention({ ...deps, store, now: () => earliest(deps) })
+  const stops = [
+    repeating(deps)(RETENTION_STEP_MS, () => void retention.step()),
+    repeating(deps)(RECORDING_RETENTION_STEP_MS, () => void recordings.step()),
+  ]
+  return () => stops.forEach((stop) => stop())
+}

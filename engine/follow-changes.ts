@@ -1,0 +1,46 @@
+/** What of this process is loaded again when another process, or a command, has changed which tables. */
+import type { Changes, Details } from '../schema/changes/changes.ts'
+import type { Ocs } from './charging/ocs.ts'
+import type { Engine } from './engine.ts'
+
+/** 100,000 rates take about half a second. */
+const RATES_INTERVAL_MS = 1_000
+const CUSTOMERS_INTERVAL_MS = 250
+
+export function followForCharging(changes: Changes, ocs: Ocs): void {
+  changes.follow({
+    topics: ['customer', 'customer_number', 'wallet', 'tenant', 'extension'],
+    reload: () => ocs.reloadCustomers(),
+    intervalMs: CUSTOMERS_INTERVAL_MS,
+  })
+  changes.follow({
+    topics: ['rate', 'rate_plan'],
+    reload: (details) => reloadRates(ocs, details),
+    intervalMs: RATES_INTERVAL_MS,
+  })
+}
+
+/** A detail is a plan and one of its prefixes. */
+async function reloadRates(ocs: Ocs, details: Details): Promise<void> {
+  const places = details === 'all' ? undefined : [...details].map((detail) => detail.split('/'))
+  if (places === undefined) return ocs.reloadRates()
+  for (const [planId, prefix = ''] of places) await ocs.reloadPrefix(Number(planId), prefix)
+}
+
+export function followForEngine(changes: Changes, engine: Engine): void {
+  changes.follow({
+    topics: ['dispatcher_set', 'dispatcher_node'],
+    reload: () => engine.dispatcher.reload(),
+  })
+  changes.follow({
+    topics: [
+      ...(['carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'] as const),
+      ...(['tenant', 'tenant_domain', 'tenant_number', 'ai_agent'] as const),
+    ],
+    reload: () => engine.routing.reload(),
+  })
+  changes.follow({
+    topics: ['extension', 'tenant', 'tenant_domain'],
+    reload: async () => engine.registrar.reload(),
+  })
+}

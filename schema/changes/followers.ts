@@ -1,0 +1,121 @@
+/** Who follows which topics, and when each of them loads again. */
+import type { Cancel, Schedule } from '../clock.ts'
+import type { Log } from '../contracts/log.ts'
+import type { Details, Follower, Topic } from './changes.ts'
+
+export interface FollowersDeps {
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+/** A reload that failed is repeated after this time. */
+const RETRY_MS = 500
+/** Beyond so many, all of it is loaded. */
+const MAX_DETAILS = 50
+
+export class Followers {
+  readonly #deps: FollowersDeps
+  readonly #followers = new Set<FollowerState>()
+
+  constructor(deps: FollowersDeps) {
+    this.#deps = deps
+  }
+
+  follow(follower: Follower): Cancel {
+    const state = new FollowerState(follower, this.#deps)
+    this.#followers.add(state)
+    return () => {
+      this.#followers.delete(state)
+      state.stop()
+    }
+  }
+
+  /** @param detail empty: all of the topic. */
+  changed(topic: string, detail: string): void {
+    for (const state of this.#followers) if (state.follows(topic)) state.changed(detail)
+  }
+
+  /** What was missed is unknown. */
+  changedAll(): void {
+    for (const state of this.#followers) state.changed('')
+  }
+
+  stop(): void {
+    for (const state of this.#followers) state.stop()
+    this.#followers.clear()
+  }
+}
+
+class FollowerState {
+  readonly #follower: Follower
+  readonly #topics: ReadonlySet<string>
+  readonly #deps: FollowersDeps
+  /** What has changed since the last reload began; undefined: nothing. */
+  #behind: Set<string> | 'all' | undefined
+  #isReloading = false
+  #isFailing = false
+  #isStopped = false
+  #cancelPause: Cancel | undefined
+
+  constructor(follower: Follower, deps: FollowersDeps) {
+    this.#follower = follower
+    this.#topics = new Set<Topic>(follower.topics)
+    this.#deps = deps
+  }
+
+  follows(topic: string): boolean {
+    return this.#topics.has(topic)
+  }
+
+  changed(detail: string): void {
+    this.#behind = joined(this.#behind, detail === '' ? 'all' : new Set([detail]))
+    this.#reloadNow()
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    this.#cancelPause?.()
+  }
+
+  #reloadNow(): void {
+    const details = this.#behind
+    if (details === undefined || this.#isReloading) return
+    if (this.#isStopped || this.#cancelPause !== undefined) return
+    this.#behind = undefined
+    this.#isReloading = true
+    void this.#reload(details)
+  }
+
+  async #reload(details: Details): Promise<void> {
+    const { intervalMs } = this.#follower
+    if (intervalMs !== undefined) this.#pause(intervalMs)
+    try {
+      await this.#follower.reload(details)
+      this.#isFailing = false
+    } catch (error) {
+      this.#behind = joined(this.#behind, details)
+      if (!this.#isFailing && !this.#isStopped)
+        this.#deps.log('error', 'what another process has changed cannot be read', { error })
+      this.#isFailing = true
+      this.#pause(RETRY_MS)
+    } finally {
+      this.#isReloading = false
+    }
+    this.#reloadNow()
+  }
+
+  #pause(ms: number): void {
+    if (this.#isStopped) return
+    this.#cancelPause?.()
+    this.#cancelPause = this.#deps.schedule(() => {
+      this.#cancelPause = undefined
+      this.#reloadNow()
+    }, ms)
+  }
+}
+
+function joined(one: Details | undefined, other: Details): Set<string> | 'all' {
+  if (one === 'all' || other === 'all') return 'all'
+  const all = new Set([...(one ?? []), ...other])
+  return all.size > MAX_DETAILS ? 'all' : all
+}

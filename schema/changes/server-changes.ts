@@ -1,0 +1,134 @@
+/**
+ * Changes of a PostgreSQL database: triggers tell them with NOTIFY and write them to `change_counter`, which is read
+ * every second, should a notice be lost.
+ */
+import type { Cancel, Schedule } from '../clock.ts'
+import type { ServerNotices } from '../postgres/notices.ts'
+import type { Changes, Follower } from './changes.ts'
+import { Followers, type FollowersDeps } from './followers.ts'
+
+export interface ServerChangesDeps extends FollowersDeps {
+  readonly notices: ServerNotices
+  readonly schedule: Schedule
+}
+
+const CHANNEL = 'tollgate_changes'
+const LOOK_MS = 1_000
+/** Rows are kept for so long. Who has not looked for half of it loads everything. */
+const KEPT_MS = 600_000
+const LOOKS_PER_CLEANING = 300
+
+/**
+ * `horizon` is the oldest transaction that may still be under way: all before it are seen. Numbers of transactions
+ * fit a float, and a bigint arrives as text.
+ */
+const look = `
+  SELECT s.horizon, s.at, c.version, c.topic, c.detail
+    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon,
+                 floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS at) s
+    LEFT JOIN change_counter c ON c.version >= $1`
+
+interface Change {
+  readonly version: string
+  readonly topic: string
+  readonly detail: string
+}
+
+interface Row {
+  readonly horizon: string
+  readonly at: string
+  readonly version: string | null
+  readonly topic: string | null
+  readonly detail: string | null
+}
+
+const isChange = (row: Row): row is Row & Change => row.version !== null
+
+export class ServerChanges implements Changes {
+  readonly #deps: ServerChangesDeps
+  readonly #followers: Followers
+  #cancel: Cancel = () => undefined
+  #cancelNotices: readonly Cancel[] = []
+  #horizon = 0
+  #lookedAt: number | undefined
+  /** Changes since the horizon that were told, with their versions. */
+  readonly #seen = new Map<string, number>()
+  #looks = 0
+  #isStopped = false
+
+  /** `notices` are started. */
+  static async open(deps: ServerChangesDeps): Promise<ServerChanges> {
+    const changes = new ServerChanges(deps)
+    await changes.#look()
+    return changes
+  }
+
+  private constructor(deps: ServerChangesDeps) {
+    this.#deps = deps
+    this.#followers = new Followers(deps)
+  }
+
+  follow(follower: Follower): Cancel {
+    return this.#followers.follow(follower)
+  }
+
+  async start(): Promise<void> {
+    const { notices } = this.#deps
+    this.#cancelNotices = [
+      notices.on(CHANNEL, (payload) => this.#told(payload)),
+      notices.onGap(() => this.#followers.changedAll()),
+    ]
+    await this.#look()
+    this.#lookLater()
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true
+    this.#cancel()
+    for (const cancel of this.#cancelNotices) cancel()
+    this.#followers.stop()
+    return Promise.resolve()
+  }
+
+  #told(payload: string): void {
+    const [version, topic, ...detail] = payload.split(' ')
+    this.#changed({ version: version ?? '', topic: topic ?? '', detail: detail.join(' ') })
+  }
+
+  #changed({ version, topic, detail }: Change): void {
+    const key = `${version} ${topic} ${detail}`
+    if (this.#seen.has(key)) return
+    this.#seen.set(key, Number(version))
+    this.#followers.changed(topic, detail)
+  }
+
+  #lookLater(): void {
+    if (this.#isStopped) return
+    this.#cancel = this.#deps.schedule(() => {
+      void this.#look().finally(() => this.#lookLater())
+    }, LOOK_MS)
+  }
+
+  async #look(): Promise<void> {
+    const rows = await this.#deps.notices.query<Row>(look, [this.#horizon])
+    const [first] = rows ?? []
+    if (rows === undefined || first === undefined) return
+    const [horizon, at] = [Number(first.horizon), Number(first.at)]
+    const gapMs = at - (this.#lookedAt ?? at)
+    // Another server, such as one from a backup, or a long pause: what was missed is unknown.
+    if (horizon < this.#horizon || gapMs > KEPT_MS / 2) this.#followers.changedAll()
+    else for (const row of rows) if (isChange(row)) this.#changed(row)
+    for (const [key, version] of this.#seen) if (version < horizon) this.#seen.delete(key)
+    this.#horizon = horizon
+    this.#lookedAt = at
+    await this.#clean(at)
+  }
+
+  async #clean(at: number): Promise<void> {
+    this.#looks += 1
+    if (this.#looks % LOOKS_PER_CLEANING !== 0) return
+    await this.#deps.notices.query('DELETE FROM change_counter WHERE changed_at < $1', [
+      at - KEPT_MS,
+    ])
+  }
+}

@@ -1,0 +1,139 @@
+/**
+ * What processes that share a PostgreSQL database tell each other: LISTEN and NOTIFY, on a connection of its own that
+ * is opened again when it breaks. What is told meanwhile is lost, so each break is told, too.
+ */
+import pg from 'pg'
+import type { Cancel, Schedule } from '../clock.ts'
+import type { Log } from '../contracts/log.ts'
+
+export interface NoticesDeps {
+  readonly url: string
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+type Handler = (payload: string) => void
+
+/** Names of channels are not quoted. */
+const CHANNEL = /^[a-z_]{1,60}$/
+const RETRY_MS = 250
+/** A connection that is silent for longer is taken for broken. */
+const ANSWER_MS = 3_000
+
+export class ServerNotices {
+  readonly #deps: NoticesDeps
+  readonly #handlers = new Map<string, Set<Handler>>()
+  readonly #onGap = new Set<() => void>()
+  #client: pg.Client | undefined
+  #cancelRetry: Cancel = () => undefined
+  #isFailing = false
+  #isStopped = false
+
+  constructor(deps: NoticesDeps) {
+    this.#deps = deps
+  }
+
+  /** Connects. Resolves when everything is heard, or with the first failure: then it goes on trying. */
+  async start(): Promise<void> {
+    await this.#connect()
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    this.#cancelRetry()
+    const client = this.#client
+    this.#client = undefined
+    await client?.end().catch(ignored)
+  }
+
+  /** Calls `handler` with what any process tells on this channel, this one included. */
+  on(channel: string, handler: Handler): Cancel {
+    if (!CHANNEL.test(channel)) throw new TypeError(`${channel} is not a channel`)
+    const handlers = this.#handlers.get(channel)
+    if (handlers === undefined) {
+      this.#handlers.set(channel, new Set([handler]))
+      this.#client?.query(`LISTEN ${channel}`).catch(ignored)
+    } else handlers.add(handler)
+    return () => void this.#handlers.get(channel)?.delete(handler)
+  }
+
+  /** Calls `handler` each time when something may have been missed, and is heard again. */
+  onGap(handler: () => void): Cancel {
+    this.#onGap.add(handler)
+    return () => void this.#onGap.delete(handler)
+  }
+
+  /** Tells all processes, soon. Without a connection it is lost: that must not matter. */
+  notify(channel: string, payload: string): void {
+    this.#client?.query('SELECT pg_notify($1, $2)', [channel, payload]).catch(ignored)
+  }
+
+  get isConnected(): boolean {
+    return this.#client !== undefined
+  }
+
+  /** Runs a query on this connection. Undefined: there is none now, or it has broken. */
+  async query<R extends pg.QueryResultRow>(
+    text: string,
+    values: readonly unknown[],
+  ): Promise<readonly R[] | undefined> {
+    const client = this.#client
+    if (client === undefined) return undefined
+    try {
+      return (await client.query<R>(text, [...values])).rows
+    } catch (error) {
+      this.#lost(client, error)
+      return undefined
+    }
+  }
+
+  async #connect(): Promise<void> {
+    const client = new pg.Client({
+      connectionString: this.#deps.url,
+      application_name: 'tollgate notices',
+      connectionTimeoutMillis: ANSWER_MS,
+      query_timeout: ANSWER_MS,
+      statement_timeout: ANSWER_MS,
+      keepAlive: true,
+    })
+    client.on('error', (error) => this.#lost(client, error))
+    client.on('end', () => this.#lost(client, new Error('the server has closed the connection')))
+    client.on('notification', ({ channel, payload = '' }) => {
+      for (const handler of this.#handlers.get(channel) ?? []) handler(payload)
+    })
+    try {
+      await client.connect()
+      for (const channel of this.#handlers.keys()) await client.query(`LISTEN ${channel}`)
+    } catch (error) {
+      void client.end().catch(ignored)
+      return this.#failed(error)
+    }
+    if (this.#isStopped) return client.end().catch(ignored)
+    this.#client = client
+    if (this.#isFailing) this.#deps.log('info', 'changes of other processes are heard again')
+    this.#isFailing = false
+    // What was told between two connections is lost.
+    for (const tell of this.#onGap) tell()
+  }
+
+  #lost(client: pg.Client, error: unknown): void {
+    if (this.#client !== client) return
+    this.#client = undefined
+    void client.end().catch(ignored)
+    this.#failed(error)
+  }
+
+  #failed(error: unknown): void {
+    if (this.#isStopped) return
+    if (!this.#isFailing)
+      this.#deps.log(
+        'error',
+        'changes of other processes are not heard: the database server does not answer',
+        { error },
+      )
+    this.#isFailing = true
+    this.#cancelRetry = this.#deps.schedule(() => void this.#connect(), RETRY_MS)
+  }
+}
+
+const ignored = (): void => undefined
