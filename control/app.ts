@@ -48,6 +48,8 @@ import { traceRoutes } from './pbx/calls/trace-routes.ts'
 import { vconRoutes } from './pbx/calls/vcon-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
 import { reportRoutes } from './pbx/reports/report-routes.ts'
+import { answerQuestions, QUESTIONS_PATH } from './nodes/questions.ts'
+import { admittedAddress, butNodes } from './nodes/admit-node.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { frontPage, pagePolicy } from './openapi/pages.ts'
 import { settingsRoutes } from './settings-routes.ts'
@@ -72,6 +74,7 @@ export function createApi(
   const { store, now, steadyNow, engine, version } = deps
   const { audit } = access
   const app = front(deps, access, telemetry)
+  if (deps.others !== undefined) app.use(QUESTIONS_PATH, answerQuestions(engine))
 
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, store))
@@ -141,7 +144,7 @@ function mountBilling(app: ControlApp, deps: BillingDeps): void {
 /** The public edge for customers: `/api/client/*` and `GET /health`. */
 export function createEdge(deps: ControlDeps, access: Access, telemetry: Telemetry): ControlApp {
   const { now, steadyNow, version } = deps
-  const app = front(deps, access, telemetry, customerEdge())
+  const app = front({ ...deps, others: undefined }, access, telemetry, customerEdge())
 
   app.route('/', publicHealthRoute(version))
   app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
@@ -156,21 +159,28 @@ function front(
   telemetry: Telemetry,
   ...edge: readonly Step[]
 ): ControlApp {
-  const { log, randomBytes } = deps
+  const { log, randomBytes, others } = deps
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
   const audited = auditTrail(access.audit, deps, () => void (telemetry.refused.auditEntries += 1))
   app.on([...mutatingMethods], '*', audited)
   const heard: MiddlewareHandler<ControlEnv> = (c, next) =>
     c.req.method === 'GET' ? audited(c, next) : next()
   app.use(`/api/v1${recordingPath}`, heard)
+  const limited = rateLimit(access.limits, access.usage, deps)
   app.use(
     inOrder(
       telemetry.requests.note(),
       correlationId(randomBytes),
       cors(),
       securityHeaders(),
-      authenticate(access.verifier, access.sessions, access.addressOf, () => latest(deps)),
-      rateLimit(access.limits, access.usage, deps),
+      ...(others === undefined ? [] : [others.admit]),
+      authenticate(
+        access.verifier,
+        access.sessions,
+        others === undefined ? access.addressOf : admittedAddress(access.addressOf),
+        () => latest(deps),
+      ),
+      others === undefined ? limited : butNodes(limited),
       ...edge,
       butPreflight(tenantScope(access.tenants), bodyLimit()),
     ),

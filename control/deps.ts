@@ -7,6 +7,7 @@ import type { OcsPort } from '../schema/contracts/ocs.ts'
 import type { SettingsInForce } from '../schema/contracts/settings.ts'
 import type { LocalStore } from '../schema/open.ts'
 import type { ConsoleFiles } from './console/console-files.ts'
+import type { OtherNodes } from './nodes/other-nodes.ts'
 import type { Reports } from './pbx/reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
@@ -17,6 +18,8 @@ export interface ControlDeps extends Clocks {
   readonly engine: EnginePort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: OcsPort | undefined
+  /** The other nodes of the installation; undefined: this process is alone. */
+  readonly others?: OtherNodes | undefined
   readonly webhooks: Webhooks
   readonly reports: Reports
   /** Undefined: it has not been built. */

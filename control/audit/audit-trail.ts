@@ -2,8 +2,9 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { routePath } from 'hono/route'
 import type { Clocks } from '../../schema/clock.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { ControlEnv } from '../http/control-env.ts'
+import type { ChangeDigests, ControlEnv } from '../http/control-env.ts'
 import { isLogin } from '../middleware/rate-limit.ts'
+import { tellChange } from '../nodes/elsewhere.ts'
 import { auditedActor, type AuditLog } from './audit-log.ts'
 import { EntryLimit } from './entry-limit.ts'
 import { digestOf } from './digest.ts'
@@ -41,12 +42,13 @@ async function recorded(
 ): Promise<void> {
   await next()
   const principal = whoAsked(c)
+  if (c.get('nodeRequest') !== undefined) tellChange(c, digestsOf(c))
   const refusal = c.get('refusal')
   if (c.get('isAudited') || (principal === undefined && !isLogin(c))) return
   if (refusal?.code === 'rate_limited') return
   const actor = principal?.actor ?? c.get('loginActor')
   if (actor === undefined && !admits()) return
-  const change = c.get('change')
+  const { before, after } = digestsOf(c)
   const { status } = c.res
   await log.record({
     at: now(),
@@ -58,10 +60,16 @@ async function recorded(
     outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
     status,
     code: refusal?.code ?? null,
-    before_digest: digestOf(change?.before),
-    after_digest: digestOf(change?.after),
+    before_digest: before,
+    after_digest: after,
     correlation_id: c.get('correlationId'),
   })
+}
+
+function digestsOf(c: Context<ControlEnv>): ChangeDigests {
+  const change = c.get('change')
+  const made = { before: digestOf(change?.before), after: digestOf(change?.after) }
+  return c.get('changeDigests') ?? made
 }
 
 /** A key used from an address that is not allowed is worth an entry. */

@@ -23,8 +23,14 @@ export interface ControlEnv {
     refusal: { readonly code: string; readonly details: readonly ErrorDetail[] | undefined }
     /** Set by routes that know what they changed, for the audit trail. */
     change: Change
-    /** Set by routes that write their own audit entries. */
+    /** Set instead when another node has changed it: the digests of both. */
+    changeDigests: ChangeDigests
+    /** Set by routes that write their own audit entries, and for requests of other nodes, which write them. */
     isAudited: boolean
+    /** Set when another node of the installation makes the request, for a client or for itself. */
+    nodeRequest: NodeRequest
+    /** Set when nodes that should have been asked have not answered. */
+    isPartial: boolean
   }
 }
 
@@ -32,4 +38,19 @@ export interface ControlEnv {
 export interface Change {
   readonly before: unknown
   readonly after: unknown
+}
+
+export interface ChangeDigests {
+  readonly before: string | null
+  readonly after: string | null
+}
+
+/** A request that another node of the installation makes. */
+export interface NodeRequest {
+  /** The node. */
+  readonly from: string
+  /** The client's address, as that node knows it. */
+  readonly address: string
+  /** Asked by the node itself; undefined: the request of a client. */
+  readonly question: unknown
 }

@@ -99,10 +99,12 @@ export function openApiDocument(
 const pathOf = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}')
 
 function operationObject(note: RouteNote, operation: Operation, schemas: Schemas): Json {
-  const { id, tag, summary, answer, hasRanges = false } = operation
+  const { id, tag, summary, answer, nodes, hasRanges = false } = operation
   const refusals = new Set<ErrorStatus>([...refusalsOf(note), ...(operation.refusals ?? [])])
-  const responses: Json = { [answer.status]: answerObject(answer, schemas) }
-  if (hasRanges) responses[206] = { ...answerObject(answer, schemas), description: 'A part.' }
+  if (nodes === 'call') refusals.add(503)
+  const responses: Json = { [answer.status]: answerObject(answer, schemas, nodes) }
+  if (hasRanges)
+    responses[206] = { ...answerObject(answer, schemas, nodes), description: 'A part.' }
   for (const status of [...refusals].toSorted((a, b) => a - b))
     responses[status] = { $ref: `#/components/responses/${errors[status].name}` }
   const body = requestBody(note, operation, schemas)
@@ -160,11 +162,19 @@ function requestBody(note: RouteNote, operation: Operation, schemas: Schemas): J
   }
 }
 
-function answerObject({ status, content }: Answer, schemas: Schemas): Json {
+function answerObject(
+  { status, content }: Answer,
+  schemas: Schemas,
+  nodes: Operation['nodes'],
+): Json {
+  const unreachable =
+    nodes === undefined
+      ? {}
+      : { 'X-Unreachable-Nodes': { $ref: '#/components/headers/UnreachableNodes' } }
   const location = status === 201 ? { Location: { $ref: '#/components/headers/Location' } } : {}
   return {
     description: status === 201 ? 'Created.' : status === 202 ? 'Accepted.' : 'Success.',
-    headers: { ...headerReferences, ...location },
+    headers: { ...headerReferences, ...location, ...unreachable },
     content: Object.fromEntries(
       Object.entries(content).map(([type, { schema, example }]) => [
         type,
@@ -190,7 +200,7 @@ function answerSchema({ form, schema }: AnswerSchema, schemas: Schemas): Json {
 
 const headerReferences = Object.fromEntries(
   Object.keys(commonHeaders)
-    .filter((name) => name !== 'Location' && name !== 'RetryAfter')
+    .filter((name) => name.startsWith('X-'))
     .map((name) => [name, { $ref: `#/components/headers/${name}` }]),
 )
 

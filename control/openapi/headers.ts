@@ -24,6 +24,12 @@ export const commonHeaders = {
     example: 1767225660,
   },
   Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
+  UnreachableNodes: {
+    description:
+      'Nodes of the installation that were not heard, separated by commas: what they know is missing. Absent when all were heard.',
+    schema: { type: 'string' },
+    example: 'node-b, node-c',
+  },
   RetryAfter: { description: 'Seconds to wait before retrying.', schema: integer, example: 12 },
 }
 

@@ -31,6 +31,8 @@ export interface Operation {
   readonly answer: Answer
   /** A request for a range of its bytes gets 206. */
   readonly hasRanges?: boolean
+  /** `all`: about all nodes of the installation; `call`: about one call, on whichever node it is. */
+  readonly nodes?: 'all' | 'call'
   /** In addition to those that follow from access, schemas and method (`errors.ts`). */
   readonly refusals?: readonly ErrorStatus[]
   /** A valid example. */

@@ -1,6 +1,6 @@
 /** Live calls: list them (SPECIFICATION.md §2.5) and hang one up. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -10,6 +10,9 @@ import { conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
+import { atNodeOfCall } from '../nodes/elsewhere.ts'
+import { mergedRows, ROW_SEPARATOR, rowsIn } from '../nodes/merge-calls.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { activeCallView } from './calls/active-call-view.ts'
 import { transferRoutes } from './calls/transfer-routes.ts'
 
@@ -28,7 +31,9 @@ const hangUpBody = z.strictObject({
   cause: z.int().min(1).max(127).default(16),
 })
 
-export function callRoutes(deps: Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs'>) {
+type CallDeps = Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs' | 'others'>
+
+export function callRoutes(deps: CallDeps) {
   const { calls } = deps.engine
   const find = (principal: Principal, uuid: string): ActiveCall => {
     const call = calls.find(uuid)
@@ -44,35 +49,52 @@ export function callRoutes(deps: Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs
         .list()
         .filter((call) => isVisible(call, c.var.principal))
         .filter((call) => node === undefined || call.node === node)
-      return c.body(await listOf(shown, deps), 200, { 'Content-Type': 'application/json' })
+      const own = listOf(shown, deps)
+      const asked = deps.others?.of(c)
+      const list = asked === undefined ? await own : await listOfAll(c, own, asked)
+      return c.body(list, 200, { 'Content-Type': 'application/json' })
     })
 
-    .post('/telephony/hangup', requires('calls:control'), validate('json', hangUpBody), (c) => {
-      const { call_uuid: uuid, cause } = c.req.valid('json')
-      const call = find(c.var.principal, uuid)
-      const result = calls.hangUp(uuid, cause)
-      if (result === 'not_found') throw notFound('call')
-      if (result === 'already_ending') throw conflict('call_ending', 'The call is already ending')
-      c.set('change', { before: activeCallView(deps)(call), after: null })
-      return ok(c, { call_uuid: uuid, status: 'ending' })
-    })
+    .post(
+      '/telephony/hangup',
+      requires('calls:control'),
+      validate('json', hangUpBody),
+      atNodeOfCall(deps),
+      (c) => {
+        const { call_uuid: uuid, cause } = c.req.valid('json')
+        const call = find(c.var.principal, uuid)
+        const result = calls.hangUp(uuid, cause)
+        if (result === 'not_found') throw notFound('call')
+        if (result === 'already_ending') throw conflict('call_ending', 'The call is already ending')
+        c.set('change', { before: activeCallView(deps)(call), after: null })
+        return ok(c, { call_uuid: uuid, status: 'ending' })
+      },
+    )
 }
 
 /** Rows written per slice: about 5 ms. There may be 20,000 calls, and SIP shares the thread. */
 const SLICE = 500
 
-async function listOf(
-  shown: readonly ActiveCall[],
-  deps: Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs'>,
-): Promise<string> {
+async function listOf(shown: readonly ActiveCall[], deps: CallDeps): Promise<string> {
   const view = activeCallView(deps)
   const parts: string[] = []
   for (let start = 0; start < shown.length; start += SLICE) {
     if (start > 0) await nextTurn()
     const slice = shown.slice(start, start + SLICE)
-    parts.push(slice.map((call) => JSON.stringify(view(call))).join(','))
+    parts.push(slice.map((call) => JSON.stringify(view(call))).join(ROW_SEPARATOR))
   }
-  return `[${parts.join(',')}]`
+  return `[${parts.join(ROW_SEPARATOR)}]`
+}
+
+/** Each node applies the same filter to its own calls, for the same principal. */
+async function listOfAll(
+  c: Context<ControlEnv>,
+  own: Promise<string>,
+  asked: AskedNodes,
+): Promise<string> {
+  const answers = await asked.all({ method: 'GET', target: c.env.incoming.url ?? '' })
+  const lists = [await own, ...answers.map(({ body }) => body.toString('utf8'))]
+  return mergedRows(lists.map((list) => rowsIn(list) ?? []))
 }
 
 const isVisible = (call: ActiveCall, { tenantId }: Principal): boolean =>

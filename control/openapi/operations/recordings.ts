@@ -5,7 +5,7 @@ const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 
 export const recordingOperations: Operations = {
   'POST /api/v1/telephony/recording': {
-    ...{ id: 'controlRecording', tag: 'Calls' },
+    ...{ id: 'controlRecording', tag: 'Calls', nodes: 'call' },
     summary: 'Start or stop the recording of a live call',
     body: { call_uuid: exampleCall, action: 'start' },
     answer: data(

@@ -244,6 +244,7 @@ const transferCall = (id: string, summary: string, body: object): Operation => (
     },
     202,
   ),
+  nodes: 'call',
   refusals: [402, 404, 409, 503],
 })
 
@@ -276,9 +277,11 @@ const calls: Operations = {
       ...{ disposition: 'ANSWERED', sip_code: 200, hangup_cause: 'NORMAL_CLEARING' },
       ...{ hangup_by: 'caller', transfer: null },
     }),
+    nodes: 'call',
   },
   'GET /api/v1/pbx/calls/active': {
     ...{ id: 'listActiveCalls', tag: 'Calls', summary: 'List live calls' },
+    nodes: 'all',
     answer: bare(z.array(activeCall), [
       {
         ...{ uuid: callUuid, call_uuid: callUuid, caller_id_number: '4930100' },
@@ -309,6 +312,7 @@ const calls: Operations = {
     answer: data(z.strictObject({ call_uuid: z.string(), status: z.literal('ending') }), {
       ...{ call_uuid: callUuid, status: 'ending' },
     }),
+    nodes: 'call',
     refusals: [404, 409],
   },
   'POST /api/v1/telephony/transfer': transferCall(

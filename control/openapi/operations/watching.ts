@@ -104,7 +104,7 @@ export const watchingOperations: Operations = {
     refusals: [503],
   },
   'POST /api/v1/telephony/spy': {
-    ...{ id: 'spyOnCall', tag: 'Calls' },
+    ...{ id: 'spyOnCall', tag: 'Calls', nodes: 'call' },
     summary:
       'Connect a supervisor to a live call. Requires a PBX that supports it (`spy_uri` of the set), or, to listen, a media relay.',
     body: { call_uuid: exampleCall, supervisor_extension: '100', mode: 'listen' },
@@ -125,7 +125,7 @@ export const watchingOperations: Operations = {
     refusals: [404, 409, 501, 503],
   },
   'GET /api/v1/calls/:uuid/trace': {
-    ...{ id: 'traceCall', tag: 'Calls' },
+    ...{ id: 'traceCall', tag: 'Calls', nodes: 'call' },
     summary:
       'Get the SIP trace of a call: the messages of all legs, and the decisions between them',
     answer: data(trace, {
@@ -143,13 +143,13 @@ export const watchingOperations: Operations = {
     }),
   },
   'GET /api/v1/calls/:uuid/trace.pcap': {
-    ...{ id: 'captureCall', tag: 'Calls' },
+    ...{ id: 'captureCall', tag: 'Calls', nodes: 'call' },
     summary:
       'Get the SIP messages of a call as a packet capture (libpcap). Each message is one UDP datagram, whatever transport carried it.',
     answer: text('application/vnd.tcpdump.pcap', '\u00a1\u00b2\u00c3\u00d4…'),
   },
   'GET /api/v1/calls/:uuid/vcon': {
-    ...{ id: 'getVcon', tag: 'Calls' },
+    ...{ id: 'getVcon', tag: 'Calls', nodes: 'all' },
     summary:
       'Get an ended call as a vCon (draft-ietf-vcon-vcon-core): parties, dialog, media quality, call record and SIP trace',
     answer: bare(vcon, {

@@ -15,6 +15,7 @@ import type { ControlDeps } from '../../deps.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
+import { fromElsewhere } from '../../nodes/elsewhere.ts'
 import { validate } from '../../http/validate.ts'
 import { transferView } from './transfer-view.ts'
 
@@ -31,7 +32,11 @@ type Status =
 /** The uuid of a call that a node reported may be any text. */
 const path = z.strictObject({ uuid: z.string().max(200) })
 
-export function callStatusRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine'>) {
+export function callStatusRoutes({
+  store,
+  engine,
+  others,
+}: Pick<ControlDeps, 'store' | 'engine' | 'others'>) {
   return new Hono<ControlEnv>().get(
     '/pbx/calls/:uuid',
     requires('calls:read'),
@@ -42,8 +47,12 @@ export function callStatusRoutes({ store, engine }: Pick<ControlDeps, 'store' | 
       const live = engine.calls.find(uuid)
       if (live !== undefined && isVisible(live.tenantId, principal)) return ok(c, liveView(live))
       const ended = engine.calls.recent(uuid) ?? (await recorded(store, uuid))
-      if (ended === undefined || !isVisible(ended.tenantId, principal)) throw notFound('call')
-      return ok(c, endedView(ended))
+      if (ended !== undefined && isVisible(ended.tenantId, principal))
+        return ok(c, endedView(ended))
+      // The record of a call is there for all nodes; before that, the node of the call alone knows it.
+      const answer = ended === undefined ? await fromElsewhere(c, others) : undefined
+      if (answer === undefined) throw notFound('call')
+      return answer
     },
   )
 }

@@ -14,6 +14,7 @@ import { ApiError, conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
+import { atNodeOfCall } from '../../nodes/elsewhere.ts'
 import { domain } from '../../provisioning/fields.ts'
 import { extensionNumber } from '../extension-body.ts'
 import { sourceExtension } from './source-extension.ts'
@@ -29,11 +30,16 @@ const spyBody = z.strictObject({
   domain: domain.optional().describe('Required when several domains have this extension.'),
 })
 
-export function spyRoutes({ store, engine }: Pick<ControlDeps, 'store' | 'engine'>) {
+export function spyRoutes({
+  store,
+  engine,
+  others,
+}: Pick<ControlDeps, 'store' | 'engine' | 'others'>) {
   return new Hono<ControlEnv>().post(
     '/telephony/spy',
     requires('calls:spy'),
     validate('json', spyBody),
+    atNodeOfCall({ engine, others }),
     async (c) => {
       const body = c.req.valid('json')
       const { principal } = c.var

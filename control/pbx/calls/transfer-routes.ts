@@ -10,6 +10,7 @@ import type { TransferResult } from '../../../schema/contracts/calls.ts'
 import type { ControlDeps } from '../../deps.ts'
 import { conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
+import { atNodeOfCall } from '../../nodes/elsewhere.ts'
 import { validate } from '../../http/validate.ts'
 import { phoneNumber } from '../../provisioning/fields.ts'
 import { refusedStart } from './refused-start.ts'
@@ -27,7 +28,8 @@ const what = z.strictObject({
 const transferBody = what.extend({ call_uuid: z.guid() })
 const path = z.strictObject({ uuid: z.guid() })
 
-export function transferRoutes({ engine }: Pick<ControlDeps, 'engine'>) {
+export function transferRoutes({ engine, others }: Pick<ControlDeps, 'engine' | 'others'>) {
+  const atNode = atNodeOfCall({ engine, others })
   const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {
     const { tenantId } = c.var.principal
     // A transferred phone pays for a new call.
@@ -49,15 +51,22 @@ export function transferRoutes({ engine }: Pick<ControlDeps, 'engine'>) {
   }
 
   return new Hono<ControlEnv>()
-    .post('/telephony/transfer', requires('calls:control'), validate('json', transferBody), (c) => {
-      const { call_uuid: uuid, ...body } = c.req.valid('json')
-      return start(c, uuid, body)
-    })
+    .post(
+      '/telephony/transfer',
+      requires('calls:control'),
+      validate('json', transferBody),
+      atNode,
+      (c) => {
+        const { call_uuid: uuid, ...body } = c.req.valid('json')
+        return start(c, uuid, body)
+      },
+    )
     .post(
       '/pbx/calls/:uuid/transfer',
       requires('calls:control'),
       validate('param', path),
       validate('json', what),
+      atNode,
       (c) => start(c, c.req.valid('param').uuid, c.req.valid('json')),
     )
 }

@@ -14,6 +14,7 @@ import { ApiError, conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
+import { atNodeOfCall } from '../../nodes/elsewhere.ts'
 import { byteRange } from './byte-range.ts'
 import { RecordingReaders } from './recording-readers.ts'
 import { type Recording, RecordingStore } from './recording-store.ts'
@@ -26,7 +27,9 @@ const controlBody = z.strictObject({
   action: z.enum(['start', 'stop']),
 })
 
-export function recordingRoutes(deps: Pick<ControlDeps, 'store' | 'engine' | 'settings'>) {
+export function recordingRoutes(
+  deps: Pick<ControlDeps, 'store' | 'engine' | 'settings' | 'others'>,
+) {
   const { calls, recordings } = deps.engine
   const store = new RecordingStore(deps.store, deps.settings.recordingsPath ?? '')
   const readers = new RecordingReaders()
@@ -42,6 +45,7 @@ export function recordingRoutes(deps: Pick<ControlDeps, 'store' | 'engine' | 'se
       '/telephony/recording',
       requires('calls:record'),
       validate('json', controlBody),
+      atNodeOfCall(deps),
       async (c) => {
         const { call_uuid: uuid, action } = c.req.valid('json')
         const call = calls.find(uuid)

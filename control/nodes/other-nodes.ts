@@ -1,0 +1,164 @@
+/**
+ * Asks the other nodes of the installation what this one does not know. A request of another node is answered by this
+ * one alone, so no request goes round.
+ */
+import type { Context } from 'hono'
+import type { Clocks } from '../../schema/clock.ts'
+import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { authorizationOf } from '../auth/session-cookie.ts'
+import type { Step } from '../middleware/in-order.ts'
+import { admitNodes } from './admit-node.ts'
+import { NodeClient, type NodeClientDeps, type Outgoing, type PeerAnswer } from './node-client.ts'
+import type { Peer } from './peer.ts'
+import { type Question, QUESTIONS_PATH } from './questions.ts'
+
+/** Names of nodes whose part is missing, in every response that is about all nodes. */
+export const UNREACHABLE_HEADER = 'X-Unreachable-Nodes'
+/** How long the node of a call may take to do what is asked of it. */
+const ACTION_MS = 10_000
+
+type Request = Pick<Outgoing, 'method' | 'target' | 'headers' | 'body'>
+
+export interface Gathered {
+  readonly answers: readonly PeerAnswer[]
+  readonly unreachable: readonly string[]
+}
+
+/** One that does not know the call says 404. These are about the request, not the call. */
+const isOfOwner = ({ status }: PeerAnswer): boolean =>
+  status < 500 && status !== 404 && status !== 401 && status !== 403
+
+/** Where a call is: on this node, on none, or not known, because nodes did not answer. */
+export type Located = Peer | 'nowhere' | 'unknown'
+
+export class OtherNodes {
+  readonly self: string
+  readonly client: NodeClient
+  readonly admit: Step
+  readonly #deps: NodeClientDeps
+
+  constructor(deps: NodeClientDeps & Clocks) {
+    this.self = deps.self
+    this.client = new NodeClient(deps)
+    this.admit = admitNodes(deps, deps)
+    this.#deps = deps
+  }
+
+  /** Undefined: another node asks, and wants what this one knows. */
+  of(c: Context<ControlEnv>): AskedNodes | undefined {
+    return c.get('nodeRequest') === undefined ? new AskedNodes(c, this) : undefined
+  }
+
+  peers(): readonly Peer[] {
+    return this.#deps.peers()
+  }
+
+  /** Asks each node at once. An answer that is not 200 is none. */
+  async all(outgoing: Outgoing): Promise<Gathered> {
+    const peers = this.peers()
+    const alive = peers.filter(({ isAlive }) => isAlive)
+    const asked = await Promise.all(alive.map((peer) => this.client.ask(peer, outgoing)))
+    const answers = asked.filter((answer) => answer?.status === 200) as PeerAnswer[]
+    const answered = new Set(answers.map(({ peer }) => peer.name))
+    const unreachable = peers.map(({ name }) => name).filter((name) => !answered.has(name))
+    return { answers, unreachable }
+  }
+
+  questionOf(question: Question): Outgoing {
+    return { method: 'GET', target: QUESTIONS_PATH, asked: { address: '', question } }
+  }
+}
+
+/** The other nodes as one request asks them: with its credential, from its address. */
+export class AskedNodes {
+  readonly #c: Context<ControlEnv>
+  readonly #nodes: OtherNodes
+
+  constructor(c: Context<ControlEnv>, nodes: OtherNodes) {
+    this.#c = c
+    this.#nodes = nodes
+  }
+
+  /** The same request, or another one, to every node. The response names those that did not answer. */
+  async all(request: Request): Promise<readonly PeerAnswer[]> {
+    return this.#told(await this.#nodes.all(this.#outgoing(request)))
+  }
+
+  async question(question: Question): Promise<readonly PeerAnswer[]> {
+    return this.#told(await this.#nodes.all(this.#nodes.questionOf(question)))
+  }
+
+  /**
+   * The response of the first node that knows what the request is about; undefined: none does. 'unknown': none does,
+   * and a node that is alive did not say.
+   */
+  first(request: Request): Promise<PeerAnswer | 'unknown' | undefined> {
+    return this.#first(this.#outgoing(request), isOfOwner)
+  }
+
+  async locate(callUuid: string): Promise<Located> {
+    const question = this.#nodes.questionOf({ kind: 'locate', callUuid })
+    const answer = await this.#first(question, ({ status }) => status === 200)
+    return answer === undefined ? 'nowhere' : answer === 'unknown' ? 'unknown' : answer.peer
+  }
+
+  /** What the node has answered; undefined: it may have done what was asked, or not. */
+  at(peer: Peer, request: Request): Promise<PeerAnswer | undefined> {
+    return this.#nodes.client.ask(peer, { ...this.#outgoing(request), waitMs: ACTION_MS })
+  }
+
+  /** Names nodes that were not heard in the response. */
+  tellUnreachable(names: readonly string[]): void {
+    if (names.length === 0 || this.#c.get('isPartial')) return
+    this.#c.set('isPartial', true)
+    setAnswerHeader(this.#c, UNREACHABLE_HEADER, names.join(', '))
+  }
+
+  #told({ answers, unreachable }: Gathered): readonly PeerAnswer[] {
+    this.tellUnreachable(unreachable)
+    return answers
+  }
+
+  async #first(
+    outgoing: Outgoing,
+    knows: (answer: PeerAnswer) => boolean,
+  ): Promise<PeerAnswer | 'unknown' | undefined> {
+    const peers = this.#nodes.peers()
+    const alive = peers.filter(({ isAlive }) => isAlive)
+    const silent = peers.filter(({ isAlive }) => !isAlive).map(({ name }) => name)
+    let isUnknown = false
+    const ask = async (peer: Peer): Promise<PeerAnswer> => {
+      const answer = await this.#nodes.client.ask(peer, outgoing)
+      if (answer !== undefined && knows(answer)) return answer
+      if (answer?.status !== 404) {
+        isUnknown = true
+        silent.push(peer.name)
+      }
+      throw new Error('not there')
+    }
+    try {
+      return await Promise.any(alive.map(ask))
+    } catch {
+      this.tellUnreachable(silent)
+      return isUnknown ? 'unknown' : undefined
+    }
+  }
+
+  #outgoing(request: Request): Outgoing {
+    const c = this.#c
+    const authorization = authorizationOf(c)
+    const apiKey = requestHeader(c, 'x-api-key')
+    const tenantSlug = requestHeader(c, 'x-tenant-slug')
+    return {
+      ...request,
+      headers: { ...request.headers, 'x-correlation-id': c.get('correlationId') },
+      asked: {
+        address: c.get('clientAddress'),
+        ...(authorization !== undefined && { authorization }),
+        ...(apiKey !== undefined && { apiKey }),
+        ...(tenantSlug !== undefined && { tenantSlug }),
+      },
+    }
+  }
+}

@@ -1,0 +1,216 @@
+import { expect, test } from 'vitest'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import { startOfTime } from '../../support/control.ts'
+import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
+
+const uuidOf = (index: number): string =>
+  `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
+
+const callOf = (index: number, more: Partial<ActiveCall> = {}): ActiveCall => ({
+  ...{ callUuid: uuidOf(index), state: 'ACTIVE', direction: 'inbound' },
+  ...{ callerNumber: '15550001111', calledNumber: '18005551212' },
+  ...{ startedAt: startOfTime - 60_000 + index, answeredAt: startOfTime - 30_000 },
+  ...{ tenantId: null, customerId: null, setId: 1, node: null, carrier: null, stampOffsetMs: 0 },
+  ...{ peers: { caller: null, callee: null }, ...more },
+})
+
+const active = '/api/v1/pbx/calls/active'
+
+async function three() {
+  const joined = joinNodes(['a', 'b', 'c'])
+  const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
+  a.engine.activeCalls.push(callOf(1), callOf(4))
+  b.engine.activeCalls.push(callOf(2), callOf(5))
+  c.engine.activeCalls.push(callOf(3))
+  return { ...joined, a, b, c, token: joined.control.key() }
+}
+
+const uuidsOf = (body: unknown): string[] => (body as { uuid: string }[]).map(({ uuid }) => uuid)
+
+test('every node lists the live calls of all nodes, oldest first, each once', async () => {
+  const { nodes, token } = await three()
+  for (const node of nodes) {
+    const { status, headers, body } = await node.request(active, { token })
+    expect(status).toBe(200)
+    expect(uuidsOf(body)).toEqual([1, 2, 3, 4, 5].map(uuidOf))
+    expect(headers.get('x-unreachable-nodes')).toBeNull()
+  }
+})
+
+test('the filter of a list applies on all nodes, and numbers that look like fields change nothing', async () => {
+  const { a, b, c, token } = await three()
+  const node = 'sip:10.0.0.1:5060;transport=udp'
+  b.engine.activeCalls.push(callOf(9, { node, callerNumber: '","start_stamp":"1970"},\\n{' }))
+  c.engine.activeCalls.push(callOf(8, { node, calledNumber: ',\n' }))
+  const { body } = await a.request(`${active}?node=${encodeURIComponent(node)}`, { token })
+  expect(uuidsOf(body)).toEqual([8, 9].map(uuidOf))
+})
+
+test.each(['refused', 'silent'] as const)(
+  'a node whose link is %s is named within a second, and the calls of the others are listed',
+  async (link) => {
+    const { a, b, token, after } = await three()
+    b.link = link
+    const { answer, tookMs } = await after(a.request(active, { token }))
+    expect(uuidsOf(answer.body)).toEqual([1, 3, 4].map(uuidOf))
+    expect(answer.headers.get('x-unreachable-nodes')).toBe('b')
+    expect(tookMs).toBeLessThanOrEqual(1_000)
+  },
+)
+
+test('a node without a heartbeat is named and not waited for', async () => {
+  const { a, b, token, after } = await three()
+  b.link = 'silent'
+  b.isAlive = false
+  const { answer, tookMs } = await after(a.request(active, { token }))
+  expect(answer.headers.get('x-unreachable-nodes')).toBe('b')
+  expect(uuidsOf(answer.body)).toEqual([1, 3, 4].map(uuidOf))
+  expect(tookMs).toBe(0)
+})
+
+test('a tenant sees and ends its own calls only, on whichever node they are', async () => {
+  const { a, b, control } = await three()
+  const tenantId = control.tenant('acme')
+  const other = control.tenant('other')
+  const own = control.key({ tenant_slug: 'acme' })
+  b.engine.activeCalls.push(callOf(6, { tenantId }), callOf(7, { tenantId: other }))
+  const { body } = await a.request(active, { token: own })
+  expect(uuidsOf(body)).toEqual([uuidOf(6)])
+  const hangUp = (index: number) =>
+    a.request('/api/v1/telephony/hangup', { token: own, body: { call_uuid: uuidOf(index) } })
+  expect((await hangUp(7)).status).toBe(404)
+  expect((await hangUp(6)).status).toBe(200)
+  const status = await a.request(`/api/v1/pbx/calls/${uuidOf(7)}`, { token: own })
+  expect(status.status).toBe(404)
+  const trace = await a.request(`/api/v1/calls/${uuidOf(7)}/trace`, { token: own })
+  expect(trace.status).toBe(404)
+})
+
+test('an administrator who acts for a tenant does so on every node', async () => {
+  const { a, b, control, token } = await three()
+  const tenantId = control.tenant('acme')
+  b.engine.activeCalls.push(callOf(6, { tenantId }))
+  const headers = { 'X-Tenant-Slug': 'acme' }
+  expect(uuidsOf((await a.request(active, { token, headers })).body)).toEqual([uuidOf(6)])
+})
+
+test('a call is hung up by the node that has it, and the audit log has one entry with what changed', async () => {
+  const { a, b, control, token } = await three()
+  const ended: unknown[] = []
+  b.engine.calls.hangUp = (...given) => {
+    ended.push(given)
+    return 'ending'
+  }
+  const body = { call_uuid: uuidOf(2), cause: 21 }
+  const headers = { 'X-Correlation-ID': 'over-there' }
+  const options = { token, body, headers, from: '198.51.100.7' }
+  const answer = await a.request('/api/v1/telephony/hangup', options)
+  expect(answer.body).toEqual({ success: true, data: { call_uuid: uuidOf(2), status: 'ending' } })
+  expect(answer.headers.get('x-tollgate-node')).toBeNull()
+  expect(answer.headers.get('x-tollgate-change')).toBeNull()
+  expect(ended).toEqual([[uuidOf(2), 21]])
+  const listed = await a.request('/api/v1/audit', { token })
+  const entries = listed.data<Record<string, unknown>[]>()
+  expect(entries).toHaveLength(1)
+  expect(entries[0]).toMatchObject({
+    ...{ address: '198.51.100.7', correlation_id: 'over-there', status: 200, outcome: 'success' },
+    before_digest: expect.stringMatching(/^[\w-]{43}$/) as string,
+    after_digest: null,
+  })
+  expect(control.logged).toEqual([])
+})
+
+test('what the node of a call refuses is refused here, with its words', async () => {
+  const { a, b, token } = await three()
+  b.engine.calls.hangUp = () => 'already_ending'
+  const body = { call_uuid: uuidOf(2) }
+  const { status, code } = await a.request('/api/v1/telephony/hangup', { token, body })
+  expect([status, code]).toEqual([409, 'call_ending'])
+  const listed = await a.request('/api/v1/audit', { token })
+  const [entry] = listed.data<Record<string, unknown>[]>()
+  expect(entry).toMatchObject({ status: 409, code: 'call_ending', outcome: 'refused' })
+})
+
+test('a call that no node has is not found; with a silent node that is not known, and said within a second', async () => {
+  const { a, c, token, after } = await three()
+  const body = { call_uuid: uuidOf(99) }
+  const gone = await a.request('/api/v1/telephony/hangup', { token, body })
+  expect([gone.status, gone.code]).toEqual([404, 'not_found'])
+  c.link = 'silent'
+  for (const asked of [
+    a.request('/api/v1/telephony/hangup', { token, body }),
+    a.request(`/api/v1/pbx/calls/${uuidOf(99)}`, { token }),
+    a.request(`/api/v1/calls/${uuidOf(99)}/trace`, { token }),
+  ]) {
+    const { answer, tookMs } = await after(asked)
+    expect([answer.status, answer.code]).toEqual([503, 'node_unreachable'])
+    expect(answer.headers.get('x-unreachable-nodes')).toBe('c')
+    expect(tookMs).toBeLessThanOrEqual(1_000)
+  }
+})
+
+test('a call that a node answers for is found at once, however slow another node is', async () => {
+  const { a, b, token, after } = await three()
+  b.link = 'silent'
+  const path = `/api/v1/pbx/calls/${uuidOf(3)}`
+  const { answer, tookMs } = await after(a.request(path, { token }))
+  expect(answer.data<{ status: string }>().status).toBe('answered')
+  expect(tookMs).toBe(0)
+})
+
+test('transfer, recording and supervision reach the node of the call', async () => {
+  const { a, b, control, token } = await three()
+  b.engine.transfer = ({ callUuid, destination }) =>
+    Promise.resolve({ kind: 'transferring', callUuid: `${callUuid} ${destination}` })
+  b.engine.recordings.control = () => Promise.resolve({ kind: 'recording' })
+  const body = { destination: '100' }
+  const transfer = await a.request(`/api/v1/pbx/calls/${uuidOf(2)}/transfer`, { token, body })
+  expect(transfer.status).toBe(202)
+  expect(transfer.headers.get('location')).toBe(`/api/v1/pbx/calls/${uuidOf(2)} 100`)
+  const record = await a.request('/api/v1/telephony/recording', {
+    token,
+    body: { call_uuid: uuidOf(2), action: 'start' },
+  })
+  expect(record.data()).toEqual({ call_uuid: uuidOf(2), status: 'recording' })
+  const spy = await a.request('/api/v1/telephony/spy', {
+    token,
+    body: { call_uuid: uuidOf(2), supervisor_extension: '100', mode: 'barge' },
+  })
+  expect([spy.status, spy.code]).toEqual([501, 'spy_mode_unavailable'])
+  const weak = control.key({ scopes: ['calls:control'] })
+  const refused = await a.request('/api/v1/telephony/transfer', {
+    token: weak,
+    body: { call_uuid: uuidOf(2), destination: '100' },
+  })
+  expect([refused.status, refused.code]).toEqual([403, 'insufficient_scope'])
+})
+
+test('the trace of a call is read from the node that keeps it', async () => {
+  const { a, b, token } = await three()
+  b.engine.trace = (uuid) =>
+    Promise.resolve(
+      uuid === uuidOf(2)
+        ? { tenantId: null, legs: [], peers: [], entries: [], isComplete: true }
+        : undefined,
+    )
+  const path = `/api/v1/calls/${uuidOf(2)}/trace`
+  const { body } = await a.request(path, { token })
+  expect(body).toMatchObject({ data: { call_uuid: uuidOf(2), is_complete: true } })
+  const capture = await a.request(`${path}.pcap`, { token })
+  expect(capture.headers.get('content-type')).toBe('application/vnd.tcpdump.pcap')
+  expect(capture.headers.get('content-disposition')).toContain(uuidOf(2))
+})
+
+test('a session of the console asks the other nodes, too', async () => {
+  const { a, control } = await three()
+  await control.user('ada', 'admin')
+  const login = await a.request('/api/v1/auth/session', {
+    body: { username: 'ada', password: 'correct horse' },
+    headers: { origin: 'http://localhost', host: 'localhost' },
+  })
+  expect(login.status).toBe(200)
+  const cookie = (login.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? ''
+  const headers = { cookie, 'sec-fetch-site': 'same-origin' }
+  const { body } = await a.request(active, { headers })
+  expect(uuidsOf(body)).toEqual([1, 2, 3, 4, 5].map(uuidOf))
+})

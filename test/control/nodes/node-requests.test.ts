@@ -1,0 +1,208 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import { MAX_SKEW_MS } from '../../../control/nodes/admit-node.ts'
+import { bodyHash, type NodeClaims, sealToken } from '../../../control/nodes/node-token.ts'
+import { startOfTime } from '../../support/control.ts'
+import { joinNodes, type JoinedNode, sharedKey } from '../../support/joined-nodes.ts'
+
+const uuid = '00000000-0000-4000-8000-000000000001'
+const active = '/api/v1/pbx/calls/active'
+const question = '/api/v1/nodes/question'
+
+const call: ActiveCall = {
+  ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound' },
+  ...{ callerNumber: '1', calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime },
+  ...{ tenantId: null, customerId: null, setId: 1, node: null, carrier: null, stampOffsetMs: 0 },
+  peers: { caller: null, callee: null },
+}
+
+async function two() {
+  const joined = joinNodes(['a', 'b'])
+  const [a, b] = joined.nodes as [JoinedNode, JoinedNode]
+  b.engine.activeCalls.push(call)
+  return { ...joined, a, b }
+}
+
+let count = 0
+const randomBytes = (size: number): Buffer =>
+  createHash('sha512')
+    .update(`${(count += 1)}`)
+    .digest()
+    .subarray(0, size)
+
+/** A token as `a` makes it for `b`, but for what `made` says. */
+function tokenFor(
+  target: string,
+  made: Partial<NodeClaims> = {},
+  { method = 'GET', key = sharedKey, body = '' } = {},
+): string {
+  const hash = bodyHash(Buffer.from(body))
+  const claims = { from: 'a', to: 'b', at: startOfTime, address: '198.51.100.7', body: hash }
+  return sealToken(key, { method, target }, { ...claims, ...made }, randomBytes).token
+}
+
+const headerOf = (raw: string, name: string): string | undefined =>
+  new RegExp(`^${name}: (.*)\r$`, 'im').exec(raw)?.[1]
+
+test('the credential does not leave a node in clear, and neither do cookies or repetition keys', async () => {
+  const { a, b, control } = await two()
+  const token = control.key()
+  const headers = { 'Idempotency-Key': 'once' }
+  await a.request('/api/v1/telephony/hangup', { token, headers, body: { call_uuid: uuid } })
+  const sent = b.received.join('')
+  expect(sent).toContain(`POST /api/v1/telephony/hangup`)
+  for (const secret of [token, 'authorization', 'idempotency-key', 'cookie'])
+    expect(sent.toLowerCase()).not.toContain(secret.toLowerCase())
+})
+
+test('a node asks with the address of the client, which the limits of a key are held against', async () => {
+  const { a, b, control } = await two()
+  const token = control.key({ allowed_ips: ['203.0.113.0/24'] })
+  const inside = await a.request(active, { token, from: '203.0.113.9' })
+  expect(inside.body).toHaveLength(1)
+  expect(inside.headers.get('x-unreachable-nodes')).toBeNull()
+  const outside = await a.request(active, { token, from: '198.51.100.7' })
+  expect([outside.status, outside.code]).toEqual([403, 'address_not_allowed'])
+  expect(b.received).toHaveLength(1)
+})
+
+test('a captured request is answered once, on its node, with its method, path and body', async () => {
+  const { a, b, control } = await two()
+  const token = control.key()
+  b.engine.calls.hangUp = () => 'ending'
+  const body = JSON.stringify({ call_uuid: uuid })
+  await a.request('/api/v1/telephony/hangup', { token, body })
+  const captured = headerOf(b.received.join(''), 'x-tollgate-node') ?? ''
+  expect(captured).toMatch(/^[\w-]{100,}$/)
+  for (const node of [a, b]) {
+    const headers = { 'X-Tollgate-Node': captured }
+    const replayed = await node.request(active, { headers })
+    expect([replayed.status, replayed.code]).toEqual([401, 'unauthorized'])
+    expect(replayed.headers.get('x-tollgate-node')).toBeNull()
+  }
+  const hangup = '/api/v1/telephony/hangup'
+  const again = sealed(hangup, body, { authorization: `Bearer ${token}` })
+  const first = await b.request(hangup, { headers: again, body })
+  expect([first.status, first.headers.get('x-ratelimit-limit')]).toEqual([200, null])
+  const second = await b.request(hangup, { headers: again, body })
+  expect(second.status).toBe(401)
+  const other = sealed(hangup, body, { authorization: `Bearer ${token}` })
+  const changed = await b.request(hangup, { headers: other, body: `${body} ` })
+  expect(changed.status).toBe(401)
+})
+
+const sealed = (target: string, body: string, made: Partial<NodeClaims>) => ({
+  'X-Tollgate-Node': tokenFor(target, made, { method: 'POST', body }),
+})
+
+test.each([
+  ['another key', {}, { key: Buffer.alloc(32, 8) }],
+  ['another node', { to: 'c' }, {}],
+  ['another method', {}, { method: 'DELETE' }],
+  ['a time that is too old', { at: startOfTime - MAX_SKEW_MS - 1 }, {}],
+  ['a time that is too new', { at: startOfTime + MAX_SKEW_MS + 1 }, {}],
+  ['a time before the start of the node', { at: startOfTime - 1 }, {}],
+  ['another body', { body: bodyHash(Buffer.from('x')) }, {}],
+] as const)('a token for %s means nothing', async (_, made, how) => {
+  const { b, control } = await two()
+  const key = control.key({ rate_limit_rpm: 5 })
+  const authorization = `Bearer ${key}`
+  const good = { 'X-Tollgate-Node': tokenFor(active, { authorization }) }
+  expect((await b.request(active, { headers: good })).status).toBe(200)
+  const forged = { 'X-Tollgate-Node': tokenFor(active, { authorization, ...made }, how) }
+  const alone = await b.request(active, { headers: forged })
+  expect([alone.status, alone.headers.get('x-tollgate-node')]).toEqual([401, null])
+  // With a credential of its own it is the request of a client: limited, counted, and from its own address.
+  const limited = await b.request(active, { headers: forged, token: key })
+  expect(limited.headers.get('x-ratelimit-limit')).toBe('5')
+})
+
+test.each([
+  '',
+  'x',
+  'é',
+  'A'.repeat(43),
+  'A'.repeat(13_000),
+  Buffer.alloc(80).toString('base64url'),
+])('what is no token at all changes nothing: %.12s', async (text) => {
+  const { b, control } = await two()
+  const headers = { 'X-Tollgate-Node': encodeURIComponent(text) }
+  const { status, body } = await b.request(active, { headers, token: control.key() })
+  expect(status).toBe(200)
+  expect(body).toHaveLength(1)
+})
+
+test('a client cannot name its address, ask what nodes ask, or switch off the other nodes', async () => {
+  const { a, control } = await two()
+  const token = control.key({ allowed_ips: ['203.0.113.9'] })
+  const claims = Buffer.from(JSON.stringify({ from: 'b', to: 'a', address: '203.0.113.9' }))
+  const headers = { 'X-Tollgate-Node': claims.toString('base64url') }
+  expect((await a.request(active, { headers, token })).status).toBe(403)
+  const from = '203.0.113.9'
+  expect((await a.request(active, { headers, token, from })).body).toHaveLength(1)
+  const asked = await a.request(question, { headers, token, from })
+  expect([asked.status, asked.code]).toEqual([404, 'not_found'])
+})
+
+test('a request that nodes make for themselves has no rights of a client', async () => {
+  const { b } = await two()
+  const locate = { kind: 'locate', callUuid: uuid }
+  const headersFor = (target: string, method = 'GET') => ({
+    'X-Tollgate-Node': tokenFor(target, { question: locate }, { method }),
+  })
+  expect((await b.request(question, { headers: headersFor(question) })).status).toBe(200)
+  expect((await b.request(active, { headers: headersFor(active) })).status).toBe(401)
+  const wrong = { 'X-Tollgate-Node': tokenFor(question, { question: { kind: 'all' } }) }
+  expect((await b.request(question, { headers: wrong })).status).toBe(404)
+})
+
+test('a node that is asked by a node asks no further, so nothing goes round', async () => {
+  const { nodes, control } = joinNodes(['a', 'b', 'c'])
+  const [a, b, c] = nodes as [JoinedNode, JoinedNode, JoinedNode]
+  const token = control.key()
+  await a.request(active, { token })
+  await a.request(`/api/v1/pbx/calls/${uuid}`, { token })
+  expect([a, b, c].map(({ received }) => received.length)).toEqual([0, 2, 2])
+})
+
+test('the rate limit of a key counts a request once, however many nodes it asks', async () => {
+  const { a, control } = await two()
+  const token = control.key({ rate_limit_rpm: 3 })
+  const statuses: number[] = []
+  for (let index = 0; index < 4; index += 1) {
+    const { status, headers } = await a.request(active, { token })
+    statuses.push(status)
+    expect(headers.get('x-unreachable-nodes')).toBeNull()
+  }
+  expect(statuses).toEqual([200, 200, 200, 429])
+})
+
+test('a server that took the address of a node is not heard and learns nothing', async () => {
+  const joined = joinNodes(['a', 'b'], {
+    keyOf: (name) => (name === 'b' ? Buffer.alloc(32, 9) : sharedKey),
+  })
+  const [a, b] = joined.nodes as [JoinedNode, JoinedNode]
+  b.engine.activeCalls.push(call)
+  const token = joined.control.key()
+  const { body, headers } = await a.request(active, { token })
+  expect(body).toEqual([])
+  expect(headers.get('x-unreachable-nodes')).toBe('b')
+  expect(b.received.join('')).not.toContain(token)
+  const [logged] = joined.control.logged
+  expect(logged?.message).toBe('another node does not answer: its part is missing from responses')
+  expect(JSON.stringify(joined.control.logged)).not.toContain(token)
+})
+
+test('a revoked key ends on the nodes that are asked, too', async () => {
+  const { a, control } = await two()
+  const token = control.key({ is_active: false })
+  expect((await a.request(active, { token })).status).toBe(401)
+})
+
+test('the customer edge does not know other nodes', async () => {
+  const { control } = await two()
+  const headers = { 'X-Tollgate-Node': tokenFor('/health') }
+  const { status } = await control.request('/health', { headers, app: control.edge })
+  expect(status).toBe(200)
+})

@@ -1,0 +1,131 @@
+/** Several nodes of one installation: one database, an engine and an API each, joined by HTTP in memory. */
+import { Agent, type ClientRequestArgs, type Server } from 'node:http'
+import { type Duplex, duplexPair } from 'node:stream'
+import type { ControlDeps } from '../../control/deps.ts'
+import { OtherNodes } from '../../control/nodes/other-nodes.ts'
+import { createControl } from '../../control/server.ts'
+import { EventLog } from '../../engine/event-log.ts'
+import { openControl, startOfTime, testEngine, type Answer, type TestControl } from './control.ts'
+import type { RequestOptions, TestEngine } from './control.ts'
+import { connectionTo, served, type ServedApp } from './in-memory-http.ts'
+import { ManualTime } from './manual-time.ts'
+
+/** How a node is for the others. */
+type Link = 'up' | 'refused' | 'silent'
+
+export interface JoinedNode {
+  readonly name: string
+  readonly engine: TestEngine
+  readonly events: EventLog
+  readonly app: ServedApp
+  readonly server: Server
+  readonly hub: ReturnType<typeof createControl>['hub']
+  readonly others: OtherNodes
+  /** For requests that reach it. */
+  link: Link
+  /** What its heartbeat says. */
+  isAlive: boolean
+  /** Raw requests that other nodes have sent to it. */
+  readonly received: string[]
+  request(path: string, options?: RequestOptions): Promise<Answer>
+}
+
+export interface JoinedNodes {
+  readonly control: TestControl
+  readonly time: ManualTime
+  readonly nodes: readonly JoinedNode[]
+  /** Lets time pass until `answer` is there; resolves with it and with how long it took. */
+  after<T>(answer: Promise<T>): Promise<{ readonly answer: T; readonly tookMs: number }>
+}
+
+interface JoinOptions {
+  /** Differs from the key of the other nodes. */
+  readonly keyOf?: (name: string) => Buffer
+  readonly depsOf?: (name: string, engine: TestEngine) => Partial<ControlDeps>
+  readonly control?: TestControl
+}
+
+export function joinNodes(
+  names: readonly string[],
+  { keyOf = () => sharedKey, depsOf = () => ({}), ...given }: JoinOptions = {},
+): JoinedNodes {
+  const control = given.control ?? openControl()
+  const time = new ManualTime(startOfTime)
+  const nodes: JoinedNode[] = []
+  const agent = new MemoryAgent(nodes)
+  for (const [index, name] of names.entries()) {
+    const events = new EventLog(() => time.now() + index)
+    const engine = testEngine(events)
+    const clocks = { now: time.wallNow, steadyNow: time.now, schedule: time.schedule }
+    const others = new OtherNodes({
+      ...{ ...control.deps, ...clocks, self: name, key: keyOf(name), agent },
+      peers: () =>
+        nodes
+          .filter((other) => other.name !== name)
+          .map((other) => ({
+            ...{ name: other.name, apiUrl: `http://${other.name}.test:8080` },
+            isAlive: other.isAlive,
+          })),
+    })
+    const deps = { ...control.deps, ...clocks, engine, others, ...depsOf(name, engine) }
+    const made = createControl(deps, { connectionsPerAddress: 4_096 })
+    const { app: api, server } = made.api
+    const app = served(api, server)
+    nodes.push({
+      ...{ name, engine, events, app, server, hub: made.hub, others },
+      ...{ link: 'up', isAlive: true, received: [] },
+      request: (path, options) => control.request(path, { ...options, app }),
+    })
+  }
+  return {
+    ...{ control, time, nodes },
+    async after(answer) {
+      const start = time.now()
+      const progress = { isThere: false }
+      const watched = answer.finally(() => (progress.isThere = true))
+      void watched.catch(() => undefined)
+      // Nodes that answer do so without time: only when nothing moves does it pass.
+      for (let turns = 0; !progress.isThere; turns += 1) {
+        await turn()
+        if (turns % TURNS_PER_STEP === TURNS_PER_STEP - 1) time.advance(STEP_MS)
+      }
+      return { answer: await watched, tookMs: time.now() - start }
+    },
+  }
+}
+
+/** As long as a request and its response through memory take many times. */
+const TURNS_PER_STEP = 200
+const STEP_MS = 100
+
+export const sharedKey = Buffer.alloc(32, 7)
+
+const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+
+/** Finds the server of a node by its host name. */
+class MemoryAgent extends Agent {
+  readonly #nodes: readonly JoinedNode[]
+
+  constructor(nodes: readonly JoinedNode[]) {
+    super()
+    this.#nodes = nodes
+  }
+
+  override createConnection({ host }: ClientRequestArgs): Duplex {
+    const index = this.#nodes.findIndex(({ name }) => `${name}.test` === host)
+    const node = this.#nodes[index]
+    if (node === undefined || node.link === 'refused') {
+      const [client] = duplexPair()
+      process.nextTick(() => client.destroy(new Error('connect ECONNREFUSED')))
+      return client
+    }
+    if (node.link === 'silent') return duplexPair()[0]
+    const connection = connectionTo(node.server, `10.0.0.${index + 1}`)
+    const write = connection.write.bind(connection) as (chunk: unknown, ...rest: never[]) => boolean
+    connection.write = (chunk: unknown, ...rest: never[]) => {
+      node.received.push(String(chunk))
+      return write(chunk, ...rest)
+    }
+    return connection
+  }
+}
