@@ -15,6 +15,8 @@ export interface ContactTarget {
    * address that the phone's REGISTER came from, or the connection on which it came.
    */
   readonly nextHop: string | undefined
+  /** Where another node of ours sends what comes by `routes`; absent: the routes are those of its Path. */
+  readonly lastHop?: string
   /** Thousandths; higher is preferred. */
   readonly q: number
   readonly source: Source
@@ -47,7 +49,7 @@ export const needsKeepAlive = (binding: Binding): boolean =>
   binding.path.length === 0 && binding.source.protocol === 'udp' && !isReachedByContact(binding)
 
 /** By UDP from the very address that the Contact names. A stream is always used again. */
-function isReachedByContact({ contact, source }: Binding): boolean {
+export function isReachedByContact({ contact, source }: Binding): boolean {
   if (source.protocol !== 'udp') return false
   const uri = contactUri(contact)
   if (uri === undefined || uri.scheme === 'sips') return false
@@ -63,7 +65,7 @@ function isReachedByContact({ contact, source }: Binding): boolean {
  * A stream is called over the connection that the phone registered on, or not at all: the port that it
  * came from is not listened on. (A real drachtio-server does not know that parameter, and tries.)
  */
-function uriOf({ protocol, address, port }: Source): string {
+export function uriOf({ protocol, address, port }: Source): string {
   const way = protocol === 'udp' ? '' : ';connection=registered'
   return `sip:${hostPort(address, port)};transport=${protocol}${way}`
 }

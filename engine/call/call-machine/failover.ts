@@ -58,13 +58,20 @@ const unavailable: AttemptResult & Rejected = {
   isFinal: true,
 }
 
+/** RFC 5626 §5.3: the phone is not there, as the node or proxy says that had its connection. */
+const FLOW_FAILED = 430
+
 /** RFC 3261 §16.7 step 6: of phones that rang in parallel, the most informative response. */
 export function bestOf(results: readonly AttemptResult[]): AttemptResult {
   const decisive = results.find(({ kind }) => kind === 'answered' || kind === 'stopped')
   if (decisive) return decisive
   let best: Rejected = unavailable
   for (const result of results)
-    if (result.kind === 'rejected' && rankOf(result) > rankOf(best))
+    if (
+      result.kind === 'rejected' &&
+      result.status !== FLOW_FAILED &&
+      rankOf(result) > rankOf(best)
+    )
       best = { ...result, isFinal: true }
   if (best !== unavailable) return best
   const [first] = results

@@ -18,6 +18,8 @@ export interface PhoneCandidate {
   readonly routes: readonly string[]
   /** Undefined: by the routes, or else the Request-URI. */
   readonly nextHop: string | undefined
+  /** Where another node of ours sends it on to, when `routes` lead to that node. */
+  readonly lastHop?: string
   readonly extension: string
   readonly domain: string
   readonly tenantId: number

@@ -64,11 +64,12 @@ function unpricedCarrier(
  * next one, the last one to the Contact: the phone has chosen all of them but the first.
  */
 export function gatewayBehindPhone(
-  { uri, routes, nextHop }: Pick<PhoneCandidate, 'uri' | 'routes' | 'nextHop'>,
+  { uri, routes, nextHop, lastHop }: Pick<PhoneCandidate, 'uri' | 'routes' | 'nextHop' | 'lastHop'>,
   tenantId: number,
   deps: WithheldDeps,
 ): string | undefined {
-  const hops = routes.length > 0 ? [...routes, uri] : [nextHop ?? uri]
+  const onward = nextHop ?? lastHop
+  const hops = onward !== undefined ? [onward] : [...routes, uri]
   return firstGateway(hops, tenantId, deps)
 }
 

@@ -81,8 +81,12 @@ function extensionAt(
   }
 }
 
-export const phoneAt = ({ uri, routes, nextHop, isOnWebSocket, natAddress }: ContactTarget) => ({
-  ...({ kind: 'phone', uri, routes, nextHop } as const),
-  ...(isOnWebSocket && { isOnWebSocket }),
-  ...(natAddress !== undefined && { natAddress }),
-})
+export const phoneAt = (contact: ContactTarget) => {
+  const { uri, routes, nextHop, lastHop, isOnWebSocket, natAddress } = contact
+  return {
+    ...({ kind: 'phone', uri, routes, nextHop } as const),
+    ...(lastHop !== undefined && { lastHop }),
+    ...(isOnWebSocket && { isOnWebSocket }),
+    ...(natAddress !== undefined && { natAddress }),
+  }
+}

@@ -79,3 +79,11 @@ test('phones that all lack a media relay: the caller is told so, where no voicem
   expect(bestOf([withheld, silent])).toMatchObject({ kind: 'rejected', status: 480 })
   expect(bestOf([withheld, rejected(486)])).toMatchObject({ status: 486 })
 })
+
+test('a phone whose connection is gone counts as one that is absent', () => {
+  const gone = rejected(430)
+  expect(bestOf([gone])).toMatchObject({ kind: 'rejected', status: 480 })
+  expect(isUntaken(bestOf([gone]))).toBe(true)
+  expect(bestOf([gone, rejected(486)])).toMatchObject({ status: 486 })
+  expect(bestOf([gone, rejected(488)])).toMatchObject({ status: 488 })
+})

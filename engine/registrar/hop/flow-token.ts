@@ -1,0 +1,140 @@
+/**
+ * Flow tokens (RFC 5626 §5.1): what one node of an installation tells another, or itself, about a phone by a Route.
+ * Only nodes can read and make one: it is encrypted and authenticated with a key that is derived from SECRET_KEY.
+ * Each is bound to the node that reads it, and to the phone's Contact or to the Call-ID. Pure.
+ */
+import { hkdfSync } from 'node:crypto'
+import { SecretBox } from '../../../schema/secrets/secret-box.ts'
+import type { Source } from '../bindings.ts'
+
+/** An extension by number and domain. */
+export interface Home {
+  readonly domain: string
+  readonly extension: string
+}
+
+/** Asks the node that holds the flow of a phone to send it a request. For the phone's Contact alone. */
+export interface CallToken extends Home {
+  readonly kind: 'call'
+  /** The node that has made it: no other one may use it. */
+  readonly issuer: string
+  /** Milliseconds UTC. */
+  readonly issuedAt: number
+}
+
+/** Requests of the node in a dialog, on their way to the phone. For one Call-ID. */
+export interface ToPhoneToken extends Home {
+  readonly kind: 'to-phone'
+  /** The node that has the other side of the dialog. */
+  readonly node: string
+  /** Where the phone was when the dialog began. */
+  readonly flow: Source
+}
+
+/** Requests of the phone in that dialog, on their way to the node. For one Call-ID. */
+export interface ToNodeToken extends Home {
+  readonly kind: 'to-node'
+  readonly node: string
+  /** Of the phone when the dialog began. */
+  readonly address: string
+}
+
+export type FlowToken = CallToken | ToPhoneToken | ToNodeToken
+
+/** What a token is good for: at which node, in which request. */
+export interface TokenUse {
+  /** The node that reads it. */
+  readonly holder: string
+  readonly uri: string
+  readonly callId: string
+}
+
+/** More is no token: an extension, a domain and two names are shorter. */
+const MAX_LENGTH = 1_200
+
+/** By which a user part is told from that of any other Route; the number is that of the format. */
+const prefixes = { contact: 'tgc1.', dialog: 'tgd1.' } as const
+type Binding = keyof typeof prefixes
+
+export class FlowTokens {
+  readonly #box: SecretBox
+
+  /** @param key 32 bytes that all nodes of the installation have, and nothing else. */
+  constructor(key: Buffer) {
+    this.#box = new SecretBox(Buffer.from(hkdfSync('sha256', key, '', PURPOSE, 32)))
+  }
+
+  /** Returns the user part of a SIP URI. */
+  write(token: FlowToken, use: TokenUse): string {
+    const binding = token.kind === 'call' ? 'contact' : 'dialog'
+    const sealed = this.#box.seal(placeOf(binding, use), JSON.stringify(fieldsOf(token)))
+    const bytes = Buffer.from(sealed.slice(SEALED.length), 'base64')
+    return prefixes[binding] + bytes.toString('base64url')
+  }
+
+  /** `none`: the text does not look like a token. Undefined: it is forged, damaged, or for another use. */
+  read(text: string, use: TokenUse): FlowToken | 'none' | undefined {
+    const binding = bindingOf(text)
+    if (binding === undefined) return 'none'
+    if (text.length > MAX_LENGTH) return undefined
+    const bytes = Buffer.from(text.slice(prefixes[binding].length), 'base64url')
+    const opened = this.#box.open(placeOf(binding, use), SEALED + bytes.toString('base64'))
+    return opened === undefined ? undefined : tokenOf(JSON.parse(opened) as Fields)
+  }
+}
+
+/** No token of another kind, nor a secret of the database, is one of these. */
+const PURPOSE = 'tollgate flow tokens'
+
+/** How `SecretBox` begins its texts. */
+const SEALED = 'enc1:'
+
+const bindingOf = (text: string): Binding | undefined =>
+  text.startsWith(prefixes.contact)
+    ? 'contact'
+    : text.startsWith(prefixes.dialog)
+      ? 'dialog'
+      : undefined
+
+const placeOf = (binding: Binding, { holder, uri, callId }: TokenUse) => ({
+  table: 'flow token',
+  column: binding,
+  row: JSON.stringify([holder, binding === 'contact' ? uri : callId]),
+})
+
+type Fields =
+  | readonly ['c', domain: string, extension: string, issuer: string, issuedAt: number]
+  | readonly ['p', domain: string, extension: string, node: string, ...flow: FlowFields]
+  | readonly ['n', domain: string, extension: string, node: string, address: string]
+type FlowFields = readonly [protocol: string, address: string, port: number]
+
+function fieldsOf(token: FlowToken): Fields {
+  const { domain, extension } = token
+  switch (token.kind) {
+    case 'call':
+      return ['c', domain, extension, token.issuer, token.issuedAt]
+    case 'to-phone': {
+      const { protocol, address, port } = token.flow
+      return ['p', domain, extension, token.node, protocol, address, port]
+    }
+    case 'to-node':
+    default:
+      return ['n', domain, extension, token.node, token.address]
+  }
+}
+
+/** Authenticated: only `fieldsOf` has written them. */
+function tokenOf(fields: Fields): FlowToken {
+  const [kind, domain, extension] = fields
+  switch (kind) {
+    case 'c':
+      return { kind: 'call', domain, extension, issuer: fields[3], issuedAt: fields[4] }
+    case 'p': {
+      const flow = { protocol: fields[4], address: fields[5], port: fields[6] }
+      return { kind: 'to-phone', domain, extension, node: fields[3], flow }
+    }
+    case 'n':
+    default:
+      return { kind: 'to-node', domain, extension, node: fields[3], address: fields[4] }
+  }
+}

@@ -1,0 +1,214 @@
+/**
+ * Phones across nodes. A phone behind NAT, or on a stream, is reached only from the node that holds its flow. Another
+ * node sends requests for it there, with a flow token as Route, and the holder forwards them as an edge proxy does
+ * (RFC 5626 §5.3). The node that sends has authorized the call, and charges and records it; the holder does none of it.
+ *
+ * What a stranger, or a phone, gains by a token that it has seen: nothing. The one of a call is never shown to a phone;
+ * it lives for a minute, leads to one Contact, and is taken from the address of the node alone that has made it. Those
+ * in a dialog lead to that node's SIP port or to that phone, whatever else the request says, and only for one Call-ID.
+ * Those have no end: a route set never changes (RFC 3261 §12.2), and a call must be able to end however long it was.
+ */
+import { hostPort } from '../../sip-server/message/index.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
+import { canonicalAddress } from '../../../schema/net/source-address.ts'
+import type { Binding, Source } from '../bindings.ts'
+import { isReachedByContact, targetOf, uriOf, type ContactTarget } from '../target.ts'
+import { FlowTokens, type CallToken, type Home, type ToNodeToken } from './flow-token.ts'
+import type { ToPhoneToken } from './flow-token.ts'
+
+/** A binding, and the node that holds its flow. */
+export type HeldBinding = Binding & { readonly node: string }
+
+/** A node as the others see it. */
+export interface PeerNode {
+  /** Where it takes requests of other nodes. */
+  readonly sip: {
+    /** IPv6 without brackets. */
+    readonly host: string
+    readonly port: number
+    readonly protocol: 'udp' | 'tcp' | 'tls'
+  }
+  /** By which its requests come. */
+  readonly addresses: readonly string[]
+  /** It has been heard of lately. */
+  readonly isAlive: boolean
+}
+
+export interface PhoneHopDeps {
+  /** The name of this node. */
+  readonly self: string
+  /** Undefined: there is no such node, or it cannot be reached. */
+  readonly peer: (name: string) => PeerNode | undefined
+  /** 32 bytes that all nodes of the installation have, and nothing else. */
+  readonly key: Buffer
+  /** Milliseconds UTC, by the clock of the machine: other nodes have another steady one. */
+  readonly wallNow: () => number
+  /** Living ones. */
+  readonly bindingsOf: (home: Home) => readonly HeldBinding[]
+  /** A token is forged, too old, or comes from where it must not. */
+  readonly onRefused: (source: Source) => void
+  readonly log: Log
+}
+
+/** A request with a flow token, as `SipServerOptions.readToken` tells of it. */
+export interface HopRequest {
+  readonly token: string
+  readonly method: string
+  readonly uri: string
+  readonly callId: string
+  readonly isInDialog: boolean
+  readonly protocol: string
+  readonly sourceAddress: string
+  readonly sourcePort: number
+}
+
+export type HopVerdict =
+  | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
+  | {
+      readonly kind: 'forwarded'
+      readonly nextHop: string
+      readonly recordRoute?: { readonly toCallee: string; readonly toCaller: string }
+    }
+
+/** From the choice of the phones to their INVITE passes what charging takes to answer. */
+const LIFETIME_MS = 60_000
+/** By so much the clocks of two nodes may differ. */
+const MAX_SKEW_MS = 30_000
+
+/** What is sent to phones outside dialogs. */
+const methods: ReadonlySet<string> = new Set(['INVITE', 'MESSAGE'])
+
+export class PhoneHop {
+  readonly #deps: PhoneHopDeps
+  readonly #tokens: FlowTokens
+  readonly #totals = { forwarded: 0, refused: 0 }
+
+  constructor(deps: PhoneHopDeps) {
+    this.#deps = deps
+    this.#tokens = new FlowTokens(deps.key)
+  }
+
+  /** How a phone is called from here; undefined: not at all, for the node that holds its flow is gone. */
+  targetOf(binding: HeldBinding, home: Home): ContactTarget | undefined {
+    const target = targetOf(binding)
+    const { node: holder, contact: uri, path } = binding
+    // RFC 3327: the flow is that of a proxy, which every node reaches by its address.
+    if (holder === this.#deps.self || path.length > 0) return target
+    const peer = this.#deps.peer(holder)
+    if (peer?.isAlive !== true) return isReachedByContact(binding) ? target : undefined
+    const { self: issuer, wallNow } = this.#deps
+    const token = this.#tokens.write(
+      { kind: 'call', ...home, issuer, issuedAt: wallNow() },
+      { holder, uri, callId: '' },
+    )
+    const { nextHop: _, ...phone } = target
+    const route = `<${uriOfPeer(peer, token)};lr>`
+    return { ...phone, nextHop: undefined, routes: [route], lastHop: uriOf(binding.source) }
+  }
+
+  /** Where a request with a flow token goes. Undefined: its Route is none of ours. */
+  read(request: HopRequest): HopVerdict | undefined {
+    const { token: text, uri, callId } = request
+    const token = this.#tokens.read(text, { holder: this.#deps.self, uri, callId })
+    if (token === 'none') return undefined
+    const verdict = token && this.#verdictOn(token, request)
+    if (verdict === undefined) return this.#refuse(request)
+    if (verdict.kind === 'forwarded') this.#totals.forwarded += 1
+    return verdict
+  }
+
+  /** Totals since the start. */
+  telemetry(): Readonly<Record<string, number>> {
+    const { forwarded, refused } = this.#totals
+    return { phone_requests_forwarded_total: forwarded, flow_tokens_refused_total: refused }
+  }
+
+  #verdictOn(
+    token: CallToken | ToPhoneToken | ToNodeToken,
+    request: HopRequest,
+  ): HopVerdict | undefined {
+    switch (token.kind) {
+      case 'call':
+        return this.#begin(token, request)
+      case 'to-phone':
+        return this.#toPhone(token, request)
+      case 'to-node':
+      default:
+        return this.#toNode(token, request)
+    }
+  }
+
+  /** Outside dialogs. The binding is looked up again: the phone may have left, or its password been changed. */
+  #begin(token: CallToken, request: HopRequest): HopVerdict | undefined {
+    const { issuer, issuedAt, domain, extension } = token
+    const age = this.#deps.wallNow() - issuedAt
+    if (request.isInDialog || !methods.has(request.method)) return undefined
+    if (!this.#isFrom(issuer, request)) return undefined
+    if (age < -MAX_SKEW_MS || age > LIFETIME_MS + MAX_SKEW_MS) {
+      this.#deps.log('warn', 'the token of another node is too old: compare the clocks', {
+        ...{ node: issuer, ageMs: age },
+      })
+      return undefined
+    }
+    const flow = this.#flowOf(token, request.uri)
+    if (flow === undefined) return flowFailed
+    const nextHop = uriOf(flow)
+    if (request.method !== 'INVITE') return { kind: 'forwarded', nextHop }
+    const use = { holder: this.#deps.self, uri: '', callId: request.callId }
+    const dialog = { domain, extension, node: issuer }
+    const { address } = flow
+    const toCallee = this.#tokens.write({ kind: 'to-phone', ...dialog, flow }, use)
+    const toCaller = this.#tokens.write({ kind: 'to-node', ...dialog, address }, use)
+    return { kind: 'forwarded', nextHop, recordRoute: { toCallee, toCaller } }
+  }
+
+  /** A phone that has registered again is reached by its new flow. */
+  #toPhone(token: ToPhoneToken, request: HopRequest): HopVerdict | undefined {
+    if (!request.isInDialog || !this.#isFrom(token.node, request)) return undefined
+    return { kind: 'forwarded', nextHop: uriOf(this.#flowOf(token, request.uri) ?? token.flow) }
+  }
+
+  /**
+   * From where the phone was, or where it has registered since. A node that is not heard of may go on with its calls:
+   * it is asked all the same.
+   */
+  #toNode(token: ToNodeToken, request: HopRequest): HopVerdict | undefined {
+    if (!request.isInDialog) return undefined
+    const source = canonicalAddress(request.sourceAddress)
+    const isThere = ({ source: { address } }: Binding): boolean => address === source
+    if (token.address !== source && !this.#deps.bindingsOf(token).some(isThere)) return undefined
+    const peer = this.#deps.peer(token.node)
+    return peer ? { kind: 'forwarded', nextHop: uriOfPeer(peer) } : noSuchCall
+  }
+
+  #flowOf(home: Home, contact: string): Source | undefined {
+    const held = this.#deps
+      .bindingsOf(home)
+      .find((binding) => binding.contact === contact && binding.node === this.#deps.self)
+    return held?.path.length === 0 ? held.source : undefined
+  }
+
+  #isFrom(node: string, { sourceAddress }: HopRequest): boolean {
+    return this.#deps.peer(node)?.addresses.includes(canonicalAddress(sourceAddress)) === true
+  }
+
+  #refuse({ protocol, sourceAddress: address, sourcePort: port }: HopRequest): HopVerdict {
+    this.#totals.refused += 1
+    this.#deps.onRefused({ protocol, address, port })
+    return { kind: 'refused', status: 403, reason: 'Forbidden' }
+  }
+}
+
+/** With a token as its user part. */
+function uriOfPeer({ sip: { host, port, protocol } }: PeerNode, token?: string): string {
+  const place = hostPort(host, port)
+  // By UDP without a transport: what is too large for a datagram may go by TCP (RFC 3261 §18.1.1).
+  const way = protocol === 'udp' ? '' : `;transport=${protocol}`
+  return `sip:${token === undefined ? '' : `${token}@`}${place}${way}`
+}
+
+/** RFC 5626 §5.3.1: the phone may have another flow. */
+const flowFailed: HopVerdict = { kind: 'refused', status: 430, reason: 'Flow Failed' }
+const noSuchCall: HopVerdict = {
+  ...{ kind: 'refused', status: 481, reason: 'Call/Transaction Does Not Exist' },
+}
