@@ -275,7 +275,7 @@ test('SPECIFICATION.md lists every scope and event, and the tools of its table e
 })
 
 test('every operation of the API that a document names is one', async () => {
-  const { app } = openControl()
+  const { app } = await openControl()
   const answer = await app.request('/openapi.json')
   const { paths } = (await answer.json()) as { paths: Record<string, object> }
   const shapes = Object.entries(paths).flatMap(([path, methods]) =>

@@ -46,7 +46,7 @@ test('two calls at once do not spend the same money', async () => {
 })
 
 test('a set without nodes is refused', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answer = await call('POST', '/api/v1/dispatcher', {
     endpoint_name: 'pbx',
     algorithm: 8,

@@ -3,15 +3,15 @@ import { canonicalPath } from '../../control/canonical-path.ts'
 import { apiWith, openControl } from '../support/control.ts'
 
 test('GET /health is public and bare', async () => {
-  const { request } = openControl()
+  const { request } = await openControl()
   const answer = await request('/health')
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({ status: 'ok', service: 'tollgate', version: '0.0.0-test' })
 })
 
 test('GET /api/v1/health is success for a valid key, in the envelope', async () => {
-  const { request, key } = openControl()
-  const answer = await request('/api/v1/health', { token: key({ scopes: [] }) })
+  const { request, key } = await openControl()
+  const answer = await request('/api/v1/health', { token: await key({ scopes: [] }) })
   expect(answer.status).toBe(200)
   expect(answer.body).toEqual({
     success: true,
@@ -20,7 +20,7 @@ test('GET /api/v1/health is success for a valid key, in the envelope', async () 
 })
 
 test('/readyz is 503 before SIP is served and while the process drains; /livez is not', async () => {
-  const { request, engine } = openControl()
+  const { request, engine } = await openControl()
   expect((await request('/readyz')).status).toBe(200)
   engine.ready = false
   expect((await request('/readyz')).body).toMatchObject({ statusCode: 503, code: 'not_ready' })
@@ -53,8 +53,8 @@ test.each([
 })
 
 test('an alias is under the same protection as its path', async () => {
-  const { request, key } = openControl()
-  const token = key({ scopes: ['keys:read'] })
+  const { request, key } = await openControl()
+  const token = await key({ scopes: ['keys:read'] })
   for (const path of ['/application-keys', '/api/application-keys', '/api/v1/application-keys']) {
     expect((await request(path)).status).toBe(401)
     expect((await request(path, { token })).status).toBe(200)
@@ -63,7 +63,7 @@ test('an alias is under the same protection as its path', async () => {
 })
 
 test('the secret of sessions is made once and survives a restart', async () => {
-  const control = openControl()
+  const control = await openControl()
   await control.user('ada', 'admin')
   const login = await control.request('/auth/login', {
     body: { username: 'ada', password: 'correct horse' },

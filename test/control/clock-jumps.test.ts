@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { Retention } from '../../control/retention/retention.ts'
 import { earliest } from '../../schema/clock.ts'
 import { openControl, startOfTime, type TestControl } from '../support/control.ts'
+import { readValue } from '../support/stored.ts'
 
 const hour = 3_600_000
 const jumps = [hour, -hour, 400 * 24 * hour, -400 * 24 * hour] as const
@@ -18,8 +19,8 @@ const meOf = async (control: TestControl, token: string): Promise<number> =>
   (await control.request('/api/v1/auth/me', { token })).status
 
 test.each(jumps)('set by %i ms: a rate window stays as full as it was', async (jumpMs) => {
-  const { key, request, tick, jump, now } = openControl()
-  const token = key({ rate_limit_rpm: 1 })
+  const { key, request, tick, jump, now } = await openControl()
+  const token = await key({ rate_limit_rpm: 1 })
   await request(HEALTH, { token })
   jump(jumpMs)
   const denied = await request(HEALTH, { token })
@@ -30,7 +31,7 @@ test.each(jumps)('set by %i ms: a rate window stays as full as it was', async (j
 })
 
 test.each(jumps)('set by %i ms: a locked login stays locked for its time', async (jumpMs) => {
-  const control = openControl()
+  const control = await openControl()
   const { request, tick, jump } = control
   await control.user('ann', 'admin')
   const wrong = { body: { username: 'ann', password: 'wrong horse' } }
@@ -44,7 +45,7 @@ test.each(jumps)('set by %i ms: a locked login stays locked for its time', async
 test.each(jumps)(
   'set by %i ms: no session outlives its hour, and new ones hold',
   async (jumpMs) => {
-    const control = openControl()
+    const control = await openControl()
     await control.user('ann', 'admin')
     const before = await signedIn(control)
     control.jump(jumpMs)
@@ -59,7 +60,7 @@ test.each(jumps)(
 )
 
 test('a session that began while the clock was ahead ends when the clock is right again', async () => {
-  const control = openControl()
+  const control = await openControl()
   await control.user('ann', 'admin')
   control.jump(hour)
   const token = await signedIn(control)
@@ -70,7 +71,7 @@ test('a session that began while the clock was ahead ends when the clock is righ
 })
 
 test('a session that was ended does not come back when the clock was ahead for a while', async () => {
-  const control = openControl()
+  const control = await openControl()
   await control.user('ann', 'admin')
   const [ended, other] = [await signedIn(control), await signedIn(control)]
   await control.request('/api/v1/auth/logout', { token: ended, body: {} })
@@ -82,8 +83,8 @@ test('a session that was ended does not come back when the clock was ahead for a
 })
 
 test('a key does not outlive its expiry, and a clock that is set back brings none back', async () => {
-  const { key, request, tick, jump } = openControl()
-  const token = key({ expires_at: new Date(startOfTime + hour).toISOString() })
+  const { key, request, tick, jump } = await openControl()
+  const token = await key({ expires_at: new Date(startOfTime + hour).toISOString() })
   jump(-24 * hour)
   tick(hour - 1)
   expect((await request(HEALTH, { token })).status).toBe(200)
@@ -92,8 +93,8 @@ test('a key does not outlive its expiry, and a clock that is set back brings non
 })
 
 test.each(jumps)('set by %i ms: an Idempotency-Key is remembered for its day', async (jumpMs) => {
-  const { key, request, tick, jump } = openControl()
-  const token = key()
+  const { key, request, tick, jump } = await openControl()
+  const token = await key()
   const ask = async () => {
     const headers = { 'Idempotency-Key': 'once' }
     const answer = await request('/api/v1/application-keys', {
@@ -110,16 +111,16 @@ test.each(jumps)('set by %i ms: an Idempotency-Key is remembered for its day', a
 })
 
 test('a clock that was set forward for a while makes nothing be forgotten', async () => {
-  const { key, request, store, jump, tick, deps } = openControl()
-  await request('/api/v1/application-keys', { token: key(), body: { name: 'a' } })
+  const { key, request, store, jump, tick, deps } = await openControl()
+  await request('/api/v1/application-keys', { token: await key(), body: { name: 'a' } })
   const periods = { callRecordDays: 0, auditDays: 30 }
   const log = () => undefined
   const retention = new Retention({ store, now: () => earliest(deps), log }, periods)
-  const storedCount = () => store.sqlite.prepare('SELECT count(*) FROM audit_entry').pluck().get()
+  const storedCount = () => readValue(store, 'SELECT count(*) FROM audit_entry')
   jump(400 * 24 * hour)
   await retention.step()
-  expect(storedCount()).toBe(1)
+  expect(await storedCount()).toBe(1)
   tick(31 * 24 * hour)
   await retention.step()
-  expect(storedCount()).toBe(0)
+  expect(await storedCount()).toBe(0)
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { routeNotes } from '../../control/http/route-notes.ts'
 import { openControl } from '../support/control.ts'
+import { localOf, runSql } from '../support/stored.ts'
 
 const period = 'start_date=2026-01-01T00:00:00Z&end_date=2026-02-01T00:00:00Z'
 /** What lists may be asked for; a list refuses what it does not know. */
@@ -12,12 +13,12 @@ const queries = [
 
 /** How SQLite will carry out every SELECT of every list, by the request that needs it. */
 async function plansOfLists() {
-  const control = openControl()
-  const { sqlite } = control.store
-  control.tenant('acme', ['acme.example'])
+  const control = await openControl()
+  const { sqlite } = localOf(control.store)
+  await control.tenant('acme', ['acme.example'])
   const tokens = {
-    global: control.key(),
-    tenant: control.key({ tenant_scope: 'tenant', tenant_slug: 'acme' }),
+    global: await control.key(),
+    tenant: await control.key({ tenant_scope: 'tenant', tenant_slug: 'acme' }),
   }
   const statements = new Map<string, { who: keyof typeof tokens; path: string }>()
   const prepare = sqlite.prepare.bind(sqlite)
@@ -82,16 +83,21 @@ test('only a search for text, a count, or a page in order of the rows reads a ta
 const rows = `WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 100003)`
 
 test('the longest lists end after 100,000 entries: nothing further is counted or skipped', async () => {
-  const control = openControl()
-  const token = control.key()
+  const control = await openControl()
+  const token = await control.key()
   const body = { name: 'Acme', email: 'a@acme.example', balance: '0' }
   await control.request('/api/v1/customers', { token, body })
-  control.store.sqlite.exec(`
-    ${rows} INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
-      SELECT id, 'a', 'b', 'c', 'd', 'success', 200, 'e' FROM n;
-    ${rows} INSERT INTO ledger_entry
+  await runSql(
+    control.store,
+    `${rows} INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
+      SELECT id, 'a', 'b', 'c', 'd', 'success', 200, 'e' FROM n`,
+  )
+  await runSql(
+    control.store,
+    `${rows} INSERT INTO ledger_entry
         (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
-      SELECT (SELECT id FROM wallet), 'adjust', 1, id, id, 'a', id FROM n`)
+      SELECT (SELECT id FROM wallet), 'adjust', 1, id, id, 'a', id FROM n`,
+  )
   for (const path of ['/api/v1/audit', '/api/v1/customers/1/ledger']) {
     const page = async (number: number) => {
       const answer = await control.request(`${path}?limit=200&page=${number}`, { token })

@@ -1,16 +1,16 @@
 /** What one tenant calls its things is nothing to the others: neither refused, nor told, nor mixed up. */
 import { expect, test } from 'vitest'
 import { seedFile } from '../../engine/commands/seed.ts'
-import { all, insert } from '../../schema/sql/sync-query.ts'
+import { all, execute } from '../../schema/sql/query.ts'
 import { emptyStore } from '../support/empty-store.ts'
 import { openResources } from '../support/resources.ts'
 
 const password = 'correct horse'
 
-function opened() {
-  const rig = openResources()
-  rig.tenant('acme', ['acme.example'])
-  rig.tenant('other', ['other.example'])
+async function opened() {
+  const rig = await openResources()
+  await rig.tenant('acme', ['acme.example'])
+  await rig.tenant('other', ['other.example'])
   return rig
 }
 
@@ -74,7 +74,7 @@ const alike: readonly [string, string, string, (tenant: string) => object][] = [
 ]
 
 test.each(alike)('a %s of one tenant takes no name from another', async (_, path, _field, body) => {
-  const { callAs } = opened()
+  const { callAs } = await opened()
   expect((await callAs('acme', 'POST', path, body('acme'))).status).toBe(201)
   const second = await callAs('other', 'POST', path, body('other'))
   expect([second.status, second.code]).toEqual([201, undefined])
@@ -83,7 +83,7 @@ test.each(alike)('a %s of one tenant takes no name from another', async (_, path
 test.each(alike)(
   'a second %s of the same name is 409 in its tenant',
   async (_, path, field, body) => {
-    const { callAs } = opened()
+    const { callAs } = await opened()
     await callAs('acme', 'POST', path, body('acme'))
     const twin = await callAs('acme', 'POST', path, {
       ...body('acme'),
@@ -94,7 +94,7 @@ test.each(alike)(
 )
 
 test('an inbound route of one tenant takes no name from another', async () => {
-  const { callAs } = opened()
+  const { callAs } = await opened()
   for (const tenant of ['acme', 'other']) {
     const host = tenant === 'acme' ? '10.0.0.1' : '10.0.0.2'
     await callAs(tenant, 'POST', '/dispatcher', {
@@ -109,7 +109,7 @@ test('an inbound route of one tenant takes no name from another', async () => {
 })
 
 test('the platform keeps the names of its sets apart from those of all tenants', async () => {
-  const { call, callAs } = opened()
+  const { call, callAs } = await opened()
   const set = (host: string) => ({ endpoint_name: 'pbx', algorithm: 8, nodes: [{ host }] })
   await callAs('acme', 'POST', '/dispatcher', set('10.0.0.1'))
   const twin = await call('POST', '/dispatcher', set('10.0.0.2'))
@@ -121,7 +121,7 @@ test('the platform keeps the names of its sets apart from those of all tenants',
 })
 
 test("a name means the tenant's own row before the platform's, and never another tenant's", async () => {
-  const { call, callAs } = opened()
+  const { call, callAs } = await opened()
   const idOf = async (tenant?: string) => {
     const body = { name: 'default', ...(tenant !== undefined && { tenant }) }
     return (await call('POST', '/rate-plans', body)).data<{ id: number }>().id
@@ -139,7 +139,7 @@ test("a name means the tenant's own row before the platform's, and never another
 })
 
 test('a name that several tenants have is refused where none is named', async () => {
-  const { call } = opened()
+  const { call } = await opened()
   for (const tenant of ['acme', 'other'])
     await call('POST', '/rate-plans', { name: 'gold', tenant })
   const rate = { rate_plan: 'gold', prefix: '49', rate_per_minute: 1 }
@@ -202,13 +202,13 @@ test('a tenant whose name for something is the same stops no seed file of the pl
     2,
   )
   expect((await seedFile(store, file, 3)).rates.created).toBe(0)
-  expect(all(store, store.db.selectFrom('rate').select('rate_plan_id'))).toEqual([
+  expect(await all(store, store.db.selectFrom('rate').select('rate_plan_id'))).toEqual([
     { rate_plan_id: 1 },
   ])
 })
 
 test('people of two tenants log in with the same address, each to their own', async () => {
-  const { call, request } = opened()
+  const { call, request } = await opened()
   const email = 'anna@mail.example'
   const passwords = { acme: 'horse of acme', other: 'horse of other' }
   for (const [tenant, secret] of Object.entries(passwords))
@@ -228,8 +228,8 @@ test('people of two tenants log in with the same address, each to their own', as
 })
 
 test('a namesake in a tenant neither locks out nor wears down the platform’s user', async () => {
-  const { user, tenant, request, tick } = openResources()
-  const id = tenant('acme')
+  const { user, tenant, request, tick } = await openResources()
+  const id = await tenant('acme')
   await user('root', 'admin')
   await user('root', 'auditor', id)
   const login = (secret: string, slug?: string) =>
@@ -252,8 +252,8 @@ test('a namesake in a tenant neither locks out nor wears down the platform’s u
 })
 
 test('the password of a namesake is no free guess at that of the platform’s user', async () => {
-  const { user, tenant, call, callAs, request, tick } = openResources()
-  const id = tenant('acme')
+  const { user, tenant, call, callAs, request, tick } = await openResources()
+  const id = await tenant('acme')
   await user('root', 'admin')
   await user('root', 'auditor', id)
   const login = (secret: string, from?: string) =>
@@ -274,7 +274,7 @@ test('the password of a namesake is no free guess at that of the platform’s us
 })
 
 test('slugs that no tenant has give no further guesses, and are not remembered at length', async () => {
-  const { user, request } = openResources()
+  const { user, request } = await openResources()
   await user('root', 'admin')
   const login = (slug: string) =>
     request('/auth/login', {
@@ -288,7 +288,7 @@ test('slugs that no tenant has give no further guesses, and are not remembered a
 })
 
 test('a 409 that a set or an agent is in use names no route of the platform', async () => {
-  const { call, callAs, store } = opened()
+  const { call, callAs, store } = await opened()
   const set = await callAs('acme', 'POST', '/dispatcher', {
     ...{ endpoint_name: 'pbx', algorithm: 8, nodes: [{ host: '10.0.0.1' }] },
   })
@@ -299,14 +299,14 @@ test('a 409 that a set or an agent is in use names no route of the platform', as
     target: String(set_id),
     created_at: 0,
   }
-  insert(store, store.db.insertInto('inbound_route').values(route))
+  await execute(store, store.db.insertInto('inbound_route').values(route))
   const refused = await callAs('acme', 'DELETE', `/dispatcher/${id}`)
   expect([refused.status, refused.text.includes('secret route')]).toEqual([409, false])
   expect((await call('DELETE', `/dispatcher/${id}`)).text).toContain('secret route')
 })
 
 test('the webhook endpoints of one tenant leave room for those of the others', async () => {
-  const { callAs, store } = opened()
+  const { callAs, store } = await opened()
   const row = {
     tenant_id: 1,
     url: 'https://a.example/',
@@ -316,7 +316,7 @@ test('the webhook endpoints of one tenant leave room for those of the others', a
     updated_at: 0,
   }
   for (let made = 0; made < 200; made += 1)
-    insert(store, store.db.insertInto('webhook_endpoint').values({ ...row, is_active: 0 }))
+    await execute(store, store.db.insertInto('webhook_endpoint').values({ ...row, is_active: 0 }))
   const url = 'https://hooks.example/'
   expect((await callAs('acme', 'POST', '/webhooks', { url })).code).toBe('too_many_endpoints')
   expect((await callAs('other', 'POST', '/webhooks', { url })).status).toBe(201)

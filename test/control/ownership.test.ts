@@ -15,6 +15,7 @@ import {
   type Body,
 } from '../support/ownership-rules.ts'
 import { openResources, type TestResources } from '../support/resources.ts'
+import { readRows } from '../support/stored.ts'
 
 type Json = Readonly<Record<string, unknown>>
 interface Operation {
@@ -27,7 +28,7 @@ let world: TestResources
 let documented: readonly Operation[]
 
 beforeAll(async () => {
-  world = openResources()
+  world = await openResources()
   documented = bodiesOf(world)
   await fill(world)
 })
@@ -43,7 +44,7 @@ test('every writable field of every operation has a rule', () => {
 })
 
 test("a tenant's key names nothing of others in any field, and is told nothing of them", async () => {
-  const before = stored(world)
+  const before = await stored(world)
   for (const { method, path, fields } of documented) {
     const { body, rules } = operations[collectionOf(path)] ?? { body: {}, rules: {} }
     for (const field of fields) {
@@ -64,7 +65,7 @@ test("a tenant's key names nothing of others in any field, and is told nothing o
       }
     }
   }
-  const after = stored(world)
+  const after = await stored(world)
   expect(tables.filter((table) => after.get(table) !== before.get(table))).toEqual([])
 })
 
@@ -83,8 +84,8 @@ test.each([
   ['203.0.113.0', 8],
   ['2001:db8:7::', 47],
 ])("a tenant's key takes no network as large as %s/%i", async (host, netmask) => {
-  const rig = openResources()
-  rig.tenant('acme')
+  const rig = await openResources()
+  await rig.tenant('acme')
   const carrier = (mask: number) => ({ name: 'loop', gateways: [{ host, netmask: mask }] })
   const asAcme = (method: string, path: string, body: object) =>
     rig.callAs('acme', method, path, body)
@@ -108,8 +109,8 @@ test.each([
 test.each([{ prefix: '' }, { strip: 3 }, { prepend: '1900' }])(
   "a tenant's key leads no emergency route elsewhere, to where no wallet is asked: %j",
   async (change) => {
-    const rig = openResources()
-    rig.tenant('acme')
+    const rig = await openResources()
+    await rig.tenant('acme')
     await rig.call('POST', '/routing/carriers', { name: 'loop', gateways: [{ host: '192.0.2.9' }] })
     const route = { name: 'sos', tenant: 'acme', carrier: 'loop', prefix: '112', emergency: true }
     const { id } = (await rig.call('POST', '/outbound-routes', route)).data<{ id: number }>()
@@ -126,7 +127,7 @@ test("the rates of another's plan are not imported into", async () => {
       `/api/v1/rates/import?rate_plan=${encodeURIComponent(plan)}`,
       {
         method: 'POST',
-        token: world.key({ tenant_scope: 'tenant', tenant_slug: 'own' }),
+        token: await world.key({ tenant_scope: 'tenant', tenant_slug: 'own' }),
         headers: { 'content-type': 'text/csv' },
         body: 'prefix,rate_per_minute\n49,0',
       },
@@ -195,18 +196,20 @@ const tables = [
   'webhook_endpoint',
 ]
 
-const stored = ({ store }: TestResources): ReadonlyMap<string, string> =>
-  new Map(
-    tables.map((table) => [
+async function stored({ store }: TestResources): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>()
+  for (const table of tables)
+    found.set(
       table,
-      JSON.stringify(store.sqlite.prepare(`SELECT * FROM "${table}"`).all()),
-    ]),
-  )
+      JSON.stringify(await readRows(store, `SELECT * FROM "${table}" ORDER BY 1, 2`)),
+    )
+  return found
+}
 
 /** One row of each kind for the canary, for the platform, and for the tenant whose key is tried. */
 async function fill({ call, callAs, tenant: addTenant, engine }: TestResources): Promise<void> {
-  addTenant(CANARY, ['canary.example'])
-  addTenant('own', ['own.example'])
+  await addTenant(CANARY, ['canary.example'])
+  await addTenant('own', ['own.example'])
   const make = async (path: string, body: Body) => {
     const answer = await call('POST', `/api/v1${path}`, body)
     if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)

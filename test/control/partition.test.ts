@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { routeNotes } from '../../control/http/route-notes.ts'
 import { openControl, type TestControl } from '../support/control.ts'
+import { readRows } from '../support/stored.ts'
+import { runSql } from '../support/stored.ts'
 
 /** Part of every text of the tenant that no other tenant may see. */
 const CANARY = 'canary'
@@ -10,8 +12,8 @@ const CALL = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 async function fill(
   control: TestControl,
 ): Promise<ReadonlyMap<string, readonly (string | number)[]>> {
-  control.tenant(CANARY, [`${CANARY}.example`])
-  const token = control.key({ name: 'root' })
+  await control.tenant(CANARY, [`${CANARY}.example`])
+  const token = await control.key({ name: 'root' })
   const ids = new Map<string, (string | number)[]>()
   const make = async (path: string, body: object) => {
     const answer = await control.request(`/api/v1${path}`, { token, body })
@@ -112,16 +114,20 @@ const tables = [
   ],
 ]
 
-const stored = ({ store }: TestControl): string =>
-  JSON.stringify(tables.map((table) => store.sqlite.prepare(`SELECT * FROM "${table}"`).all()))
+async function stored({ store }: TestControl): Promise<string> {
+  const found: unknown[] = []
+  for (const table of tables)
+    found.push(await readRows(store, `SELECT * FROM "${table}" ORDER BY 1, 2`))
+  return JSON.stringify(found)
+}
 
 test('a key of another tenant finds and changes nothing on any route', async () => {
-  const control = openControl()
+  const control = await openControl()
   const ids = await fill(control)
-  control.tenant('other', ['other.example'])
-  const token = control.key({ name: 'foreign', tenant_scope: 'tenant', tenant_slug: 'other' })
+  await control.tenant('other', ['other.example'])
+  const token = await control.key({ name: 'foreign', tenant_scope: 'tenant', tenant_slug: 'other' })
   await control.access.tick()
-  const before = stored(control)
+  const before = await stored(control)
 
   for (const { method, path } of routeNotes(control.app)) {
     const name = `${method} ${path}`
@@ -137,7 +143,7 @@ test('a key of another tenant finds and changes nothing on any route', async () 
     else if (method === 'GET' && answer.status === 200 && path !== '/api/v1/audit')
       expect([name, totalOf(answer.body)]).toEqual([name, ownRows.get(path) ?? 0])
   }
-  expect(stored(control)).toBe(before)
+  expect(await stored(control)).toBe(before)
 })
 
 /** Itself and its key. */
@@ -154,10 +160,10 @@ function totalOf(body: unknown): number {
 }
 
 test('a global key that names a tenant acts as that tenant would', async () => {
-  const control = openControl()
+  const control = await openControl()
   await fill(control)
-  control.tenant('other')
-  const token = control.key({ name: 'global' })
+  await control.tenant('other')
+  const token = await control.key({ name: 'global' })
   for (const path of ['/dispatcher', '/customers', '/rate-plans', '/rates', '/routing/carriers']) {
     const total = async (slug: string) => {
       const headers = { 'X-Tenant-Slug': slug }
@@ -168,13 +174,17 @@ test('a global key that names a tenant acts as that tenant would', async () => {
 })
 
 test("a tenant's key charges no calls: a node speaks for all tenants", async () => {
-  const control = openControl()
+  const control = await openControl()
   await fill(control)
-  control.tenant('other')
+  await control.tenant('other')
   const path = '/api/ocs/authorize?caller=canary&callee=4930'
-  const foreign = control.key({ tenant_scope: 'tenant', tenant_slug: 'other', scopes: ['ocs'] })
+  const foreign = await control.key({
+    tenant_scope: 'tenant',
+    tenant_slug: 'other',
+    scopes: ['ocs'],
+  })
   expect((await control.request(path, { token: foreign })).status).toBe(403)
-  const node = control.key({ scopes: ['ocs'] })
+  const node = await control.key({ scopes: ['ocs'] })
   expect((await control.request(path, { token: node })).status).toBe(200)
 })
 
@@ -183,14 +193,14 @@ const ofDomain =
   /\/(application-keys|pbx\/extensions|auth|health|mcp|originate|metrics\/telemetry)\b/
 
 test("a key of one domain reaches nothing of its tenant's other domains, nor what they share", async () => {
-  const control = openControl()
+  const control = await openControl()
   const ids = await fill(control)
   const { store, app } = control
-  store.sqlite.exec("INSERT INTO tenant_domain (domain, tenant_id) VALUES ('own.example', 1)")
+  await runSql(store, "INSERT INTO tenant_domain (domain, tenant_id) VALUES ('own.example', 1)")
   const own = { tenant_scope: 'tenant', tenant_slug: CANARY, domain: 'own.example' }
-  const token = control.key(own)
+  const token = await control.key(own)
   await control.access.tick()
-  const before = stored(control)
+  const before = await stored(control)
   for (const { method, path, access } of routeNotes(app)) {
     if (access?.kind !== 'scope' || path === '/mcp') continue
     const body = path.endsWith('/state') ? { state: 'inactive' } : {}
@@ -204,14 +214,14 @@ test("a key of one domain reaches nothing of its tenant's other domains, nor wha
     if (!ofDomain.test(path)) expect([name, answer.status]).toEqual([name, 403])
     else if (path.includes(':')) expect([name, answer.status]).not.toEqual([name, 200])
   }
-  expect(stored(control)).toBe(before)
+  expect(await stored(control)).toBe(before)
 })
 
 test("a key of a tenant's only domain reads what is the tenant's, and changes nothing of it", async () => {
-  const control = openControl()
+  const control = await openControl()
   const ids = await fill(control)
   const domain = `${CANARY}.example`
-  const token = control.key({ tenant_scope: 'tenant', tenant_slug: CANARY, domain })
+  const token = await control.key({ tenant_scope: 'tenant', tenant_slug: CANARY, domain })
   const period = 'start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z'
   for (const path of ['/pbx/calls/active', `/reports/cdrs?${period}`, '/routing/carriers'])
     expect((await control.request(`/api/v1${path}`, { token })).status).toBe(200)

@@ -8,6 +8,7 @@ import {
   type TestControl,
 } from '../support/control.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { readValue, runSql } from '../support/stored.ts'
 
 const folder = temporaryFolder()
 const passwords = [
@@ -15,7 +16,7 @@ const passwords = [
   ...['of the phone itself', 'between carriers'],
 ]
 test('no token and no password is stored, logged, or answered a second time', async () => {
-  const control = openControl(join(folder, 'secrets.db'))
+  const control = await openControl({ path: join(folder, 'secrets.db') })
   const answers: Answer[] = []
   const secrets = new Set(passwords)
   const ask = async (path: string, options: RequestOptions = {}) => {
@@ -32,7 +33,7 @@ test('no token and no password is stored, logged, or answered a second time', as
     return shown
   }
 
-  const admin = control.key({ name: 'admin' })
+  const admin = await control.key({ name: 'admin' })
   secrets.add(admin)
   const idempotent = { 'Idempotency-Key': 'known-to-its-caller-only' }
   const token = await reveal('/application-keys', { body: { name: 'ci' }, headers: idempotent })
@@ -55,7 +56,7 @@ test('no token and no password is stored, logged, or answered a second time', as
   await ask('/customers', {
     body: { name: 'Acme', email: 'a@acme.example', password: passwords[2] },
   })
-  control.tenant('acme', ['acme.example'])
+  await control.tenant('acme', ['acme.example'])
   const phone = { extension: '100', password: passwords[4], display_name: 'x', tenant: 'acme' }
   await ask('/pbx/extensions', { body: phone })
   const gateways = [{ host: '10.0.0.9' }]
@@ -69,28 +70,27 @@ test('no token and no password is stored, logged, or answered a second time', as
   await ask('/metrics/telemetry')
   await ask('/audit')
   await control.access.tick()
-  control.store.sqlite.exec('ALTER TABLE customer RENAME TO gone')
+  await runSql(control.store, 'ALTER TABLE customer RENAME TO gone')
   await ask('/customers')
 
   expect(answers.map(({ status }) => status)).toEqual([
     ...[200, 200, 200, 200, 201, 200, 200, 200, 401, 400, 201],
     ...[201, 201, 200, 200, 200, 200, 500],
   ])
-  secrets.add(jwtSecretOf(control))
+  secrets.add(await jwtSecretOf(control))
   const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'))
   const shown = [...answers.map(({ text }) => text), JSON.stringify(control.logged)]
   for (const hidden of secrets)
     for (const text of [...files, ...shown]) expect(text.includes(partOf(hidden))).toBe(false)
-  control.store.close()
+  await control.close()
 })
 
 /** What signs sessions: generated at the first start, and never shown. */
-function jwtSecretOf({ store }: TestControl): string {
+async function jwtSecretOf({ store }: TestControl): Promise<string> {
   const place = { table: 'setting', column: 'value', row: 'jwt_secret' }
-  const query = store.sqlite.prepare<[], string>(
-    "SELECT value FROM setting WHERE name = 'jwt_secret'",
-  )
-  const secret = store.secrets.open(place, query.pluck().get() ?? '') ?? ''
+  const query = "SELECT value FROM setting WHERE name = 'jwt_secret'"
+  const stored = await readValue<string>(store, query)
+  const secret = store.secrets.open(place, stored ?? '') ?? ''
   expect(secret.length).toBeGreaterThan(40)
   return secret
 }

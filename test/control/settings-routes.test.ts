@@ -4,13 +4,13 @@ import { openControl } from '../support/control.ts'
 const path = '/api/v1/settings'
 
 test('an administrator of the platform sees the settings in force; a reader and a tenant do not', async () => {
-  const control = openControl()
-  control.tenant('acme')
+  const control = await openControl()
+  await control.tenant('acme')
   const ask = async (body: Readonly<Record<string, unknown>>) => {
-    const answer = await control.request(path, { token: control.key(body) })
+    const answer = await control.request(path, { token: await control.key(body) })
     return [answer.status, answer.code]
   }
-  const seen = await control.request(path, { token: control.key() })
+  const seen = await control.request(path, { token: await control.key() })
   const { settings } = seen.data<{
     settings: { name: string; is_secret: boolean; value: null }[]
   }>()

@@ -1,24 +1,25 @@
 import { expect, test } from 'vitest'
 import { openControl, type TestControl } from '../support/control.ts'
 import { addCustomer, addPlan, plainRate } from '../support/books.ts'
+import { localOf } from '../support/stored.ts'
 
 /** As on a full disk: reading works, writing does not. */
 function fill({ store }: TestControl): void {
-  store.sqlite.pragma('query_only = ON')
+  localOf(store).sqlite.pragma('query_only = ON')
   store.storage.failing(store, new Error('database or disk is full'))
   store.storage.declare()
 }
 
 function makeRoom({ store }: TestControl): void {
-  store.sqlite.pragma('query_only = OFF')
+  localOf(store).sqlite.pragma('query_only = OFF')
   store.storage.working(store)
 }
 
 const unavailable = { status: 503, code: 'storage_unavailable' }
 
 test('a full disk: /readyz says so, writes get 503 with Retry-After, reads go on', async () => {
-  const control = openControl()
-  const token = control.key()
+  const control = await openControl()
+  const token = await control.key()
   fill(control)
   const ready = await control.request('/readyz')
   expect(ready).toMatchObject(unavailable)
@@ -35,8 +36,8 @@ test('a full disk: /readyz says so, writes get 503 with Retry-After, reads go on
 })
 
 test('a request that stores nothing is answered as ever; its audit entry follows', async () => {
-  const control = openControl()
-  const token = control.key()
+  const control = await openControl()
+  const token = await control.key()
   fill(control)
   const body = { call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11' }
   const answer = await control.request('/api/v1/telephony/hangup', { token, body })
@@ -48,10 +49,11 @@ test('a request that stores nothing is answered as ever; its audit entry follows
 })
 
 test('nodes that charge here are refused at once: a call by 503, a report by 503 to come again', async () => {
-  const control = openControl()
-  const token = control.key({ kind: 'billing', scopes: ['ocs:*'] })
-  const plan = addPlan(control.store, [plainRate])
-  addCustomer(control.store, { name: '+15550001', rate_plan_id: plan, credit_limit_micros: 1e9 })
+  const control = await openControl()
+  const token = await control.key({ kind: 'billing', scopes: ['ocs:*'] })
+  const store = localOf(control.store)
+  const plan = addPlan(store, [plainRate])
+  addCustomer(store, { name: '+15550001', rate_plan_id: plan, credit_limit_micros: 1e9 })
   await control.ocs.reload()
   fill(control)
   const ask = '/api/ocs/authorize?caller=%2B15550001&callee=15551234'
@@ -64,9 +66,9 @@ test('nodes that charge here are refused at once: a call by 503, a report by 503
 })
 
 test('what was done once with an Idempotency-Key is not done again when its answer could not be stored', async () => {
-  const control = openControl()
-  control.tenant('acme', ['acme.example'])
-  const token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const control = await openControl()
+  await control.tenant('acme', ['acme.example'])
+  const token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   let calls = 0
   control.engine.originate = () => {
     calls += 1

@@ -4,8 +4,9 @@ import { afterEach, expect, test } from 'vitest'
 import type { ConnectionLimits } from '../../control/http/http-server.ts'
 import { createControl, startControl, type ControlServer } from '../../control/server.ts'
 import { openConnection, requestText } from '../support/http-connection.ts'
-import { openControl } from '../support/control.ts'
+import { openControl, type TestControl } from '../support/control.ts'
 import { connectionTo, fetchOver } from '../support/in-memory-http.ts'
+import { readRow, readRows, readValue } from '../support/stored.ts'
 
 const anyPort = { host: '127.0.0.1', port: 0 }
 const servers: ControlServer[] = []
@@ -15,7 +16,7 @@ afterEach(async () => {
 })
 
 async function serve(limits: Partial<ConnectionLimits> = {}, proxies: readonly string[] = []) {
-  const control = openControl(':memory:', undefined, proxies)
+  const control = await openControl({ trustedProxies: proxies })
   const ticks: (() => void)[] = []
   const every = (_: number, work: () => void) => {
     ticks.push(work)
@@ -34,7 +35,7 @@ test('over a real connection every answer has its headers, once', async () => {
   const { open, key } = await serve()
   const connection = await open()
   for (const [path, token, status] of [
-    ['/api/v1/health', key(), 200],
+    ['/api/v1/health', await key(), 200],
     ['/api/v1/health', undefined, 401],
     ['/nowhere', undefined, 404],
   ] as const) {
@@ -50,22 +51,22 @@ test('over a real connection every answer has its headers, once', async () => {
 
 test('a key is told how many of its requests succeeded, and when it asked last', async () => {
   const { open, key, store, ticks, now } = await serve()
-  const [token, connection] = [key(), await open()]
+  const [token, connection] = [await key(), await open()]
   for (const path of ['/api/v1/health', '/nowhere', '/api/v1/application-keys?page=0', '/health']) {
     connection.write(requestText('GET', path, token))
     await connection.answer()
   }
   for (const tick of ticks) tick()
   await setImmediate()
-  const stored = store.sqlite.prepare('SELECT request_count, last_used_at FROM application_key')
-  expect(stored.get()).toEqual({ request_count: 2, last_used_at: now() })
+  const stored = readRow(store, 'SELECT request_count, last_used_at FROM application_key')
+  expect(await stored).toEqual({ request_count: 2, last_used_at: now() })
 })
 
 test('a body that comes too slowly is 408 in the envelope', async () => {
   const { open, key } = await serve({ requestMs: 150, headersMs: 150 })
   const connection = await open()
   connection.write(
-    `POST /api/v1/application-keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key()}\r\n` +
+    `POST /api/v1/application-keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${await key()}\r\n` +
       'Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{"name":',
   )
   const answer = await connection.answer()
@@ -129,7 +130,7 @@ test('a body of unknown length is 413 as soon as it passes 1 MiB', async () => {
   const { open, key } = await serve()
   const connection = await open()
   connection.write(
-    `POST /api/v1/application-keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key()}\r\n` +
+    `POST /api/v1/application-keys HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${await key()}\r\n` +
       'Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
   )
   const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`
@@ -142,7 +143,7 @@ test('a client that does not read its answers is cut off', async () => {
   const { open, key } = await serve({ stalledMs: 300 })
   const connection = await open()
   connection.socket.pause()
-  const requests = requestText('GET', '/api/v1/application-keys', key()).repeat(1_000)
+  const requests = requestText('GET', '/api/v1/application-keys', await key()).repeat(1_000)
   // Something is always left to write: a paused socket learns of its end by nothing else.
   const askOn = (): void => {
     while (connection.socket.writable && connection.socket.write(requests));
@@ -165,7 +166,7 @@ test('connections over the limit are closed at once; those within it are served'
 test('the edge listens on a port of its own and passes customers only', async () => {
   const { server, key } = await serve()
   const connection = await openConnection(server.edge.port)
-  connection.write(requestText('GET', '/api/v1/health', key()))
+  connection.write(requestText('GET', '/api/v1/health', await key()))
   expect((await connection.answer()).status).toBe(403)
   connection.write(requestText('GET', '/health'))
   expect((await connection.answer()).status).toBe(200)
@@ -173,7 +174,7 @@ test('the edge listens on a port of its own and passes customers only', async ()
 
 test('a stop lets a request finish, writes the key counters and closes the ports', async () => {
   const { open, server, store, key } = await serve()
-  const token = key()
+  const token = await key()
   const connection = await open()
   connection.write(requestText('GET', '/api/v1/health', token))
   await connection.answer()
@@ -189,8 +190,7 @@ test('a stop lets a request finish, writes the key counters and closes the ports
   expect((await connection.answer()).status).toBe(401)
   await stopped
   await connection.closed
-  const counts = store.sqlite.prepare('SELECT sum(request_count) FROM application_key').pluck()
-  expect(counts.get()).toBe(1)
+  expect(await readValue(store, 'SELECT sum(request_count) FROM application_key')).toBe(1)
   await expect(openConnection(server.api.port)).rejects.toThrow('ECONNREFUSED')
 })
 
@@ -204,8 +204,8 @@ test('a port that is taken is told, and the other port is free again', async () 
 
 test('of 10,000 concurrent requests none that begins after the revocation gets in', async () => {
   const { open, key, request } = await serve()
-  const token = key({ rate_limit_rpm: 100_000 })
-  const admin = key()
+  const token = await key({ rate_limit_rpm: 100_000 })
+  const admin = await key()
   const self = await request('/api/v1/application-keys/self', { token })
   const { uuid } = self.data<{ uuid: string }>()
 
@@ -230,7 +230,7 @@ test('of 10,000 concurrent requests none that begins after the revocation gets i
 test('answers are counted by route and status, and so is what was cut off', async () => {
   const { open, key } = await serve()
   const connection = await open()
-  const token = key()
+  const token = await key()
   const ask = async (method: string, path: string, credential?: string) => {
     connection.write(requestText(method, path, credential))
     return connection.answer()
@@ -259,7 +259,7 @@ test('answers are counted by route and status, and so is what was cut off', asyn
 test('one address gets so many connections; the next is told 503, counted, and what it asks is not done', async () => {
   const { open, key, store } = await serve({ connectionsPerAddress: 3 })
   const held = [await open(), await open(), await open()]
-  const [token, fourth] = [key(), await open()]
+  const [token, fourth] = [await key(), await open()]
   const body = JSON.stringify({ name: 'late' })
   fourth.write(
     `POST /api/v1/application-keys HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n` +
@@ -269,8 +269,7 @@ test('one address gets so many connections; the next is told 503, counted, and w
   expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '10'])
   expect(answer.body).toContain(envelope(503, 'service_unavailable'))
   await fourth.closed
-  const named = store.sqlite.prepare("SELECT 1 FROM application_key WHERE name = 'late'")
-  expect(named.all()).toEqual([])
+  expect(await readRows(store, "SELECT 1 FROM application_key WHERE name = 'late'")).toEqual([])
   held[0]?.socket.destroy()
   await expect
     .poll(async () => {
@@ -327,12 +326,15 @@ const requests: readonly (readonly ['api' | 'edge', string, RequestInit?])[] = [
 
 test('a request over a connection in memory is answered as one on a port, byte by byte', async () => {
   const proxies = ['127.0.0.0/8']
-  const [onPort, inMemory] = [await serve({}, proxies), openControl(':memory:', undefined, proxies)]
+  const [onPort, inMemory] = [
+    await serve({}, proxies),
+    await openControl({ trustedProxies: proxies }),
+  ]
   // Both draw the same random bytes, so that keys and request ids are the same.
   const { access, ...made } = createControl(inMemory.deps)
   await access.prepare()
-  const token = `Bearer ${onPort.key()}`
-  expect(`Bearer ${inMemory.key()}`).toBe(token)
+  const token = `Bearer ${await onPort.key()}`
+  expect(`Bearer ${await inMemory.key()}`).toBe(token)
   const told = async (response: Response) => {
     const headers = [...response.headers].filter(([name]) => name !== 'date')
     return { status: response.status, headers, body: await response.text() }
@@ -348,9 +350,8 @@ test('a request over a connection in memory is answered as one on a port, byte b
   }
   await access.audit.flush()
   for (const tick of onPort.ticks) tick()
-  const [entries, others] = [onPort, inMemory].map(({ store }) =>
-    store.sqlite.prepare('SELECT * FROM audit_entry').all(),
-  )
+  const entriesOf = ({ store }: TestControl) => readRows(store, 'SELECT * FROM audit_entry')
+  const [entries, others] = [await entriesOf(onPort), await entriesOf(inMemory)]
   expect(others).toEqual(entries)
   expect(entries).not.toEqual([])
 })

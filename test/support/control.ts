@@ -15,15 +15,13 @@ import { journalOf } from './journals.ts'
 import { openReports } from '../../control/pbx/reports/reports.ts'
 import type { EventHub } from '../../control/events/event-hub.ts'
 import type { Telemetry } from '../../control/telemetry/telemetry.ts'
-import type { ActiveCall } from '../../schema/contracts/calls.ts'
-import type { EnginePort, TelemetrySnapshot } from '../../schema/contracts/engine-port.ts'
 import type { EventsPort } from '../../schema/contracts/engine-events.ts'
-import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { ControlDeps } from '../../control/deps.ts'
 import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
-import type { LocalStore } from '../../schema/open.ts'
-import { first, insert } from '../../schema/sql/sync-query.ts'
+import type { Store } from '../../schema/open.ts'
+import { execute, first, insert } from '../../schema/sql/query.ts'
+import { type TestEngine, testEngine } from './test-engine.ts'
 
 /** What a test looks at in an answer. */
 export interface Answer {
@@ -38,14 +36,6 @@ export interface Answer {
   readonly code: string | undefined
 }
 
-export interface TestEngine extends EnginePort {
-  ready: boolean
-  draining: boolean
-  sets: SetStatus[]
-  activeCalls: ActiveCall[]
-  figures: TelemetrySnapshot
-}
-
 type Role = 'admin' | 'operator' | 'auditor'
 
 export interface TestControl {
@@ -54,7 +44,7 @@ export interface TestControl {
   readonly access: Access
   readonly telemetry: Telemetry
   readonly hub: EventHub
-  readonly store: LocalStore
+  readonly store: Store
   readonly engine: TestEngine
   readonly ocs: Ocs
   readonly deps: ControlDeps
@@ -66,11 +56,13 @@ export interface TestControl {
   /** Sets the machine's clock; no time passes. */
   jump(ms: number): void
   /** The token of a key that may do everything, but for what the body says otherwise. */
-  key(body?: Readonly<Record<string, unknown>>): string
+  key(body?: Readonly<Record<string, unknown>>): Promise<string>
   /** A member of the staff with the password `correct horse`. */
   user(username: string, role: Role, tenantId?: number): Promise<void>
-  tenant(slug: string, domains?: readonly string[]): number
+  tenant(slug: string, domains?: readonly string[]): Promise<number>
   request(path: string, options?: RequestOptions): Promise<Answer>
+  /** Closes the database; the files of one can then be read. */
+  close(): Promise<void>
 }
 
 export interface RequestOptions {
@@ -90,13 +82,22 @@ export const startOfTime = Date.UTC(2026, 0, 1)
 /** What the payment provider signs with. */
 export const paymentWebhookSecret = 'whsec_test_secret'
 
-export function openControl(
+export interface ControlOptions {
+  /** Of a database file; in memory otherwise. */
+  readonly path?: string
+  readonly events?: EventsPort
+  readonly trustedProxies?: readonly string[]
+  readonly hasMediaRelay?: boolean
+  readonly recordingsPath?: string | undefined
+}
+
+export async function openControl({
   path = ':memory:',
-  events = noEvents,
-  trustedProxies: readonly string[] = [],
+  events,
+  trustedProxies = [],
   hasMediaRelay = false,
-  recordingsPath?: string,
-): TestControl {
+  recordingsPath,
+}: ControlOptions = {}): Promise<TestControl> {
   let steady = startOfTime
   let offsetMs = 0
   const steadyNow = (): number => steady
@@ -152,7 +153,7 @@ export function openControl(
     now: wallNow,
     tick: (ms) => (steady += ms),
     jump: (ms) => (offsetMs += ms),
-    key(body = {}) {
+    async key(body = {}) {
       const name = `key ${(keys += 1)}`
       const parsed = newKeyBody.parse({ name, scopes: ['*'], ...body })
       const slug = parsed.tenant_slug
@@ -160,7 +161,7 @@ export function openControl(
         .selectFrom('tenant')
         .select('id')
         .where('slug', '=', slug ?? '')
-      const tenant = first(store, ofSlug)
+      const tenant = await first(store, ofSlug)
       if (slug !== undefined && tenant === undefined) throw new Error(`there is no tenant ${slug}`)
       const token = newToken(parsed.kind, deps.randomBytes)
       const row = toRow({
@@ -173,7 +174,7 @@ export function openControl(
         ...{ tenantId: tenant?.id ?? null, domain: parsed.domain ?? null },
         ...{ ownerUsername: null, createdAt: wallNow() },
       })
-      insert(store, store.db.insertInto('application_key').values(row))
+      await execute(store, store.db.insertInto('application_key').values(row))
       return token
     },
     async user(username, role, tenantId) {
@@ -187,14 +188,15 @@ export function openControl(
       }
       if ((await access.users.insert(row)) === undefined) throw new Error(`${username} is taken`)
     },
-    tenant(slug, domains = []) {
+    async tenant(slug, domains = []) {
       const row = { slug, name: slug, created_at: steady }
-      const id = insert(store, store.db.insertInto('tenant').values(row))
+      const id = await insert(store, store.db.insertInto('tenant').values(row).returning('id'))
       for (const domain of domains)
-        insert(store, store.db.insertInto('tenant_domain').values({ domain, tenant_id: id }))
+        await execute(store, store.db.insertInto('tenant_domain').values({ domain, tenant_id: id }))
       return id
     },
     request: (path, options = {}) => send(app, path, options),
+    close: async () => store.close(),
   }
 }
 
@@ -255,68 +257,4 @@ function seededBytes(seed: string): (size: number) => Buffer {
       )
     return Buffer.concat(blocks).subarray(0, size)
   }
-}
-
-const noEvents: EventsPort = { epoch: 0, last: 0, forgotten: () => 0, after: () => [] }
-
-/** An engine without calls; a test fills in the data that it needs. */
-export function testEngine(events: EventsPort = noEvents): TestEngine {
-  const engine: TestEngine = {
-    ready: true,
-    draining: false,
-    sets: [],
-    activeCalls: [],
-    figures: {},
-    dispatcher: {
-      status: (setId) => engine.sets.filter((set) => setId === undefined || set.setId === setId),
-      setState: () => Promise.resolve('unknown_set'),
-      isUnresolvable: () => false,
-      reload: () => Promise.resolve(),
-    },
-    // Every source is unknown.
-    simulate: ({ from, to }) => ({
-      origin: { kind: 'unknown', id: null, name: null, tenantIds: [] },
-      ...{ callerNumber: from, calledNumber: to, direction: 'inbound', isEmergency: false },
-      payment: { kind: 'not_asked' },
-      verdict: { kind: 'refused', status: 403, reason: 'Forbidden', code: 'unknown_source' },
-      ...{ candidates: [], order: 'fixed', setId: null, passedOver: [] },
-    }),
-    recordings: {
-      isAvailable: false,
-      isRecording: () => false,
-      control: () => Promise.resolve({ kind: 'recording_unavailable' }),
-    },
-    calls: {
-      list: () => engine.activeCalls,
-      recent: () => undefined,
-      find: (uuid) => engine.activeCalls.find(({ callUuid }) => callUuid === uuid),
-      hangUp: (uuid) =>
-        engine.activeCalls.some(({ callUuid }) => callUuid === uuid) ? 'ending' : 'not_found',
-      countByNode: () => 0,
-      countByAgent: () => 0,
-      countByCarrier: (id) =>
-        engine.activeCalls.filter(({ carrier }) => carrier === `${id}`).length,
-    },
-    events,
-    trace: () => Promise.resolve(undefined),
-    originate: () => Promise.resolve({ kind: 'unknown_extension' }),
-    spy: () => ({ kind: 'spy_mode_unavailable' }),
-    transfer: () => Promise.resolve({ kind: 'not_found' }),
-    registrations: {
-      statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),
-      end: () => false,
-    },
-    guard: { bans: () => [], ban: () => undefined, unban: () => false },
-    reloadRouting: () => Promise.resolve(),
-    lookUp: () => Promise.resolve(() => undefined),
-    trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
-    telemetry: () => engine.figures,
-    relays: () => [],
-    postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),
-    mos: () => ({ buckets: [], sum: 0, calls: 0 }),
-    listeners: () => [],
-    isReady: () => engine.ready,
-    isDraining: () => engine.draining,
-  }
-  return engine
 }

@@ -5,10 +5,11 @@ import type { ControlDeps } from '../../control/deps.ts'
 import { OtherNodes } from '../../control/nodes/other-nodes.ts'
 import { createControl } from '../../control/server.ts'
 import { EventLog } from '../../engine/event-log.ts'
-import { openControl, startOfTime, testEngine, type Answer, type TestControl } from './control.ts'
-import type { RequestOptions, TestEngine } from './control.ts'
+import { openControl, startOfTime, type Answer, type TestControl } from './control.ts'
+import type { RequestOptions } from './control.ts'
 import { connectionTo, served, type ServedApp } from './in-memory-http.ts'
 import { ManualTime } from './manual-time.ts'
+import { type TestEngine, testEngine } from './test-engine.ts'
 
 /** How a node is for the others. */
 type Link = 'up' | 'refused' | 'silent'
@@ -45,11 +46,11 @@ interface JoinOptions {
   readonly control?: TestControl
 }
 
-export function joinNodes(
+export async function joinNodes(
   names: readonly string[],
   { keyOf = () => sharedKey, depsOf = () => ({}), ...given }: JoinOptions = {},
-): JoinedNodes {
-  const control = given.control ?? openControl()
+): Promise<JoinedNodes> {
+  const control = given.control ?? (await openControl())
   const time = new ManualTime(startOfTime)
   const nodes: JoinedNode[] = []
   const agent = new MemoryAgent(nodes)

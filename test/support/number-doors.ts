@@ -23,6 +23,7 @@ import { beginCall } from '../../engine/call/call-machine/new-call.ts'
 import { CallMachine } from './call-machine.ts'
 import { candidate } from './call-rig.ts'
 import { openResources } from './resources.ts'
+import { localOf } from './stored.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { routingOver } from '../engine/routing/samples.ts'
 
@@ -67,12 +68,12 @@ const seed = {
 export type Verdict = Readonly<Record<string, unknown>>
 
 export async function openDoors() {
-  const control = openResources()
+  const control = await openResources()
   const { store, ocs, engine } = control
-  await seedFile(store, JSON.stringify(seed), control.now())
+  await seedFile(localOf(store), JSON.stringify(seed), control.now())
   await ocs.reload()
   const { routing } = routingOver(await loadRouting(store))
-  const directory = new ExtensionDirectory(store)
+  const directory = new ExtensionDirectory(localOf(store))
   const deps: RouteDeps = {
     routing,
     registrar: {
@@ -163,7 +164,7 @@ export async function openDoors() {
     return place({ ...reading, calledNumber: number, calledUser: user })
   }
 
-  const token = control.key({ rate_limit_rpm: 100_000 })
+  const token = await control.key({ rate_limit_rpm: 100_000 })
   const api = async (method: string, path: string, body?: unknown): Promise<Verdict> => {
     const answer = await control.request(path, { token, method, body })
     if (answer.status === 429) throw new Error('the test asks too often')

@@ -1,5 +1,6 @@
 /** Call records to report on. */
 import { insertCallRecord, type CallRecord } from '../../schema/call-record.ts'
+import { transaction } from '../../schema/sql/query.ts'
 import { openControl, startOfTime } from './control.ts'
 
 const hour = 3_600_000
@@ -48,19 +49,20 @@ export const uuidOf = (n: number): string =>
   `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 
 /** The control API over a real database, and a way to store call records in it. */
-export function openReportRig() {
-  const control = openControl()
-  const token = control.key({ scopes: ['cdrs:read'] })
+export async function openReportRig() {
+  const control = await openControl()
+  const token = await control.key({ scopes: ['cdrs:read'] })
   const insert = insertCallRecord(control.store)
   let calls = 0
-  const store = (change: Partial<CallRecord> = {}, costMicros = 110_000): void => {
+  const store = async (change: Partial<CallRecord> = {}, costMicros = 110_000): Promise<void> => {
     calls += 1
     insert({ ...answered, callUuid: uuidOf(calls), ...change }, { costMicros, currency: 'USD' })
   }
   /** One call each millisecond. */
-  const fill = control.store.sqlite.transaction((count: number) => {
-    for (let call = 0; call < count; call++) store({ startedAt: startOfTime + call })
-  })
+  const fill = (count: number): Promise<void> =>
+    transaction(control.store, async () => {
+      for (let call = 0; call < count; call++) await store({ startedAt: startOfTime + call })
+    })
   const day = 'start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z'
   const get = (query = day, headers = {}) =>
     control.request(`${reportPath}?${query}`, { token, headers })

@@ -1,7 +1,7 @@
 /** A platform with something of everything for the tools to see: two tenants, a call, records, money. */
 import type { Insertable } from 'kysely'
 import type { CdrTable } from '../../schema/database.ts'
-import { insert } from '../../schema/sql/sync-query.ts'
+import { execute } from '../../schema/sql/query.ts'
 import type { NodeStatus } from '../../schema/contracts/dispatcher.ts'
 import { openControl, type Answer, type TestControl } from './control.ts'
 
@@ -18,10 +18,10 @@ export const deniedCall = '33333333-3333-4333-8333-333333333333'
 
 /** Tenant `acme` owns set 1 with two nodes, a live call, two records, a customer and keys. */
 export async function openToolRig(): Promise<ToolRig> {
-  const control = openControl()
-  const root = control.key({ name: 'root' })
-  const tenantId = control.tenant('acme', ['acme.example'])
-  control.tenant('other', ['other.example'])
+  const control = await openControl()
+  const root = await control.key({ name: 'root' })
+  const tenantId = await control.tenant('acme', ['acme.example'])
+  await control.tenant('other', ['other.example'])
   const make = async (path: string, body: object) => {
     const answer = await control.request(`/api/v1${path}`, { token: root, body })
     if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)
@@ -41,8 +41,8 @@ export async function openToolRig(): Promise<ToolRig> {
     ...{ ...tenant, password: 'horse battery', email: 'a@acme.example' },
   })
   engineOf(control, tenantId)
-  storeRecord(control, tenantId, endedCall, {})
-  storeRecord(control, tenantId, deniedCall, {
+  await storeRecord(control, tenantId, endedCall, {})
+  await storeRecord(control, tenantId, deniedCall, {
     ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds', billsec: 0 },
     ...{ answer_stamp: null, attempts: '[]', cost_micros: 0, hangup_by: 'system' },
   })
@@ -96,12 +96,12 @@ function engineOf({ engine, now }: TestControl, tenantId: number): void {
 type RecordColumns = Insertable<CdrTable>
 
 /** One more call record, with these columns different. */
-export function storeRecord(
+export async function storeRecord(
   { store, now }: TestControl,
   tenantId: number | null,
   call_uuid: string,
   columns: Partial<RecordColumns>,
-): void {
+): Promise<void> {
   const start_stamp = now() - 60_000
   const attempt = { destination: 'sip:10.0.0.1', status: 200, reason: 'OK' }
   const attempts = JSON.stringify([{ ...attempt, startedAt: start_stamp, endedAt: now() }])
@@ -115,5 +115,5 @@ export function storeRecord(
     ...{ customer_id: 1, rate_prefix: '49', cost_micros: 100_000, currency: 'USD' },
     ...{ mos_score: null, jitter_ms: null, packet_loss_pct: null, source_address: '10.1.1.1' },
   }
-  insert(store, store.db.insertInto('cdr').values({ ...row, ...columns }))
+  await execute(store, store.db.insertInto('cdr').values({ ...row, ...columns }))
 }

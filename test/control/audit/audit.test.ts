@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { auditedActor } from '../../../control/audit/audit-log.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
+import { localOf, readColumn, runSql } from '../../support/stored.ts'
 
 const KEYS = '/api/v1/application-keys'
 
@@ -15,9 +16,9 @@ interface Entry {
   readonly after_digest: string | null
 }
 
-function opened() {
-  const control = openControl()
-  const token = control.key({ name: 'auditor' })
+async function opened() {
+  const control = await openControl()
+  const token = await control.key({ name: 'auditor' })
   const trail = async (query = '') =>
     (await control.request(`/api/v1/audit?${query}`, { token })).data<Entry[]>()
   const create = (name: string, headers = {}) =>
@@ -26,7 +27,7 @@ function opened() {
 }
 
 test('every mutating request leaves who, what, digests, outcome and correlation id', async () => {
-  const { create, trail, request, token } = opened()
+  const { create, trail, request, token } = await opened()
   const self = await request(`${KEYS}/self`, { token })
   await create('ci', { 'X-Correlation-ID': 'deploy-7' })
   expect(await trail()).toEqual([
@@ -52,7 +53,7 @@ test('every mutating request leaves who, what, digests, outcome and correlation 
 })
 
 test('a change is traced from digest to digest', async () => {
-  const { access, create, trail, request, token, tick } = opened()
+  const { access, create, trail, request, token, tick } = await opened()
   const { uuid, token: made } = (await create('ci')).data<{ uuid: string; token: string }>()
   // A use between two changes is none.
   tick(1_000)
@@ -68,11 +69,12 @@ test('a change is traced from digest to digest', async () => {
 })
 
 test('refused and failed requests are traced with their code', async () => {
-  const { create, trail, store, request, key } = opened()
+  const { create, trail, store, request, key } = await opened()
   await create('')
-  await request(KEYS, { token: key({ scopes: [] }), body: { name: 'x' } })
-  store.sqlite.exec('DROP INDEX application_key_name')
-  store.sqlite.exec(
+  await request(KEYS, { token: await key({ scopes: [] }), body: { name: 'x' } })
+  await runSql(store, 'DROP INDEX application_key_name')
+  await runSql(
+    store,
     'CREATE TRIGGER broken BEFORE INSERT ON application_key BEGIN SELECT RAISE(ABORT, 1); END',
   )
   await create('z')
@@ -84,11 +86,11 @@ test('refused and failed requests are traced with their code', async () => {
 })
 
 test('what is refused before its route is traced: tenant, address, size, an unknown path', async () => {
-  const { trail, request, token, key, tenant } = opened()
-  tenant('acme')
-  tenant('other')
-  const ours = key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
-  const elsewhere = key({ name: 'elsewhere', allowed_ips: ['10.0.0.0/8'] })
+  const { trail, request, token, key, tenant } = await opened()
+  await tenant('acme')
+  await tenant('other')
+  const ours = await key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const elsewhere = await key({ name: 'elsewhere', allowed_ips: ['10.0.0.0/8'] })
   const post = (path: string, as: string, headers = {}) =>
     request(path, { token: as, body: { name: 'x' }, headers })
   await post(KEYS, ours, { 'X-Tenant-Slug': 'other' })
@@ -106,14 +108,14 @@ test('what is refused before its route is traced: tenant, address, size, an unkn
 })
 
 test('who asks too often fills no disk', async () => {
-  const { trail, request, key } = opened()
-  const token = key({ name: 'eager', rate_limit_rpm: 1 })
+  const { trail, request, key } = await opened()
+  const token = await key({ name: 'eager', rate_limit_rpm: 1 })
   for (let i = 0; i < 3; i += 1) await request(KEYS, { token, body: { name: 'x' } })
   expect(await trail()).toHaveLength(1)
 })
 
 test('logins are traced, other requests without a credential are not', async () => {
-  const { trail, request, user } = opened()
+  const { trail, request, user } = await opened()
   await user('ada', 'auditor')
   const login = (password: string) =>
     request('/auth/login', { body: { username: 'ada', password } })
@@ -127,39 +129,38 @@ test('logins are traced, other requests without a credential are not', async () 
 })
 
 test('entries that are recorded at once, and again after a failure, are stored once each and in order', async () => {
-  const { store, access } = opened()
+  const { store, access } = await opened()
   const record = (target: string) =>
     access.audit.record({
       ...{ at: startOfTime, ...auditedActor(undefined), address: '192.0.2.1', action: 'POST /x' },
       ...{ target, outcome: 'success', status: 200, code: null, correlation_id: 'x' },
       ...{ before_digest: null, after_digest: null },
     })
-  const stored = () =>
-    store.sqlite.prepare<[], string>('SELECT target FROM audit_entry ORDER BY id').pluck().all()
+  const stored = () => readColumn<string>(store, 'SELECT target FROM audit_entry ORDER BY id')
   const targets = Array.from({ length: 20 }, (_, index) => `/${index}`)
-  store.sqlite.pragma('query_only = ON')
+  localOf(store).sqlite.pragma('query_only = ON')
   await Promise.all(targets.slice(0, 5).map(record))
-  store.sqlite.pragma('query_only = OFF')
-  expect(stored()).toEqual([])
+  localOf(store).sqlite.pragma('query_only = OFF')
+  expect(await stored()).toEqual([])
   await Promise.all([...targets.slice(5).map(record), access.tick()])
-  expect(stored()).toEqual(targets)
+  expect(await stored()).toEqual(targets)
 })
 
 test('reading leaves no entry', async () => {
-  const { trail, request, token } = opened()
+  const { trail, request, token } = await opened()
   await request(KEYS, { token })
   expect(await trail()).toEqual([])
 })
 
 test('no entry can be changed or removed', async () => {
-  const { create, store } = opened()
+  const { create, store } = await opened()
   await create('ci')
   for (const sql of ["UPDATE audit_entry SET actor = 'x'", 'DELETE FROM audit_entry'])
-    expect(() => store.sqlite.exec(sql)).toThrow('append-only')
+    await expect(runSql(store, sql)).rejects.toThrow('append-only')
 })
 
 test('the trail is filtered by actor, action, outcome and period, newest first', async () => {
-  const { create, trail, tick } = opened()
+  const { create, trail, tick } = await opened()
   await create('a')
   tick(1_000)
   await create('a')
@@ -175,17 +176,17 @@ test('the trail is filtered by actor, action, outcome and period, newest first',
 })
 
 test('a tenant reads the trail of its own credentials only', async () => {
-  const { create, request, key, tenant } = opened()
-  tenant('acme')
+  const { create, request, key, tenant } = await opened()
+  await tenant('acme')
   await create('global')
-  const token = key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const token = await key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
   await request(KEYS, { token, body: { name: 'own' } })
   const trail = await request('/api/v1/audit', { token })
   expect(trail.body).toMatchObject({ data: [{ actor: expect.any(String) }], meta: { total: 1 } })
 })
 
 test('failed logins from everywhere fill no disk: sixty entries a minute, the rest is counted', async () => {
-  const { trail, request, telemetry, tick, user } = opened()
+  const { trail, request, telemetry, tick, user } = await opened()
   await user('ada', 'admin')
   const login = (address: number, password = 'wrong') =>
     request('/auth/login', {
@@ -204,8 +205,8 @@ test('failed logins from everywhere fill no disk: sixty entries a minute, the re
 })
 
 test('what agents did is marked: calls of tools, and of keys that name a scope of MCP', async () => {
-  const { key, request, trail, token, create } = opened()
-  const agent = key({ name: 'night agent', scopes: ['mcp:read', 'mcp:write', 'keys:read'] })
+  const { key, request, trail, token, create } = await opened()
+  const agent = await key({ name: 'night agent', scopes: ['mcp:read', 'mcp:write', 'keys:read'] })
   await create('ci')
   await request('/api/v1/mcp/tools/revoke_api_key', { token, body: { uuid: 'none' } })
   await request('/api/v1/application-keys', { token: agent, body: { name: 'more' } })
@@ -222,7 +223,7 @@ test('what agents did is marked: calls of tools, and of keys that name a scope o
 })
 
 test('entries are found by a part of their target', async () => {
-  const { create, trail, request, token } = opened()
+  const { create, trail, request, token } = await opened()
   const { uuid } = (await create('ci')).data<{ uuid: string }>()
   await request(`${KEYS}/${uuid}`, { token, method: 'DELETE' })
   const found = await trail(`target=${uuid}`)

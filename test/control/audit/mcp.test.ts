@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../support/control.ts'
 import { connectClient, eras } from '../../support/mcp-client.ts'
+import { readColumn, readRows, runSql } from '../../support/stored.ts'
 
 test.each(eras)(
   'whatever is read or tried by MCP leaves one entry that names the key: %s',
   async (era) => {
-    const control = openControl()
-    const token = control.key({ name: 'watcher', scopes: ['*:read'] })
+    const control = await openControl()
+    const token = await control.key({ name: 'watcher', scopes: ['*:read'] })
     const client = await connectClient(control.app, token, era)
     const query = 'SELECT action, code, actor_name, actor_key_prefix FROM audit_entry ORDER BY id'
     const seen: unknown[] = []
@@ -14,7 +15,7 @@ test.each(eras)(
       await work.catch(() => undefined)
       const key = { actor_name: 'watcher', actor_key_prefix: token.slice(0, 12) }
       seen.push({ action: `tool ${action}`, code, ...key })
-      expect(control.store.sqlite.prepare(query).all()).toEqual(seen)
+      expect(await readRows(control.store, query)).toEqual(seen)
     }
     await client.listTools()
     await client.listResources()
@@ -36,12 +37,11 @@ test.each(eras)(
 )
 
 test('the same tools over plain REST leave one entry each', async () => {
-  const control = openControl()
-  const token = control.key({ name: 'watcher', scopes: ['*:read'] })
+  const control = await openControl()
+  const token = await control.key({ name: 'watcher', scopes: ['*:read'] })
   for (const name of ['get_telemetry', 'revoke_sbc_api_key', 'format_disk'])
     await control.request(`/api/v1/mcp/tools/${name}`, { token, body: {} })
-  const actions = control.store.sqlite.prepare('SELECT action FROM audit_entry ORDER BY id').pluck()
-  expect(actions.all()).toEqual([
+  expect(await readColumn(control.store, 'SELECT action FROM audit_entry ORDER BY id')).toEqual([
     'tool get_telemetry',
     'tool revoke_sbc_api_key',
     'tool format_disk',
@@ -49,15 +49,18 @@ test('the same tools over plain REST leave one entry each', async () => {
 })
 
 test('an entry keeps the name that its key had then; one of an older version shows the name of now', async () => {
-  const control = openControl()
-  const token = control.key({ name: 'before' })
+  const control = await openControl()
+  const token = await control.key({ name: 'before' })
   const self = await control.request('/api/v1/application-keys/self', { token })
   const { uuid } = self.data<{ uuid: string }>()
   const rename = { token, method: 'PATCH', body: { name: 'after' } }
   await control.request(`/api/v1/application-keys/${uuid}`, rename)
-  control.store.sqlite.exec(`
+  await runSql(
+    control.store,
+    `
     INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
-    VALUES (0, 'key:${uuid}', '', 'DELETE /x', '/x', 'success', 200, '')`)
+    VALUES (0, 'key:${uuid}', '', 'DELETE /x', '/x', 'success', 200, '')`,
+  )
   const { body } = await control.request('/api/v1/audit', { token })
   expect(body).toMatchObject({
     data: [

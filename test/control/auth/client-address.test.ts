@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../support/control.ts'
+import { readColumn, readValue } from '../../support/stored.ts'
 
 const proxies = ['10.0.0.0/8', '2001:db8:ffff::/48']
-const control = openControl(':memory:', undefined, proxies)
-const token = control.key()
+const control = await openControl({ trustedProxies: proxies })
+const token = await control.key()
 
 /** What the audit trail says about who asked. */
 async function addressOf(from: string, headers: Record<string, string>): Promise<unknown> {
   await control.request('/api/v1/application-keys', { method: 'POST', from, headers, token })
   const query = 'SELECT address FROM audit_entry ORDER BY id DESC LIMIT 1'
-  return control.store.sqlite.prepare(query).pluck().get()
+  return readValue(control.store, query)
 }
 
 const proxy = '10.0.0.1'
@@ -52,15 +53,15 @@ test('of two headers that disagree neither is trusted: one of them is the client
 test('the headers of an untrusted peer are ignored', async () => {
   const headers = { 'x-forwarded-for': '127.0.0.1', forwarded: 'for=127.0.0.1' }
   expect(await addressOf('192.0.2.1', headers)).toBe('192.0.2.1')
-  const without = openControl()
-  const options = { method: 'POST', token: without.key(), from: proxy, headers }
+  const without = await openControl()
+  const options = { method: 'POST', token: await without.key(), from: proxy, headers }
   await without.request('/api/v1/users', options)
-  const entries = without.store.sqlite.prepare('SELECT address FROM audit_entry').pluck().all()
+  const entries = await readColumn(without.store, 'SELECT address FROM audit_entry')
   expect(entries).toEqual([proxy])
 })
 
 test('allow lists of keys and the buckets of addresses see the client behind the proxy', async () => {
-  const listed = control.key({ allowed_ips: ['192.0.2.0/24'] })
+  const listed = await control.key({ allowed_ips: ['192.0.2.0/24'] })
   const ask = async (client: string, key?: string) => {
     const headers = { 'x-forwarded-for': client }
     const options = { from: proxy, headers, ...(key !== undefined && { token: key }) }

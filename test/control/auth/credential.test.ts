@@ -22,8 +22,8 @@ test.each([
 })
 
 test('X-API-Key is accepted in any case of its name', async () => {
-  const control = openControl()
-  const key = control.key()
+  const control = await openControl()
+  const key = await control.key()
   for (const name of ['X-API-Key', 'x-api-key']) {
     const answer = await control.request('/api/v1/health', { headers: { [name]: key } })
     expect(answer.status).toBe(200)

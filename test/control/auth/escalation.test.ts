@@ -9,16 +9,16 @@ const PATH = '/api/v1/application-keys'
 const from = '10.1.2.3'
 
 /** A key with every scope and every limit, and another one of the same kind. */
-function opened(scopes: readonly string[] = ['*']) {
-  const rig = openResources()
-  rig.tenant('acme', ['acme.example'])
+async function opened(scopes: readonly string[] = ['*']) {
+  const rig = await openResources()
+  await rig.tenant('acme', ['acme.example'])
   const limits = {
     scopes,
     rate_limit_rpm: 60,
     expires_at: later(hour),
     allowed_ips: ['10.1.0.0/16'],
   }
-  const token = rig.key(limits)
+  const token = await rig.key(limits)
   const ask = (method: string, path: string, body?: unknown) =>
     rig.request(path, { method, token, from, body })
   const uuidOf = async (body: object): Promise<string> =>
@@ -37,14 +37,14 @@ const wider: readonly [string, object][] = [
 ]
 
 test.each(wider)('a key with limits makes no key with a wider %s: %j', async (path, more) => {
-  const { ask } = opened()
+  const { ask } = await opened()
   const answer = await ask('POST', PATH, { name: 'wider', ...more })
   expect([answer.status, answer.code]).toEqual([403, 'limit_escalation'])
   expect(answer.body).toMatchObject({ details: [{ path }] })
 })
 
 test.each(wider)('a key widens neither itself nor another one in %s: %j', async (path, more) => {
-  const { ask, uuidOf, limits } = opened()
+  const { ask, uuidOf, limits } = await opened()
   const self = (await ask('GET', `${PATH}/self`)).data<{ uuid: string }>().uuid
   for (const uuid of [self, await uuidOf({ ...limits, name: 'equal' })]) {
     const answer = await ask('PATCH', `${PATH}/${uuid}`, more)
@@ -57,13 +57,13 @@ test.each([
   ['rate_limit_rpm', { rate_limit_rpm: null }],
   ['allowed_ips', { allowed_ips: null }],
 ])('clearing %s of a key is widening it', async (_, clears) => {
-  const { ask } = opened()
+  const { ask } = await opened()
   const { uuid } = (await ask('GET', `${PATH}/self`)).data<{ uuid: string }>()
   expect((await ask('PATCH', `${PATH}/${uuid}`, clears)).code).toBe('limit_escalation')
 })
 
 test('what a new key is not given is as narrow as the key that makes it', async () => {
-  const { ask, limits } = opened()
+  const { ask, limits } = await opened()
   const made = await ask('POST', PATH, { name: 'inherits' })
   const { rate_limit_rpm, expires_at, allowed_ips } = limits
   expect(made.body).toMatchObject({ data: { rate_limit_rpm, expires_at, allowed_ips } })
@@ -73,7 +73,7 @@ test('what a new key is not given is as narrow as the key that makes it', async 
 })
 
 test('a key with limits gets no working token of a key without them, nor wakes one', async () => {
-  const { ask, uuidOf } = opened()
+  const { ask, uuidOf } = await opened()
   const uuid = await uuidOf({ name: 'wide', is_active: false })
   for (const answer of [
     await ask('POST', `${PATH}/${uuid}/rotate`, {}),
@@ -84,7 +84,7 @@ test('a key with limits gets no working token of a key without them, nor wakes o
 })
 
 test('a key with limits makes and changes no person, who would have none', async () => {
-  const { ask, user, call } = opened()
+  const { ask, user, call } = await opened()
   await user('ada', 'admin')
   const id = (await call('GET', '/users?search=ada')).data<{ id: number }[]>()[0]?.id
   const body = { username: 'eve', password: 'a long password', role: 'admin' }
@@ -105,17 +105,17 @@ test.each([
   ['domain', { domain: null }, 'wrong_tenant'],
   ['domain', { domain: 'second.example' }, 'wrong_tenant'],
 ])('a key of one domain of a tenant makes none with another %s: %j', async (_, more, code) => {
-  const rig = openResources()
-  rig.tenant('acme', ['acme.example', 'second.example'])
-  rig.tenant('other')
+  const rig = await openResources()
+  await rig.tenant('acme', ['acme.example', 'second.example'])
+  await rig.tenant('other')
   const own = { tenant_scope: 'tenant', tenant_slug: 'acme', domain: 'acme.example' }
-  const token = rig.key({ ...own, scopes: ['keys:*'] })
+  const token = await rig.key({ ...own, scopes: ['keys:*'] })
   const answer = await rig.request(PATH, { token, body: { name: 'wider', scopes: [], ...more } })
   expect([answer.status, answer.code]).toEqual([403, code])
 })
 
 test('no tool makes, widens or wakes a key, and each that changes something needs its scope', async () => {
-  const { call } = opened()
+  const { call } = await opened()
   type Tool = { name: string; scopes: string[]; annotations: { readOnlyHint: boolean } }
   const { tools } = (await call('GET', '/api/v1/mcp/tools')).data<{ tools: Tool[] }>()
   const writing = tools.filter(({ annotations }) => !annotations.readOnlyHint)
@@ -202,7 +202,7 @@ const fields: readonly [string, string, string, object, object][] = [
 ]
 
 async function filled() {
-  const rig = opened()
+  const rig = await opened()
   await rig.call('POST', '/rate-plans', { name: 'cheap' })
   await rig.call('POST', '/customers', { name: 'payer' })
   await rig.call('POST', '/routing/carriers', { name: 'loop', gateways: [{ host: '192.0.2.9' }] })
@@ -213,8 +213,8 @@ test.each(fields)(
   '%s: a key of %s:write needs %s for more than %j: %j',
   async (path, own, lacking, body, more) => {
     const rig = await filled()
-    const poor = rig.key({ scopes: [`${own}:*`, 'keys:read'] })
-    const rich = rig.key({ scopes: [`${own}:*`, 'keys:read', ...lacking.split(',')] })
+    const poor = await rig.key({ scopes: [`${own}:*`, 'keys:read'] })
+    const rich = await rig.key({ scopes: [`${own}:*`, 'keys:read', ...lacking.split(',')] })
     const refused = await rig.request(path, { token: poor, body: { ...body, ...more } })
     expect([refused.status, refused.code]).toEqual([403, 'insufficient_scope'])
     const made = await rig.request(path, { token: poor, body })
@@ -241,7 +241,7 @@ test('what a key may not write may stay as it is while the key changes the rest'
     password: 'a long password',
   }
   const { id } = (await rig.call('POST', '/customers', body)).data<{ id: number }>()
-  const token = rig.key({ scopes: ['customers:*'] })
+  const token = await rig.key({ scopes: ['customers:*'] })
   const change = { name: 'b', rate_plan: 'cheap', credit_limit: '10' }
   const changed = await rig.request(`/customers/${id}`, { token, method: 'PATCH', body: change })
   expect([changed.status, changed.text]).toEqual([200, changed.text])
@@ -255,7 +255,7 @@ test('an emergency route goes nowhere else by a key that gives no money away', a
   const rig = await filled()
   const route = { name: 'sos', carrier: 'loop', prefix: '112', emergency: true }
   const { id } = (await rig.call('POST', '/outbound-routes', route)).data<{ id: number }>()
-  const token = rig.key({ scopes: ['routes:*'] })
+  const token = await rig.key({ scopes: ['routes:*'] })
   for (const body of [{ prefix: '' }, { prepend: '1900' }])
     expect(
       (await rig.request(`/outbound-routes/${id}`, { token, method: 'PATCH', body })).code,
@@ -267,7 +267,7 @@ test('a webhook that hears more than a key may read is neither led elsewhere nor
   const { id } = (await rig.call('POST', '/webhooks', { url: 'https://a.example/' })).data<{
     id: number
   }>()
-  const token = rig.key({ scopes: ['webhooks:*'] })
+  const token = await rig.key({ scopes: ['webhooks:*'] })
   const url = 'https://evil.example/'
   const moved = await rig.request(`/webhooks/${id}`, { token, method: 'PATCH', body: { url } })
   const rotated = await rig.request(`/webhooks/${id}/rotate`, { token, body: {} })
@@ -275,8 +275,8 @@ test('a webhook that hears more than a key may read is neither led elsewhere nor
 })
 
 test('a transfer dials a call that is paid for: it needs calls:originate too', async () => {
-  const rig = opened()
-  const token = rig.key({ scopes: ['calls:control'] })
+  const rig = await opened()
+  const token = await rig.key({ scopes: ['calls:control'] })
   const body = { call_uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff', destination: '1900555' }
   const refused = await rig.request('/telephony/transfer', { token, body })
   expect([refused.status, refused.code]).toEqual([403, 'insufficient_scope'])
@@ -284,9 +284,9 @@ test('a transfer dials a call that is paid for: it needs calls:originate too', a
 })
 
 test('a 403 names the scope that is needed and those that the credential has, and no others', async () => {
-  const rig = opened()
-  rig.key({ scopes: ['audit:read'] })
-  const token = rig.key({ scopes: ['keys:read', 'cdrs:*'] })
+  const rig = await opened()
+  await rig.key({ scopes: ['audit:read'] })
+  const token = await rig.key({ scopes: ['keys:read', 'cdrs:*'] })
   const { body } = await rig.request('/customers', { token })
   expect(body).toMatchObject({
     error: 'This needs the scope customers:read; the credential has keys:read, cdrs:*',
@@ -294,8 +294,8 @@ test('a 403 names the scope that is needed and those that the credential has, an
 })
 
 test('a key that could make an administrator makes keys of any rate, and still does not widen itself', async () => {
-  const rig = openResources()
-  const token = rig.key({ scopes: ['*'] })
+  const rig = await openResources()
+  const token = await rig.key({ scopes: ['*'] })
   const ask = (method: string, path: string, body?: unknown) =>
     rig.request(path, { method, token, body })
   const made = await ask('POST', PATH, { name: 'fast', rate_limit_rpm: 100_000 })
@@ -312,9 +312,9 @@ test.each([
   ['with fewer scopes', { scopes: ['keys:*', 'users:*'] }],
   ['with an expiry', { expires_at: later(hour) }],
 ])('a key %s makes no key of a higher rate', async (_, limits) => {
-  const rig = openResources()
-  rig.tenant('acme', ['acme.example'])
-  const token = rig.key({ scopes: ['*'], ...limits })
+  const rig = await openResources()
+  await rig.tenant('acme', ['acme.example'])
+  const token = await rig.key({ scopes: ['*'], ...limits })
   const body = { name: 'fast', rate_limit_rpm: 1_201, ...limits, scopes: [] }
   const made = await rig.request(PATH, { method: 'POST', token, body })
   expect([made.status, made.code]).toEqual([403, 'limit_escalation'])

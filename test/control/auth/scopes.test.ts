@@ -49,7 +49,7 @@ test('only a holder of a wildcard, or of a wider one, can grant it', () => {
   expect(mayGrant(['*'], '*:read')).toBe(true)
 })
 
-const { app, edge } = openControl()
+const { app, edge } = await openControl()
 const routes = [...routeNotes(app), ...routeNotes(edge)].map(
   (note) => [`${note.method} ${note.path}`, note] as const,
 )
@@ -84,7 +84,7 @@ test('only these routes are open to all', () => {
 test.each(routes.filter(([, { access }]) => access?.kind !== 'public'))(
   '%s is 401 without a credential and with an unknown one',
   async (_, { method, path }) => {
-    const control = openControl()
+    const control = await openControl()
     const unknown = `sbc_live_${'x'.repeat(64)}`
     const at = path.replaceAll(/:\w+/g, '1')
     for (const headers of [{}, { authorization: `Bearer ${unknown}` }, { 'x-api-key': unknown }]) {
@@ -98,9 +98,9 @@ test.each(routes.filter(([, { access }]) => access?.kind !== 'public'))(
 test.each(routes.filter(([, { access }]) => access?.kind === 'scope'))(
   '%s is 403 for a key that holds every other scope',
   async (_, { method, path, access }) => {
-    const control = openControl()
+    const control = await openControl()
     const needed = access?.kind === 'scope' ? access.scope : ''
-    const token = control.key({ scopes: allScopes.filter((scope) => scope !== needed) })
+    const token = await control.key({ scopes: allScopes.filter((scope) => scope !== needed) })
     const answer = await control.request(path.replaceAll(/:\w+/g, '1'), { method, token })
     expect([answer.status, answer.code]).toEqual([403, 'insufficient_scope'])
   },

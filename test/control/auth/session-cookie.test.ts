@@ -8,7 +8,7 @@ import {
 
 let control: TestControl
 beforeEach(async () => {
-  control = openControl()
+  control = await openControl()
   await control.user('ada', 'admin')
   await control.user('otto', 'operator')
 })
@@ -81,8 +81,8 @@ test('the session has the scopes of its role', async () => {
 })
 
 test('the session of a user of a tenant sees that tenant only', async () => {
-  const tenantId = control.tenant('acme')
-  control.tenant('other')
+  const tenantId = await control.tenant('acme')
+  await control.tenant('other')
   await control.user('tessa', 'admin', tenantId)
   const cookie = cookieOf(await signIn({}, 'tessa'))
   const tenants = await ask('/tenants', cookie)
@@ -164,7 +164,7 @@ test('a token in a header is not renewed, and a renewed cookie stays bound to it
 
 test('a key or token in a header is not changed by a cookie', async () => {
   const cookie = cookieOf(await signIn())
-  const token = control.key({ scopes: ['cdrs:read'] })
+  const token = await control.key({ scopes: ['cdrs:read'] })
   expect((await ask('/dispatcher', cookie, { token })).code).toBe('insufficient_scope')
   const header = await ask('/dispatcher', cookie, { headers: { 'X-API-Key': token } })
   expect(header.code).toBe('insufficient_scope')
@@ -174,7 +174,7 @@ test('a key or token in a header is not changed by a cookie', async () => {
 })
 
 test('a key is no session: it counts in no cookie', async () => {
-  expect((await ask('/auth/me', `tollgate_session=${control.key()}`)).status).toBe(401)
+  expect((await ask('/auth/me', `tollgate_session=${await control.key()}`)).status).toBe(401)
 })
 
 test('signing in is limited as logging in is, and audited', async () => {
@@ -184,7 +184,7 @@ test('signing in is limited as logging in is, and audited', async () => {
   expect(statuses).toEqual([401, 401, 401, 401, 401, 429])
   const answers = await Promise.all(Array.from({ length: 6 }, () => signIn({}, 'otto')))
   expect(answers.map(({ status }) => status).filter((status) => status === 429)).toHaveLength(2)
-  const audit = await control.request('/audit', { token: control.key() })
+  const audit = await control.request('/audit', { token: await control.key() })
   expect(audit.data<{ actor: string; action: string }[]>()).toContainEqual(
     expect.objectContaining({ actor: 'user:otto', action: 'POST /api/v1/auth/session' }),
   )

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../support/control.ts'
+import { runSql } from '../../support/stored.ts'
 
-function opened() {
-  const control = openControl()
-  const acme = control.tenant('acme', ['acme.example', 'acme.test'])
-  control.tenant('other', ['other.example'])
+async function opened() {
+  const control = await openControl()
+  const acme = await control.tenant('acme', ['acme.example', 'acme.test'])
+  await control.tenant('other', ['other.example'])
   const keyOf = (slug: string, extra: object = {}) =>
     control.key({ tenant_scope: 'tenant', tenant_slug: slug, ...extra })
   const health = (token: string, slug?: string) =>
@@ -16,15 +17,15 @@ function opened() {
 }
 
 test("a tenant's key acts in its own tenant, with and without naming it", async () => {
-  const { keyOf, health } = opened()
-  const token = keyOf('acme')
+  const { keyOf, health } = await opened()
+  const token = await keyOf('acme')
   expect((await health(token)).status).toBe(200)
   expect((await health(token, 'acme')).status).toBe(200)
 })
 
 test("another tenant and an unknown one are the same 403 to a tenant's key", async () => {
-  const { keyOf, health } = opened()
-  const token = keyOf('acme')
+  const { keyOf, health } = await opened()
+  const token = await keyOf('acme')
   const id = { 'X-Correlation-ID': 'same' }
   const answers = await Promise.all(
     ['other', 'unknown', ''].map((slug) =>
@@ -40,10 +41,10 @@ test("another tenant and an unknown one are the same 403 to a tenant's key", asy
 })
 
 test('a global key acts in all tenants, in the named one, and 403 in an unknown one', async () => {
-  const { key, keyOf, health, request } = opened()
-  keyOf('acme', { name: 'of acme' })
-  keyOf('other', { name: 'of other' })
-  const token = key({ name: 'global' })
+  const { key, keyOf, health, request } = await opened()
+  await keyOf('acme', { name: 'of acme' })
+  await keyOf('other', { name: 'of other' })
+  const token = await key({ name: 'global' })
   const names = async (headers: Record<string, string>) => {
     const answer = await request('/api/v1/application-keys', { token, headers })
     return answer.data<{ name: string }[]>().map(({ name }) => name)
@@ -54,17 +55,17 @@ test('a global key acts in all tenants, in the named one, and 403 in an unknown 
 })
 
 test('keys of a tenant that is switched off are refused from the next request on', async () => {
-  const { keyOf, health, store, acme } = opened()
-  const token = keyOf('acme')
+  const { keyOf, health, store, acme } = await opened()
+  const token = await keyOf('acme')
   expect((await health(token)).status).toBe(200)
-  store.sqlite.prepare('UPDATE tenant SET is_active = 0 WHERE id = ?').run(acme)
+  await runSql(store, 'UPDATE tenant SET is_active = 0 WHERE id = ?', acme)
   expect((await health(token)).status).toBe(403)
 })
 
 test('keys of another tenant are not found, listed, edited, rotated or revoked', async () => {
-  const { keyOf, request } = opened()
-  const token = keyOf('acme', { scopes: ['*'] })
-  const foreign = keyOf('other', { name: 'foreign' })
+  const { keyOf, request } = await opened()
+  const token = await keyOf('acme', { scopes: ['*'] })
+  const foreign = await keyOf('other', { name: 'foreign' })
   const self = await request('/api/v1/application-keys/self', { token: foreign })
   const path = `/api/v1/application-keys/${self.data<{ uuid: string }>().uuid}`
 
@@ -81,8 +82,8 @@ test('keys of another tenant are not found, listed, edited, rotated or revoked',
 })
 
 test("a tenant's credential makes keys of its own tenant only", async () => {
-  const { keyOf, request } = opened()
-  const token = keyOf('acme')
+  const { keyOf, request } = await opened()
+  const token = await keyOf('acme')
   const create = (body: object) =>
     request('/api/v1/application-keys', { token, body: { name: 'new', ...body } })
   for (const body of [
@@ -99,10 +100,10 @@ test("a tenant's credential makes keys of its own tenant only", async () => {
 })
 
 test('a key of one domain sees and makes keys of that domain only', async () => {
-  const { keyOf, request } = opened()
-  const token = keyOf('acme', { name: 'own', domain: 'acme.example' })
-  keyOf('acme', { name: 'wider' })
-  keyOf('acme', { name: 'beside', domain: 'acme.test' })
+  const { keyOf, request } = await opened()
+  const token = await keyOf('acme', { name: 'own', domain: 'acme.example' })
+  await keyOf('acme', { name: 'wider' })
+  await keyOf('acme', { name: 'beside', domain: 'acme.test' })
   const list = await request('/api/v1/application-keys', { token })
   expect(list.body).toMatchObject({ data: [{ name: 'own' }], meta: { total: 1 } })
 
@@ -113,9 +114,9 @@ test('a key of one domain sees and makes keys of that domain only', async () => 
 })
 
 test("a domain of another tenant is not a key's domain", async () => {
-  const { key, request } = opened()
+  const { key, request } = await opened()
   const answer = await request('/api/v1/application-keys', {
-    token: key(),
+    token: await key(),
     body: { name: 'x', tenant_scope: 'tenant', tenant_slug: 'acme', domain: 'other.example' },
   })
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path: 'domain' }] })

@@ -5,7 +5,7 @@ import { endedCall } from '../../support/books.ts'
 import { openResources } from '../../support/resources.ts'
 
 async function open() {
-  const control = openResources()
+  const control = await openResources()
   await control.call('POST', '/rate-plans', { name: 'retail', currency: 'USD' })
   await control.call('POST', '/rate-plans', { name: 'premium', currency: 'USD' })
   await control.call('POST', '/rates', {
@@ -124,7 +124,7 @@ test('a customer session opens no route of the platform, on neither listener', a
 
 test('the routes of customers accept only customer sessions', async () => {
   const control = await open()
-  const staff = control.key()
+  const staff = await control.key()
   for (const path of ['/wallet', '/ledger', '/cdrs', '/rates/lookup?number=49', '/auth/me'])
     for (const [token, status] of [
       [staff, 403],

@@ -2,13 +2,14 @@ import { verify } from '@node-rs/argon2'
 import { expect, test } from 'vitest'
 import { wrongBalances } from '../../../schema/check.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
+import { localOf, readValue, runSql } from '../../support/stored.ts'
 
 interface Customer {
   readonly id: number
 }
 
 async function withCustomer(body: Readonly<Record<string, unknown>> = {}) {
-  const control = openResources()
+  const control = await openResources()
   await control.call('POST', '/rate-plans', { name: 'default', currency: 'EUR' })
   const customer = { name: 'acme', rate_plan: 'default', balance: '10.00', ...body }
   const created = await control.call('POST', '/api/v1/customers', customer)
@@ -78,7 +79,7 @@ test.each([
 ])(
   'a customer with a wrong %s is refused with that path, and nothing is stored',
   async (path, change) => {
-    const { call } = openResources()
+    const { call } = await openResources()
     await call('POST', '/rate-plans', { name: 'default', currency: 'EUR' })
     const answer = await call('POST', '/customers', { name: 'a', rate_plan: 'default', ...change })
     expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
@@ -120,10 +121,8 @@ test('numbers are stored in their normal form, so that their callers are recogni
 
 test('a number that an earlier version stored in another spelling pays, too', async () => {
   const { store, ocs, id } = await withCustomer({ numbers: [] })
-  const add = store.sqlite.prepare(
-    'INSERT INTO customer_number (number, customer_id) VALUES (?, ?)',
-  )
-  add.run('+1-202-555.0100', id)
+  const add = 'INSERT INTO customer_number (number, customer_id) VALUES (?, ?)'
+  await runSql(store, add, '+1-202-555.0100', id)
   await ocs.reload()
   const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
   expect(await ocs.authorizeForNode({ ...question, caller: '12025550100' })).toMatchObject({
@@ -133,15 +132,14 @@ test('a number that an earlier version stored in another spelling pays, too', as
 
 test('a password is kept as an argon2id hash, changed, and taken away by null; it is never shown', async () => {
   const { call, store, id, created } = await withCustomer({ password: 'first password' })
-  const stored = (): unknown =>
-    store.sqlite.prepare('SELECT password_hash FROM customer').pluck().get()
+  const stored = (): Promise<unknown> => readValue(store, 'SELECT password_hash FROM customer')
   expect(created.data()).toMatchObject({ has_password: true })
   expect(created.text).not.toContain('argon2')
-  expect(await verify(String(stored()), 'first password')).toBe(true)
+  expect(await verify(String(await stored()), 'first password')).toBe(true)
   await call('PATCH', `/customers/${id}`, { max_cps: 5 })
-  expect(await verify(String(stored()), 'first password')).toBe(true)
+  expect(await verify(String(await stored()), 'first password')).toBe(true)
   await call('PATCH', `/customers/${id}`, { password: 'second password' })
-  expect(await verify(String(stored()), 'second password')).toBe(true)
+  expect(await verify(String(await stored()), 'second password')).toBe(true)
   const cleared = await call('PATCH', `/customers/${id}`, { password: null })
   expect(cleared.data()).toMatchObject({ has_password: false, max_cps: 5 })
 })
@@ -199,7 +197,7 @@ test('an adjustment moves the balance, for the ledger, the wallet and the next c
     actor: expect.stringMatching(/^key:/),
     note: 'goodwill taken back',
   })
-  expect(wrongBalances(store)).toEqual([])
+  expect(wrongBalances(localOf(store))).toEqual([])
 })
 
 test.each([
@@ -230,13 +228,12 @@ test('a higher credit limit ends a depletion, a lower one does not', async () =>
   const control = await withCustomer()
   const { call, id } = control
   await adjust(control, id, { amount: -10, reason: 'x' })
-  const isDepleted = () =>
-    control.store.sqlite.prepare('SELECT is_depleted FROM wallet').pluck().get()
-  expect(isDepleted()).toBe(1)
+  const isDepleted = () => readValue(control.store, 'SELECT is_depleted FROM wallet')
+  expect(await isDepleted()).toBe(1)
   await call('PATCH', `/customers/${id}`, { credit_limit: '0' })
-  expect(isDepleted()).toBe(1)
+  expect(await isDepleted()).toBe(1)
   await call('PATCH', `/customers/${id}`, { credit_limit: '5' })
-  expect(isDepleted()).toBe(0)
+  expect(await isDepleted()).toBe(0)
 })
 
 test('no deduction can exceed the balance', async () => {
@@ -253,10 +250,10 @@ test('an adjustment with an Idempotency-Key moves money once, even after its ans
   const once = await adjust(control, id, body, 'k1')
   const again = await adjust(control, id, body, 'k1')
   expect(again.data()).toEqual(once.data())
-  store.sqlite.exec('DELETE FROM idempotent_answer')
+  await runSql(store, 'DELETE FROM idempotent_answer')
   expect((await adjust(control, id, body, 'k1')).status).toBe(200)
   expect(ocs.balanceOf(id)?.balanceMicros).toBe(15_000_000n)
-  store.sqlite.exec('DELETE FROM idempotent_answer')
+  await runSql(store, 'DELETE FROM idempotent_answer')
   const other = await adjust(control, id, { ...body, amount: 6 }, 'k1')
   expect([other.status, other.code]).toEqual([409, 'idempotency_conflict'])
   await adjust(control, id, body, 'k2')
@@ -303,8 +300,8 @@ test('the currency of a wallet is fixed by its first entry', async () => {
 
 test('a tenant finds, changes and pays its own customers only', async () => {
   const { call, callAs, tenant } = await withCustomer()
-  tenant('acme')
-  tenant('beta')
+  await tenant('acme')
+  await tenant('beta')
   const body = { name: 'mine', tenant: 'acme', rate_plan: 'default', balance: 1 }
   const { id } = (await call('POST', '/customers', body)).data<Customer>()
   const paths = [
@@ -327,10 +324,10 @@ test('a tenant finds, changes and pays its own customers only', async () => {
 
 test('reading money takes wallets:read, moving it wallets:write', async () => {
   const { request, key, id } = await withCustomer()
-  const token = key({ scopes: ['customers:*', 'wallets:read'] })
+  const token = await key({ scopes: ['customers:*', 'wallets:read'] })
   expect((await request(`/customers/${id}/wallet`, { token })).status).toBe(200)
   const body = { amount: 1, reason: 'x' }
   expect((await request(`/customers/${id}/wallet/adjust`, { token, body })).status).toBe(403)
-  const blind = key({ scopes: ['customers:*'] })
+  const blind = await key({ scopes: ['customers:*'] })
   expect((await request(`/customers/${id}/ledger`, { token: blind })).status).toBe(403)
 })

@@ -3,6 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import { openControl } from '../../support/control.ts'
+import { readValue, runSql } from '../../support/stored.ts'
 
 /** An amount as the model has it, and as it is written. */
 const amounts = fc.bigInt({ min: 1n, max: 9_000_000_000_000_000n })
@@ -14,8 +15,8 @@ const decimal = (micros: bigint): string => {
 }
 
 async function reseller() {
-  const control = openControl()
-  const token = control.key()
+  const control = await openControl()
+  const token = await control.key()
   const call = (method: string, path: string, body?: unknown) =>
     control.request(`/api/v1${path}`, { method, token, ...(body === undefined ? {} : { body }) })
   await call('POST', '/rate-plans', { name: 'vnd', currency: 'VND', decimals: 0 })
@@ -56,9 +57,9 @@ test('balances, ledger, reservations and answers agree with a model to the last 
         await ocs.reloadCustomers()
         expect(ocs.balanceOf(id)?.balanceMicros).toBe(model)
         expect(await ocs.check()).toEqual([])
-        expect(
-          store.sqlite.prepare('SELECT typeof(balance_micros) AS t FROM wallet').pluck().get(),
-        ).toBe('integer')
+        expect(await readValue(store, 'SELECT typeof(balance_micros) AS t FROM wallet')).toBe(
+          'integer',
+        )
       },
     ),
     { numRuns: 20 },
@@ -69,7 +70,7 @@ test('a call takes its price and nothing else from a balance beyond 2^53 micro-u
   const { id, adjust, ocs, call, key, request } = await reseller()
   for (let turn = 0; turn < 3; turn += 1) await adjust(8_999_999_999_999_999n)
   const before = 3n * 8_999_999_999_999_999n
-  const token = key()
+  const token = await key()
   const asked = await request('/api/ocs/authorize?caller=8490&callee=84123&call_uuid=a', { token })
   expect(asked.body).toMatchObject({ granted_seconds: 60, reserved: 250_000 })
   expect(ocs.balanceOf(id)?.availableMicros).toBe(before - 250_000_000_000n)
@@ -104,13 +105,14 @@ test.each(['9000000000.000001', '9007199254740993', 1e300, '1e12', '999999999999
 test('a balance that 64 bits cannot hold is refused, and nothing moves', async () => {
   const { adjust, id, ocs, store } = await reseller()
   const full = 9_000_000_000_000_000_000n
-  store.sqlite
-    .prepare(
-      `INSERT INTO ledger_entry (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
+  await runSql(
+    store,
+    `INSERT INTO ledger_entry (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
        VALUES (1, 'topup', ?, ?, 'all', 'test', 0)`,
-    )
-    .run(full, full)
-  store.sqlite.prepare('UPDATE wallet SET balance_micros = ?').run(full)
+    full,
+    full,
+  )
+  await runSql(store, 'UPDATE wallet SET balance_micros = ?', full)
   await ocs.reloadCustomers()
   const answer = await adjust(1n)
   expect([answer.status, answer.code]).toEqual([409, 'balance_out_of_range'])

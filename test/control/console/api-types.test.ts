@@ -33,6 +33,6 @@ const used = [
 const path = 'control/console/web/api/api-types.ts'
 
 test('the types of the console are those of the OpenAPI document', async () => {
-  const { document } = documentOf(openControl().app)
+  const { document } = documentOf((await openControl()).app)
   await expect(await apiTypes(document, used, path)).toMatchFileSnapshot(`../../../${path}`)
 })

@@ -11,7 +11,7 @@ writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Tollgate</title
 for (const ending of ['', '.br', '.gz'])
   writeFileSync(join(folder, 'assets', `console-A1.js${ending}`), `script${ending}`)
 const files = readConsoleOf(folder)
-const { deps } = openControl()
+const { deps } = await openControl()
 const built = apiWith({ ...deps, console: files })
 
 test.each(['/', '/console', '/console/calls', '/console/calls/0b4c1c1e', '/console/calls?q=49'])(
@@ -64,7 +64,7 @@ test('without a build, / is the front page and the console is 404', async () => 
 })
 
 test('the customer edge has no console', async () => {
-  const { edge } = openControl()
+  const { edge } = await openControl()
   for (const path of ['/', '/console', '/console/assets/console-A1.js'])
     expect([path, (await edge.request(path)).status]).toEqual([path, 403])
 })

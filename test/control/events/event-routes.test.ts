@@ -6,22 +6,24 @@ import { addCustomer, addPlan, goldenRate } from '../../support/books.ts'
 import { deferred } from '../../support/deferred.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/fake-ocs.ts'
+import { localOf, runSql } from '../../support/stored.ts'
 
 let control: TestControl
 let log: EventLog
 let now: number
 
-beforeEach(() => {
+beforeEach(async () => {
   now = startOfTime
   log = new EventLog(() => now)
-  control = openControl(':memory:', log)
+  control = await openControl({ events: log })
 })
 
 const node = (setId: number, tenantId: number | null = null) =>
   log.add({ type: 'node.down', tenantId, setId, destination: 'sip:n:5060', state: 'probing' })
 
 /** Reads a stream as it comes. */
-async function open(token = control.key(), headers: Readonly<Record<string, string>> = {}) {
+async function open(given?: string, headers: Readonly<Record<string, string>> = {}) {
+  const token = given ?? (await control.key())
   const response = await control.app.request('/api/v1/events', {
     headers: { Authorization: `Bearer ${token}`, Accept: 'text/event-stream', ...headers },
   })
@@ -69,7 +71,7 @@ test('a media relay that is lost, back or started anew is told to operators', as
 test.each(['*/*', 'text/html, */*;q=0.1', ''])(
   'a client that accepts %j gets a stream, too',
   async (accept) => {
-    const { response, cancel } = await open(control.key(), { Accept: accept })
+    const { response, cancel } = await open(await control.key(), { Accept: accept })
     expect(response.headers.get('content-type')).toBe('text/event-stream')
     await cancel()
   },
@@ -77,7 +79,7 @@ test.each(['*/*', 'text/html, */*;q=0.1', ''])(
 
 test('a reader that comes again gets what it has missed, once', async () => {
   for (const setId of [1, 2, 3]) node(setId)
-  const { greeting, next } = await open(control.key(), { 'Last-Event-ID': idOf(1) })
+  const { greeting, next } = await open(await control.key(), { 'Last-Event-ID': idOf(1) })
   expect(greeting).not.toContain(`id: ${idOf(1)}\n`)
   expect(greeting).toContain(`id: ${idOf(2)}\n`)
   expect(greeting).toContain(`id: ${idOf(3)}\n`)
@@ -92,33 +94,33 @@ test.each(['other-1', `${startOfTime.toString(36)}-99`, 'nonsense'])(
   'a reader whose last event (%s) is not known is told that there is a gap',
   async (id) => {
     node(1)
-    const { greeting } = await open(control.key(), { 'Last-Event-ID': id })
+    const { greeting } = await open(await control.key(), { 'Last-Event-ID': id })
     expect(greeting).toContain('event: stream.gap')
     expect(greeting).toContain(`id: ${idOf(1)}\n`)
   },
 )
 
 test('a tenant hears of its own only', async () => {
-  const acme = control.tenant('acme')
-  const beta = control.tenant('beta')
+  const acme = await control.tenant('acme')
+  const beta = await control.tenant('beta')
   const key = (tenant_slug: string) =>
     control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
-  const stream = await open(key('acme'))
+  const stream = await open(await key('acme'))
   node(1)
   node(2, beta)
   node(3, acme)
   control.hub.flush()
   const heard = await stream.next()
   expect(heard?.match(/"set_id":(\d)/g)).toEqual(['"set_id":3'])
-  const listed = await control.request('/api/v1/events', { token: key('beta') })
+  const listed = await control.request('/api/v1/events', { token: await key('beta') })
   expect(listed.data()).toMatchObject({ events: [{ data: { set_id: 2 } }] })
 })
 
 test('a call that is answered comes with its price, so that a reader can tell its cost at any time', async () => {
   const { store, ocs } = control
-  const planId = addPlan(store, [goldenRate])
-  const customerId = addCustomer(store, { name: '15550001111', rate_plan_id: planId })
-  store.sqlite.exec('UPDATE wallet SET balance_micros = 10000000')
+  const planId = addPlan(localOf(store), [goldenRate])
+  const customerId = addCustomer(localOf(store), { name: '15550001111', rate_plan_id: planId })
+  await runSql(store, 'UPDATE wallet SET balance_micros = 10000000')
   await ocs.reload()
   const times = { startedAt: startOfTime - 2_000, answeredAt: startOfTime, stampOffsetMs: 0 }
   const call: ActiveCall = {
@@ -147,8 +149,8 @@ test('a call that is answered comes with its price, so that a reader can tell it
 })
 
 test('many events of others are no gap for a reader of a tenant', async () => {
-  const acme = control.tenant('acme')
-  const token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const acme = await control.tenant('acme')
+  const token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   node(1, acme)
   for (let event = 0; event < 20_000; event++) node(2)
   expect((await open(token, { 'Last-Event-ID': idOf(1) })).greeting).not.toContain('stream.gap')
@@ -188,17 +190,17 @@ test('idle streams are kept open, old ones end, and a reader that leaves is forg
 })
 
 test('a stream ends within a second of its credential or its tenant', async () => {
-  control.tenant('acme')
-  const ours = control.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
-  const streams = [await open(control.key({ name: 'lost' })), await open(ours), await open()]
+  await control.tenant('acme')
+  const ours = await control.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const streams = [await open(await control.key({ name: 'lost' })), await open(ours), await open()]
   control.tick(1_000)
   control.hub.flush()
   expect(control.hub.size).toBe(3)
-  const token = control.key()
+  const token = await control.key()
   const keys = await control.request('/api/v1/application-keys?search=lost', { token })
   const uuid = keys.data<{ uuid: string }[]>()[0]?.uuid
   await control.request(`/api/v1/application-keys/${uuid}`, { token, method: 'DELETE' })
-  control.store.sqlite.exec('UPDATE tenant SET is_active = 0')
+  await runSql(control.store, 'UPDATE tenant SET is_active = 0')
   node(1)
   control.tick(1_000)
   control.hub.flush()
@@ -267,7 +269,7 @@ test('neither a credential nor a tenant takes all readers', async () => {
 })
 
 test('one stream too many is 429, and counted', async () => {
-  const token = control.key()
+  const token = await control.key()
   const streams = await Promise.all(Array.from({ length: 100 }, () => open(token)))
   const refused = await control.request('/api/v1/events', {
     ...{ token, headers: { Accept: 'text/event-stream' } },
@@ -282,7 +284,7 @@ test('one stream too many is 429, and counted', async () => {
 test('who accepts JSON gets a list, and may go on after it', async () => {
   node(1)
   node(2)
-  const token = control.key()
+  const token = await control.key()
   const first = await control.request('/api/v1/events', { token })
   expect(first.data()).toMatchObject({
     events: [{ id: idOf(1), type: 'node.down', data: { set_id: 1 } }, { id: idOf(2) }],
@@ -304,7 +306,7 @@ test('calls and phones are shown by the words of the API', async () => {
   log.add({ type: 'call.ringing', tenantId: null, call })
   const phones = { tenantId: 1, extension: '101', domain: 'acme.example' }
   log.add({ type: 'registration', ...phones, contacts: 0 })
-  const { data } = await control.request('/api/v1/events', { token: control.key() })
+  const { data } = await control.request('/api/v1/events', { token: await control.key() })
   expect(data()).toMatchObject({
     events: [
       { data: { call_uuid: 'u', caller_id_number: '1', destination_number: '2', node: 'n' } },

@@ -8,12 +8,13 @@ import { errorHandler } from '../../../control/http/error-handler.ts'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { validate } from '../../../control/http/validate.ts'
 import { openControl } from '../../support/control.ts'
+import { readValue, runSql } from '../../support/stored.ts'
 
 const KEYS = '/api/v1/application-keys'
 
-function opened() {
-  const control = openControl()
-  const token = control.key()
+async function opened() {
+  const control = await openControl()
+  const token = await control.key()
   const post = (body: unknown, headers: Record<string, string> = {}) =>
     control.request(KEYS, { token, body, headers, method: 'POST' })
   const get = (query: string) => control.request(`${KEYS}?${query}`, { token })
@@ -26,7 +27,7 @@ test.each([
   ['a raw NUL', '{"name":"a\0"}'],
   ['an XML document', '<name>a</name>'],
 ])('%s is 400 malformed_json in the envelope', async (_, body) => {
-  const { post } = opened()
+  const { post } = await opened()
   const answer = await post(body)
   expect(answer.body).toMatchObject({
     success: false,
@@ -43,12 +44,12 @@ test.each([
   ['null', 'null'],
   ['a text', '"name"'],
 ])('%s instead of an object is 400', async (_, body) => {
-  const { post } = opened()
+  const { post } = await opened()
   expect((await post(body)).body).toMatchObject({ statusCode: 400, code: 'validation_failed' })
 })
 
 test('every problem of a body is told, each with its path', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   const answer = await post({ name: 7, scopes: ['x', 'y'], a: 1, b: 2 })
   const { details } = answer.body as { details: { path: string; message: string }[] }
   expect(details.map(({ path }) => path).toSorted()).toEqual([
@@ -61,7 +62,7 @@ test('every problem of a body is told, each with its path', async () => {
 })
 
 test('of a body full of unknown fields the first hundred are told, and no more are looked at', async () => {
-  const { request } = opened()
+  const { request } = await opened()
   const unknown = Array.from({ length: 50_000 }, (_, n) => [`usernom${n.toString(36)}`, 0] as const)
   const body = Object.fromEntries(unknown)
   // No credential is needed for it.
@@ -72,7 +73,7 @@ test('of a body full of unknown fields the first hundred are told, and no more a
 })
 
 test('an escaped NUL is 400 at its path, in values and in names', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   const inValue = await post('{"name":"a","scopes":["\\u0000"]}')
   expect(inValue.body).toMatchObject({ statusCode: 400, details: [{ path: 'scopes.0' }] })
   const inName = await post('{"na\\u0000me":"a"}')
@@ -83,7 +84,7 @@ test('an escaped NUL is 400 at its path, in values and in names', async () => {
 })
 
 test('half a surrogate pair is 400 at its path, a whole one is kept', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   const half = String.raw`{"name":"a","description":"x\ud83d"}`
   expect((await post(half)).body).toMatchObject({
     details: [{ path: 'description', message: 'contains half a surrogate pair' }],
@@ -93,7 +94,7 @@ test('half a surrogate pair is 400 at its path, a whole one is kept', async () =
 })
 
 test('deep nesting is 400 and no more work than any other body', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
   expect((await post(deep)).status).toBe(400)
   expect((await post(`{"name":${'['.repeat(33)}${']'.repeat(33)}}`)).status).toBe(400)
@@ -102,7 +103,7 @@ test('deep nesting is 400 and no more work than any other body', async () => {
 test.each(['text/plain', 'application/x-www-form-urlencoded', 'text/json', ''])(
   'a body of type "%s" is 415',
   async (type) => {
-    const { post } = opened()
+    const { post } = await opened()
     const answer = await post('{"name":"a"}', { 'content-type': type })
     expect([answer.status, answer.code]).toEqual([415, 'unsupported_media_type'])
   },
@@ -111,20 +112,20 @@ test.each(['text/plain', 'application/x-www-form-urlencoded', 'text/json', ''])(
 test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/merge-patch+json'])(
   'a body of type %s is read',
   async (type) => {
-    const { post } = opened()
+    const { post } = await opened()
     expect((await post('{"name":"a"}', { 'content-type': type })).status).toBe(201)
   },
 )
 
 test('a body that says it is compressed is 415: nothing here unpacks it', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   const status = async (encoding: string) =>
     (await post({ name: 'a' }, { 'Content-Encoding': encoding })).status
   expect([await status('gzip'), await status('identity')]).toEqual([415, 201])
 })
 
 test('a body of 1 MiB is read, one byte more is 413', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   const body = (size: number) => `{"name":"${'x'.repeat(size - '{"name":""}'.length)}"}`
   expect((await post(body(MAX_BODY_BYTES))).status).toBe(400)
   const large = await post(body(MAX_BODY_BYTES + 1))
@@ -132,7 +133,7 @@ test('a body of 1 MiB is read, one byte more is 413', async () => {
 })
 
 test('a body that announces more than 1 MiB is 413 before it is read', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   const answer = await post('{}', { 'content-length': `${MAX_BODY_BYTES + 1}` })
   expect(answer.status).toBe(413)
 })
@@ -140,20 +141,20 @@ test('a body that announces more than 1 MiB is 413 before it is read', async () 
 test.each(['page=0', 'page=-1', 'page=1.5', 'page=one', 'page=', 'page=1e3', 'limit=0', 'limit=x'])(
   '?%s is 400',
   async (query) => {
-    const { get } = opened()
+    const { get } = await opened()
     expect((await get(query)).status).toBe(400)
   },
 )
 
 test('pages hold 50 by default and 200 at most; the effective limit is told', async () => {
-  const { get } = opened()
+  const { get } = await opened()
   expect((await get('')).body).toMatchObject({ meta: { page: 1, limit: 50, total: 1 } })
   expect((await get('limit=5000')).body).toMatchObject({ meta: { limit: 200 } })
   expect((await get('page=999999999')).body).toMatchObject({ data: [] })
 })
 
 test('an unknown query parameter is 400 at its name', async () => {
-  const { get } = opened()
+  const { get } = await opened()
   expect((await get('sort=name')).body).toMatchObject({
     statusCode: 400,
     details: [{ path: 'sort', message: 'Unknown field' }],
@@ -161,7 +162,7 @@ test('an unknown query parameter is 400 at its name', async () => {
 })
 
 test('a query parameter that is given twice is 400 at its name', async () => {
-  const { get } = opened()
+  const { get } = await opened()
   expect((await get('page=1&page=2')).body).toMatchObject({
     statusCode: 400,
     details: [{ path: 'page', message: 'is given more than once' }],
@@ -169,7 +170,7 @@ test('a query parameter that is given twice is 400 at its name', async () => {
 })
 
 test('a body that is not UTF-8 is 400, and nothing of it is stored', async () => {
-  const { app, token, get } = opened()
+  const { app, token, get } = await opened()
   const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' }
   const body = Buffer.from('{"name":"Z\xfcrich"}', 'latin1')
   const answer = await app.request(KEYS, { method: 'POST', headers, body })
@@ -181,7 +182,7 @@ test('a body that is not UTF-8 is 400, and nothing of it is stored', async () =>
 const wellFormed = (text: string): string => Buffer.from(text).toString()
 
 test('whatever stands in a query or a path, the answer is an envelope and no 500', async () => {
-  const { request, token } = opened()
+  const { request, token } = await opened()
   const nasty = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 30 }),
     fc.constantFrom("' OR 1=1 --", '%00', '\0', '../../etc/passwd', '%', '%zz', '\u2028', '😀'),
@@ -204,17 +205,17 @@ test('whatever stands in a query or a path, the answer is an envelope and no 500
 })
 
 test('SQL in every text field is stored as text', async () => {
-  const { post, request, token, store } = opened()
+  const { post, request, token, store } = await opened()
   const sql = `x'); DROP TABLE application_key; --`
   const { uuid } = (await post({ name: sql, description: sql })).data<{ uuid: string }>()
   const read = await request(`${KEYS}/${uuid}`, { token })
   expect(read.body).toMatchObject({ data: { name: sql, description: sql } })
   await request(`${KEYS}?search=${encodeURIComponent(sql)}`, { token })
-  expect(store.sqlite.prepare('SELECT count(*) FROM application_key').pluck().get()).toBe(2)
+  expect(await readValue(store, 'SELECT count(*) FROM application_key')).toBe(2)
 })
 
 test('a path that has no route is 404, a method that it has not is 405 with those it has', async () => {
-  const { request } = opened()
+  const { request } = await opened()
   const nowhere = await request('/api/v1/nowhere', { method: 'POST' })
   expect([nowhere.status, nowhere.code]).toEqual([404, 'not_found'])
   const put = await request(KEYS, { method: 'PUT' })
@@ -224,15 +225,15 @@ test('a path that has no route is 404, a method that it has not is 405 with thos
 })
 
 test('HEAD is answered like GET, without a body', async () => {
-  const { request, token } = opened()
+  const { request, token } = await opened()
   const answer = await request('/api/v1/health', { token, method: 'HEAD' })
   expect([answer.status, answer.text]).toEqual([200, ''])
 })
 
 test('an error of the program is 500, logged with its stack, and tells the caller nothing', async () => {
-  const { request, token, store, logged } = opened()
+  const { request, token, store, logged } = await opened()
   await request('/api/v1/health', { token })
-  store.sqlite.exec('ALTER TABLE application_key RENAME TO secret_name')
+  await runSql(store, 'ALTER TABLE application_key RENAME TO secret_name')
   const answer = await request(KEYS, { token })
   expect(answer.body).toMatchObject({
     success: false,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { openControl } from '../../support/control.ts'
 
 test('a correlation id is echoed, and stands in the error envelope', async () => {
-  const { request } = openControl()
+  const { request } = await openControl()
   const headers = { 'X-Correlation-ID': 'order-4711/a' }
   const answer = await request('/api/v1/health', { headers })
   expect(answer.headers.get('x-correlation-id')).toBe('order-4711/a')
@@ -12,7 +12,7 @@ test('a correlation id is echoed, and stands in the error envelope', async () =>
 test.each([undefined, '', 'a b', 'x'.repeat(129), 'é', '"><script>'])(
   'instead of the correlation id %s a new one is made',
   async (given) => {
-    const { request } = openControl()
+    const { request } = await openControl()
     const ask = async () => {
       const headers = given === undefined ? {} : { 'X-Correlation-ID': given }
       return (await request('/health', { headers })).headers.get('x-correlation-id')
@@ -25,7 +25,7 @@ test.each([undefined, '', 'a b', 'x'.repeat(129), 'é', '"><script>'])(
 )
 
 test('a preflight allows exactly the headers of the specification, the tenant and the idempotency key', async () => {
-  const { request } = openControl()
+  const { request } = await openControl()
   const answer = await request('/api/v1/application-keys', {
     method: 'OPTIONS',
     headers: { Origin: 'https://crm.example', 'Access-Control-Request-Method': 'POST' },
@@ -45,11 +45,11 @@ test('a preflight allows exactly the headers of the specification, the tenant an
 })
 
 test.each([200, 401, 404])('a page of another origin may read a %i answer', async (status) => {
-  const { request, key } = openControl()
+  const { request, key } = await openControl()
   const path = status === 404 ? '/api/v1/nowhere' : '/api/v1/health'
   const answer = await request(path, {
     headers: { Origin: 'https://crm.example' },
-    ...(status === 200 && { token: key() }),
+    ...(status === 200 && { token: await key() }),
   })
   expect(answer.status).toBe(status)
   expect(answer.headers.get('access-control-allow-origin')).toBe('*')
@@ -58,7 +58,7 @@ test.each([200, 401, 404])('a page of another origin may read a %i answer', asyn
 })
 
 test('no answer is cached, sniffed or framed', async () => {
-  const { request } = openControl()
+  const { request } = await openControl()
   for (const path of ['/health', '/api/v1/health', '/nowhere']) {
     const { headers } = await request(path)
     expect(headers.get('cache-control')).toBe('no-store')
@@ -85,8 +85,8 @@ test.each([
   ['OPTIONS', '/api/v1/users'],
   ['OPTIONS', '/metrics'],
 ])('the customer edge answers 403 to %s %s for every caller', async (method, path) => {
-  const { request, edge, key } = openControl()
-  for (const credential of [{}, { token: key() }]) {
+  const { request, edge, key } = await openControl()
+  for (const credential of [{}, { token: await key() }]) {
     const answer = await request(path, { app: edge, method, ...credential })
     expect([answer.status, answer.code]).toEqual([403, 'forbidden'])
     expect(answer.headers.get('x-ratelimit-limit')).toMatch(/^\d+$/)
@@ -94,7 +94,7 @@ test.each([
 })
 
 test('the customer edge passes /health and /api/client/', async () => {
-  const { request, edge } = openControl()
+  const { request, edge } = await openControl()
   expect((await request('/health', { app: edge })).status).toBe(200)
   expect((await request('/api/client/auth/me', { app: edge })).status).toBe(401)
   expect((await request('/api/client/nowhere', { app: edge })).status).toBe(404)

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../support/control.ts'
+import { readRows, readValue, runSql } from '../../support/stored.ts'
 
 const KEYS = '/api/v1/application-keys'
 const day = 24 * 3_600_000
 
-function opened() {
-  const control = openControl()
-  const admin = control.key({ name: 'admin' })
+async function opened() {
+  const control = await openControl()
+  const admin = await control.key({ name: 'admin' })
   const create = (idempotencyKey: string, body: unknown = { name: 'ci' }, token = admin) =>
     control.request(KEYS, { token, body, headers: { 'Idempotency-Key': idempotencyKey } })
   const total = async () => {
@@ -17,7 +18,7 @@ function opened() {
 }
 
 test('the same request with the same key is carried out once and answered the same', async () => {
-  const { create, total } = opened()
+  const { create, total } = await opened()
   const first = await create('order-1')
   const again = await create('order-1')
   expect(first.status).toBe(201)
@@ -33,7 +34,7 @@ test('the same request with the same key is carried out once and answered the sa
 })
 
 test('the same key with another body is 409', async () => {
-  const { create, total } = opened()
+  const { create, total } = await opened()
   await create('order-1')
   const other = await create('order-1', { name: 'ci 2' })
   expect([other.status, other.code]).toEqual([409, 'idempotency_conflict'])
@@ -41,7 +42,7 @@ test('the same key with another body is 409', async () => {
 })
 
 test('of requests that arrive at once one is carried out and the others get its answer', async () => {
-  const { create, total } = opened()
+  const { create, total } = await opened()
   const answers = await Promise.all(Array.from({ length: 20 }, () => create('order-1')))
   expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
   expect(answers.filter(({ headers }) => !headers.has('idempotency-replayed'))).toHaveLength(1)
@@ -49,13 +50,13 @@ test('of requests that arrive at once one is carried out and the others get its 
 })
 
 test('a concurrent request with another body is 409', async () => {
-  const { create } = opened()
+  const { create } = await opened()
   const [first, other] = await Promise.all([create('order-1'), create('order-1', { name: 'ci 2' })])
   expect([first.status, other.status]).toEqual([201, 409])
 })
 
 test('a refusal of the operation is kept too, one of the door is not', async () => {
-  const { create } = opened()
+  const { create } = await opened()
   await create('order-1')
   expect((await create('order-2')).status).toBe(409)
   const again = await create('order-2')
@@ -66,17 +67,17 @@ test('a refusal of the operation is kept too, one of the door is not', async () 
 })
 
 test('after a server error the same key tries again', async () => {
-  const { create, store } = opened()
+  const { create, store } = await opened()
   const block =
     'CREATE TRIGGER block BEFORE INSERT ON application_key BEGIN SELECT RAISE(ABORT, 1); END'
-  store.sqlite.exec(block)
+  await runSql(store, block)
   expect((await create('order-1')).status).toBe(500)
-  store.sqlite.exec('DROP TRIGGER block')
+  await runSql(store, 'DROP TRIGGER block')
   expect((await create('order-1')).status).toBe(201)
 })
 
 test('an answer is kept for 24 hours', async () => {
-  const { create, tick, store } = opened()
+  const { create, tick, store } = await opened()
   await create('order-1')
   tick(day - 1)
   expect((await create('order-1')).headers.get('idempotency-replayed')).toBe('true')
@@ -84,13 +85,13 @@ test('an answer is kept for 24 hours', async () => {
   expect((await create('order-1')).code).toBe('name_taken')
   tick(day)
   await create('order-2', { name: 'ci 2' })
-  expect(store.sqlite.prepare('SELECT count(*) FROM idempotent_answer').pluck().get()).toBe(1)
+  expect(await readValue(store, 'SELECT count(*) FROM idempotent_answer')).toBe(1)
 })
 
 test('the keys of two callers, and of two operations, are different keys', async () => {
-  const { create, key, request, admin } = opened()
+  const { create, key, request, admin } = await opened()
   const first = await create('order-1')
-  const other = await create('order-1', { name: 'ci 2' }, key())
+  const other = await create('order-1', { name: 'ci 2' }, await key())
   expect(other.status).toBe(201)
   const { uuid } = first.data<{ uuid: string }>()
   const rotated = await request(`${KEYS}/${uuid}/rotate`, {
@@ -102,13 +103,12 @@ test('the keys of two callers, and of two operations, are different keys', async
 })
 
 test('only the caller that can repeat the request can read the token in the stored response', async () => {
-  const { create, store, admin, request } = opened()
+  const { create, store, admin, request } = await opened()
   const { token } = (await create('order-1')).data<{ token: string }>()
   const kept = JSON.stringify(
-    store.sqlite
-      .prepare<[], { sealed: Buffer }>('SELECT * FROM idempotent_answer')
-      .all()
-      .map(({ sealed, ...row }) => ({ ...row, sealed: sealed.toString('latin1') })),
+    (await readRows<{ sealed: Buffer }>(store, 'SELECT * FROM idempotent_answer')).map(
+      ({ sealed, ...row }) => ({ ...row, sealed: sealed.toString('latin1') }),
+    ),
   )
   for (const secret of [token.slice(12), 'order-1', admin.slice(12)])
     expect(kept).not.toContain(secret)
@@ -124,6 +124,6 @@ test('only the caller that can repeat the request can read the token in the stor
 })
 
 test.each(['', ' ', 'x'.repeat(256)])('the Idempotency-Key "%s" is 400', async (key) => {
-  const { create } = opened()
+  const { create } = await opened()
   expect((await create(key)).status).toBe(400)
 })

@@ -11,8 +11,8 @@ const limitsOf = ({ headers }: Answer) => ({
 })
 
 test('each answer tells limit, what remains, and when the oldest hit leaves', async () => {
-  const { key, request, tick } = openControl()
-  const token = key({ rate_limit_rpm: 5 })
+  const { key, request, tick } = await openControl()
+  const token = await key({ rate_limit_rpm: 5 })
   const first = await request(HEALTH, { token })
   expect(limitsOf(first)).toEqual({ limit: '5', remaining: '4', reset: `${startSecond + 60}` })
   tick(10_500)
@@ -26,8 +26,8 @@ test('each answer tells limit, what remains, and when the oldest hit leaves', as
 })
 
 test('the request over the limit is 429 with Retry-After, and so is the next until then', async () => {
-  const { key, request, tick } = openControl()
-  const token = key({ rate_limit_rpm: 2 })
+  const { key, request, tick } = await openControl()
+  const token = await key({ rate_limit_rpm: 2 })
   await request(HEALTH, { token })
   tick(20_000)
   await request(HEALTH, { token })
@@ -43,8 +43,8 @@ test('the request over the limit is 429 with Retry-After, and so is the next unt
 })
 
 test('1200 requests per minute pass by default, the 1201st does not', async () => {
-  const { key, access, now } = openControl()
-  const presented = await access.verifier.verify(key(), '192.0.2.1', now())
+  const { key, access, now } = await openControl()
+  const presented = await access.verifier.verify(await key(), '192.0.2.1', now())
   if (presented.kind !== 'accepted') throw new Error('the key is not valid')
   const { window } = access.limits.forPrincipal(presented.principal)
   for (let i = 0; i < 1_200; i += 1) expect(window.admit(now())).toBe(true)
@@ -52,17 +52,17 @@ test('1200 requests per minute pass by default, the 1201st does not', async () =
 })
 
 test('keys do not share their quota, not even from one address', async () => {
-  const { key, request } = openControl()
-  const [one, other] = [key({ rate_limit_rpm: 1 }), key({ rate_limit_rpm: 1 })]
+  const { key, request } = await openControl()
+  const [one, other] = [await key({ rate_limit_rpm: 1 }), await key({ rate_limit_rpm: 1 })]
   await request(HEALTH, { token: one })
   expect((await request(HEALTH, { token: one })).status).toBe(429)
   expect((await request(HEALTH, { token: other })).status).toBe(200)
 })
 
 test('a rotated token shares the quota of its key', async () => {
-  const { key, request } = openControl()
-  const admin = key()
-  const token = key({ rate_limit_rpm: 2 })
+  const { key, request } = await openControl()
+  const admin = await key()
+  const token = await key({ rate_limit_rpm: 2 })
   const { uuid } = (await request('/api/v1/application-keys/self', { token })).data<{
     uuid: string
   }>()
@@ -86,7 +86,7 @@ test.each([
 ])(
   "the %s answer carries the headers of the caller's address",
   async (_, path, options, status) => {
-    const { request } = openControl()
+    const { request } = await openControl()
     const answer = await request(path, { ...options, from: '198.51.100.1' })
     expect(answer.status).toBe(status)
     expect(limitsOf(answer)).toEqual({
@@ -100,32 +100,32 @@ test.each([
 )
 
 test('requests without a valid credential are limited by address; keys are not affected', async () => {
-  const { key, request, access, now } = openControl()
+  const { key, request, access, now } = await openControl()
   const { window } = access.limits.forAddress('198.51.100.1')
   while (window.admit(now()));
   const denied = await request('/health', { from: '198.51.100.1' })
   expect(denied.status).toBe(429)
   expect(denied.headers.get('retry-after')).toBe('60')
   expect((await request('/health', { from: '198.51.100.2' })).status).toBe(200)
-  expect((await request(HEALTH, { token: key(), from: '198.51.100.1' })).status).toBe(200)
+  expect((await request(HEALTH, { token: await key(), from: '198.51.100.1' })).status).toBe(200)
 })
 
-test('a flood from ever new addresses takes bounded memory', () => {
-  const { access } = openControl()
+test('a flood from ever new addresses takes bounded memory', async () => {
+  const { access } = await openControl()
   const first = access.limits.forAddress('10.0.0.0')
   for (let i = 0; i < 20_001; i += 1) access.limits.forAddress(`address ${i}`)
   expect(access.limits.forAddress('10.0.0.0')).not.toBe(first)
 })
 
 test("a node's questions about calls are not held to its key's requests per minute", async () => {
-  const { key, request } = openControl()
-  const token = key({ rate_limit_rpm: 2, scopes: ['ocs', 'keys:read'] })
+  const { key, request } = await openControl()
+  const token = await key({ rate_limit_rpm: 2, scopes: ['ocs', 'keys:read'] })
   for (let i = 0; i < 5; i += 1) {
     const answer = await request('/api/ocs/authorize?caller=1&callee=2', { token })
     expect([answer.status, answer.headers.get('x-ratelimit-limit')]).toEqual([404, '1200000'])
   }
   expect(limitsOf(await request(HEALTH, { token }))).toMatchObject({ limit: '2', remaining: '1' })
-  const reader = key({ rate_limit_rpm: 2, scopes: ['*:read'] })
+  const reader = await key({ rate_limit_rpm: 2, scopes: ['*:read'] })
   const statuses = []
   for (let i = 0; i < 3; i += 1)
     statuses.push((await request('/api/ocs/authorize?caller=1&callee=2', { token: reader })).status)

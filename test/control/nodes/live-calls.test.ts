@@ -17,12 +17,12 @@ const callOf = (index: number, more: Partial<ActiveCall> = {}): ActiveCall => ({
 const active = '/api/v1/pbx/calls/active'
 
 async function three() {
-  const joined = joinNodes(['a', 'b', 'c'])
+  const joined = await joinNodes(['a', 'b', 'c'])
   const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
   a.engine.activeCalls.push(callOf(1), callOf(4))
   b.engine.activeCalls.push(callOf(2), callOf(5))
   c.engine.activeCalls.push(callOf(3))
-  return { ...joined, a, b, c, token: joined.control.key() }
+  return { ...joined, a, b, c, token: await joined.control.key() }
 }
 
 const uuidsOf = (body: unknown): string[] => (body as { uuid: string }[]).map(({ uuid }) => uuid)
@@ -70,9 +70,9 @@ test('a node without a heartbeat is named and not waited for', async () => {
 
 test('a tenant sees and ends its own calls only, on whichever node they are', async () => {
   const { a, b, control } = await three()
-  const tenantId = control.tenant('acme')
-  const other = control.tenant('other')
-  const own = control.key({ tenant_slug: 'acme' })
+  const tenantId = await control.tenant('acme')
+  const other = await control.tenant('other')
+  const own = await control.key({ tenant_slug: 'acme' })
   b.engine.activeCalls.push(callOf(6, { tenantId }), callOf(7, { tenantId: other }))
   const { body } = await a.request(active, { token: own })
   expect(uuidsOf(body)).toEqual([uuidOf(6)])
@@ -88,7 +88,7 @@ test('a tenant sees and ends its own calls only, on whichever node they are', as
 
 test('an administrator who acts for a tenant does so on every node', async () => {
   const { a, b, control, token } = await three()
-  const tenantId = control.tenant('acme')
+  const tenantId = await control.tenant('acme')
   b.engine.activeCalls.push(callOf(6, { tenantId }))
   const headers = { 'X-Tenant-Slug': 'acme' }
   expect(uuidsOf((await a.request(active, { token, headers })).body)).toEqual([uuidOf(6)])
@@ -177,7 +177,7 @@ test('transfer, recording and supervision reach the node of the call', async () 
     body: { call_uuid: uuidOf(2), supervisor_extension: '100', mode: 'barge' },
   })
   expect([spy.status, spy.code]).toEqual([501, 'spy_mode_unavailable'])
-  const weak = control.key({ scopes: ['calls:control'] })
+  const weak = await control.key({ scopes: ['calls:control'] })
   const refused = await a.request('/api/v1/telephony/transfer', {
     token: weak,
     body: { call_uuid: uuidOf(2), destination: '100' },

@@ -18,7 +18,7 @@ const call: ActiveCall = {
 }
 
 async function two() {
-  const joined = joinNodes(['a', 'b'])
+  const joined = await joinNodes(['a', 'b'])
   const [a, b] = joined.nodes as [JoinedNode, JoinedNode]
   b.engine.activeCalls.push(call)
   return { ...joined, a, b }
@@ -47,7 +47,7 @@ const headerOf = (raw: string, name: string): string | undefined =>
 
 test('the credential does not leave a node in clear, and neither do cookies or repetition keys', async () => {
   const { a, b, control } = await two()
-  const token = control.key()
+  const token = await control.key()
   const headers = { 'Idempotency-Key': 'once' }
   await a.request('/api/v1/telephony/hangup', { token, headers, body: { call_uuid: uuid } })
   const sent = b.received.join('')
@@ -58,7 +58,7 @@ test('the credential does not leave a node in clear, and neither do cookies or r
 
 test('a node asks with the address of the client, which the limits of a key are held against', async () => {
   const { a, b, control } = await two()
-  const token = control.key({ allowed_ips: ['203.0.113.0/24'] })
+  const token = await control.key({ allowed_ips: ['203.0.113.0/24'] })
   const inside = await a.request(active, { token, from: '203.0.113.9' })
   expect(inside.body).toHaveLength(1)
   expect(inside.headers.get('x-unreachable-nodes')).toBeNull()
@@ -69,7 +69,7 @@ test('a node asks with the address of the client, which the limits of a key are 
 
 test('a captured request is answered once, on its node, with its method, path and body', async () => {
   const { a, b, control } = await two()
-  const token = control.key()
+  const token = await control.key()
   b.engine.calls.hangUp = () => 'ending'
   const body = JSON.stringify({ call_uuid: uuid })
   await a.request('/api/v1/telephony/hangup', { token, body })
@@ -106,7 +106,7 @@ test.each([
   ['another body', { body: bodyHash(Buffer.from('x')) }, {}],
 ] as const)('a token for %s means nothing', async (_, made, how) => {
   const { b, control } = await two()
-  const key = control.key({ rate_limit_rpm: 5 })
+  const key = await control.key({ rate_limit_rpm: 5 })
   const authorization = `Bearer ${key}`
   const good = { 'X-Tollgate-Node': tokenFor(active, { authorization }) }
   expect((await b.request(active, { headers: good })).status).toBe(200)
@@ -128,14 +128,14 @@ test.each([
 ])('what is no token at all changes nothing: %.12s', async (text) => {
   const { b, control } = await two()
   const headers = { 'X-Tollgate-Node': encodeURIComponent(text) }
-  const { status, body } = await b.request(active, { headers, token: control.key() })
+  const { status, body } = await b.request(active, { headers, token: await control.key() })
   expect(status).toBe(200)
   expect(body).toHaveLength(1)
 })
 
 test('a client cannot name its address, ask what nodes ask, or switch off the other nodes', async () => {
   const { a, control } = await two()
-  const token = control.key({ allowed_ips: ['203.0.113.9'] })
+  const token = await control.key({ allowed_ips: ['203.0.113.9'] })
   const claims = Buffer.from(JSON.stringify({ from: 'b', to: 'a', address: '203.0.113.9' }))
   const headers = { 'X-Tollgate-Node': claims.toString('base64url') }
   expect((await a.request(active, { headers, token })).status).toBe(403)
@@ -158,9 +158,9 @@ test('a request that nodes make for themselves has no rights of a client', async
 })
 
 test('a node that is asked by a node asks no further, so nothing goes round', async () => {
-  const { nodes, control } = joinNodes(['a', 'b', 'c'])
+  const { nodes, control } = await joinNodes(['a', 'b', 'c'])
   const [a, b, c] = nodes as [JoinedNode, JoinedNode, JoinedNode]
-  const token = control.key()
+  const token = await control.key()
   await a.request(active, { token })
   await a.request(`/api/v1/pbx/calls/${uuid}`, { token })
   expect([a, b, c].map(({ received }) => received.length)).toEqual([0, 2, 2])
@@ -168,7 +168,7 @@ test('a node that is asked by a node asks no further, so nothing goes round', as
 
 test('the rate limit of a key counts a request once, however many nodes it asks', async () => {
   const { a, control } = await two()
-  const token = control.key({ rate_limit_rpm: 3 })
+  const token = await control.key({ rate_limit_rpm: 3 })
   const statuses: number[] = []
   for (let index = 0; index < 4; index += 1) {
     const { status, headers } = await a.request(active, { token })
@@ -179,12 +179,12 @@ test('the rate limit of a key counts a request once, however many nodes it asks'
 })
 
 test('a server that took the address of a node is not heard and learns nothing', async () => {
-  const joined = joinNodes(['a', 'b'], {
+  const joined = await joinNodes(['a', 'b'], {
     keyOf: (name) => (name === 'b' ? Buffer.alloc(32, 9) : sharedKey),
   })
   const [a, b] = joined.nodes as [JoinedNode, JoinedNode]
   b.engine.activeCalls.push(call)
-  const token = joined.control.key()
+  const token = await joined.control.key()
   const { body, headers } = await a.request(active, { token })
   expect(body).toEqual([])
   expect(headers.get('x-unreachable-nodes')).toBe('b')
@@ -196,7 +196,7 @@ test('a server that took the address of a node is not heard and learns nothing',
 
 test('a revoked key ends on the nodes that are asked, too', async () => {
   const { a, control } = await two()
-  const token = control.key({ is_active: false })
+  const token = await control.key({ is_active: false })
   expect((await a.request(active, { token })).status).toBe(401)
 })
 

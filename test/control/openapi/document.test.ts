@@ -11,7 +11,7 @@ interface Media {
   readonly example: unknown
 }
 
-const control = openControl()
+const control = await openControl()
 const routes = routeNotes(control.app)
 const notes = routes.filter(({ method, path }) => `${method} ${path}` in operations)
 const { document } = documentOf(control.app)
@@ -116,9 +116,11 @@ test('every reference leads somewhere', () => {
 })
 
 test('an answer that is not as documented fails the test that got it', async () => {
-  const { engine, request, key } = openControl()
+  const { engine, request, key } = await openControl()
   engine.figures = { active_calls: -1 }
-  await expect(request('/metrics/telemetry', { token: key() })).rejects.toThrow('not as documented')
+  await expect(request('/metrics/telemetry', { token: await key() })).rejects.toThrow(
+    'not as documented',
+  )
 })
 
 test('GET /openapi.json is this document, of this version, without a credential', async () => {

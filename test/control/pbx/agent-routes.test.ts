@@ -5,7 +5,7 @@ const path = '/api/v1/telephony/ai-agents'
 const bot = { name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9:5070;transport=tcp' }
 
 test('an agent is kept as given, with its defaults and its live calls', async () => {
-  const { call, engine, reloads } = openResources()
+  const { call, engine, reloads } = await openResources()
   Object.assign(engine.calls, { countByAgent: (id: number) => (id === 1 ? 2 : 0) })
   const created = await call('POST', path, bot)
   expect(created.status).toBe(201)
@@ -37,7 +37,7 @@ test.each([
   ['max_calls', { max_calls: -1 }],
   ['description', { description: 'x'.repeat(501) }],
 ])('an agent with a wrong %s is refused: %j', async (field, change) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answer = await call('POST', path, { ...bot, ...change })
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path: field }] })
 })
@@ -45,15 +45,15 @@ test.each([
 test.each(['sip:192.0.2.9', 'sip:+4930@pbx.example.com:5070', 'sip:a%20b@[2001:db8::1]'])(
   'a SIP URI may be %s',
   async (sip_uri) => {
-    const { call } = openResources()
+    const { call } = await openResources()
     expect((await call('POST', path, { ...bot, sip_uri })).status).toBe(201)
   },
 )
 
 test('extensions and agents of a tenant share its numbers, other tenants have their own', async () => {
-  const { call, tenant } = openResources()
-  tenant('acme', ['acme.example'])
-  tenant('beta', ['beta.example'])
+  const { call, tenant } = await openResources()
+  await tenant('acme', ['acme.example'])
+  await tenant('beta', ['beta.example'])
   const phone = { extension: '700', password: 'a password', display_name: 'Desk', tenant: 'acme' }
   await call('POST', '/pbx/extensions', phone)
   const taken = await call('POST', path, { ...bot, tenant: 'acme' })
@@ -64,7 +64,7 @@ test('extensions and agents of a tenant share its numbers, other tenants have th
 })
 
 test('a second agent with the same number or name is a conflict', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', path, bot)
   expect((await call('POST', path, { ...bot, extension: '701' })).body).toMatchObject({
     statusCode: 409,

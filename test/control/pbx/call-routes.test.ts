@@ -23,15 +23,15 @@ const call: ActiveCall = {
   peers: { caller: '203.0.113.7:5060', callee: '10.0.0.1:5060' },
 }
 
-function open(calls: readonly ActiveCall[] = [call]) {
-  const control = openControl()
+async function open(calls: readonly ActiveCall[] = [call]) {
+  const control = await openControl()
   control.engine.activeCalls.push(...calls)
   return control
 }
 
 test('active calls are a bare array with the fields of the specification', async () => {
-  const { request, key } = open()
-  const { status, body } = await request('/api/v1/pbx/calls/active', { token: key() })
+  const { request, key } = await open()
+  const { status, body } = await request('/api/v1/pbx/calls/active', { token: await key() })
   expect(status).toBe(200)
   expect(body).toEqual([
     {
@@ -63,14 +63,14 @@ test('active calls are a bare array with the fields of the specification', async
 
 test('however many calls there are, each is listed once, and others have their turn meanwhile', async () => {
   const calls = Array.from({ length: 1_201 }, (_, index) => ({ ...call, callUuid: `c-${index}` }))
-  const { app, key } = open(calls)
+  const { app, key } = await open(calls)
   let turns = 0
   const turn = () => {
     turns += 1
     immediate = setImmediate(turn)
   }
   let immediate = setImmediate(turn)
-  const headers = { Authorization: `Bearer ${key()}` }
+  const headers = { Authorization: `Bearer ${await key()}` }
   const answer = await app.request('/api/v1/pbx/calls/active', { headers })
   clearImmediate(immediate)
   const listed = (await answer.json()) as { uuid: string }[]
@@ -79,20 +79,20 @@ test('however many calls there are, each is listed once, and others have their t
 })
 
 test('calls on a node in maintenance are listed by their node until they end', async () => {
-  const { request, key, engine } = open([call, { ...call, callUuid: otherUuid, node: null }])
+  const { request, key, engine } = await open([call, { ...call, callUuid: otherUuid, node: null }])
   const destination = 'sip:10.0.0.1:5060;transport=udp'
   const shared = { latencyMs: null, lastProbe: null, probes: { sent: 0, answered: 0, failed: 0 } }
   const node = { ...shared, nodeId: 1, destination, priority: 1, weight: 1, description: null }
   engine.sets.push({ setId: 1, nodes: [{ ...node, state: 'inactive', activeCalls: 1 }] })
   const path = `/api/v1/pbx/calls/active?node=${encodeURIComponent(destination)}`
-  const { body } = await request(path, { token: key() })
+  const { body } = await request(path, { token: await key() })
   expect(body).toMatchObject([{ uuid, node_state: 'inactive' }])
   expect(body).toHaveLength(1)
 })
 
 test('the cost so far is what the call would be charged if it ended now: a second at least, its grant at most', async () => {
-  const control = open([{ ...call, startedAt: startOfTime, answeredAt: startOfTime }])
-  const token = control.key()
+  const control = await open([{ ...call, startedAt: startOfTime, answeredAt: startOfTime }])
+  const token = await control.key()
   const ask = (path: string, body: object) => control.request(path, { token, body })
   await ask('/rate-plans', { name: 'golden' })
   await ask('/rates', {
@@ -119,20 +119,20 @@ test('the cost so far is what the call would be charged if it ended now: a secon
 })
 
 test('who charges elsewhere is asked there what a call costs', async () => {
-  const { engine, deps } = open()
+  const { engine, deps } = await open()
   const view = activeCallView({ engine, steadyNow: deps.now, ocs: undefined })
   expect(view(call)).toMatchObject({ cost: null, cost_exact: null, currency: null })
 })
 
 test('a tenant sees and ends its own calls only; those of others do not exist', async () => {
-  const control = open([])
-  const acme = control.tenant('acme', ['acme.example'])
-  const beta = control.tenant('beta', ['beta.example'])
+  const control = await open([])
+  const acme = await control.tenant('acme', ['acme.example'])
+  const beta = await control.tenant('beta', ['beta.example'])
   control.engine.activeCalls.push(
     { ...call, tenantId: acme },
     { ...call, callUuid: otherUuid, tenantId: beta },
   )
-  const token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   const list = await control.request('/api/v1/pbx/calls/active', { token })
   expect(list.body).toMatchObject([{ uuid }])
   const hangUp = (call_uuid: string) =>
@@ -145,7 +145,7 @@ test.each([
   ['already_ending', 409],
   ['not_found', 404],
 ] as const)('a hang-up that the engine answers with %s is a %i', async (result, status) => {
-  const control = open()
+  const control = await open()
   const asked: unknown[] = []
   Object.assign(control.engine.calls, {
     hangUp: (...words: unknown[]) => {
@@ -154,7 +154,7 @@ test.each([
     },
   })
   const answer = await control.request('/api/v1/telephony/hangup', {
-    token: control.key(),
+    token: await control.key(),
     method: 'POST',
     body: { call_uuid: uuid },
   })
@@ -163,8 +163,8 @@ test.each([
 })
 
 test('hanging up needs calls:control, reading does not give it', async () => {
-  const { request, key } = open()
-  const token = key({ scopes: ['calls:read'] })
+  const { request, key } = await open()
+  const token = await key({ scopes: ['calls:read'] })
   const body = { call_uuid: uuid }
   const answer = await request('/api/v1/telephony/hangup', { token, method: 'POST', body })
   expect(answer.status).toBe(403)

@@ -1,14 +1,15 @@
 import { expect, test } from 'vitest'
 import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
 import { openControl, type RequestOptions } from '../../support/control.ts'
+import { readRow } from '../../support/stored.ts'
 
 const path = '/api/v1/pbx/extensions'
 const desk = { extension: '100', password: 'a password', display_name: 'Desk' }
 
-function open() {
-  const control = openControl()
-  control.tenant('acme', ['acme.example', 'acme.test'])
-  control.tenant('beta', ['beta.example'])
+async function open() {
+  const control = await openControl()
+  await control.tenant('acme', ['acme.example', 'acme.test'])
+  await control.tenant('beta', ['beta.example'])
   const ended: string[] = []
   const registered = new Map<string, ExtensionStatus>()
   Object.assign(control.engine.registrations, {
@@ -27,16 +28,16 @@ function open() {
       return true
     },
   })
-  const keyOf = (tenant: string, domain?: string): string =>
+  const keyOf = (tenant: string, domain?: string): Promise<string> =>
     control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: tenant, domain })
-  const token = keyOf('acme')
+  const token = await keyOf('acme')
   const call = (method: string, item = '', body?: unknown, options: RequestOptions = {}) =>
     control.request(`${path}${item}`, { token, method, body, ...options })
   return { ...control, ended, registered, keyOf, call }
 }
 
 test('an extension is answered in exactly the shape of the specification, without a password', async () => {
-  const { call } = open()
+  const { call } = await open()
   const created = await call('POST', '', { ...desk, call_recording: 'never' })
   expect(created.status).toBe(201)
   expect(created.headers.get('location')).toBe(`${path}/1`)
@@ -63,7 +64,7 @@ test('an extension is answered in exactly the shape of the specification, withou
 })
 
 test('status and user agent are what the registrar knows at this moment', async () => {
-  const { call, registered } = open()
+  const { call, registered } = await open()
   await call('POST', '', desk)
   registered.set('100@acme.example', {
     status: 'registered',
@@ -90,10 +91,10 @@ test('status and user agent are what the registrar knows at this moment', async 
 })
 
 test('no answer holds the password or what is stored of it', async () => {
-  const { call, store } = open()
+  const { call, store } = await open()
   await call('POST', '', desk)
   const answers = [await call('GET', '/1'), await call('GET'), await call('GET', '/1/details')]
-  const row = store.sqlite.prepare('SELECT ha1_md5, ha1_sha256 FROM extension').get()
+  const row = await readRow(store, 'SELECT ha1_md5, ha1_sha256 FROM extension')
   for (const secret of ['a password', ...Object.values(Object(row) as object)])
     for (const answer of answers) expect(answer.text).not.toContain(secret)
 })
@@ -111,7 +112,7 @@ test.each([
   ['color', { color: 'red' }],
   ['domain', { domain: 'nowhere.example' }],
 ])('a wrong %s is refused in the envelope, with its path', async (field, fields) => {
-  const { call } = open()
+  const { call } = await open()
   const refused = await call('POST', '', { ...desk, ...fields })
   expect(refused.body).toMatchObject({
     success: false,
@@ -122,7 +123,7 @@ test.each([
 })
 
 test('a second extension with the same number in the domain is a conflict, in another domain it is not', async () => {
-  const { call } = open()
+  const { call } = await open()
   await call('POST', '', desk)
   const twin = await call('POST', '', desk)
   expect(twin.body).toMatchObject({ statusCode: 409, details: [{ path: 'extension' }] })
@@ -130,7 +131,7 @@ test('a second extension with the same number in the domain is a conflict, in an
 })
 
 test('number, name and e-mail address are searched, wildcards are letters', async () => {
-  const { call } = open()
+  const { call } = await open()
   await call('POST', '', { ...desk, email: 'ann@acme.example' })
   await call('POST', '', { ...desk, extension: '200', display_name: 'Lab_2' })
   const found = async (search: string): Promise<unknown> => {
@@ -145,7 +146,7 @@ test('number, name and e-mail address are searched, wildcards are letters', asyn
 })
 
 test('a list is paged, and tells how many there are', async () => {
-  const { call } = open()
+  const { call } = await open()
   for (const extension of ['103', '101', '102']) await call('POST', '', { ...desk, extension })
   expect((await call('GET', '?page=2&limit=2')).body).toMatchObject({
     data: [{ extension: '103' }],
@@ -157,9 +158,9 @@ test('a list is paged, and tells how many there are', async () => {
 })
 
 test('a key sees and changes the extensions of its own tenant only', async () => {
-  const { call, keyOf } = open()
+  const { call, keyOf } = await open()
   await call('POST', '', desk)
-  const other = { token: keyOf('beta') }
+  const other = { token: await keyOf('beta') }
   expect((await call('GET', '', undefined, other)).body).toMatchObject({ data: [], total: 0 })
   for (const method of ['GET', 'DELETE'])
     expect((await call(method, '/1', undefined, other)).status).toBe(404)
@@ -169,8 +170,8 @@ test('a key sees and changes the extensions of its own tenant only', async () =>
 })
 
 test('a key of one domain lives in that domain', async () => {
-  const { call, keyOf } = open()
-  const inTest = { token: keyOf('acme', 'acme.test') }
+  const { call, keyOf } = await open()
+  const inTest = { token: await keyOf('acme', 'acme.test') }
   await call('POST', '', desk)
   expect((await call('POST', '', desk, inTest)).status).toBe(201)
   const details = (await call('GET', '/2/details', undefined, inTest)).data<{ domain: string }>()
@@ -182,23 +183,23 @@ test('a key of one domain lives in that domain', async () => {
 })
 
 test('a key of all tenants names a tenant or a domain, unless there is one domain only', async () => {
-  const { call, key } = open()
-  const global = { token: key() }
+  const { call, key } = await open()
+  const global = { token: await key() }
   const refused = await call('POST', '', desk, global)
   expect(refused.body).toMatchObject({ statusCode: 400, details: [{ path: 'tenant' }] })
   expect((await call('POST', '', { ...desk, tenant: 'beta' }, global)).status).toBe(201)
   expect((await call('POST', '', { ...desk, domain: 'acme.test' }, global)).status).toBe(201)
 
-  const alone = openControl()
-  const token = alone.key()
+  const alone = await openControl()
+  const token = await alone.key()
   const none = await alone.request(path, { token, body: desk })
   expect(none.body).toMatchObject({ statusCode: 400, details: [{ path: 'domain' }] })
-  alone.tenant('only', ['only.example'])
+  await alone.tenant('only', ['only.example'])
   expect((await alone.request(path, { token, body: desk })).status).toBe(201)
 })
 
 test('a new password and a deletion end the bindings, another change does not', async () => {
-  const { call, ended } = open()
+  const { call, ended } = await open()
   await call('POST', '', desk)
   await call('PATCH', '/1', { display_name: 'New name', voicemail_enabled: null })
   expect(ended).toEqual([])
@@ -211,7 +212,7 @@ test('a new password and a deletion end the bindings, another change does not', 
 })
 
 test('a password cannot be taken away, and a number cannot be changed without one', async () => {
-  const { call } = open()
+  const { call } = await open()
   await call('POST', '', desk)
   for (const change of [{ extension: '101' }, { domain: 'acme.test' }])
     expect((await call('PATCH', '/1', change)).body).toMatchObject({
@@ -223,7 +224,7 @@ test('a password cannot be taken away, and a number cannot be changed without on
 })
 
 test('the registration of one phone is removed, by its own tenant only', async () => {
-  const { call, registered, keyOf } = open()
+  const { call, registered, keyOf } = await open()
   await call('POST', '', desk)
   const source = { protocol: 'udp', address: '192.0.2.7', port: 5060 }
   const contacts = ['sip:100@192.0.2.7', 'sip:100@192.0.2.8'].map((uri) => ({
@@ -231,16 +232,19 @@ test('the registration of one phone is removed, by its own tenant only', async (
   }))
   registered.set('100@acme.example', { status: 'registered', userAgent: 'Phone/1.0', contacts })
   const item = `/1/registrations?contact=${encodeURIComponent('sip:100@192.0.2.7')}`
-  const remove = (tenant: string) => call('DELETE', item, undefined, { token: keyOf(tenant) })
+  const remove = async (tenant: string) =>
+    call('DELETE', item, undefined, { token: await keyOf(tenant) })
   expect((await remove('beta')).status).toBe(404)
   expect((await remove('acme')).data()).toMatchObject({ contacts: [{ uri: 'sip:100@192.0.2.8' }] })
   expect((await remove('acme')).status).toBe(404)
 })
 
 test('all extensions are listed with their phones', async () => {
-  const { call, keyOf } = open()
+  const { call, keyOf } = await open()
   await call('POST', '', desk)
   const list = (await call('GET', '/details')).data()
   expect(list).toMatchObject([{ extension: '100', domain: 'acme.example', contacts: [] }])
-  expect((await call('GET', '/details', undefined, { token: keyOf('beta') })).data()).toEqual([])
+  expect((await call('GET', '/details', undefined, { token: await keyOf('beta') })).data()).toEqual(
+    [],
+  )
 })

@@ -6,7 +6,7 @@ import { extensionBody } from '../../../control/pbx/extension-body.ts'
 import { ExtensionStore } from '../../../control/pbx/extension-store.ts'
 import { tenantBody } from '../../../control/tenants/tenant-body.ts'
 import { TenantStore } from '../../../control/tenants/tenant-store.ts'
-import { first } from '../../../schema/sql/sync-query.ts'
+import { first } from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 const scope = { tenantId: null, actor: 'test', now: 1 }
@@ -51,14 +51,14 @@ test('an extension lives in the only domain of its tenant, and its password is k
   const { extensions, row } = await open()
   const id = await extensions.insert(desk, scope)
   const { md5, sha256 } = digestSecrets('100', 'acme.example', 'a password')
-  expect(row(id)).toMatchObject({
+  expect(await row(id)).toMatchObject({
     domain: 'acme.example',
     ha1_md5: md5,
     ha1_sha256: sha256,
     voicemail_enabled: 1,
     call_recording: 'always',
   })
-  expect(JSON.stringify(row(id))).not.toContain('a password')
+  expect(JSON.stringify(await row(id))).not.toContain('a password')
   expect(await extensions.identify(desk)).toBe(id)
 })
 
@@ -73,23 +73,23 @@ test.each([
 
 test('without a domain it lives in the first one of its tenant', async () => {
   const { extensions, row } = await open(['acme.test', 'acme.example'])
-  expect(row(await extensions.insert(desk, scope))?.domain).toBe('acme.example')
+  expect((await row(await extensions.insert(desk, scope)))?.domain).toBe('acme.example')
   const other = { ...desk, domain: 'acme.test' }
-  expect(row(await extensions.insert(other, scope))?.domain).toBe('acme.test')
+  expect((await row(await extensions.insert(other, scope)))?.domain).toBe('acme.test')
 })
 
 test('a change without a password keeps the secrets; a new number needs one', async () => {
   const { extensions, row } = await open()
   const id = await extensions.insert(desk, scope)
-  const before = row(id)
+  const before = await row(id)
   const { password: _, ...rest } = desk
   await extensions.replace(id, { ...rest, display_name: 'New' }, scope)
-  expect(row(id)).toEqual({ ...before, display_name: 'New' })
+  expect(await row(id)).toEqual({ ...before, display_name: 'New' })
   expect(await problemOf(() => extensions.replace(id, { ...rest, extension: '101' }, scope))).toBe(
     'password',
   )
   await extensions.replace(id, { ...desk, extension: '101' }, scope)
-  expect(row(id)?.ha1_md5).toBe(digestSecrets('101', 'acme.example', 'a password').md5)
+  expect((await row(id))?.ha1_md5).toBe(digestSecrets('101', 'acme.example', 'a password').md5)
 })
 
 test('a number is unique in its domain, and free in others', async () => {

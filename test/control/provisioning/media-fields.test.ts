@@ -7,9 +7,10 @@ import { ExtensionDirectory } from '../../../engine/registrar/extension-director
 import { loadRouting } from '../../../engine/routing/routing-store.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
 import { emptyStore } from '../../support/empty-store.ts'
+import { localOf, runSql } from '../../support/stored.ts'
 
 let control: TestResources
-afterEach(() => control.store.close())
+afterEach(() => control.close())
 
 const bodies = {
   '/tenants': { slug: 'other' },
@@ -25,9 +26,9 @@ const bodies = {
 } as const
 const paths = Object.keys(bodies) as (keyof typeof bodies)[]
 
-function open(hasMediaRelay: boolean): void {
-  control = openResources({ hasMediaRelay })
-  control.tenant('acme', ['acme.example'])
+async function open(hasMediaRelay: boolean): Promise<void> {
+  control = await openResources({ hasMediaRelay })
+  await control.tenant('acme', ['acme.example'])
 }
 
 const create = (path: keyof typeof bodies, fields: object) =>
@@ -47,7 +48,7 @@ async function shown(path: string, id: number): Promise<Record<string, unknown>>
 const rules = { media: 'prefer', media_profile: 'srtp', codecs: ['OPUS', 'pcma'], dtmf: 'info' }
 
 test.each(paths)('%s: rules are stored, shown, changed and cleared', async (path) => {
-  open(true)
+  await open(true)
   const created = await create(path, rules)
   expect(created.status).toBe(201)
   const id = idOf(created)
@@ -70,13 +71,13 @@ test.each(paths)('%s: rules are stored, shown, changed and cleared', async (path
 })
 
 test('the call path finds them in memory', async () => {
-  open(true)
+  await open(true)
   for (const path of paths) await create(path, rules)
   const expected = { policy: 'prefer', profile: 'srtp', codecs: ['opus', 'PCMA'], dtmf: 'info' }
   const { carriers, agents } = await loadRouting(control.store)
   expect([carriers[0]?.media, agents[0]?.media]).toEqual([expected, expected])
   expect((await loadSets(control.store))[0]?.media).toEqual(expected)
-  const extensions = new ExtensionDirectory(control.store)
+  const extensions = new ExtensionDirectory(localOf(control.store))
   expect(extensions.find('acme.example', '101')?.media).toEqual(expected)
 })
 
@@ -89,7 +90,7 @@ test.each<[string, object, string]>([
   ['an unknown profile', { media_profile: 'zrtp' }, 'Invalid option'],
   ['an unknown kind of digits', { dtmf: 'inband' }, 'Invalid option'],
 ])('%s is refused', async (_, fields, message) => {
-  open(true)
+  await open(true)
   for (const path of paths) {
     const { status, body } = await create(path, fields)
     expect(status).toBe(400)
@@ -98,7 +99,7 @@ test.each<[string, object, string]>([
 })
 
 test.each(paths)('%s: what needs a relay is refused where there is none', async (path) => {
-  open(false)
+  await open(false)
   for (const [field, value] of Object.entries({ ...rules, codecs: ['PCMA'] })) {
     const { status, body } = await create(path, { [field]: value })
     expect(status).toBe(400)
@@ -111,9 +112,9 @@ test.each(paths)('%s: what needs a relay is refused where there is none', async 
 })
 
 test('a rule that was stored with a relay stands in no way without one', async () => {
-  open(false)
+  await open(false)
   const id = idOf(await create('/routing/carriers', {}))
-  control.store.sqlite.exec("UPDATE carrier SET media = 'anchor'")
+  await runSql(control.store, "UPDATE carrier SET media = 'anchor'")
   const path = `/api/v1/routing/carriers/${id}`
   expect((await control.call('PATCH', path, { max_calls: 5 })).status).toBe(200)
   expect((await control.call('PATCH', path, { media: 'prefer' })).status).toBe(400)
@@ -121,7 +122,7 @@ test('a rule that was stored with a relay stands in no way without one', async (
 })
 
 test('a tenant sets the rules of what is its own, and of nothing else', async () => {
-  open(true)
+  await open(true)
   const own = await control.callAs('acme', 'POST', '/api/v1/telephony/ai-agents', {
     ...bodies['/telephony/ai-agents'],
     ...rules,
@@ -134,7 +135,7 @@ test('a tenant sets the rules of what is its own, and of nothing else', async ()
 })
 
 test('a seed file has the same fields', async () => {
-  open(true)
+  await open(true)
   const file = {
     tenants: [{ slug: 'a', domains: ['a.example'], media: 'anchor' }],
     carriers: [{ ...bodies['/routing/carriers'], ...rules, strip_headers: ['Diversion'] }],

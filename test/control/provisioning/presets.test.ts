@@ -3,10 +3,10 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { openResources, type TestResources } from '../../support/resources.ts'
 
 let control: TestResources
-beforeEach(() => {
-  control = openResources({ hasMediaRelay: true })
+beforeEach(async () => {
+  control = await openResources({ hasMediaRelay: true })
 })
-afterEach(() => control.store.close())
+afterEach(() => control.close())
 
 async function created(path: string, body: object): Promise<Record<string, unknown>> {
   const answer = await control.call('POST', `/api/v1${path}`, body)

@@ -24,9 +24,9 @@ const resources = [
 ] as const
 
 async function twoTenants() {
-  const control = openResources()
-  control.tenant('acme')
-  control.tenant('beta')
+  const control = await openResources()
+  await control.tenant('acme')
+  await control.tenant('beta')
   const set = { endpoint_name: 'own set', algorithm: 8, nodes: [{ host: '192.0.2.1' }] }
   await control.callAs('acme', 'POST', '/dispatcher', set)
   await control.callAs('acme', 'POST', '/rate-plans', { name: 'own plan' })
@@ -91,7 +91,7 @@ test.each(resources)('who may only read %s may not write it', async (path, body,
   const { call, key, request, callAs } = await twoTenants()
   const created = await callAs('acme', 'POST', path, body)
   const item = `${path}/${created.data<{ id: number }>().id}`
-  const token = key({ scopes: ['*:read'] })
+  const token = await key({ scopes: ['*:read'] })
   expect((await request(item, { token })).status).toBe(200)
   expect((await request(path, { token, body })).status).toBe(403)
   expect((await request(item, { token, method: 'PATCH', body: change })).status).toBe(403)

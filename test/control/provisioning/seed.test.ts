@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { SeedRefused } from '../../../control/provisioning/seed.ts'
 import { seedFile } from '../../../engine/commands/seed.ts'
-import { all, first } from '../../../schema/sql/sync-query.ts'
+import { all, first } from '../../../schema/sql/query.ts'
+import type { Store } from '../../../schema/open.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 const now = Date.UTC(2026, 0, 2)
@@ -62,13 +63,13 @@ const tables = [
 ]
 
 /** Everything stored, except what is salted. */
-const contents = (store: ReturnType<typeof emptyStore>) =>
-  tables.map((table) =>
-    all(store, store.db.selectFrom(table).selectAll()).map((row) => ({
-      ...row,
-      password_hash: undefined,
-    })),
-  )
+async function contents(store: Store): Promise<readonly unknown[]> {
+  const found: unknown[] = []
+  for (const table of tables)
+    for (const row of await all(store, store.db.selectFrom(table).selectAll()))
+      found.push({ table, ...row, password_hash: undefined })
+  return found
+}
 
 test('a seed file brings every kind of resource, with references by name', async () => {
   const store = emptyStore()
@@ -85,18 +86,18 @@ test('a seed file brings every kind of resource, with references by name', async
     ...{ extensions: once, ai_agents: { created: 0, updated: 0, unchanged: 0 } },
   })
   const { db } = store
-  const carrier = first(store, db.selectFrom('carrier').selectAll())
-  const customer = first(store, db.selectFrom('customer').selectAll())
+  const carrier = await first(store, db.selectFrom('carrier').selectAll())
+  const customer = await first(store, db.selectFrom('customer').selectAll())
   expect(carrier).toMatchObject({ inbound_set_id: 1, customer_id: customer?.id })
-  expect(first(store, db.selectFrom('outbound_route').selectAll())).toMatchObject({
+  expect(await first(store, db.selectFrom('outbound_route').selectAll())).toMatchObject({
     carrier_id: carrier?.id,
     prefix: '',
   })
-  expect(first(store, db.selectFrom('wallet').selectAll())).toMatchObject({
+  expect(await first(store, db.selectFrom('wallet').selectAll())).toMatchObject({
     currency: 'EUR',
     balance_micros: 10_000_000,
   })
-  expect(first(store, db.selectFrom('ledger_entry').selectAll())).toMatchObject({
+  expect(await first(store, db.selectFrom('ledger_entry').selectAll())).toMatchObject({
     kind: 'topup',
     actor: 'seed',
     amount_micros: 10_000_000,
@@ -106,14 +107,14 @@ test('a seed file brings every kind of resource, with references by name', async
 test('a seed file may be applied again and again: nothing changes, and the balance is credited once', async () => {
   const store = emptyStore()
   await seedFile(store, JSON.stringify(complete), now)
-  const once = contents(store)
+  const once = await contents(store)
   const report = await seedFile(store, JSON.stringify(complete), now + 1_000)
   for (const [section, elements] of Object.entries(complete))
     expect([section, report[section as keyof typeof report]]).toEqual([
       section,
       { created: 0, updated: 0, unchanged: elements.length },
     ])
-  expect(contents(store)).toEqual(once)
+  expect(await contents(store)).toEqual(once)
 })
 
 test("applying a changed file changes what it names, and keeps the nodes' ids and the operator's word", async () => {
@@ -121,7 +122,7 @@ test("applying a changed file changes what it names, and keeps the nodes' ids an
   await seedFile(store, JSON.stringify(complete), now)
   const { db, sqlite } = store
   sqlite.exec("UPDATE dispatcher_node SET operator_state = 'inactive' WHERE host = '10.0.0.1'")
-  const before = all(store, db.selectFrom('dispatcher_node').selectAll())
+  const before = await all(store, db.selectFrom('dispatcher_node').selectAll())
   const [set] = complete.dispatcher
   const changed = {
     dispatcher: [
@@ -136,7 +137,7 @@ test("applying a changed file changes what it names, and keeps the nodes' ids an
     ],
   }
   await seedFile(store, JSON.stringify(changed), now)
-  const after = all(store, db.selectFrom('dispatcher_node').selectAll())
+  const after = await all(store, db.selectFrom('dispatcher_node').selectAll())
   expect(after).toHaveLength(3)
   expect(after[0]).toEqual(before[0])
   expect(after[1]).toEqual({ ...before[1], priority: 10 })
@@ -309,7 +310,7 @@ test('a file that fails at its last element leaves nothing behind', async () => 
   await expect(seedFile(store, JSON.stringify(broken), now)).rejects.toThrow(
     'extensions[1].customer: there is no customer "unknown"',
   )
-  expect(contents(store).flat()).toEqual([])
+  expect(await contents(store)).toEqual([])
 })
 
 test('no password of a seed file is stored as text', async () => {

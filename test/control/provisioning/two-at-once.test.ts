@@ -3,7 +3,7 @@ import { openResources } from '../../support/resources.ts'
 
 const byText = (a: unknown, b: unknown) => String(a).localeCompare(String(b))
 
-type Call = ReturnType<typeof openResources>['call']
+type Call = Awaited<ReturnType<typeof openResources>>['call']
 
 const node = (last: number) => ({ host: `192.0.2.${last}` })
 const set = { endpoint_name: 'pbx', algorithm: 8, nodes: [node(1), node(2)] }
@@ -13,7 +13,7 @@ const made = async (call: Call, path: string, body: object) =>
   (await call('POST', path, body)).data<{ id: number; nodes: { id: number }[] }>()
 
 test('changes of two fields of one row at once are both kept', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const { id } = await made(call, '/routing/carriers', carrier)
   const changes = [{ max_calls: 7 }, { max_cps: 3 }, { is_active: false }, { name: 'south' }]
   const answers = await Promise.all(
@@ -26,20 +26,20 @@ test('changes of two fields of one row at once are both kept', async () => {
 })
 
 test('of two new rows with one name, one is stored', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answers = await Promise.all([1, 2].map(() => call('POST', '/routing/carriers', carrier)))
   expect(answers.map(({ status }) => status).toSorted(byText)).toEqual([201, 409])
 })
 
 test('of two removals of one row, one finds it', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const { id } = await made(call, '/routing/carriers', carrier)
   const answers = await Promise.all([1, 2].map(() => call('DELETE', `/routing/carriers/${id}`)))
   expect(answers.map(({ status }) => status).toSorted(byText)).toEqual([200, 404])
 })
 
 test('sets that are made at once get different numbers', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answers = await Promise.all(
     [1, 2, 3].map((n) =>
       call('POST', '/dispatcher', { ...set, endpoint_name: `pbx ${n}`, nodes: [node(n)] }),
@@ -52,7 +52,7 @@ test('sets that are made at once get different numbers', async () => {
 test.each(['DELETE', 'PATCH'] as const)(
   'of both nodes of a set, taken out at once by %s, one stays',
   async (method) => {
-    const { call } = openResources()
+    const { call } = await openResources()
     const { id, nodes } = await made(call, '/dispatcher', set)
     const body = method === 'PATCH' ? { is_enabled: false } : undefined
     const answers = await Promise.all(
@@ -66,7 +66,7 @@ test.each(['DELETE', 'PATCH'] as const)(
 )
 
 test('a plan keeps its currency when a customer is given it at the same time', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const { id } = await made(call, '/rate-plans', { name: 'default', currency: 'EUR' })
   const [changed, customer] = await Promise.all([
     call('PATCH', `/rate-plans/${id}`, { currency: 'USD' }),
@@ -78,7 +78,7 @@ test('a plan keeps its currency when a customer is given it at the same time', a
 })
 
 test('two imports at once both hold', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await made(call, '/rate-plans', { name: 'default', currency: 'EUR' })
   const headers = { 'content-type': 'text/csv' }
   const table = (first: number) =>

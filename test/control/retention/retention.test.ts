@@ -6,73 +6,75 @@ import {
   type RetentionPeriods,
 } from '../../../control/retention/retention.ts'
 import { insertCallRecord } from '../../../schema/call-record.ts'
+import { transaction } from '../../../schema/sql/query.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { addRefusedCalls } from '../../../schema/refused-calls.ts'
 import { endedCall } from '../../support/books.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { readColumn, readValue, runSql } from '../../support/stored.ts'
 
 const dayMs = 86_400_000
 const folder = temporaryFolder()
 
-function history(periods: RetentionPeriods) {
-  const control = openControl()
+async function history(periods: RetentionPeriods) {
+  const control = await openControl()
   const { store, deps, logged } = control
   const write = insertCallRecord(store)
   const addCall = (callUuid: string, startedAt: number) =>
     write(endedCall(callUuid, 10, { startedAt }), { costMicros: 0, currency: null })
   const addEntry = (at: number) =>
-    store.sqlite
-      .prepare(
-        `INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
+    runSql(
+      store,
+      `INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
          VALUES (?, 'a', 'b', 'c', 'd', 'success', 200, 'e')`,
-      )
-      .run(at)
-  const count = (table: string): unknown =>
-    store.sqlite.prepare(`SELECT count(*) FROM ${table}`).pluck().get()
+      at,
+    )
+  const count = (table: string): Promise<unknown> =>
+    readValue(store, `SELECT count(*) FROM ${table}`)
   const retention = new Retention(deps, periods)
   return { ...control, retention, addCall, addEntry, count, logged }
 }
 
 test('records past their period go, younger ones stay', async () => {
-  const { retention, addCall, addEntry, count, store } = history({
+  const { retention, addCall, addEntry, count, store } = await history({
     callRecordDays: 30,
     auditDays: 365,
   })
   addCall('old', startOfTime - 30 * dayMs - 1)
   addCall('young', startOfTime - 30 * dayMs)
-  addEntry(startOfTime - 365 * dayMs - 1)
-  addEntry(startOfTime - 365 * dayMs)
+  await addEntry(startOfTime - 365 * dayMs - 1)
+  await addEntry(startOfTime - 365 * dayMs)
   await retention.step()
-  expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['young'])
-  expect(count('audit_entry')).toBe(1)
+  expect(await readColumn(store, 'SELECT call_uuid FROM cdr')).toEqual(['young'])
+  expect(await count('audit_entry')).toBe(1)
 })
 
 test('0 keeps everything, the one as the other', async () => {
-  const calls = history({ callRecordDays: 1, auditDays: 0 })
-  const audit = history({ callRecordDays: 0, auditDays: 1 })
+  const calls = await history({ callRecordDays: 1, auditDays: 0 })
+  const audit = await history({ callRecordDays: 0, auditDays: 1 })
   for (const { addCall, addEntry, retention } of [calls, audit]) {
     addCall('old', 0)
-    addEntry(0)
+    await addEntry(0)
     await retention.step()
   }
-  expect([calls.count('cdr'), calls.count('audit_entry')]).toEqual([0, 1])
-  expect([audit.count('cdr'), audit.count('audit_entry')]).toEqual([1, 0])
+  expect([await calls.count('cdr'), await calls.count('audit_entry')]).toEqual([0, 1])
+  expect([await audit.count('cdr'), await audit.count('audit_entry')]).toEqual([1, 0])
 })
 
 test('one step removes a small batch; the next goes on, until there is a rest of ten minutes', async () => {
-  const { retention, addCall, count, store, tick, logged } = history({
+  const { retention, addCall, count, store, tick, logged } = await history({
     callRecordDays: 1,
     auditDays: 0,
   })
-  store.sqlite.transaction(() => {
+  await transaction(store, async () => {
     for (let index = 0; index < 250; index += 1) addCall(`call ${index}`, index)
-  })()
+  })
   const left: unknown[] = []
   for (let step = 0; step < 3; step += 1) {
     await retention.step()
-    left.push(count('cdr'))
+    left.push(await count('cdr'))
   }
   expect(left).toEqual([150, 50, 0])
   expect(logged).toContainEqual({
@@ -82,30 +84,29 @@ test('one step removes a small batch; the next goes on, until there is a rest of
   })
   addCall('late', 0)
   await retention.step()
-  expect(count('cdr')).toBe(1)
+  expect(await count('cdr')).toBe(1)
   tick(600_000)
   await retention.step()
-  expect(count('cdr')).toBe(0)
+  expect(await count('cdr')).toBe(0)
 })
 
 test('no audit entry can be deleted within its retention, or changed', async () => {
-  const { retention, addEntry, store, count } = history({ callRecordDays: 0, auditDays: 30 })
-  const remove = () => store.sqlite.prepare('DELETE FROM audit_entry').run()
-  addEntry(0)
-  expect(remove).toThrow('append-only')
-  addEntry(startOfTime)
+  const { retention, addEntry, store, count } = await history({ callRecordDays: 0, auditDays: 30 })
+  const remove = () => runSql(store, 'DELETE FROM audit_entry')
+  await addEntry(0)
+  await expect(remove()).rejects.toThrow('append-only')
+  await addEntry(startOfTime)
   await retention.step()
-  expect(count('audit_entry')).toBe(1)
-  expect(remove).toThrow('append-only')
-  expect(() => store.sqlite.prepare("UPDATE audit_entry SET actor = 'x'").run()).toThrow(
-    'append-only',
-  )
-  expect(count('audit_entry')).toBe(1)
+  expect(await count('audit_entry')).toBe(1)
+  await expect(remove()).rejects.toThrow('append-only')
+  const change = runSql(store, "UPDATE audit_entry SET actor = 'x'")
+  await expect(change).rejects.toThrow('append-only')
+  expect(await count('audit_entry')).toBe(1)
 })
 
 test('the ledger keeps what a call cost, and a late report of it takes nothing again', async () => {
-  const control = history({ callRecordDays: 1, auditDays: 0 })
-  const token = control.key()
+  const control = await history({ callRecordDays: 1, auditDays: 0 })
+  const token = await control.key()
   await control.request('/rate-plans', { token, body: { name: 'retail' } })
   const rate = { rate_plan: 'retail', prefix: '', rate_per_minute: '1' }
   await control.request('/rates', { token, body: rate })
@@ -127,20 +128,24 @@ test('the ledger keeps what a call cost, and a late report of it takes nothing a
   expect(await balance()).toBe('9.00')
   control.tick(2 * dayMs)
   await control.retention.step()
-  expect([control.count('cdr'), control.count('ocs_report')]).toEqual([0, 0])
+  expect([await control.count('cdr'), await control.count('ocs_report')]).toEqual([0, 0])
   expect((await report()).status).toBe(200)
   expect(await balance()).toBe('9.00')
-  expect(control.count("ledger_entry WHERE kind = 'debit'")).toBe(1)
+  expect(await control.count("ledger_entry WHERE kind = 'debit'")).toBe(1)
 })
 
 test('a database that does not let go is told, and does not end the process', async () => {
-  const { retention, addCall, store, logged, count } = history({ callRecordDays: 1, auditDays: 0 })
+  const { retention, addCall, store, logged, count } = await history({
+    callRecordDays: 1,
+    auditDays: 0,
+  })
   addCall('old', 0)
-  store.sqlite.exec(
+  await runSql(
+    store,
     "CREATE TRIGGER stuck BEFORE DELETE ON cdr BEGIN SELECT RAISE(ABORT, 'stuck'); END",
   )
   await retention.step()
-  expect(count('cdr')).toBe(1)
+  expect(await count('cdr')).toBe(1)
   expect(logged.at(-1)).toMatchObject({ level: 'warn', fields: { error: 'SqliteError: stuck' } })
 })
 
@@ -176,7 +181,7 @@ test('a database that is locked for a moment is tried again soon, and further an
 })
 
 test('samples of calls from unknown sources go after 30 days, also where all other records are kept', async () => {
-  const { retention, addCall, store, count } = history({ callRecordDays: 0, auditDays: 0 })
+  const { retention, addCall, store, count } = await history({ callRecordDays: 0, auditDays: 0 })
   const write = insertCallRecord(store)
   const stranger = (callUuid: string, startedAt: number) =>
     write(endedCall(callUuid, 0, { startedAt, answeredAt: null, denialCode: 'unknown_source' }), {
@@ -187,40 +192,39 @@ test('samples of calls from unknown sources go after 30 days, also where all oth
   stranger('young', startOfTime - 30 * dayMs)
   addCall('a customer', 0)
   await retention.step()
-  const left = store.sqlite.prepare('SELECT call_uuid FROM cdr ORDER BY id').pluck().all()
+  const left = await readColumn(store, 'SELECT call_uuid FROM cdr ORDER BY id')
   expect(left).toEqual(['young', 'a customer'])
-  expect(count('cdr')).toBe(2)
+  expect(await count('cdr')).toBe(2)
 })
 
 test('two steps at once delete one batch', async () => {
-  const { retention, addCall, count } = history({ callRecordDays: 1, auditDays: 0 })
+  const { retention, addCall, count } = await history({ callRecordDays: 1, auditDays: 0 })
   for (let index = 0; index < 150; index += 1) addCall(`call ${index}`, index)
   await Promise.all([retention.step(), retention.step()])
-  expect(count('cdr')).toBe(50)
+  expect(await count('cdr')).toBe(50)
   await retention.step()
-  expect(count('cdr')).toBe(0)
+  expect(await count('cdr')).toBe(0)
 })
 
 test('what an OCS elsewhere has not been told yet outlives its period', async () => {
-  const { retention, addCall, store } = history({ callRecordDays: 1, auditDays: 0 })
+  const { retention, addCall, store } = await history({ callRecordDays: 1, auditDays: 0 })
   addCall('told', 0)
   addCall('waiting', 0)
-  store.sqlite
-    .prepare(
-      "INSERT INTO cdr_outbox (call_uuid, body, next_attempt_at) VALUES ('waiting', '{}', 0)",
-    )
-    .run()
+  await runSql(
+    store,
+    "INSERT INTO cdr_outbox (call_uuid, body, next_attempt_at) VALUES ('waiting', '{}', 0)",
+  )
   await retention.step()
-  expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['waiting'])
+  expect(await readColumn(store, 'SELECT call_uuid FROM cdr')).toEqual(['waiting'])
 })
 
 test('counts of refused calls go with the records of their time', async () => {
-  const { retention, store, count } = history({ callRecordDays: 1, auditDays: 0 })
+  const { retention, store, count } = await history({ callRecordDays: 1, auditDays: 0 })
   const add = addRefusedCalls(store)
   for (let minute = 0; minute < 150; minute += 1)
     add({ minute: minute * 60_000, reason: 'unknown_source', calls: 1 })
   add({ minute: startOfTime, reason: 'overload', calls: 1 })
   await retention.step()
   await retention.step()
-  expect(count('refused_calls')).toBe(1)
+  expect(await count('refused_calls')).toBe(1)
 })

@@ -6,22 +6,22 @@ const path = '/api/v1/guard/bans'
 const flooder = { protocol: 'udp', address: '203.0.113.9', port: 5_060 }
 const packet = 'OPTIONS sip:x SIP/2.0\r\n\r\n'
 
-function open() {
-  const control = openControl()
+async function open() {
+  const control = await openControl()
   const guard = new Guard({ now: control.now, isExempt: () => false, log: () => undefined })
   Object.assign(control.engine.guard, {
     bans: () => guard.bans(),
     ban: (address: string, durationMs: number) => guard.ban(address, durationMs),
     unban: (source: string) => guard.unban(source),
   })
-  const token = control.key({ scopes: ['guard:read', 'guard:write'] })
+  const token = await control.key({ scopes: ['guard:read', 'guard:write'] })
   const call = (method: string, item = '', body?: unknown) =>
     control.request(`${path}${item}`, { token, method, body })
   return { ...control, guard, call }
 }
 
 test('an operator bans an address, sees what it still sends, and lets it in again', async () => {
-  const { guard, call } = open()
+  const { guard, call } = await open()
   const body = { address: flooder.address, duration_seconds: 60 }
   const banned = await call('POST', '', body)
   expect(banned.status).toBe(201)
@@ -41,7 +41,7 @@ test('an operator bans an address, sees what it still sends, and lets it in agai
 })
 
 test('a ban ends by itself', async () => {
-  const { guard, call, tick } = open()
+  const { guard, call, tick } = await open()
   await call('POST', '', { address: flooder.address, duration_seconds: 60 })
   tick(60_001)
   expect(guard.admit(flooder, packet)).toBe(true)
@@ -51,13 +51,13 @@ test('a ban ends by itself', async () => {
 test.each([{}, { address: 'example.com' }, { address: '1.2.3.4', duration_seconds: 0 }])(
   'the body %j is refused',
   async (body) => {
-    expect((await open().call('POST', '', body)).status).toBe(400)
+    expect((await (await open()).call('POST', '', body)).status).toBe(400)
   },
 )
 
 test("a tenant's credential has no say about the platform's ears", async () => {
-  const control = open()
-  control.tenant('acme', ['acme.example'])
-  const token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const control = await open()
+  await control.tenant('acme', ['acme.example'])
+  const token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   expect((await control.request(path, { token })).status).toBe(403)
 })

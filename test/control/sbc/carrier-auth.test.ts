@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { openResources, type TestResources } from '../../support/resources.ts'
+import { readRow } from '../../support/stored.ts'
 
 const path = '/api/v1/routing/carriers'
 const secret = 'S3cret, with a comma'
@@ -13,10 +14,11 @@ interface StoredAuth {
 }
 
 /** As stored, with the password opened. */
-function stored({ store }: TestResources): StoredAuth | undefined {
-  const row = store.sqlite
-    .prepare<[], StoredAuth>('SELECT auth_type, auth_username, auth_password FROM carrier')
-    .get()
+async function stored({ store }: TestResources): Promise<StoredAuth | undefined> {
+  const row = await readRow<StoredAuth>(
+    store,
+    'SELECT auth_type, auth_username, auth_password FROM carrier',
+  )
   const sealed = row?.auth_password ?? null
   if (row === undefined || sealed === null) return row
   expect(sealed).toMatch(/^enc1:/)
@@ -25,7 +27,7 @@ function stored({ store }: TestResources): StoredAuth | undefined {
 }
 
 test('a carrier is paid with user and password, and the password is never shown again', async () => {
-  const control = openResources()
+  const control = await openResources()
   const { call } = control
   const auth = { ...digest, realm: 'north', from_user: '15550100', from_domain: 'acme.example' }
   const created = await call('POST', path, { ...carrier, auth })
@@ -42,25 +44,29 @@ test('a carrier is paid with user and password, and the password is never shown 
 })
 
 test('a change without a password leaves the stored one, a new one replaces it', async () => {
-  const control = openResources()
+  const control = await openResources()
   const { call } = control
   await call('POST', path, { ...carrier, auth: digest })
   await call('PATCH', `${path}/1`, { max_calls: 1 })
   await call('PATCH', `${path}/1`, { auth: { type: 'register', username: 'acme2' } })
-  expect(stored(control)).toEqual({
+  expect(await stored(control)).toEqual({
     auth_type: 'register',
     auth_username: 'acme2',
     auth_password: secret,
   })
   await call('PATCH', `${path}/1`, { auth: { ...digest, password: 'new' } })
-  expect(stored(control)).toMatchObject({ auth_password: 'new' })
+  expect(await stored(control)).toMatchObject({ auth_password: 'new' })
 })
 
 test('a carrier that goes back to its address keeps no password', async () => {
-  const control = openResources()
+  const control = await openResources()
   await control.call('POST', path, { ...carrier, auth: digest })
   await control.call('PATCH', `${path}/1`, { auth: { type: 'ip' } })
-  expect(stored(control)).toEqual({ auth_type: 'ip', auth_username: null, auth_password: null })
+  expect(await stored(control)).toEqual({
+    auth_type: 'ip',
+    auth_username: null,
+    auth_password: null,
+  })
 })
 
 test.each([
@@ -73,13 +79,13 @@ test.each([
   ['auth.expires', { ...digest, type: 'register', expires: 59 }],
   ['auth.type', { type: 'mutual' }],
 ])('credentials with a wrong %s are refused: %j', async (field, auth) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answer = await call('POST', path, { ...carrier, auth })
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path: field }] })
 })
 
 test('registration and gateways are shown as the engine sees them', async () => {
-  const { call, engine } = openResources()
+  const { call, engine } = await openResources()
   const at = Date.UTC(2026, 0, 1)
   Object.assign(engine.trunks, {
     registrationOf: () => ({

@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import type { NodeState, SetStateResult } from '../../../schema/contracts/dispatcher.ts'
 import { openResources } from '../../support/resources.ts'
+import { runSql } from '../../support/stored.ts'
 
 const node = { host: '10.0.0.1' }
 const set = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [node] }
 
 test('a set gets the defaults of the specification, and its destinations as SIP URIs', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const created = await call('POST', '/api/v1/dispatcher', set)
   expect(created.status).toBe(201)
   const { id, nodes, ...rest } = created.data<{ id: number; nodes: { id: number }[] }>()
@@ -35,7 +36,7 @@ test('a set gets the defaults of the specification, and its destinations as SIP 
 test.each(['8', '4', '9', '6', '0', 8, 4, 9, 6, 0])(
   'algorithm %j is accepted',
   async (algorithm) => {
-    const { call } = openResources()
+    const { call } = await openResources()
     const created = await call('POST', '/dispatcher', { ...set, algorithm })
     expect(created.data()).toMatchObject({ algorithm: Number(algorithm) })
   },
@@ -47,7 +48,7 @@ test.each([
   ['pbx1', 'pbx1'],
   ['[2001:DB8::1]', '2001:db8::1'],
 ])('host %s is stored as %s', async (host, stored) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const created = await call('POST', '/dispatcher', { ...set, nodes: [{ host }] })
   expect(created.data()).toMatchObject({ nodes: [{ host: stored }] })
 })
@@ -81,7 +82,7 @@ test.each([
   ['probe.ok_codes.0', { probe: { ok_codes: [199] } }],
   ['probe.ok_codes', { probe: { ok_codes: [] } }],
 ])('a set with a wrong %s is refused with that path', async (path, change) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answer = await call('POST', '/dispatcher', { ...set, ...change })
   expect(answer.status).toBe(400)
   expect(answer.body).toMatchObject({ success: false, statusCode: 400, details: [{ path }] })
@@ -110,14 +111,14 @@ test.each([
   ['is_enabled', { is_enabled: 1 }],
   ['max_calls', { max_calls: -1 }],
 ])('a node with a wrong %s is refused with that path', async (path, change) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answer = await call('POST', '/dispatcher', { ...set, nodes: [{ ...node, ...change }] })
   expect(answer.status).toBe(400)
   expect(answer.body).toMatchObject({ details: [{ path: `nodes.0.${path}` }] })
 })
 
 test('a node may be reached by TLS', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const nodes = [{ ...node, internal_port: 5061, transport: 'tls' }]
   const answer = await call('POST', '/dispatcher', { ...set, nodes })
   expect(answer.status).toBe(201)
@@ -126,7 +127,7 @@ test('a node may be reached by TLS', async () => {
 })
 
 test('a second set of the same name or number is a conflict', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/dispatcher', set)
   const sameName = await call('POST', '/dispatcher', { ...set, set_id: 8 })
   expect(sameName.status).toBe(409)
@@ -137,7 +138,7 @@ test('a second set of the same name or number is a conflict', async () => {
 })
 
 test('without set_id a set gets the lowest free number', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/dispatcher', { ...set, set_id: 1 })
   const second = await call('POST', '/dispatcher', {
     ...set,
@@ -148,7 +149,7 @@ test('without set_id a set gets the lowest free number', async () => {
 })
 
 test('a change keeps what it does not name, and null clears or returns to the default', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const full = { ...set, probe: { interval_ms: 1_000, ok_codes: [404, '200-299'] } }
   const { id } = (await call('POST', '/dispatcher', full)).data<{ id: number }>()
   const renamed = await call('PATCH', `/dispatcher/${id}`, { endpoint_name: 'new' })
@@ -165,7 +166,7 @@ test('a change keeps what it does not name, and null clears or returns to the de
 })
 
 test('every write is told to the engine, so that it holds from the next INVITE on', async () => {
-  const { call, reloads } = openResources()
+  const { call, reloads } = await openResources()
   const { id } = (await call('POST', '/dispatcher', set)).data<{ id: number }>()
   expect(reloads.dispatcher).toBe(1)
   await call('PATCH', `/dispatcher/${id}`, { algorithm: 4 })
@@ -186,7 +187,7 @@ test('every write is told to the engine, so that it holds from the next INVITE o
 })
 
 test('a refused write is not told to the engine and leaves the set as it was', async () => {
-  const { call, reloads } = openResources()
+  const { call, reloads } = await openResources()
   const { id } = (await call('POST', '/dispatcher', set)).data<{ id: number }>()
   const before = (await call('GET', `/dispatcher/${id}`)).data()
   await call('PATCH', `/dispatcher/${id}`, { endpoint_name: 'x', nodes: [{ host: 'bad host' }] })
@@ -195,7 +196,7 @@ test('a refused write is not told to the engine and leaves the set as it was', a
 })
 
 test('the last node in service can be neither removed, nor disabled, nor replaced by disabled ones', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const { id, nodes } = (await call('POST', '/dispatcher', set)).data<{
     id: number
     nodes: { id: number }[]
@@ -211,13 +212,14 @@ test('the last node in service can be neither removed, nor disabled, nor replace
 })
 
 test('a set whose other nodes are in maintenance keeps its last one', async () => {
-  const { call, store } = openResources()
+  const { call, store } = await openResources()
   const two = { ...set, nodes: [node, { host: '10.0.0.2' }] }
   const { id, nodes } = (await call('POST', '/dispatcher', two)).data<{
     id: number
     nodes: { id: number }[]
   }>()
-  store.sqlite.exec(
+  await runSql(
+    store,
     "UPDATE dispatcher_node SET operator_state = 'inactive' WHERE host = '10.0.0.2'",
   )
   expect((await call('DELETE', `/dispatcher/${id}/nodes/${nodes[0]?.id}`)).code).toBe(
@@ -226,13 +228,14 @@ test('a set whose other nodes are in maintenance keeps its last one', async () =
 })
 
 test('a node keeps its id and the word of the operator when its set is written anew', async () => {
-  const { call, store } = openResources()
+  const { call, store } = await openResources()
   const two = { ...set, nodes: [node, { host: '10.0.0.2' }] }
   const { id, nodes } = (await call('POST', '/dispatcher', two)).data<{
     id: number
     nodes: { id: number }[]
   }>()
-  store.sqlite.exec(
+  await runSql(
+    store,
     "UPDATE dispatcher_node SET operator_state = 'inactive' WHERE host = '10.0.0.2'",
   )
   const changed = await call('PATCH', `/dispatcher/${id}`, {
@@ -247,7 +250,7 @@ test('a node keeps its id and the word of the operator when its set is written a
 })
 
 test('a node that the set has already is a conflict', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const { id } = (await call('POST', '/dispatcher', set)).data<{ id: number }>()
   const twin = await call('POST', `/dispatcher/${id}/nodes`, node)
   expect([twin.status, twin.code]).toEqual([409, 'duplicate'])
@@ -257,7 +260,7 @@ test('a node that the set has already is a conflict', async () => {
 })
 
 test('a set shows what the engine sees of each node', async () => {
-  const { call, engine } = openResources()
+  const { call, engine } = await openResources()
   const { id, nodes } = (await call('POST', '/dispatcher', set)).data<{
     id: number
     nodes: { id: number; destination: string }[]
@@ -297,7 +300,7 @@ test('a set shows what the engine sees of each node', async () => {
 })
 
 test('the state of a node is set through the engine, whose refusals are answers', async () => {
-  const { call, engine } = openResources()
+  const { call, engine } = await openResources()
   const { id, nodes } = (await call('POST', '/dispatcher', set)).data<{
     id: number
     nodes: { id: number }[]
@@ -325,9 +328,9 @@ test('the state of a node is set through the engine, whose refusals are answers'
 })
 
 test("a tenant finds its own sets only, and another's answer as sets that do not exist", async () => {
-  const { call, callAs, tenant } = openResources()
-  tenant('acme')
-  tenant('beta')
+  const { call, callAs, tenant } = await openResources()
+  await tenant('acme')
+  await tenant('beta')
   const shared = (await call('POST', '/dispatcher', set)).data<{ id: number }>()
   const made = await callAs('acme', 'POST', '/dispatcher', {
     ...set,
@@ -363,7 +366,7 @@ test("a tenant finds its own sets only, and another's answer as sets that do not
 })
 
 test('a set with a new number keeps its callers, and one with callers cannot be removed', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const { id } = (await call('POST', '/dispatcher', set)).data<{ id: number }>()
   const carrier = { name: 'loop', gateways: [{ host: '192.0.2.1' }], inbound_set_id: 7 }
   await call('POST', '/routing/carriers', carrier)
@@ -376,7 +379,7 @@ test('a set with a new number keeps its callers, and one with callers cannot be 
 })
 
 test('lists are paged, searched, and take what is searched literally', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   for (const [index, name] of ['a%b', 'axb', 'A_b'].entries())
     await call('POST', '/dispatcher', { ...set, endpoint_name: name, set_id: index + 1 })
   expect((await call('GET', '/dispatcher?limit=2&page=2')).body).toMatchObject({
@@ -392,6 +395,6 @@ test('lists are paged, searched, and take what is searched literally', async () 
 })
 
 test.each(['0', '-1', '1e3', 'x', '999', '9'.repeat(30)])('there is no set %s', async (id) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   expect((await call('GET', `/dispatcher/${id}`)).status).toBe(404)
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { seedFile } from '../../../engine/commands/seed.ts'
 import { openResources } from '../../support/resources.ts'
+import { localOf } from '../../support/stored.ts'
 
 const carrier = {
   name: 'north',
@@ -21,7 +22,7 @@ const gateways = [
 test.each(gateways)(
   'a destination at the gateway %s is refused wherever it is written',
   async (at) => {
-    const { call } = openResources()
+    const { call } = await openResources()
     expect((await call('POST', '/routing/carriers', carrier)).status).toBe(201)
     const uri = `sip:1900@${at}`
     const refused = (path: string) => ({
@@ -61,7 +62,7 @@ test.each(gateways)(
 )
 
 test('a carrier that is switched off is one all the same; a destination that is switched off waits', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/routing/carriers', { ...carrier, is_active: false })
   const uri = 'sip:1900@203.0.113.7'
   const agents = '/telephony/ai-agents'
@@ -72,7 +73,7 @@ test('a carrier that is switched off is one all the same; a destination that is 
 })
 
 test('DNS is asked before a write, about what calls go to, and a change meanwhile is kept', async () => {
-  const { call, engine } = openResources()
+  const { call, engine } = await openResources()
   await call('POST', '/routing/carriers', carrier)
   const north = {
     ...{ carrier: 'north', tenantId: null, host: 'carrier.example' },
@@ -104,21 +105,21 @@ test('DNS is asked before a write, about what calls go to, and a change meanwhil
 })
 
 test('a seed file is refused as a whole', async () => {
-  const { store } = openResources()
-  await seedFile(store, JSON.stringify({ carriers: [carrier] }), 0)
+  const { store } = await openResources()
+  await seedFile(localOf(store), JSON.stringify({ carriers: [carrier] }), 0)
   const dispatcher = [{ ...set, nodes: [{ host: 'carrier.example' }] }]
-  await expect(seedFile(store, JSON.stringify({ dispatcher }), 0)).rejects.toThrow(
+  await expect(seedFile(localOf(store), JSON.stringify({ dispatcher }), 0)).rejects.toThrow(
     /dispatcher\[0\]\.nodes\[0\]\.host.*gateway/,
   )
   const ai_agents = [{ ...agent, sip_uri: 'sip:1900@203.0.113.7' }]
-  await expect(seedFile(store, JSON.stringify({ ai_agents }), 0)).rejects.toThrow(
+  await expect(seedFile(localOf(store), JSON.stringify({ ai_agents }), 0)).rejects.toThrow(
     /ai_agents\[0\]\.sip_uri.*gateway/,
   )
 })
 
 test('a carrier is refused where its owner has calls go without a price, in the same seed file too', async () => {
-  const { call, callAs, tenant, store } = openResources()
-  tenant('acme')
+  const { call, callAs, tenant, store } = await openResources()
+  await tenant('acme')
   const here = { ...set, nodes: [{ host: '203.0.113.5' }] }
   expect((await call('POST', '/dispatcher', here)).status).toBe(201)
   expect((await call('POST', '/routing/carriers', carrier)).body).toMatchObject({
@@ -139,7 +140,7 @@ test('a carrier is refused where its owner has calls go without a price, in the 
     dispatcher: [{ ...set, endpoint_name: 'west pbx', nodes: [{ host: 'west.example' }] }],
     carriers: [{ name: 'west', gateways: [{ host: 'west.example' }] }],
   }
-  await expect(seedFile(store, JSON.stringify(file), 0)).rejects.toThrow(
+  await expect(seedFile(localOf(store), JSON.stringify(file), 0)).rejects.toThrow(
     /carriers\[0\]\.gateways\[0\]\.host/,
   )
 })
@@ -147,7 +148,7 @@ test('a carrier is refused where its owner has calls go without a price, in the 
 test.each(['127.0.0.1', 'localhost'])(
   'on %s the port tells a node from a gateway',
   async (host) => {
-    const { call } = openResources()
+    const { call } = await openResources()
     const here = { name: 'here', gateways: [{ host, port: 5070 }] }
     expect((await call('POST', '/routing/carriers', here)).status).toBe(201)
     const at = (internal_port: number) => ({ ...set, nodes: [{ host, internal_port }] })

@@ -5,9 +5,9 @@ const phone = { extension: '100', password: 'a password', display_name: 'Desk' }
 const bot = { name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9' }
 
 async function open() {
-  const control = openResources()
-  control.tenant('acme', ['acme.example', 'acme.test'])
-  control.tenant('beta', ['beta.example'])
+  const control = await openResources()
+  await control.tenant('acme', ['acme.example', 'acme.test'])
+  await control.tenant('beta', ['beta.example'])
   const { call, callAs } = control
   await callAs('acme', 'POST', '/pbx/extensions', phone)
   await callAs('acme', 'POST', '/telephony/ai-agents', bot)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { openResources } from '../../support/resources.ts'
 
 test('a node whose name DNS does not know keeps no set in service', async () => {
-  const { call, engine } = openResources()
+  const { call, engine } = await openResources()
   const two = {
     endpoint_name: 'pbx',
     algorithm: 8,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { openResources } from '../../support/resources.ts'
 
 test('a set may have a voicemail, given as a SIP URI', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const body = { endpoint_name: 'vm', algorithm: 8, nodes: [{ host: '10.0.0.1' }] }
   const voicemail_uri = 'sip:voicemail@10.0.0.9:5070'
   const created = await call('POST', '/dispatcher', { ...body, voicemail_uri })
@@ -17,7 +17,7 @@ test('a set may have a voicemail, given as a SIP URI', async () => {
 })
 
 test('a set may let supervisors into its calls, at a URI that names the call', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const body = { endpoint_name: 'spied', algorithm: 8, nodes: [{ host: '10.0.0.1' }] }
   const spy_uri = 'sip:spy-{mode}-{side}-{call_uuid}@{node};transport=tcp'
   const created = await call('POST', '/dispatcher', { ...body, spy_uri })

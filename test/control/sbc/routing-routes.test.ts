@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { openResources, type TestResources } from '../../support/resources.ts'
+import { readValue } from '../../support/stored.ts'
 
 const gateway = { host: '192.0.2.1' }
 const carrier = { name: 'loop', gateways: [gateway] }
@@ -8,7 +9,7 @@ const idOf = async (answer: ReturnType<TestResources['call']>): Promise<number> 
   (await answer).data<{ id: number }>().id
 
 test('a carrier gets its defaults: recognized by address from any port, called at 5060', async () => {
-  const { call, reloads } = openResources()
+  const { call, reloads } = await openResources()
   const created = await call('POST', '/api/v1/routing/carriers', carrier)
   expect(created.status).toBe(201)
   expect(created.data()).toEqual({
@@ -83,7 +84,7 @@ test.each([
   ['inbound_set', { inbound_set: "x' OR 1=1 --" }],
   ['auth.expires', { auth: { type: 'ip', expires: 1 } }],
 ])('a carrier with a wrong %s is refused with that path', async (path, change) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answer = await call('POST', '/routing/carriers', { ...carrier, ...change })
   expect(answer.status).toBe(400)
   expect(answer.body).toMatchObject({ details: [{ path }] })
@@ -96,7 +97,7 @@ test.each([
   ['media', { media: 'anchor' }],
   ['codecs', { codecs: ['PCMA'] }],
 ])('a carrier that asks for %s is refused as not supported', async (path, change) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answer = await call('POST', '/routing/carriers', { ...carrier, ...change })
   expect(answer.body).toMatchObject({ statusCode: 400, code: 'not_supported', details: [{ path }] })
 })
@@ -108,7 +109,7 @@ test.each([
   ['the same name', { host: 'sip.example.com' }, { host: 'SIP.example.com' }],
   ['another spelling', { host: '2001:db8:0:0::1' }, { host: '2001:db8::1' }],
 ])('gateways of two carriers with %s are ambiguous', async (_, second, first = gateway) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/routing/carriers', { name: 'a', gateways: [first] })
   const answer = await call('POST', '/routing/carriers', { name: 'b', gateways: [second] })
   expect(answer.body).toMatchObject({
@@ -123,14 +124,14 @@ test.each([
   ['a larger network around the first', { host: '192.0.2.1', netmask: 24 }],
   ['calls outwards only', { host: '192.0.2.1', inbound: false }],
 ])('gateways of two carriers with %s can be told apart', async (_, second) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/routing/carriers', { name: 'a', gateways: [gateway] })
   const answer = await call('POST', '/routing/carriers', { name: 'b', gateways: [second] })
   expect(answer.status).toBe(201)
 })
 
 test('a carrier that would become ambiguous when it is switched on stays off', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/routing/carriers', carrier)
   const twin = { name: 'twin', gateways: [gateway], is_active: false }
   const id = await idOf(call('POST', '/routing/carriers', twin))
@@ -140,8 +141,8 @@ test('a carrier that would become ambiguous when it is switched on stays off', a
 })
 
 test('a tenant is not told whose carrier its gateway collides with', async () => {
-  const { call, callAs, tenant } = openResources()
-  tenant('acme')
+  const { call, callAs, tenant } = await openResources()
+  await tenant('acme')
   await call('POST', '/routing/carriers', { ...carrier, name: 'secret partner' })
   const answer = await callAs('acme', 'POST', '/routing/carriers', { ...carrier, name: 'mine' })
   expect(answer.status).toBe(409)
@@ -149,7 +150,7 @@ test('a tenant is not told whose carrier its gateway collides with', async () =>
 })
 
 test('gateways that stay keep their id over a change', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const two = { ...carrier, gateways: [gateway, { host: '192.0.2.2' }] }
   const id = await idOf(call('POST', '/routing/carriers', two))
   const changed = await call('PATCH', `/routing/carriers/${id}`, {
@@ -164,7 +165,7 @@ test('gateways that stay keep their id over a change', async () => {
 })
 
 test('a reference is an id or a name, in either spelling of its field', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const id = await idOf(call('POST', '/routing/carriers', carrier))
   const spellings = [
     { carrier: 'loop' },
@@ -185,7 +186,7 @@ test('a reference is an id or a name, in either spelling of its field', async ()
 })
 
 test('a changed reference takes the place of the old one, however it is spelled', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/routing/carriers', carrier)
   await call('POST', '/routing/carriers', { name: 'b', gateways: [{ host: '192.0.2.9' }] })
   const id = await idOf(call('POST', '/outbound-routes', { name: 'r', carrier: 'loop' }))
@@ -198,7 +199,7 @@ test('a changed reference takes the place of the old one, however it is spelled'
 })
 
 test('a carrier that a route uses cannot be removed', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const id = await idOf(call('POST', '/routing/carriers', carrier))
   const route = await idOf(call('POST', '/outbound-routes', { name: 'r', carrier: 'loop' }))
   const refused = await call('DELETE', `/routing/carriers/${id}`)
@@ -221,14 +222,14 @@ test.each([
   ['mode', { mode: 'random' }],
   ['is_active', { is_active: 'yes' }],
 ])('an outbound route with a wrong %s is refused with that path', async (path, change) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/routing/carriers', carrier)
   const answer = await call('POST', '/outbound-routes', { name: 'r', carrier: 'loop', ...change })
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
 })
 
 test('a carrier names its price list; those that may compete have one currency', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   for (const [name, currency] of [
     ['north prices', 'USD'],
     ['south prices', 'EUR'],
@@ -256,7 +257,7 @@ test('a carrier names its price list; those that may compete have one currency',
 })
 
 test('prefixes of routes and numbers of carriers are read in any spelling, prepended ones in one', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/api/v1/routing/carriers', carrier)
   const route = { carrier: 'loop', mode: 'static', emergency: true }
   const emergency = await call('POST', '/outbound-routes', { ...route, name: 'e', prefix: '1-1-2' })
@@ -275,7 +276,7 @@ test('prefixes of routes and numbers of carriers are read in any spelling, prepe
 })
 
 test('a leading + does not count in the prefix of a route', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/routing/carriers', carrier)
   const route = await call('POST', '/outbound-routes', {
     name: 'r',
@@ -293,7 +294,7 @@ test.each([
   ['domain', { set_id: 7, domain: 'a b' }],
   ['carrier', { set_id: 7, carrier: 'unknown' }],
 ])('an inbound route with a wrong %s is refused with that path', async (path, change) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/dispatcher', {
     endpoint_name: 'pbx',
     algorithm: 8,
@@ -305,9 +306,9 @@ test.each([
 })
 
 test("a tenant's route refers to its own rows only, and keeps what an operator gave it", async () => {
-  const { call, callAs, tenant } = openResources()
-  tenant('acme')
-  tenant('beta')
+  const { call, callAs, tenant } = await openResources()
+  await tenant('acme')
+  await tenant('beta')
   await call('POST', '/routing/carriers', carrier)
   await callAs('beta', 'POST', '/routing/carriers', {
     name: 'b',
@@ -342,7 +343,7 @@ test.each([
   ['/outbound-routes', { name: 'loop', mode: 'block' }],
   ['/inbound-routes', { name: 'loop', set: 'pbx' }],
 ])('a second row of the same name at %s is a conflict', async (path, body) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/dispatcher', {
     endpoint_name: 'pbx',
     algorithm: 8,
@@ -359,7 +360,7 @@ test.each([
 })
 
 test('SQL in any text stays text', async () => {
-  const { call, store } = openResources()
+  const { call, store } = await openResources()
   const evil = "x'); DROP TABLE carrier; --"
   const created = await call('POST', '/routing/carriers', { ...carrier, name: evil })
   expect(created.data()).toMatchObject({ name: evil })
@@ -371,12 +372,12 @@ test('SQL in any text stays text', async () => {
   ).toEqual([])
   const route = await call('POST', '/outbound-routes', { name: evil, carrier: evil })
   expect(route.data()).toMatchObject({ carrier: evil })
-  expect(store.sqlite.prepare('SELECT count(*) FROM carrier').pluck().get()).toBe(1)
+  expect(await readValue(store, 'SELECT count(*) FROM carrier')).toBe(1)
 })
 
 test('a tenant sends calls to its own sets only', async () => {
-  const { call, callAs, tenant } = openResources()
-  tenant('acme')
+  const { call, callAs, tenant } = await openResources()
+  await tenant('acme')
   await call('POST', '/dispatcher', {
     endpoint_name: 'shared',
     algorithm: 8,

@@ -5,15 +5,15 @@ import { openResources } from '../../support/resources.ts'
 const hosts = (count: number, network: string) =>
   Array.from({ length: count }, (_, n) => ({ host: `10.${network}.${n}` }))
 
-function opened() {
-  const rig = openResources()
-  rig.tenant('acme')
-  rig.tenant('other')
+async function opened() {
+  const rig = await openResources()
+  await rig.tenant('acme')
+  await rig.tenant('other')
   return rig
 }
 
 test("a tenant's key makes 300 nodes at most, and the platform may give more", async () => {
-  const { call, callAs } = opened()
+  const { call, callAs } = await opened()
   const set = (n: number, count: number) => ({
     ...{ endpoint_name: `pbx${n}`, algorithm: 8, nodes: hosts(count, `1.${n}`) },
   })
@@ -35,7 +35,7 @@ test("a tenant's key makes 300 nodes at most, and the platform may give more", a
 })
 
 test("a tenant's key makes 100 sets at most, so that the ids last for all", async () => {
-  const { callAs } = opened()
+  const { callAs } = await opened()
   const set = (n: number) => ({
     ...{ endpoint_name: `pbx${n}`, algorithm: 8, nodes: hosts(1, `3.${n}`) },
   })
@@ -46,7 +46,7 @@ test("a tenant's key makes 100 sets at most, so that the ids last for all", asyn
 })
 
 test("a tenant's key makes 300 gateways at most", async () => {
-  const { callAs } = opened()
+  const { callAs } = await opened()
   const carrier = (n: number, count: number) => ({
     name: `c${n}`,
     gateways: hosts(count, `4.${n}`),

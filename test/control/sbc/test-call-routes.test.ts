@@ -12,13 +12,13 @@ let result: OriginateResult
 let [ours, theirs, platform] = [0, 0, 0]
 
 const make = async (path: string, made: object): Promise<number> => {
-  const answer = await control.request(path, { token: control.key(), body: made })
+  const answer = await control.request(path, { token: await control.key(), body: made })
   expect(answer.status).toBe(201)
   return answer.data<{ id: number } | undefined>()?.id ?? 0
 }
 
 beforeEach(async () => {
-  control = openControl()
+  control = await openControl()
   asked = []
   result = { kind: 'originating', callUuid }
   control.engine.originate = (request) => {
@@ -26,7 +26,7 @@ beforeEach(async () => {
     return Promise.resolve(result)
   }
   for (const tenant of ['acme', 'beta']) {
-    control.tenant(tenant, [`${tenant}.example`])
+    await control.tenant(tenant, [`${tenant}.example`])
     const phone = { extension: tenant === 'acme' ? '101' : '202', display_name: 'Phone' }
     await make('/pbx/extensions', { ...phone, tenant, password: 'a long password' })
   }
@@ -40,9 +40,9 @@ beforeEach(async () => {
 const ofAcme = (scopes = ['calls:originate', 'carriers:read']) =>
   control.key({ tenant_scope: 'tenant', tenant_slug: 'acme', scopes })
 
-const start = (id: number | string, token = ofAcme(), changes: object = {}) =>
+const start = async (id: number | string, token?: string, changes: object = {}) =>
   control.request(`/api/v1/routing/carriers/${id}/test-call`, {
-    token,
+    token: token ?? (await ofAcme()),
     method: 'POST',
     body: { ...body, ...changes },
   })
@@ -59,7 +59,7 @@ test('a test call is a click-to-call through the carrier, and tells where the ca
       ...{ ringMs: 30_000, testedCarrierId: ours },
     },
   ])
-  const audit = await control.request('/audit?target=test-call', { token: control.key() })
+  const audit = await control.request('/audit?target=test-call', { token: await control.key() })
   expect(audit.data()).toMatchObject([
     { target: `/api/v1/routing/carriers/${ours}/test-call`, status: 201, tenant_id: 1 },
   ])
@@ -67,15 +67,15 @@ test('a test call is a click-to-call through the carrier, and tells where the ca
 
 test('a tenant tests its own carriers by its own extensions only', async () => {
   for (const id of [theirs, platform, 999, 'x']) expect((await start(id)).status).toBe(404)
-  expect((await start(ours, ofAcme(), { source_extension: '202' })).status).toBe(404)
+  expect((await start(ours, await ofAcme(), { source_extension: '202' })).status).toBe(404)
   expect(asked).toEqual([])
-  expect((await start(platform, control.key())).status).toBe(201)
+  expect((await start(platform, await control.key())).status).toBe(201)
 })
 
 test.each([[['calls:originate']], [['carriers:read']], [['carriers:write', 'calls:read']]])(
   'the scopes %j are not enough',
   async (scopes) => {
-    expect((await start(ours, ofAcme(scopes))).status).toBe(403)
+    expect((await start(ours, await ofAcme(scopes))).status).toBe(403)
     expect(asked).toEqual([])
   },
 )
@@ -86,8 +86,8 @@ test('six a minute for a carrier and tenant, then 429 until one leaves the windo
   expect([refused.status, refused.code]).toEqual([429, 'rate_limited'])
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
   // By whatever credential; another carrier has a window of its own.
-  expect((await start(ours, control.key())).status).toBe(429)
-  expect((await start(platform, control.key())).status).toBe(201)
+  expect((await start(ours, await control.key())).status).toBe(429)
+  expect((await start(platform, await control.key())).status).toBe(201)
   expect(asked).toHaveLength(7)
 })
 
@@ -109,6 +109,6 @@ test.each([
 
 test('no caller ID and no time limit can be named', async () => {
   for (const change of [{ caller_id_number: '1' }, { timeout_seconds: 60 }, { max_seconds: 600 }])
-    expect((await start(ours, ofAcme(), change)).status).toBe(400)
+    expect((await start(ours, await ofAcme(), change)).status).toBe(400)
   expect(asked).toEqual([])
 })

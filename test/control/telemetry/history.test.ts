@@ -20,10 +20,10 @@ function pass(control: TestControl, seconds: number): void {
 }
 
 const history = async (control: TestControl): Promise<HistoryView> =>
-  (await control.request('/metrics/history', { token: control.key() })).data()
+  (await control.request('/metrics/history', { token: await control.key() })).data()
 
 test('each five seconds say what was counted in them', async () => {
-  const control = openControl()
+  const control = await openControl()
   expect(await history(control)).toEqual({ interval_seconds: 5, samples: [] })
   control.engine.figures = { active_calls: 3, calls_total: 8, calls_answered_total: 6 }
   control.engine.postDialDelay = () => ({ boundsMs: [50], counts: [4, 2], sumMs: 420 })
@@ -43,7 +43,7 @@ test('each five seconds say what was counted in them', async () => {
 })
 
 test('what calls have cost is there by currency, exactly', async () => {
-  const control = openControl()
+  const control = await openControl()
   const moved = (micros: bigint) => [
     { kind: 'debit' as const, currency: 'EUR', count: 1, amountMicros: micros },
     { kind: 'topup' as const, currency: 'EUR', count: 1, amountMicros: 9_000_000n },
@@ -62,7 +62,7 @@ test('what calls have cost is there by currency, exactly', async () => {
 })
 
 test('ten minutes are kept, and no more', async () => {
-  const control = openControl()
+  const control = await openControl()
   control.engine.sets = [setOf(1, { 1: 2 })]
   pass(control, 1_000)
   const { samples } = await history(control)
@@ -71,31 +71,33 @@ test('ten minutes are kept, and no more', async () => {
     '2026-01-01T00:06:45.000Z',
     '2026-01-01T00:16:40.000Z',
   ])
-  const answer = await control.request('/metrics/nodes', { token: control.key() })
+  const answer = await control.request('/metrics/nodes', { token: await control.key() })
   expect(answer.data<NodeHistoryView>().nodes[0]?.latencies_ms).toHaveLength(120)
 })
 
 test("a tenant's credential sees the latencies of its own nodes, and no history", async () => {
-  const control = openControl()
-  control.tenant('other')
+  const control = await openControl()
+  await control.tenant('other')
   const set = { endpoint_name: 'own', algorithm: 8, set_id: 7, tenant: 'other' }
   const body = { ...set, nodes: [{ host: '10.0.0.1' }] }
-  expect((await control.request('/dispatcher', { token: control.key(), body })).status).toBe(201)
+  expect((await control.request('/dispatcher', { token: await control.key(), body })).status).toBe(
+    201,
+  )
   control.engine.sets = [setOf(7, { 1: 2.5 }), setOf(8, { 2: 1, 3: null })]
   pass(control, 5)
   control.engine.sets = [setOf(7, { 1: null }), setOf(8, { 3: 4 })]
   pass(control, 5)
   const nodes = async (token: string) =>
     (await control.request('/metrics/nodes', { token })).data<NodeHistoryView>().nodes
-  expect(await nodes(control.key())).toEqual([
+  expect(await nodes(await control.key())).toEqual([
     { node_id: 1, latencies_ms: [2.5, null] },
     // Node 2 is gone.
     { node_id: 3, latencies_ms: [null, 4] },
   ])
-  const token = control.key({ tenant_scope: 'tenant', tenant_slug: 'other' })
+  const token = await control.key({ tenant_scope: 'tenant', tenant_slug: 'other' })
   expect(await nodes(token)).toEqual([{ node_id: 1, latencies_ms: [2.5, null] }])
   expect((await control.request('/metrics/history', { token })).status).toBe(403)
-  const poor = control.key({ scopes: ['calls:read'] })
+  const poor = await control.key({ scopes: ['calls:read'] })
   expect((await control.request('/metrics/history', { token: poor })).status).toBe(403)
   expect((await control.request('/metrics/nodes', { token: poor })).status).toBe(403)
 })

@@ -28,8 +28,8 @@ const set: SetStatus = {
   ],
 }
 
-function busy(): TestControl {
-  const control = openControl()
+async function busy(): Promise<TestControl> {
+  const control = await openControl()
   control.engine.sets = [set]
   control.engine.figures = {
     ...{ active_calls: 3, calls_total: 8, calls_answered_total: 6, calls_busy_total: 2 },
@@ -42,8 +42,10 @@ function busy(): TestControl {
 }
 
 test('telemetry adds up calls, nodes, registrations and billing', async () => {
-  const control = busy()
-  const answer = await control.request(path, { token: control.key({ scopes: ['metrics:read'] }) })
+  const control = await busy()
+  const answer = await control.request(path, {
+    token: await control.key({ scopes: ['metrics:read'] }),
+  })
   expect(answer.status).toBe(200)
   const { calls, nodes, registrations, billing, engine, database } = answer.data<TelemetryView>()
   expect(calls).toMatchObject({ active: 3, total: 8, answered: 6 })
@@ -69,20 +71,22 @@ test('telemetry adds up calls, nodes, registrations and billing', async () => {
 })
 
 test('media relays are shown with what is counted of them', async () => {
-  const control = busy()
+  const control = await busy()
   const relay = {
     ...{ name: '10.0.0.9:2223', weight: 2, isAlive: true, latencyMs: 0.5, sessions: 7 },
     ...{ outstanding: 1, requests: 40, timeouts: 2, errors: 3, restarts: 1 },
   }
   const silent = { ...relay, name: '[::1]:2223', isAlive: false, latencyMs: null, sessions: null }
   control.engine.relays = () => [relay, silent]
-  const { relays } = (await control.request(path, { token: control.key() })).data<TelemetryView>()
+  const { relays } = (
+    await control.request(path, { token: await control.key() })
+  ).data<TelemetryView>()
   expect(relays[0]).toEqual({
     ...{ relay: '10.0.0.9:2223', weight: 2, alive: true, latency_ms: 0.5, sessions: 7 },
     ...{ outstanding: 1, requests_total: 40, timeouts_total: 2, errors_total: 3 },
     restarts_total: 1,
   })
-  const { text } = await control.request('/metrics', { token: control.key() })
+  const { text } = await control.request('/metrics', { token: await control.key() })
   expect(text.match(/^tollgate_relay_(?:alive|latency|sessions).*$/gm)).toEqual([
     'tollgate_relay_alive{relay="10.0.0.9:2223"} 1',
     'tollgate_relay_alive{relay="[::1]:2223"} 0',
@@ -92,16 +96,18 @@ test('media relays are shown with what is counted of them', async () => {
 })
 
 test('before the first call ratios are null, and say so instead of 0', async () => {
-  const control = openControl()
-  const { calls } = (await control.request(path, { token: control.key() })).data<TelemetryView>()
+  const control = await openControl()
+  const { calls } = (
+    await control.request(path, { token: await control.key() })
+  ).data<TelemetryView>()
   expect([calls.asr_percent, calls.acd_seconds, calls.post_dial_delay.average_ms]).toEqual([
     ...[null, null, null],
   ])
 })
 
 test('what customers are given and what calls cost them is summed by kind and currency', async () => {
-  const control = openControl()
-  const token = control.key()
+  const control = await openControl()
+  const token = await control.key()
   const body = { name: 'acme', numbers: ['100'] }
   const { id } = (await control.request('/customers', { token, body })).data<{ id: number }>()
   const adjust = (kind: string, amount: string) =>
@@ -122,14 +128,14 @@ test('what customers are given and what calls cost them is summed by kind and cu
 })
 
 test("a tenant's key sees its own calls and the nodes of its own sets, and no metrics", async () => {
-  const control = busy()
-  control.tenant('other')
-  const token = control.key({ tenant_scope: 'tenant', tenant_slug: 'other' })
+  const control = await busy()
+  await control.tenant('other')
+  const token = await control.key({ tenant_scope: 'tenant', tenant_slug: 'other' })
   const seen = (await control.request(path, { token })).data<TenantTelemetryView>()
   expect(seen).toEqual({ at: '2026-01-01T00:00:00.000Z', calls: { active: 0 }, nodes: [] })
   const own = { endpoint_name: 'own', algorithm: 8, set_id: 7, tenant: 'other' }
   await control.request('/dispatcher', {
-    token: control.key(),
+    token: await control.key(),
     body: { ...own, nodes: [{ host: '10.0.0.1' }] },
   })
   const after = (await control.request(path, { token })).data<TenantTelemetryView>()
@@ -138,12 +144,12 @@ test("a tenant's key sees its own calls and the nodes of its own sets, and no me
 })
 
 test('metrics are for global keys with metrics:read only', async () => {
-  const control = openControl()
+  const control = await openControl()
   expect((await control.request('/metrics')).status).toBe(401)
-  const poor = control.key({ scopes: ['calls:read'] })
+  const poor = await control.key({ scopes: ['calls:read'] })
   expect((await control.request('/metrics', { token: poor })).status).toBe(403)
   expect((await control.request(path, { token: poor })).status).toBe(403)
-  expect((await control.request('/metrics', { token: control.key() })).status).toBe(200)
+  expect((await control.request('/metrics', { token: await control.key() })).status).toBe(200)
 })
 
 /** One line of the exposition format. */
@@ -151,8 +157,8 @@ const sample =
   /^(?<name>[a-z_:][a-z0-9_:]*)(?:\{(?<labels>(?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (?<value>[-+.\deInf]+)$/
 
 test('metrics are well-formed Prometheus text, each announced once', async () => {
-  const control = busy()
-  const answer = await control.request('/metrics', { token: control.key() })
+  const control = await busy()
+  const answer = await control.request('/metrics', { token: await control.key() })
   expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
   const announced = new Set<string>()
   for (const line of answer.text.trimEnd().split('\n')) {
@@ -201,8 +207,8 @@ test('calls per second are those of the last ten seconds, and the lag is what th
 })
 
 test('what waits for receivers of webhooks is measured', async () => {
-  const control = openControl()
-  const token = control.key()
+  const control = await openControl()
+  const token = await control.key()
   const read = async () => (await control.request(path, { token })).data<TelemetryView>().outbox
   expect(await read()).toEqual({
     ...{ call_reports: 0, webhook_deliveries: 0, webhook_oldest_seconds: null },

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { openResources, type TestResources } from '../../support/resources.ts'
+import { runSql } from '../../support/stored.ts'
 
 const acme = { slug: 'acme', name: 'Acme', domains: ['acme.example', 'acme.test'] }
 
@@ -7,7 +8,7 @@ const idOf = async (answer: ReturnType<TestResources['call']>): Promise<number> 
   (await answer).data<{ id: number }>().id
 
 test('a tenant has a slug, a name and domains; the engine learns of it at once', async () => {
-  const { call, reloads } = openResources()
+  const { call, reloads } = await openResources()
   const created = await call('POST', '/api/v1/tenants', { ...acme, domains: ['ACME.example.'] })
   expect(created.status).toBe(201)
   expect(created.data()).toEqual({
@@ -24,7 +25,7 @@ test('a tenant has a slug, a name and domains; the engine learns of it at once',
 })
 
 test('numbers are listed by the platform: a block each, of one tenant, without its plus', async () => {
-  const { call, callAs } = openResources()
+  const { call, callAs } = await openResources()
   const { id } = (
     await call('POST', '/tenants', { slug: 'acme', numbers: ['+1555010', '1800'] })
   ).data<{ id: number }>()
@@ -58,13 +59,13 @@ test.each([
   ['is_active', { is_active: null }],
   ['color', { color: 'red' }],
 ])('a tenant with a wrong %s is refused with that path', async (path, change) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answer = await call('POST', '/tenants', { ...acme, ...change })
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
 })
 
 test('a slug or domain that another tenant has is a conflict', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   await call('POST', '/tenants', acme)
   const slug = await call('POST', '/tenants', { slug: 'acme' })
   expect(slug.body).toMatchObject({ statusCode: 409, details: [{ path: 'slug' }] })
@@ -74,9 +75,10 @@ test('a slug or domain that another tenant has is a conflict', async () => {
 })
 
 test('a domain in which extensions live cannot be taken away', async () => {
-  const { call, store } = openResources()
+  const { call, store } = await openResources()
   const id = await idOf(call('POST', '/tenants', acme))
-  store.sqlite.exec(
+  await runSql(
+    store,
     `INSERT INTO extension (tenant_id, domain, extension, display_name, ha1_md5, ha1_sha256, created_at, updated_at)
      VALUES (${id}, 'acme.example', '100', 'x', '', '', 0, 0)`,
   )
@@ -87,7 +89,7 @@ test('a domain in which extensions live cannot be taken away', async () => {
 })
 
 test('a tenant with call records, customers or keys cannot be removed', async () => {
-  const { call, callAs } = openResources()
+  const { call, callAs } = await openResources()
   const id = await idOf(call('POST', '/tenants', acme))
   const empty = await idOf(call('POST', '/tenants', { slug: 'empty' }))
   await callAs('acme', 'GET', '/tenants')
@@ -96,7 +98,7 @@ test('a tenant with call records, customers or keys cannot be removed', async ()
 })
 
 test('a credential of a tenant sees its own tenant and changes none', async () => {
-  const { call, callAs } = openResources()
+  const { call, callAs } = await openResources()
   const id = await idOf(call('POST', '/tenants', acme))
   const other = await idOf(call('POST', '/tenants', { slug: 'beta' }))
   expect((await callAs('acme', 'GET', '/tenants')).data()).toMatchObject([{ slug: 'acme' }])
@@ -111,7 +113,7 @@ test('a credential of a tenant sees its own tenant and changes none', async () =
 })
 
 test('a tenant that is switched off is switched off from the next request on', async () => {
-  const { call, callAs } = openResources()
+  const { call, callAs } = await openResources()
   const id = await idOf(call('POST', '/tenants', acme))
   expect((await callAs('acme', 'GET', '/tenants')).status).toBe(200)
   await call('PATCH', `/tenants/${id}`, { is_active: false })

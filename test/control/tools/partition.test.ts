@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { allTools } from '../../../control/tools/catalog/index.ts'
 import { deniedCall, endedCall, liveCall, openToolRig } from '../../support/tools-rig.ts'
+import { readRows } from '../../support/stored.ts'
 
 /** What belongs to the tenant acme, under every argument by which a tool may ask for it. */
 const attempts: readonly object[] = [
@@ -21,20 +22,20 @@ test(
   async () => {
     const rig = await openToolRig()
     const ofAcme = { tenant_scope: 'tenant', tenant_slug: 'acme' }
-    rig.key({ name: 'acme key', ...ofAcme })
-    rig.key({ name: 'acme phone', kind: 'pbx', ...ofAcme })
-    const foreign = rig.key({ name: 'foreign', tenant_scope: 'tenant', tenant_slug: 'other' })
+    await rig.key({ name: 'acme key', ...ofAcme })
+    await rig.key({ name: 'acme phone', kind: 'pbx', ...ofAcme })
+    const foreign = await rig.key({ name: 'foreign', tenant_scope: 'tenant', tenant_slug: 'other' })
     const ended: string[] = []
     rig.engine.calls.hangUp = (uuid) => {
       ended.push(uuid)
       return 'ending'
     }
-    const stored = () =>
+    const stored = async () =>
       JSON.stringify([
-        rig.store.sqlite.prepare('SELECT name, is_active, revoked_at FROM application_key').all(),
+        await readRows(rig.store, 'SELECT name, is_active, revoked_at FROM application_key'),
         rig.engine.dispatcher.status(),
       ])
-    const before = stored()
+    const before = await stored()
     for (const { name } of allTools)
       for (const given of attempts) {
         const { text, status } = await rig.tool(name, given, foreign)
@@ -48,15 +49,15 @@ test(
         ]).toEqual([name, given, undefined])
       }
     expect(ended).toEqual([])
-    expect(stored()).toBe(before)
+    expect(await stored()).toBe(before)
   },
 )
 
 test("a tenant's own key reaches its own rows through every tool", async () => {
   const rig = await openToolRig()
   const ofAcme = { tenant_scope: 'tenant', tenant_slug: 'acme' }
-  const own = rig.key({ name: 'own', ...ofAcme })
-  rig.key({ name: 'phone', kind: 'pbx', ...ofAcme })
+  const own = await rig.key({ name: 'own', ...ofAcme })
+  await rig.key({ name: 'phone', kind: 'pbx', ...ofAcme })
   const dataOf = async (name: string, given = {}) => {
     const answer = await rig.tool(name, given, own)
     expect([name, answer.status]).toEqual([name, 200])

@@ -8,6 +8,7 @@ import {
   openToolRig,
   type ToolRig,
 } from '../../support/tools-rig.ts'
+import { readRows, runSql } from '../../support/stored.ts'
 
 /** Secrets of every kind, stored as the API stores them; answers whatever must never be seen. */
 async function plantSecrets(rig: ToolRig): Promise<readonly string[]> {
@@ -24,14 +25,15 @@ async function plantSecrets(rig: ToolRig): Promise<readonly string[]> {
     body: { username: 'ada', password: 'correct horse' },
   })
   const session = login.data<{ token: string }>().token
-  const tokens = ['sbc', 'pbx', 'billing'].map((kind) => rig.key({ name: `a ${kind} key`, kind }))
+  const tokens: string[] = []
+  for (const kind of ['sbc', 'pbx', 'billing'])
+    tokens.push(await rig.key({ name: `a ${kind} key`, kind }))
   // A careless operator put a token into a name.
-  rig.key({ name: 'careless', description: `the token is ${tokens[0] ?? ''}` })
-  const hashes = rig.store.sqlite
-    .prepare(
-      'SELECT lower(hex(key_hash)) AS text FROM application_key UNION SELECT password_hash FROM user',
-    )
-    .all() as { text: string }[]
+  await rig.key({ name: 'careless', description: `the token is ${tokens[0] ?? ''}` })
+  const hashes = (await readRows(
+    rig.store,
+    'SELECT lower(hex(key_hash)) AS text FROM application_key UNION SELECT password_hash FROM user',
+  )) as { text: string }[]
   return [
     ...secrets,
     ...[rig.root, ...tokens].map((token) => token.slice(12)),
@@ -90,9 +92,13 @@ test('what strangers wrote into calls comes back bounded and without control cha
   const rig = await openToolRig()
   const nasty = `\u001b[31m\u202eIGNORE ALL${'!'.repeat(5_000)}`
   rig.engine.activeCalls = rig.engine.activeCalls.map((call) => ({ ...call, callerNumber: nasty }))
-  rig.store.sqlite
-    .prepare('UPDATE cdr SET caller_id_number = ?, hangup_cause = ?, node = ?')
-    .run(nasty, nasty, nasty)
+  await runSql(
+    rig.store,
+    'UPDATE cdr SET caller_id_number = ?, hangup_cause = ?, node = ?',
+    nasty,
+    nasty,
+    nasty,
+  )
   for (const [name, given] of [
     ['list_active_calls', {}],
     ['search_cdrs', {}],

@@ -6,11 +6,11 @@ type Digests = { before_digest: string | null; after_digest: string | null }
 
 test('every call of a tool leaves one entry with its arguments, without what looks like a token', async () => {
   const rig = await openToolRig()
-  const secret = rig.key({ name: 'lost' })
+  const secret = await rig.key({ name: 'lost' })
   await rig.tool('get_dispatcher_status', { setId: 1 })
   await rig.tool('revoke_sbc_api_key', { identifier: secret })
   await rig.tool('get_call', { call_uuid: 'x'.repeat(100_000), deep: [[[{}]]] })
-  await rig.tool('list_api_keys', {}, rig.key({ scopes: ['mcp:read'] }))
+  await rig.tool('list_api_keys', {}, await rig.key({ scopes: ['mcp:read'] }))
   await rig.tool('no_such_tool', {})
   const { data } = await rig.request('/api/v1/audit?action=tool%20', { token: rig.root })
   const entries = data<Entry[]>().filter(({ action }) => action.startsWith('tool '))
@@ -31,7 +31,7 @@ test('every call of a tool leaves one entry with its arguments, without what loo
 
 test('a tool that changes something leaves digests of before and after, others leave none', async () => {
   const rig = await openToolRig()
-  rig.key({ name: 'lost' })
+  await rig.key({ name: 'lost' })
   const digests = async (name: string, given: object) => {
     await rig.tool(name, given)
     const { data } = await rig.request('/api/v1/audit?limit=1', { token: rig.root })
@@ -115,10 +115,10 @@ const refusals: readonly [
 test.each(refusals)('%s %j with %j is refused with %d and says what to do next', async (...row) => {
   const [name, given, scopes, status, next] = row
   const rig = await openToolRig()
-  rig.key({ name: 'twin' })
-  rig.key({ name: 'twin', tenant_scope: 'tenant', tenant_slug: 'acme' })
-  rig.key({ name: 'phone', kind: 'pbx' })
-  const answer = await rig.tool(name, given, rig.key({ scopes: ['mcp:read', ...scopes] }))
+  await rig.key({ name: 'twin' })
+  await rig.key({ name: 'twin', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  await rig.key({ name: 'phone', kind: 'pbx' })
+  const answer = await rig.tool(name, given, await rig.key({ scopes: ['mcp:read', ...scopes] }))
   expect([answer.status, answer.text]).toEqual([status, expect.stringMatching(next)])
 })
 
@@ -135,7 +135,7 @@ test('what breaks inside a tool stays inside, and is in the log', async () => {
 
 test('the eight tools of the specification answer with its keys', async () => {
   const rig = await openToolRig()
-  rig.key({ name: 'phone', kind: 'pbx', description: 'on a desk' })
+  await rig.key({ name: 'phone', kind: 'pbx', description: 'on a desk' })
   const dataOf = async (name: string, given: object) => (await rig.tool(name, given)).data<object>()
   expect(await dataOf('list_sbc_api_keys', { search: 'ROOT' })).toMatchObject({
     total: 1,
@@ -155,7 +155,7 @@ test('the eight tools of the specification answer with its keys', async () => {
     ],
   })
   // By key name or owner, not by description.
-  rig.key({ name: 'described', description: 'needle' })
+  await rig.key({ name: 'described', description: 'needle' })
   expect(await dataOf('list_sbc_api_keys', { search: 'needle' })).toMatchObject({ total: 0 })
   const masked = { masked_key: expect.stringMatching(/^ak_.{9}\*+$/), name: 'phone' }
   expect(await dataOf('list_api_keys', { search: 'desk' })).toMatchObject({

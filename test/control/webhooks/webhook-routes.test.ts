@@ -9,6 +9,7 @@ import { endedCall, openCall } from '../../support/books.ts'
 import { apiWith, openControl } from '../../support/control.ts'
 import { journalOf } from '../../support/journals.ts'
 import { eventually } from '../../support/waiting.ts'
+import { readColumn, runSql } from '../../support/stored.ts'
 
 interface Received {
   readonly headers: IncomingHttpHeaders
@@ -45,9 +46,9 @@ async function openReceiver(status: () => number = () => 204) {
 }
 
 /** The control API with real time, and receivers on loopback allowed. */
-function open() {
-  const base = openControl()
-  const { store } = base
+async function open() {
+  const base = await openControl()
+  const { store } = base.deps
   const schedule = (work: () => void, delayMs: number) => {
     const timer = setTimeout(work, delayMs)
     return () => clearTimeout(timer)
@@ -75,7 +76,7 @@ function open() {
   })
   const deps = { ...base.deps, now: Date.now, steadyNow: Date.now, webhooks, ocs }
   const app = apiWith(deps)
-  const token = base.key()
+  const token = await base.key()
   const call = (method: string, path: string, body?: unknown) =>
     base.request(path, { app, token, method, body })
   const endpoint = async (url: string, more: object = {}) =>
@@ -84,7 +85,7 @@ function open() {
 }
 
 test('every event of a prepaid call arrives, once, and its signature holds', async () => {
-  const { ocs, call, endpoint } = open()
+  const { ocs, call, endpoint } = await open()
   const { received, url } = await openReceiver()
   await call('POST', '/rate-plans', { name: 'retail', currency: 'USD' })
   await call('POST', '/rates', { rate_plan: 'retail', prefix: '49', rate_per_minute: '0.60' })
@@ -131,13 +132,14 @@ test('every event of a prepaid call arrives, once, and its signature holds', asy
 })
 
 test('an event stands and falls with what it tells', async () => {
-  const { ocs, call, store, endpoint } = open()
+  const { ocs, call, store, endpoint } = await open()
   const { url } = await openReceiver()
   await endpoint(url)
   const made = await call('POST', '/customers', { name: 'acme' })
   const { id } = made.data<{ id: number }>()
-  const events = () => store.sqlite.prepare('SELECT type FROM webhook_event').pluck().all()
-  store.sqlite.exec(
+  const events = () => readColumn(store, 'SELECT type FROM webhook_event')
+  await runSql(
+    store,
     "CREATE TRIGGER full BEFORE UPDATE ON wallet BEGIN SELECT RAISE(ABORT, 'full'); END",
   )
   const move = {
@@ -149,15 +151,15 @@ test('an event stands and falls with what it tells', async () => {
     note: null,
   } as const
   await expect(ocs.move(move)).rejects.toThrow('full')
-  expect(events()).toEqual([])
-  store.sqlite.exec('DROP TRIGGER full')
+  expect(await events()).toEqual([])
+  await runSql(store, 'DROP TRIGGER full')
   await ocs.move(move)
   await ocs.move(move)
-  expect(events()).toEqual(['wallet.topped_up'])
+  expect(await events()).toEqual(['wallet.topped_up'])
 })
 
 test('revoking a key is told once', async () => {
-  const { call, endpoint } = open()
+  const { call, endpoint } = await open()
   const { received, url } = await openReceiver()
   await endpoint(url, { events: ['key.revoked'] })
   const made = await call('POST', '/application-keys', { name: 'ci' })
@@ -169,7 +171,7 @@ test('revoking a key is told once', async () => {
 })
 
 test('the secret is told when it is made and never again; a rotation overlaps', async () => {
-  const { call, endpoint } = open()
+  const { call, endpoint } = await open()
   const { received, url } = await openReceiver()
   const { id, secret } = await endpoint(url)
   expect((await call('GET', `/webhooks/${id}`)).text).not.toContain(secret.slice(6, 20))
@@ -192,7 +194,7 @@ test('the secret is told when it is made and never again; a rotation overlaps', 
 })
 
 test('what failed is on the list and can be sent again by hand; 410 switches the endpoint off', async () => {
-  const { call, endpoint } = open()
+  const { call, endpoint } = await open()
   let status = 500
   const { received, url } = await openReceiver(() => status)
   const { id } = await endpoint(url)
@@ -231,7 +233,7 @@ test('what failed is on the list and can be sent again by hand; 410 switches the
 })
 
 test('endpoints are made, changed, listed and removed', async () => {
-  const { call, endpoint } = open()
+  const { call, endpoint } = await open()
   const { id } = await endpoint('https://hooks.example.com/', { description: 'crm' })
   expect((await call('GET', '/webhooks')).body).toMatchObject({ meta: { total: 1 } })
   const changed = await call('PATCH', `/webhooks/${id}`, { events: ['call.ended', 'call.ended'] })
@@ -248,7 +250,7 @@ test('endpoints are made, changed, listed and removed', async () => {
 })
 
 test('two rotations at the same time: the secret of the first signs until it expires', async () => {
-  const { call, endpoint, webhooks } = open()
+  const { call, endpoint, webhooks } = await open()
   const { id } = await endpoint('https://hooks.example.com/')
   const rotated = await Promise.all([1, 2].map(() => call('POST', `/webhooks/${id}/rotate`, {})))
   const secrets = rotated.map((answer) => answer.data<{ secret: string }>().secret)
@@ -257,15 +259,15 @@ test('two rotations at the same time: the secret of the first signs until it exp
 })
 
 test('two removals at the same time: one of them finds nothing', async () => {
-  const { call, endpoint } = open()
+  const { call, endpoint } = await open()
   const { id } = await endpoint('https://hooks.example.com/')
   const removed = await Promise.all([1, 2].map(() => call('DELETE', `/webhooks/${id}`)))
   expect(new Set(removed.map(({ status }) => status))).toEqual(new Set([200, 404]))
 })
 
 test('targets inside are refused as they are installed, in writing and in what a name means', async () => {
-  const control = openControl()
-  const token = control.key()
+  const control = await openControl()
+  const token = await control.key()
   for (const url of [
     'http://127.0.0.1:1/',
     'http://10.0.0.1/',
@@ -279,7 +281,7 @@ test('targets inside are refused as they are installed, in writing and in what a
 
 test('a name that turned to an inside address is not connected to', async () => {
   const { received, url } = await openReceiver()
-  const { store, deps } = openControl()
+  const { deps } = await openControl()
   const schedule = (work: () => void, delayMs: number) => {
     const timer = setTimeout(work, delayMs)
     return () => clearTimeout(timer)
@@ -287,7 +289,6 @@ test('a name that turned to an inside address is not connected to', async () => 
   const webhooks = new Webhooks({
     ...{
       ...deps,
-      store,
       now: Date.now,
       steadyNow: Date.now,
       random: () => 0,

@@ -14,7 +14,7 @@ import { startControl } from '../../../control/server.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
-import { testEngine } from '../control.ts'
+import { testEngine } from '../test-engine.ts'
 import { answerQuestions } from './questions.ts'
 
 const KEYS = 64

@@ -15,16 +15,17 @@ const TICK_MS = 20
 const tenants = Number(process.argv[2])
 const callsPerSecond = Number(process.argv[3])
 const log = new EventLog(Date.now)
-const control = openControl(':memory:', log)
+const control = await openControl({ events: log })
 /** One credential reads a hundred streams at most. */
 const keys = Math.max(tenants, 20)
-if (tenants > 1) for (let index = 0; index < tenants; index++) control.tenant(`tenant-${index}`)
-const tokens = Array.from({ length: keys }, (_, index) => {
-  if (tenants === 1) return control.key({ rate_limit_rpm: 100_000 })
+if (tenants > 1)
+  for (let index = 0; index < tenants; index++) await control.tenant(`tenant-${index}`)
+const tokens: string[] = []
+for (let index = 0; index < keys; index++) {
   const slug = `tenant-${index % tenants}`
   const scope = { kind: 'pbx', tenant_scope: 'tenant', tenant_slug: slug }
-  return control.key({ ...scope, rate_limit_rpm: 100_000 })
-})
+  tokens.push(await control.key({ ...(tenants > 1 && scope), rate_limit_rpm: 100_000 }))
+}
 
 const anyPort = { host: '127.0.0.1', port: 0 }
 const server = await startControl(control.deps, {

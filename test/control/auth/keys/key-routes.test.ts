@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { openControl, startOfTime, type Answer } from '../../../support/control.ts'
+import { readRow, readValue } from '../../../support/stored.ts'
 
 const PATH = '/api/v1/application-keys'
 const hour = 3_600_000
@@ -14,9 +15,9 @@ interface KeyData {
   readonly state: string
 }
 
-function opened() {
-  const control = openControl()
-  const token = control.key()
+async function opened() {
+  const control = await openControl()
+  const token = await control.key()
   return {
     ...control,
     token,
@@ -33,7 +34,7 @@ function opened() {
 const keyOf = (answer: Answer): KeyData => answer.data<KeyData>()
 
 test('a new key is answered with 201, its Location, and its token this once', async () => {
-  const { post, get, health } = opened()
+  const { post, get, health } = await opened()
   const answer = await post({ name: 'monitoring' })
   const key = keyOf(answer)
 
@@ -48,7 +49,7 @@ test('a new key is answered with 201, its Location, and its token this once', as
 })
 
 test('a new key has the defaults of the specification', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   expect((await post({ name: 'plain' })).body).toMatchObject({
     success: true,
     data: {
@@ -76,7 +77,7 @@ test.each([
   ['pbx', 'ak_'],
   ['billing', 'bill_'],
 ])('a token of kind %s begins with %s and 64 random characters follow', async (kind, literal) => {
-  const { post, health } = opened()
+  const { post, health } = await opened()
   const { token } = keyOf(await post({ name: 'key', kind }))
   expect(token.slice(0, literal.length)).toBe(literal)
   expect(token.slice(literal.length)).toMatch(/^[\w-]{64}$/)
@@ -84,9 +85,9 @@ test.each([
 })
 
 test('only the SHA-256 of a token and its first 12 characters are stored', async () => {
-  const { post, store } = opened()
+  const { post, store } = await opened()
   const { token, uuid } = keyOf(await post({ name: 'stored' }))
-  const row = store.sqlite.prepare('SELECT * FROM application_key WHERE uuid = ?').get(uuid)
+  const row = await readRow(store, 'SELECT * FROM application_key WHERE uuid = ?', uuid)
   expect(row).toMatchObject({
     key_prefix: token.slice(0, 12),
     key_hash: createHash('sha256').update(token).digest(),
@@ -116,8 +117,8 @@ test.each([
   ['51 networks', { name: 'k', allowed_ips: Array(51).fill('10.0.0.1') }, 'allowed_ips'],
   ['an unknown field', { name: 'k', is_admin: true }, 'is_admin'],
 ])('%s is 400 and names its path', async (_, body, path) => {
-  const { post, tenant } = opened()
-  tenant('acme', ['acme.example'])
+  const { post, tenant } = await opened()
+  await tenant('acme', ['acme.example'])
   const answer = await post(body)
   expect(answer.status).toBe(400)
   expect(answer.body).toMatchObject({
@@ -129,9 +130,9 @@ test.each([
 })
 
 test('names are unique within a tenant and free in every other', async () => {
-  const { post, tenant } = opened()
-  tenant('acme')
-  tenant('other')
+  const { post, tenant } = await opened()
+  await tenant('acme')
+  await tenant('other')
   const inTenant = (slug: string) => ({ name: 'ci', tenant_scope: 'tenant', tenant_slug: slug })
   for (const body of [{ name: 'ci' }, inTenant('acme'), inTenant('other')])
     expect((await post(body)).status).toBe(201)
@@ -142,8 +143,8 @@ test('names are unique within a tenant and free in every other', async () => {
 })
 
 test('a key cannot grant what it lacks', async () => {
-  const { post, key } = opened()
-  const limited = key({ scopes: ['keys:*', 'cdrs:read'] })
+  const { post, key } = await opened()
+  const limited = await key({ scopes: ['keys:*', 'cdrs:read'] })
   for (const scopes of [['*'], ['*:read'], ['dispatcher:read'], ['cdrs:*'], ['cdrs:write']]) {
     const answer = await post({ name: 'more', scopes }, '', limited)
     expect([scopes, answer.status, answer.code]).toEqual([scopes, 403, 'scope_escalation'])
@@ -152,9 +153,9 @@ test('a key cannot grant what it lacks', async () => {
 })
 
 test('a key that lacks a scope of another can neither edit nor rotate it', async () => {
-  const { post, patch, key } = opened()
+  const { post, patch, key } = await opened()
   const { uuid } = keyOf(await post({ name: 'root', scopes: ['*'] }))
-  const limited = key({ scopes: ['keys:*'] })
+  const limited = await key({ scopes: ['keys:*'] })
   for (const answer of [
     await patch(uuid, { rate_limit_rpm: 1 }, limited),
     await post({}, `/${uuid}/rotate`, limited),
@@ -163,7 +164,7 @@ test('a key that lacks a scope of another can neither edit nor rotate it', async
 })
 
 test('PATCH keeps what is absent and clears what is null', async () => {
-  const { post, patch } = opened()
+  const { post, patch } = await opened()
   const { uuid } = keyOf(
     await post({ name: 'key', description: 'old', expires_at: later(hour), rate_limit_rpm: 5 }),
   )
@@ -173,7 +174,7 @@ test('PATCH keeps what is absent and clears what is null', async () => {
 })
 
 test('an edited key is judged by its new state from the next request on', async () => {
-  const { post, patch, health, tick } = opened()
+  const { post, patch, health, tick } = await opened()
   const { uuid, token } = keyOf(await post({ name: 'key' }))
   expect((await health(token)).status).toBe(200)
 
@@ -190,7 +191,7 @@ test('an edited key is judged by its new state from the next request on', async 
 })
 
 test('a lowered rate limit holds from the next request on', async () => {
-  const { post, patch, health } = opened()
+  const { post, patch, health } = await opened()
   const { uuid, token } = keyOf(await post({ name: 'key' }))
   for (let i = 0; i < 3; i += 1) await health(token)
   await patch(uuid, { rate_limit_rpm: 3 })
@@ -198,7 +199,7 @@ test('a lowered rate limit holds from the next request on', async () => {
 })
 
 test('DELETE revokes for good: the token is dead, nothing brings the key back', async () => {
-  const { post, patch, remove, health, get } = opened()
+  const { post, patch, remove, health, get } = await opened()
   const { uuid, token } = keyOf(await post({ name: 'key' }))
   await health(token)
 
@@ -216,7 +217,7 @@ test('DELETE revokes for good: the token is dead, nothing brings the key back', 
 })
 
 test('revoking twice is the same success, with the first moment', async () => {
-  const { post, remove, tick } = opened()
+  const { post, remove, tick } = await opened()
   const { uuid } = keyOf(await post({ name: 'key' }))
   await remove(uuid)
   tick(hour)
@@ -226,7 +227,7 @@ test('revoking twice is the same success, with the first moment', async () => {
 })
 
 test('a rotation without grace ends the old token at once', async () => {
-  const { post, health } = opened()
+  const { post, health } = await opened()
   const old = keyOf(await post({ name: 'key' }))
   await health(old.token)
   const answer = await post({}, `/${old.uuid}/rotate`)
@@ -237,7 +238,7 @@ test('a rotation without grace ends the old token at once', async () => {
 })
 
 test('within its grace the old token works, and not a moment longer', async () => {
-  const { post, health, tick } = opened()
+  const { post, health, tick } = await opened()
   const old = keyOf(await post({ name: 'key' }))
   const renewed = keyOf(await post({ grace_seconds: 60 }, `/${old.uuid}/rotate`))
   expect((await health(old.token)).status).toBe(200)
@@ -249,7 +250,7 @@ test('within its grace the old token works, and not a moment longer', async () =
 })
 
 test('a later rotation shortens the grace of every older token', async () => {
-  const { post, health } = opened()
+  const { post, health } = await opened()
   const first = keyOf(await post({ name: 'key' }))
   const second = keyOf(await post({ grace_seconds: 3_600 }, `/${first.uuid}/rotate`))
   await post({ grace_seconds: 0 }, `/${first.uuid}/rotate`)
@@ -258,7 +259,7 @@ test('a later rotation shortens the grace of every older token', async () => {
 })
 
 test('a revocation ends tokens in their grace too', async () => {
-  const { post, remove, health } = opened()
+  const { post, remove, health } = await opened()
   const old = keyOf(await post({ name: 'key' }))
   await post({ grace_seconds: 3_600 }, `/${old.uuid}/rotate`)
   await health(old.token)
@@ -267,15 +268,15 @@ test('a revocation ends tokens in their grace too', async () => {
 })
 
 test('at most ten older tokens of a key work at once', async () => {
-  const { post, store } = opened()
+  const { post, store } = await opened()
   const { uuid } = keyOf(await post({ name: 'key' }))
   for (let i = 0; i < 15; i += 1) await post({ grace_seconds: 60 }, `/${uuid}/rotate`)
-  const count = store.sqlite.prepare('SELECT count(*) FROM application_key_previous').pluck().get()
+  const count = await readValue(store, 'SELECT count(*) FROM application_key_previous')
   expect(count).toBe(10)
 })
 
 test('an expired key is not rotated', async () => {
-  const { post, tick } = opened()
+  const { post, tick } = await opened()
   const { uuid } = keyOf(await post({ name: 'key', expires_at: later(hour) }))
   tick(hour)
   const answer = await post({}, `/${uuid}/rotate`)
@@ -283,7 +284,7 @@ test('an expired key is not rotated', async () => {
 })
 
 test('lists are paged, searched and filtered by state', async () => {
-  const { post, patch, remove, get, tick } = opened()
+  const { post, patch, remove, get, tick } = await opened()
   const made = new Map<string, string>()
   for (const name of ['alpha', 'beta', 'gamma', 'delta']) {
     const body = {
@@ -313,8 +314,8 @@ test('lists are paged, searched and filtered by state', async () => {
 })
 
 test('a key can ask what it may do, whatever its scopes', async () => {
-  const { key, request } = opened()
-  const token = key({ scopes: ['cdrs:*'] })
+  const { key, request } = await opened()
+  const token = await key({ scopes: ['cdrs:*'] })
   const self = await request(`${PATH}/self`, { token })
   expect(self.status).toBe(200)
   expect(self.body).toMatchObject({
@@ -324,15 +325,15 @@ test('a key can ask what it may do, whatever its scopes', async () => {
 })
 
 test('what is no uuid of a key is 404', async () => {
-  const { get, patch } = opened()
+  const { get, patch } = await opened()
   for (const uuid of ['x', '00000000-0000-4000-8000-000000000000', "' OR 1=1 --"])
     expect((await get(`/${encodeURIComponent(uuid)}`)).status).toBe(404)
   expect((await patch('x', { name: 'y' })).status).toBe(404)
 })
 
 test('an allow list admits only its networks, and rejected requests use no quota', async () => {
-  const { key, request } = opened()
-  const token = key({ allowed_ips: ['192.0.2.0/25', '2001:db8::/32'], rate_limit_rpm: 3 })
+  const { key, request } = await opened()
+  const token = await key({ allowed_ips: ['192.0.2.0/25', '2001:db8::/32'], rate_limit_rpm: 3 })
   const from = async (address: string) =>
     (await request('/api/v1/health', { token, from: address })).status
   for (let i = 0; i < 5; i += 1) expect(await from('192.0.2.128')).toBe(403)
@@ -343,16 +344,16 @@ test('an allow list admits only its networks, and rejected requests use no quota
 })
 
 test('of two keys of one name that are created at once one is', async () => {
-  const { key, request } = openControl()
-  const token = key()
+  const { key, request } = await openControl()
+  const token = await key()
   const create = () => request(PATH, { token, body: { name: 'twice' } })
   const answers = await Promise.all([create(), create()])
   expect(answers.map(({ status }) => status)).toEqual([201, 409])
 })
 
 test('a key that is given more scopes at the same time is not handed out by one with fewer', async () => {
-  const { key, request } = openControl()
-  const [root, poor] = [key(), key({ scopes: ['keys:write', 'cdrs:read'] })]
+  const { key, request } = await openControl()
+  const [root, poor] = [await key(), await key({ scopes: ['keys:write', 'cdrs:read'] })]
   const made = await request(PATH, { token: root, body: { name: 'node', scopes: ['cdrs:read'] } })
   const path = `${PATH}/${made.data<{ uuid: string }>().uuid}`
   const [widened, rotated] = await Promise.all([

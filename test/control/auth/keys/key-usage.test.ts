@@ -1,70 +1,69 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../../support/control.ts'
+import { localOf, readRow, readValue } from '../../../support/stored.ts'
 
 interface Counters {
   readonly request_count: number
   readonly last_used_at: number | null
 }
 
-function opened() {
-  const control = openControl()
-  const token = control.key({ rate_limit_rpm: 5 })
+async function opened() {
+  const control = await openControl()
+  const token = await control.key({ rate_limit_rpm: 5 })
   const stored = () =>
-    control.store.sqlite
-      .prepare<[], Counters>('SELECT request_count, last_used_at FROM application_key')
-      .get()
+    readRow<Counters>(control.store, 'SELECT request_count, last_used_at FROM application_key')
   const ask = () => control.request('/api/v1/health', { token })
   return { ...control, token, stored, ask }
 }
 
 test('requests are counted in memory and stored by the next tick', async () => {
-  const { ask, stored, access, tick, now } = opened()
+  const { ask, stored, access, tick, now } = await opened()
   await ask()
   tick(700)
   await ask()
-  expect(stored()).toEqual({ request_count: 0, last_used_at: null })
+  expect(await stored()).toEqual({ request_count: 0, last_used_at: null })
   await access.tick()
-  expect(stored()).toEqual({ request_count: 2, last_used_at: now() })
+  expect(await stored()).toEqual({ request_count: 2, last_used_at: now() })
   await access.tick()
-  expect(stored()?.request_count).toBe(2)
+  expect((await stored())?.request_count).toBe(2)
 })
 
 test('ticks at once count each request once, and requests during one are counted by the next', async () => {
-  const { ask, stored, access } = opened()
+  const { ask, stored, access } = await opened()
   await ask()
   const ticks = [access.tick(), access.tick()]
   await ask()
   await Promise.all(ticks)
   await access.tick()
-  expect(stored()?.request_count).toBe(2)
+  expect((await stored())?.request_count).toBe(2)
 })
 
 test('only requests that were let in are counted', async () => {
-  const { ask, stored, access, request, token } = opened()
+  const { ask, stored, access, request, token } = await opened()
   for (let i = 0; i < 9; i += 1) await ask()
   await request('/api/v1/health', { token: `${token.slice(0, -1)}~` })
   await access.tick()
-  expect(stored()?.request_count).toBe(5)
+  expect((await stored())?.request_count).toBe(5)
 })
 
 test('counters that cannot be stored now are stored later', async () => {
-  const { ask, stored, access, store } = opened()
+  const { ask, stored, access, store } = await opened()
   await ask()
-  store.sqlite.pragma('query_only = ON')
+  localOf(store).sqlite.pragma('query_only = ON')
   await expect(access.tick()).rejects.toThrow(/readonly/)
-  store.sqlite.pragma('query_only = OFF')
+  localOf(store).sqlite.pragma('query_only = OFF')
   await ask()
   await access.tick()
-  expect(stored()?.request_count).toBe(2)
+  expect((await stored())?.request_count).toBe(2)
 })
 
 const day = 86_400_000
 
 test('the requests of each day are kept for thirty days, also after a clock that was ahead', async () => {
-  const { ask, tick, jump, access, store, request, token } = opened()
+  const { ask, tick, jump, access, store, request, token } = await opened()
   const self = await request('/api/v1/application-keys/self', { token })
   const { uuid } = self.data<{ uuid: string }>()
-  const rows = () => store.sqlite.prepare('SELECT count(*) FROM application_key_day').pluck().get()
+  const rows = () => readValue(store, 'SELECT count(*) FROM application_key_day')
   jump(400 * day)
   await ask()
   await access.tick()
@@ -80,5 +79,5 @@ test('the requests of each day are kept for thirty days, also after a clock that
   expect(days).toHaveLength(30)
   expect(days.at(-1)).toEqual({ date: '2026-02-10', requests: 2 })
   expect(days[0]).toEqual({ date: '2026-01-12', requests: 1 })
-  expect(rows()).toBe(30)
+  expect(await rows()).toBe(30)
 })

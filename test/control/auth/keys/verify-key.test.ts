@@ -9,8 +9,10 @@ import { deferred } from '../../../support/deferred.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
+import { localOf, runSql } from '../../../support/stored.ts'
 
-function verifier(control = openControl()) {
+async function verifier() {
+  const control = await openControl()
   const cache = new KeyCache()
   const keys = new KeyStore(control.store, cache)
   const subject = new KeyVerifier(keys, cache)
@@ -23,8 +25,8 @@ function verifier(control = openControl()) {
 const twinOf = (token: string) => `${token.slice(0, 12)}${'A'.repeat(token.length - 12)}`
 
 test('of keys with the same 12 characters each token finds its own', async () => {
-  const { control, keys, kindOf } = verifier()
-  const first = control.key({ name: 'first' })
+  const { control, keys, kindOf } = await verifier()
+  const first = await control.key({ name: 'first' })
   const twin = twinOf(first)
   await keys.insert({
     uuid: '11111111-1111-4111-8111-111111111111',
@@ -49,17 +51,17 @@ test('of keys with the same 12 characters each token finds its own', async () =>
 })
 
 test('a token that differs in one character after the prefix is refused', async () => {
-  const { control, kindOf } = verifier()
-  const token = control.key()
+  const { control, kindOf } = await verifier()
+  const token = await control.key()
   const last = token.endsWith('A') ? 'B' : 'A'
   expect(await kindOf(`${token.slice(0, -1)}${last}`)).toBe('rejected')
   expect(await kindOf(token)).toBe('accepted')
 })
 
 test('a token that was tried before it existed works from the moment it does', async () => {
-  const { control, keys, cache, kindOf } = verifier()
-  const token = control.key()
-  control.store.sqlite.exec('UPDATE application_key SET key_hash = randomblob(32)')
+  const { control, keys, cache, kindOf } = await verifier()
+  const token = await control.key()
+  await runSql(control.store, 'UPDATE application_key SET key_hash = randomblob(32)')
   expect(await kindOf(token)).toBe('rejected')
   expect(cache.size().unknown).toBe(1)
 
@@ -84,13 +86,13 @@ test('a token that was tried before it existed works from the moment it does', a
 })
 
 test('a known token is not read from the database again, an unknown one neither', async () => {
-  const { control, kindOf } = verifier()
-  const token = control.key()
+  const { control, kindOf } = await verifier()
+  const token = await control.key()
   const unknown = twinOf(token)
   await kindOf(token)
   await kindOf(unknown)
-  control.store.sqlite.exec('DROP TABLE application_key_previous')
-  control.store.sqlite.exec('DELETE FROM application_key')
+  await runSql(control.store, 'DROP TABLE application_key_previous')
+  await runSql(control.store, 'DELETE FROM application_key')
   expect(await kindOf(token)).toBe('accepted')
   expect(await kindOf(unknown)).toBe('rejected')
 })
@@ -112,8 +114,8 @@ function heldBack(keys: KeyStore) {
 test.each(['revoked', 'rotated', 'switched off'])(
   'a key that is %s during a look-up is refused from then on',
   async (how) => {
-    const { control, keys, kindOf } = verifier()
-    const token = control.key()
+    const { control, keys, kindOf } = await verifier()
+    const token = await control.key()
     const { hasRead, release } = heldBack(keys)
     const before = kindOf(token)
     await hasRead
@@ -130,8 +132,8 @@ test.each(['revoked', 'rotated', 'switched off'])(
 )
 
 test('requests with one unknown token at once take one look-up', async () => {
-  const { control, keys, kindOf } = verifier()
-  const token = control.key()
+  const { control, keys, kindOf } = await verifier()
+  const token = await control.key()
   const candidates = vi.spyOn(keys, 'candidates')
   const kinds = await Promise.all(Array.from({ length: 20 }, () => kindOf(token)))
   expect(kinds).toEqual(kinds.map(() => 'accepted'))
@@ -139,7 +141,7 @@ test('requests with one unknown token at once take one look-up', async () => {
 })
 
 test('a flood of wrong tokens takes bounded memory', async () => {
-  const { cache } = verifier()
+  const { cache } = await verifier()
   const nothing = () => Promise.resolve(undefined)
   for (let i = 0; i < 25_000; i += 1) await cache.lookUp(`hash ${i}`, nothing)
   expect(cache.size().unknown).toBe(10_000)
@@ -148,19 +150,22 @@ test('a flood of wrong tokens takes bounded memory', async () => {
 const folder = temporaryFolder()
 
 test('a change by another process holds within a second', async () => {
-  const control = openControl(`${folder}/keys.db`)
-  const token = control.key()
+  const control = await openControl({ path: `${folder}/keys.db` })
+  const token = await control.key()
   const time = new ManualTime(0)
-  const changes = new FileChanges(control.store, { schedule: time.schedule, log: () => undefined })
+  const changes = new FileChanges(localOf(control.store), {
+    schedule: time.schedule,
+    log: () => undefined,
+  })
   await changes.start()
   const { verifier: keys } = openAccess({ ...control.deps, changes })
   const verdict = async () => (await keys.verify(token, '127.0.0.1', startOfTime)).kind
   expect(await verdict()).toBe('accepted')
-  const other = openControl(`${folder}/keys.db`)
-  other.store.sqlite.exec('UPDATE application_key SET revoked_at = 1')
-  other.store.close()
+  const other = await openControl({ path: `${folder}/keys.db` })
+  await runSql(other.store, 'UPDATE application_key SET revoked_at = 1')
+  await other.close()
   expect(await verdict()).toBe('accepted')
   time.advance(1_000)
   expect(await verdict()).toBe('rejected')
-  control.store.close()
+  await control.close()
 })

@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest'
 import { hashPassword } from '../../../../control/auth/users/passwords.ts'
 import { openControl, type TestControl } from '../../../support/control.ts'
+import { readValue } from '../../../support/stored.ts'
+import { runSql } from '../../../support/stored.ts'
 
 const LOGIN = '/api/v1/auth/login'
 const minute = 60_000
 
 async function opened() {
-  const control = openControl()
+  const control = await openControl()
   await control.user('ada', 'operator')
   return { ...control, login: loginWith(control) }
 }
@@ -145,7 +147,7 @@ test('ended sessions are forgotten once their tokens have expired', async () => 
   await logout()
   tick(3_600_000)
   await logout()
-  expect(store.sqlite.prepare('SELECT count(*) FROM jwt_denylist').pluck().get()).toBe(1)
+  expect(await readValue(store, 'SELECT count(*) FROM jwt_denylist')).toBe(1)
 })
 
 test('a session ends after an hour', async () => {
@@ -210,19 +212,19 @@ test('a session may ask 600 times a minute', async () => {
 
 test('an application key cannot log out', async () => {
   const { key, request } = await opened()
-  const answer = await request('/api/v1/auth/logout', { token: key(), method: 'POST' })
+  const answer = await request('/api/v1/auth/logout', { token: await key(), method: 'POST' })
   expect([answer.status, answer.code]).toEqual([400, 'not_a_session'])
 })
 
 async function withCustomer() {
-  const control = openControl()
+  const control = await openControl()
   const passwordHash = await hashPassword('correct horse')
-  control.store.sqlite
-    .prepare(
-      `INSERT INTO customer (name, email, password_hash, created_at, updated_at)
+  await runSql(
+    control.store,
+    `INSERT INTO customer (name, email, password_hash, created_at, updated_at)
        VALUES ('Acme', 'pay@acme.example', ?, 0, 0)`,
-    )
-    .run(passwordHash)
+    passwordHash,
+  )
   const login = (password: string, path = '/api/client/auth/login') =>
     control.request(path, {
       app: control.edge,
@@ -248,7 +250,7 @@ test('a customer reaches nothing of the staff, a machine nothing of a customer',
   const { token } = (await login('correct horse')).data<Token>()
   for (const path of ['/api/v1/health', '/api/v1/auth/me', '/api/v1/users', '/api/v1/audit'])
     expect([path, (await request(path, { token })).status]).toEqual([path, 403])
-  expect((await request('/api/client/auth/me', { token: key() })).status).toBe(403)
+  expect((await request('/api/client/auth/me', { token: await key() })).status).toBe(403)
 })
 
 test('the customer login is reached unversioned too, and a wrong one is 401', async () => {

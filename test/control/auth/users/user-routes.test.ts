@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../../support/control.ts'
+import { readValue } from '../../../support/stored.ts'
 
 const USERS = '/api/v1/users'
 
-function opened() {
-  const control = openControl()
-  const token = control.key()
+async function opened() {
+  const control = await openControl()
+  const token = await control.key()
   return {
     ...control,
     token,
@@ -24,7 +25,7 @@ interface User {
 const ada = { username: 'Ada', password: 'correct horse', role: 'admin' }
 
 test('users are created, listed, read, changed and removed; no answer holds a password', async () => {
-  const { post, request, token, patch, remove } = opened()
+  const { post, request, token, patch, remove } = await opened()
   await post({ ...ada, username: 'root' })
   const created = await post(ada)
   const { id } = created.data<User>()
@@ -42,7 +43,7 @@ test('users are created, listed, read, changed and removed; no answer holds a pa
 })
 
 test('a search takes _ and % as they stand', async () => {
-  const { post, request, token } = opened()
+  const { post, request, token } = await opened()
   for (const username of ['acme_ops', 'acmeXops']) await post({ ...ada, username })
   const found = async (part: string) => (await request(`${USERS}?search=${part}`, { token })).body
   expect(await found('e_o')).toMatchObject({ data: [{ username: 'acme_ops' }], meta: { total: 1 } })
@@ -50,15 +51,15 @@ test('a search takes _ and % as they stand', async () => {
 })
 
 test('a password is stored as argon2id only', async () => {
-  const { post, store } = opened()
+  const { post, store } = await opened()
   await post(ada)
-  expect(store.sqlite.prepare('SELECT password_hash FROM user').pluck().get()).toMatch(
+  expect(await readValue(store, 'SELECT password_hash FROM user')).toMatch(
     /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/,
   )
 })
 
 test('a name is taken whatever its case', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   await post(ada)
   const again = await post({ ...ada, username: 'ADA' })
   expect([again.status, again.code]).toEqual([409, 'username_taken'])
@@ -72,7 +73,7 @@ test.each([
   [{ ...ada, tenant_slug: 'unknown' }, 'tenant_slug'],
   [{ ...ada, is_root: true }, 'is_root'],
 ])('%j is 400 at its path', async (body, path) => {
-  const { post } = opened()
+  const { post } = await opened()
   expect((await post(body)).body).toMatchObject({
     statusCode: 400,
     details: [expect.objectContaining({ path })],
@@ -80,7 +81,7 @@ test.each([
 })
 
 test('the last active admin can be neither removed nor demoted nor switched off', async () => {
-  const { post, patch, remove } = opened()
+  const { post, patch, remove } = await opened()
   const { id } = (await post(ada)).data<User>()
   for (const answer of [
     await patch(id, { role: 'auditor' }),
@@ -92,7 +93,7 @@ test('the last active admin can be neither removed nor demoted nor switched off'
 
 test('of two admins that are removed or demoted at once one remains', async () => {
   for (const change of ['remove', 'demote']) {
-    const { post, patch, remove } = opened()
+    const { post, patch, remove } = await opened()
     const made = [await post({ ...ada, username: 'one' }), await post({ ...ada, username: 'two' })]
     const answers = await Promise.all(
       made.map((answer) => {
@@ -105,15 +106,15 @@ test('of two admins that are removed or demoted at once one remains', async () =
 })
 
 test('of two users of one name that are created at once one is', async () => {
-  const { post } = opened()
+  const { post } = await opened()
   const answers = await Promise.all([post(ada), post(ada)])
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201, 409]))
 })
 
 test('a user cannot create, change or delete a user with more permissions', async () => {
-  const { post, patch, remove, key } = opened()
+  const { post, patch, remove, key } = await opened()
   const { id } = (await post(ada)).data<User>()
-  const limited = key({ scopes: ['users:*', '*:read'] })
+  const limited = await key({ scopes: ['users:*', '*:read'] })
   for (const answer of [
     await post({ ...ada, username: 'eve' }, limited),
     await patch(id, { password: 'mine, all mine' }, limited),
@@ -125,11 +126,11 @@ test('a user cannot create, change or delete a user with more permissions', asyn
 })
 
 test("users of another tenant do not exist for a tenant's admin", async () => {
-  const { post, request, key, tenant, patch, remove, user } = opened()
+  const { post, request, key, tenant, patch, remove, user } = await opened()
   await user('global', 'admin')
-  tenant('acme')
-  tenant('other')
-  const token = key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  await tenant('acme')
+  await tenant('other')
+  const token = await key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
   const { id } = (await post({ ...ada, tenant_slug: 'other' })).data<User>()
   expect((await request(USERS, { token })).body).toMatchObject({ data: [], meta: { total: 0 } })
   for (const { status } of [

@@ -2,22 +2,24 @@ import Stripe from 'stripe'
 import { expect, test } from 'vitest'
 import { paymentWebhookSecret as secret } from '../../../support/control.ts'
 import { openResources } from '../../../support/resources.ts'
+import { runSql } from '../../../support/stored.ts'
 
 const stripe = new Stripe('sk_test_not_used')
 const full = 9_000_000_000_000_000_000n
 
 /** A customer whose wallet holds as much as can be stored. */
 async function open() {
-  const control = openResources()
+  const control = await openResources()
   const made = await control.call('POST', '/customers', { name: 'acme', balance: '1' })
   const { id } = made.data<{ id: number }>()
-  const { sqlite } = control.store
-  const entry = sqlite.prepare(
+  await runSql(
+    control.store,
     `INSERT INTO ledger_entry (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
      SELECT id, 'topup', ?, ?, 'all', 'test', 0 FROM wallet WHERE customer_id = ?`,
+    ...[full - 1_000_000n, full, id],
   )
-  entry.run(full - 1_000_000n, full, id)
-  sqlite.prepare('UPDATE wallet SET balance_micros = ? WHERE customer_id = ?').run(full, id)
+  const fill = 'UPDATE wallet SET balance_micros = ? WHERE customer_id = ?'
+  await runSql(control.store, fill, full, id)
   await control.ocs.reloadCustomers()
 
   const told = async (eventId: string, type: string, object: object) => {

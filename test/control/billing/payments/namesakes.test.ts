@@ -9,8 +9,8 @@ test.each([
   ['a name', { client_reference_id: 'acme' }],
   ['an address', { customer_details: { email: 'pay@acme.example' } }],
 ])('a payment by %s that customers of two tenants have is credited to neither', async (_, by) => {
-  const control = openResources()
-  control.tenant('other')
+  const control = await openResources()
+  await control.tenant('other')
   const made: number[] = []
   for (const tenant of [null, 'other']) {
     const body = { name: 'acme', email: 'pay@acme.example', tenant }

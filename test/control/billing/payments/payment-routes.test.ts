@@ -4,6 +4,7 @@ import Stripe from 'stripe'
 import { expect, test } from 'vitest'
 import { apiWith, paymentWebhookSecret as secret } from '../../../support/control.ts'
 import { openResources, type TestResources } from '../../../support/resources.ts'
+import { readValue, runSql } from '../../../support/stored.ts'
 
 const stripe = new Stripe('sk_test_not_used')
 const path = '/api/client/payments/webhook'
@@ -34,7 +35,7 @@ const outcomeOf = async (control: TestResources, body: object) =>
 
 /** A customer with a wallet in USD, and one in JPY. */
 async function open() {
-  const control = openResources()
+  const control = await openResources()
   await control.call('POST', '/rate-plans', { name: 'yen', currency: 'JPY' })
   await control.call('POST', '/rate-plans', { name: 'retail', currency: 'USD' })
   await control.call('POST', '/rates', {
@@ -355,9 +356,8 @@ test('unknown kinds are 200 and leave nothing behind; unreadable ones of known k
   const control = await open()
   expect(await outcomeOf(control, event('price.created', { id: 'price_1' }))).toBe('ignored')
   expect(await outcomeOf(control, event('toString', { id: 'x' }))).toBe('ignored')
-  const rows = () =>
-    control.store.sqlite.prepare('SELECT count(*) FROM payment_event').pluck().get()
-  expect(rows()).toBe(0)
+  const rows = () => readValue(control.store, 'SELECT count(*) FROM payment_event')
+  expect(await rows()).toBe(0)
   const broken = event('payment_intent.succeeded', { id: 'pi_1', amount_received: 'much' })
   expect(await outcomeOf(control, broken)).toBe('alert')
   expect(await control.alerts()).toMatchObject([
@@ -386,13 +386,14 @@ test('without a secret payments are refused for now', async () => {
 
 test('a payment that cannot be stored is not kept in memory either', async () => {
   const control = await open()
-  control.store.sqlite.exec(
+  await runSql(
+    control.store,
     "CREATE TRIGGER full BEFORE INSERT ON payment_event BEGIN SELECT RAISE(ABORT, 'full'); END",
   )
   const paid = event('payment_intent.succeeded', intent({ metadata: { customer_id: control.id } }))
   expect((await send(control, paid)).status).toBe(500)
   expect([control.balance(), await control.ocs.check()]).toEqual([0n, []])
-  control.store.sqlite.exec('DROP TRIGGER full')
+  await runSql(control.store, 'DROP TRIGGER full')
   expect(await outcomeOf(control, paid)).toBe('credited')
   expect(control.balance()).toBe(25_000_000n)
 })

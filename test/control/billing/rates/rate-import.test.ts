@@ -5,7 +5,7 @@ import { openResources } from '../../../support/resources.ts'
 const csv = { 'content-type': 'text/csv' }
 
 async function withPlan() {
-  const control = openResources()
+  const control = await openResources()
   await control.call('POST', '/rate-plans', { name: 'default', currency: 'EUR' })
   const send = (body: string, query = '') =>
     control.call('POST', `/api/v1/rates/import?rate_plan=default${query}`, body, { headers: csv })

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { openResources, type TestResources } from '../../../support/resources.ts'
 
 async function withPlan() {
-  const control = openResources()
+  const control = await openResources()
   await control.call('POST', '/api/v1/rate-plans', { name: 'default', currency: 'EUR' })
   return control
 }
@@ -46,7 +46,7 @@ test('prefixes and numbers are read in any spelling, and are one', async () => {
 })
 
 test('a plan has a currency and decimals with defaults, and is unique by name', async () => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const created = await call('POST', '/rate-plans', { name: 'a' })
   expect(created.data()).toMatchObject({ name: 'a', currency: 'USD', decimals: 4, tenant: null })
   const twin = await call('POST', '/rate-plans', { name: 'a' })
@@ -59,7 +59,7 @@ test.each([
   ['decimals', { decimals: 7 }],
   ['decimals', { decimals: -1 }],
 ])('a plan with a wrong %s is refused with that path', async (path, change) => {
-  const { call } = openResources()
+  const { call } = await openResources()
   const answer = await call('POST', '/rate-plans', { name: 'a', ...change })
   expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
 })
@@ -248,8 +248,8 @@ test('a plan with customers keeps its currency and cannot be removed', async () 
 
 test("a tenant's plans and rates are its own", async () => {
   const { call, callAs, tenant } = await withPlan()
-  tenant('acme')
-  tenant('beta')
+  await tenant('acme')
+  await tenant('beta')
   await callAs('acme', 'POST', '/rate-plans', { name: 'mine' })
   const rate = await callAs('acme', 'POST', '/rates', { ...golden, rate_plan: 'mine' })
   const { id } = rate.data<{ id: number }>()

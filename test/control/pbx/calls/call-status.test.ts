@@ -32,11 +32,12 @@ const record: CallRecord = {
 
 let control: TestControl
 
-beforeEach(() => {
-  control = openControl()
+beforeEach(async () => {
+  control = await openControl()
 })
 
-const ask = (token = control.key()) => control.request(`/api/v1/pbx/calls/${uuid}`, { token })
+const ask = async (token?: string) =>
+  control.request(`/api/v1/pbx/calls/${uuid}`, { token: token ?? (await control.key()) })
 
 test.each([
   ['DIALING', 'originating'],
@@ -67,27 +68,29 @@ test.each([
 })
 
 test('a call of long ago is found in its record, by its tenant only', async () => {
-  const tenantId = control.tenant('acme', ['acme.example'])
-  control.tenant('beta', ['beta.example'])
+  const tenantId = await control.tenant('acme', ['acme.example'])
+  await control.tenant('beta', ['beta.example'])
   insertCallRecord(control.store)({ ...record, tenantId }, { costMicros: 0, currency: null })
   const key = (tenant_slug: string) =>
     control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
-  expect((await ask(key('acme'))).data()).toMatchObject({ status: 'busy', billsec: 0 })
-  expect((await ask(key('beta'))).status).toBe(404)
+  expect((await ask(await key('acme'))).data()).toMatchObject({ status: 'busy', billsec: 0 })
+  expect((await ask(await key('beta'))).status).toBe(404)
 })
 
 test('a call that a node has reported under a name of its own is found, too', async () => {
   const reported = { ...record, callUuid: 'node 7/4711' }
   insertCallRecord(control.store)(reported, { costMicros: 0, currency: null })
   const path = `/api/v1/pbx/calls/${encodeURIComponent('node 7/4711')}`
-  const answer = await control.request(path, { token: control.key() })
+  const answer = await control.request(path, { token: await control.key() })
   expect(answer.data()).toMatchObject({ call_uuid: 'node 7/4711', status: 'busy' })
 })
 
 test('an unknown call is not found, whatever its uuid', async () => {
   expect((await ask()).status).toBe(404)
   for (const name of ['x', '11111111-1111-1111-1111-111111111111']) {
-    const answer = await control.request(`/api/v1/pbx/calls/${name}`, { token: control.key() })
+    const answer = await control.request(`/api/v1/pbx/calls/${name}`, {
+      token: await control.key(),
+    })
     expect(answer.status).toBe(404)
   }
 })

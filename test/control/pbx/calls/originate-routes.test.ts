@@ -11,10 +11,10 @@ let asked: OriginateRequest[]
 let result: OriginateResult
 
 beforeEach(async () => {
-  control = openControl()
-  control.tenant('acme', ['acme.example', 'two.example'])
-  control.tenant('beta', ['beta.example'])
-  token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  control = await openControl()
+  await control.tenant('acme', ['acme.example', 'two.example'])
+  await control.tenant('beta', ['beta.example'])
+  token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   asked = []
   result = { kind: 'originating', callUuid }
   control.engine.originate = (request) => {
@@ -26,7 +26,7 @@ beforeEach(async () => {
 
 async function extension(number: string, domain: string): Promise<void> {
   const { status } = await control.request('/api/v1/pbx/extensions', {
-    token: control.key(),
+    token: await control.key(),
     method: 'POST',
     body: { extension: number, password: 'long enough', display_name: 'Phone', domain },
   })
@@ -72,7 +72,7 @@ test.each([
 
 test('the caller id must be one of the tenant’s numbers, with or without its plus', async () => {
   const { data } = await control.request('/api/v1/customers', {
-    token: control.key(),
+    token: await control.key(),
     method: 'POST',
     body: { name: 'Acme', tenant: 'acme', numbers: ['15559999'] },
   })
@@ -121,14 +121,14 @@ test.each([
 })
 
 test('originating needs calls:originate', async () => {
-  token = control.key({ scopes: ['calls:read', 'calls:control'] })
+  token = await control.key({ scopes: ['calls:read', 'calls:control'] })
   expect((await originate()).status).toBe(403)
 })
 
 test('numbers are read in any spelling: the engine gets their normal form', async () => {
   const customer = { name: 'c', tenant: 'acme', numbers: ['12025550100'] }
   const path = '/api/v1/customers'
-  await control.request(path, { token: control.key(), method: 'POST', body: customer })
+  await control.request(path, { token: await control.key(), method: 'POST', body: customer })
   const shown = { caller_id_number: '+1 (202) 555-0100' }
   expect((await originate({ destination_number: '1-900.(555) 1234', ...shown })).status).toBe(201)
   expect(asked).toMatchObject([{ destination: '19005551234', callerNumber: '+12025550100' }])

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Simulation, SimulationRequest } from '../../../../schema/contracts/simulation.ts'
-import { execute } from '../../../../schema/sql/sync-query.ts'
+import { execute } from '../../../../schema/sql/query.ts'
 import { openControl } from '../../../support/control.ts'
 
 const answer: Simulation = {
@@ -31,15 +31,18 @@ const answer: Simulation = {
   ],
 }
 
-function openSimulator(told: Partial<Simulation> = {}) {
-  const api = openControl()
+async function openSimulator(told: Partial<Simulation> = {}) {
+  const api = await openControl()
   const asked: SimulationRequest[] = []
   api.engine.simulate = (request) => {
     asked.push(request)
     return { ...answer, ...told }
   }
   const { store } = api
-  const [acme, other] = [api.tenant('acme', ['acme.example']), api.tenant('other', ['b.example'])]
+  const [acme, other] = [
+    await api.tenant('acme', ['acme.example']),
+    await api.tenant('other', ['b.example']),
+  ]
   const carrier = (name: string, tenantId: number | null) =>
     execute(
       store,
@@ -55,18 +58,18 @@ function openSimulator(told: Partial<Simulation> = {}) {
         ...{ ha1_sha256: '', created_at: 0, updated_at: 0 },
       }),
     )
-  const simulate = (body: object, token = api.key()) =>
+  const simulate = async (body: object, token?: string) =>
     api.request('/api/v1/telephony/simulate', {
-      token,
+      token: token ?? (await api.key()),
       body: { from: '4930100', to: '4940200', ...body },
     })
   return { api, asked, carrier, phone, simulate, acme, other }
 }
 
 test('a source is an address, a carrier or an extension by its name', async () => {
-  const { asked, carrier, phone, simulate, acme } = openSimulator()
-  carrier('trunk', null)
-  phone('100', 'acme.example', acme)
+  const { asked, carrier, phone, simulate, acme } = await openSimulator()
+  await carrier('trunk', null)
+  await phone('100', 'acme.example', acme)
   for (const source of ['203.0.113.7', '203.0.113.7:5080', '2001:db8::1', '[2001:db8::1]:5070'])
     expect((await simulate({ source })).status).toBe(200)
   expect((await simulate({ source: 'trunk' })).status).toBe(200)
@@ -85,26 +88,26 @@ test('a source is an address, a carrier or an extension by its name', async () =
 })
 
 test('without a source it is the extension that calls, or the only carrier', async () => {
-  const { asked, carrier, phone, simulate, acme, other } = openSimulator()
+  const { asked, carrier, phone, simulate, acme, other } = await openSimulator()
   expect((await simulate({})).body).toMatchObject({ details: [{ path: 'source' }] })
-  carrier('trunk', null)
+  await carrier('trunk', null)
   expect((await simulate({})).status).toBe(200)
-  phone('100', 'acme.example', acme)
+  await phone('100', 'acme.example', acme)
   expect((await simulate({ from: '100' })).status).toBe(200)
   expect(asked.map(({ source }) => source.kind)).toEqual(['carrier', 'extension'])
-  phone('100', 'b.example', other)
-  carrier('another', null)
+  await phone('100', 'b.example', other)
+  await carrier('another', null)
   expect((await simulate({ from: '100' })).status).toBe(400)
   expect((await simulate({})).status).toBe(400)
 })
 
 test('a tenant asks about its own sources, and sees no money and no names of others', async () => {
-  const { api, asked, carrier, simulate, acme } = openSimulator({
+  const { api, asked, carrier, simulate, acme } = await openSimulator({
     origin: { kind: 'carrier', id: 1, name: 'mine', tenantIds: [1] },
   })
-  const token = api.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
-  carrier('trunk', null)
-  carrier('mine', acme)
+  const token = await api.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  await carrier('trunk', null)
+  await carrier('mine', acme)
   expect((await simulate({ source: 'trunk' }, token)).status).toBe(404)
   expect(asked).toEqual([])
   const {
@@ -125,7 +128,7 @@ test('a tenant asks about its own sources, and sees no money and no names of oth
 })
 
 test('the operator sees price and parts; another time is refused where it changes nothing', async () => {
-  const { api, asked, simulate } = openSimulator()
+  const { api, asked, simulate } = await openSimulator()
   const source = '203.0.113.7'
   const at = '2026-02-01T00:00:00Z'
   const told = await simulate({ source, at, call_id: 'c' })
@@ -135,25 +138,25 @@ test('the operator sees price and parts; another time is refused where it change
     payment: { rate: { rate_per_minute_exact: '0.60' }, longest_seconds: 1_000 },
     candidates: [{ carrier_price_exact: '0.10' }],
   })
-  const token = api.key({ scopes: ['calls:read'] })
+  const token = await api.key({ scopes: ['calls:read'] })
   const withoutRates = await simulate({ source }, token)
   expect(withoutRates.data()).toMatchObject({ payment: { rate: null } })
   api.engine.simulate = () => ({ ...answer, payment: { kind: 'free' } })
   expect((await simulate({ source, at })).body).toMatchObject({ details: [{ path: 'at' }] })
   api.engine.simulate = () => undefined
   expect((await simulate({ source })).body).toMatchObject({ details: [{ path: 'source' }] })
-  expect((await simulate({ source }, api.key({ scopes: ['cdrs:read'] }))).status).toBe(403)
+  expect((await simulate({ source }, await api.key({ scopes: ['cdrs:read'] }))).status).toBe(403)
 })
 
 test('a refusal has its code; the tool says it in words', async () => {
   const verdict = { kind: 'refused', status: 402, reason: 'No', code: 'no_rate' } as const
-  const { api, simulate } = openSimulator({ verdict, candidates: [] })
+  const { api, simulate } = await openSimulator({ verdict, candidates: [] })
   const source = '203.0.113.7'
   expect((await simulate({ source })).data()).toMatchObject({
     ...{ verdict: 'refused', sip_code: 402, code: 'no_rate' },
   })
   const tool = await api.request('/api/v1/mcp/tools/simulate_call', {
-    ...{ token: api.key(), body: { from: '4930100', to: '4940200', source } },
+    ...{ token: await api.key(), body: { from: '4930100', to: '4940200', source } },
   })
   expect(tool.text).toContain(
     'The platform would refuse the call with 402. The rate plan has no rate',

@@ -13,14 +13,14 @@ let result: SpyResult
 /** A call of acme on a node of set 1, which lets supervisors in by this template. */
 async function open(spyUri: string | null = 'sip:{mode}-{side}-{call_uuid}@{node}') {
   const set = { endpoint_name: 'pbx', algorithm: 8, set_id: 1, nodes: [{ host: '10.0.0.1' }] }
-  const token = control.key()
+  const token = await control.key()
   await control.request('/dispatcher', { token, body: { ...set, spy_uri: spyUri } })
 }
 
 beforeEach(async () => {
-  control = openControl()
-  control.tenant('acme', ['acme.example'])
-  control.tenant('beta', ['beta.example'])
+  control = await openControl()
+  await control.tenant('acme', ['acme.example'])
+  await control.tenant('beta', ['beta.example'])
   const call: ActiveCall = {
     ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
     ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime, tenantId: 1 },
@@ -31,7 +31,7 @@ beforeEach(async () => {
   control.engine.activeCalls.push(call)
   for (const domain of ['acme.example', 'beta.example'])
     await control.request('/pbx/extensions', {
-      token: control.key(),
+      token: await control.key(),
       body: { extension: '101', password: 'a long password', display_name: '101', domain },
     })
   asked = []
@@ -44,8 +44,12 @@ beforeEach(async () => {
 
 const ofAcme = () => control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
 
-const spy = (changes: object = {}, token = ofAcme()) =>
-  control.request('/telephony/spy', { token, method: 'POST', body: { ...body, ...changes } })
+const spy = async (changes: object = {}, token?: string) =>
+  control.request('/telephony/spy', {
+    token: token ?? (await ofAcme()),
+    method: 'POST',
+    body: { ...body, ...changes },
+  })
 
 test.each(['whisper', 'barge'])(
   'to %s is refused with the reason when the PBX of the call does not support it',
@@ -107,7 +111,7 @@ test.each([
 
 test('a call or an extension of another tenant is not found, neither is a call that is over', async () => {
   await open()
-  const ofBeta = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
+  const ofBeta = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
   expect((await spy({}, ofBeta)).status).toBe(404)
   expect((await spy({ call_uuid: uuid.replace(/1$/, '2') })).status).toBe(404)
   expect((await spy({ supervisor_extension: '102' })).status).toBe(404)
@@ -117,7 +121,7 @@ test('a call or an extension of another tenant is not found, neither is a call t
 
 test('a credential of all tenants rings an extension of the tenant of the call only', async () => {
   await open()
-  const ofAll = control.key()
+  const ofAll = await control.key()
   expect((await spy({}, ofAll)).status).toBe(201)
   expect(asked).toMatchObject([{ domain: 'acme.example' }])
   await control.request('/pbx/extensions', {
@@ -135,6 +139,6 @@ test('a credential of all tenants rings an extension of the tenant of the call o
 
 test('spying needs calls:spy and a mode that exists', async () => {
   await open()
-  expect((await spy({}, control.key({ scopes: ['calls:control'] }))).status).toBe(403)
+  expect((await spy({}, await control.key({ scopes: ['calls:control'] }))).status).toBe(403)
   expect((await spy({ mode: 'record' })).status).toBe(400)
 })

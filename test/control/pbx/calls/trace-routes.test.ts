@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Trace } from '../../../../schema/contracts/trace.ts'
 import { addCustomer } from '../../../support/books.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
+import { localOf } from '../../../support/stored.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
 const path = `/api/v1/calls/${uuid}/trace`
@@ -31,9 +32,9 @@ const trace: Trace = {
 }
 
 test('a trace shows messages by leg and decisions by the words of the API', async () => {
-  const control = openControl()
+  const control = await openControl()
   control.engine.trace = () => Promise.resolve(trace)
-  const { data } = await control.request(path, { token: control.key() })
+  const { data } = await control.request(path, { token: await control.key() })
   expect(data()).toEqual({
     call_uuid: uuid,
     legs: ['a-leg', 'b-leg'],
@@ -54,26 +55,26 @@ test('a trace shows messages by leg and decisions by the words of the API', asyn
 })
 
 test('a call of another tenant, or one whose trace has expired, is not found', async () => {
-  const control = openControl()
-  control.tenant('acme')
-  control.tenant('beta')
-  const token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
+  const control = await openControl()
+  await control.tenant('acme')
+  await control.tenant('beta')
+  const token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
   expect((await control.request(path, { token })).status).toBe(404)
   control.engine.trace = () => Promise.resolve(trace)
   expect((await control.request(path, { token })).status).toBe(404)
 })
 
 test('what carriers charge is shown to the platform, not to its tenants', async () => {
-  const control = openControl()
-  control.tenant('acme')
+  const control = await openControl()
+  await control.tenant('acme')
   const prices = [{ carrier: 'north', price: '0.01' }]
   const routed = { kind: 'decision', at: startOfTime, what: 'routed' } as const
   const entries = [{ ...routed, detail: { direction: 'outbound', prices } }]
   control.engine.trace = () => Promise.resolve({ ...trace, entries })
   const shown = async (token: string) =>
     (await control.request(path, { token })).data<{ entries: { detail: object }[] }>().entries[0]
-  const tenant = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
-  expect((await shown(control.key()))?.detail).toEqual({ direction: 'outbound', prices })
+  const tenant = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  expect((await shown(await control.key()))?.detail).toEqual({ direction: 'outbound', prices })
   expect((await shown(tenant))?.detail).toEqual({ direction: 'outbound' })
 })
 
@@ -83,14 +84,14 @@ const charged = (customerId: number) => ({
 })
 
 test('who may see customers is told which one was charged, and what it had', async () => {
-  const control = openControl()
-  const tenant_id = control.tenant('acme')
-  const ours = addCustomer(control.store, { name: 'ours', tenant_id })
-  const platform = addCustomer(control.store, { name: 'platform' })
+  const control = await openControl()
+  const tenant_id = await control.tenant('acme')
+  const ours = addCustomer(localOf(control.store), { name: 'ours', tenant_id })
+  const platform = addCustomer(localOf(control.store), { name: 'platform' })
   control.engine.trace = () =>
     Promise.resolve({ ...trace, tenantId: tenant_id, entries: [charged(ours), charged(platform)] })
   const shown = async (body: object) => {
-    const answer = await control.request(path, { token: control.key({ ...body }) })
+    const answer = await control.request(path, { token: await control.key({ ...body }) })
     return answer.data<{ entries: { detail: object }[] }>().entries.map(({ detail }) => detail)
   }
   const money = { balance: '0.00', available: '0.00' }
@@ -106,16 +107,16 @@ test('who may see customers is told which one was charged, and what it had', asy
 })
 
 test('messages are given as a capture; of a call of another tenant there is none', async () => {
-  const control = openControl()
-  control.tenant('acme')
-  control.tenant('beta')
+  const control = await openControl()
+  await control.tenant('acme')
+  await control.tenant('beta')
   control.engine.trace = () => Promise.resolve(trace)
   const capture = (token: string) => control.request(`${path}.pcap`, { token })
-  const { status, headers } = await capture(control.key({ scopes: ['calls:read'] }))
+  const { status, headers } = await capture(await control.key({ scopes: ['calls:read'] }))
   expect(status).toBe(200)
   expect(headers.get('content-type')).toBe('application/vnd.tcpdump.pcap')
   expect(headers.get('content-disposition')).toBe(`attachment; filename="${uuid}.pcap"`)
   const beta = { kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' }
-  expect((await capture(control.key(beta))).status).toBe(404)
-  expect((await capture(control.key({ scopes: ['cdrs:read'] }))).status).toBe(403)
+  expect((await capture(await control.key(beta))).status).toBe(404)
+  expect((await capture(await control.key({ scopes: ['cdrs:read'] }))).status).toBe(403)
 })

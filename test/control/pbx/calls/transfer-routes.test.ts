@@ -24,10 +24,10 @@ const callOf = (tenantId: number): ActiveCall => ({
   peers: { caller: null, callee: null },
 })
 
-beforeEach(() => {
-  control = openControl()
-  acme = control.tenant('acme', ['acme.example'])
-  token = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+beforeEach(async () => {
+  control = await openControl()
+  acme = await control.tenant('acme', ['acme.example'])
+  token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   asked = []
   result = { kind: 'transferring', callUuid: transferUuid }
   control.engine.activeCalls.push(callOf(acme))
@@ -56,7 +56,7 @@ test('202 at once, with the call to the destination; the caller is moved unless 
     { callUuid, destination: '102', moved: 'caller' },
     { callUuid, destination: '102', moved: 'callee' },
   ])
-  const audit = await control.request('/api/v1/audit', { token: control.key() })
+  const audit = await control.request('/api/v1/audit', { token: await control.key() })
   const trail = audit.data<readonly object[]>()
   const action = 'POST /api/v1/telephony/transfer'
   expect(trail).toMatchObject([{ action, status: 202 }, { action }])
@@ -97,10 +97,10 @@ test.each([
 })
 
 test('a call of another tenant does not exist, and reading gives no right to transfer', async () => {
-  control.tenant('beta', ['beta.example'])
-  const beta = control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
+  await control.tenant('beta', ['beta.example'])
+  const beta = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
   expect((await transfer({}, beta)).status).toBe(404)
-  expect((await transfer({}, control.key({ scopes: ['calls:read'] }))).status).toBe(403)
+  expect((await transfer({}, await control.key({ scopes: ['calls:read'] }))).status).toBe(403)
   expect(asked).toEqual([])
 })
 

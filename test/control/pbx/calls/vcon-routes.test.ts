@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { uuidOf, openReportRig } from '../../../support/report-rig.ts'
 import { startOfTime } from '../../../support/control.ts'
-import { insert } from '../../../../schema/sql/sync-query.ts'
+import { execute } from '../../../../schema/sql/query.ts'
 import type { Trace } from '../../../../schema/contracts/trace.ts'
 import type { Vcon } from '../../../../control/pbx/calls/vcon.ts'
 
@@ -16,12 +16,12 @@ const trace: Trace = {
 }
 
 test('an answered call is a dialog of both parties, with its quality, its record and its trace', async () => {
-  const { request, key, store, engine } = openReportRig()
+  const { request, key, store, engine } = await openReportRig()
   const heard = { mos: 4.2, mosSource: 'measured', jitterMs: 3, packetLossPct: 0 } as const
   const quality = { caller: { ...heard, roundTripMs: null, packets: 500 }, callee: null }
-  store({ quality })
+  await store({ quality })
   engine.trace = () => Promise.resolve(trace)
-  const answer = await request(path, { token: key() })
+  const answer = await request(path, { token: await key() })
   expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="${uuid}.vcon.json"`)
   const vcon = answer.body as Vcon
   expect(vcon).toMatchObject({
@@ -49,12 +49,12 @@ test('an answered call is a dialog of both parties, with its quality, its record
 })
 
 test('a recording is named with its hash, not contained', async () => {
-  const { deps, request, token, store } = openReportRig()
+  const { deps, request, token, store } = await openReportRig()
   const db = deps.store
-  store()
+  await store()
   const row = { call_uuid: uuid, tenant_id: null, started_at: startOfTime, duration_ms: 10_400 }
   const sha256 = 'ab'.repeat(32)
-  insert(db, db.db.insertInto('recording').values({ ...row, bytes: 5, sha256 }))
+  await execute(db, db.db.insertInto('recording').values({ ...row, bytes: 5, sha256 }))
   const { body } = await request(path, { token })
   expect((body as Vcon).dialog).toEqual([
     expect.objectContaining({
@@ -72,8 +72,8 @@ test.each([
   ['FAILED', 'failed'],
   ['CONGESTION', 'congestion'],
 ] as const)('a call that ended as %s is incomplete: %s', async (disposition, told) => {
-  const { request, token, store } = openReportRig()
-  store({ disposition, answeredAt: null, billsec: 0, calledNumber: 'alice' })
+  const { request, token, store } = await openReportRig()
+  await store({ disposition, answeredAt: null, billsec: 0, calledNumber: 'alice' })
   const { body } = await request(path, { token })
   expect(body).toMatchObject({
     parties: [{ tel: 'tel:15550001111' }, { name: 'alice' }],
@@ -85,13 +85,13 @@ test.each([
 })
 
 test('a live call has none yet, and a tenant gets none of others', async () => {
-  const { request, key, token, tenant, store } = openReportRig()
+  const { request, key, token, tenant, store } = await openReportRig()
   expect((await request(path, { token })).status).toBe(404)
-  store({ tenantId: tenant('acme') })
-  tenant('beta')
+  await store({ tenantId: await tenant('acme') })
+  await tenant('beta')
   const ofTenant = (tenant_slug: string) =>
     key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
-  expect((await request(path, { token: ofTenant('acme') })).status).toBe(200)
-  expect((await request(path, { token: ofTenant('beta') })).status).toBe(404)
-  expect((await request(path, { token: key({ scopes: ['calls:read'] }) })).status).toBe(403)
+  expect((await request(path, { token: await ofTenant('acme') })).status).toBe(200)
+  expect((await request(path, { token: await ofTenant('beta') })).status).toBe(404)
+  expect((await request(path, { token: await key({ scopes: ['calls:read'] }) })).status).toBe(403)
 })

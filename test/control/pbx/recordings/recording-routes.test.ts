@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { ActiveCall } from '../../../../schema/contracts/calls.ts'
 import type { RecordingResult } from '../../../../schema/contracts/recordings.ts'
-import { insert } from '../../../../schema/sql/sync-query.ts'
+import { execute } from '../../../../schema/sql/query.ts'
 import { openControl, startOfTime, type TestControl } from '../../../support/control.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
@@ -16,21 +16,22 @@ const file = join(folder, `${uuid}.wav`)
 
 let control: TestControl
 
-beforeEach(() => {
-  control = openControl(':memory:', undefined, [], false, folder)
-  control.tenant('acme', ['acme.example'])
-  control.tenant('beta', ['beta.example'])
+beforeEach(async () => {
+  control = await openControl({ recordingsPath: folder })
+  await control.tenant('acme', ['acme.example'])
+  await control.tenant('beta', ['beta.example'])
   writeFileSync(file, audio)
   const row = { call_uuid: uuid, tenant_id: 1, started_at: startOfTime, duration_ms: 1_300 }
   const { store } = control
   const query = store.db.insertInto('recording').values({ ...row, bytes: audio.length, sha256 })
-  insert(store, query)
+  await execute(store, query)
 })
 
 const keyOf = (tenant_slug: string) =>
   control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
 
-async function get(headers: Record<string, string> = {}, method = 'GET', token = keyOf('acme')) {
+async function get(headers: Record<string, string> = {}, method = 'GET', given?: string) {
+  const token = given ?? (await keyOf('acme'))
   const response = await control.app.request(`/calls/${uuid}/recording`, {
     ...{ method, headers: { authorization: `Bearer ${token}`, ...headers } },
   })
@@ -84,7 +85,7 @@ test('a tenant that reads nothing of what it asks for takes no place of others',
   const bytes = 4_000_000
   const other = uuid.replace('019a', '029a')
   const row = { call_uuid: other, tenant_id: 1, started_at: startOfTime, duration_ms: 1, sha256 }
-  insert(control.store, control.store.db.insertInto('recording').values({ ...row, bytes }))
+  await execute(control.store, control.store.db.insertInto('recording').values({ ...row, bytes }))
   writeFileSync(join(folder, `${other}.wav`), Buffer.alloc(bytes))
   const open = async (token: string) => {
     const headers = { authorization: `Bearer ${token}` }
@@ -92,7 +93,7 @@ test('a tenant that reads nothing of what it asks for takes no place of others',
     onTestFinished(() => response.body?.cancel())
     return response
   }
-  const [acme, operator] = [keyOf('acme'), control.key()]
+  const [acme, operator] = [await keyOf('acme'), await control.key()]
   const statuses: number[] = []
   for (let count = 0; count < 17; count++) statuses.push((await open(acme)).status)
   expect(statuses).toEqual([...Array.from({ length: 16 }, () => 200), 503])
@@ -100,16 +101,16 @@ test('a tenant that reads nothing of what it asks for takes no place of others',
 })
 
 test('another tenant, and a key without the scope, hear nothing', async () => {
-  expect((await get({}, 'GET', keyOf('beta'))).response.status).toBe(404)
-  const reader = control.key({ scopes: ['*:read', 'calls:*'] })
+  expect((await get({}, 'GET', await keyOf('beta'))).response.status).toBe(404)
+  const reader = await control.key({ scopes: ['*:read', 'calls:*'] })
   expect((await get({}, 'GET', reader)).response.status).toBe(403)
   const unknown = await control.request(`/calls/${uuid.replace('019a', '029a')}/recording`, {
-    token: keyOf('acme'),
+    token: await keyOf('acme'),
   })
   expect([unknown.status, unknown.code]).toEqual([404, 'not_found'])
   for (const path of ['..%2f..%2fetc%2fpasswd', 'x'])
     expect(
-      (await control.request(`/calls/${path}/recording`, { token: keyOf('acme') })).status,
+      (await control.request(`/calls/${path}/recording`, { token: await keyOf('acme') })).status,
     ).toBeOneOf([400, 404])
 })
 
@@ -120,8 +121,8 @@ test('a file that is gone is not found', async () => {
 
 test('each hearing is in the audit log, the refused ones, too', async () => {
   await get()
-  await get({}, 'GET', keyOf('beta'))
-  const log = await control.request('/audit', { token: control.key() })
+  await get({}, 'GET', await keyOf('beta'))
+  const log = await control.request('/audit', { token: await control.key() })
   const entries = log.data<readonly Record<string, unknown>[]>()
   expect(entries.map(({ action, target, status }) => [action, target, status])).toEqual([
     ['GET /api/v1/calls/:uuid/recording', `/api/v1/calls/${uuid}/recording`, 404],
@@ -132,9 +133,9 @@ test('each hearing is in the audit log, the refused ones, too', async () => {
 test('a key that may write removes it, and its file', async () => {
   const remove = (token: string) =>
     control.request(`/calls/${uuid}/recording`, { method: 'DELETE', token })
-  expect((await remove(control.key({ scopes: ['recordings:listen'] }))).status).toBe(403)
-  expect((await remove(keyOf('beta'))).status).toBe(404)
-  expect((await remove(keyOf('acme'))).data()).toEqual({ call_uuid: uuid, deleted: true })
+  expect((await remove(await control.key({ scopes: ['recordings:listen'] }))).status).toBe(403)
+  expect((await remove(await keyOf('beta'))).status).toBe(404)
+  expect((await remove(await keyOf('acme'))).data()).toEqual({ call_uuid: uuid, deleted: true })
   expect(existsSync(file)).toBe(false)
   expect((await get()).response.status).toBe(404)
 })
@@ -146,9 +147,10 @@ const call: ActiveCall = {
   peers: { caller: null, callee: null },
 }
 
-const start = (token = keyOf('acme'), action = 'start') =>
+const start = async (token?: string, action = 'start') =>
   control.request('/telephony/recording', {
-    ...{ token, method: 'POST', body: { call_uuid: uuid, action } },
+    token: token ?? (await keyOf('acme')),
+    ...{ method: 'POST', body: { call_uuid: uuid, action } },
   })
 
 test('a live call is recorded on demand, and the list of live calls shows it', async () => {
@@ -164,10 +166,10 @@ test('a live call is recorded on demand, and the list of live calls shows it', a
   }
   Object.assign(control.engine.recordings, recordings)
   const shown = async () =>
-    (await control.request('/pbx/calls/active', { token: keyOf('acme') })).body
+    (await control.request('/pbx/calls/active', { token: await keyOf('acme') })).body
   expect((await start()).data()).toEqual({ call_uuid: uuid, status: 'recording' })
   expect(await shown()).toMatchObject([{ call_uuid: uuid, recording: true }])
-  expect((await start(keyOf('acme'), 'stop')).data()).toEqual({
+  expect((await start(await keyOf('acme'), 'stop')).data()).toEqual({
     call_uuid: uuid,
     status: 'stopped',
   })
@@ -192,7 +194,7 @@ test.each([
 test('calls of others, calls that are over, and keys without the scope are refused', async () => {
   expect((await start()).status).toBe(404)
   control.engine.activeCalls.push(call)
-  expect((await start(keyOf('beta'))).status).toBe(404)
-  expect((await start(control.key({ scopes: ['calls:control'] }))).status).toBe(403)
-  expect((await start(keyOf('acme'), 'pause')).status).toBe(400)
+  expect((await start(await keyOf('beta'))).status).toBe(404)
+  expect((await start(await control.key({ scopes: ['calls:control'] }))).status).toBe(403)
+  expect((await start(await keyOf('acme'), 'pause')).status).toBe(400)
 })

@@ -5,9 +5,9 @@ import { startOfTime } from '../../../support/control.ts'
 import { openReportRig, uuidOf } from '../../../support/report-rig.ts'
 
 /** The n-th stored call (1, 2 …) is the one with this difference; `uuids` are those of an answer. */
-function openWith(...calls: readonly Partial<CallRecord>[]) {
-  const rig = openReportRig()
-  calls.forEach((call, n) => rig.store({ startedAt: startOfTime + n, ...call }))
+async function openWith(...calls: readonly Partial<CallRecord>[]) {
+  const rig = await openReportRig()
+  for (const [n, call] of calls.entries()) await rig.store({ startedAt: startOfTime + n, ...call })
   const find = async (query: string) => {
     const { body } = await rig.get(`${rig.day}&${query}`)
     const { records, ...totals } = body as {
@@ -40,37 +40,44 @@ test.each([
   [`call_uuid=${uuidOf(2)}`, {}],
   ['caller=15550002222&cause=USER_BUSY', { callerNumber: '15550002222', hangupCause: 'USER_BUSY' }],
 ])('the query %s finds the call %o and no other, with its totals', async (query, call) => {
-  const { find } = openWith({}, { billsec: 5, ...call }, { node: 'sip:10.0.0.22:5070', billsec: 3 })
+  const { find } = await openWith(
+    {},
+    { billsec: 5, ...call },
+    { node: 'sip:10.0.0.22:5070', billsec: 3 },
+  )
   expect(await find(query)).toEqual({ uuids: [uuidOf(2)], total_calls: 1, total_billsec: 5 })
 })
 
 test('wildcards of SQL in a filter mean themselves', async () => {
-  const { find } = openWith({ node: 'sip:pbx_1:5060', carrier: 'a%' }, { node: 'sip:pbxx1:5060' })
+  const { find } = await openWith(
+    { node: 'sip:pbx_1:5060', carrier: 'a%' },
+    { node: 'sip:pbxx1:5060' },
+  )
   expect((await find('node=pbx_1')).uuids).toEqual([uuidOf(1)])
   expect((await find('node=%25')).uuids).toEqual([])
   expect((await find('carrier=%25')).uuids).toEqual([])
 })
 
 test('a call that a node has reported is found by its own name for it, in its own spelling', async () => {
-  const { find } = openWith({ callUuid: 'PBX-7/1234' }, { callUuid: 'A'.repeat(8) }, {})
+  const { find } = await openWith({ callUuid: 'PBX-7/1234' }, { callUuid: 'A'.repeat(8) }, {})
   expect((await find('call_uuid=PBX-7/1234')).uuids).toEqual(['PBX-7/1234'])
   expect((await find('call_uuid=AAAAAAAA')).uuids).toEqual(['AAAAAAAA'])
   expect((await find(`call_uuid=${uuidOf(3).toUpperCase()}`)).uuids).toEqual([uuidOf(3)])
 })
 
 test('a tenant finds its own calls only, whatever it asks for', async () => {
-  const { request, key, tenant, store, day } = openReportRig()
-  store({ tenantId: tenant('acme', ['acme.example']), callId: 'shared' })
-  store({ tenantId: tenant('beta', ['beta.example']), callId: 'shared' })
-  const token = key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const { request, key, tenant, store, day } = await openReportRig()
+  await store({ tenantId: await tenant('acme', ['acme.example']), callId: 'shared' })
+  await store({ tenantId: await tenant('beta', ['beta.example']), callId: 'shared' })
+  const token = await key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   const found = await request(`/api/v1/reports/cdrs?${day}&call_id=shared`, { token })
   expect(found.body).toMatchObject({ total_calls: 1, records: [{ call_uuid: uuidOf(1) }] })
 })
 
 test('format=csv wins over Accept, with the filter and the order', async () => {
-  const { get, day, store } = openReportRig()
+  const { get, day, store } = await openReportRig()
   for (let call = 0; call < 4; call++)
-    store({ startedAt: startOfTime + call, carrier: call % 2 === 0 ? 'north' : 'south' })
+    await store({ startedAt: startOfTime + call, carrier: call % 2 === 0 ? 'north' : 'south' })
   const { text, headers } = await get(`${day}&carrier=north&order=newest&format=csv`, {
     Accept: 'application/json',
   })
@@ -86,7 +93,7 @@ test.each([
   ['caller=', 'caller'],
   ['call_uuid=', 'call_uuid'],
 ])('the query %s is refused, and the answer names %s', async (query, path) => {
-  const { get, day } = openReportRig()
+  const { get, day } = await openReportRig()
   const { status, body } = await get(`${day}&${query}`)
   expect(status).toBe(400)
   expect(body).toMatchObject({
@@ -95,11 +102,11 @@ test.each([
 })
 
 test('for any filter and order, pages show what a filter over all records shows, without gap or overlap', async () => {
-  const { fill, store, get, day } = openReportRig()
+  const { fill, store, get, day } = await openReportRig()
   // More than one window of what is looked at in turn.
-  fill(2_500)
+  await fill(2_500)
   for (let call = 0; call < 30; call++)
-    store({ startedAt: startOfTime + call * 80, carrier: 'north', billsec: call })
+    await store({ startedAt: startOfTime + call * 80, carrier: 'north', billsec: call })
   const northern = Array.from({ length: 30 }, (_, call) => uuidOf(2_501 + call))
   await fc.assert(
     fc.asyncProperty(
@@ -124,8 +131,8 @@ test('for any filter and order, pages show what a filter over all records shows,
 })
 
 test('the newest of all records come first, page by page', async () => {
-  const { fill, get, day } = openReportRig()
-  fill(7)
+  const { fill, get, day } = await openReportRig()
+  await fill(7)
   const pages = await Promise.all(
     [1, 2, 3].map((page) => get(`${day}&order=newest&limit=3&page=${page}`)),
   )

@@ -4,7 +4,7 @@ import { CdrText, csvHeader } from '../../../../control/pbx/reports/cdr-text.ts'
 import { recordingOfCall } from '../../../../control/pbx/recordings/recording-column.ts'
 import { viewOf } from '../../../../control/pbx/reports/cdr-view.ts'
 import { insertCallRecord, type CallRecord } from '../../../../schema/call-record.ts'
-import { first, insert } from '../../../../schema/sql/sync-query.ts'
+import { first, execute } from '../../../../schema/sql/query.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
 
 const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€😀 and ,"startedAt":1'
@@ -57,12 +57,15 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
 
 /** The record as it is read for a report, and its view. */
 async function stored(change: Partial<CallRecord>, costMicros: number) {
-  const { store, tenant } = openControl()
-  tenant('acme')
+  const { store, tenant } = await openControl()
+  await tenant('acme')
   const cost = { costMicros, currency: change.currency ?? null }
   insertCallRecord(store)({ ...plain, ...change }, cost)
   const file = { call_uuid: recorded, tenant_id: 1, started_at: startOfTime, duration_ms: 1_600 }
-  insert(store, store.db.insertInto('recording').values({ ...file, bytes: 44, sha256: 'ab' }))
+  await execute(
+    store,
+    store.db.insertInto('recording').values({ ...file, bytes: 44, sha256: 'ab' }),
+  )
   const filter = { tenantId: null, from: 0, before: startOfTime + 1, disposition: undefined }
   const cdrs = new CdrStore(store, filter)
   const [row] = await cdrs.rows({ start: cdrs.beginning, end: undefined }, 1)
@@ -71,7 +74,7 @@ async function stored(change: Partial<CallRecord>, costMicros: number) {
     .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
     .selectAll('cdr')
     .select(['tenant.slug as tenant_slug', recordingOfCall])
-  const whole = first(store, query)
+  const whole = await first(store, query)
   if (row === undefined || whole === undefined) throw new Error('no record')
   return { row, text: new CdrText(await cdrs.slugs()), view: viewOf(whole) }
 }

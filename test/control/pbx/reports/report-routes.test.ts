@@ -7,8 +7,8 @@ import { eventually } from '../../../support/waiting.ts'
 const hour = 3_600_000
 
 test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', async () => {
-  const { store, get } = open()
-  store()
+  const { store, get } = await open()
+  await store()
   const { status, body } = await get()
   expect(status).toBe(200)
   expect(body).toEqual({
@@ -64,9 +64,9 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
 })
 
 test('a report holds the calls that began in the period, its end outside, in their order', async () => {
-  const { store, get } = open()
+  const { store, get } = await open()
   for (const startedAt of [-1, 24 * hour, 5 * hour, 0, 2 * hour])
-    store({ startedAt: startOfTime + startedAt })
+    await store({ startedAt: startOfTime + startedAt })
   const { body } = await get()
   expect(body).toMatchObject({
     total_calls: 3,
@@ -77,9 +77,9 @@ test('a report holds the calls that began in the period, its end outside, in the
 })
 
 test('the disposition filters records and totals', async () => {
-  const { store, get, day } = open()
-  store()
-  store({ disposition: 'BUSY', billsec: 0 }, 0)
+  const { store, get, day } = await open()
+  await store()
+  await store({ disposition: 'BUSY', billsec: 0 }, 0)
   expect((await get(`${day}&disposition=BUSY`)).body).toMatchObject({
     total_calls: 1,
     total_billsec: 0,
@@ -96,7 +96,7 @@ test.each([
   ['start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z&page=0', 'page'],
   ['start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z&color=red', 'color'],
 ])('the query "%s" is refused, and the answer names %s', async (query, field) => {
-  const { status, body } = await open().get(query)
+  const { status, body } = await (await open()).get(query)
   expect(status).toBe(400)
   expect(body).toMatchObject({
     success: false,
@@ -105,8 +105,9 @@ test.each([
 })
 
 test('pages follow each other without gap or overlap, with the totals of the whole filter', async () => {
-  const { store, get, day } = open()
-  for (let call = 0; call < 7; call++) store({ startedAt: startOfTime + Math.floor(call / 2) })
+  const { store, get, day } = await open()
+  for (let call = 0; call < 7; call++)
+    await store({ startedAt: startOfTime + Math.floor(call / 2) })
   const pages = await Promise.all([1, 2, 3, 4].map((page) => get(`${day}&limit=3&page=${page}`)))
   const records = pages.map(({ body }) => (body as { records: { call_uuid: string }[] }).records)
   expect(records.map((page) => page.length)).toEqual([3, 3, 1, 0])
@@ -119,8 +120,8 @@ test('pages follow each other without gap or overlap, with the totals of the who
 })
 
 test('without paging at most 10,000 records are shown, and the answer says so', async () => {
-  const { app, fill, get, token, day } = open()
-  fill(10_003)
+  const { app, fill, get, token, day } = await open()
+  await fill(10_003)
   // Not held against the documentation, which takes a second for so many.
   const headers = { Authorization: `Bearer ${token}` }
   const whole = await app.request(`${path}?${day}`, { headers })
@@ -139,13 +140,13 @@ test('without paging at most 10,000 records are shown, and the answer says so', 
 })
 
 test('a tenant sees only its own calls, in every format', async () => {
-  const { store, request, key, tenant, day } = open()
-  const acme = tenant('acme', ['acme.example'])
-  const beta = tenant('beta', ['beta.example'])
-  store({ tenantId: acme })
-  store({ tenantId: beta })
-  store()
-  const token = key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const { store, request, key, tenant, day } = await open()
+  const acme = await tenant('acme', ['acme.example'])
+  const beta = await tenant('beta', ['beta.example'])
+  await store({ tenantId: acme })
+  await store({ tenantId: beta })
+  await store()
+  const token = await key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   const own = await request(`${path}?${day}`, { token })
   expect(own.body).toMatchObject({ total_calls: 1, records: [{ tenant_slug: 'acme' }] })
   const lines = await request(`${path}?${day}`, {
@@ -156,8 +157,8 @@ test('a tenant sees only its own calls, in every format', async () => {
 })
 
 test('as NDJSON a report of any length has one record a line', async () => {
-  const { store, get, day } = open()
-  for (let call = 0; call < 1_234; call++) store({ startedAt: startOfTime + call })
+  const { store, get, day } = await open()
+  for (let call = 0; call < 1_234; call++) await store({ startedAt: startOfTime + call })
   const { text, headers } = await get(day, { Accept: 'application/x-ndjson' })
   expect(headers.get('content-type')).toBe('application/x-ndjson')
   const records = text
@@ -175,13 +176,13 @@ test.each([
   ['TEXT/CSV', 'text/csv'],
   ['image/png', 'application/json'],
 ])('who accepts %s gets %s', async (accept, type) => {
-  const { get, day } = open()
+  const { get, day } = await open()
   expect((await get(day, { Accept: accept })).headers.get('content-type')).toContain(type)
 })
 
 test('the plus of a zone may come unescaped', async () => {
-  const { store, get } = open()
-  store()
+  const { store, get } = await open()
+  await store()
   const found = await get(
     'start_date=2026-01-01T03:00:00+02:00&end_date=2026-01-01T02:30:00%2B01:00',
   )
@@ -192,9 +193,9 @@ test('the plus of a zone may come unescaped', async () => {
 })
 
 test('as CSV a caller’s name or number can neither break a line nor run as a formula', async () => {
-  const { store, get, day } = open()
-  store({ callerNumber: '=HYPERLINK("x")', calledNumber: 'a,"b"\r\nc' })
-  store({ callerNumber: '+15550001111' })
+  const { store, get, day } = await open()
+  await store({ callerNumber: '=HYPERLINK("x")', calledNumber: 'a,"b"\r\nc' })
+  await store({ callerNumber: '+15550001111' })
   const { text, headers } = await get(day, { Accept: 'text/csv' })
   expect(headers.get('content-type')).toContain('text/csv')
   expect(text.startsWith('call_uuid,caller_id_number,destination_number,')).toBe(true)
@@ -215,31 +216,31 @@ test.each([
 ])(
   'a caller %j is %j in CSV, whatever the spreadsheet takes for the end of a cell',
   async (name, cell) => {
-    const { store, get, day } = open()
-    store({ callerNumber: name, calledNumber: '200' })
+    const { store, get, day } = await open()
+    await store({ callerNumber: name, calledNumber: '200' })
     const { text } = await get(day, { Accept: 'text/csv' })
     expect(text).toContain(`,${cell},200,`)
   },
 )
 
 test('a caller of nothing but tabs holds up no report', async () => {
-  const { store, get, day } = open()
+  const { store, get, day } = await open()
   // Looked for from each of them anew, it would take longer than a test may.
-  store({ callerNumber: `x${'\t'.repeat(400_000)}y`, calledNumber: '200' })
+  await store({ callerNumber: `x${'\t'.repeat(400_000)}y`, calledNumber: '200' })
   const { text } = await get(day, { Accept: 'text/csv' })
   expect(text).toContain('y,200,')
 })
 
 test('a credential without cdrs:read sees no report', async () => {
-  const { request, key, day } = open()
-  const token = key({ scopes: ['calls:read'] })
+  const { request, key, day } = await open()
+  const token = await key({ scopes: ['calls:read'] })
   expect((await request(`${path}?${day}`, { token })).status).toBe(403)
   expect((await request(`${path}?${day}`)).status).toBe(401)
 })
 
 test('who asks for one report too many is told to come again', async () => {
-  const { app, get, store, token, day } = open()
-  for (let call = 0; call < 2_000; call++) store({ startedAt: startOfTime + call })
+  const { app, get, store, token, day } = await open()
+  for (let call = 0; call < 2_000; call++) await store({ startedAt: startOfTime + call })
   const headers = { Authorization: `Bearer ${token}`, Accept: 'application/x-ndjson' }
   const begin = async () => app.request(`${path}?${day}`, { headers })
   const under = await Promise.all(Array.from({ length: 16 }, begin))
@@ -253,8 +254,8 @@ test('who asks for one report too many is told to come again', async () => {
 })
 
 test('calls that were refused without a record are counted beside the totals, for credentials that see all calls', async () => {
-  const { store, get, day, deps, key, request, tenant } = open()
-  store()
+  const { store, get, day, deps, key, request, tenant } = await open()
+  await store()
   const add = addRefusedCalls(deps.store)
   add({ minute: startOfTime - 60_000, reason: 'overload', calls: 1 })
   add({ minute: startOfTime, reason: 'overload', calls: 2 })
@@ -264,8 +265,8 @@ test('calls that were refused without a record are counted beside the totals, fo
   expect((await get()).body).toMatchObject({ total_calls: 1, ...refused })
   expect((await get(`${day}&disposition=BUSY`)).body).not.toHaveProperty('total_refused')
   expect((await get(`${day}&caller=1`)).body).not.toHaveProperty('total_refused')
-  tenant('acme')
-  const ours = key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  await tenant('acme')
+  const ours = await key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
   const own = await request(`${path}?${day}`, { token: ours })
   expect(own.body).toEqual({ total_calls: 0, total_billsec: 0, records: [] })
 })

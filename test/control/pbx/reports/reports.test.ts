@@ -2,14 +2,15 @@ import { expect, test } from 'vitest'
 import type { ReportRequest } from '../../../../control/pbx/reports/report-chunks.ts'
 import { openReports } from '../../../../control/pbx/reports/reports.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
+import { localOf } from '../../../support/stored.ts'
 
 const filter = { tenantId: null, from: 0, before: startOfTime, disposition: undefined }
 const request: ReportRequest = { filter, format: 'json', page: undefined }
 
-function open() {
+async function open() {
   let now = 0
-  const { store } = openControl()
-  const reports = openReports({ store, now: () => now, log: () => undefined })
+  const { store } = await openControl()
+  const reports = openReports({ store: localOf(store), now: () => now, log: () => undefined })
   const begin = async (tenantId: number | null = null) => {
     const pieces = reports.open({ ...request, filter: { ...filter, tenantId } })
     await pieces?.next()
@@ -19,7 +20,7 @@ function open() {
 }
 
 test('the number of open reports is bounded; an ended one makes room', async () => {
-  const { begin } = open()
+  const { begin } = await open()
   const under = await Promise.all(Array.from({ length: 16 }, () => begin()))
   expect(under.every((pieces) => pieces !== undefined)).toBe(true)
   expect(await begin()).toBeUndefined()
@@ -31,7 +32,7 @@ test('the number of open reports is bounded; an ended one makes room', async () 
 })
 
 test('unread reports make room after a minute, reports being read do not', async () => {
-  const { begin, wait } = open()
+  const { begin, wait } = await open()
   const under = await Promise.all(Array.from({ length: 16 }, () => begin()))
   wait(60_001)
   expect(await begin()).toBeDefined()
@@ -43,7 +44,7 @@ test('unread reports make room after a minute, reports being read do not', async
 })
 
 test('one tenant takes no room of another', async () => {
-  const { begin, wait } = open()
+  const { begin, wait } = await open()
   const under = await Promise.all(Array.from({ length: 4 }, () => begin(1)))
   expect(under.every((pieces) => pieces !== undefined)).toBe(true)
   expect(await begin(1)).toBeUndefined()

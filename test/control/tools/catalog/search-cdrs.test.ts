@@ -6,15 +6,16 @@ import {
   storeRecord,
   type ToolRig,
 } from '../../../support/tools-rig.ts'
+import { readColumn, runSql } from '../../../support/stored.ts'
 
 type Found = { records: { call_uuid: string }[]; cursor: string | null }
 
 test('search_cdrs shows every record once, newest first, over as many answers as it takes', async () => {
   const rig = await openToolRig()
-  rig.store.sqlite.exec('DELETE FROM cdr')
+  await runSql(rig.store, 'DELETE FROM cdr')
   // Several begin in the same millisecond.
   for (let index = 0; index < 1_203; index += 1)
-    storeRecord(rig, null, `call ${index}`, {
+    await storeRecord(rig, null, `call ${index}`, {
       start_stamp: rig.now() - 1_000_000 + Math.floor(index / 3),
       caller_id_number: index % 100 === 7 ? 'wanted' : 'other',
     })
@@ -42,7 +43,7 @@ test('search_cdrs shows every record once, newest first, over as many answers as
 
 test('a search through many records gives way to everything else, and says where it stopped', async () => {
   const rig = await openToolRig()
-  multiply(rig, 10_600)
+  await multiply(rig, 10_600)
   let turns = 0
   const count = (): void => {
     turns += 1
@@ -67,20 +68,19 @@ test('get_call shows a live call as live', async () => {
 })
 
 /** Copies of one record, a millisecond apart, in one statement: one by one they take seconds. */
-function multiply({ store, now }: ToolRig, count: number): void {
-  const columns = store.sqlite
-    .prepare(
+async function multiply({ store, now }: ToolRig, count: number): Promise<void> {
+  const columns = (
+    await readColumn(
+      store,
       "SELECT name FROM pragma_table_info('cdr') WHERE name NOT IN ('id', 'call_uuid', 'start_stamp')",
     )
-    .pluck()
-    .all()
-    .join(', ')
-  store.sqlite
-    .prepare(
-      `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
+  ).join(', ')
+  await runSql(
+    store,
+    `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
        INSERT INTO cdr (call_uuid, start_stamp, ${columns})
        SELECT 'copy ' || i, ${now()} - 1000000 + i, ${columns} FROM n, cdr WHERE cdr.call_uuid = ?`,
-    )
-    .run(endedCall)
-  store.sqlite.exec("DELETE FROM cdr WHERE call_uuid NOT LIKE 'copy %'")
+    endedCall,
+  )
+  await runSql(store, "DELETE FROM cdr WHERE call_uuid NOT LIKE 'copy %'")
 }

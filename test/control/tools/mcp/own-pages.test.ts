@@ -50,8 +50,8 @@ test.each([
 })
 
 test('/mcp asks for the origin before the key, and says how more hosts are allowed', async () => {
-  const { app: api, key } = openControl()
-  const headers = { host: 'evil.example.com', authorization: `Bearer ${key()}` }
+  const { app: api, key } = await openControl()
+  const headers = { host: 'evil.example.com', authorization: `Bearer ${await key()}` }
   const answer = await api.request('/mcp', { method: 'POST', headers })
   expect(answer.status).toBe(403)
   expect(await answer.json()).toMatchObject({ code: 'origin_not_allowed' })

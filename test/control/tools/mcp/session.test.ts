@@ -28,9 +28,9 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
 
 test.each(eras)('the official client runs a whole %s session', { timeout: 30_000 }, async (era) => {
   const rig = await openToolRig()
-  rig.key({ name: 'doomed' })
-  rig.key({ name: 'phone', kind: 'pbx' })
-  const client = await connectClient(rig.app, rig.key({ name: 'agent' }), era)
+  await rig.key({ name: 'doomed' })
+  await rig.key({ name: 'phone', kind: 'pbx' })
+  const client = await connectClient(rig.app, await rig.key({ name: 'agent' }), era)
   expect(client.getServerVersion()).toMatchObject({ name: 'tollgate', version: '0.0.0-test' })
   expect(client.getInstructions()).toContain('never instructions')
 
@@ -88,8 +88,8 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
 
 test.each(eras)('a key that is revoked through a tool is refused at once (%s)', async (era) => {
   const rig = await openToolRig()
-  const agent = await connectClient(rig.app, rig.key({ name: 'agent' }), era)
-  const victim = await connectClient(rig.app, rig.key({ name: 'victim' }), era)
+  const agent = await connectClient(rig.app, await rig.key({ name: 'agent' }), era)
+  const victim = await connectClient(rig.app, await rig.key({ name: 'victim' }), era)
   const ask = () => victim.callTool({ name: 'list_sbc_endpoints' })
   expect((await ask()).isError ?? false).toBe(false)
   const done = await agent.callTool({
@@ -108,7 +108,7 @@ test.each(eras)('a key that is revoked through a tool is refused at once (%s)', 
 
 test.each(eras)('a refusal is a result that says what to do next (%s)', async (era) => {
   const rig = await openToolRig()
-  const client = await connectClient(rig.app, rig.key({ scopes: ['*:read'] }), era)
+  const client = await connectClient(rig.app, await rig.key({ scopes: ['*:read'] }), era)
   const ask = (name: string, given: Record<string, unknown>) =>
     client.callTool({ name, arguments: given })
   const unknown = await ask('get_dispatcher_status', { setId: 9 })
@@ -137,16 +137,16 @@ test('without a credential, or with one that lacks mcp:read, there is no session
     rig.app.request('/mcp', { method: 'POST', body, headers: { ...accept, ...headers } })
   const bare = await ask({})
   expect([bare.status, bare.headers.get('www-authenticate')]).toEqual([401, 'Bearer'])
-  const token = rig.key({ scopes: ['dispatcher:read'] })
+  const token = await rig.key({ scopes: ['dispatcher:read'] })
   expect((await ask({ 'x-api-key': token })).status).toBe(403)
-  const agent = rig.key({ scopes: ['mcp:read'] })
+  const agent = await rig.key({ scopes: ['mcp:read'] })
   const allowed = await ask({ 'x-api-key': agent })
   expect(allowed.status).toBe(200)
 })
 
 test('the rate of a key holds for /mcp as everywhere', async () => {
   const rig = await openToolRig()
-  const token = rig.key({ rate_limit_rpm: 2 })
+  const token = await rig.key({ rate_limit_rpm: 2 })
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
   const ask = async () => {
     const headers = { ...accept, authorization: `Bearer ${token}` }

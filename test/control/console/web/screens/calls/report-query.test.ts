@@ -23,9 +23,9 @@ test.each([
   ],
 ])('a search for %s is a query of the API', async (_, query, words) => {
   expect(reportQuery(query, startOfTime)).toBe(words)
-  const control = openControl()
+  const control = await openControl()
   const path = `/reports/cdrs?${words}&order=newest&limit=200&page=1`
-  expect((await control.request(path, { token: control.key() })).status).toBe(200)
+  expect((await control.request(path, { token: await control.key() })).status).toBe(200)
 })
 
 test.each([

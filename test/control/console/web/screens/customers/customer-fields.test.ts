@@ -7,8 +7,8 @@ import {
 } from '../../../../../../control/console/web/screens/customers/customer-fields.ts'
 import { openControl } from '../../../../../support/control.ts'
 
-const control = openControl()
-const token = control.key()
+const control = await openControl()
+const token = await control.key()
 const body = { name: 'acme', numbers: ['4930100', '4930101'], credit_limit: '0.000001' }
 const acme = (await control.request('/customers', { token, body })).data<Customer>()
 

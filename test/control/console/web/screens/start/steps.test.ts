@@ -3,8 +3,8 @@ import { curlOf, steps } from '../../../../../../control/console/web/screens/sta
 import { openControl } from '../../../../../support/control.ts'
 
 test('each step makes requests that the API takes, and shows them as a shell does', async () => {
-  const api = openControl()
-  const token = api.key()
+  const api = await openControl()
+  const token = await api.key()
   const filled: Readonly<Record<string, string>> = {
     ...{ number: '4930100', from: '4930100', to: '4940200' },
   }

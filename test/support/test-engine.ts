@@ -1,0 +1,76 @@
+/** The engine as the control API sees it, without calls; a test fills in the data that it needs. */
+import type { ActiveCall } from '../../schema/contracts/calls.ts'
+import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
+import type { EventsPort } from '../../schema/contracts/engine-events.ts'
+import type { EnginePort, TelemetrySnapshot } from '../../schema/contracts/engine-port.ts'
+
+export interface TestEngine extends EnginePort {
+  ready: boolean
+  draining: boolean
+  sets: SetStatus[]
+  activeCalls: ActiveCall[]
+  figures: TelemetrySnapshot
+}
+
+const noEvents: EventsPort = { epoch: 0, last: 0, forgotten: () => 0, after: () => [] }
+
+export function testEngine(events: EventsPort = noEvents): TestEngine {
+  const engine: TestEngine = {
+    ready: true,
+    draining: false,
+    sets: [],
+    activeCalls: [],
+    figures: {},
+    dispatcher: {
+      status: (setId) => engine.sets.filter((set) => setId === undefined || set.setId === setId),
+      setState: () => Promise.resolve('unknown_set'),
+      isUnresolvable: () => false,
+      reload: () => Promise.resolve(),
+    },
+    // Every source is unknown.
+    simulate: ({ from, to }) => ({
+      origin: { kind: 'unknown', id: null, name: null, tenantIds: [] },
+      ...{ callerNumber: from, calledNumber: to, direction: 'inbound', isEmergency: false },
+      payment: { kind: 'not_asked' },
+      verdict: { kind: 'refused', status: 403, reason: 'Forbidden', code: 'unknown_source' },
+      ...{ candidates: [], order: 'fixed', setId: null, passedOver: [] },
+    }),
+    recordings: {
+      isAvailable: false,
+      isRecording: () => false,
+      control: () => Promise.resolve({ kind: 'recording_unavailable' }),
+    },
+    calls: {
+      list: () => engine.activeCalls,
+      recent: () => undefined,
+      find: (uuid) => engine.activeCalls.find(({ callUuid }) => callUuid === uuid),
+      hangUp: (uuid) =>
+        engine.activeCalls.some(({ callUuid }) => callUuid === uuid) ? 'ending' : 'not_found',
+      countByNode: () => 0,
+      countByAgent: () => 0,
+      countByCarrier: (id) =>
+        engine.activeCalls.filter(({ carrier }) => carrier === `${id}`).length,
+    },
+    events,
+    trace: () => Promise.resolve(undefined),
+    originate: () => Promise.resolve({ kind: 'unknown_extension' }),
+    spy: () => ({ kind: 'spy_mode_unavailable' }),
+    transfer: () => Promise.resolve({ kind: 'not_found' }),
+    registrations: {
+      statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),
+      end: () => false,
+    },
+    guard: { bans: () => [], ban: () => undefined, unban: () => false },
+    reloadRouting: () => Promise.resolve(),
+    lookUp: () => Promise.resolve(() => undefined),
+    trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
+    telemetry: () => engine.figures,
+    relays: () => [],
+    postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),
+    mos: () => ({ buckets: [], sum: 0, calls: 0 }),
+    listeners: () => [],
+    isReady: () => engine.ready,
+    isDraining: () => engine.draining,
+  }
+  return engine
+}
