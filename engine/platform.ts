@@ -254,6 +254,7 @@ async function openWebhooks(
   const allowPrivate = deps.config.webhookPrivateTargets === 'allow'
   const webhooks = new Webhooks({
     ...{ ...deps, store, allowPrivate },
+    node: { name: 'this' },
     resolve: (host) => lookup(host, { all: true }),
   })
   changes.follow({ topics: ['webhook_endpoint'], reload: () => webhooks.reload() })

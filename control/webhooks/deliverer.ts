@@ -13,6 +13,10 @@ import { signatures } from './standard-signature.ts'
 import type { WriteQueue } from '../../schema/storage/write-queue.ts'
 
 export interface DelivererDeps extends Clocks {
+  /** The name under which it takes deliveries. */
+  readonly node: string
+  /** How long after a search the next one begins at the latest: other processes write events, and may die. */
+  readonly longestSleepMs: number
   readonly deliveries: DeliveryStore
   readonly writes: WriteQueue
   readonly send: Send
@@ -35,8 +39,8 @@ const maxPerTenant = 32
 const maxOfTenants = 256
 /** Minimum interval between searches for new deliveries. */
 const pauseMs = 10
-/** Maximum delay until writes of another process are noticed. */
-const longestSleepMs = 60_000
+/** Longer than a request takes, with its repetition and the storing of its result. */
+const claimMs = 60_000
 const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
@@ -74,13 +78,19 @@ export class Deliverer {
     this.wake()
   }
 
-  /** The clock of the last run may have been ahead: deliveries must not wait for that time. */
+  /**
+   * What the last run of this node had taken is sent again. Its clock may have been ahead: deliveries must not
+   * wait for that time.
+   */
   #bringForward(): void {
-    const { deliveries, writes, steadyNow } = this.#deps
+    const { deliveries, writes, steadyNow, node } = this.#deps
     const now = steadyNow()
     writes.add({
-      // Twice, because delays vary.
-      run: () => deliveries.bringForward(now, now + 2 * longestDelayMs),
+      run: async () => {
+        await deliveries.release(node)
+        // Twice, because delays vary.
+        await deliveries.bringForward(now, now + 2 * longestDelayMs)
+      },
       done: () => this.wake(),
     })
   }
@@ -109,7 +119,10 @@ export class Deliverer {
     if (time >= this.#wakesAt) return
     this.#cancelWakeUp?.()
     this.#wakesAt = time
-    const delayMs = Math.min(Math.max(time - this.#deps.steadyNow(), pauseMs), longestSleepMs)
+    const delayMs = Math.min(
+      Math.max(time - this.#deps.steadyNow(), pauseMs),
+      this.#deps.longestSleepMs,
+    )
     this.#cancelWakeUp = this.#deps.schedule(() => {
       this.#wakesAt = Infinity
       if (this.#isSearching) this.wake()
@@ -119,38 +132,53 @@ export class Deliverer {
 
   /** One search at a time: two could find the same delivery. The first tenant rotates with every turn. */
   async #sendDue(): Promise<void> {
+    this.#isSearching = true
+    try {
+      await this.#search()
+    } catch (error) {
+      this.#deps.log('error', 'webhook: waiting deliveries cannot be read', { error })
+      this.#wakeLater(second)
+    }
+    this.#isSearching = false
+  }
+
+  async #search(): Promise<void> {
+    const { deliveries, steadyNow, longestSleepMs } = this.#deps
+    const now = steadyNow()
+    const times = await deliveries.nextTimes(now)
+    const later = [...times.values()].filter((time) => time > now)
+    this.#wakeLater(Math.min(longestSleepMs, ...later.map((time) => time - now)))
     const endpoints = this.#endpoints
     const count = endpoints.length
     this.#turn = count === 0 ? 0 : (this.#turn + 1) % count
     const rotated = [...endpoints.slice(this.#turn), ...endpoints.slice(0, this.#turn)]
-    this.#isSearching = true
-    const serve = (endpoint: EndpointRow) =>
-      this.#serve(endpoint, endpoints).catch((error: unknown) => this.#serveLater(error))
-    await Promise.all(rotated.map(serve))
-    this.#isSearching = false
+    // One after the other: what one of a tenant takes is no room for the next one.
+    for (const { id } of rotated) if ((times.get(id) ?? Infinity) <= now) await this.#serve(id)
   }
 
-  #serveLater(error: unknown): void {
-    this.#deps.log('error', 'webhook: waiting deliveries cannot be read', { error })
-    if (this.#isRunning) this.#wakeAt(this.#deps.steadyNow() + second)
+  #wakeLater(delayMs: number): void {
+    if (this.#isRunning) this.#wakeAt(this.#deps.steadyNow() + delayMs)
   }
 
-  async #serve(endpoint: EndpointRow, endpoints: readonly EndpointRow[]): Promise<void> {
-    const now = this.#deps.steadyNow()
-    const room = this.#roomFor(endpoint)
+  async #serve(endpointId: number): Promise<void> {
+    const { deliveries, steadyNow, node } = this.#deps
+    const before = this.#endpoint(endpointId)
+    const room = before === undefined ? 0 : this.#roomFor(before)
     // A response calls `wake` again.
     if (room <= 0) return
     // As they were before the read: one whose result is stored meanwhile is still read as waiting.
-    const busy = new Set(this.#inFlight.get(endpoint.id))
-    const found = await this.#deps.deliveries.due(endpoint.id, now, room + busy.size)
-    // Stopped, or the endpoint may have changed: `setEndpoints` calls `wake`.
-    if (!this.#isRunning || this.#endpoints !== endpoints) return
-    const due = found.filter(({ id }) => !busy.has(id))
-    const sent = due.slice(0, Math.max(0, this.#roomFor(endpoint)))
-    for (const delivery of sent) void this.#deliver(endpoint, delivery)
-    if (due.length > 0 || busy.size > 0) return
-    const next = await this.#deps.deliveries.nextAt(endpoint.id)
-    if (next !== null && this.#isRunning) this.#wakeAt(Math.min(next, now + longestSleepMs))
+    const busy = new Set(this.#inFlight.get(endpointId))
+    const now = steadyNow()
+    const claim = { node, now, until: now + claimMs }
+    const taken = await deliveries.take(endpointId, claim, room, busy)
+    // The endpoint as it is now.
+    const endpoint = this.#endpoint(endpointId)
+    if (!this.#isRunning || endpoint === undefined) return
+    for (const delivery of taken) void this.#deliver(endpoint, delivery)
+  }
+
+  #endpoint(id: number): EndpointRow | undefined {
+    return this.#endpoints.find((endpoint) => endpoint.id === id)
   }
 
   #roomFor({ id, tenant_id: tenantId }: EndpointRow): number {
@@ -194,7 +222,7 @@ export class Deliverer {
       })
     this.#deps.writes.add({
       run: async () => {
-        await this.#deps.deliveries.record(attempt)
+        await this.#deps.deliveries.record(attempt, this.#deps.node)
         if (isGone) await this.#deps.onGone(endpoint.id)
       },
       done: () => {

@@ -1,5 +1,9 @@
-/** Deliveries as rows: due ones, results, and expiry. */
-import { sql } from 'kysely'
+/**
+ * Deliveries as rows: due ones, results, and expiry. Where several processes share the database, one takes a
+ * delivery with a claim that ends by itself, so that others take what a process has left behind.
+ */
+import { sql, type ExpressionBuilder } from 'kysely'
+import type { Database } from '../../schema/database.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Param } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
@@ -35,6 +39,13 @@ export interface WebhookBacklog {
   readonly oldestMs: number | null
 }
 
+/** Who takes deliveries, and until when no other node does. Milliseconds UTC. */
+export interface Claim {
+  readonly node: string
+  readonly now: number
+  readonly until: number
+}
+
 /** Maximum counted: counting more would delay calls. */
 const maxCounted = 10_000
 
@@ -49,19 +60,48 @@ export class DeliveryStore {
     this.#statements = prepareAll(store)
   }
 
-  /** Longest overdue first. */
-  due(endpointId: number, now: number, limit: number): Promise<DueDelivery[]> {
-    return this.#statements.due.all({ endpointId, now, limit })
+  /**
+   * At most `limit`, longest overdue first, without those that this process is sending. On a database of one
+   * process they are only read.
+   */
+  async take(
+    endpointId: number,
+    claim: Claim,
+    limit: number,
+    busy: ReadonlySet<number>,
+  ): Promise<readonly DueDelivery[]> {
+    const { due, take } = this.#statements
+    if (take === undefined) {
+      const found = await due.all({ endpointId, now: claim.now, limit: limit + busy.size })
+      return found.filter(({ id }) => !busy.has(id)).slice(0, limit)
+    }
+    // One of its own when its claim has ended before its result is stored: that renews the claim.
+    const taken = (await take.all({ endpointId, ...claim, limit })).filter(
+      ({ id }) => !busy.has(id),
+    )
+    return taken.toSorted((one, other) => one.next_attempt_at - other.next_attempt_at)
   }
 
-  /** When the next delivery of this endpoint is due, in milliseconds UTC. */
-  async nextAt(endpointId: number): Promise<number | null> {
-    return (await this.#statements.next.get({ endpointId }))?.at ?? null
+  /** When the next delivery of each endpoint is due that no process has taken, in milliseconds UTC. */
+  async nextTimes(now: number): Promise<ReadonlyMap<number, number>> {
+    const found = await this.#statements.next.all({ now })
+    return new Map(found.flatMap(({ id, at }) => (at === null ? [] : [[id, at]])))
   }
 
-  /** Runs in the caller's transaction. */
-  async record(attempt: Attempt): Promise<void> {
-    await this.#statements.record.run(attempt)
+  /**
+   * Runs in the caller's transaction. An accepted delivery stays so; a failure of one that another process has
+   * taken meanwhile changes nothing.
+   */
+  async record(attempt: Attempt, node: string): Promise<void> {
+    const { record, recordFailed } = this.#statements
+    await (attempt.state === 'delivered' ? record : recordFailed).run({ ...attempt, node })
+  }
+
+  /** Lets others take what this node has taken. */
+  async release(node: string): Promise<void> {
+    if (!this.#store.statements.isShared) return
+    const query = this.#store.db.updateTable('webhook_delivery').set(unclaimed)
+    await execute(this.#store, query.where('claimed_by', '=', node))
   }
 
   async hasMorePendingThan(endpointId: number, count: number): Promise<boolean> {
@@ -205,9 +245,67 @@ const deliveryView = (row: JoinedRow) => ({
 /** A literal: SQLite chooses a partial index by constants, not by parameters. */
 const pending = sql.lit<'pending'>('pending')
 
+const unclaimed = { claimed_by: null, claimed_until: null }
+
+interface Due {
+  readonly endpointId: number
+  readonly now: number
+  readonly limit: number
+}
+
+/** One statement takes them, so that no two processes take the same; those that another one is taking are skipped. */
+const prepareTake = (store: Store) =>
+  prepare(store, (db, param: Param<Due & Claim>) =>
+    db
+      .with(
+        (cte) => cte('due').materialized(),
+        (query) =>
+          query
+            .selectFrom('webhook_delivery')
+            .innerJoin('webhook_event', 'webhook_event.id', 'webhook_delivery.event_id')
+            .select(['webhook_delivery.id', 'message_id', 'body'])
+            .where('endpoint_id', '=', param('endpointId'))
+            .where('state', '=', pending)
+            .where('next_attempt_at', '<=', param('now'))
+            .where((row) => isFree(row, param('now')))
+            .orderBy('next_attempt_at')
+            .limit(param('limit'))
+            .forUpdate('webhook_delivery')
+            .skipLocked(),
+      )
+      .updateTable('webhook_delivery')
+      .from('due')
+      .set({ claimed_by: param('node'), claimed_until: param('until') })
+      .whereRef('webhook_delivery.id', '=', 'due.id')
+      .returning(['due.id', 'attempts', 'message_id', 'body', 'next_attempt_at']),
+  )
+
+/** No process is sending it, or the one that was has not told of it in time. */
+const isFree = (row: ExpressionBuilder<Database, 'webhook_delivery'>, now: number) =>
+  row.or([row('claimed_until', 'is', null), row('claimed_until', '<=', now)])
+
+const prepareRecord = (store: Store, by: 'its node' | 'any node') =>
+  prepare(store, (db, param: Param<Attempt & { node: string }>) =>
+    db
+      .updateTable('webhook_delivery')
+      .set((eb) => ({
+        state: param('state'),
+        attempts: eb('attempts', '+', 1),
+        next_attempt_at: param('nextAttemptAt'),
+        last_attempt_at: param('now'),
+        last_status: param('status'),
+        last_error: param('error'),
+        last_answer: param('answer'),
+        ...unclaimed,
+      }))
+      .where('id', '=', param('id'))
+      .$if(by === 'its node', (query) => query.where('claimed_by', '=', param('node'))),
+  )
+
 function prepareAll(store: Store) {
+  const { isShared } = store.statements
   return {
-    due: prepare(store, (db, param: Param<{ endpointId: number; now: number; limit: number }>) =>
+    due: prepare(store, (db, param: Param<Due>) =>
       db
         .selectFrom('webhook_delivery')
         .innerJoin('webhook_event', 'webhook_event.id', 'webhook_delivery.event_id')
@@ -218,27 +316,27 @@ function prepareAll(store: Store) {
         .orderBy('next_attempt_at')
         .limit(param('limit')),
     ),
-    next: prepare(store, (db, param: Param<{ endpointId: number }>) =>
+    take: isShared ? prepareTake(store) : undefined,
+    next: prepare(store, (db, param: Param<{ now: number }>) =>
       db
-        .selectFrom('webhook_delivery')
-        .select((eb) => eb.fn.min('next_attempt_at').as('at'))
-        .where('endpoint_id', '=', param('endpointId'))
-        .where('state', '=', pending),
+        .selectFrom('webhook_endpoint')
+        .select((endpoint) => [
+          'webhook_endpoint.id',
+          endpoint
+            .selectFrom('webhook_delivery')
+            .select('next_attempt_at')
+            .whereRef('endpoint_id', '=', 'webhook_endpoint.id')
+            .where('state', '=', pending)
+            .where((row) => isFree(row, param('now')))
+            .orderBy('next_attempt_at')
+            .limit(sql.lit(1))
+            .as('at'),
+        ])
+        .where('is_active', '=', 1)
+        .where('removed_at', 'is', null),
     ),
-    record: prepare(store, (db, param: Param<Attempt>) =>
-      db
-        .updateTable('webhook_delivery')
-        .set((eb) => ({
-          state: param('state'),
-          attempts: eb('attempts', '+', 1),
-          next_attempt_at: param('nextAttemptAt'),
-          last_attempt_at: param('now'),
-          last_status: param('status'),
-          last_error: param('error'),
-          last_answer: param('answer'),
-        }))
-        .where('id', '=', param('id')),
-    ),
+    record: prepareRecord(store, 'any node'),
+    recordFailed: prepareRecord(store, isShared ? 'its node' : 'any node'),
     pendingAt: prepare(store, (db, param: Param<{ endpointId: number; count: number }>) =>
       db
         .selectFrom('webhook_delivery')

@@ -7,15 +7,16 @@ import type { Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
 import { compile, type Param } from '../../schema/sql/compiled.ts'
-import type { LocalStore, Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/open.ts'
 import { prepare } from '../../schema/sql/prepared.ts'
+import { all, execute } from '../../schema/sql/query.ts'
 import { type EndpointRow, typesOf } from './endpoint-store.ts'
 import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 
 export interface OutboxDeps extends Clocks {
-  readonly store: LocalStore
+  readonly store: Store
   readonly randomBytes: (size: number) => Buffer
-  /** Something was written, but is not committed yet. */
+  /** Something was written; of a call on SQLite, it is not committed yet. */
   readonly onWrite: () => void
 }
 
@@ -26,14 +27,13 @@ interface Listener {
 
 export class Outbox implements EventSink {
   readonly #deps: OutboxDeps
-  readonly #ofCalls: ReturnType<typeof callStatements>
+  #ofCalls: ReturnType<typeof callStatements> | undefined
   readonly #ofApi: ReturnType<typeof apiStatements>
   readonly #newId: () => string
   #listeners = new Map<EventType | '*', readonly Listener[]>()
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps
-    this.#ofCalls = callStatements(deps.store)
     this.#ofApi = apiStatements(deps.store)
     this.#newId = idsFrom(deps.randomBytes)
   }
@@ -54,19 +54,44 @@ export class Outbox implements EventSink {
     return hears(this.#listeners.get(type), tenantId) || hears(this.#listeners.get('*'), tenantId)
   }
 
-  /** Of a call or of money: inside the transaction that is open on the handle. */
   write(event: OutgoingEvent): void {
     const endpointIds = this.#endpointsOf(event)
     if (endpointIds.length === 0) return
+    this.#ofCalls ??= callStatements(this.#deps.store)
     const row = this.#ofCalls.event.get(this.#rowOf(event))
     for (const delivery of this.#deliveriesOf(row, endpointIds))
       this.#ofCalls.delivery.run(delivery)
     this.#deps.onWrite()
   }
 
-  /** Of calls and of money: inside the transaction of the caller. */
   async writeAll(events: readonly OutgoingEvent[]): Promise<void> {
-    for (const event of events) await this.writeOfApi(event)
+    const heard = events.flatMap((event) => {
+      const endpointIds = this.#endpointsOf(event)
+      return endpointIds.length === 0 ? [] : [{ ...this.#rowOf(event), endpointIds }]
+    })
+    for (let start = 0; start < heard.length; start += EVENTS_OF_A_STATEMENT)
+      await this.#writeSome(heard.slice(start, start + EVENTS_OF_A_STATEMENT))
+    if (heard.length > 0) this.#wakeAfterCommit()
+  }
+
+  async #writeSome(events: readonly HeardEvent[]): Promise<void> {
+    const { store, steadyNow } = this.#deps
+    const ids = await all(store, insertEvents(store.db, events))
+    const idOf = new Map(ids.map(({ id, message_id: messageId }) => [messageId, id]))
+    const groups = new Map<string, { endpointIds: readonly number[]; eventIds: number[] }>()
+    for (const { endpointIds, messageId } of events) {
+      const id = idOf.get(messageId)
+      if (id === undefined) throw new Error('an INSERT returned no row')
+      const group = groups.get(endpointIds.join()) ?? { endpointIds, eventIds: [] }
+      group.eventIds.push(id)
+      groups.set(endpointIds.join(), group)
+    }
+    for (const { endpointIds, eventIds } of groups.values())
+      await execute(store, insertDeliveries(store.db, endpointIds, eventIds, steadyNow()))
+  }
+
+  #wakeAfterCommit(): void {
+    this.#deps.store.statements.afterCommit(this.#deps.onWrite)
   }
 
   /** Of the API: inside the transaction of the caller. */
@@ -83,7 +108,7 @@ export class Outbox implements EventSink {
     const row = this.#rowOf(event)
     const deliveries = this.#deliveriesOf(await this.#ofApi.event.get(row), endpointIds)
     for (const delivery of deliveries) await this.#ofApi.delivery.run(delivery)
-    this.#deps.onWrite()
+    this.#wakeAfterCommit()
     return row.messageId
   }
 
@@ -122,6 +147,13 @@ function idsFrom(randomBytes: (size: number) => Buffer): () => string {
   return () => `msg_${start}.${(count += 1).toString(36)}`
 }
 
+/** Each has five parameters, of 32,766 that SQLite takes. */
+const EVENTS_OF_A_STATEMENT = 500
+
+interface HeardEvent extends NewEvent {
+  readonly endpointIds: readonly number[]
+}
+
 interface NewEvent {
   readonly messageId: string
   readonly type: string
@@ -136,7 +168,7 @@ interface NewDelivery {
 }
 
 /** The rows are the same; calls write them at once on the SQLite of their node. */
-const callStatements = (store: LocalStore) => ({
+const callStatements = (store: Store) => ({
   event: compile(store, insertEvent),
   delivery: compile(store, insertDelivery),
 })
@@ -171,4 +203,39 @@ const insertDelivery = (db: Kysely<Database>, param: Param<NewDelivery>) =>
           row.val(param('now')).as('next_attempt_at'),
         ])
         .where('webhook_endpoint.id', '=', param('endpointId')),
+    )
+
+const insertEvents = (db: Kysely<Database>, events: readonly NewEvent[]) =>
+  db
+    .insertInto('webhook_event')
+    .values(
+      events.map(({ messageId, type, body, now }) => ({
+        message_id: messageId,
+        ...{ type, body, created_at: now },
+      })),
+    )
+    .returning(['id', 'message_id'])
+
+/** Each of the events to each of the endpoints, as `insertDelivery`. */
+const insertDeliveries = (
+  db: Kysely<Database>,
+  endpointIds: readonly number[],
+  eventIds: readonly number[],
+  now: number,
+) =>
+  db
+    .insertInto('webhook_delivery')
+    .columns(['endpoint_id', 'event_id', 'next_attempt_at'])
+    .expression((eb) =>
+      eb
+        .selectFrom(['webhook_endpoint', 'webhook_event'])
+        .select((row) => [
+          'webhook_endpoint.id as endpoint_id',
+          'webhook_event.id as event_id',
+          row.val(now).as('next_attempt_at'),
+        ])
+        .where('webhook_endpoint.id', 'in', endpointIds)
+        .where('webhook_event.id', 'in', eventIds)
+        .orderBy('webhook_event.id')
+        .orderBy('webhook_endpoint.id'),
     )

@@ -4,8 +4,10 @@
  */
 import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { LocalStore } from '../../schema/open.ts'
+import type { NodeIdentity } from '../../schema/node-identity.ts'
+import type { Store } from '../../schema/open.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import { onOneNode } from '../../schema/sql/one-node.ts'
 import { transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
@@ -22,7 +24,9 @@ import type { Resolve } from './targets.ts'
 import { WriteQueue } from '../../schema/storage/write-queue.ts'
 
 export interface WebhooksDeps extends Clocks {
-  readonly store: LocalStore
+  readonly store: Store
+  /** One process of an installation has this name at a time. */
+  readonly node: Pick<NodeIdentity, 'name'>
   /** From 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
   /** Cryptographically secure. */
@@ -35,6 +39,9 @@ export interface WebhooksDeps extends Clocks {
 }
 
 const maintenanceIntervalMs = 60_000
+/** Until writes of another process are noticed; on a shared database, also deliveries that one has left behind. */
+const longestSleepMs = 60_000
+const longestSleepOfManyMs = 1_000
 /** Deliveries of a removed endpoint that are deleted at once: about 2 ms. */
 const sweepSlice = 200
 const sweepPauseMs = 20
@@ -58,6 +65,8 @@ export class Webhooks {
   readonly endpoints: EndpointStore
   readonly deliveries: DeliveryStore
   readonly #reloads = new OneAtATime(() => this.#load())
+  readonly #sweeps = new OneAtATime(() => this.#sweep())
+  readonly #maintenance = new OneAtATime(() => this.#maintain())
   #pruned = 0
   #isStopped = false
   #cancelSweep: (() => void) | undefined
@@ -76,6 +85,8 @@ export class Webhooks {
     this.#sender = new Sender(deps)
     this.#deliverer = new Deliverer({
       ...deps,
+      node: deps.node.name,
+      longestSleepMs: store.statements.isShared ? longestSleepOfManyMs : longestSleepMs,
       deliveries: this.deliveries,
       writes: this.#writes,
       send: this.#sender.send,
@@ -104,7 +115,7 @@ export class Webhooks {
     this.#isStopped = false
     this.#deliverer.start()
     this.#maintainLater()
-    void this.#sweep()
+    void this.#sweeps.request()
   }
 
   /** Starts no further delivery. Those in flight may be repeated after the next start. */
@@ -114,7 +125,9 @@ export class Webhooks {
     this.#cancelSweep?.()
     this.#deliverer.stop()
     this.#sender.close()
-    await this.#writes.flush()
+    for (const work of [this.#sweeps, this.#maintenance]) await work.between(nothing)
+    // Else other nodes take them when the claims end.
+    if (await this.#writes.flush()) await this.deliveries.release(this.#deps.node.name)
   }
 
   /** Writes an event that belongs to no transaction, with the next group commit. */
@@ -143,7 +156,7 @@ export class Webhooks {
   async remove(endpointId: number): Promise<boolean> {
     if (!(await this.endpoints.remove(endpointId, this.#deps.now()))) return false
     await this.reload()
-    await this.#sweep()
+    await this.#sweeps.request()
     return true
   }
 
@@ -185,23 +198,26 @@ export class Webhooks {
     const { schedule, log } = this.#deps
     this.#cancelMaintenance = schedule(() => {
       this.#maintainLater()
-      this.#maintain().catch((error: unknown) =>
-        log('error', 'webhook: the endpoints cannot be read', { error }),
-      )
+      this.#maintenance.request().catch((error: unknown) => {
+        // Then the next time.
+        if (!isUnstored(error)) log('error', 'webhook: old events cannot be deleted', { error })
+      })
     }, maintenanceIntervalMs)
   }
 
   async #maintain(): Promise<void> {
-    this.#writes.add({ run: () => this.#prune() })
+    if (this.#isStopped) return
+    void this.#sweeps.request()
     const drowning: number[] = []
     for (const { id } of await this.endpoints.active())
       if (await this.deliveries.hasMorePendingThan(id, maxPending)) drowning.push(id)
-    if (drowning.length === 0) return
-    this.#writes.add({ run: () => this.#disable(drowning), done: () => this.#told(drowning) })
-  }
-
-  async #disable(endpoints: readonly number[]): Promise<void> {
-    for (const id of endpoints) await this.endpoints.disable(id, 'backlog', this.#deps.now())
+    const done = await onOneNode(this.#deps.store, 'webhooks', async () => {
+      for (const id of drowning) await this.endpoints.disable(id, 'backlog', this.#deps.now())
+      return this.#prune()
+    })
+    if (done.kind === 'elsewhere') return
+    this.#pruned = done.result
+    if (drowning.length > 0) this.#told(drowning)
   }
 
   #told(endpoints: readonly number[]): void {
@@ -215,15 +231,18 @@ export class Webhooks {
     const pauseMs = await this.#sweepSlice()
     if (pauseMs === undefined || this.#isStopped) return
     this.#cancelSweep?.()
-    this.#cancelSweep = this.#deps.schedule(() => void this.#sweep(), pauseMs)
+    this.#cancelSweep = this.#deps.schedule(() => void this.#sweeps.request(), pauseMs)
   }
 
   /** When to continue; undefined when nothing remains. */
   async #sweepSlice(): Promise<number | undefined> {
     const { store, log } = this.#deps
     try {
-      const isLeft = await transaction(store, () => this.endpoints.sweep(sweepSlice))
-      return isLeft ? sweepPauseMs : undefined
+      const swept = await onOneNode(store, 'removedEndpoints', () =>
+        this.endpoints.sweep(sweepSlice),
+      )
+      if (swept.kind === 'elsewhere') return retryMs
+      return swept.result ? sweepPauseMs : undefined
     } catch (error) {
       if (!isUnstored(error))
         log('error', 'webhook: a removed endpoint cannot be deleted', { error })
@@ -231,9 +250,12 @@ export class Webhooks {
     }
   }
 
-  async #prune(): Promise<void> {
+  /** Resolves with where to continue. */
+  async #prune(): Promise<number> {
     const before = earliest(this.#deps) - keptMs
     const upTo = (await this.deliveries.newestEvent()) - keptEvents
-    this.#pruned = await this.deliveries.prune(this.#pruned, pruneSlice, { before, upTo })
+    return this.deliveries.prune(this.#pruned, pruneSlice, { before, upTo })
   }
 }
+
+const nothing = async (): Promise<void> => undefined

@@ -34,6 +34,6 @@ export interface EventSink {
   wants(type: EventType, tenantId: number | null): boolean
   /** On SQLite: writes an event inside the transaction that is open on the handle. It exists if and only if that commits. */
   write(event: OutgoingEvent): void
-  /** The same inside the transaction of the caller, on any database. */
+  /** The same inside the transaction of the caller, on any database: several by a few statements. */
   writeAll(events: readonly OutgoingEvent[]): Promise<void>
 }

@@ -23,6 +23,7 @@ import { sql as consoleFigures } from './021-console-figures.ts'
 import { sql as recordingError } from './022-recording-error.ts'
 import { sql as rateIdentity } from './023-rate-identity.ts'
 import { forServer as changesForServer, sql as changes } from './024-changes.ts'
+import { sql as webhookClaims } from './025-webhook-claims.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -61,6 +62,7 @@ export const migrations: readonly Migration[] = [
   { version: 22, name: 'recording-error', sql: recordingError },
   { version: 23, name: 'rate-identity', sql: rateIdentity },
   { version: 24, name: 'changes', sql: changes, forServer: changesForServer },
+  { version: 25, name: 'webhook-claims', sql: webhookClaims },
 ]
 
 export const newestVersion = migrations.length

@@ -46,4 +46,7 @@ export interface WebhookDeliveryTable {
   last_error: string | null
   /** The start of the response body. */
   last_answer: string | null
+  /** The node that is sending it, and until when no other one does; null: none. */
+  claimed_by: string | null
+  claimed_until: number | null
 }

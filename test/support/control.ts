@@ -110,6 +110,7 @@ export async function openControl({
     ...{ schedule: () => () => undefined, log: () => undefined },
     resolve: () => Promise.resolve([]),
     allowPrivate: false,
+    node: { name: 'a' },
   })
   const ocs = new Ocs({
     ...{ store, now: steadyNow, wallNow },

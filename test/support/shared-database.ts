@@ -4,6 +4,7 @@ import type { Store } from '../../schema/open.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase } from '../../schema/open.ts'
 import { openStore, type ServerStore } from '../../schema/postgres/open.ts'
+import { turnOfEventLoop } from './waiting.ts'
 import { freshDatabase, hasPostgres } from './postgres.ts'
 
 const secretKey = Buffer.alloc(32, 7).toString('base64')
@@ -42,3 +43,48 @@ export const eachDatabase: readonly {
     ? [{ database: 'PostgreSQL', open: async () => (await sharedDatabase()).open() }]
     : []),
 ]
+
+/** A process that ManualTime moves: `settled` resolves once no statement of it runs, and none follows. */
+export function settling<S extends Store>(
+  store: S,
+): { readonly store: S; readonly settled: () => Promise<void> } {
+  let running = 0
+  let count = 0
+  const counted = async <T>(work: () => Promise<T>): Promise<T> => {
+    running += 1
+    count += 1
+    try {
+      return await work()
+    } finally {
+      running -= 1
+    }
+  }
+  const { statements } = store
+  const prepare: Store['statements']['prepare'] = <R>(sql: string) => {
+    const statement = statements.prepare<R>(sql)
+    return {
+      all: (values) => counted(() => statement.all(values)),
+      get: (values) => counted(() => statement.get(values)),
+      arrays: (values) => counted(() => statement.arrays(values)),
+      run: (values) => counted(() => statement.run(values)),
+    }
+  }
+  const made: Store['statements'] = {
+    prepare,
+    transaction: <T>(work: () => Promise<T>) => counted(() => statements.transaction(work)),
+    lockedTransaction: <T>(work: () => Promise<T>) =>
+      counted(() => statements.lockedTransaction(work)),
+    afterCommit: (work: () => void) => statements.afterCommit(work),
+    isShared: statements.isShared,
+  }
+  return {
+    store: { ...store, statements: made },
+    async settled() {
+      const isQuiet = (seen: number): boolean => seen === count && running === 0
+      for (let seen = -1; !isQuiet(seen);) {
+        seen = count
+        for (let turn = 0; turn < 3; turn += 1) await turnOfEventLoop()
+      }
+    },
+  }
+}

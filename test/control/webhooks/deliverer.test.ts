@@ -45,6 +45,8 @@ async function open(
   })
   const deliverer = new Deliverer({
     ...{
+      node: 'a',
+      longestSleepMs: 60_000,
       deliveries,
       writes,
       now: time.now,
@@ -200,10 +202,10 @@ test('receivers of one tenant that hang delay nothing of another tenant or of th
 
 test('an event is sent once, although its result is stored while the waiting ones are read', async () => {
   const { write, pass, time, requests, deliveries, deliverer, store } = await open(['a'])
-  const read = deliveries.due.bind(deliveries)
+  const read = deliveries.take.bind(deliveries)
   const slow: (() => void)[] = []
   let isSlow = false
-  deliveries.due = async (...asked) => {
+  deliveries.take = async (...asked) => {
     const found = await read(...asked)
     if (isSlow) await new Promise<void>((resolve) => void slow.push(resolve))
     return found

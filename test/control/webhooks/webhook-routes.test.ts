@@ -65,6 +65,7 @@ async function open() {
     randomBytes: base.deps.randomBytes,
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
     allowPrivate: true,
+    node: { name: 'a' },
   })
   webhooks.start()
   closers.push(() => void webhooks.stop())
@@ -294,6 +295,7 @@ test('a name that turned to an inside address is not connected to', async () => 
       random: () => 0,
       schedule,
       allowPrivate: false,
+      node: { name: 'a' },
     },
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
   })

@@ -32,6 +32,7 @@ const webhooks = new Webhooks({
     randomBytes,
     log,
     allowPrivate: false,
+    node: { name: 'a' },
   },
   schedule: () => () => undefined,
   resolve: () => Promise.resolve([]),

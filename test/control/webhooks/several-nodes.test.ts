@@ -1,0 +1,198 @@
+/** Several nodes deliver from one database, in virtual time. */
+import { beforeEach, describe, expect, test } from 'vitest'
+import { Deliverer } from '../../../control/webhooks/deliverer.ts'
+import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
+import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
+import { Outbox } from '../../../control/webhooks/outbox.ts'
+import type { Sent } from '../../../control/webhooks/sender.ts'
+import { WriteQueue } from '../../../schema/storage/write-queue.ts'
+import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all, transaction } from '../../../schema/sql/query.ts'
+import { start } from '../../support/books.ts'
+import { deferred } from '../../support/deferred.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { settling, sharedDatabase } from '../../support/shared-database.ts'
+
+const accepted: Sent = { kind: 'answered', status: 204, retryAfterMs: undefined, excerpt: '' }
+const refused: Sent = { ...accepted, status: 500 }
+const events = (count: number): readonly OutgoingEvent[] =>
+  Array.from({ length: count }, (_, n) => ({ type: 'call.ended', tenantId: null, data: { n } }))
+
+interface Request {
+  readonly node: string
+  readonly id: string
+  readonly at: number
+}
+
+describe.runIf(hasPostgres)('webhooks of several nodes', () => {
+  let time: ManualTime
+  let database: Awaited<ReturnType<typeof sharedDatabase>>
+  let requests: Request[]
+  let nodes: Pick<ReturnType<typeof settling<Store>>, 'store' | 'settled'>[]
+  let endpointId: number
+
+  async function openNode(name: string, answer: () => Promise<Sent> = async () => accepted) {
+    const { store, settled } = settling(await database.open())
+    const deliveries = new DeliveryStore(store)
+    const endpoints = new EndpointStore(store)
+    const writes = new WriteQueue({
+      ...{ store, schedule: time.schedule },
+      onFailure: (error) => {
+        throw error
+      },
+    })
+    const clocks = { now: time.now, steadyNow: time.now }
+    const deliverer = new Deliverer({
+      ...{ ...clocks, deliveries, writes, schedule: time.schedule, random: () => 0 },
+      ...{ node: name, longestSleepMs: 1_000, allowPrivate: false },
+      send: (_, headers) => {
+        requests.push({ node: name, id: headers['webhook-id'] ?? '', at: time.now() - start })
+        return answer()
+      },
+      onGone: (id) => endpoints.disable(id, 'gone', time.now()),
+      afterGone: () => undefined,
+      log: () => undefined,
+    })
+    const outbox = new Outbox({
+      ...{ ...clocks, store, onWrite: () => deliverer.wake() },
+      randomBytes: (size) => Buffer.alloc(size, name),
+    })
+    if (nodes.length === 0) {
+      const body = { url: 'https://a.example/', events: ['*' as const], description: null }
+      endpointId = await endpoints.insert({ ...body, is_active: true }, 'whsec_AA', null, start)
+    }
+    const active = await endpoints.active()
+    outbox.setEndpoints(active)
+    deliverer.setEndpoints(active)
+    deliverer.start()
+    const write = (written: readonly OutgoingEvent[]) =>
+      transaction(store, () => outbox.writeAll(written))
+    nodes.push({ store, settled })
+    return { store, deliverer, outbox, write }
+  }
+
+  const pass = async (ms: number, stepMs = 50) => {
+    for (let passed = 0; passed < ms; passed += stepMs) {
+      time.advance(stepMs)
+      // What one node has written may wake another one.
+      for (let turn = 0; turn < 2; turn += 1) for (const { settled } of nodes) await settled()
+    }
+  }
+  const states = async () => {
+    const [node] = nodes
+    const query = node?.store.db
+      .selectFrom('webhook_delivery')
+      .select(['state', 'attempts', 'claimed_by'])
+      .orderBy('id')
+    return node === undefined || query === undefined ? [] : all(node.store, query)
+  }
+  const deliveredOnce = { state: 'delivered', attempts: 1, claimed_by: null }
+
+  beforeEach(async () => {
+    time = new ManualTime(start)
+    database = await sharedDatabase()
+    requests = []
+    nodes = []
+  })
+
+  test('each event is sent once, however many nodes look for it', async () => {
+    const [a, b, c] = [await openNode('a'), await openNode('b'), await openNode('c')]
+    await pass(100)
+    await Promise.all([a.write(events(40)), b.write(events(40)), c.write(events(40))])
+    await pass(3_000)
+    expect(requests.length).toBe(120)
+    expect(new Set(requests.map(({ id }) => id)).size).toBe(120)
+    expect(await states()).toEqual(Array.from({ length: 120 }, () => deliveredOnce))
+  })
+
+  test('a node sends what another one has written and left within a second', async () => {
+    const [a] = [await openNode('a'), await openNode('b')]
+    await pass(100)
+    a.deliverer.stop()
+    await a.write(events(3))
+    await pass(1_100)
+    expect(requests.map(({ node }) => node)).toEqual(['b', 'b', 'b'])
+  })
+
+  test('what a node had taken when it died is sent by another one after a minute, with the same id', async () => {
+    const a = await openNode('a', () => new Promise(() => undefined))
+    await pass(100)
+    await a.write(events(2))
+    await pass(100)
+    a.deliverer.stop()
+    await openNode('b')
+    await pass(58_000, 500)
+    expect(requests.map(({ node }) => node)).toEqual(['a', 'a'])
+    await pass(4_000, 500)
+    expect(requests.map(({ node }) => node)).toEqual(['a', 'a', 'b', 'b'])
+    expect(new Set(requests.map(({ id }) => id)).size).toBe(2)
+    expect(await states()).toEqual([deliveredOnce, deliveredOnce])
+  })
+
+  test('the node that died takes its own at once when it is back', async () => {
+    const a = await openNode('a', () => new Promise(() => undefined))
+    await pass(100)
+    await a.write(events(1))
+    await pass(100)
+    a.deliverer.stop()
+    await openNode('a')
+    await pass(200)
+    expect(requests.length).toBe(2)
+    expect(await states()).toEqual([deliveredOnce])
+  })
+
+  test('a late failure of one node does not undo what another one has delivered', async () => {
+    const late = deferred<Sent>()
+    const a = await openNode('a', () => late.promise)
+    await openNode('b')
+    await pass(100)
+    await a.write(events(1))
+    await pass(100)
+    a.deliverer.setEndpoints([])
+    await pass(62_000, 500)
+    expect(requests.map(({ node }) => node)).toEqual(['a', 'b'])
+    expect(await states()).toEqual([deliveredOnce])
+    late.resolve(refused)
+    await pass(1_000)
+    expect(await states()).toEqual([deliveredOnce])
+  })
+
+  test('what one node has delivered late is delivered, although another one has failed', async () => {
+    const late = deferred<Sent>()
+    const a = await openNode('a', () => late.promise)
+    await openNode('b', async () => refused)
+    await pass(100)
+    await a.write(events(1))
+    await pass(100)
+    a.deliverer.setEndpoints([])
+    await pass(62_000, 500)
+    expect(await states()).toMatchObject([{ state: 'pending', attempts: 1 }])
+    late.resolve(accepted)
+    await pass(10_000, 500)
+    expect(await states()).toMatchObject([{ state: 'delivered', attempts: 2 }])
+    expect(requests.length).toBe(2)
+  })
+
+  test('an event of a transaction that is rolled back does not exist, and wakes no node', async () => {
+    const a = await openNode('a')
+    await pass(100)
+    const write = transaction(a.store, async () => {
+      await a.outbox.writeAll(events(2))
+      throw new Error('no')
+    })
+    await expect(write).rejects.toThrow('no')
+    await pass(2_000)
+    expect([requests, await states()]).toEqual([[], []])
+  })
+
+  test('many events are written by a few statements, each for its endpoints', async () => {
+    const a = await openNode('a')
+    a.deliverer.stop()
+    await a.write(events(1_200))
+    expect((await states()).length).toBe(1_200)
+    const ofOthers = a.store.db.selectFrom('webhook_delivery').select('id')
+    expect(await all(a.store, ofOthers.where('endpoint_id', '<>', endpointId))).toEqual([])
+  })
+})
