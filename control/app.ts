@@ -18,6 +18,7 @@ import {
   type PaymentRoutesDeps,
 } from './billing/payments/payment-routes.ts'
 import { rateRoutes } from './billing/rates/rate-routes.ts'
+import type { EventFeed } from './events/event-feed.ts'
 import type { EventHub } from './events/event-hub.ts'
 import { eventRoutes } from './events/event-routes.ts'
 import { consoleRoutes } from './console/console-routes.ts'
@@ -48,7 +49,8 @@ import { traceRoutes } from './pbx/calls/trace-routes.ts'
 import { vconRoutes } from './pbx/calls/vcon-routes.ts'
 import { extensionRoutes } from './pbx/extension-routes.ts'
 import { reportRoutes } from './pbx/reports/report-routes.ts'
-import { answerQuestions, QUESTIONS_PATH } from './nodes/questions.ts'
+import { answerQuestions } from './nodes/answer-questions.ts'
+import { QUESTIONS_PATH } from './nodes/questions.ts'
 import { admittedAddress, butNodes } from './nodes/admit-node.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { frontPage, pagePolicy } from './openapi/pages.ts'
@@ -69,12 +71,12 @@ export function createApi(
   deps: ControlDeps,
   access: Access,
   telemetry: Telemetry,
-  hub: EventHub,
+  { hub, feed }: { readonly hub: EventHub; readonly feed: EventFeed },
 ): ControlApp {
   const { store, now, steadyNow, engine, version } = deps
   const { audit } = access
   const app = front(deps, access, telemetry)
-  if (deps.others !== undefined) app.use(QUESTIONS_PATH, answerQuestions(engine))
+  if (deps.others !== undefined) app.use(QUESTIONS_PATH, answerQuestions({ ...deps, feed }))
 
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, store))

@@ -6,6 +6,8 @@ import { openAccess } from './auth/access.ts'
 import { canonicalAddress } from '../schema/net/source-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
 import type { ControlDeps } from './deps.ts'
+import { EventFeed } from './events/event-feed.ts'
+import { PeerEvents } from './events/peer-events.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './events/event-hub.ts'
 import { ConnectionLimit } from './http/connection-limit.ts'
 import {
@@ -61,7 +63,10 @@ export interface ControlServer {
 export function createControl(deps: ControlDeps, options?: Partial<ConnectionLimits>) {
   const access = openAccess(deps)
   const telemetry = new Telemetry(deps)
-  const hub = new EventHub(deps.engine.events, deps.steadyNow, deps.ocs)
+  const { steadyNow, schedule, others } = deps
+  const peers = others && new PeerEvents(others, steadyNow, schedule)
+  const hub = new EventHub(deps.engine.events, steadyNow, deps.ocs, peers)
+  const feed = new EventFeed(deps.engine.events, steadyNow, deps.ocs)
   const limits = { ...defaultLimits, ...options }
   const refused: OnRefused = (status, address, set) => {
     telemetry.requests.unrouted.add(status)
@@ -83,16 +88,16 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
     })
     return { app, server }
   }
-  const api = serve(createApi(deps, access, telemetry, hub))
+  const api = serve(createApi(deps, access, telemetry, { hub, feed }))
   const edge = serve(createEdge(deps, access, telemetry))
-  return { access, telemetry, hub, api, edge }
+  return { access, telemetry, hub, feed, api, edge }
 }
 
 export async function startControl(
   deps: ControlDeps,
   options: ServerOptions,
 ): Promise<ControlServer> {
-  const { access, telemetry, hub, ...made } = createControl(deps, options.limits)
+  const { access, telemetry, hub, feed, ...made } = createControl(deps, options.limits)
   await access.prepare()
   await options.beforeListening?.()
   const api = await listen(made.api.server, options.api)
@@ -103,6 +108,7 @@ export async function startControl(
   const stopTelemetry = options.every(TICK_MS, () => telemetry.tick())
   const stopHub = [
     options.every(FLUSH_MS, () => hub.flush()),
+    ...(deps.others === undefined ? [] : [options.every(FLUSH_MS, () => feed.flush())]),
     options.every(KEEP_ALIVE_MS, () => hub.keepAlive()),
   ]
   const cancelLeaving: (() => void)[] = []
@@ -117,6 +123,7 @@ export async function startControl(
     descriptors: () => [api, edge].map(descriptorOf),
     leave() {
       hub.close()
+      feed.close()
       for (const server of [api, edge]) {
         server.close()
         cancelLeaving.push(options.every(LEAVE_MS, () => server.closeIdleConnections()))
@@ -129,6 +136,8 @@ export async function startControl(
       for (const stop of stopHub) stop()
       // The server cannot wait for streams: they do not end by themselves.
       hub.close()
+      feed.close()
+      deps.others?.client.close()
       await Promise.all([close(api), close(edge)])
       await deps.reports.stop()
       await access.close()

@@ -1,10 +1,16 @@
 /**
- * Sends the engine's events to many readers. Events are collected for a moment and written once per tenant.
+ * Sends the engine's events, and those of the other nodes, to many readers. Events are collected for a moment and written
+ * once per tenant.
  * A reader that does not keep up is disconnected: it must not delay calls.
  */
 import type { EngineEvent, EventsPort } from '../../schema/contracts/engine-events.ts'
 import type { PriceSource } from '../pbx/calls/active-call-view.ts'
 import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
+import { type Position, positionText } from './event-position.ts'
+import type { PeerEvents } from './peer-events.ts'
+import type { PeerLog } from './peer-log.ts'
+import { asEvents, missedOf, type Missed, ownPosition } from './missed-events.ts'
+import type { SharedEvent } from './shared-event.ts'
 
 /** How often to call `flush`: the maximum delay of an event. */
 export const FLUSH_MS = 250
@@ -40,19 +46,35 @@ interface Reader extends ReaderOwner {
   /** The check under way; events wait for it. */
   check: Promise<void> | undefined
   readonly controller: Controller
+  /** It has what came before the events of the next flush. */
+  isGreeted: boolean
+}
+
+/** How long the nodes are followed after the last reader has left. */
+const LINGER_MS = 30_000
+
+interface LogEvents {
+  readonly name: string
+  readonly log: PeerLog
+  readonly events: readonly SharedEvent[]
 }
 
 export class EventHub {
   readonly #events: EventsPort
   readonly #now: () => number
   readonly #ocs: PriceSource | undefined
+  readonly #peers: PeerEvents | undefined
+  #isFollowing = false
+  /** Steady time. */
+  #readAt = 0
   readonly #byTenant = new Map<number | null, Set<Reader>>()
   readonly #byActor = new Map<string, number>()
   #size = 0
   #seen: number
 
   /** `now` is steady time in milliseconds. */
-  constructor(events: EventsPort, now: () => number, ocs?: PriceSource) {
+  constructor(events: EventsPort, now: () => number, ocs?: PriceSource, peers?: PeerEvents) {
+    this.#peers = peers
     this.#events = events
     this.#now = now
     this.#ocs = ocs
@@ -82,9 +104,10 @@ export class EventHub {
         start: (controller) => {
           const since = this.#now()
           const admission = { isStillAdmitted, checkedAt: since, check: undefined }
-          reader = { tenantId, actor, since, ...admission, controller }
+          reader = { tenantId, actor, since, ...admission, controller, isGreeted: false }
           this.#join(reader)
-          controller.enqueue(encode(this.#greeting(tenantId, lastId)))
+          if (this.#peers === undefined) this.#greet(reader, this.#greeting(tenantId, lastId))
+          else void this.#greetWithPeers(reader, lastId, this.#peers)
         },
         cancel: () => {
           if (reader) this.#leave(reader)
@@ -97,19 +120,27 @@ export class EventHub {
   /** Writes the events collected since the last call. */
   flush(): void {
     this.#recheck()
-    if (this.#seen === this.#events.last) return
+    if (this.#isFollowing) this.#peers?.tick()
+    const logs = this.#newsOfPeers()
+    if (this.#seen === this.#events.last && logs.length === 0) return
     if (this.#size > 0) {
       const events = this.#events.after(this.#seen)
       for (const [tenantId, readers] of this.#byTenant) {
-        const text = this.#textOf(events, tenantId)
+        const text =
+          this.#peers === undefined
+            ? this.#textOf(events, tenantId)
+            : this.#textOfAll(events, logs, tenantId, this.#peers)
         if (text !== '') this.#write(readers, text)
       }
     }
+    for (const [, log] of logs) log.seen = log.last
     this.#seen = this.#events.last
   }
 
   /** Keeps idle connections open, and closes streams past their maximum age. */
   keepAlive(): void {
+    if (this.#size > 0) this.#readAt = this.#now()
+    else if (this.#isFollowing && this.#now() - this.#readAt >= LINGER_MS) this.#unfollow()
     const oldest = this.#now() - MAX_LIFE_MS
     for (const readers of this.#byTenant.values()) {
       for (const reader of readers) if (reader.since <= oldest) this.#end(reader)
@@ -119,6 +150,7 @@ export class EventHub {
 
   /** Closes all streams. */
   close(): void {
+    this.#unfollow()
     for (const readers of this.#byTenant.values()) for (const reader of readers) this.#end(reader)
   }
 
@@ -141,19 +173,121 @@ export class EventHub {
   }
 
   #greeting(tenantId: number | null, lastId: string | undefined): string {
-    const hello = 'retry: 2000\n: welcome\n\n'
     if (lastId === undefined) return hello
     const sequence = sequenceOf(this.#events, lastId)
     const isComplete = sequence !== undefined && sequence >= this.#events.forgotten(tenantId)
     const missed = this.#textOf(this.#events.after(sequence ?? 0), tenantId)
-    return isComplete ? hello + missed : `${hello}event: stream.gap\ndata: {}\n\n${missed}`
+    return isComplete ? hello + missed : `${hello}${gapText}${missed}`
+  }
+
+  #greet(reader: Reader, text: string): void {
+    if (this.#byTenant.get(reader.tenantId)?.has(reader) !== true) return
+    reader.isGreeted = true
+    reader.controller.enqueue(encode(text))
+  }
+
+  async #greetWithPeers(
+    reader: Reader,
+    lastId: string | undefined,
+    peers: PeerEvents,
+  ): Promise<void> {
+    this.#follow(peers)
+    await peers.ready()
+    const { tenantId } = reader
+    const missed = lastId === undefined ? undefined : await missedOf(peers, lastId, tenantId)
+    // From here on nothing waits: what comes next is what the next flush sends.
+    this.flush()
+    const unreachable = peers.unreachable()
+    const partial = unreachable.length === 0 ? '' : partialText(unreachable)
+    this.#greet(reader, `${hello}${this.#missedText(missed, tenantId, peers)}${partial}`)
+  }
+
+  #missedText(missed: Missed | undefined, tenantId: number | null, peers: PeerEvents): string {
+    if (missed === undefined) return ''
+    const events = this.#events
+    const own = ownPosition(missed.position, peers.self)
+    const sequence = own === undefined ? undefined : sequenceOf(events, own)
+    const isWhole = sequence !== undefined && sequence >= events.forgotten(tenantId)
+    const others = [...peers.logs()].map(([name, log]) => ({ name, log, ...missed.of(name, log) }))
+    const isComplete = isWhole && others.every((each) => each.isComplete) && missed.isComplete
+    const text = this.#textWith(
+      asEvents(events.after(sequence ?? 0), this.#ocs),
+      others,
+      tenantId,
+      new Map([...missed.position, [peers.self, own ?? eventId(events, 0)] as const]),
+    )
+    return isComplete ? text : `${gapText}${text}`
+  }
+
+  #follow(peers: PeerEvents): void {
+    this.#readAt = this.#now()
+    if (this.#isFollowing) return
+    this.#isFollowing = true
+    peers.start({
+      onEvents: () => this.flush(),
+      onGap: () => this.#tell(gapText),
+      onReachability: () => this.#tell(partialText(peers.unreachable())),
+    })
+  }
+
+  #unfollow(): void {
+    this.#isFollowing = false
+    this.#peers?.stop()
+  }
+
+  /** To the readers that are there now. */
+  #tell(text: string): void {
+    for (const readers of this.#byTenant.values()) this.#write(readers, text)
+  }
+
+  #newsOfPeers(): readonly (readonly [string, PeerLog])[] {
+    if (this.#peers === undefined) return []
+    return [...this.#peers.logs()].filter(([, log]) => log.seen !== log.last)
+  }
+
+  /** Each id says where every log is after its event. */
+  #textOfAll(
+    events: readonly EngineEvent[],
+    logs: readonly (readonly [string, PeerLog])[],
+    tenantId: number | null,
+    peers: PeerEvents,
+  ): string {
+    const position = new Map([[peers.self, eventId(this.#events, this.#seen)]])
+    for (const [name, log] of peers.logs()) position.set(name, log.idOf(log.seen) ?? '')
+    const own = events.filter((event) => isVisible(event, tenantId))
+    const news = logs.map(([name, log]) => ({ name, log, events: log.after(log.seen) }))
+    return this.#textWith(asEvents(own, this.#ocs), news, tenantId, position)
+  }
+
+  #textWith(
+    own: readonly SharedEvent[],
+    others: readonly LogEvents[],
+    tenantId: number | null,
+    start: Position,
+  ): string {
+    const position = new Map(start)
+    let text = ''
+    const add = (events: readonly SharedEvent[], name: string, idOf: (n: number) => string) => {
+      for (const event of events) {
+        if (tenantId !== null && event.tenantId !== tenantId) continue
+        position.set(name, idOf(event.sequence))
+        text += eventText(positionText(position), event.type, JSON.stringify(event.data))
+      }
+    }
+    add(own, this.#peers?.self ?? '', (sequence) => eventId(this.#events, sequence))
+    for (const { name, log, events } of others) add(events, name, (n) => log.idOf(n) ?? '')
+    return text
   }
 
   #textOf(events: readonly EngineEvent[], tenantId: number | null): string {
     let text = ''
     for (const event of events)
       if (isVisible(event, tenantId))
-        text += `id: ${eventId(this.#events, event.sequence)}\nevent: ${event.type}\ndata: ${JSON.stringify(eventView(event, this.#ocs))}\n\n`
+        text += eventText(
+          eventId(this.#events, event.sequence),
+          event.type,
+          JSON.stringify(eventView(event, this.#ocs)),
+        )
     return text
   }
 
@@ -161,7 +295,8 @@ export class EventHub {
   #write(readers: ReadonlySet<Reader>, text: string): void {
     const bytes = encode(text)
     for (const reader of readers)
-      if (reader.check === undefined) this.#send(reader, bytes)
+      if (!reader.isGreeted) continue
+      else if (reader.check === undefined) this.#send(reader, bytes)
       else void reader.check.then(() => this.#send(reader, bytes))
   }
 
@@ -202,6 +337,16 @@ export class EventHub {
     return true
   }
 }
+
+const hello = 'retry: 2000\n: welcome\n\n'
+const gapText = 'event: stream.gap\ndata: {}\n\n'
+
+/** Whose events do not come now. */
+const partialText = (unreachable: readonly string[]): string =>
+  `event: stream.partial\ndata: ${JSON.stringify({ unreachable_nodes: unreachable })}\n\n`
+
+const eventText = (id: string, type: string, data: string): string =>
+  `id: ${id}\nevent: ${type}\ndata: ${data}\n\n`
 
 const encoder = new TextEncoder()
 const encode = (text: string): Uint8Array => encoder.encode(text)

@@ -9,14 +9,13 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import type { EventHub } from './event-hub.ts'
+import { MAX_ID_LENGTH } from './event-position.ts'
+import { LISTED, listOfAll } from './events-of-all.ts'
 import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
 
 const query = z.strictObject({
-  after: z.string().max(60).optional().describe('Id of the last event received.'),
+  after: z.string().max(MAX_ID_LENGTH).optional().describe('Id of the last event received.'),
 })
-
-/** Maximum length of the list; the newest events. */
-const LISTED = 1_000
 
 const streamHeaders = {
   'Content-Type': 'text/event-stream',
@@ -40,7 +39,7 @@ const messages = {
   all: 'No further stream can be opened',
 } as const
 
-export type EventDeps = Pick<ControlDeps, 'ocs'> & {
+export type EventDeps = Pick<ControlDeps, 'ocs' | 'others'> & {
   readonly engine: { readonly events: EventsPort }
 }
 
@@ -48,7 +47,7 @@ export type EventDeps = Pick<ControlDeps, 'ocs'> & {
 type Revalidator = (c: Context<ControlEnv>) => () => Promise<boolean>
 
 export function eventRoutes(
-  { engine: { events }, ocs }: EventDeps,
+  { engine: { events }, ocs, others }: EventDeps,
   hub: EventHub,
   revalidate: Revalidator,
   onRefused: () => void,
@@ -57,7 +56,7 @@ export function eventRoutes(
     '/events',
     requires('calls:read'),
     validate('query', query),
-    (c) => {
+    async (c) => {
       const { tenantId, actor } = c.var.principal
       const { after } = c.req.valid('query')
       if (wantsStream(c.req.header('accept')?.toLowerCase() ?? '')) {
@@ -69,6 +68,9 @@ export function eventRoutes(
         }
         return c.body(stream, 200, streamHeaders)
       }
+      const asked = others?.of(c)
+      if (asked !== undefined)
+        return ok(c, await listOfAll(asked, after, tenantId, { events, ocs }))
       const sequence = after === undefined ? undefined : sequenceOf(events, after)
       const found = events.after(sequence ?? 0).filter((event) => isVisible(event, tenantId))
       return ok(c, {

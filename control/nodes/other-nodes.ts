@@ -55,10 +55,14 @@ export class OtherNodes {
   }
 
   /** Asks each node at once. An answer that is not 200 is none. */
-  async all(outgoing: Outgoing): Promise<Gathered> {
+  async all(outgoing: Outgoing | ((peer: Peer) => Outgoing)): Promise<Gathered> {
     const peers = this.peers()
     const alive = peers.filter(({ isAlive }) => isAlive)
-    const asked = await Promise.all(alive.map((peer) => this.client.ask(peer, outgoing)))
+    const asked = await Promise.all(
+      alive.map((peer) =>
+        this.client.ask(peer, typeof outgoing === 'function' ? outgoing(peer) : outgoing),
+      ),
+    )
     const answers = asked.filter((answer) => answer?.status === 200) as PeerAnswer[]
     const answered = new Set(answers.map(({ peer }) => peer.name))
     const unreachable = peers.map(({ name }) => name).filter((name) => !answered.has(name))
@@ -85,8 +89,13 @@ export class AskedNodes {
     return this.#told(await this.#nodes.all(this.#outgoing(request)))
   }
 
-  async question(question: Question): Promise<readonly PeerAnswer[]> {
-    return this.#told(await this.#nodes.all(this.#nodes.questionOf(question)))
+  async question(question: Question | ((peer: Peer) => Question)): Promise<readonly PeerAnswer[]> {
+    const ask = typeof question === 'function' ? question : () => question
+    return this.#told(await this.#nodes.all((peer) => this.#nodes.questionOf(ask(peer))))
+  }
+
+  get self(): string {
+    return this.#nodes.self
   }
 
   /**

@@ -21,6 +21,7 @@ export interface JoinedNode {
   readonly app: ServedApp
   readonly server: Server
   readonly hub: ReturnType<typeof createControl>['hub']
+  readonly feed: ReturnType<typeof createControl>['feed']
   readonly others: OtherNodes
   /** For requests that reach it. */
   link: Link
@@ -73,7 +74,7 @@ export async function joinNodes(
     const { app: api, server } = made.api
     const app = served(api, server)
     nodes.push({
-      ...{ name, engine, events, app, server, hub: made.hub, others },
+      ...{ name, engine, events, app, server, hub: made.hub, feed: made.feed, others },
       ...{ link: 'up', isAlive: true, received: [] },
       request: (path, options) => control.request(path, { ...options, app }),
     })
