@@ -1,15 +1,15 @@
 /**
- * Waits while another process, such as `tollgate seed`, holds the database's write lock. The wait is
- * asynchronous here; inside a handler it would stop every call.
+ * Waits while another process, such as `tollgate seed`, holds the write lock of an SQLite database. The wait is
+ * asynchronous here; inside a handler it would stop every call. A database server has no such lock.
  */
 import type { MiddlewareHandler } from 'hono'
 import type { Schedule } from '../../schema/clock.ts'
-import type { LocalStore } from '../../schema/open.ts'
+import type { MaybeLocal } from '../../schema/sql/handle.ts'
 import { isLocked } from '../../schema/storage/storage.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 
 interface WriteGateDeps {
-  readonly store: Pick<LocalStore, 'sqlite'>
+  readonly store: MaybeLocal
   readonly schedule: Schedule
 }
 
@@ -40,9 +40,9 @@ export function writeGate({ store, schedule }: WriteGateDeps): MiddlewareHandler
   }
 }
 
-function isWriteLocked({ sqlite }: Pick<LocalStore, 'sqlite'>): boolean {
+function isWriteLocked({ sqlite }: MaybeLocal): boolean {
   try {
-    sqlite.exec('BEGIN IMMEDIATE; ROLLBACK')
+    sqlite?.exec('BEGIN IMMEDIATE; ROLLBACK')
     return false
   } catch (error) {
     return isLocked(error)

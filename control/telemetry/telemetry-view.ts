@@ -137,7 +137,10 @@ export const telemetryView = z.strictObject({
     heap_used_bytes: count,
     cpu_seconds: z.number().min(0),
   }),
-  database: z.strictObject({ bytes: count, free_bytes: count }),
+  database: z.strictObject({
+    bytes: count,
+    free_bytes: count.nullable().describe('Null on PostgreSQL.'),
+  }),
   engine: z
     .record(z.string(), z.number())
     .describe('Table sizes and totals of the SIP server and of call control.'),

@@ -1,6 +1,5 @@
 /** Reads all measurements on demand; nothing is pushed. */
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
-import type { LocalStore, Store } from '../../schema/open.ts'
 import { prepare } from '../../schema/sql/prepared.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { OcsStats } from '../../schema/contracts/ocs.ts'
@@ -12,6 +11,7 @@ import type {
 import type { RelayStatus } from '../../schema/contracts/relays.ts'
 import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { ControlDeps } from '../deps.ts'
+import { databaseFigures, lastKnown } from './database-figures.ts'
 import { ApiRequests } from './api-requests.ts'
 import { History, SAMPLE_SECONDS, type Measurement } from './history.ts'
 import { Recent, TICK_MS } from './recent.ts'
@@ -51,13 +51,15 @@ export class Telemetry {
   readonly #history: History
   #ticks = 0
   readonly #startedAt: number
-  readonly #outbox: () => Promise<number>
+  readonly #outbox: () => Promise<TelemetryView['outbox']>
+  readonly #database: () => Promise<TelemetryView['database']>
 
   constructor(deps: TelemetryDeps) {
     this.#deps = deps
     this.#startedAt = deps.steadyNow()
     this.#recent = new Recent({ loopDelay: deps.loopDelay, startedCalls: () => this.#started() })
-    this.#outbox = waitingReports(deps.store)
+    this.#outbox = lastKnown(deps.store, noOutbox, outboxOf(deps))
+    this.#database = lastKnown(deps.store, noDatabase, databaseFigures(deps.store, deps.steadyNow))
     this.#history = new History(this.#measurement())
   }
 
@@ -79,7 +81,8 @@ export class Telemetry {
   }
 
   async read(): Promise<TelemetryView> {
-    const { engine, ocs, now, steadyNow, store } = this.#deps
+    const { engine, ocs, now, steadyNow } = this.#deps
+    const [outbox, database] = await Promise.all([this.#outbox(), this.#database()])
     const figures = engine.telemetry()
     const lag = this.#recent.loopLag()
     return {
@@ -94,10 +97,10 @@ export class Telemetry {
       },
       api: this.#api(),
       billing: ocs === undefined ? null : billingOf(ocs.stats()),
-      outbox: { call_reports: await this.#outbox(), ...(await backlogOf(this.#deps.webhooks)) },
+      outbox,
       event_loop: { lag_p50_ms: lag.p50, lag_p99_ms: lag.p99 },
       process: processFigures(),
-      database: databaseFigures(store),
+      database,
       engine: Object.fromEntries(Object.entries(figures).filter(([name]) => !placed.has(name))),
     }
   }
@@ -247,32 +250,32 @@ function billingOf(stats: OcsStats): NonNullable<TelemetryView['billing']> {
   }
 }
 
-async function backlogOf(webhooks: TelemetryDeps['webhooks']) {
-  const { pending, oldestMs } = await webhooks.backlog()
-  return {
-    webhook_deliveries: pending,
-    webhook_oldest_seconds: oldestMs === null ? null : oldestMs / 1_000,
-  }
+const noOutbox: TelemetryView['outbox'] = {
+  call_reports: 0,
+  webhook_deliveries: 0,
+  webhook_oldest_seconds: null,
 }
+const noDatabase: TelemetryView['database'] = { bytes: 0, free_bytes: null }
 
-function waitingReports(store: Store): () => Promise<number> {
-  const statement = prepare<Record<string, never>, { n: number }>(store, (db) =>
+function outboxOf({
+  store,
+  webhooks,
+}: Pick<TelemetryDeps, 'store' | 'webhooks'>): () => Promise<TelemetryView['outbox']> {
+  const reports = prepare<Record<string, never>, { n: number }>(store, (db) =>
     db.selectFrom('cdr_outbox').select((row) => row.fn.countAll<number>().as('n')),
   )
-  return async () => (await statement.get({}))?.n ?? 0
+  return async () => {
+    const { pending, oldestMs } = await webhooks.backlog()
+    return {
+      call_reports: (await reports.get({}))?.n ?? 0,
+      webhook_deliveries: pending,
+      webhook_oldest_seconds: oldestMs === null ? null : oldestMs / 1_000,
+    }
+  }
 }
 
 function processFigures(): TelemetryView['process'] {
   const { rss, heapUsed } = process.memoryUsage()
   const { user, system } = process.cpuUsage()
   return { resident_bytes: rss, heap_used_bytes: heapUsed, cpu_seconds: (user + system) / 1e6 }
-}
-
-function databaseFigures({ sqlite }: LocalStore): TelemetryView['database'] {
-  const pragma = (name: string) => Number(sqlite.pragma(name, { simple: true }))
-  const pageSize = pragma('page_size')
-  return {
-    bytes: pragma('page_count') * pageSize,
-    free_bytes: pragma('freelist_count') * pageSize,
-  }
 }

@@ -1,15 +1,8 @@
 /** Opens a database on a PostgreSQL server, at this program's schema. */
-import {
-  DummyDriver,
-  Kysely,
-  PostgresAdapter,
-  PostgresIntrospector,
-  PostgresQueryCompiler,
-} from 'kysely'
 import pg from 'pg'
-import type { Database } from '../database.ts'
 import { migratePostgres, type PostgresReport } from './migrate.ts'
 import type { Store } from '../open.ts'
+import { queryBuilder } from './query-builder.ts'
 import { DatabaseRefused } from '../refusal.ts'
 import { openServerSecrets, type ServerKey } from '../secrets/server-secrets.ts'
 import { DatabaseUnavailable } from '../sql/failure.ts'
@@ -76,17 +69,6 @@ async function migrateAt(url: string, name: string, now: number): Promise<Postgr
     await patient.close()
   }
 }
-
-/** Builds PostgreSQL's texts of queries; it cannot run any. */
-const queryBuilder = (): Kysely<Database> =>
-  new Kysely<Database>({
-    dialect: {
-      createAdapter: () => new PostgresAdapter(),
-      createDriver: () => new DummyDriver(),
-      createIntrospector: (db) => new PostgresIntrospector(db),
-      createQueryCompiler: () => new PostgresQueryCompiler(),
-    },
-  })
 
 /** What a server says, such as of a wrong password, in a line that names the database; other errors as they are. */
 export function refusalOf(name: string, error: unknown): unknown {

@@ -226,7 +226,8 @@ const broken = new WeakSet<pg.PoolClient>()
 
 function breakIfLost(client: pg.PoolClient, error: unknown): void {
   // 0A000: its prepared statements are of an earlier schema.
-  const isStale = error instanceof pg.DatabaseError && error.code === '0A000'
+  // 25006: the server is a standby since a failover; the next connection may reach the one that took over.
+  const isStale = error instanceof pg.DatabaseError && /^(?:0A000|25006)$/.test(error.code ?? '')
   if (isStale || failureOf(error)?.kind === 'unavailable') broken.add(client)
 }
 

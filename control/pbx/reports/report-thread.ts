@@ -2,8 +2,9 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
+import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import type { ReportMaker, ReportRequest } from './report-chunks.ts'
-import type { Ask, Told } from './report-worker.ts'
+import type { Ask, ReportPlace, Told } from './report-worker.ts'
 
 interface Waiting {
   readonly resolve: (told: Told) => void
@@ -20,17 +21,16 @@ const ASKED_AHEAD = 3
 
 export class ReportThread implements ReportMaker {
   readonly #file: URL
-  readonly #path: string
+  readonly #place: ReportPlace
   readonly #log: Log
   #worker: Worker | undefined
   /** By report; responses have the order of the requests. */
   readonly #waiting = new Map<number, Waiting[]>()
   #lastReport = 0
 
-  /** `path` of the database. */
-  constructor(file: URL, path: string, log: Log) {
+  constructor(file: URL, place: ReportPlace, log: Log) {
     this.#file = file
-    this.#path = path
+    this.#place = place
     this.#log = log
     this.#worker = this.#start()
   }
@@ -77,7 +77,7 @@ export class ReportThread implements ReportMaker {
 
   #start(): Worker {
     const worker = new Worker(this.#file, {
-      workerData: { path: this.#path },
+      workerData: this.#place,
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     })
     worker.unref()
@@ -89,8 +89,9 @@ export class ReportThread implements ReportMaker {
 
   #told(told: Told): void {
     const waiting = this.#waiting.get(told.report)?.shift()
-    if (told.error === undefined) waiting?.resolve(told)
-    else waiting?.reject(new Error(`report failed: ${told.error}`))
+    if (told.error === undefined) return waiting?.resolve(told)
+    const message = `report failed: ${told.error}`
+    waiting?.reject(told.isUnavailable ? new DatabaseUnavailable(message) : new Error(message))
   }
 
   /** The next report starts a new thread. */

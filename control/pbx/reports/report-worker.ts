@@ -1,5 +1,5 @@
 /**
- * The thread that produces reports, with a read-only connection of its own: calls do not wait for it. No
+ * The thread that produces reports, with connections of its own that only read: calls do not wait for it. No
  * read spans two pieces, so that a slow reader does not pin an old snapshot of the database.
  */
 import { setPriority } from 'node:os'
@@ -8,8 +8,15 @@ import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from '../../../schema/database.ts'
+import type { Store } from '../../../schema/open.ts'
+import { queryBuilder } from '../../../schema/postgres/query-builder.ts'
+import { failureOf } from '../../../schema/sql/failure.ts'
+import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
 import { reportChunks, type ReportRequest } from './report-chunks.ts'
+
+/** The database, which the thread opens by itself. */
+export type ReportPlace = { readonly path: string } | { readonly url: string }
 
 /** `request` comes with the first message of a report; `isOver` ends the report. */
 export interface Ask {
@@ -23,15 +30,17 @@ export interface Told {
   /** Undefined when the report has ended. */
   readonly bytes?: Uint8Array
   readonly error?: string
+  /** The database server does not answer. */
+  readonly isUnavailable?: true
 }
 
 /** A lower priority than the calls. On Linux it applies to this thread only. */
 if (process.platform === 'linux') setPriority(0, 2)
 
-const { path } = workerData as { readonly path: string }
-const sqlite = new Sqlite(path, { readonly: true, fileMustExist: true })
-const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-const store = { db, statements: new SqliteStatements(sqlite) }
+/** Reports of one node that the server works on at the same time. */
+const CONNECTIONS = 2
+
+const store = storeAt(workerData as ReportPlace)
 const reports = new Map<number, ReturnType<typeof reportChunks>>()
 
 parentPort?.on('message', ({ report, request, isOver }: Ask) => {
@@ -39,6 +48,16 @@ parentPort?.on('message', ({ report, request, isOver }: Ask) => {
   if (request !== undefined) reports.set(report, reportChunks(store, request))
   return void step(report)
 })
+
+function storeAt(place: ReportPlace): Pick<Store, 'db' | 'statements'> {
+  if ('url' in place) {
+    const statements = new PostgresStatements({ url: place.url, connections: CONNECTIONS })
+    return { db: queryBuilder(), statements }
+  }
+  const sqlite = new Sqlite(place.path, { readonly: true, fileMustExist: true })
+  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+  return { db, statements: new SqliteStatements(sqlite) }
+}
 
 /** Produces one piece. When it is not ready, other work runs before the next attempt. */
 async function step(report: number): Promise<void> {
@@ -59,6 +78,7 @@ async function next(report: number): Promise<Told | undefined> {
     if (piece === undefined || piece.done === true) return { report }
     return piece.value.length === 0 ? undefined : { report, bytes: piece.value }
   } catch (error) {
-    return { report, error: String(error) }
+    const isUnavailable = failureOf(error)?.kind === 'unavailable'
+    return { report, error: String(error), ...(isUnavailable && { isUnavailable }) }
   }
 }

@@ -5,12 +5,16 @@
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { LocalStore, Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/open.ts'
+import type { MaybeLocal } from '../../../schema/sql/handle.ts'
 import { reportChunks, type ReportMaker, type ReportRequest } from './report-chunks.ts'
 import { ReportThread } from './report-thread.ts'
+import type { ReportPlace } from './report-worker.ts'
 
 export interface ReportsDeps {
-  readonly store: LocalStore
+  readonly store: Store & MaybeLocal
+  /** Of the server that has the database; undefined: it is a file, or in memory. */
+  readonly databaseUrl?: string | undefined
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log
@@ -20,12 +24,18 @@ export interface ReportsDeps {
 const threadFile = new URL('./report-worker.js', import.meta.url)
 
 export function openReports(deps: ReportsDeps): Reports {
-  const { name: path, memory } = deps.store.sqlite
+  const place = placeOf(deps)
   const maker =
-    memory || !existsSync(threadFile)
+    place === undefined || !existsSync(threadFile)
       ? new ReportsHere(deps.store)
-      : new ReportThread(threadFile, path, deps.log)
+      : new ReportThread(threadFile, place, deps.log)
   return new Reports(maker, deps.now)
+}
+
+function placeOf({ store, databaseUrl }: ReportsDeps): ReportPlace | undefined {
+  if (databaseUrl !== undefined) return { url: databaseUrl }
+  const { sqlite } = store
+  return sqlite === undefined || sqlite.memory ? undefined : { path: sqlite.name }
 }
 
 /** Each uses about two megabytes. */

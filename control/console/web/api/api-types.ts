@@ -151,7 +151,7 @@ export interface Telemetry {
   }
   readonly database: {
     readonly bytes: number
-    readonly free_bytes: number
+    readonly free_bytes: number | null
   }
   readonly engine: Readonly<Record<string, number>>
 }

@@ -26,7 +26,7 @@ parentPort.on('message', ({ report, request, isOver }) => {
 function open() {
   const file = join(temporaryFolder(), 'stub.mjs')
   writeFileSync(file, stub)
-  const thread = new ReportThread(pathToFileURL(file), 'a path', () => undefined)
+  const thread = new ReportThread(pathToFileURL(file), { path: 'a path' }, () => undefined)
   onTestFinished(() => thread.stop())
   const begin = (format: ReportRequest['format'], page?: Page) => {
     const filter = { tenantId: null, from: 0, before: 1, disposition: undefined }
