@@ -36,7 +36,10 @@ function knockAt(
   const send = (text: string): void => socket.send(text, port, host, () => undefined)
   const uri = `sip:${user}@${hostPort(host, port)}`
   return new Promise((resolve) => {
+    let isOver = false
     const end = (status: number | undefined): void => {
+      if (isOver) return
+      isOver = true
       for (const cancel of timers) cancel()
       resolve(status)
       schedule(() => socket.close(), LINGER_MS)
@@ -46,7 +49,7 @@ function knockAt(
     socket.on('message', (bytes) => {
       const text = bytes.toString()
       const status = Number(/^SIP\/2\.0 (\d{3}) /.exec(text)?.[1] ?? 0)
-      if (status < 200 || !text.includes(user)) return
+      if (isOver || status < 200 || !text.includes(user)) return
       const to = /^To:[ \t]*([^\r]*)/im.exec(text)?.[1] ?? `<${uri}>`
       send(request('ACK', uri, user, to))
       // An application that takes this INVITE is told to drop it.
@@ -54,6 +57,7 @@ function knockAt(
       end(status)
     })
     socket.bind(0, () => {
+      if (isOver) return
       const invite = request('INVITE', uri, user, `<${uri}>`)
       send(invite)
       timers.push(schedule(() => send(invite), REPEAT_MS))
