@@ -61,7 +61,7 @@ export default defineConfig({
           name: 'patient',
           include: [...patientTests, ...not(measuringTests)],
           pool: 'forks',
-          isolate: true,
+          isolate: false,
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
           ...patience,

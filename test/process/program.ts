@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
+import { programEnvironment } from '../support/program-environment.ts'
 
 export interface Program {
   readonly child: ChildProcess
@@ -21,7 +22,7 @@ export function startProgram(
 ): Program {
   const child = spawn(process.execPath, ['dist/main.js', ...words], {
     env: {
-      PATH: process.env['PATH'] ?? '',
+      ...programEnvironment,
       SIP_LISTEN: 'udp/127.0.0.1:0',
       API_LISTEN: '127.0.0.1:0',
       EDGE_LISTEN: '127.0.0.1:0',

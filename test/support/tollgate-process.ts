@@ -3,18 +3,23 @@
  * happened is read from the database, as an operator would with `sqlite3`.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Database from 'better-sqlite3'
+import { seed as seedCommand } from '../../engine/commands/seed.ts'
 import type { Listener } from '../../engine/sip-server/index.ts'
 import type { JournalEntry } from '../../schema/call-journal.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
 import { JournalFiles } from '../../schema/journal-file.ts'
 import { Storage } from '../../schema/storage/storage.ts'
+import { fakeWorld } from '../engine/commands/fake-world.ts'
+import { emptyStore } from './empty-store.ts'
 import { freePort } from './free-port.ts'
+import { programEnvironment } from './program-environment.ts'
 import { eventually, patienceMs } from './waiting.ts'
 
 const program = 'dist/main.js'
@@ -46,6 +51,13 @@ export interface StoredCall {
   readonly is_recovered: number
   readonly caller_id_number: string
   readonly destination_number: string
+}
+
+/** `tollgate seed` in this process, on a database that is migrated: a process of its own takes 0.7 s of a core. */
+async function provision(file: string, environment: Record<string, string>): Promise<void> {
+  emptyStore(Date.now(), environment['DATABASE_PATH']).close()
+  const world = { ...fakeWorld(environment), now: Date.now, newUuid: randomUUID }
+  await seedCommand.run({ argument: file, words: [], options: {} }, world)
 }
 
 export class TollgateProcess {
@@ -81,7 +93,7 @@ export class TollgateProcess {
     const others = (['tls', 'ws', 'wss'] as const).map((name) => `${name}/127.0.0.1:${ports[name]}`)
     const listen = environment['SIP_TLS_CERT'] === undefined ? plain : [...plain, ...others]
     this.#environment = {
-      PATH: process.env['PATH'] ?? '',
+      ...programEnvironment,
       DATABASE_PATH: this.databasePath,
       SIP_LISTEN: listen.join(','),
       API_LISTEN: `127.0.0.1:${ports.api}`,
@@ -91,7 +103,7 @@ export class TollgateProcess {
     }
   }
 
-  /** Provisions `seed` with `tollgate seed`, starts, and waits until it is ready. */
+  /** Provisions `seed` as `tollgate seed` does, starts, and waits until it is ready. */
   static async start(
     seed: object,
     environment: Record<string, string> = {},
@@ -104,7 +116,7 @@ export class TollgateProcess {
     const tollgate = new TollgateProcess(folder, ports, environment)
     const file = join(folder, 'seed.json')
     writeFileSync(file, JSON.stringify(seed))
-    await tollgate.run(['seed', file])
+    await provision(file, tollgate.#environment)
     await tollgate.restart()
     return tollgate
   }
