@@ -11,8 +11,7 @@ let token: string
 
 beforeEach(async () => {
   tollgate = await TollgateProcess.start(twoPhones)
-  const key = ['key', 'create', '--name', 'crm', '--kind', 'pbx', '--scopes', '*']
-  token = (await tollgate.run(key)).trim()
+  token = await tollgate.createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
 })
 afterEach(async () => {
   await Promise.all(phones.map((phone) => phone.stop()))

@@ -36,8 +36,7 @@ async function crash(one: Baresip, two: Baresip): Promise<void> {
 
 test('after each crash the phones hear each other, and hold, transfer and hang up as before', async () => {
   const [one, two, three] = [await phone('101'), await phone('102'), await phone('103')]
-  const key = ['key', 'create', '--name', 'desk', '--scopes', 'calls:read']
-  const token = (await tollgate.run(key)).trim()
+  const token = await tollgate.createKey('--name', 'desk', '--scopes', 'calls:read')
   const callsAre = (...expected: readonly string[]) =>
     eventually(async () => {
       const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/pbx/calls/active`, {

@@ -47,8 +47,7 @@ async function answerProbes(pbx: SipPeer, over: AbortSignal): Promise<void> {
 
 test('a supervisor is rung, let into the call by its PBX, and put down when the call ends', async () => {
   const { pbx, tollgate, phone } = await start()
-  const key = ['key', 'create', '--name', 'desk', '--scopes', 'calls:spy,calls:read']
-  const token = (await tollgate.run(key)).trim()
+  const token = await tollgate.createKey('--name', 'desk', '--scopes', 'calls:spy,calls:read')
   const api = async (path: string, body?: object): Promise<Record<string, unknown>> => {
     const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}${path}`, {
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },

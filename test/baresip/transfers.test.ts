@@ -30,8 +30,7 @@ beforeEach(async () => {
   desk = await SipPeer.openPatient(listener)
   tollgate = await TollgateProcess.start(seedFor(desk.port))
   listener.port = tollgate.sipPort
-  const key = ['key', 'create', '--name', 'crm', '--kind', 'pbx', '--scopes', '*']
-  token = (await tollgate.run(key)).trim()
+  token = await tollgate.createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
 })
 afterEach(async () => {
   await Promise.all(phones.map((phone) => phone.stop()))

@@ -141,8 +141,7 @@ function report(turns: readonly Turn[]): void {
 
 /** One per connection: no request shall meet the limit of its key. */
 async function makeKeys(tollgate: TollgateProcess): Promise<readonly string[]> {
-  const made = await tollgate.run(['key', 'create', '--name', 'root', '--scopes', '*'])
-  const token = made.trim()
+  const token = await tollgate.createKey('--name', 'root', '--scopes', '*')
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   return Promise.all(
     Array.from({ length: connections }, async (_, index) => {

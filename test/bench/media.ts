@@ -143,8 +143,8 @@ function report(slices: readonly Slice[]): number {
 
 /** What the bench asks of a program. */
 async function apiOf(tollgate: TollgateProcess) {
-  const made = await tollgate.run(['key', 'create', '--name', 'bench', '--scopes', '*'])
-  const headers = { authorization: `Bearer ${made.trim()}`, 'content-type': 'application/json' }
+  const token = await tollgate.createKey('--name', 'bench', '--scopes', '*')
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
   const at = `http://127.0.0.1:${tollgate.apiPort}`
   return {
     /** Whether the calls of the set are anchored. */

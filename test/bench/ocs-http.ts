@@ -19,8 +19,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
     LOG_LEVEL: 'warn',
   })
   try {
-    const made = await tollgate.run(['key', 'create', '--name', 'node', '--scopes', 'ocs'])
-    const token = made.trim()
+    const token = await tollgate.createKey('--name', 'node', '--scopes', 'ocs')
     const clients = await Promise.all(
       Array.from({ length: connections }, () => openConnection(tollgate.apiPort)),
     )

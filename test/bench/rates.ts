@@ -16,8 +16,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
     { LOG_LEVEL: 'warn' },
   )
   try {
-    const made = await tollgate.run(['key', 'create', '--name', 'bench', '--scopes', '*'])
-    const api = apiOf(tollgate, made.trim())
+    const token = await tollgate.createKey('--name', 'bench', '--scopes', '*')
+    const api = apiOf(tollgate, token)
     const table = tableOf(lines)
     for (const name of ['first', 'again']) {
       const watch = watchLatency(api)

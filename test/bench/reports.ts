@@ -161,7 +161,7 @@ function marksIn(bytes: Buffer): number {
 
 async function makeKey(tollgate: TollgateProcess, words: readonly string[]): Promise<string> {
   const name = ['--name', words.at(-1) ?? 'all', '--scopes', '*']
-  return (await tollgate.run(['key', 'create', ...name, ...words])).trim()
+  return await tollgate.createKey(...name, ...words)
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))

@@ -72,7 +72,7 @@ test(
     await confirm(page, 'Lift')
     await page.getByText('No source is banned.').waitFor()
 
-    const token = await tollgate.run(['key', 'create', '--name', 'night agent'])
+    const token = await tollgate.createKey('--name', 'night agent')
     const called = await fetch(
       `http://127.0.0.1:${tollgate.apiPort}/api/v1/mcp/tools/list_api_keys`,
       {

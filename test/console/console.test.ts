@@ -114,7 +114,7 @@ test('a wallet is topped up, and the ledger shows it', async () => {
 
 test('a key is revoked; its name cannot reorder or hide text', async () => {
   const { tollgate, console: opened } = await startConsoleRig(browser)
-  const token = await tollgate.run(['key', 'create', '--name', 'ci <b>\u202Egnp.exe'])
+  const token = await tollgate.createKey('--name', 'ci <b>\u202Egnp.exe')
   const { page, complaints } = opened
   const ask = () =>
     fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/health`, {

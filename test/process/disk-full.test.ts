@@ -44,7 +44,7 @@ async function hangUp(caller: SipPeer, node: SipPeer, leg: ReturnType<SipPeer['l
 
 test('a full disk: no caller hears an answer that is not journalled, and the records of live calls wait', async () => {
   const { node, tollgate } = await startWithNode((ports) => seedFor(ports))
-  const key = (await tollgate.run(['key', 'create', '--name', 'all', '--scopes', '*'])).trim()
+  const key = await tollgate.createKey('--name', 'all', '--scopes', '*')
   const caller = await openPeer(tollgate)
   const live = await answered(caller, node, tollgate)
 

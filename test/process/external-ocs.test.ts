@@ -26,8 +26,14 @@ async function startPair(failMode: 'closed' | 'open'): Promise<Pair> {
   const { dispatcher, ...accounts } = seedFor([node.port])
   const billing = await TollgateProcess.start(accounts)
   onTestFinished(() => billing.stop())
-  const words = ['key', 'create', '--name', 'edge', '--kind', 'billing', '--scopes', 'ocs:write']
-  const token = (await billing.run(words)).trim()
+  const token = await billing.createKey(
+    '--name',
+    'edge',
+    '--kind',
+    'billing',
+    '--scopes',
+    'ocs:write',
+  )
   const edge = await TollgateProcess.start(
     { dispatcher },
     {

@@ -85,7 +85,7 @@ beforeAll(async () => {
     FOREIGN_DOMAINS: 'service.example,friends.example',
     ...{ NODE_TIMEOUT_MS: '400', DRAIN_SECONDS: '0' },
   })
-  token = (await tollgate.run(['key', 'create', '--name', 'ops', '--scopes', '*'])).trim()
+  token = await tollgate.createKey('--name', 'ops', '--scopes', '*')
   // The carrier comes after all that leads to it: what is refused when it is written was written before.
   const carrier = {
     ...{ name: 'north', direction: 'out' },

@@ -93,7 +93,7 @@ test('an INVITE in any spelling is charged as premium, or refused, as the plain 
 
 test('a REFER, a 302 and click-to-call in another spelling: premium is charged, blocked is refused', async () => {
   const { tollgate, gateway, phone } = await start()
-  const token = (await tollgate.run(['key', 'create', '--name', 'n', '--scopes', '*'])).trim()
+  const token = await tollgate.createKey('--name', 'n', '--scopes', '*')
   const [caller, forwarder] = [await phone('101'), await phone('102')]
   for (const each of [caller, forwarder]) expect((await each.signOn()).status).toBe(200)
 

@@ -145,8 +145,10 @@ test('a held call is still held after a crash, and the event stream tells its en
   await journalled(tollgate, 's=held')
   await crash(tollgate)
   expect(await live(call)).toMatchObject([{ state: 'HELD', uuid: held[0]?.uuid }])
-  const key = ['key', 'create', '--name', 'reader', '--kind', 'pbx', '--scopes', '*']
-  const events = await EventReader.open(tollgate, (await tollgate.run(key)).trim())
+  const events = await EventReader.open(
+    tollgate,
+    await tollgate.createKey('--name', 'reader', '--kind', 'pbx', '--scopes', '*'),
+  )
   await hangUps['caller']?.(call)
   expect((await events.next('call.ended')).data).toMatchObject({ call_uuid: held[0]?.uuid })
   events.close()

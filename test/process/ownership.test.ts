@@ -49,10 +49,10 @@ async function start() {
   }
   const tokens = new Map<string | null, Promise<string>>()
   const tokenOf = (tenant: string | null): Promise<string> => {
-    const words = ['key', 'create', '--name', 'test', '--scopes', '*']
+    const words = ['--name', 'test', '--scopes', '*']
     const known = tokens.get(tenant)
     if (known !== undefined) return known
-    const made = tollgate.run(tenant === null ? words : [...words, '--tenant', tenant])
+    const made = tollgate.createKey(...words, ...(tenant === null ? [] : ['--tenant', tenant]))
     tokens.set(tenant, made)
     return made
   }

@@ -17,8 +17,7 @@ test.each(['kill', 'terminate'] as const)(
   async (end) => {
     const tollgate = await TollgateProcess.start(seedFor([await freePort()]))
     onTestFinished(() => tollgate.stop())
-    const words = ['key', 'create', '--name', 'node', '--kind', 'billing', '--scopes', 'ocs']
-    const token = (await tollgate.run(words)).trim()
+    const token = await tollgate.createKey('--name', 'node', '--kind', 'billing', '--scopes', 'ocs')
     const report = async (callUuid: string) => {
       const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/ocs/cdr`, {
         method: 'POST',

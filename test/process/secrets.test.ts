@@ -122,7 +122,7 @@ async function useEverything(tollgate: TollgateProcess) {
     return secret
   }
 
-  const admin = (await tollgate.run(['key', 'create', '--name', 'root', '--scopes', '*'])).trim()
+  const admin = await tollgate.createKey('--name', 'root', '--scopes', '*')
   revealed.push(admin)
 
   const once = { 'idempotency-key': 'said-by-its-caller' }

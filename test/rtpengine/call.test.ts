@@ -97,8 +97,7 @@ async function callsAre({ apiPort }: TollgateProcess, token: string, ...states: 
 }
 
 async function keyOf(tollgate: TollgateProcess): Promise<string> {
-  const key = ['key', 'create', '--name', 'desk', '--kind', 'pbx', '--scopes', '*']
-  return (await tollgate.run(key)).trim()
+  return await tollgate.createKey('--name', 'desk', '--kind', 'pbx', '--scopes', '*')
 }
 
 /** Each call has one record, and what was heard in it. */

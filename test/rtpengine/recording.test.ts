@@ -31,7 +31,7 @@ async function open(wish: string, environment: Record<string, string> = {}) {
     ...{ RECORDING_SPOOL: relay.recordingFolder, ...environment },
   })
   onTestFinished(() => tollgate.stop())
-  const token = (await tollgate.run(['key', 'create', '--name', 'test', '--scopes', '*'])).trim()
+  const token = await tollgate.createKey('--name', 'test', '--scopes', '*')
   const request = (path: string, { headers, ...init }: Init = {}) =>
     fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
       ...{ ...init, headers: { authorization: `Bearer ${token}`, ...headers } },

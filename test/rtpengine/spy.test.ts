@@ -28,7 +28,7 @@ async function serve(policy: 'anchor' | 'bypass'): Promise<void> {
     ...{ SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile },
   })
   onTestFinished(() => tollgate.stop())
-  token = (await tollgate.run(['key', 'create', '--name', 'desk', '--scopes', '*'])).trim()
+  token = await tollgate.createKey('--name', 'desk', '--scopes', '*')
 }
 
 async function start(policy: 'anchor' | 'bypass'): Promise<Baresip[]> {

@@ -91,7 +91,7 @@ test('a cap per call cuts both legs, however much money is left', async () => {
 
 test('a customer who is deactivated in mid-call is cut by the next heartbeat, and pays until then', async () => {
   const { tollgate } = await braked({})
-  const key = (await tollgate.run(['key', 'create', '--name', 'ops', '--scopes', '*'])).trim()
+  const key = await tollgate.createKey('--name', 'ops', '--scopes', '*')
   const talking = callWith('inbound/caller-is-hung-up.xml', tollgate.sipPort, caller)
   await untilTalking(tollgate)
   const [{ id } = { id: 0 }] = tollgate.query<{ id: number }>(

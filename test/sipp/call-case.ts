@@ -107,8 +107,7 @@ export const openCalls = (tollgate: TollgateProcess): readonly { readonly call_u
 export async function openHangUp(
   tollgate: TollgateProcess,
 ): Promise<(calls: readonly { readonly call_uuid: string }[]) => Promise<void>> {
-  const words = ['key', 'create', '--name', 'hang-up', '--kind', 'pbx', '--scopes', '*']
-  const token = (await tollgate.run(words)).trim()
+  const token = await tollgate.createKey('--name', 'hang-up', '--kind', 'pbx', '--scopes', '*')
   return async (calls) => {
     for (const call of calls) {
       const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/telephony/hangup`, {

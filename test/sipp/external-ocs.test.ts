@@ -15,10 +15,10 @@ async function startBoth() {
   })
   const ocs = await TollgateProcess.start(seedFor([node.port]))
   onTestFinished(() => ocs.stop())
-  const token = await ocs.run(['key', 'create', '--name', 'node', '--scopes', 'ocs'])
+  const token = await ocs.createKey('--name', 'node', '--scopes', 'ocs')
   const sbc = await TollgateProcess.start(seedFor([node.port]), {
     OCS_URL: `http://127.0.0.1:${ocs.apiPort}`,
-    OCS_TOKEN: token.trim(),
+    OCS_TOKEN: token,
     OCS_FAIL_MODE: 'open',
     OCS_TIMEOUT_MS: '500',
   })

@@ -36,7 +36,7 @@ async function phone(user: string, password = `secret-${user}`): Promise<DigestP
 
 /** Sizes of tables in the process. */
 async function figures(): Promise<Readonly<Record<string, number>>> {
-  const key = (await tollgate.run(['key', 'create', '--name', 'ops'])).trim()
+  const key = await tollgate.createKey('--name', 'ops')
   const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/metrics/telemetry`, {
     headers: { authorization: `Bearer ${key}` },
   })

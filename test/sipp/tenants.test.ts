@@ -142,7 +142,7 @@ test('guards count dropped packets, list bans, and an operator can lift a ban', 
   }
   const heard = guesser.peer.inbox.length
   guesser.peer.request('REGISTER', guesser.leg)
-  const key = (await tollgate.run(['key', 'create', '--name', 'ops', '--scopes', '*'])).trim()
+  const key = await tollgate.createKey('--name', 'ops', '--scopes', '*')
   const ask = (method: string, path: string) =>
     fetch(`http://127.0.0.1:${tollgate.apiPort}${path}`, {
       ...{ method, headers: { authorization: `Bearer ${key}` } },

@@ -46,7 +46,7 @@ export async function startTrunks(options: TrunkOptions): Promise<TrunkCase> {
   const seed = seedOf(gateways, ports, options)
   const tollgate = await TollgateProcess.start(seed, options.environment)
   onTestFinished(() => tollgate.stop())
-  const token = (await tollgate.run(['key', 'create', '--name', 'test', '--scopes', '*'])).trim()
+  const token = await tollgate.createKey('--name', 'test', '--scopes', '*')
   const idle = [...ports.callers]
   return {
     ...{ tollgate, gateways },

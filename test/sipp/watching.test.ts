@@ -11,7 +11,7 @@ const from = (caller: string) => ({ keys: { caller } })
 
 async function makeKey(tollgate: TollgateProcess, ...words: string[]): Promise<string> {
   const name = `key ${words.join('-')}.`
-  return (await tollgate.run(['key', 'create', '--scopes', '*', '--name', name, ...words])).trim()
+  return await tollgate.createKey('--scopes', '*', '--name', name, ...words)
 }
 
 function api(tollgate: TollgateProcess, token: string, path: string, options: RequestInit = {}) {

@@ -44,7 +44,7 @@ async function listen(
   events: readonly string[],
   ...urls: readonly string[]
 ): Promise<void> {
-  const key = (await tollgate.run(['key', 'create', '--name', 'ops', '--scopes', '*'])).trim()
+  const key = await tollgate.createKey('--name', 'ops', '--scopes', '*')
   for (const url of urls) {
     const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/webhooks`, {
       method: 'POST',

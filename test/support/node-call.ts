@@ -26,8 +26,7 @@ export async function ringing({ customer }: CallOptions = {}): Promise<RingingCa
   const more = { name: 'caller', rate_plan: 'retail', numbers: [number], balance }
   const customers = customer === undefined ? [] : [more]
   const { node, tollgate } = await startWithNode((ports) => seedFor(ports, { customers }))
-  const key = ['key', 'create', '--name', 'crm', '--kind', 'pbx', '--scopes', '*']
-  const token = (await tollgate.run(key)).trim()
+  const token = await tollgate.createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
   const api = async (path: string, body?: object): Promise<unknown> => {
     const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },

@@ -3,21 +3,18 @@
  * happened is read from the database, as an operator would with `sqlite3`.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import Database from 'better-sqlite3'
-import { seed as seedCommand } from '../../engine/commands/seed.ts'
 import type { Listener } from '../../engine/sip-server/index.ts'
 import type { JournalEntry } from '../../schema/call-journal.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
 import { JournalFiles } from '../../schema/journal-file.ts'
 import { Storage } from '../../schema/storage/storage.ts'
-import { fakeWorld } from '../engine/commands/fake-world.ts'
-import { emptyStore } from './empty-store.ts'
+import { createKey, provision } from './commands-here.ts'
 import { freePort } from './free-port.ts'
 import { programEnvironment } from './program-environment.ts'
 import { eventually, patienceMs } from './waiting.ts'
@@ -51,13 +48,6 @@ export interface StoredCall {
   readonly is_recovered: number
   readonly caller_id_number: string
   readonly destination_number: string
-}
-
-/** `tollgate seed` in this process, on a database that is migrated: a process of its own takes 0.7 s of a core. */
-async function provision(file: string, environment: Record<string, string>): Promise<void> {
-  emptyStore(Date.now(), environment['DATABASE_PATH']).close()
-  const world = { ...fakeWorld(environment), now: Date.now, newUuid: randomUUID }
-  await seedCommand.run({ argument: file, words: [], options: {} }, world)
 }
 
 export class TollgateProcess {
@@ -116,7 +106,7 @@ export class TollgateProcess {
     const tollgate = new TollgateProcess(folder, ports, environment)
     const file = join(folder, 'seed.json')
     writeFileSync(file, JSON.stringify(seed))
-    await provision(file, tollgate.#environment)
+    await provision(tollgate.#environment, file)
     await tollgate.restart()
     return tollgate
   }
@@ -148,6 +138,11 @@ export class TollgateProcess {
     if (code !== 0)
       throw new Error(`tollgate ${words.join(' ')}: exit ${String(code)}: ${complaint}`)
     return output
+  }
+
+  /** A key made as `tollgate key create` makes it, with these options; answers with its token. */
+  createKey(...words: readonly string[]): Promise<string> {
+    return createKey(this.#environment, words)
   }
 
   async restart(): Promise<void> {
