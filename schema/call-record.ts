@@ -114,7 +114,8 @@ export function insertCallRecord(store: Store): (record: CallRecord, cost: CallC
   return (record, cost) => insert.run(toColumns(record, cost)).changes === 1
 }
 
-function toColumns(record: CallRecord, cost: CallCost): CdrValues {
+/** The row of a record. */
+export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
   const { quality } = record
   const worst = worstOf(quality)
   return {

@@ -1,7 +1,7 @@
 /** Checks a database: SQLite's own checks, and that its money adds up. Reads only. */
 import type Sqlite from 'better-sqlite3'
 import { newestVersion } from './migrations/index.ts'
-import type { LocalStore } from './open.ts'
+import type { LocalStore, Store } from './open.ts'
 
 /** Maximum faults reported; more add nothing. */
 const limit = 20
@@ -38,17 +38,27 @@ function brokenReferences(sqlite: Sqlite.Database): string[] {
 }
 
 /** A balance is the sum of its ledger entries, and equals the balance in the newest entry. */
-export function wrongBalances(store: Pick<LocalStore, 'sqlite'>): string[] {
-  const rows = store.sqlite
-    .prepare<[], { id: number; balance: string; total: string }>(
-      `SELECT wallet.id AS id, CAST(wallet.balance_micros AS TEXT) AS balance,
-              CAST(coalesce(sum(ledger_entry.amount_micros), 0) AS TEXT) AS total
-         FROM wallet LEFT JOIN ledger_entry ON ledger_entry.wallet_id = wallet.id
-        GROUP BY wallet.id HAVING balance <> total LIMIT ${limit}`,
-    )
-    .all()
-  return rows.map(
-    ({ id, balance, total }) =>
-      `wallet ${id} holds ${balance} micro-units, its ledger adds up to ${total}`,
-  )
+export const wrongBalances = (store: Pick<LocalStore, 'sqlite'>): string[] =>
+  store.sqlite.prepare<[], WrongBalance>(wrongBalance).all().map(toldBalance)
+
+/** The same on any database. */
+export async function wrongBalancesIn({
+  statements,
+}: Pick<Store, 'statements'>): Promise<string[]> {
+  return (await statements.prepare<WrongBalance>(wrongBalance).all([])).map(toldBalance)
 }
+
+interface WrongBalance {
+  readonly id: number
+  readonly balance: string
+  readonly total: string
+}
+
+const wrongBalance = `SELECT wallet.id AS id, CAST(wallet.balance_micros AS TEXT) AS balance,
+    CAST(coalesce(sum(ledger_entry.amount_micros), 0) AS TEXT) AS total
+  FROM wallet LEFT JOIN ledger_entry ON ledger_entry.wallet_id = wallet.id
+  GROUP BY wallet.id, wallet.balance_micros
+  HAVING wallet.balance_micros <> coalesce(sum(ledger_entry.amount_micros), 0) LIMIT ${limit}`
+
+const toldBalance = ({ id, balance, total }: WrongBalance): string =>
+  `wallet ${id} holds ${balance} micro-units, its ledger adds up to ${total}`

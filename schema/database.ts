@@ -22,7 +22,12 @@ import type {
   UserTable,
 } from './tables/access.ts'
 import type { AiAgentTable } from './tables/agent.ts'
-import type { CallJournalTable, CdrOutboxTable, OcsReportTable } from './tables/charging.ts'
+import type {
+  CallJournalTable,
+  CdrOutboxTable,
+  OcsReportTable,
+  WalletLeaseTable,
+} from './tables/charging.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns, Sum } from './tables/kinds.ts'
 import type {
   BillingAlertTable,
@@ -51,6 +56,7 @@ export interface Database {
   customer: CustomerTable
   customer_number: CustomerNumberTable
   wallet: WalletTable
+  wallet_lease: WalletLeaseTable
   ledger_entry: LedgerEntryTable
   rate_plan: RatePlanTable
   rate: RateTable
@@ -145,6 +151,12 @@ interface WalletTable {
   balance_micros: Sum
   /** Whether a depletion event was sent and no money has been added since. */
   is_depleted: Defaulted<Flag>
+  /** The sum of its leases. */
+  leased_micros: Sum
+  /** Debited on the day `spent_on`. Kept where several processes share the database. */
+  spent_micros: Sum
+  /** Midnight UTC in milliseconds. */
+  spent_on: Defaulted<number>
   updated_at: number
 }
 

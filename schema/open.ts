@@ -31,6 +31,8 @@ export interface LocalStore extends Store {
   close(): void
 }
 
+export const isLocal = (store: Store): store is LocalStore => 'sqlite' in store
+
 export interface OpenOptions {
   /** How long a statement waits for another process's write lock. Milliseconds, 0 or more. */
   readonly busyTimeoutMs?: number

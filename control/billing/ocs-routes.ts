@@ -70,6 +70,7 @@ const denials: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
   unknown_caller: [404, 'The caller belongs to no customer'],
   no_rate: [404, 'There is no rate for this destination'],
   unknown_call: [404, 'There is no open call with this uuid'],
+  ocs_unreachable: [503, 'No money can be promised at present'],
 }
 
 function denied(code: DenialCode): ApiError {

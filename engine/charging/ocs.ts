@@ -10,7 +10,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { BegunCall, JournalEntry, OpenCall, SavedState } from '../../schema/call-journal.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
-import { wrongBalances } from '../../schema/check.ts'
+import { wrongBalancesIn } from '../../schema/check.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type {
   AuthorizationRequest,
@@ -38,9 +38,10 @@ import type {
   ReportAnswer,
 } from '../../schema/contracts/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
-import type { LocalStore } from '../../schema/open.ts'
+import type { Store } from '../../schema/open.ts'
 import { AccountingEvents } from './accounting-events.ts'
-import { authorize, type Authorization, type Books, extend } from './authorization/authorize.ts'
+import type { Authorization, Books } from './authorization/authorize.ts'
+import { Decisions } from './authorization/decisions.ts'
 import { foresee } from './authorization/foresee.ts'
 import { HeldElsewhere } from './authorization/held-elsewhere.ts'
 import { Reservations } from './authorization/reservations.ts'
@@ -52,15 +53,16 @@ import { Customers } from './customers/customers.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/money-sums.ts'
+import { Leases, type Membership } from './leases/leases.ts'
 import { costMicros, priceParts } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
 import { chargeLeft, chargeOf } from './settlement/charge.ts'
-import { LocalCalls } from './settlement/local-calls.ts'
+import { openCallStore } from './settlement/open-call-store.ts'
 import { orUnstored, unstored } from './settlement/node-reports.ts'
 import { Settlement } from './settlement/settlement.ts'
 
 export interface OcsDeps {
-  readonly store: LocalStore
+  readonly store: Store
   readonly journal: CallJournal
   /** Milliseconds by the steady clock (schema/clock.ts): for what is measured. */
   readonly now: () => number
@@ -72,6 +74,8 @@ export interface OcsDeps {
   /** Takes the events of accounting webhooks; absent: none are written. */
   readonly events?: EventSink
   readonly log: Log
+  /** Present where other processes spend from the same wallets. */
+  readonly members?: Membership | undefined
 }
 
 const housekeepingMs = 1_000
@@ -90,14 +94,16 @@ export class Ocs implements Charging, OcsPort {
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
   readonly #moves: MoneyMoves
+  readonly #leases: Leases | undefined
   readonly #sums = new MoneySums()
-  readonly #verdicts = new Map<string, number>()
+  readonly #decisions: Decisions
   #cancelHousekeeping: (() => void) | undefined
 
   /** With everything in memory that is stored. */
   static async open(deps: OcsDeps): Promise<Ocs> {
     const ocs = new Ocs(deps)
     await ocs.reload()
+    await ocs.#leases?.open()
     return ocs
   }
 
@@ -106,11 +112,12 @@ export class Ocs implements Charging, OcsPort {
     const { store, now, wallNow, schedule } = deps
     this.#deps = deps
     this.#events = new AccountingEvents(deps.events)
-    this.#calls = new LocalCalls({
-      ...{ store, schedule, now, wallNow },
-      ...{ events: this.#events, sink: deps.events },
+    this.#calls = openCallStore({
+      ...{ store, schedule, now, wallNow, events: this.#events, sink: deps.events },
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
+      node: deps.members?.identity.name ?? '',
+      onSettled: (leases) => this.#leases?.settled(leases),
     })
     this.#records = new CallRecords(this.#calls, deps.journal)
     this.#customers = new Customers({
@@ -123,6 +130,14 @@ export class Ocs implements Charging, OcsPort {
       payerOf: (customerId) => this.#customers.byId(customerId),
     })
     this.#rates = new Rates(store, nextTurn)
+    const { members } = deps
+    this.#leases = members && new Leases({ ...deps, members, customers: this.#customers })
+    this.#decisions = new Decisions({
+      ...{ unknownCaller: deps.unknownCaller, now, leases: this.#leases },
+      books: () => this.#books(),
+      isOverloaded: () => this.#isOverloaded,
+      onNew: (request, authorization) => this.#announce(request, authorization),
+    })
     const ledger = createLedger(store)
     this.ledger = ledger
     this.#settlement = new Settlement({
@@ -130,7 +145,7 @@ export class Ocs implements Charging, OcsPort {
     })
     this.#moves = new MoneyMoves({
       ...{ store, ledger, customers: this.#customers, sums: this.#sums, wallNow },
-      ...{ events: this.#events, sink: deps.events },
+      ...{ events: this.#events, sink: deps.events, leases: this.#leases },
     })
   }
 
@@ -180,7 +195,9 @@ export class Ocs implements Charging, OcsPort {
   async stop(): Promise<readonly unknown[]> {
     this.#cancelHousekeeping?.()
     this.#records.waitNoLonger()
-    return (await this.#calls.flush()) ? [] : this.#calls.unwritten()
+    const isStored = await this.#calls.flush()
+    await this.#leases?.stop()
+    return isStored ? [] : this.#calls.unwritten()
   }
 
   flushOnCrash(): readonly unknown[] {
@@ -192,13 +209,16 @@ export class Ocs implements Charging, OcsPort {
   // ---- for call control ------------------------------------------------------------------------
 
   authorize(request: AuthorizationRequest): Promise<Verdict> {
-    return Promise.resolve(toVerdict(this.#authorize(request)))
+    const authorization = this.#decisions.authorize(request)
+    return 'then' in authorization
+      ? authorization.then(toVerdict)
+      : Promise.resolve(toVerdict(authorization))
   }
 
-  extend(callUuid: string, usedSeconds: number): Promise<Extension> {
-    const answer = extend(callUuid, usedSeconds, this.#books(), this.#deps.now())
-    if (answer.kind === 'denied') return Promise.resolve(answer)
-    return Promise.resolve({ kind: 'granted', grantedSeconds: answer.reservation.grantedSeconds })
+  async extend(callUuid: string, usedSeconds: number): Promise<Extension> {
+    const answer = await this.#decisions.extend(callUuid, usedSeconds)
+    if (answer.kind === 'denied') return answer
+    return { kind: 'granted', grantedSeconds: answer.reservation.grantedSeconds }
   }
 
   begun(call: BegunCall): void {
@@ -250,15 +270,15 @@ export class Ocs implements Charging, OcsPort {
 
   // ---- for nodes that ask over HTTP ------------------------------------------------------------
 
-  authorizeForNode(request: AuthorizationRequest): Promise<NodeVerdict> {
-    return Promise.resolve(toNodeVerdict(this.#authorize(request), this.#deps.now()))
+  async authorizeForNode(request: AuthorizationRequest): Promise<NodeVerdict> {
+    return toNodeVerdict(await this.#decisions.authorize(request), this.#deps.now())
   }
 
-  extendForNode(callUuid: string, usedSeconds: number): Promise<NodeExtension> {
-    const answer = extend(callUuid, usedSeconds, this.#books(), this.#deps.now())
-    if (answer.kind === 'denied') return Promise.resolve(answer)
+  async extendForNode(callUuid: string, usedSeconds: number): Promise<NodeExtension> {
+    const answer = await this.#decisions.extend(callUuid, usedSeconds)
+    if (answer.kind === 'denied') return answer
     const { grantedSeconds, amountMicros } = answer.reservation
-    return Promise.resolve({ kind: 'granted', grantedSeconds, reservedMicros: amountMicros })
+    return { kind: 'granted', grantedSeconds, reservedMicros: amountMicros }
   }
 
   reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer> {
@@ -335,7 +355,7 @@ export class Ocs implements Charging, OcsPort {
 
   /** Returns one line per fault in the books: ledgers against balances, and balances against memory. */
   async check(): Promise<string[]> {
-    return [...wrongBalances(this.#deps.store), ...(await this.#customers.differences())]
+    return [...(await wrongBalancesIn(this.#deps.store)), ...(await this.#customers.differences())]
   }
 
   stats(): OcsStats {
@@ -348,7 +368,7 @@ export class Ocs implements Charging, OcsPort {
       waitingWrites: waiting,
       commits,
       commitFailures: failures,
-      verdicts: Object.fromEntries(this.#verdicts),
+      verdicts: this.#decisions.counts(),
       moved: this.#sums.list(),
     }
   }
@@ -365,17 +385,6 @@ export class Ocs implements Charging, OcsPort {
 
   get #isOverloaded(): boolean {
     return this.#records.isOverloaded || this.#deps.store.storage.problem !== undefined
-  }
-
-  #authorize(request: AuthorizationRequest): Authorization {
-    const isRepeated = this.#reservations.find(request.callUuid) !== undefined
-    const authorization: Authorization = this.#isOverloaded
-      ? { kind: 'overloaded' }
-      : authorize(request, this.#books(), this.#deps.unknownCaller, this.#deps.now())
-    if (!isRepeated) this.#announce(request, authorization)
-    const verdict = authorization.kind === 'denied' ? authorization.code : authorization.kind
-    this.#verdicts.set(verdict, (this.#verdicts.get(verdict) ?? 0) + 1)
-    return authorization
   }
 
   #announce(request: AuthorizationRequest, authorization: Authorization): void {

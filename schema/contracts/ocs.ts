@@ -64,6 +64,8 @@ export type DenialCode =
   | 'max_call_seconds'
   /** The call to extend is not open. */
   | 'unknown_call'
+  /** No money can be promised now: the database that several processes share has been away for too long. */
+  | 'ocs_unreachable'
 
 export type NodeVerdict =
   | NodeGrant

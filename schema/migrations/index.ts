@@ -24,6 +24,7 @@ import { sql as recordingError } from './022-recording-error.ts'
 import { sql as rateIdentity } from './023-rate-identity.ts'
 import { forServer as changesForServer, sql as changes } from './024-changes.ts'
 import { sql as webhookClaims } from './025-webhook-claims.ts'
+import { sql as walletLeases } from './026-wallet-leases.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -63,6 +64,7 @@ export const migrations: readonly Migration[] = [
   { version: 23, name: 'rate-identity', sql: rateIdentity },
   { version: 24, name: 'changes', sql: changes, forServer: changesForServer },
   { version: 25, name: 'webhook-claims', sql: webhookClaims },
+  { version: 26, name: 'wallet-leases', sql: walletLeases },
 ]
 
 export const newestVersion = migrations.length

@@ -36,3 +36,15 @@ export interface CdrOutboxTable {
   next_attempt_at: number
   last_error: string | null
 }
+
+/** What one process may spend of a wallet without asking. */
+export interface WalletLeaseTable {
+  wallet_id: number
+  /** Its `NODE_NAME`. */
+  node: string
+  amount_micros: Sum
+  /** Grows with each change: the greatest is the newest. */
+  version: number
+  /** Of the node's last request: one that arrives later than a newer one changes nothing. */
+  request: number
+}

@@ -20,6 +20,13 @@ export type Authorization =
   /** The database has not stored records for a while: a call that cannot be billed does not start. */
   | { readonly kind: 'overloaded' }
 
+/** The lease of this process is too small for a whole grant: ask for so much, then decide again. */
+export interface Short {
+  readonly kind: 'short'
+  readonly payer: Customer
+  readonly amountMicros: number
+}
+
 /** What decisions are made on. */
 export interface Books {
   readonly customers: Customers
@@ -38,18 +45,34 @@ const withoutPayer = {
   isLastGrant: false,
 } as const
 
-/** Decides a new call and reserves its first grant. A known call uuid gets its reservation again. */
+/**
+ * Decides a new call and reserves its first grant. A known call uuid gets its reservation again.
+ *
+ * @param isFinal it is decided on what is leased, and has been counted; only otherwise it may be `short`.
+ */
 export function authorize(
   request: AuthorizationRequest,
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
-): Authorization {
+  isFinal = false,
+): Authorization | Short {
   const known = books.reservations.find(request.callUuid)
   if (known !== undefined) return { kind: 'granted', reservation: known }
-  const admits = (payer: Customer): boolean => payer.admitAttempt(now)
-  const decision = decide(request, books, unknownCaller, now, admits)
+  const admits = (payer: Customer): boolean => isFinal || payer.admitAttempt(now)
+  const decision = decide(request, books, unknownCaller, now, { admits, fundsOf, mayAsk: !isFinal })
   return decision.kind === 'granted' ? reserve(request, decision.grant, books, now) : decision
+}
+
+const fundsOf = ({ spendableMicros }: Customer): bigint => spendableMicros
+
+/** What a decision looks at. */
+interface Look {
+  /** Whether its payer may start one more call in this second. */
+  readonly admits: (payer: Customer) => boolean
+  readonly fundsOf: (payer: Customer) => bigint
+  /** More may be leased. */
+  readonly mayAsk: boolean
 }
 
 type Grant = Omit<Reservation, 'callUuid' | 'amountMicros' | 'isEnded'>
@@ -58,19 +81,34 @@ export type Decision =
   | { readonly kind: 'granted'; readonly grant: Grant }
   | Exclude<Authorization, { readonly kind: 'granted' }>
 
-/** Decides a new call. `admits`: whether its payer may start one more in this second. */
-export function decide(
+/** Decides a new call of which nothing is reserved or counted, on all that its payer has. */
+export const foreseen = (
   request: Asked,
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
-  admits: (payer: Customer) => boolean,
-): Decision {
+): Decision => {
+  const decision = decide(request, books, unknownCaller, now, {
+    admits: (payer) => payer.mayAttempt(now),
+    fundsOf: ({ availableMicros }) => availableMicros,
+    mayAsk: false,
+  })
+  return decision.kind === 'short' ? { kind: 'overloaded' } : decision
+}
+
+/** Decides a new call. */
+function decide(
+  request: Asked,
+  books: Books,
+  unknownCaller: 'deny' | 'allow',
+  now: number,
+  look: Look,
+): Decision | Short {
   if (books.reservations.size >= maxOpenCalls) return { kind: 'overloaded' }
   const payer = payerOf(request, books.customers)
   if (payer !== undefined && !mayPay(payer, request))
     return denied('payer_of_other_tenant', undefined)
-  if (payer !== undefined) return decidePayer(request, payer, books, now, admits)
+  if (payer !== undefined) return decidePayer(request, payer, books, now, look)
   if (unknownCaller === 'deny')
     return denied(request.mayNamePayer === false ? 'no_payer' : 'unknown_caller', undefined)
   return { kind: 'granted', grant: withoutPayer }
@@ -96,8 +134,8 @@ function decidePayer(
   payer: Customer,
   books: Books,
   now: number,
-  admits: (payer: Customer) => boolean,
-): Decision {
+  look: Look,
+): Decision | Short {
   const { terms } = payer
   if (!terms.isActive) return denied('customer_inactive', payer)
   const rate = rateOf(payer, request.callee, request.startedAt, books.rates)
@@ -106,13 +144,16 @@ function decidePayer(
   if (rate.isBlocked) return denied('destination_blocked', payer, tariff)
   if (terms.maxConcurrentCalls > 0 && payer.openCalls >= terms.maxConcurrentCalls)
     return denied('concurrent_limit', payer, tariff)
-  if (!admits(payer)) return denied('cps_limit', payer, tariff)
+  if (!look.admits(payer)) return denied('cps_limit', payer, tariff)
   const maxSeconds = terms.maxCallSeconds > 0 ? terms.maxCallSeconds : Infinity
-  const affordable = affordableSeconds(tariff, budgetOf(payer, 0, now))
-  if (affordable < 1) return denied(shortage(payer, 0, tariff, now), payer, tariff)
+  const funds = look.fundsOf(payer)
+  const affordable = affordableSeconds(tariff, budgetOf(payer, 0, funds, now))
   const target = Math.min(grantLength(tariff), maxSeconds)
+  if (affordable < target && look.mayAsk && payer.lease !== undefined)
+    return { kind: 'short', payer, amountMicros: costMicros(tariff, target) }
+  if (affordable < 1) return denied(shortage(payer, 0, tariff, funds, now), payer, tariff)
   const grantedSeconds = grant(affordable, target, maxSeconds)
-  const isLastGrant = affordable < target && isShortOfFunds(payer, 0, tariff, now)
+  const isLastGrant = affordable < target && isShortOfFunds(payer, 0, tariff, funds, now)
   return { kind: 'granted', grant: { payer, tariff, grantedSeconds, maxSeconds, isLastGrant } }
 }
 
@@ -140,10 +181,9 @@ const grant = (affordable: number, target: number, maxSeconds: number): number =
  * What this call may cost in all; `reservedMicros` of it is reserved for it already. A debt counts as an
  * empty wallet: a call that costs nothing is free for debtors too.
  */
-function budgetOf(payer: Customer, reservedMicros: number, now: number): number {
-  const { availableMicros } = payer
-  const today = payer.dailyBudgetMicros(now) ?? availableMicros
-  return budgetWith(reservedMicros, today < availableMicros ? today : availableMicros)
+function budgetOf(payer: Customer, reservedMicros: number, funds: bigint, now: number): number {
+  const today = payer.dailyBudgetMicros(now) ?? funds
+  return budgetWith(reservedMicros, today < funds ? today : funds)
 }
 
 /** The most that one call may cost is exact as a number. */
@@ -157,10 +197,12 @@ function shortage(
   payer: Customer,
   reservedMicros: number,
   tariff: Tariff,
+  funds: bigint,
   now: number,
 ): 'insufficient_funds' | 'daily_spend_limit' {
-  const withFunds = affordableSeconds(tariff, budgetWith(reservedMicros, payer.availableMicros))
-  const withBoth = affordableSeconds(tariff, budgetOf(payer, reservedMicros, now))
+  if (payer.lease?.isShortOfDay === true) return 'daily_spend_limit'
+  const withFunds = affordableSeconds(tariff, budgetWith(reservedMicros, funds))
+  const withBoth = affordableSeconds(tariff, budgetOf(payer, reservedMicros, funds, now))
   return withFunds > withBoth ? 'daily_spend_limit' : 'insufficient_funds'
 }
 
@@ -203,7 +245,8 @@ export function extend(
   usedSeconds: number,
   { reservations }: Books,
   now: number,
-): Extension {
+  isFinal = false,
+): Extension | Short {
   const reservation = reservations.find(callUuid)
   if (reservation === undefined || reservation.isEnded)
     return { kind: 'denied', code: 'unknown_call' }
@@ -214,17 +257,23 @@ export function extend(
   const target = usedSeconds + grantLength(tariff)
   if (target <= grantedSeconds) return { kind: 'granted', reservation }
   if (maxSeconds <= grantedSeconds) return { kind: 'denied', code: 'max_call_seconds' }
-  const affordable = affordableSeconds(tariff, budgetOf(payer, amountMicros, now))
+  const funds = fundsOf(payer)
+  const affordable = affordableSeconds(tariff, budgetOf(payer, amountMicros, funds, now))
+  const wanted = Math.min(target, maxSeconds)
+  if (affordable < wanted && !isFinal && payer.lease !== undefined)
+    return { kind: 'short', payer, amountMicros: costMicros(tariff, wanted) - amountMicros }
   const extended = grant(affordable, target, maxSeconds)
-  const isLastGrant =
-    affordable < Math.min(target, maxSeconds) && isShortOfFunds(payer, amountMicros, tariff, now)
+  const isLastGrant = affordable < wanted && isShortOfFunds(payer, amountMicros, tariff, funds, now)
   if (extended <= grantedSeconds) {
     if (isLastGrant) reservations.exhaust(reservation)
-    return { kind: 'denied', code: shortage(payer, amountMicros, tariff, now) }
+    return { kind: 'denied', code: shortage(payer, amountMicros, tariff, funds, now) }
   }
   const more = { grantedSeconds: extended, amountMicros: grantCost(tariff, extended), isLastGrant }
   return { kind: 'granted', reservation: reservations.extend(reservation, more, now) }
 }
+
+/** Extends nothing: the lease has run out, or others may have it. */
+export const unreachable: Extension = { kind: 'denied', code: 'ocs_unreachable' }
 
 /** Seconds since the answer that all of the payer's available money would buy for this call. */
 export function longestCall(
@@ -232,6 +281,9 @@ export function longestCall(
   now: number,
 ): number {
   if (payer === undefined || tariff === null) return maxSeconds
-  const affordable = affordableSeconds(tariff, budgetOf(payer, amountMicros, now))
+  const affordable = affordableSeconds(
+    tariff,
+    budgetOf(payer, amountMicros, payer.availableMicros, now),
+  )
   return Math.min(affordable, maxSeconds)
 }

@@ -1,6 +1,6 @@
 /** What a call would be told, of which nothing is reserved or counted. */
 import type { AuthorizationRequest, Foreseen } from '../../../schema/contracts/charging.ts'
-import { decide, longestCall, rateOf, type Books, type Decision } from './authorize.ts'
+import { foreseen, longestCall, rateOf, type Books, type Decision } from './authorize.ts'
 import { toVerdict } from './verdict.ts'
 
 /** `books` undefined: records cannot be stored now, so no call starts. */
@@ -11,7 +11,7 @@ export function foresee(
 ): Foreseen {
   const now = deps.now()
   const decision: Decision = books
-    ? decide(request, books, deps.unknownCaller, now, (payer) => payer.mayAttempt(now))
+    ? foreseen(request, books, deps.unknownCaller, now)
     : { kind: 'overloaded' }
   const verdict = toVerdict(decision)
   if (decision.kind === 'granted') {

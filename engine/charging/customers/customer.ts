@@ -1,4 +1,5 @@
 /** One customer's money and limits in memory: its balance, what is reserved, what is allowed. */
+import type { Lease } from '../leases/lease.ts'
 
 /** The terms that an operator set. A limit of 0 is no limit. */
 export interface Terms {
@@ -36,6 +37,8 @@ export class Customer {
   terms: Terms
   reservedMicros = 0n
   openCalls = 0
+  /** Where other processes spend from the same wallet, what this one may. */
+  readonly lease: Lease | undefined
   #balanceMicros: bigint
   /** The ledger entry that the balance is of; 0: not known. */
   #lastEntry = 0
@@ -47,8 +50,9 @@ export class Customer {
   #spentMicros = 0n
   #spentOn = -1
 
-  constructor(terms: Terms, balanceMicros: bigint) {
+  constructor(terms: Terms, balanceMicros: bigint, lease?: Lease) {
     this.terms = terms
+    this.lease = lease
     this.#balanceMicros = balanceMicros
   }
 
@@ -99,9 +103,16 @@ export class Customer {
     return this.#balanceMicros + BigInt(this.terms.creditLimitMicros) - this.reservedMicros
   }
 
+  /** What this process may reserve now. */
+  get spendableMicros(): bigint {
+    const { lease } = this
+    return lease === undefined ? this.availableMicros : lease.amountMicros - this.reservedMicros
+  }
+
   /** What may still be reserved today; undefined without a daily limit. */
   dailyBudgetMicros(now: number): bigint | undefined {
-    if (this.terms.maxDailySpendMicros === 0) return undefined
+    // The lease is within the limit already, with what other processes have spent.
+    if (this.terms.maxDailySpendMicros === 0 || this.lease !== undefined) return undefined
     const spent = this.#spentOn === startOfDay(now) ? this.#spentMicros : 0n
     return BigInt(this.terms.maxDailySpendMicros) - spent - this.reservedMicros
   }

@@ -1,6 +1,7 @@
 /** All customers in memory: the payer of a call is found by id, calling number or extension. */
 import type { Store } from '../../../schema/open.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
+import { Lease } from '../leases/lease.ts'
 import { Customer, type Terms } from './customer.ts'
 import {
   extensionKey,
@@ -95,7 +96,10 @@ export class Customers {
     const extensions = await loadExtensions(store)
     const spendings = new Map<number, Spending>()
     for (const { terms } of customers)
-      if (takeMore === undefined ? this.#isNewlyLimited(terms) : terms.maxDailySpendMicros > 0)
+      if (
+        !store.statements.isShared &&
+        (takeMore === undefined ? this.#isNewlyLimited(terms) : terms.maxDailySpendMicros > 0)
+      )
         spendings.set(terms.customerId, await this.#spendingOf(terms))
     // From here on in one step: calls see either all of it, or nothing.
     this.#numbers = numbers
@@ -119,7 +123,8 @@ export class Customers {
 
   #take({ terms, balanceMicros }: StoredCustomer, spending: Spending | undefined): void {
     const known = this.#customers.get(terms.customerId)
-    const customer = known ?? new Customer(terms, balanceMicros)
+    const lease = this.#deps.store.statements.isShared ? new Lease() : undefined
+    const customer = known ?? new Customer(terms, balanceMicros, lease)
     customer.take(terms, balanceMicros)
     if (spending !== undefined) {
       const since = customer.debitedMicros - spending.debitedBefore

@@ -7,6 +7,7 @@ import { first, lockedTransaction } from '../../../schema/sql/query.ts'
 import { isDepletion, type AccountingEvents } from '../accounting-events.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
+import type { Leases } from '../leases/leases.ts'
 import type { Ledger, LockedWallet } from './ledger.ts'
 import type { MoneySums } from './money-sums.ts'
 import type { DuplicatePosting } from './posting.ts'
@@ -18,6 +19,8 @@ interface MoneyMovesDeps {
   readonly sums: MoneySums
   readonly events: AccountingEvents
   readonly sink?: EventSink | undefined
+  /** Present where other processes spend from the same wallets. */
+  readonly leases?: Leases | undefined
   /** Milliseconds UTC. */
   readonly wallNow: () => number
 }
@@ -51,11 +54,13 @@ export class MoneyMoves {
     const earlier = await this.#deps.ledger.find(move.kind, move.ref)
     if (earlier !== undefined) return answerAgain(move, customer.terms.walletId, earlier)
     const amountMicros = BigInt(-move.amountMicros)
-    const { availableMicros } = customer
-    if (amountMicros > availableMicros)
+    const { leases } = this.#deps
+    if (amountMicros > customer.spendableMicros) await leases?.obtain(customer, amountMicros)
+    const { spendableMicros } = customer
+    if (amountMicros > spendableMicros)
       return {
         kind: 'insufficient_funds',
-        availableMicros: availableMicros > 0n ? availableMicros : 0n,
+        availableMicros: spendableMicros > 0n ? spendableMicros : 0n,
       }
     customer.reservedMicros += amountMicros
     try {
@@ -99,6 +104,7 @@ export class MoneyMoves {
     const posting = await ledger.add(wallet, entry)
     if (posting.kind === 'unknown_wallet') return { kind: 'unknown_customer' }
     if (posting.kind === 'duplicate') return answerAgain(move, id, posting)
+    if (amountMicros < 0) await this.#deps.leases?.take(id, BigInt(-amountMicros))
     const events = await this.#eventsOf(move, wallet, customer, posting.balanceMicros)
     if (events.length > 0) await sink?.writeAll(events)
     store.statements.afterCommit(() => {

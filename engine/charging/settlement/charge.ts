@@ -43,8 +43,8 @@ function chargeReserved(reservation: Reservation, billsec: number): Charge {
   const cutOffFrom = Math.max(grantedSeconds, resumedAtSeconds)
   const isCutOff = billsec > grantedSeconds && billsec <= cutOffFrom + cutOffSeconds
   if (!isCutOff || payer === undefined) return { payer, tariff, costMicros: price, isOutOfFunds }
-  const { availableMicros } = payer
-  const payable = amountMicros + (availableMicros > 0n ? Number(availableMicros) : 0)
+  const { spendableMicros } = payer
+  const payable = amountMicros + (spendableMicros > 0n ? Number(spendableMicros) : 0)
   return { payer, tariff, costMicros: Math.min(price, payable), isOutOfFunds }
 }
 

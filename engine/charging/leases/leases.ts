@@ -1,0 +1,397 @@
+/**
+ * What this process may spend of wallets that it shares with others. A call is decided on the lease in memory; where
+ * that is too small, it waits a moment for more, which others may have to give back.
+ *
+ * Always: the leases of a wallet are no more than its balance and its credit, and the lease in memory is no more than
+ * the stored one. What is given back is not spent from before it is asked to be stored; what is leased is spent after.
+ */
+import type { Schedule } from '../../../schema/clock.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
+import type { NodeIdentity } from '../../../schema/node-identity.ts'
+import { OneAtATime } from '../../../schema/one-at-a-time.ts'
+import type { Store } from '../../../schema/open.ts'
+import { type Customer, startOfDay } from '../customers/customer.ts'
+import type { Customers } from '../customers/customers.ts'
+import type { Lease } from './lease.ts'
+import { type LeaseRequest, LeaseRows, type StoredLease } from './lease-rows.ts'
+import { ASK, FREED, messages, type Notices, readMessage } from './lease-notices.ts'
+
+/** What the processes that share a database know of each other. */
+export interface Membership {
+  readonly identity: NodeIdentity
+  /** False: others may take this process for dead, and what it has leased. */
+  readonly isAlive: () => boolean
+  /** How many processes are alive. */
+  readonly size: () => number
+  readonly notices: Notices
+}
+
+export interface LeasesDeps {
+  readonly store: Store
+  readonly members: Membership
+  readonly customers: Customers
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+/** A call waits for so long at most. */
+export const LEASE_WAIT_MS = 100
+/** Requests of this time are one statement. */
+const GROUP_MS = 10
+/** Others are asked again, and the free part looked at again, while a call waits. */
+const ASK_AGAIN_MS = 25
+const LOOK_MS = 1_000
+/** What is not needed for so many looks is given back. */
+const IDLE_LOOKS = 10
+/** Of wallets in one statement. */
+const AT_ONCE = 1_000
+/** Calls that may wait. */
+const MAX_WAITING = 10_000
+
+interface Waiting {
+  readonly amountMicros: bigint
+  readonly done: () => void
+  isOver: boolean
+}
+
+export class Leases {
+  readonly #deps: LeasesDeps
+  readonly #rows: LeaseRows
+  readonly #work = new OneAtATime(() => this.#exchange())
+  readonly #customers = new Map<number, Customer>()
+  /** By wallet. */
+  readonly #waiting = new Map<number, Waiting[]>()
+  readonly #wanting = new Set<number>()
+  readonly #returning = new Map<number, bigint>()
+  readonly #freed = new Set<number>()
+  /** Perhaps given back: the database did not answer. */
+  readonly #unsure = new Map<number, bigint>()
+  #waitingCalls = 0
+  #isFailing = false
+  /** Others may have taken what is leased here. */
+  #isStale = false
+  #isStopped = false
+  #cancelGroup: (() => void) | undefined
+  #cancelLook: (() => void) | undefined
+  readonly #cancelNotices: readonly (() => void)[]
+  readonly #counts = { waited: 0, refused: 0, requests: 0 }
+
+  constructor(deps: LeasesDeps) {
+    this.#deps = deps
+    const { identity, notices } = deps.members
+    this.#rows = new LeaseRows(deps.store, identity)
+    this.#cancelNotices = [
+      notices.on(ASK, (payload) => this.#onAsked(payload)),
+      notices.on(FREED, (payload) => this.#onFreed(payload)),
+    ]
+  }
+
+  /** Takes over what an earlier process of this node has leased. The customers are loaded. */
+  async open(): Promise<void> {
+    await this.#takeOver()
+    this.#lookLater()
+  }
+
+  async #takeOver(): Promise<void> {
+    const byWallet = new Map<number, Customer>()
+    for (const customer of this.#deps.customers.all())
+      if (customer.terms.walletId !== null) byWallet.set(customer.terms.walletId, customer)
+    for (const lease of await this.#rows.takeOver()) {
+      const customer = byWallet.get(lease.walletId)
+      if (customer?.lease === undefined) continue
+      this.#customers.set(lease.walletId, customer)
+      customer.lease.stored(lease)
+    }
+  }
+
+  /** Whether calls may be decided on what is leased here. */
+  get isValid(): boolean {
+    if (!this.#deps.members.isAlive()) this.#isStale = true
+    if (this.#isStale) this.#soon()
+    return !this.#isStale
+  }
+
+  /**
+   * Resolves when so much more may be spent, or when there is no more within `LEASE_WAIT_MS`. The decision is made
+   * again then.
+   */
+  obtain(customer: Customer, amountMicros: bigint): Promise<void> {
+    const { walletId } = customer.terms
+    if (walletId === null || this.#isStopped || this.#waitingCalls >= MAX_WAITING)
+      return Promise.resolve()
+    this.#customers.set(walletId, customer)
+    this.#counts.waited += 1
+    this.#waitingCalls += 1
+    return new Promise((resolve) => {
+      const cancel = this.#deps.schedule(() => {
+        this.#counts.refused += 1
+        waiting.done()
+      }, LEASE_WAIT_MS)
+      const waiting: Waiting = {
+        amountMicros,
+        isOver: false,
+        done: () => {
+          if (waiting.isOver) return
+          waiting.isOver = true
+          this.#waitingCalls -= 1
+          cancel()
+          resolve()
+        },
+      }
+      const others = this.#waiting.get(walletId)
+      if (others === undefined) this.#waiting.set(walletId, [waiting])
+      else others.push(waiting)
+      this.#soon()
+    })
+  }
+
+  /** A call has reserved. Asks for more before one has to wait for it. */
+  reserved(customer: Customer, amountMicros: number): void {
+    const { lease, terms, spendableMicros } = customer
+    if (lease === undefined || terms.walletId === null) return
+    lease.demandMicros += amountMicros
+    if (spendableMicros * 2n >= lease.targetMicros || this.#wanting.has(terms.walletId)) return
+    this.#customers.set(terms.walletId, customer)
+    this.#wanting.add(terms.walletId)
+    this.#soon()
+  }
+
+  /** The database has committed debits of this process. */
+  settled(stored: readonly StoredLease[]): void {
+    for (const lease of stored) this.#customers.get(lease.walletId)?.lease?.stored(lease)
+  }
+
+  /** What is deducted in the transaction of the caller, which has locked the wallet, is held in memory until it ends. */
+  async take(walletId: number, amountMicros: bigint): Promise<void> {
+    const lease = await this.#rows.take({ walletId, amountMicros })
+    if (lease === undefined) throw new Error(`wallet ${walletId} has no lease here`)
+    this.#deps.store.statements.afterCommit(() => this.settled([lease]))
+  }
+
+  /** Frees what a process has leased that is gone for good, and whose grants are over. */
+  async release(node: string): Promise<void> {
+    while (await this.#rows.release(node));
+  }
+
+  /** Gives back what no call holds. */
+  async stop(): Promise<void> {
+    for (const cancel of this.#cancelNotices) cancel()
+    this.#cancelLook?.()
+    this.#cancelGroup?.()
+    for (const [walletId, { spendableMicros }] of this.#customers)
+      if (spendableMicros > 0n) this.#giveBack(walletId, spendableMicros)
+    do await this.#work.request()
+    while (this.#returning.size > 0 && !this.#isFailing)
+    this.#isStopped = true
+    for (const waiting of this.#waiting.values()) for (const { done } of waiting) done()
+  }
+
+  stats() {
+    return { ...this.#counts, waitingCalls: this.#waitingCalls }
+  }
+
+  // ---- what is exchanged with the database -----------------------------------------------------
+
+  #soon(waitMs = GROUP_MS): void {
+    if (this.#cancelGroup !== undefined || this.#isStopped) return
+    this.#cancelGroup = this.#deps.schedule(() => {
+      this.#cancelGroup = undefined
+      void this.#work.request()
+    }, waitMs)
+  }
+
+  /** Never rejects. */
+  async #exchange(): Promise<void> {
+    try {
+      if (this.#isStale) await this.#refresh()
+      await this.#sendReturns()
+      await this.#sendRequests()
+      if (this.#isFailing) this.#deps.log('info', 'billing: money can be leased again')
+      this.#isFailing = false
+    } catch (error) {
+      if (!this.#isFailing) this.#deps.log('error', 'billing: no money can be leased', { error })
+      this.#isFailing = true
+    }
+    this.#tellWaiting()
+    if (this.#waiting.size > 0) this.#soon(ASK_AGAIN_MS)
+    else if (this.#returning.size > 0 || this.#wanting.size > 0 || this.#unsure.size > 0)
+      this.#soon(this.#isFailing ? LOOK_MS : GROUP_MS)
+  }
+
+  /** After a time in which others may have taken what was leased here. */
+  async #refresh(): Promise<void> {
+    if (!this.#deps.members.isAlive()) return
+    await this.#takeOver()
+    this.#isStale = !this.#deps.members.isAlive()
+  }
+
+  async #sendReturns(): Promise<void> {
+    const returns = [...this.#returning].slice(0, AT_ONCE)
+    if (returns.length === 0) return
+    for (const [walletId] of returns) this.#returning.delete(walletId)
+    const given = returns.map(([walletId, amountMicros]) => ({ walletId, amountMicros }))
+    for (const [walletId, micros] of returns)
+      this.#unsure.set(walletId, (this.#unsure.get(walletId) ?? 0n) + micros)
+    for (const lease of await this.#rows.giveBack(given))
+      this.#leaseOf(lease.walletId)?.stored(lease)
+    for (const [walletId, micros] of returns) this.#sure(walletId, micros)
+    const freed = given.map(({ walletId }) => walletId).filter((id) => this.#freed.delete(id))
+    this.#notify(
+      FREED,
+      freed.map((walletId) => [walletId, 0n] as const),
+    )
+  }
+
+  async #sendRequests(): Promise<void> {
+    const { members, now } = this.#deps
+    if (this.#isStale) return
+    const requests = this.#requests()
+    if (requests.length === 0) return
+    this.#counts.requests += 1
+    const shares = Math.max(1, members.size())
+    const answers = await this.#rows.request(requests, shares, startOfDay(now()))
+    const short: (readonly [number, bigint])[] = []
+    for (const answer of answers) {
+      const lease = this.#leaseOf(answer.walletId)
+      if (lease === undefined) continue
+      lease.stored(answer)
+      // What was sent before this request and has not taken place never will.
+      this.#sure(answer.walletId, this.#unsure.get(answer.walletId) ?? 0n)
+      lease.isShortOfDay = answer.isShortOfDay
+      const missing = this.#needOf(answer.walletId)
+      // Otherwise it is needed by calls that have come since, and is asked for next.
+      if (!answer.isShort || missing === 0n) continue
+      if (answer.elsewhereMicros > 0n) short.push([answer.walletId, missing])
+      else this.#end(answer.walletId)
+    }
+    this.#notify(ASK, short)
+  }
+
+  #sure(walletId: number, micros: bigint): void {
+    const left = (this.#unsure.get(walletId) ?? 0n) - micros
+    if (left > 0n) this.#unsure.set(walletId, left)
+    else this.#unsure.delete(walletId)
+    this.#leaseOf(walletId)?.returned(micros)
+  }
+
+  #requests(): readonly LeaseRequest[] {
+    const asked = [...this.#unsure.keys(), ...this.#waiting.keys(), ...this.#wanting]
+    const walletIds = new Set(asked.slice(0, AT_ONCE))
+    const requests: LeaseRequest[] = []
+    for (const walletId of walletIds) {
+      this.#wanting.delete(walletId)
+      const customer = this.#customers.get(walletId)
+      if (customer?.lease === undefined) continue
+      const needMicros = this.#needOf(walletId)
+      const { lease, spendableMicros } = customer
+      const aheadMicros = lease.targetMicros - (spendableMicros > 0n ? spendableMicros : 0n)
+      const wantMicros = needMicros + (aheadMicros > 0n ? aheadMicros : 0n)
+      if (wantMicros > 0n || this.#unsure.has(walletId))
+        requests.push({ walletId, needMicros, wantMicros })
+    }
+    return requests
+  }
+
+  /** What waiting calls need beyond what may be spent. */
+  #needOf(walletId: number): bigint {
+    let sum = 0n
+    for (const { amountMicros, isOver } of this.#waiting.get(walletId) ?? [])
+      if (!isOver) sum += amountMicros
+    const spendable = this.#customers.get(walletId)?.spendableMicros ?? 0n
+    return sum > spendable ? sum - spendable : 0n
+  }
+
+  /** Lets calls go on for which there is enough, in the order of their arrival. */
+  #tellWaiting(): void {
+    for (const [walletId, waiting] of this.#waiting) {
+      let spendable = this.#customers.get(walletId)?.spendableMicros ?? 0n
+      for (const one of waiting) {
+        if (one.isOver) continue
+        if (spendable < one.amountMicros) break
+        spendable -= one.amountMicros
+        one.done()
+      }
+      const left = waiting.filter(({ isOver }) => !isOver)
+      if (left.length === 0) this.#waiting.delete(walletId)
+      else this.#waiting.set(walletId, left)
+    }
+  }
+
+  #end(walletId: number): void {
+    for (const { done } of this.#waiting.get(walletId) ?? []) done()
+    this.#waiting.delete(walletId)
+  }
+
+  #leaseOf(walletId: number): Lease | undefined {
+    return this.#customers.get(walletId)?.lease
+  }
+
+  #giveBack(walletId: number, amountMicros: bigint): void {
+    this.#leaseOf(walletId)?.return(amountMicros)
+    this.#returning.set(walletId, (this.#returning.get(walletId) ?? 0n) + amountMicros)
+  }
+
+  // ---- what other processes ask ----------------------------------------------------------------
+
+  #notify(channel: string, wallets: readonly (readonly [number, bigint])[]): void {
+    const { identity, notices } = this.#deps.members
+    for (const payload of messages(identity.name, wallets)) notices.notify(channel, payload)
+  }
+
+  /** Another process needs money that may lie here. Where both need it, the one with the lesser name keeps its part. */
+  #onAsked(payload: string): void {
+    const { name } = this.#deps.members.identity
+    const { node, wallets } = readMessage(payload)
+    if (node === name) return
+    for (const [walletId] of wallets) {
+      const spendable = this.#customers.get(walletId)?.spendableMicros ?? 0n
+      if (spendable <= 0n || (this.#needOf(walletId) > 0n && name < node)) continue
+      this.#giveBack(walletId, spendable)
+      this.#freed.add(walletId)
+    }
+    if (this.#freed.size > 0) this.#now()
+  }
+
+  #onFreed(payload: string): void {
+    const { node, wallets } = readMessage(payload)
+    if (node === this.#deps.members.identity.name) return
+    if (wallets.some(([walletId]) => this.#waiting.has(walletId))) this.#now()
+  }
+
+  #now(): void {
+    this.#cancelGroup?.()
+    this.#cancelGroup = undefined
+    void this.#work.request()
+  }
+
+  // ---- how much is needed here -----------------------------------------------------------------
+
+  #lookLater(): void {
+    this.#cancelLook = this.#deps.schedule(() => {
+      this.#lookLater()
+      this.#look()
+    }, LOOK_MS)
+  }
+
+  #look(): void {
+    for (const [walletId, customer] of this.#customers) {
+      const { lease } = customer
+      if (lease === undefined) continue
+      const { demandMicros } = lease
+      lease.demandMicros = 0
+      lease.rateMicros = Math.max(demandMicros, lease.rateMicros * FADE)
+      if (lease.rateMicros < 1) lease.rateMicros = 0
+      const surplus = customer.spendableMicros - lease.targetMicros
+      lease.idleLooks = surplus > lease.targetMicros ? lease.idleLooks + 1 : 0
+      if (lease.idleLooks < IDLE_LOOKS) continue
+      lease.idleLooks = 0
+      this.#giveBack(walletId, surplus)
+    }
+    if (this.#returning.size > 0 || this.#unsure.size > 0) this.#soon()
+  }
+}
+
+/** Of the rate of the second before. */
+const FADE = 0.8

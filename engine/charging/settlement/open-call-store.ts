@@ -1,0 +1,15 @@
+/** What stores ended calls, by the database. */
+import { isLocal, type Store } from '../../../schema/open.ts'
+import type { CallStore } from '../call-store.ts'
+import { type CallStoreDeps, LocalCalls } from './local-calls.ts'
+import { ServerCalls, type ServerCallsDeps } from './server-calls.ts'
+
+export const openCallStore = ({
+  store,
+  node,
+  onSettled,
+  ...deps
+}: CallStoreDeps<Store> & Pick<ServerCallsDeps, 'node' | 'onSettled'>): CallStore =>
+  isLocal(store)
+    ? new LocalCalls({ ...deps, store })
+    : new ServerCalls({ ...deps, store, node, onSettled })

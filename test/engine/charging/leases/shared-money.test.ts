@@ -1,0 +1,238 @@
+/**
+ * Money is neither made nor lost by several processes that spend from the same wallets: random calls, moves, crashes,
+ * and processes that stand still, in real time on one PostgreSQL.
+ */
+import { setTimeout as later } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { endedCall, openCall, plainRate, question } from '../../../support/books.ts'
+import { LEASE_WAIT_MS } from '../../../../engine/charging/leases/leases.ts'
+import { hasPostgres } from '../../../support/postgres.ts'
+import { seededRandom } from '../../../support/seeded-random.ts'
+import { type Node, SharedWallets } from '../../../support/shared-wallets.ts'
+
+const names = ['a', 'b', 'c'] as const
+const callers = ['+15550001', '+15550002', '+15550003'] as const
+/** The first one is always about empty, the last one never. */
+const topUps = [40_000, 400_000, 20_000_000] as const
+const creditMicros = 30_000
+const STEPS = 250
+
+interface Live {
+  readonly uuid: string
+  readonly caller: number
+  readonly node: string
+  granted: number
+  isAnswered: boolean
+}
+
+interface Refused {
+  readonly caller: number
+  readonly code: string
+  readonly waitedMs: number
+}
+
+class World {
+  readonly shared: SharedWallets
+  readonly #random: () => number
+  readonly #nodes = new Map<string, Node>()
+  readonly #live = new Map<string, Live>()
+  /** What was told to be no more lost, and how long it talked. */
+  readonly safe = new Map<string, number>()
+  readonly refused: Refused[] = []
+  granted = 0
+  #count = 0
+  customers: number[] = []
+
+  constructor(shared: SharedWallets, random: () => number) {
+    this.shared = shared
+    this.#random = random
+  }
+
+  async open(): Promise<void> {
+    const planId = await this.shared.addPlan([plainRate])
+    for (const name of callers)
+      this.customers.push(
+        await this.shared.addCustomer({
+          ...{ name, rate_plan_id: planId, credit_limit_micros: creditMicros },
+        }),
+      )
+    for (const name of names) this.#nodes.set(name, await this.shared.node(name))
+    const [first] = this.#nodes.values()
+    for (const [index, amount] of topUps.entries()) await this.#move(first, index, amount)
+  }
+
+  #below(count: number): number {
+    return Math.floor(this.#random() * count)
+  }
+
+  async #move(node: Node | undefined, index: number, amountMicros: number): Promise<void> {
+    this.#count += 1
+    const kind = amountMicros > 0 ? 'topup' : 'adjust'
+    await node?.ocs.move({
+      ...{ customerId: this.customers[index] ?? 0, kind, amountMicros },
+      ...{ ref: `move-${this.#count}`, actor: 'test', note: null },
+    })
+  }
+
+  #node(): Node | undefined {
+    return this.#nodes.get(names[this.#below(names.length)] ?? 'a')
+  }
+
+  /** Steps overlap, as calls do. */
+  async step(): Promise<void> {
+    const kind = this.#random()
+    const node = this.#node()
+    const caller = this.#below(callers.length)
+    if (kind < 0.45) return this.#authorize(node, caller)
+    if (kind < 0.6) return this.#extend()
+    if (kind < 0.85) return this.#end()
+    if (kind < 0.9) return this.#move(node, caller, 1 + this.#below(60_000))
+    if (kind < 0.95) return this.#move(node, caller, -1 - this.#below(50_000))
+    if (kind < 0.97) return this.#standStill(node)
+  }
+
+  async #authorize(node: Node | undefined, caller: number): Promise<void> {
+    if (node === undefined) return
+    this.#count += 1
+    const uuid = `call-${this.#count}`
+    const number = callers[caller] ?? ''
+    const asked = performance.now()
+    const verdict = await node.ocs.authorize(question(uuid, '1555', number))
+    const waitedMs = Math.ceil(performance.now() - asked)
+    if (verdict.kind === 'denied') this.refused.push({ caller, code: verdict.code, waitedMs })
+    if (verdict.kind !== 'granted') return
+    this.granted += 1
+    const call = { uuid, caller, node: node.name, granted: verdict.grantedSeconds }
+    const live: Live = { ...call, isAnswered: false }
+    this.#live.set(uuid, live)
+    const more = { callerNumber: number, calledNumber: '1555', customerId: this.customers[caller] }
+    const answered = await node.ocs.answered(openCall(uuid, Date.now(), more as object), '{}')
+    live.isAnswered = answered
+  }
+
+  #some(): Live | undefined {
+    const live = [...this.#live.values()].filter(({ isAnswered }) => isAnswered)
+    return live[this.#below(live.length)]
+  }
+
+  async #extend(): Promise<void> {
+    const call = this.#some()
+    if (call === undefined) return
+    const { ocs } = this.#nodes.get(call.node) ?? {}
+    const answer = await ocs?.extend(call.uuid, call.granted)
+    if (answer?.kind === 'granted') call.granted = answer.grantedSeconds
+    ocs?.changed(call.uuid, '{}')
+  }
+
+  async #end(): Promise<void> {
+    const call = this.#some()
+    if (call === undefined) return
+    this.#live.delete(call.uuid)
+    const billsec = this.#below(call.granted + 1)
+    const more = {
+      ...{ callerNumber: callers[call.caller] ?? '', calledNumber: '1555' },
+      customerId: this.customers[call.caller] ?? null,
+    }
+    const record = endedCall(call.uuid, billsec, more)
+    await new Promise<void>((resolve) => {
+      const safe = (): void => {
+        this.safe.set(call.uuid, billsec)
+        resolve()
+      }
+      void this.#nodes.get(call.node)?.ocs.report(record, safe)
+    })
+  }
+
+  /** Others may take it for dead meanwhile: it decides nothing. */
+  async #standStill(node: Node | undefined): Promise<void> {
+    if (node === undefined) return
+    node.isAlive = false
+    const verdict = await node.ocs.authorize(question(`still-${this.#count}`, '1555', callers[2]))
+    expect(verdict.kind).toBe('unreachable')
+    node.isAlive = true
+  }
+
+  /** `kill -9`: its journal and its leases are there for the next process of this name. */
+  async crash(name: string): Promise<void> {
+    const node = this.#nodes.get(name)
+    await node?.kill()
+    const next = await this.shared.node(name)
+    this.#nodes.set(name, next)
+    const { saved } = await next.ocs.start()
+    const resumed = new Set(saved.map(({ callUuid }) => callUuid))
+    for (const call of [...this.#live.values()]) {
+      if (call.node !== name) continue
+      if (!resumed.has(call.uuid) || !next.ocs.resume(call.uuid)) this.#live.delete(call.uuid)
+      // The journal may have had no time for the last grant.
+      const known = await next.ocs.extend(call.uuid, 0)
+      call.granted = known.kind === 'granted' ? known.grantedSeconds : 0
+    }
+    for (const uuid of resumed) if (!this.#live.has(uuid)) next.ocs.abandon(uuid)
+  }
+
+  async checkWallets(): Promise<void> {
+    for (const wallet of await this.shared.wallets()) {
+      expect(wallet.ledgerMicros).toBe(wallet.balanceMicros)
+      expect(wallet.leasesMicros).toBe(wallet.leasedMicros)
+      expect(
+        wallet.balanceMicros + wallet.creditMicros - wallet.leasedMicros,
+      ).toBeGreaterThanOrEqual(0n)
+    }
+  }
+
+  /** All end, and everything is stored. */
+  async finish(): Promise<void> {
+    while (this.#live.size > 0) {
+      const before = this.#live.size
+      await this.#end()
+      if (this.#live.size === before) break
+    }
+    for (const node of this.#nodes.values()) await node.stop()
+  }
+
+  logs(): readonly string[] {
+    return [...this.#nodes.values()].flatMap(({ log }) => log)
+  }
+}
+
+describe.runIf(hasPostgres)('several processes on one database', () => {
+  test.each([1, 2, 3])(
+    'Σ ledger is the balance, and no lease is more than the money (seed %i)',
+    async (seed) => {
+      const random = seededRandom(seed)
+      const shared = await SharedWallets.open(random)
+      const world = new World(shared, random)
+      try {
+        await world.open()
+        const running: Promise<void>[] = []
+        for (let step = 0; step < STEPS; step += 1) {
+          running.push(world.step())
+          if (random() < 0.3) await later(Math.floor(random() * 20))
+          if (random() < 0.1) await world.checkWallets()
+          if (random() < 0.015) {
+            await Promise.all(running.splice(0))
+            await world.crash(names[Math.floor(random() * names.length)] ?? 'a')
+          }
+        }
+        await Promise.all(running)
+        await world.finish()
+        await world.checkWallets()
+        for (const wallet of await shared.wallets()) expect(wallet.leasedMicros).toBe(0n)
+        const stored = new Map((await shared.records()).map((row) => [row.call_uuid, row.billsec]))
+        for (const [uuid, billsec] of world.safe)
+          expect([uuid, stored.get(uuid)]).toEqual([uuid, billsec])
+        // The wallet of the last one is never about empty: its money may lie anywhere, but no call is refused at once.
+        const rich = world.refused.filter(({ caller }) => caller === 2)
+        expect(rich.filter(({ waitedMs }) => waitedMs < LEASE_WAIT_MS)).toEqual([])
+        console.log(
+          `seed ${seed}: ${world.granted} calls, ${rich.length} refused after ${LEASE_WAIT_MS} ms with money`,
+        )
+        expect(world.granted).toBeGreaterThan(20)
+        expect(world.logs()).toEqual([])
+      } finally {
+        await shared.close()
+      }
+    },
+    60_000,
+  )
+})

@@ -1,0 +1,209 @@
+/** Several OCS, each as a process of its own, on one PostgreSQL: what they tell each other may be late or lost. */
+import { setTimeout as later } from 'node:timers/promises'
+import type { Insertable } from 'kysely'
+import type { CustomerTable, RateTable } from '../../schema/database.ts'
+import { MemoryFile } from '../../schema/journal-file.ts'
+import { CallJournal } from '../../schema/journal/journal.ts'
+import type { Store } from '../../schema/open.ts'
+import { openStore } from '../../schema/postgres/open.ts'
+import { all, execute, insert } from '../../schema/sql/query.ts'
+import { Ocs } from '../../engine/charging/ocs.ts'
+import type { Membership } from '../../engine/charging/leases/leases.ts'
+import type { EventSink } from '../../schema/contracts/webhook-events.ts'
+import { start } from './books.ts'
+import { freshDatabase } from './postgres.ts'
+
+const noSecrets = {
+  secretKey: Buffer.alloc(32, 1).toString('base64'),
+  keyFile: '/none',
+} as const
+
+type Handler = (payload: string) => void
+
+/** LISTEN and NOTIFY between processes of the test. */
+class Notices {
+  readonly #handlers = new Map<string, Set<Handler>>()
+  readonly #random: () => number
+
+  constructor(random: () => number) {
+    this.#random = random
+  }
+
+  on(channel: string, handler: Handler): () => void {
+    const handlers = this.#handlers.get(channel) ?? new Set()
+    this.#handlers.set(channel, handlers.add(handler))
+    return () => void handlers.delete(handler)
+  }
+
+  notify(channel: string, payload: string): void {
+    if (this.#random() < 0.05) return
+    void later(Math.floor(this.#random() * 5)).then(() => {
+      for (const handler of this.#handlers.get(channel) ?? []) handler(payload)
+    })
+  }
+}
+
+export interface Node {
+  readonly name: string
+  readonly ocs: Ocs
+  readonly store: Store
+  readonly log: string[]
+  /** Others may take it for dead. */
+  isAlive: boolean
+  /** Ends its timers, as a process that is killed: nothing of it is written any more. */
+  kill(): Promise<void>
+  /** As `kill`, after what waits is written and what it has leased is given back. */
+  stop(): Promise<void>
+}
+
+export class SharedWallets {
+  readonly url: string
+  readonly store: Store
+  readonly #drop: () => Promise<void>
+  readonly #close: () => Promise<void>
+  readonly #notices: Notices
+  readonly #nodes = new Map<string, Node>()
+  readonly #journals = new Map<string, MemoryFile>()
+  #epoch = 0
+
+  private constructor(
+    url: string,
+    store: Store & { close(): Promise<void> },
+    drop: () => Promise<void>,
+    random: () => number,
+  ) {
+    this.url = url
+    this.store = store
+    this.#drop = drop
+    this.#close = () => store.close()
+    this.#notices = new Notices(random)
+  }
+
+  static async open(random: () => number): Promise<SharedWallets> {
+    const { url, drop } = await freshDatabase()
+    const store = await openStore(url, { ...noSecrets, now: start, connections: 3 })
+    return new SharedWallets(url, store, drop, random)
+  }
+
+  async addPlan(rates: readonly Omit<Insertable<RateTable>, 'rate_plan_id'>[]): Promise<number> {
+    const { db } = this.store
+    const plan = db.insertInto('rate_plan').values({ name: 'default', created_at: start })
+    const planId = await insert(this.store, plan.returning('id'))
+    for (const rate of rates)
+      await execute(this.store, db.insertInto('rate').values({ ...rate, rate_plan_id: planId }))
+    return planId
+  }
+
+  async addCustomer(customer: Partial<Insertable<CustomerTable>> & { name: string }) {
+    const { db } = this.store
+    const row = { created_at: start, updated_at: start, ...customer }
+    const customerId = await insert(
+      this.store,
+      db.insertInto('customer').values(row).returning('id'),
+    )
+    const number = { number: customer.name, customer_id: customerId }
+    await execute(this.store, db.insertInto('customer_number').values(number))
+    const wallet = { customer_id: customerId, currency: 'USD', updated_at: start }
+    await execute(this.store, db.insertInto('wallet').values(wallet))
+    return customerId
+  }
+
+  /** A process; one of the same name takes over the journal of the one before. */
+  async node(name: string, more: { url?: string; events?: EventSink } = {}): Promise<Node> {
+    const { url = this.url, events } = more
+    const store = await openStore(url, { ...noSecrets, now: start, connections: 5 })
+    const timers = new Set<NodeJS.Timeout>()
+    let isEnded = false
+    const schedule = (work: () => void, delayMs: number): (() => void) => {
+      if (isEnded) return () => undefined
+      const timer = setTimeout(() => {
+        timers.delete(timer)
+        work()
+      }, delayMs)
+      timers.add(timer)
+      return () => {
+        clearTimeout(timer)
+        timers.delete(timer)
+      }
+    }
+    const file = this.#journals.get(name) ?? new MemoryFile()
+    this.#journals.set(name, file)
+    const log: string[] = []
+    const told = (level: string, message: string, fields?: object): void =>
+      void log.push(`${level} ${message} ${JSON.stringify(fields, errorsAsText)}`)
+    const shared = { schedule, log: told }
+    const journal = new CallJournal(file, { ...shared, storage: store.storage })
+    this.#epoch += 1
+    const node = { isAlive: true }
+    const members: Membership = {
+      identity: { name, epoch: this.#epoch },
+      isAlive: () => node.isAlive,
+      size: () => Math.max(1, this.#nodes.size),
+      notices: this.#notices,
+    }
+    const ocs = await Ocs.open({
+      ...{ ...shared, store, journal, members },
+      ...{ now: Date.now, wallNow: Date.now, unknownCaller: 'deny' },
+      ...(events && { events }),
+    })
+    const end = async () => {
+      isEnded = true
+      for (const timer of timers) clearTimeout(timer)
+      this.#nodes.delete(name)
+      await store.close()
+    }
+    const made: Node = Object.assign(node, {
+      ...{ name, ocs, store, log, kill: end },
+      stop: async () => {
+        await ocs.stop()
+        journal.close(true)
+        await end()
+      },
+    })
+    this.#nodes.set(name, made)
+    return made
+  }
+
+  async close(): Promise<void> {
+    for (const node of [...this.#nodes.values()]) await node.stop()
+    await this.#close()
+    await this.#drop()
+  }
+
+  // ---- what is stored --------------------------------------------------------------------------
+
+  async wallets() {
+    const rows = await this.store.statements
+      .prepare<{
+        id: number
+        balance: string
+        leased: string
+        leases: string
+        ledger: string
+        credit: number
+      }>(
+        `SELECT wallet.id, balance_micros::text AS balance, leased_micros::text AS leased,
+           credit_limit_micros AS credit,
+           (SELECT coalesce(sum(amount_micros), 0)::text FROM wallet_lease WHERE wallet_id = wallet.id) AS leases,
+           (SELECT coalesce(sum(amount_micros), 0)::text FROM ledger_entry WHERE wallet_id = wallet.id) AS ledger
+         FROM wallet JOIN customer ON customer.id = customer_id ORDER BY wallet.id`,
+      )
+      .all([])
+    return rows.map((row) => ({
+      id: row.id,
+      balanceMicros: BigInt(row.balance),
+      leasedMicros: BigInt(row.leased),
+      leasesMicros: BigInt(row.leases),
+      ledgerMicros: BigInt(row.ledger),
+      creditMicros: BigInt(row.credit),
+    }))
+  }
+
+  records(): Promise<{ call_uuid: string; billsec: number; cost_micros: number | null }[]> {
+    const rows = this.store.db.selectFrom('cdr').select(['call_uuid', 'billsec', 'cost_micros'])
+    return all(this.store, rows.orderBy('call_uuid'))
+  }
+}
+
+const errorsAsText = (_: string, value: unknown): unknown =>
+  value instanceof Error ? value.message : typeof value === 'bigint' ? String(value) : value
