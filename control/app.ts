@@ -54,6 +54,7 @@ import { QUESTIONS_PATH } from './nodes/questions.ts'
 import { admittedAddress, butNodes } from './nodes/admit-node.ts'
 import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { frontPage, pagePolicy } from './openapi/pages.ts'
+import { nodeRoutes } from './nodes/node-routes.ts'
 import { settingsRoutes } from './settings-routes.ts'
 import { banRoutes } from './sbc/ban-routes.ts'
 import { dispatcherRoutes } from './sbc/dispatcher-routes.ts'
@@ -79,7 +80,7 @@ export function createApi(
   if (deps.others !== undefined) app.use(QUESTIONS_PATH, answerQuestions({ ...deps, feed }))
 
   app.route('/', publicHealthRoute(version))
-  app.route('/', probeRoutes(engine, store))
+  app.route('/', probeRoutes(engine, store, deps.nodes))
   app.route('/', metricsRoute(telemetry))
   app.route('/', openApiRoutes(app, version))
   app.route(
@@ -99,6 +100,7 @@ export function createApi(
     tenantRoutes(deps, async () => deps.ocs?.reloadCustomers()),
   )
   app.route('/api/v1', settingsRoutes(deps))
+  app.route('/api/v1', nodeRoutes(deps))
   app.route('/api/v1', banRoutes(deps))
   app.route('/api/v1', dispatcherRoutes(deps))
   app.route('/api/v1', routingRoutes(deps))

@@ -3,6 +3,7 @@ import type { Changes } from '../schema/changes/changes.ts'
 import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { EnginePort } from '../schema/contracts/engine-port.ts'
 import type { Log } from '../schema/contracts/log.ts'
+import type { NodesPort } from '../schema/contracts/nodes.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
 import type { SettingsInForce } from '../schema/contracts/settings.ts'
 import type { LocalStore } from '../schema/open.ts'
@@ -16,6 +17,8 @@ export interface ControlDeps extends Clocks {
   /** Absent: no other process writes. */
   readonly changes?: Changes
   readonly engine: EnginePort
+  /** The processes of the installation. */
+  readonly nodes: NodesPort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: OcsPort | undefined
   /** The other nodes of the installation; undefined: this process is alone. */

@@ -3,6 +3,7 @@ import { Hono } from 'hono'
 import { openToAll, requiresCredential } from './auth/requires.ts'
 import type { Store } from '../schema/open.ts'
 import type { EnginePort } from '../schema/contracts/engine-port.ts'
+import type { NodesPort } from '../schema/contracts/nodes.ts'
 import { ApiError, storageUnavailable } from './http/api-error.ts'
 import type { ControlEnv } from './http/control-env.ts'
 import { ok } from './http/envelope.ts'
@@ -16,12 +17,13 @@ export const publicHealthRoute = (version: string) =>
   )
 
 /**
- * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining, and
- * while the database cannot be written.
+ * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining, when another
+ * process has its name, and while the database cannot be written.
  */
 export const probeRoutes = (
   engine: Pick<EnginePort, 'isReady' | 'isDraining'>,
   { storage }: Pick<Store, 'storage'>,
+  nodes: Pick<NodesPort, 'condition'>,
 ) =>
   new Hono<ControlEnv>()
     .get('/livez', openToAll(), (c) => ok(c, { status: 'ok' }))
@@ -29,7 +31,17 @@ export const probeRoutes = (
       if (engine.isDraining())
         throw new ApiError(503, 'draining', 'New calls are not accepted: the process is draining')
       if (!engine.isReady()) throw new ApiError(503, 'not_ready', 'SIP is not ready yet')
-      if (storage.problem) throw storageUnavailable(storage.problem.reason)
+      if (nodes.condition === 'fenced')
+        throw new ApiError(
+          503,
+          'node_fenced',
+          'Another process has taken over the name of this node',
+        )
+      if (nodes.condition === 'unheard')
+        throw new ApiError(503, 'node_unheard', 'The database server does not answer this node')
+      // Calls go on without the server until then.
+      const { problem } = storage
+      if (problem && problem.code !== 'server_unavailable') throw storageUnavailable(problem.reason)
       return ok(c, { status: 'ready' })
     })
 

@@ -30,6 +30,8 @@ export function readConfig(environment: Environment) {
     httpConnectionsPerAddress: read(settings.httpConnectionsPerAddress),
     trustedProxies: read(settings.trustedProxies),
     databasePath: read(settings.databasePath),
+    databaseUrl: read(settings.databaseUrl),
+    node: { name: read(settings.nodeName), url: read(settings.nodeUrl) },
     drachtio: {
       servers: read(settings.drachtioUrl),
       listen: read(settings.drachtioListen),
@@ -84,6 +86,7 @@ export function readConfig(environment: Environment) {
     logLevel: read(settings.logLevel),
   }
   refuseContradictions(config.drachtio)
+  if (config.databaseUrl !== undefined) refuseFileSettings(config)
   refuseListenersWithoutCertificate(config.sip)
   return config
 }
@@ -144,6 +147,24 @@ function refuseListenersWithoutCertificate(sip: {
   if (listener !== undefined && sip.tls === undefined)
     throw new WrongSetting(
       `SIP_LISTEN has ${listener.protocol}; SIP_TLS_CERT and SIP_TLS_KEY must be set with it`,
+    )
+}
+
+/** What is about an SQLite file. */
+function refuseFileSettings({
+  backup,
+  databasePath,
+}: {
+  readonly backup: { readonly folder: string | undefined }
+  readonly databasePath: string
+}): void {
+  if (backup.folder !== undefined)
+    throw new WrongSetting(
+      'BACKUP_DIR is set beside DATABASE_URL; a PostgreSQL database is copied with pg_dump, or as its server archives it',
+    )
+  if (databasePath === ':memory:')
+    throw new WrongSetting(
+      'DATABASE_PATH is :memory: beside DATABASE_URL; it must be a place on a disk, for the journal of calls',
     )
 }
 

@@ -4,7 +4,6 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Schedule } from '../schema/clock.ts'
-import { databaseId } from '../schema/storage/database-id.ts'
 import type { LocalStore } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
@@ -52,6 +51,10 @@ import { Trunks } from './trunks/trunks.ts'
 export interface EngineDeps {
   readonly config: Config
   readonly store: LocalStore
+  /** A random number of the database. */
+  readonly databaseId: string
+  /** Whether a call that is taken now can be stored, and is this node's to take. */
+  readonly canTakeCalls: () => boolean
   readonly charging: Charging
   /** What a number costs by a price list; absent: prices are kept elsewhere. */
   readonly priceOf?: RoutingDeps['carrierPrice']
@@ -153,7 +156,7 @@ export class Engine {
     this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({
       ...{ now, wallNow, deadlines: this.#deadlines, charging },
-      canStore: () => store.storage.problem === undefined,
+      canStore: deps.canTakeCalls,
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => {
         this.events.add(event)
@@ -161,7 +164,7 @@ export class Engine {
       },
     })
     this.media = createMedia(this, {
-      ...{ ...deps, databaseId: databaseId(store), deadlines: this.#deadlines, hosts: this.#hosts },
+      ...{ ...deps, deadlines: this.#deadlines, hosts: this.#hosts },
     })
     this.recordings = createRecordings(this, deps)
     this.dispatcher = new Dispatcher({

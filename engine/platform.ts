@@ -11,16 +11,11 @@ import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
 import { type ControlServer, type ServerOptions, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
-import { type CallJournal, openCallJournal } from '../schema/journal/journal.ts'
-import { brokenClaims } from '../schema/ownership/claims.ts'
-import { copyOfLost } from '../schema/storage/last-copy.ts'
-import { migrate } from '../schema/migrate.ts'
+import type { CallJournal } from '../schema/journal/journal.ts'
 import type { Boot, Clocks, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { Changes } from '../schema/changes/changes.ts'
-import { FileChanges } from '../schema/changes/file-changes.ts'
-import { openDatabase, type LocalStore } from '../schema/open.ts'
-import { StorageWatch } from '../schema/storage/storage-watch.ts'
+import type { LocalStore } from '../schema/open.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
 import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
@@ -30,7 +25,10 @@ import { portOf } from './engine-port.ts'
 import { forgetOldRecords, repeating, scheduleBackups } from './duties.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
-import { refuseMigrations, servingLock } from './serving-lock.ts'
+import { nodeUrlOf } from './stores/node-place.ts'
+import { openStores } from './stores/open-stores.ts'
+import type { OwnNode, Stores } from './stores/stores.ts'
+import { DatabaseRefused } from '../schema/refusal.ts'
 import { noteRulesWithoutRelay } from './media/unrelayed.ts'
 import type { OldProcess } from './upgrade/old-process.ts'
 import {
@@ -50,6 +48,8 @@ export interface PlatformDeps extends Clocks {
   readonly config: Config
   readonly inForce?: ControlDeps['inForce']
   readonly version: string
+  /** Of this machine. */
+  readonly hostName: string
   /** Of this process. */
   readonly pid: number
   /** It serves until this one can; absent: a usual start. */
@@ -69,7 +69,8 @@ export interface PlatformDeps extends Clocks {
 }
 
 export interface Platform {
-  readonly store: LocalStore
+  /** The database file; undefined: the database is on a server. */
+  readonly local: LocalStore | undefined
   readonly engine: Engine
   /** `sip=… api=… edge=…`, each in the form of its setting. */
   readonly addresses: string
@@ -91,9 +92,6 @@ export interface Platform {
 
 /** After the drain's deadline, this long for BYEs to be answered. */
 const PARTING_MS = 3_000
-/** Five who wait in one turn of the event loop stop it for half of 50 ms. */
-const SERVING_BUSY_MS = 5
-
 /**
  * @throws {DatabaseRefused} the database cannot be used.
  * @throws {Error} an address cannot be listened on.
@@ -102,8 +100,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   const { log, oldProcess } = given
   const config = oldProcess?.withSockets(given.config) ?? given.config
   const deps = { ...given, config }
-  const store = openDatabase(config.databasePath, { secretKey: config.secretKey })
-  const closers: (() => void | Promise<void>)[] = [() => store.close()]
+  const stores = await openStores({ ...deps, isUpgrade: oldProcess !== undefined })
+  const { changes, node, lock } = stores
+  const store = fileOf(stores)
+  const closers: (() => void | Promise<void>)[] = [() => stores.close()]
   let isClean = true
   const closeAll = async () => {
     for (const close of closers.splice(0).toReversed())
@@ -116,17 +116,12 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     return isClean
   }
   try {
-    const lock = servingLock(config.databasePath)
-    closers.unshift(() => lock.release())
-    if (oldProcess) refuseMigrations(store)
-    else lock.take()
-    await prepareDatabase(store, deps)
-    closers.push(() => keepLost(store, deps))
-    const changes = new FileChanges(store, deps)
+    closers.push(() => node.end())
+    closers.push(() => stores.keepLost())
     closers.push(() => changes.stop())
     const webhooks = await openWebhooks(store, changes, deps)
     closers.push(() => webhooks.stop())
-    const journal = openCallJournal(store, deps, oldProcess !== undefined)
+    const journal = stores.openJournal()
     let hasServed = false
     closers.push(() => journal.close(hasServed))
     const charging = await openCharging({ store, journal }, webhooks, deps)
@@ -139,6 +134,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(async () => tellUnwritten(await charging.stop()))
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
+      ...{ databaseId: stores.databaseId, canTakeCalls: () => stores.canTakeCalls() },
       ...(charging instanceof Ocs
         ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
         : {}),
@@ -146,6 +142,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
     })
     closers.push(() => engine.stop())
+    node.countCalls(() => engine.calls.size)
     followForEngine(changes, engine)
     await engine.reload()
     await changes.start()
@@ -160,38 +157,45 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
       if (recoveredCalls + closed.unansweredCalls > 0)
         log('warn', 'calls of the last run are closed', { ...closed, recoveredCalls })
-      // From now on a wait for another process's lock is a timer, and calls go on.
-      store.sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`)
+      stores.serving()
     }
     if (!oldProcess) await serveSip()
     const reports = openReports({ store, now: deps.steadyNow, log })
-    const watch = new StorageWatch({
-      ...{ store, schedule: deps.schedule },
+    const stopWatch = stores.watch({
       onLogGone: () => void reports.stop(),
       onChange: (problem) => engine.storage.note(problem),
     })
     // For a start that fails from here on. A stop ends it earlier, so that what waits can be written.
-    closers.push(() => watch.stop())
+    closers.push(stopWatch)
     const ocs = charging instanceof Ocs ? charging : undefined
-    const backups = scheduleBackups(store, deps)
+    const backups = stores.local && scheduleBackups(stores.local, deps)
     const control = await openControl(
-      { store, changes, engine, ocs, webhooks, reports, backups },
+      { store, changes, node, engine, ocs, webhooks, reports, backups },
       { ...deps, ...(oldProcess && { beforeListening: serveSip }) },
     )
     closers.push(() => control.stop())
     if (oldProcess) await followOld(oldProcess, parts, deps)
     webhooks.start()
+    await node.become('serving', nodeUrlOf(config, control.api, deps.hostName))
     const duties = [() => void webhooks.stop(), forgetOldRecords(store, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
     closers.push(stopDuties)
-    closers.push(() => watch.stop())
+    closers.push(stopWatch)
     await announceAdmin(store, deps)
-    const upgrade = upgradeOf({ ...parts, control, stopDuties })
+    const leave = (): void => {
+      stopDuties()
+      void node.become('beside')
+    }
+    const upgrade = upgradeOf({ ...parts, control, stopDuties: leave })
+    const draining = drainOf(engine, deps)
     return {
-      ...{ store, engine, stop: closeAll },
+      ...{ local: stores.local, engine, stop: closeAll },
       addresses: addressesOf(engine, control),
-      ...drainOf(engine, deps),
+      ...draining,
+      drain: async () => {
+        await Promise.all([node.become('draining'), draining.drain()])
+      },
       upgrade,
       finishRest: () => finishRest(parts, deps.steadyNow, config.drainSeconds * 1_000),
       passOn: async () => {
@@ -206,6 +210,12 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   }
 }
 
+/** @throws {DatabaseRefused} this version serves from a file alone. */
+function fileOf({ local }: Stores): LocalStore {
+  if (local !== undefined) return local
+  throw new DatabaseRefused('DATABASE_URL is set: this version does not serve from PostgreSQL yet')
+}
+
 /** A call of one minute, so that connect fees and long first increments count. */
 const pricesOf =
   (ocs: Ocs, { now }: PlatformDeps): NonNullable<EngineDeps['priceOf']> =>
@@ -213,19 +223,6 @@ const pricesOf =
     const rate = ocs.rateFor(ratePlanId, number, now())
     return rate && { minuteMicros: costMicros(rate.tariff, 60), isBlocked: rate.isBlocked }
   }
-
-async function prepareDatabase(store: LocalStore, { log, now }: PlatformDeps): Promise<void> {
-  const report = migrate(store.sqlite, now())
-  if (report.applied.length > 0) log('info', 'database migrated', { ...report })
-  for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
-  const encrypted = store.secrets.protect()
-  if (encrypted > 0)
-    log('warn', 'secrets that were stored in clear are encrypted; older copies still hold them', {
-      encrypted,
-      key: store.secrets.keptIn,
-      copy: report.copy,
-    })
-}
 
 /** Last of all: a start that fails makes no user whose password is never shown again. */
 async function announceAdmin(
@@ -237,13 +234,6 @@ async function announceAdmin(
     announce(
       `created user ${config.admin.username} with password ${admin.drawnPassword} (shown this once)`,
     )
-}
-
-/** The file at `DATABASE_PATH` is not the one that has the records of this run. */
-function keepLost(store: LocalStore, { now, log }: PlatformDeps): void {
-  if (store.storage.fileProblem === undefined) return
-  const copy = copyOfLost(store, now())
-  log('error', 'the database was removed while it was open; what it held is kept', { copy })
 }
 
 async function openWebhooks(
@@ -294,10 +284,12 @@ function openControl(
   {
     engine,
     backups,
+    node,
     ...parts
   }: {
     readonly store: LocalStore
     readonly changes: Changes
+    readonly node: OwnNode
     readonly engine: Engine
     readonly ocs: Ocs | undefined
     readonly webhooks: Webhooks
@@ -310,7 +302,7 @@ function openControl(
   const port = portOf(engine, (time) => time + now() - steadyNow())
   return startControl(
     {
-      ...{ ...parts, now, steadyNow, schedule, randomBytes, log, version },
+      ...{ ...parts, nodes: node, now, steadyNow, schedule, randomBytes, log, version },
       engine: { ...port, telemetry: () => ({ ...port.telemetry(), ...backups?.telemetry() }) },
       ...{ console: readConsole(), inForce: deps.inForce },
       loopDelay: watchLoop(),

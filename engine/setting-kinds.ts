@@ -84,6 +84,19 @@ export const hostName: Kind<string> = {
   allowed: 'an IP address or a host name',
 }
 
+export const postgresUrl: Kind<string> = {
+  schema: z
+    .string()
+    .max(2_000)
+    .refine((value) => URL.canParse(value) && /^postgres(?:ql)?:$/.test(new URL(value).protocol)),
+  allowed: 'postgres://user:password@host:port/database',
+}
+
+export const nodeName: Kind<string> = {
+  schema: z.string().regex(/^[a-z0-9](?:[\w.-]{0,61}[a-z0-9])?$/i),
+  allowed: '1 to 63 letters, digits or . _ -, with a letter or digit at both ends',
+}
+
 export const hostNames: Kind<readonly string[]> = {
   schema: z
     .string()

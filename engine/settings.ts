@@ -15,7 +15,9 @@ import {
   key32,
   type Kind,
   listenAddresses,
+  nodeName,
   oneOf,
+  postgresUrl,
   relayAddresses,
   text,
   userName,
@@ -132,6 +134,26 @@ export const settings = {
     'peers whose X-Forwarded-For and Forwarded are trusted; their connections are not limited by address',
   ),
   databasePath: withDefault('DATABASE_PATH', text(1, 1_000), 'data/tollgate.db', 'SQLite file'),
+  databaseUrl: hidden(
+    unset(
+      'DATABASE_URL',
+      postgresUrl,
+      'SQLite, at DATABASE_PATH',
+      'postgres://user:password@host/database: serve from PostgreSQL; DATABASE_PATH is then the place of the journal of calls',
+    ),
+  ),
+  nodeName: unset(
+    'NODE_NAME',
+    nodeName,
+    'the host name',
+    'name of this process among those that share a database; each has its own',
+  ),
+  nodeUrl: unset(
+    'NODE_URL',
+    httpUrl,
+    'http:// and API_LISTEN',
+    'where the other nodes reach the API of this one',
+  ),
   drachtioUrl: hidden(
     unset(
       'DRACHTIO_URL',

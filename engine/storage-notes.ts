@@ -24,6 +24,11 @@ export class StorageNotes {
     if (problem === undefined)
       return this.#log('info', 'what is written is stored again: calls are taken')
     this.#failures += 1
+    if (problem.code === 'server_unavailable') {
+      const message =
+        'the database server cannot be written: calls go on, and what they leave waits'
+      return this.#log('error', message, { ...problem })
+    }
     return this.#log('error', 'nothing can be stored: new calls are refused', { ...problem })
   }
 

@@ -3,6 +3,7 @@
  * milliseconds UTC (`…_at`, `…_stamp`), money is integer micro-units (`…_micros`), booleans are
  * 0 or 1, JSON is text. `migrations/` creates exactly these tables.
  */
+import type { NodeTable } from './tables/node.ts'
 import type {
   Direction,
   Disposition,
@@ -88,6 +89,7 @@ export interface Database {
   jwt_denylist: JwtDenylistTable
   idempotent_answer: IdempotentAnswerTable
   audit_entry: AuditEntryTable
+  node: NodeTable
 }
 
 /** Values that the process generated and must keep, such as the JWT secret. */

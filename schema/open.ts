@@ -58,7 +58,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): LocalStor
 }
 
 /** A missing folder is a typing error, or a disk that is not mounted. */
-function refuseWithoutFolder(path: string): void {
+export function refuseWithoutFolder(path: string): void {
   const folder = dirname(path)
   if (existsSync(folder)) return
   throw new DatabaseRefused(

@@ -37,6 +37,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   },
   'engine/first-admin.ts': composition,
   'engine/follow-changes.ts': composition,
+  'engine/stores': composition,
   'engine/duties.ts': composition,
   'engine/commands': composition,
   'engine/upgrade': composition,

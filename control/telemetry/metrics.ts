@@ -326,6 +326,21 @@ const machine: readonly Metric[] = [
     'Used heap of JavaScript.',
     (view) => view.process.heap_used_bytes,
   ),
+  many(
+    'gauge',
+    'tollgate_process_info',
+    'Always 1. The name and the epoch of the node that this process is.',
+    ({ this_node: { name, epoch } }) => [{ value: 1, labels: { name, epoch } }],
+  ),
+  one('gauge', 'tollgate_process_fenced', '1: another process has its name.', (view) =>
+    view.this_node.condition === 'fenced' ? 1 : 0,
+  ),
+  one(
+    'gauge',
+    'tollgate_process_heartbeat_age_seconds',
+    'Since it was heard.',
+    (view) => view.this_node.heartbeat_age_seconds,
+  ),
   one(
     'gauge',
     'tollgate_uptime_seconds',

@@ -112,6 +112,16 @@ const billing = z.strictObject({
 export const telemetryView = z.strictObject({
   at: z.iso.datetime(),
   uptime_seconds: z.number().min(0),
+  this_node: z
+    .strictObject({
+      name: z.string(),
+      epoch: count.describe('Grows with each start of the node; 0 on SQLite.'),
+      condition: z
+        .enum(['valid', 'unheard', 'fenced'])
+        .describe('Unless `valid`, the node takes no new calls: see `GET /nodes`.'),
+      heartbeat_age_seconds: z.number().min(0),
+    })
+    .describe('The process that answers.'),
   calls,
   nodes: z.array(node),
   relays: z.array(relay).describe('Media relays.'),

@@ -24,7 +24,7 @@ import type {
 
 type TelemetryDeps = Pick<
   ControlDeps,
-  'store' | 'engine' | 'ocs' | 'webhooks' | 'now' | 'steadyNow' | 'loopDelay'
+  'store' | 'engine' | 'nodes' | 'ocs' | 'webhooks' | 'now' | 'steadyNow' | 'loopDelay'
 >
 
 /** Names of the engine's figures that have their own place in the view. */
@@ -81,13 +81,17 @@ export class Telemetry {
   }
 
   async read(): Promise<TelemetryView> {
-    const { engine, ocs, now, steadyNow } = this.#deps
+    const { engine, nodes, ocs, now, steadyNow } = this.#deps
     const [outbox, database] = await Promise.all([this.#outbox(), this.#database()])
     const figures = engine.telemetry()
     const lag = this.#recent.loopLag()
     return {
       at: timeToText(now()),
       uptime_seconds: (steadyNow() - this.#startedAt) / 1_000,
+      this_node: {
+        ...{ name: nodes.identity.name, epoch: nodes.identity.epoch, condition: nodes.condition },
+        heartbeat_age_seconds: nodes.heartbeatAgeMs / 1_000,
+      },
       calls: this.#calls(figures),
       nodes: nodesOf(engine.dispatcher.status()),
       relays: engine.relays().map(relayOf),

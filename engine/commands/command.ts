@@ -11,6 +11,8 @@ export interface World extends Clocks {
   readonly environment: Environment
   /** Of this process. */
   readonly pid: number
+  /** Of this machine. */
+  readonly hostName: string
   /** Undefined where it cannot be told. */
   readonly boot: Boot | undefined
   /** Names that stand in `.env`. */

@@ -9,7 +9,7 @@ import type { Upgrade } from '../upgrade/upgrade.ts'
 import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
 import { serviceManager } from './service-manager.ts'
-import { servingNotes } from './setting-notes.ts'
+import { settingNotes } from './setting-notes.ts'
 
 export const serve: Command = {
   name: 'serve',
@@ -40,7 +40,7 @@ export async function runPlatform(
 ): Promise<ExitCode> {
   const config = readConfig(world.environment)
   const logger = createLogger(config.logLevel)
-  const notes = servingNotes(world.environment, world.settingsFile)
+  const notes = settingNotes(world.environment, world.settingsFile)
   for (const line of notes) logger.log('warn', line)
   const inForce = { settings: settingsInForce(world.environment, world.settingsFromFile), notes }
   const signals = countSignals(world)

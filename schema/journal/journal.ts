@@ -3,7 +3,6 @@
  * on, how long it has lived, and its end, until the database has its record. It is a file, because a caller
  * waits for the answer's line (D130): lines of a few milliseconds are one write.
  */
-import { realpathSync } from 'node:fs'
 import {
   type BegunCall,
   type EndTerms,
@@ -16,16 +15,8 @@ import {
 import type { CallRecord } from '../call-record.ts'
 import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import {
-  bytesOf,
-  type DamagedLine,
-  type JournalFile,
-  JournalFiles,
-  type LeftLines,
-  MemoryFile,
-} from '../journal-file.ts'
-import { databaseId } from '../storage/database-id.ts'
-import type { LocalStore } from '../open.ts'
+import { bytesOf, type DamagedLine, type JournalFile, type LeftLines } from '../journal-file.ts'
+import type { Storage } from '../storage/storage.ts'
 import { bootText, callsIn, toAnswered, toBegun, toLine, toStateLine } from './lines.ts'
 import { OpenCalls, type OpenLines } from './open-calls.ts'
 
@@ -47,27 +38,11 @@ interface Waiting {
 }
 
 export interface CallJournalDeps {
-  readonly storage: LocalStore['storage']
+  readonly storage: Storage
   readonly schedule: Schedule
   readonly log: Log
   /** Absent where it is unknown: times of other processes are taken as they are. */
   readonly boot?: Boot | undefined
-}
-
-/**
- * @param store migrated; no other process serves it.
- * @param isBeside another process still serves it, and keeps its files until `takeOver`.
- */
-export function openCallJournal(
-  store: LocalStore,
-  deps: Omit<CallJournalDeps, 'storage'>,
-  isBeside = false,
-): CallJournal {
-  const { sqlite, storage } = store
-  const file = sqlite.memory
-    ? new MemoryFile()
-    : new JournalFiles(realpathSync(sqlite.name), databaseId(store), isBeside)
-  return new CallJournal(file, { ...deps, storage })
 }
 
 export class CallJournal {

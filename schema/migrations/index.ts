@@ -25,6 +25,7 @@ import { sql as rateIdentity } from './023-rate-identity.ts'
 import { forServer as changesForServer, sql as changes } from './024-changes.ts'
 import { sql as webhookClaims } from './025-webhook-claims.ts'
 import { sql as walletLeases } from './026-wallet-leases.ts'
+import { sql as nodes } from './027-nodes.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -65,6 +66,7 @@ export const migrations: readonly Migration[] = [
   { version: 24, name: 'changes', sql: changes, forServer: changesForServer },
   { version: 25, name: 'webhook-claims', sql: webhookClaims },
   { version: 26, name: 'wallet-leases', sql: walletLeases },
+  { version: 27, name: 'nodes', sql: nodes },
 ]
 
 export const newestVersion = migrations.length

@@ -54,6 +54,22 @@ async function applyMissing(
   return { from, to: known.length, applied: missing.map((migration) => migration.name) }
 }
 
+/** 0: it was never migrated. */
+export async function versionOf(statements: PostgresStatements): Promise<number> {
+  const mark = await statements
+    .prepare<{ readonly there: string | null }>(
+      "SELECT to_regclass('schema_migration')::text AS there",
+    )
+    .get([])
+  if (mark?.there === null) return 0
+  const row = await statements
+    .prepare<{ readonly version: number | null }>(
+      'SELECT max(version) AS version FROM schema_migration',
+    )
+    .get([])
+  return row?.version ?? 0
+}
+
 interface Mark {
   readonly version: number
   readonly checksum: Buffer

@@ -1,6 +1,7 @@
 /** Opens a database on a PostgreSQL server, at this program's schema. */
 import pg from 'pg'
-import { migratePostgres, type PostgresReport } from './migrate.ts'
+import { newestVersion } from '../migrations/index.ts'
+import { migratePostgres, type PostgresReport, versionOf } from './migrate.ts'
 import type { Store } from '../open.ts'
 import { queryBuilder } from './query-builder.ts'
 import { DatabaseRefused } from '../refusal.ts'
@@ -21,6 +22,8 @@ export interface ServerStore extends Store {
 export interface ServerOptions extends ServerKey {
   /** Milliseconds UTC. */
   readonly now: number
+  /** False: a database of an earlier schema is refused. Absent: it is migrated. */
+  readonly migrates?: boolean
   readonly connections?: number
 }
 
@@ -39,6 +42,7 @@ export async function openStore(url: string, options: ServerOptions): Promise<Se
     ...(connections !== undefined && { connections }),
   })
   try {
+    if (options.migrates === false) await refuseMigrations(statements, name)
     const migrated = await migrateAt(url, name, options.now)
     const secrets = await openServerSecrets(statements, name, options)
     const close = (): Promise<void> => statements.close()
@@ -46,7 +50,7 @@ export async function openStore(url: string, options: ServerOptions): Promise<Se
       statements,
       db: queryBuilder(),
       secrets,
-      storage: new Storage(),
+      storage: new Storage('server_unavailable'),
       name,
       migrated,
       close,
@@ -55,6 +59,15 @@ export async function openStore(url: string, options: ServerOptions): Promise<Se
     await statements.close()
     throw refusalOf(name, error)
   }
+}
+
+/** For a planned upgrade: the process that serves does not know the schema that this program needs. */
+async function refuseMigrations(statements: PostgresStatements, name: string): Promise<void> {
+  const version = await versionOf(statements)
+  if (version < newestVersion)
+    throw new DatabaseRefused(
+      `cannot upgrade: database ${name} is at version ${version}, this program needs ${newestVersion}: stop the running processes and start this one instead`,
+    )
 }
 
 async function migrateAt(url: string, name: string, now: number): Promise<PostgresReport> {

@@ -6,6 +6,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Schedule } from '../clock.ts'
 import { GroupCommit } from '../group-commit.ts'
 import type { LocalStore } from '../open.ts'
+import { LOOK_MS, Patience } from './patience.ts'
 import type { StorageProblem } from './storage.ts'
 
 export interface StorageWatchDeps {
@@ -17,9 +18,6 @@ export interface StorageWatchDeps {
   readonly onChange: (problem: StorageProblem | undefined) => void
 }
 
-const LOOK_MS = 250
-/** How often failing commits are checked before they count: two seconds. */
-const PATIENT_LOOKS = 8
 /** How often a test row is written on a quiet system, so that a full disk is detected before the next call. */
 const LOOKS_PER_TRIAL = 20
 const trial =
@@ -28,11 +26,10 @@ const trial =
 export class StorageWatch {
   readonly #deps: StorageWatchDeps
   readonly #trial: GroupCommit
+  readonly #patience: Patience
   #files: readonly WatchedFile[]
   #cancel: () => void
   #looks = 0
-  #episode: number | undefined
-  #patience = 0
   #told: string | undefined
 
   /** Create it after the database was written to: then its log exists. */
@@ -40,6 +37,7 @@ export class StorageWatch {
     this.#deps = deps
     this.#trial = new GroupCommit({ ...deps, onFailure: () => undefined })
     this.#files = filesOf(deps.store)
+    this.#patience = new Patience(deps.store.storage)
     this.#cancel = deps.schedule(() => this.#look(), LOOK_MS)
   }
 
@@ -53,7 +51,7 @@ export class StorageWatch {
   #look(): void {
     this.#cancel = this.#deps.schedule(() => this.#look(), LOOK_MS)
     this.#lookAtFiles()
-    this.#lookAtCommits()
+    this.#patience.look()
     this.#looks += 1
     if (this.#looks % LOOKS_PER_TRIAL === 0 && this.#trial.waiting === 0)
       this.#trial.add({ run: () => this.#write() })
@@ -92,16 +90,6 @@ export class StorageWatch {
     }
     this.#files = filesOf(this.#deps.store)
     return true
-  }
-
-  #lookAtCommits(): void {
-    const { storage } = this.#deps.store
-    const { episode } = storage
-    if (episode === undefined || episode !== this.#episode) this.#patience = 0
-    this.#episode = episode
-    if (episode === undefined) return
-    this.#patience += 1
-    if (this.#patience > PATIENT_LOOKS) storage.declare()
   }
 
   #write(): void {

@@ -6,7 +6,7 @@ import { failureOf } from '../sql/failure.ts'
 
 /** Why nothing can be stored now. `reason` is one line for the operator. */
 export interface StorageProblem {
-  readonly code: 'commits_fail' | 'database_gone'
+  readonly code: 'commits_fail' | 'database_gone' | 'server_unavailable'
   readonly reason: string
 }
 
@@ -16,13 +16,19 @@ export class Storage {
   #episode = 0
   #isDeclared = false
   #fileProblem: StorageProblem | undefined
+  readonly #code: 'commits_fail' | 'server_unavailable'
+
+  /** @param code why commits fail: of a server, calls go on without it. */
+  constructor(code: 'commits_fail' | 'server_unavailable' = 'commits_fail') {
+    this.#code = code
+  }
 
   /** Undefined while commits succeed, or have failed only for a moment. */
   get problem(): StorageProblem | undefined {
     if (this.#fileProblem !== undefined) return this.#fileProblem
     const [reason] = this.#failing.values()
     if (!this.#isDeclared || reason === undefined) return undefined
-    return { code: 'commits_fail', reason }
+    return { code: this.#code, reason }
   }
 
   failing(group: object, error: unknown): void {

@@ -22,6 +22,8 @@ test('an empty environment gives the documented defaults', () => {
     httpConnectionsPerAddress: 256,
     trustedProxies: [],
     databasePath: 'data/tollgate.db',
+    databaseUrl: undefined,
+    node: { name: undefined, url: undefined },
     drachtio: { servers: undefined, listen: undefined, secret: undefined },
     trustedSources: ['127.0.0.0/8', '::1/128'],
     edgeProxies: [],
@@ -299,4 +301,11 @@ test('to hear of digits needs a relay', () => {
   const place = { host: '127.0.0.1', port: 22_223 }
   expect(readConfig(environment).mediaDtmfListen).toEqual(place)
   expect(() => readConfig({ ...environment, RTPENGINE: undefined })).toThrow(WrongSetting)
+})
+
+test('BACKUP_DIR does not go with DATABASE_URL, which has its own copies', () => {
+  const DATABASE_URL = 'postgres://tollgate@localhost/tollgate'
+  expect(() => readConfig({ DATABASE_URL, BACKUP_DIR: '/backups' })).toThrow('pg_dump')
+  expect(() => readConfig({ DATABASE_URL, DATABASE_PATH: ':memory:' })).toThrow('journal')
+  expect(() => readConfig({ DATABASE_URL: 'mysql://localhost/tollgate' })).toThrow('not shown')
 })

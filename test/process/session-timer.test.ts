@@ -9,6 +9,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { seedFile } from '../../engine/commands/seed.ts'
 import { readConfig } from '../../engine/config.ts'
+import type { LocalStore } from '../../schema/open.ts'
 import { startPlatform } from '../../engine/platform.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase } from '../../schema/open.ts'
@@ -49,9 +50,14 @@ async function startTollgate(sessionExpiresSeconds: number) {
       cpSync(join(folder, name), join(folder, `left-${name}`))
     await platform.stop()
     platform = await serve(left, port, sessionExpiresSeconds)
-    return platform.store
+    return fileOf(platform)
   }
-  return { caller, node, port, store: platform.store, crash }
+  return { caller, node, port, store: fileOf(platform), crash }
+}
+
+function fileOf({ local }: Awaited<ReturnType<typeof serve>>): LocalStore {
+  if (local === undefined) throw new TypeError('there is no database file')
+  return local
 }
 
 async function serve(databasePath: string, port: number, sessionExpiresSeconds: number) {
@@ -66,6 +72,7 @@ async function serve(databasePath: string, port: number, sessionExpiresSeconds: 
   return startPlatform({
     config: { ...config, sessionExpiresSeconds },
     version: 'test',
+    hostName: 'sbc-1',
     pid: process.pid,
     startProgram: () => {
       throw new Error('nothing is upgraded here')

@@ -165,6 +165,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   const records: CallRecord[] = []
   const engine = new Engine({
     ...{ config, store, ...clocks, log, randomBytes, newUuid: randomUUID },
+    ...{ databaseId: 'simulated', canTakeCalls: () => true },
     // So that the order that is drawn is the one that is foreseen.
     random: () => 0.5,
     foresee: (asked) => ocs.foresee(asked),
@@ -184,7 +185,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   if (random() < 0.2) await engine.dispatcher.setState(1, nodeUri(places, 1), 'probing')
   const stop = async () => {
     await engine.stop()
-    ocs.stop()
+    await ocs.stop()
     store.close()
     expect([seed, problems]).toEqual([seed, []])
   }

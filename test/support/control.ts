@@ -1,4 +1,5 @@
 /** The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data. */
+import { onlyNode } from './only-node.ts'
 import { createHash } from 'node:crypto'
 import type { Access } from '../../control/auth/access.ts'
 import { hashToken, keyPrefixOf, newToken } from '../../control/auth/keys/app-key.ts'
@@ -121,7 +122,7 @@ export async function openControl({
     log: () => undefined,
   })
   const deps: ControlDeps = {
-    ...{ store, engine, webhooks, ocs },
+    ...{ store, engine, webhooks, ocs, nodes: onlyNode(steadyNow) },
     reports: openReports({ store, now: steadyNow, log: () => undefined }),
     console: undefined,
     inForce: { settings: settingsInForce({}, []), notes: [] },

@@ -49,6 +49,22 @@ const ban = z
   })
   .meta({ id: 'Ban' })
 
+const node = z
+  .strictObject({
+    name: z.string(),
+    epoch: count.describe('Grows with each start; 0 with SQLite.'),
+    address: z.string().describe('Of its API, for the other nodes.'),
+    version: z.string(),
+    state: z
+      .enum(['starting', 'serving', 'draining', 'stopped', 'lost'])
+      .describe('`lost`: not heard for ten seconds.'),
+    live_calls: count,
+    started_at: moment,
+    heartbeat_at: moment.describe('By the clock of the database server.'),
+    is_this: z.boolean().describe('The process that answers.'),
+  })
+  .meta({ id: 'ProcessNode' })
+
 const setting = z
   .strictObject({
     name: z.string(),
@@ -91,7 +107,7 @@ export const systemOperations: Operations = {
       id: 'getReadiness',
       tag,
       summary:
-        'Check that calls are accepted. Returns 503 during startup, while draining, and while storage fails.',
+        'Check that this node accepts calls. Returns 503 during startup, while draining, while storage fails, and when another process has its name.',
     },
     answer: data(z.strictObject({ status: z.literal('ready') }), { status: 'ready' }),
     refusals: [503],
@@ -187,6 +203,17 @@ export const systemOperations: Operations = {
       ],
       notes: [],
     }),
+  },
+  'GET /api/v1/nodes': {
+    ...{ id: 'listNodes', tag },
+    summary: 'List the processes of this installation; with SQLite there is one.',
+    answer: data(z.array(node), [
+      {
+        ...{ name: 'sbc-1', epoch: 3, address: 'http://10.0.0.1:8080', version: '0.1.0' },
+        ...{ state: 'serving', live_calls: 12, started_at: exampleTime, heartbeat_at: exampleTime },
+        is_this: true,
+      },
+    ]),
   },
   'GET /api/v1/guard/bans': {
     ...{ id: 'listBans', tag, summary: 'List banned SIP sources' },

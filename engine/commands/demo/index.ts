@@ -34,13 +34,14 @@ async function runDemo(world: World): Promise<void> {
   const phone = await startEndpoint(world, log, () => undefined)
   const seed = demoSeed(nodes.map(({ port }) => port))
   await withStore(world, (store) => seedFile(store, seed, world.now()))
-  await runPlatform(world, ({ store, engine, addresses }) => {
+  await runPlatform(world, ({ local, engine, addresses }) => {
+    if (local === undefined) throw new TypeError('the demo has a database file')
     world.print(`demo: three PBX nodes and a caller; database ${databasePath}; Ctrl-C stops it`)
     const [, api = ''] = /api=(\S+)/.exec(addresses) ?? []
     world.print(`console: http://${api}/; sign in as the user above`)
     const sbcPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
     const stopCalls = placeCalls(phone.client, sbcPort, world)
-    const stopReport = reportCalls(store, world)
+    const stopReport = reportCalls(local, world)
     return { dismiss: stopCalls, finish: stopReport }
   })
   await Promise.all([...nodes, phone].map((endpoint) => endpoint.stop()))

@@ -19,6 +19,7 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
     settingsFile: [],
     settingsFromFile: [],
     boot: undefined,
+    hostName: 'sbc-1',
     now: () => Date.UTC(2026, 10, 20),
     releaseMemory: () => undefined,
     steadyNow: () => Date.UTC(2026, 10, 20),

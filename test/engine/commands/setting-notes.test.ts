@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { servingNotes, settingNotes } from '../../../engine/commands/setting-notes.ts'
+import { settingNotes } from '../../../engine/commands/setting-notes.ts'
 import { settings } from '../../../engine/settings.ts'
 
 test.each([
@@ -43,9 +43,4 @@ test('no setting is a slip of another one', () => {
       names.map(([name]) => name),
     ),
   ).toEqual([])
-})
-
-test('DATABASE_URL does not change from where it serves, and a note says so', () => {
-  const notes = servingNotes({ DATABASE_URL: 'postgres://localhost/tollgate' }, [])
-  expect(notes).toEqual([expect.stringContaining('serves from the SQLite database')])
 })

@@ -14,6 +14,7 @@ import { startControl } from '../../../control/server.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
+import { onlyNode } from '../only-node.ts'
 import { testEngine } from '../test-engine.ts'
 import { answerQuestions } from './questions.ts'
 
@@ -42,6 +43,7 @@ const deps: ControlDeps = {
   webhooks,
   reports: openReports({ store, now: Date.now, log }),
   engine: testEngine(),
+  nodes: onlyNode(Date.now),
   ocs: undefined,
   console: undefined,
   inForce: undefined,

@@ -48,6 +48,12 @@ export interface Error {
 export interface Telemetry {
   readonly at: string
   readonly uptime_seconds: number
+  readonly this_node: {
+    readonly name: string
+    readonly epoch: number
+    readonly condition: 'valid' | 'unheard' | 'fenced'
+    readonly heartbeat_age_seconds: number
+  }
   readonly calls: {
     readonly active: number
     readonly per_second: number

@@ -1,0 +1,100 @@
+/** An SQLite file, which one process serves. */
+import { realpathSync } from 'node:fs'
+import { FileChanges } from '../../schema/changes/file-changes.ts'
+import { CallJournal } from '../../schema/journal/journal.ts'
+import { JournalFiles, MemoryFile } from '../../schema/journal-file.ts'
+import { migrate } from '../../schema/migrate.ts'
+import { OnlyNode } from '../../schema/nodes/only-node.ts'
+import { openDatabase, type LocalStore } from '../../schema/open.ts'
+import { brokenClaims } from '../../schema/ownership/claims.ts'
+import { databaseId } from '../../schema/storage/database-id.ts'
+import { copyOfLost } from '../../schema/storage/last-copy.ts'
+import { StorageWatch } from '../../schema/storage/storage-watch.ts'
+import { refuseMigrations, servingLock } from '../serving-lock.ts'
+import { nodeNameOf, nodeUrlOf } from './node-place.ts'
+import type { OwnNode, Stores, StoresDeps } from './stores.ts'
+
+/** Five who wait in one turn of the event loop stop it for half of 50 ms. */
+const SERVING_BUSY_MS = 5
+
+/** @throws {DatabaseRefused} the file cannot be used, or another process serves it. */
+export async function openFile(deps: StoresDeps): Promise<Stores> {
+  const { config, isUpgrade, schedule, log } = deps
+  const name = nodeNameOf(config, deps.hostName)
+  const store = openDatabase(config.databasePath, { secretKey: config.secretKey })
+  const lock = servingLock(config.databasePath)
+  try {
+    if (isUpgrade) refuseMigrations(store)
+    else lock.take()
+    await prepare(store, deps)
+    const { sqlite, storage } = store
+    return {
+      ...{ store, local: store, lock, notices: undefined, databaseId: databaseId(store) },
+      changes: new FileChanges(store, deps),
+      node: onlyNode(name, deps),
+      openJournal: () =>
+        new CallJournal(
+          sqlite.memory
+            ? new MemoryFile()
+            : new JournalFiles(realpathSync(sqlite.name), databaseId(store), isUpgrade),
+          { schedule, log, boot: deps.boot, storage },
+        ),
+      canTakeCalls: () => storage.problem === undefined,
+      serving: () => void sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`),
+      watch: (watched) => {
+        const watch = new StorageWatch({ store, schedule, ...watched })
+        return () => watch.stop()
+      },
+      keepLost: () => keepLost(store, deps),
+      close: async () => {
+        store.close()
+        lock.release()
+      },
+    }
+  } catch (error) {
+    store.close()
+    lock.release()
+    throw error
+  }
+}
+
+async function prepare(store: LocalStore, { log, now }: StoresDeps): Promise<void> {
+  const report = migrate(store.sqlite, now())
+  if (report.applied.length > 0) log('info', 'database migrated', { ...report })
+  for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
+  const encrypted = store.secrets.protect()
+  if (encrypted > 0)
+    log('warn', 'secrets that were stored in clear are encrypted; older copies still hold them', {
+      encrypted,
+      key: store.secrets.keptIn,
+      copy: report.copy,
+    })
+}
+
+/** The file at `DATABASE_PATH` is not the one that has the records of this run. */
+function keepLost(store: LocalStore, { now, log }: StoresDeps): void {
+  if (store.storage.fileProblem === undefined) return
+  const copy = copyOfLost(store, now())
+  log('error', 'the database was removed while it was open; what it held is kept', { copy })
+}
+
+function onlyNode(name: string, { config, hostName, version, now }: StoresDeps): OwnNode {
+  let state: 'starting' | 'serving' | 'draining' = 'starting'
+  let address = nodeUrlOf(config, config.apiListen, hostName)
+  let count = (): number => 0
+  const node = new OnlyNode({
+    ...{ name, version, startedAt: now(), now },
+    ...{ address: () => address, state: () => state, liveCalls: () => count() },
+  })
+  return Object.assign(node, {
+    isLeaseValid: () => true,
+    end: async () => undefined,
+    become: async (next: Parameters<OwnNode['become']>[0], apiUrl = address) => {
+      if (next === 'serving' || next === 'draining') state = next
+      address = apiUrl
+    },
+    countCalls: (counted: () => number) => {
+      count = counted
+    },
+  })
+}

@@ -1,0 +1,130 @@
+/** A PostgreSQL server that several processes share. On the disk of this one are only the journal and its lock. */
+import { realpathSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import { ServerChanges } from '../../schema/changes/server-changes.ts'
+import { CallJournal } from '../../schema/journal/journal.ts'
+import { JournalFiles } from '../../schema/journal-file.ts'
+import { Heartbeat } from '../../schema/nodes/heartbeat.ts'
+import { installIdAt } from '../../schema/nodes/install-id.ts'
+import { joinNode, registerNode } from '../../schema/nodes/node-registry.ts'
+import { refuseWithoutFolder, type Store } from '../../schema/open.ts'
+import { brokenClaims } from '../../schema/ownership/claims.ts'
+import { ServerNotices } from '../../schema/postgres/notices.ts'
+import { openStore, refusalOf, type ServerStore } from '../../schema/postgres/open.ts'
+import { keyFileOf } from '../../schema/secrets/key-file.ts'
+import { first } from '../../schema/sql/query.ts'
+import { LOOK_MS, Patience } from '../../schema/storage/patience.ts'
+import { Storage } from '../../schema/storage/storage.ts'
+import { servingLock } from '../serving-lock.ts'
+import { nodeNameOf, nodeUrlOf } from './node-place.ts'
+import type { Stores, StoresDeps, WatchDeps } from './stores.ts'
+
+/** @throws {DatabaseRefused} the server cannot be used, or another process serves as this node. */
+export async function openServer(url: string, deps: StoresDeps): Promise<Stores> {
+  const { config, isUpgrade } = deps
+  const { databasePath, secretKey } = config
+  const name = nodeNameOf(config, deps.hostName)
+  refuseWithoutFolder(databasePath)
+  const lock = servingLock(databasePath)
+  if (!isUpgrade) lock.take()
+  const closers: (() => unknown)[] = [() => lock.release()]
+  const close = async (): Promise<void> => {
+    for (const step of closers.splice(0).toReversed()) await step()
+  }
+  try {
+    const keyFile = keyFileOf(databasePath)
+    const store = await openStore(url, {
+      ...{ secretKey, keyFile, now: deps.now(), migrates: !isUpgrade },
+    })
+    closers.push(() => store.close())
+    try {
+      return await serveFrom(store, { ...deps, url, name, lock, closers, close })
+    } catch (error) {
+      throw refusalOf(store.name, error)
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+interface OpenServer extends StoresDeps {
+  readonly url: string
+  /** Of the node. */
+  readonly name: string
+  readonly lock: Stores['lock']
+  readonly closers: (() => unknown)[]
+  readonly close: () => Promise<void>
+}
+
+async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> {
+  const { config, isUpgrade, closers, close, lock, schedule, log } = deps
+  const { applied } = store.migrated
+  if (applied.length > 0) log('info', 'database migrated', { ...store.migrated })
+  for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
+  const notices = new ServerNotices(deps)
+  closers.push(() => notices.stop())
+  await notices.start()
+  const changes = await ServerChanges.open({ notices, schedule, log })
+  const node = await joinInstallation(store, notices, deps)
+  closers.push(() => node.stop())
+  const id = await databaseIdOf(store)
+  const disk = new Storage()
+  const place = join(realpathSync(dirname(config.databasePath)), basename(config.databasePath))
+  return {
+    ...{ store, local: undefined, notices, changes, node, lock, databaseId: id, close },
+    openJournal: () =>
+      new CallJournal(new JournalFiles(place, id, isUpgrade), {
+        ...{ schedule, log, boot: deps.boot, storage: disk },
+      }),
+    canTakeCalls: () => disk.problem === undefined && node.condition !== 'fenced',
+    serving: () => undefined,
+    watch: (watched) => watchBoth(store, disk, deps, watched),
+    keepLost: () => undefined,
+  }
+}
+
+async function joinInstallation(
+  store: Store,
+  notices: ServerNotices,
+  deps: OpenServer,
+): Promise<Heartbeat> {
+  const { config, hostName, version, isUpgrade, name, steadyNow: now, schedule, log } = deps
+  const installId = installIdAt(config.databasePath, deps.randomBytes)
+  const address = nodeUrlOf(config, config.apiListen, hostName)
+  const sentAt = now()
+  const identity = isUpgrade
+    ? await joinNode(store, { name, installId })
+    : await registerNode(store, { name, installId, address, version })
+  const { storage } = store
+  return new Heartbeat(
+    { identity, address, version, connection: notices, storage, now, schedule, log },
+    { at: sentAt, state: isUpgrade ? 'beside' : 'starting' },
+  )
+}
+
+async function databaseIdOf(store: Store): Promise<string> {
+  const query = store.db.selectFrom('setting').select('value').where('name', '=', 'database_id')
+  return (await first(store, query))?.value ?? ''
+}
+
+/** A disk that takes no journal stops new calls; a server that is away does not. */
+function watchBoth(
+  { storage }: Store,
+  disk: Storage,
+  { schedule }: StoresDeps,
+  { onChange }: WatchDeps,
+): () => void {
+  const patience = [new Patience(storage), new Patience(disk)]
+  let told: string | undefined
+  const look = (): void => {
+    cancel = schedule(look, LOOK_MS)
+    for (const each of patience) each.look()
+    const problem = disk.problem ?? storage.problem
+    if (problem?.code === told) return
+    told = problem?.code
+    onChange(problem)
+  }
+  let cancel = schedule(look, LOOK_MS)
+  return () => cancel()
+}

@@ -1,0 +1,67 @@
+/** Where this process stores: an SQLite file, or a PostgreSQL server that several processes share. */
+import type { Cancel, Clocks, Schedule } from '../../schema/clock.ts'
+import type { Changes } from '../../schema/changes/changes.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import type { NodesPort } from '../../schema/contracts/nodes.ts'
+import type { Boot } from '../../schema/clock.ts'
+import type { CallJournal } from '../../schema/journal/journal.ts'
+import type { LocalStore, Store } from '../../schema/open.ts'
+import type { ServerNotices } from '../../schema/postgres/notices.ts'
+import type { StorageProblem } from '../../schema/storage/storage.ts'
+import type { Config } from '../config.ts'
+import type { Lock } from '../upgrade/sharing.ts'
+
+export interface StoresDeps extends Clocks {
+  readonly boot?: Boot | undefined
+  readonly config: Config
+  readonly version: string
+  /** Of this machine. */
+  readonly hostName: string
+  /** This process takes over from another one, which still serves. */
+  readonly isUpgrade: boolean
+  readonly randomBytes: (size: number) => Buffer
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+export interface Stores {
+  readonly store: Store
+  /** The file; undefined: the database is on a server. */
+  readonly local: LocalStore | undefined
+  /** What the nodes tell each other; undefined: there is one. */
+  readonly notices: ServerNotices | undefined
+  readonly changes: Changes
+  readonly node: OwnNode
+  /** Of the files of this node: the process that serves has it. */
+  readonly lock: Lock
+  /** A random number of the database. */
+  readonly databaseId: string
+  /** With what the last run has left. */
+  openJournal(): CallJournal
+  /** Whether a call that is taken now can be stored, and is this node's to take. */
+  canTakeCalls(): boolean
+  /** Calls are served from now on: nothing may stop the event loop. */
+  serving(): void
+  /** From now on it is known whether what is written is stored. */
+  watch(deps: WatchDeps): Cancel
+  /** Copies what would be lost. Last before `close`. */
+  keepLost(): void
+  close(): Promise<void>
+}
+
+export interface WatchDeps {
+  /** The log of the database was removed; other readers of it should close it. */
+  readonly onLogGone: () => void
+  readonly onChange: (problem: StorageProblem | undefined) => void
+}
+
+/** What this process tells of itself. */
+export interface OwnNode extends NodesPort {
+  /** What this run of the node has leased is its own: no other node has taken it back. By the steady clock. */
+  isLeaseValid(): boolean
+  /** @param apiUrl where its API listens, unless `NODE_URL` says it. */
+  become(state: 'serving' | 'draining' | 'beside', apiUrl?: string): Promise<void>
+  /** The process ends in order. */
+  end(): Promise<void>
+  countCalls(count: () => number): void
+}

@@ -1,0 +1,29 @@
+/** The processes of an installation as the API sees them. */
+import type { NodeIdentity } from '../node-identity.ts'
+
+export interface NodeStatus extends NodeIdentity {
+  /** URL of its API, for the other nodes. */
+  readonly address: string
+  readonly version: string
+  /** `lost`: it has not been heard for so long that it may be dead. */
+  readonly state: 'starting' | 'serving' | 'draining' | 'stopped' | 'lost'
+  readonly liveCalls: number
+  /** Milliseconds UTC. */
+  readonly startedAt: number
+  readonly heartbeatAt: number
+  /** The process that answers. */
+  readonly isThis: boolean
+}
+
+/** `fenced`: another process has its name, for good. `unheard`: the database server does not answer it. */
+export type NodeCondition = 'valid' | 'unheard' | 'fenced'
+
+export interface NodesPort {
+  readonly identity: NodeIdentity
+  /** Ordered by name. From memory: what was heard within the last second, or last of all. */
+  list(): readonly NodeStatus[]
+  /** Of this process. */
+  readonly condition: NodeCondition
+  /** Milliseconds since this process was heard; 0 where no other process is. */
+  readonly heartbeatAgeMs: number
+}

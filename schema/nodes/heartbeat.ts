@@ -1,0 +1,176 @@
+/**
+ * A node says every second that it lives, and hears of the others. While it is heard, what it has leased is its own;
+ * after the time to live it grants nothing any more, because another node may have taken that back.
+ */
+import type { Cancel, Schedule } from '../clock.ts'
+import type { Log } from '../contracts/log.ts'
+import type { NodeCondition, NodesPort, NodeStatus } from '../contracts/nodes.ts'
+import type { NodeIdentity } from '../node-identity.ts'
+import type { ServerNotices } from '../postgres/notices.ts'
+import type { Storage } from '../storage/storage.ts'
+import type { NodeTable } from '../tables/node.ts'
+import { HEARTBEAT_TTL_MS } from './node-registry.ts'
+
+export interface HeartbeatDeps {
+  readonly identity: NodeIdentity
+  /** Of the API. */
+  readonly address: string
+  readonly version: string
+  /** A connection that waits for no other statements. */
+  readonly connection: Pick<ServerNotices, 'query'>
+  readonly storage: Storage
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+const BEAT_MS = 1_000
+
+const beat = `UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6,
+    heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
+  WHERE name = $1 AND epoch = $2 RETURNING epoch`
+
+/** Another process of the same run tells the rest. */
+const beatBeside = `UPDATE node SET heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
+  WHERE name = $1 AND epoch = $2 RETURNING epoch`
+
+/** Ages by the clock of the server, which has written them. */
+const list = `SELECT name, epoch::float8, address, version, state, live_calls::float8, started_at::float8,
+    heartbeat_at::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent
+  FROM node ORDER BY name`
+
+interface Row extends Omit<NodeTable, 'install_id'> {
+  readonly silent: number
+}
+
+interface Heard extends Omit<NodeStatus, 'isThis'> {
+  /** Steady time at which it was heard last. */
+  readonly heardAt: number
+}
+
+export class Heartbeat implements NodesPort {
+  readonly #deps: HeartbeatDeps
+  #state: NodeTable['state'] | 'beside'
+  #address: string
+  #countCalls = (): number => 0
+  /** When the last write that took place was sent: the server has a later time. */
+  #heardAt: number
+  #nodes: readonly Heard[] = []
+  #isFenced = false
+  #isFailing = false
+  #isBeating = false
+  #cancel: Cancel
+
+  /** @param registered `at`: steady time before the registration was sent. */
+  constructor(
+    deps: HeartbeatDeps,
+    registered: { readonly at: number; readonly state: 'starting' | 'beside' },
+  ) {
+    this.#deps = deps
+    this.#address = deps.address
+    this.#state = registered.state
+    this.#heardAt = registered.at
+    this.#cancel = deps.schedule(() => this.#tick(), BEAT_MS)
+  }
+
+  get identity(): NodeIdentity {
+    return this.#deps.identity
+  }
+
+  /** What this run of the node has leased is its own: no other node has taken it back. */
+  isLeaseValid(): boolean {
+    return this.condition === 'valid'
+  }
+
+  get condition(): NodeCondition {
+    if (this.#isFenced) return 'fenced'
+    return this.heartbeatAgeMs < HEARTBEAT_TTL_MS ? 'valid' : 'unheard'
+  }
+
+  get heartbeatAgeMs(): number {
+    return this.#deps.now() - this.#heardAt
+  }
+
+  list(): readonly NodeStatus[] {
+    const now = this.#deps.now()
+    return this.#nodes.map(({ heardAt, ...node }) => {
+      const isLost = node.state !== 'stopped' && now - heardAt >= HEARTBEAT_TTL_MS
+      const isThis = node.name === this.identity.name
+      return { ...node, isThis, ...(isLost && { state: 'lost' }) }
+    })
+  }
+
+  countCalls(count: () => number): void {
+    this.#countCalls = count
+  }
+
+  /** Tells it at once. `beside`: another process of this run serves, or is about to. */
+  async become(state: NodeTable['state'] | 'beside', address = this.#address): Promise<void> {
+    this.#state = state
+    this.#address = address
+    await this.#beat()
+  }
+
+  /** The process ends in order. */
+  async end(): Promise<void> {
+    if (this.#state !== 'beside') await this.become('stopped')
+    this.stop()
+  }
+
+  /** Beats no more. */
+  stop(): void {
+    this.#cancel()
+    this.#cancel = () => undefined
+  }
+
+  #tick(): void {
+    this.#cancel = this.#deps.schedule(() => this.#tick(), BEAT_MS)
+    // One that waits for its answer is not joined by others.
+    if (!this.#isBeating) void this.#beat()
+  }
+
+  async #beat(): Promise<void> {
+    if (this.#isFenced) return
+    const { identity, connection, now, version } = this.#deps
+    const sentAt = now()
+    this.#isBeating = true
+    const run = [identity.name, identity.epoch]
+    const rest = [this.#state, this.#countCalls(), this.#address, version]
+    const written = await (this.#state === 'beside'
+      ? connection.query(beatBeside, run)
+      : connection.query(beat, [...run, ...rest]))
+    const rows = written && (await connection.query<Row>(list, []))
+    this.#isBeating = false
+    if (written?.length === 0) this.#fence()
+    else this.#note(written !== undefined)
+    if (written !== undefined && written.length > 0) this.#heardAt = Math.max(this.#heardAt, sentAt)
+    if (rows !== undefined) this.#nodes = rows.map((row) => heard(row, now()))
+  }
+
+  #fence(): void {
+    this.#isFenced = true
+    this.stop()
+    this.#deps.log(
+      'error',
+      'node: another process has taken over its name: no new calls are taken here; when the live ones are over, stop this process',
+      { ...this.identity },
+    )
+  }
+
+  /** Statements of others fail in their own time; this one is sent every second. */
+  #note(isWorking: boolean): void {
+    const { storage } = this.#deps
+    if (isWorking) storage.working(this)
+    else if (!this.#isFailing)
+      storage.failing(this, new Error('the database server does not answer'))
+    this.#isFailing = !isWorking
+  }
+}
+
+const heard = (row: Row, now: number): Heard => ({
+  ...{ name: row.name, epoch: row.epoch, address: row.address, version: row.version },
+  ...{ state: row.state, liveCalls: row.live_calls },
+  ...{ startedAt: row.started_at, heartbeatAt: row.heartbeat_at },
+  heardAt: now - Math.max(0, row.silent),
+})

@@ -1,0 +1,87 @@
+/**
+ * The processes that share a database: who has which name. Times are those of the database server, so that the clocks
+ * of machines need not agree.
+ */
+import { sql } from 'kysely'
+import type { NodeIdentity } from '../node-identity.ts'
+import type { Store } from '../open.ts'
+import { DatabaseRefused } from '../refusal.ts'
+import { execute, first, transaction } from '../sql/query.ts'
+import type { NodeTable } from '../tables/node.ts'
+
+export interface NewNode {
+  readonly name: string
+  /** Of its disk, which has the journal of its calls. */
+  readonly installId: string
+  readonly address: string
+  readonly version: string
+}
+
+/** A node that is silent for longer may be dead: its name can be taken, and it grants nothing any more. Milliseconds. */
+export const HEARTBEAT_TTL_MS = 10_000
+/** Rows of nodes that are silent for longer are removed: machines may have names that never come again. */
+const FORGOTTEN_MS = 30 * 86_400_000
+
+/**
+ * Takes the name, with the next epoch: the process that had it is fenced. Safe to repeat: one more epoch does no harm.
+ *
+ * @throws {DatabaseRefused} a process with another disk has it, and was heard a moment ago.
+ */
+export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity> {
+  const { name, installId, address, version } = node
+  return transaction(store, async () => {
+    const now = await serverNow(store)
+    const known = await rowOf(store, name)
+    if (known !== undefined && known.install_id !== installId) refuseAlive(known, now)
+    const old = store.db.deleteFrom('node').where('heartbeat_at', '<', now - FORGOTTEN_MS)
+    await execute(store, old.where('name', '<>', name))
+    const epoch = (known?.epoch ?? 0) + 1
+    const row = {
+      ...{ epoch, install_id: installId, address, version, state: 'starting' as const },
+      ...{ live_calls: 0, started_at: now, heartbeat_at: now },
+    }
+    const insert = store.db.insertInto('node').values({ name, ...row })
+    await execute(
+      store,
+      insert.onConflict((conflict) => conflict.column('name').doUpdateSet(row)),
+    )
+    return { name, epoch }
+  })
+}
+
+/**
+ * For a planned upgrade: the new process is the same run of the node, on the same disk.
+ *
+ * @throws {DatabaseRefused} another process has the name.
+ */
+export async function joinNode(
+  store: Store,
+  { name, installId }: Pick<NewNode, 'name' | 'installId'>,
+): Promise<NodeIdentity> {
+  const known = await rowOf(store, name)
+  if (known?.install_id !== installId)
+    throw new DatabaseRefused(`cannot take over: node ${name} belongs to another process`)
+  return { name, epoch: known.epoch }
+}
+
+const rowOf = (store: Store, name: string): Promise<NodeTable | undefined> =>
+  first(store, store.db.selectFrom('node').selectAll().where('name', '=', name))
+
+function refuseAlive(
+  { name, state, address, heartbeat_at: heardAt }: NodeTable,
+  now: number,
+): void {
+  const silentMs = now - heardAt
+  if (state === 'stopped' || silentMs >= HEARTBEAT_TTL_MS) return
+  const seconds = Math.ceil((HEARTBEAT_TTL_MS - silentMs) / 1_000)
+  throw new DatabaseRefused(
+    `cannot serve as node ${name}: a process with another disk has this name (${address}, heard ${silentMs} ms ago): set another NODE_NAME; if that process is gone, and its disk with it, start again in ${seconds} s`,
+  )
+}
+
+async function serverNow(store: Store): Promise<number> {
+  const now = sql<number>`CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)`
+  const row = await first(store, store.db.selectNoFrom(now.as('now')))
+  if (row === undefined) throw new Error('the database server does not tell the time')
+  return row.now
+}

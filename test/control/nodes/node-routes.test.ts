@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { probeRoutes } from '../../../control/health-routes.ts'
+import { errorHandler } from '../../../control/http/error-handler.ts'
+import { Storage } from '../../../schema/storage/storage.ts'
+import { openControl } from '../../support/control.ts'
+
+test('the platform sees the nodes of the installation, a tenant does not', async () => {
+  const control = await openControl()
+  await control.tenant('acme')
+  const seen = await control.request('/api/v1/nodes', { token: await control.key() })
+  expect(seen.data()).toEqual([
+    {
+      ...{ name: 'test-1', epoch: 0, address: 'http://127.0.0.1:8080', version: '0.0.0-test' },
+      ...{ state: 'serving', live_calls: 0, is_this: true },
+      started_at: '2026-01-01T00:00:00.000Z',
+      heartbeat_at: '2026-01-01T00:00:00.000Z',
+    },
+  ])
+  const token = await control.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  expect((await control.request('/api/v1/nodes', { token })).status).toBe(403)
+})
+
+test.each([
+  ['valid', 200],
+  ['unheard', 503],
+  ['fenced', 503],
+] as const)('a node that is %s answers /readyz with %i', async (condition, status) => {
+  const engine = { isReady: () => true, isDraining: () => false }
+  const routes = probeRoutes(engine, { storage: new Storage() }, { condition })
+  routes.onError(errorHandler(() => undefined))
+  expect((await routes.request('/readyz')).status).toBe(status)
+})
+
+test('a node goes on being ready while the database server cannot be written for a moment', async () => {
+  const storage = new Storage('server_unavailable')
+  storage.failing({}, new Error('no'))
+  storage.declare()
+  const engine = { isReady: () => true, isDraining: () => false }
+  const routes = probeRoutes(engine, { storage }, { condition: 'valid' })
+  expect((await routes.request('/readyz')).status).toBe(200)
+})

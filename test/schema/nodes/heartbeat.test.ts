@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { NodeIdentity } from '../../../schema/node-identity.ts'
+import { Heartbeat } from '../../../schema/nodes/heartbeat.ts'
+import { joinNode, registerNode } from '../../../schema/nodes/node-registry.ts'
+import { ServerNotices } from '../../../schema/postgres/notices.ts'
+import { openStore, type ServerStore } from '../../../schema/postgres/open.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
+import { eventually } from '../../support/waiting.ts'
+
+const secretKey = 'A'.repeat(43)
+const sbc1 = { name: 'sbc-1', installId: 'one', address: 'http://10.0.0.1:8080', version: '1.0.0' }
+
+describe.runIf(hasPostgres)('nodes that share a database', () => {
+  let drop: () => Promise<void>
+  let store: ServerStore
+  let notices: ServerNotices
+  let time: ManualTime
+  const log: string[] = []
+
+  beforeEach(async () => {
+    const database = await freshDatabase()
+    drop = database.drop
+    store = await openStore(database.url, { secretKey, keyFile: '/none', now: 0 })
+    log.length = 0
+    time = new ManualTime(1_000_000)
+    const deps = { schedule: time.schedule, log: (level: string) => log.push(level) }
+    notices = new ServerNotices({ url: database.url, ...deps })
+    await notices.start()
+  })
+  afterEach(async () => {
+    await notices.stop()
+    await store.close()
+    await drop()
+  })
+
+  const beating = (identity: NodeIdentity, state: 'starting' | 'beside' = 'starting'): Heartbeat =>
+    new Heartbeat(
+      {
+        ...{ identity, address: 'http://10.0.0.1:8080', version: '1.0.0', connection: notices },
+        ...{ storage: store.storage, now: time.now, schedule: time.schedule },
+        log: (level) => log.push(level),
+      },
+      { at: time.now(), state },
+    )
+  const row = async () =>
+    store.statements.prepare<Record<string, unknown>>('SELECT * FROM node').get([])
+  const silence = (ms: number) =>
+    store.statements.execute(`UPDATE node SET heartbeat_at = heartbeat_at - ${ms}`)
+
+  test('a start on the same disk is the next epoch, at once', async () => {
+    expect(await registerNode(store, sbc1)).toEqual({ name: 'sbc-1', epoch: 1 })
+    expect(await registerNode(store, sbc1)).toEqual({ name: 'sbc-1', epoch: 2 })
+  })
+
+  test('another disk under the name of a node that is heard is refused, and told what to do', async () => {
+    await registerNode(store, sbc1)
+    await expect(registerNode(store, { ...sbc1, installId: 'two' })).rejects.toThrow(
+      /cannot serve as node sbc-1: .*10\.0\.0\.1.* set another NODE_NAME; .* in 10 s/,
+    )
+    expect(await row()).toMatchObject({ epoch: 1, install_id: 'one' })
+  })
+
+  test.each([
+    ['is silent for ten seconds', () => silence(10_000)],
+    ['has stopped', () => store.statements.execute("UPDATE node SET state = 'stopped'")],
+  ])('another disk may have the name of a node that %s', async (_, become) => {
+    await registerNode(store, sbc1)
+    await become()
+    expect(await registerNode(store, { ...sbc1, installId: 'two' })).toMatchObject({ epoch: 2 })
+  })
+
+  test('a node tells every second that it lives, what it does and how many calls it has', async () => {
+    const node = beating(await registerNode(store, sbc1))
+    node.countCalls(() => 3)
+    await node.become('serving', 'http://10.0.0.1:9000')
+    expect(await row()).toMatchObject({
+      ...{ state: 'serving', live_calls: 3, address: 'http://10.0.0.1:9000' },
+    })
+    await silence(60_000)
+    const before = (await row())?.['heartbeat_at']
+    time.advance(1_000)
+    await eventually(async () => expect((await row())?.['heartbeat_at']).not.toBe(before))
+    expect(node.list()).toMatchObject([{ name: 'sbc-1', state: 'serving', isThis: true }])
+    await node.end()
+    expect(await row()).toMatchObject({ state: 'stopped' })
+  })
+
+  test('what is leased is not ours any more after ten seconds without a heartbeat, and is again with the next', async () => {
+    const node = beating(await registerNode(store, sbc1))
+    await node.become('serving')
+    await notices.stop()
+    time.advance(9_999)
+    expect([node.isLeaseValid(), node.condition]).toEqual([true, 'valid'])
+    time.advance(1)
+    expect([node.isLeaseValid(), node.condition]).toEqual([false, 'unheard'])
+    node.stop()
+  })
+
+  test('a node whose name another process has taken is fenced for good', async () => {
+    const node = beating(await registerNode(store, sbc1))
+    await silence(10_000)
+    await registerNode(store, { ...sbc1, installId: 'two' })
+    await node.become('serving')
+    expect([node.condition, node.isLeaseValid(), log]).toEqual(['fenced', false, ['error']])
+    await node.become('serving')
+    expect(await row()).toMatchObject({ epoch: 2, state: 'starting', install_id: 'two' })
+  })
+
+  test('both processes of an upgrade are the same run, and the old one ends without a word', async () => {
+    const identity = await registerNode(store, sbc1)
+    const old = beating(identity)
+    await old.become('serving')
+    expect(await joinNode(store, sbc1)).toEqual(identity)
+    await expect(joinNode(store, { ...sbc1, installId: 'two' })).rejects.toThrow('another process')
+    const next = beating(identity, 'beside')
+    next.countCalls(() => 7)
+    await old.become('beside')
+    await next.become('serving')
+    await old.end()
+    expect(await row()).toMatchObject({ epoch: 1, state: 'serving', live_calls: 7 })
+    next.stop()
+  })
+
+  test('a node that is silent is listed as lost', async () => {
+    const node = beating(await registerNode(store, sbc1))
+    await registerNode(store, { ...sbc1, name: 'sbc-2', installId: 'two' })
+    await silence(10_000)
+    await node.become('serving')
+    expect(node.list().map(({ name, state }) => [name, state])).toEqual([
+      ['sbc-1', 'serving'],
+      ['sbc-2', 'lost'],
+    ])
+    node.stop()
+  })
+})
