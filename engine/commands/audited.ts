@@ -1,6 +1,6 @@
 /** What a command changes leaves an audit entry as a request does: its actor is the console of the machine. */
 import { AuditLog } from '../../control/audit/audit-log.ts'
-import type { LocalStore } from '../../schema/open.ts'
+import type { Store } from '../../schema/open.ts'
 import type { World } from './command.ts'
 import { withStore } from './with-store.ts'
 
@@ -15,7 +15,7 @@ export interface Audited {
 export function withAudit<T>(
   world: World,
   { action, target }: Audited,
-  work: (store: LocalStore) => T | Promise<T>,
+  work: (store: Store) => T | Promise<T>,
 ): Promise<T> {
   return withStore(world, async (store) => {
     let isLost = false

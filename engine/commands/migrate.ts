@@ -3,10 +3,11 @@ import { findDamage } from '../../schema/check.ts'
 import { journalFiles } from '../../schema/journal-file.ts'
 import { migratePostgres } from '../../schema/postgres/migrate.ts'
 import { moveToServer } from '../../schema/postgres/move.ts'
-import { nameOf, refusalOf } from '../../schema/postgres/open.ts'
+import { nameOf, openStore, refusalOf } from '../../schema/postgres/open.ts'
 import { openDatabase, type LocalStore } from '../../schema/open.ts'
 import { DatabaseRefused } from '../../schema/refusal.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
+import { keyFileOf } from '../../schema/secrets/key-file.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
@@ -26,12 +27,13 @@ export const migrateCommand: Command = {
     [
       'With --from, all of FILE is copied in one transaction, or nothing: it may be tried again. FILE has the schema of',
       'this program, and is not served meanwhile. The number of rows of every table and the sum of every amount are',
-      'compared before the transaction is committed. The key of the secrets stays the same. This version does not serve',
-      'from PostgreSQL yet: the copy shows how long a move takes, and that nothing is in its way.',
+      'compared before the transaction is committed. The key of the secrets stays the same.',
     ].join('\n'),
   run: async ({ options }, world) => {
     const { from } = options
-    return from === undefined ? migrateHere(world) : move(from, world)
+    if (from !== undefined) return move(from, world)
+    const { databaseUrl } = readConfig(world.environment)
+    return databaseUrl === undefined ? migrateHere(world) : migrateServer(databaseUrl, world)
   },
 }
 
@@ -51,6 +53,16 @@ function migrateHere(world: World): ExitCode {
   } finally {
     store.close()
   }
+}
+
+async function migrateServer(url: string, world: World): Promise<ExitCode> {
+  const { databasePath, secretKey } = readConfig(world.environment)
+  const keyFile = keyFileOf(databasePath)
+  const store = await openStore(url, { secretKey, keyFile, now: world.now(), connections: 1 })
+  for (const name of store.migrated.applied) world.print(`applied ${name}`)
+  world.print(`${store.name} has schema version ${store.migrated.to}`)
+  await store.close()
+  return 0
 }
 
 async function move(path: string, world: World): Promise<ExitCode> {

@@ -10,6 +10,7 @@ import { openUntouched } from '../../schema/storage/untouched.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { type Command, type World, WrongUsage } from './command.ts'
+import { refuseServer } from './with-store.ts'
 
 export const restore: Command = {
   name: 'restore',
@@ -22,6 +23,7 @@ export const restore: Command = {
       'FILE itself is not changed. If FILE.key is there and the present key does not open its secrets, that one is taken.',
     ].join('\n'),
   run: async ({ argument: file }, world) => {
+    refuseServer(world, 'restore a PostgreSQL database with pg_restore, while no node serves')
     const { databasePath, secretKey } = readConfig(world.environment)
     if (!existsSync(file)) throw new WrongUsage(`there is no file ${file}`)
     const lock = lockForServing(databasePath)

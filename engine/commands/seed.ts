@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { applySeed, type SeedReport } from '../../control/provisioning/seed.ts'
-import type { LocalStore } from '../../schema/open.ts'
+import type { Store } from '../../schema/open.ts'
 import { createLedger } from '../charging/ledger/ledger.ts'
 import { readConfig } from '../config.ts'
 import { type Command, WrongUsage } from './command.ts'
@@ -28,7 +28,7 @@ export const seed: Command = {
  * @throws {SeedRefused} the file is not valid, or contradicts what is stored.
  */
 export const seedFile = async (
-  store: LocalStore,
+  store: Store,
   text: string,
   now: number,
   hasMediaRelay = false,

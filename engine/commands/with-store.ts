@@ -1,16 +1,25 @@
 import { migrate, type MigrationReport } from '../../schema/migrate.ts'
 import { newestVersion } from '../../schema/migrations/index.ts'
-import { openDatabase, type LocalStore } from '../../schema/open.ts'
-import { readConfig } from '../config.ts'
+import { openDatabase, type LocalStore, type Store } from '../../schema/open.ts'
+import { openStore } from '../../schema/postgres/open.ts'
+import { keyFileOf } from '../../schema/secrets/key-file.ts'
+import { type Config, readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
-import type { World } from './command.ts'
+import { type World, WrongUsage } from './command.ts'
 
 /** Opens the database of the settings at this program's schema, and closes it after `work`. */
-export async function withStore<T>(
+export function withStore<T>(world: World, work: (store: Store) => T | Promise<T>): Promise<T> {
+  const config = readConfig(world.environment)
+  return config.databaseUrl === undefined
+    ? withFile(config, world, work)
+    : withServer(config.databaseUrl, config, world, work)
+}
+
+async function withFile<T>(
+  { databasePath, secretKey }: Config,
   world: World,
-  work: (store: LocalStore) => T | Promise<T>,
+  work: (store: Store) => T | Promise<T>,
 ): Promise<T> {
-  const { databasePath, secretKey } = readConfig(world.environment)
   const store = openDatabase(databasePath, { secretKey })
   try {
     migrateUnserved(store, databasePath, world.now())
@@ -19,6 +28,31 @@ export async function withStore<T>(
   } finally {
     store.close()
   }
+}
+
+async function withServer<T>(
+  url: string,
+  { databasePath, secretKey }: Config,
+  world: World,
+  work: (store: Store) => T | Promise<T>,
+): Promise<T> {
+  const keyFile = keyFileOf(databasePath)
+  const store = await openStore(url, { secretKey, keyFile, now: world.now(), connections: 2 })
+  try {
+    return await work(store)
+  } finally {
+    await store.close()
+  }
+}
+
+/**
+ * For a command that is about an SQLite file.
+ *
+ * @throws {WrongUsage} the database is on a server. @param instead what to do there.
+ */
+export function refuseServer(world: World, instead: string): void {
+  if (readConfig(world.environment).databaseUrl !== undefined)
+    throw new WrongUsage(`DATABASE_URL is set, and this command is for an SQLite file: ${instead}`)
 }
 
 /**

@@ -34,7 +34,7 @@ export async function openServer(url: string, deps: StoresDeps): Promise<Stores>
   try {
     const keyFile = keyFileOf(databasePath)
     const store = await openStore(url, {
-      ...{ secretKey, keyFile, now: deps.now(), migrates: !isUpgrade },
+      ...{ secretKey, keyFile, now: deps.now(), migrates: !isUpgrade, nodeName: name },
     })
     closers.push(() => store.close())
     try {

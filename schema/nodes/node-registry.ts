@@ -7,6 +7,7 @@ import type { NodeIdentity } from '../node-identity.ts'
 import type { Store } from '../open.ts'
 import { DatabaseRefused } from '../refusal.ts'
 import { execute, first, transaction } from '../sql/query.ts'
+import type { Statements } from '../sql/statements.ts'
 import type { NodeTable } from '../tables/node.ts'
 
 export interface NewNode {
@@ -84,4 +85,19 @@ async function serverNow(store: Store): Promise<number> {
   const row = await first(store, store.db.selectNoFrom(now.as('now')))
   if (row === undefined) throw new Error('the database server does not tell the time')
   return row.now
+}
+
+/** Names of nodes that were heard a moment ago. Of a database of any version. */
+export async function servingNodes(statements: Statements): Promise<readonly string[]> {
+  const table = await statements
+    .prepare<{ readonly there: string | null }>("SELECT to_regclass('node')::text AS there")
+    .get([])
+  if (table?.there == null) return []
+  const rows = await statements
+    .prepare<{ readonly name: string }>(
+      `SELECT name FROM node WHERE state <> 'stopped'
+         AND heartbeat_at > extract(epoch FROM clock_timestamp()) * 1000 - $1 ORDER BY name`,
+    )
+    .all([HEARTBEAT_TTL_MS])
+  return rows.map(({ name }) => name)
 }

@@ -18,6 +18,8 @@ export interface Claim extends Place {
   readonly hasCredentials: boolean
 }
 
+type Queried = Pick<Store, 'statements' | 'db'>
+
 export interface StoredClaim extends Claim {
   readonly id: number
   /** The name of the carrier or set. */
@@ -70,7 +72,7 @@ export function nodeClaim(node: NodeParts): Claim {
 }
 
 /** Returns the claims of all gateways and nodes: carriers first, older rows first. */
-export async function storedClaims(store: Store): Promise<StoredClaim[]> {
+export async function storedClaims(store: Queried): Promise<StoredClaim[]> {
   const { db } = store
   const gateways = db
     .selectFrom('carrier_gateway as gateway')
@@ -103,7 +105,7 @@ export async function storedClaims(store: Store): Promise<StoredClaim[]> {
 const limit = 20
 
 /** Returns one line per row of a tenant that claims an address of another owner, and so does not get it. */
-export async function brokenClaims(store: Store): Promise<string[]> {
+export async function brokenClaims(store: Queried): Promise<string[]> {
   return [
     ...(await lostSources(store)),
     ...(await foreignDomains(store)),
@@ -111,7 +113,7 @@ export async function brokenClaims(store: Store): Promise<string[]> {
   ].slice(0, limit)
 }
 
-async function lostSources(store: Store): Promise<string[]> {
+async function lostSources(store: Queried): Promise<string[]> {
   const sources = (await storedClaims(store)).filter(({ isSource }) => isSource)
   return sources
     .filter(({ tenantId }) => tenantId !== null)
@@ -133,7 +135,7 @@ const isBefore = (other: StoredClaim, own: StoredClaim): boolean =>
 const titleOf = ({ kind, name, host }: StoredClaim): string =>
   `${kind} ${host} of ${kind === 'gateway' ? 'carrier' : 'set'} ${JSON.stringify(name)}`
 
-async function foreignDomains(store: Store): Promise<string[]> {
+async function foreignDomains(store: Queried): Promise<string[]> {
   const routes = store.db
     .selectFrom('inbound_route')
     .leftJoin('tenant_domain', 'tenant_domain.domain', 'inbound_route.domain')
@@ -153,7 +155,7 @@ async function foreignDomains(store: Store): Promise<string[]> {
   )
 }
 
-async function foreignNumbers(store: Store): Promise<string[]> {
+async function foreignNumbers(store: Queried): Promise<string[]> {
   const owned = await all(store, store.db.selectFrom('tenant_number').selectAll())
   const routes = store.db
     .selectFrom('inbound_route')

@@ -5,6 +5,8 @@ import { migratePostgres, type PostgresReport, versionOf } from './migrate.ts'
 import type { Store } from '../open.ts'
 import { queryBuilder } from './query-builder.ts'
 import { DatabaseRefused } from '../refusal.ts'
+import { servingNodes } from '../nodes/node-registry.ts'
+import { brokenClaims } from '../ownership/claims.ts'
 import { openServerSecrets, type ServerKey } from '../secrets/server-secrets.ts'
 import { DatabaseUnavailable } from '../sql/failure.ts'
 import { PostgresStatements } from '../sql/postgres-statements.ts'
@@ -22,8 +24,10 @@ export interface ServerStore extends Store {
 export interface ServerOptions extends ServerKey {
   /** Milliseconds UTC. */
   readonly now: number
-  /** False: a database of an earlier schema is refused. Absent: it is migrated. */
+  /** False: a database of an earlier schema is refused. Absent: it is migrated, while no node serves from it. */
   readonly migrates?: boolean
+  /** This node may be in the list of those that serve: it is the one that starts. */
+  readonly nodeName?: string
   readonly connections?: number
 }
 
@@ -42,7 +46,7 @@ export async function openStore(url: string, options: ServerOptions): Promise<Se
     ...(connections !== undefined && { connections }),
   })
   try {
-    if (options.migrates === false) await refuseMigrations(statements, name)
+    await refuseMigrations(statements, name, options)
     const migrated = await migrateAt(url, name, options.now)
     const secrets = await openServerSecrets(statements, name, options)
     const close = (): Promise<void> => statements.close()
@@ -61,13 +65,40 @@ export async function openStore(url: string, options: ServerOptions): Promise<Se
   }
 }
 
-/** For a planned upgrade: the process that serves does not know the schema that this program needs. */
-async function refuseMigrations(statements: PostgresStatements, name: string): Promise<void> {
+/** A process that serves does not know the schema that this program needs. */
+async function refuseMigrations(
+  statements: PostgresStatements,
+  name: string,
+  { migrates, nodeName }: ServerOptions,
+): Promise<void> {
   const version = await versionOf(statements)
-  if (version < newestVersion)
-    throw new DatabaseRefused(
-      `cannot upgrade: database ${name} is at version ${version}, this program needs ${newestVersion}: stop the running processes and start this one instead`,
-    )
+  if (version === 0 || version >= newestVersion) return
+  const serving = (await servingNodes(statements)).filter((each) => each !== nodeName)
+  if (migrates !== false && serving.length === 0) return
+  const those = serving.length > 0 ? ` (${serving.join(', ')})` : ''
+  throw new DatabaseRefused(
+    `cannot use database ${name}: it is at version ${version}, this program needs ${newestVersion}: stop the processes that serve from it${those}, and start this one then`,
+  )
+}
+
+/** What is to be known of a database before anything is changed. */
+export async function readServer(url: string): Promise<{
+  readonly name: string
+  readonly version: number
+  readonly claims: readonly string[]
+}> {
+  const name = nameOf(url)
+  const statements = new PostgresStatements({ url, connections: 1 })
+  try {
+    const version = await versionOf(statements)
+    const claims =
+      version === newestVersion ? await brokenClaims({ statements, db: queryBuilder() }) : []
+    return { name, version, claims }
+  } catch (error) {
+    throw refusalOf(name, error)
+  } finally {
+    await statements.close()
+  }
 }
 
 async function migrateAt(url: string, name: string, now: number): Promise<PostgresReport> {

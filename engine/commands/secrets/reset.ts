@@ -7,6 +7,7 @@ import { type GivenUp, giveUpSecrets } from '../../../schema/secrets/lost-key.ts
 import { readConfig } from '../../config.ts'
 import { lockForServing } from '../../serving-lock.ts'
 import { type Command, type World, WrongUsage } from '../command.ts'
+import { refuseServer } from '../with-store.ts'
 
 export const secretsReset: Command = {
   name: 'secrets reset',
@@ -18,6 +19,7 @@ export const secretsReset: Command = {
       'Nothing happens as long as the key at hand is right, or while the database is served.',
     ].join('\n'),
   run: async (_input, world) => {
+    refuseServer(world, 'on PostgreSQL put the key back, or move the database to a file first')
     const { databasePath, secretKey } = readConfig(world.environment)
     if (!existsSync(databasePath)) throw new WrongUsage(`there is no database ${databasePath}`)
     const lock = lockForServing(databasePath)
