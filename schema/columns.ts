@@ -30,6 +30,12 @@ export function moneyToDecimal(micros: number | bigint): string {
   return `${isNegative ? '-' : ''}${digits.slice(0, -6)}.${shown}`
 }
 
+/** The exact inverse of `moneyToDecimal`, of sums too. */
+export function decimalToMicros(decimal: string): bigint {
+  const [units = '', fraction = ''] = decimal.split('.')
+  return BigInt(`${units}${fraction.padEnd(6, '0')}`)
+}
+
 /** A sum as text, for `BigInt`: a number would be rounded beyond nine billion units. */
 export const exactSum = (column: string): RawBuilder<string> =>
   sql<string>`CAST(${sql.ref(column)} AS TEXT)`

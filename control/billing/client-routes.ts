@@ -5,7 +5,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { dispositions, entryKinds } from '../../schema/contracts/field-values.ts'
-import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
@@ -83,29 +83,38 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
 }
 
 async function customerRow(store: Store, id: number) {
-  const columns = ['rate_plan_id', 'low_balance_micros'] as const
+  const columns = ['rate_plan_id', 'low_balance_micros', 'credit_limit_micros'] as const
   const row = await first(
     store,
-    store.db.selectFrom('customer').select(columns).where('id', '=', id),
+    store.db
+      .selectFrom('customer')
+      .leftJoin('wallet', 'wallet.customer_id', 'customer.id')
+      .select([...columns, 'wallet.currency', exactSum('wallet.balance_micros').as('balance')])
+      .where('customer.id', '=', id),
   )
   if (row === undefined) throw notFound('Customer')
   return row
 }
 
 async function walletOf(store: Store, ocs: Pick<OcsPort, 'balanceOf'>, id: number) {
-  const balance = ocs.balanceOf(id)
-  if (balance === undefined) throw notFound('Wallet')
-  const { low_balance_micros: threshold } = await customerRow(store, id)
+  const live = ocs.balanceOf(id)
+  if (live === undefined) throw notFound('Wallet')
+  const { reservedMicros, openCalls } = live
+  // As it is stored: another process may have changed it.
+  const row = await customerRow(store, id)
+  const balanceMicros = BigInt(row.balance ?? 0)
+  const { low_balance_micros: threshold, credit_limit_micros: creditMicros } = row
+  const spendableMicros = balanceMicros + BigInt(creditMicros) - reservedMicros
   return {
-    currency: balance.currency,
-    balance: moneyToDecimal(balance.balanceMicros),
-    balance_number: moneyToNumber(balance.balanceMicros),
-    credit_limit: moneyToNumber(balance.creditLimitMicros),
-    reserved: moneyToDecimal(balance.reservedMicros),
-    available: moneyToDecimal(balance.availableMicros),
-    open_calls: balance.openCalls,
+    currency: row.currency,
+    balance: moneyToDecimal(balanceMicros),
+    balance_number: moneyToNumber(balanceMicros),
+    credit_limit: moneyToNumber(creditMicros),
+    reserved: moneyToDecimal(reservedMicros),
+    available: moneyToDecimal(row.currency === null ? 0 : spendableMicros),
+    open_calls: openCalls,
     low_balance_threshold: moneyToNumber(threshold),
-    is_balance_low: balance.balanceMicros < threshold,
+    is_balance_low: balanceMicros < threshold,
   }
 }
 

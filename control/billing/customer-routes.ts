@@ -2,7 +2,12 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { entryKinds } from '../../schema/contracts/field-values.ts'
-import { MAX_AMOUNT_UNITS, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
+import {
+  decimalToMicros,
+  MAX_AMOUNT_UNITS,
+  moneyToDecimal,
+  moneyToNumber,
+} from '../../schema/columns.ts'
 import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'
 import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
@@ -176,6 +181,9 @@ function refuse(moved: MoneyMoved): void {
 function walletView(customer: CustomerView, ocs: Pick<OcsPort, 'balanceOf'>) {
   const live = ocs.balanceOf(customer.id)
   const { id, currency, balance, balance_number, credit_limit } = customer
+  // As it is stored: another process may have changed it.
+  const creditMicros = BigInt(live?.creditLimitMicros ?? 0)
+  const availableMicros = decimalToMicros(balance) + creditMicros - (live?.reservedMicros ?? 0n)
   return {
     customer_id: id,
     currency,
@@ -183,7 +191,7 @@ function walletView(customer: CustomerView, ocs: Pick<OcsPort, 'balanceOf'>) {
     balance_number,
     credit_limit,
     reserved: moneyToDecimal(live?.reservedMicros ?? 0),
-    available: moneyToDecimal(live?.availableMicros ?? 0),
+    available: moneyToDecimal(live === undefined ? 0 : availableMicros),
     open_calls: live?.openCalls ?? 0,
   }
 }

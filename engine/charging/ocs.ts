@@ -40,7 +40,7 @@ import type {
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../schema/open.ts'
 import { AccountingEvents } from './accounting-events.ts'
-import type { Authorization, Books } from './authorization/authorize.ts'
+import type { Books } from './authorization/authorize.ts'
 import { Decisions } from './authorization/decisions.ts'
 import { foresee } from './authorization/foresee.ts'
 import { HeldElsewhere } from './authorization/held-elsewhere.ts'
@@ -53,7 +53,7 @@ import { Customers } from './customers/customers.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/money-sums.ts'
-import { Leases, type Membership } from './leases/leases.ts'
+import { type Leases, leasesOf, type Membership } from './leases/leases.ts'
 import { costMicros, priceParts } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
 import { chargeLeft, chargeOf } from './settlement/charge.ts'
@@ -121,8 +121,7 @@ export class Ocs implements Charging, OcsPort {
     })
     this.#records = new CallRecords(this.#calls, deps.journal)
     this.#customers = new Customers({
-      store,
-      now,
+      ...{ store, now },
       whenLoaded: () => this.#heldElsewhere.whenLoaded(),
     })
     this.#heldElsewhere = new HeldElsewhere({
@@ -130,21 +129,22 @@ export class Ocs implements Charging, OcsPort {
       payerOf: (customerId) => this.#customers.byId(customerId),
     })
     this.#rates = new Rates(store, nextTurn)
-    const { members } = deps
-    this.#leases = members && new Leases({ ...deps, members, customers: this.#customers })
+    this.#leases = leasesOf(deps, this.#customers)
     this.#decisions = new Decisions({
       ...{ unknownCaller: deps.unknownCaller, now, leases: this.#leases },
       books: () => this.#books(),
       isOverloaded: () => this.#isOverloaded,
-      onNew: (request, authorization) => this.#announce(request, authorization),
+      onNew: (request, authorization) => {
+        const event = this.#events.verdict(request, authorization, wallNow())
+        if (event !== undefined) this.#calls.announce(event)
+      },
     })
-    const ledger = createLedger(store)
-    this.ledger = ledger
+    this.ledger = createLedger(store)
     this.#settlement = new Settlement({
       ...{ now, records: this.#records, reservations: this.#reservations, sums: this.#sums },
     })
     this.#moves = new MoneyMoves({
-      ...{ store, ledger, customers: this.#customers, sums: this.#sums, wallNow },
+      ...{ store, ledger: this.ledger, customers: this.#customers, sums: this.#sums, wallNow },
       ...{ events: this.#events, sink: deps.events, leases: this.#leases },
     })
   }
@@ -198,6 +198,11 @@ export class Ocs implements Charging, OcsPort {
     const isStored = await this.#calls.flush()
     await this.#leases?.stop()
     return isStored ? [] : this.#calls.unwritten()
+  }
+
+  /** Of another process that is gone for good, once the grants of its calls are over. */
+  async releaseLeases(node: string): Promise<void> {
+    await this.#leases?.release(node)
   }
 
   flushOnCrash(): readonly unknown[] {
@@ -385,11 +390,6 @@ export class Ocs implements Charging, OcsPort {
 
   get #isOverloaded(): boolean {
     return this.#records.isOverloaded || this.#deps.store.storage.problem !== undefined
-  }
-
-  #announce(request: AuthorizationRequest, authorization: Authorization): void {
-    const event = this.#events.verdict(request, authorization, this.#deps.wallNow())
-    if (event !== undefined) this.#calls.announce(event)
   }
 
   #housekeep(): void {

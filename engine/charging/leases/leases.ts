@@ -14,6 +14,7 @@ import { type Customer, startOfDay } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
 import type { Lease } from './lease.ts'
 import { type LeaseRequest, LeaseRows, type StoredLease } from './lease-rows.ts'
+import { WaitingCalls } from './waiting-calls.ts'
 import { ASK, FREED, messages, type Notices, readMessage } from './lease-notices.ts'
 
 /** What the processes that share a database know of each other. */
@@ -26,7 +27,7 @@ export interface Membership {
   readonly notices: Notices
 }
 
-export interface LeasesDeps {
+interface LeasesDeps {
   readonly store: Store
   readonly members: Membership
   readonly customers: Customers
@@ -36,8 +37,6 @@ export interface LeasesDeps {
   readonly log: Log
 }
 
-/** A call waits for so long at most. */
-export const LEASE_WAIT_MS = 100
 /** Requests of this time are one statement. */
 const GROUP_MS = 10
 /** Others are asked again, and the free part looked at again, while a call waits. */
@@ -47,28 +46,28 @@ const LOOK_MS = 1_000
 const IDLE_LOOKS = 10
 /** Of wallets in one statement. */
 const AT_ONCE = 1_000
-/** Calls that may wait. */
-const MAX_WAITING = 10_000
-
-interface Waiting {
-  readonly amountMicros: bigint
-  readonly done: () => void
-  isOver: boolean
-}
+/** Undefined: no other process spends from the same wallets. */
+export const leasesOf = (
+  {
+    members,
+    ...deps
+  }: Omit<LeasesDeps, 'members' | 'customers'> & {
+    readonly members?: Membership | undefined
+  },
+  customers: Customers,
+): Leases | undefined => members && new Leases({ ...deps, members, customers })
 
 export class Leases {
   readonly #deps: LeasesDeps
   readonly #rows: LeaseRows
   readonly #work = new OneAtATime(() => this.#exchange())
   readonly #customers = new Map<number, Customer>()
-  /** By wallet. */
-  readonly #waiting = new Map<number, Waiting[]>()
+  readonly #waiting: WaitingCalls
   readonly #wanting = new Set<number>()
   readonly #returning = new Map<number, bigint>()
   readonly #freed = new Set<number>()
   /** Perhaps given back: the database did not answer. */
   readonly #unsure = new Map<number, bigint>()
-  #waitingCalls = 0
   #isFailing = false
   /** Others may have taken what is leased here. */
   #isStale = false
@@ -76,11 +75,11 @@ export class Leases {
   #cancelGroup: (() => void) | undefined
   #cancelLook: (() => void) | undefined
   readonly #cancelNotices: readonly (() => void)[]
-  readonly #counts = { waited: 0, refused: 0, requests: 0 }
 
   constructor(deps: LeasesDeps) {
     this.#deps = deps
     const { identity, notices } = deps.members
+    this.#waiting = new WaitingCalls(deps.schedule)
     this.#rows = new LeaseRows(deps.store, identity)
     this.#cancelNotices = [
       notices.on(ASK, (payload) => this.#onAsked(payload)),
@@ -119,32 +118,11 @@ export class Leases {
    */
   obtain(customer: Customer, amountMicros: bigint): Promise<void> {
     const { walletId } = customer.terms
-    if (walletId === null || this.#isStopped || this.#waitingCalls >= MAX_WAITING)
-      return Promise.resolve()
+    if (walletId === null || this.#isStopped || this.#waiting.isFull) return Promise.resolve()
     this.#customers.set(walletId, customer)
-    this.#counts.waited += 1
-    this.#waitingCalls += 1
-    return new Promise((resolve) => {
-      const cancel = this.#deps.schedule(() => {
-        this.#counts.refused += 1
-        waiting.done()
-      }, LEASE_WAIT_MS)
-      const waiting: Waiting = {
-        amountMicros,
-        isOver: false,
-        done: () => {
-          if (waiting.isOver) return
-          waiting.isOver = true
-          this.#waitingCalls -= 1
-          cancel()
-          resolve()
-        },
-      }
-      const others = this.#waiting.get(walletId)
-      if (others === undefined) this.#waiting.set(walletId, [waiting])
-      else others.push(waiting)
-      this.#soon()
-    })
+    const told = this.#waiting.add(walletId, amountMicros)
+    this.#soon()
+    return told
   }
 
   /** A call has reserved. Asks for more before one has to wait for it. */
@@ -185,11 +163,7 @@ export class Leases {
     do await this.#work.request()
     while (this.#returning.size > 0 && !this.#isFailing)
     this.#isStopped = true
-    for (const waiting of this.#waiting.values()) for (const { done } of waiting) done()
-  }
-
-  stats() {
-    return { ...this.#counts, waitingCalls: this.#waitingCalls }
+    for (const walletId of this.#waiting.walletIds()) this.#waiting.end(walletId)
   }
 
   // ---- what is exchanged with the database -----------------------------------------------------
@@ -214,8 +188,8 @@ export class Leases {
       if (!this.#isFailing) this.#deps.log('error', 'billing: no money can be leased', { error })
       this.#isFailing = true
     }
-    this.#tellWaiting()
-    if (this.#waiting.size > 0) this.#soon(ASK_AGAIN_MS)
+    this.#waiting.tell((walletId) => this.#spendableOf(walletId))
+    if (!this.#waiting.isEmpty) this.#soon(ASK_AGAIN_MS)
     else if (this.#returning.size > 0 || this.#wanting.size > 0 || this.#unsure.size > 0)
       this.#soon(this.#isFailing ? LOOK_MS : GROUP_MS)
   }
@@ -249,7 +223,6 @@ export class Leases {
     if (this.#isStale) return
     const requests = this.#requests()
     if (requests.length === 0) return
-    this.#counts.requests += 1
     const shares = Math.max(1, members.size())
     const answers = await this.#rows.request(requests, shares, startOfDay(now()))
     const short: (readonly [number, bigint])[] = []
@@ -264,7 +237,7 @@ export class Leases {
       // Otherwise it is needed by calls that have come since, and is asked for next.
       if (!answer.isShort || missing === 0n) continue
       if (answer.elsewhereMicros > 0n) short.push([answer.walletId, missing])
-      else this.#end(answer.walletId)
+      else this.#waiting.end(answer.walletId)
     }
     this.#notify(ASK, short)
   }
@@ -277,7 +250,7 @@ export class Leases {
   }
 
   #requests(): readonly LeaseRequest[] {
-    const asked = [...this.#unsure.keys(), ...this.#waiting.keys(), ...this.#wanting]
+    const asked = [...this.#unsure.keys(), ...this.#waiting.walletIds(), ...this.#wanting]
     const walletIds = new Set(asked.slice(0, AT_ONCE))
     const requests: LeaseRequest[] = []
     for (const walletId of walletIds) {
@@ -296,32 +269,12 @@ export class Leases {
 
   /** What waiting calls need beyond what may be spent. */
   #needOf(walletId: number): bigint {
-    let sum = 0n
-    for (const { amountMicros, isOver } of this.#waiting.get(walletId) ?? [])
-      if (!isOver) sum += amountMicros
-    const spendable = this.#customers.get(walletId)?.spendableMicros ?? 0n
-    return sum > spendable ? sum - spendable : 0n
+    const missing = this.#waiting.needOf(walletId) - this.#spendableOf(walletId)
+    return missing > 0n ? missing : 0n
   }
 
-  /** Lets calls go on for which there is enough, in the order of their arrival. */
-  #tellWaiting(): void {
-    for (const [walletId, waiting] of this.#waiting) {
-      let spendable = this.#customers.get(walletId)?.spendableMicros ?? 0n
-      for (const one of waiting) {
-        if (one.isOver) continue
-        if (spendable < one.amountMicros) break
-        spendable -= one.amountMicros
-        one.done()
-      }
-      const left = waiting.filter(({ isOver }) => !isOver)
-      if (left.length === 0) this.#waiting.delete(walletId)
-      else this.#waiting.set(walletId, left)
-    }
-  }
-
-  #end(walletId: number): void {
-    for (const { done } of this.#waiting.get(walletId) ?? []) done()
-    this.#waiting.delete(walletId)
+  #spendableOf(walletId: number): bigint {
+    return this.#customers.get(walletId)?.spendableMicros ?? 0n
   }
 
   #leaseOf(walletId: number): Lease | undefined {

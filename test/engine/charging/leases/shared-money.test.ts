@@ -5,7 +5,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { endedCall, openCall, plainRate, question } from '../../../support/books.ts'
-import { LEASE_WAIT_MS } from '../../../../engine/charging/leases/leases.ts'
+import { LEASE_WAIT_MS } from '../../../../engine/charging/leases/waiting-calls.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 import { type Node, SharedWallets } from '../../../support/shared-wallets.ts'
