@@ -90,7 +90,7 @@ export function createApi(
     ),
   )
   app.route('/api/v1', keyHealthRoute(version))
-  app.route('/api/v1', telemetryRoutes(telemetry))
+  app.route('/api/v1', telemetryRoutes(telemetry, deps.others))
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
   app.route('/api/v1', userRoutes(store, access.users, now))
   app.route('/api/v1', keyRoutes({ ...deps, keys: access.keys }, access.usage, access.idempotency))

@@ -5,10 +5,10 @@ import type { EventFeed } from '../events/event-feed.ts'
 import { partOf } from '../events/shared-event.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import type { PriceSource } from '../pbx/calls/active-call-view.ts'
-import { type Counts, question } from './questions.ts'
+import { type Counts, type Question, question } from './questions.ts'
 
 interface Answering {
-  readonly engine: Pick<EnginePort, 'calls' | 'dispatcher' | 'events'>
+  readonly engine: Pick<EnginePort, 'calls' | 'events'>
   readonly ocs: PriceSource | undefined
   readonly feed: EventFeed
 }
@@ -24,7 +24,7 @@ export const answerQuestions =
         return Promise.resolve(c.body(null, isHere ? 200 : 404))
       }
       case 'counts':
-        return Promise.resolve(c.json(countsIn(engine, asked.data.carriers)))
+        return Promise.resolve(c.json(countsIn(engine, asked.data)))
       case 'events':
         return Promise.resolve(c.json(partOf(engine.events, asked.data, ocs)))
       case 'follow': {
@@ -35,10 +35,14 @@ export const answerQuestions =
     }
   }
 
-function countsIn({ calls, dispatcher }: Answering['engine'], carriers: readonly number[]): Counts {
-  const nodes = dispatcher.status().flatMap((set) => set.nodes)
-  return {
-    nodes: Object.fromEntries(nodes.map(({ nodeId, activeCalls }) => [nodeId, activeCalls])),
-    carriers: Object.fromEntries(carriers.map((id) => [id, calls.countByCarrier(id)])),
-  }
+function countsIn(
+  { calls }: Answering['engine'],
+  { of, ids }: Extract<Question, { kind: 'counts' }>,
+): Counts {
+  const count = {
+    nodes: (id: number) => calls.countByNode(id),
+    carriers: (id: number) => calls.countByCarrier(id),
+    agents: (id: number) => calls.countByAgent(id),
+  }[of]
+  return Object.fromEntries(ids.map((id) => [id, count(id)]))
 }

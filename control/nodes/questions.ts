@@ -3,16 +3,17 @@ import { z } from 'zod'
 
 /** Questions are answered below this path, in front of every route. */
 export const QUESTIONS_PATH = '/api/v1/nodes/question'
-/** The carriers of one page of a list. */
-const MAX_CARRIERS = 200
+/** 200 sets of one page have no more nodes. */
+const MAX_COUNTED = 100_000
 
 export const question = z.discriminatedUnion('kind', [
   /** 200: the call is live there. */
   z.strictObject({ kind: z.literal('locate'), callUuid: z.string().max(200) }),
-  /** How many live calls nodes of dispatcher sets, and these carriers, have there. */
+  /** How many live calls these have there. */
   z.strictObject({
     kind: z.literal('counts'),
-    carriers: z.array(z.int()).max(MAX_CARRIERS),
+    of: z.enum(['nodes', 'carriers', 'agents']),
+    ids: z.array(z.int()).max(MAX_COUNTED),
   }),
   /** The kept events behind this id. */
   z.strictObject({
@@ -26,7 +27,6 @@ export const question = z.discriminatedUnion('kind', [
 
 export type Question = z.output<typeof question>
 
-const amounts = z.record(z.string(), z.int().min(0))
 /** By id. */
-export const countsAnswer = z.strictObject({ nodes: amounts, carriers: amounts })
+export const countsAnswer = z.record(z.string(), z.int().min(0))
 export type Counts = z.output<typeof countsAnswer>

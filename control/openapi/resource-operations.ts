@@ -14,12 +14,15 @@ interface ResourceText {
   /** A body that creates the example. */
   readonly body: unknown
   readonly patch: unknown
+  /** What is read of it includes what other nodes know. */
+  readonly nodes?: Operation['nodes']
 }
 
 export const deleted = z.strictObject({ id: z.int(), deleted: z.literal(true) })
 
 export function resourceOperations(text: ResourceText): Operations {
   const { path, noun, plural, tag, view, example } = text
+  const nodes = text.nodes === undefined ? {} : { nodes: text.nodes }
   const name = pascal(noun)
   const item = `${path}/:id`
   const article = /^[aeiou]/.test(noun) ? 'an' : 'a'
@@ -30,11 +33,11 @@ export function resourceOperations(text: ResourceText): Operations {
       refusals: [409],
     },
     [`GET ${path}`]: {
-      ...{ id: `list${pascal(plural)}`, tag, summary: `List ${plural}` },
+      ...{ id: `list${pascal(plural)}`, tag, summary: `List ${plural}`, ...nodes },
       answer: list(view, example),
     },
     [`GET ${item}`]: {
-      ...{ id: `get${name}`, tag, summary: `Get ${article} ${noun}` },
+      ...{ id: `get${name}`, tag, summary: `Get ${article} ${noun}`, ...nodes },
       answer: data(view, example),
     },
     [`PATCH ${item}`]: {

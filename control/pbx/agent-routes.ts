@@ -1,5 +1,6 @@
 /** `/telephony/ai-agents`: AI agents, each a number with a SIP URI. */
 import type { ControlDeps } from '../deps.ts'
+import { countsElsewhere } from '../nodes/counts-of-all.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
 import { AgentStore } from './agent-store.ts'
 
@@ -8,7 +9,8 @@ export function agentRoutes({
   now,
   engine,
   settings,
-}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>) {
+  others,
+}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'others'>) {
   return resourceRoutes({
     ...{ store, now },
     path: '/telephony/ai-agents',
@@ -17,5 +19,14 @@ export function agentRoutes({
     lookUp: (uris) => engine.lookUp(uris),
     changed: () => engine.reloadRouting(),
     show: (agent) => ({ ...agent, active_calls: engine.calls.countByAgent(agent.id) }),
+    withOthers: async (c, agents) => {
+      const ids = agents.map(({ id }) => id)
+      const more = await countsElsewhere(c, others, 'agents', ids)
+      if (more === undefined) return agents
+      return agents.map((agent) => ({
+        ...agent,
+        active_calls: (agent.active_calls ?? 0) + more(agent.id),
+      }))
+    },
   })
 }

@@ -1,5 +1,5 @@
 /** The five routes of every resource: create, list, get, update, delete. */
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/sql/query.ts'
@@ -32,6 +32,8 @@ export interface ResourceRoutesDeps<View> {
   readonly lookUp?: EnginePort['lookUp']
   /** Adds computed fields to a row for a response. */
   readonly show?: (view: View) => View
+  /** Adds to rows that are read what other nodes know of them. */
+  readonly withOthers?: (c: Context<ControlEnv>, views: readonly View[]) => Promise<readonly View[]>
   /**
    * Fields that require another scope than `scope`: returns those that a write has changed, checked inside
    * its transaction.
@@ -45,6 +47,9 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
   const { store, path, resource, now, changed, beyond, show = (view) => view } = deps
   // A view is the row of a table, not a promise.
   const shown = (view: View) => show(view) as Settled<View>
+  const withOthers = deps.withOthers ?? (async (_, views) => views)
+  const shownByAll = async (c: Context<ControlEnv>, views: readonly View[]) =>
+    (await withOthers(c, views.map(show))) as readonly Settled<View>[]
   const read = requires(`${deps.scope}:read`)
   const write = requires(`${deps.scope}:write`)
   const patch = patchOf(resource.body, resource.onlyAtCreation)
@@ -89,13 +94,14 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       const { page, limit, search, ...filters } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search, ...filters }
       const { rows, total } = await resource.list(requestScope(c.var.principal, now), slice)
-      return ok(c, rows.map(shown), pageMeta({ page, limit }, total))
+      return ok(c, await shownByAll(c, rows), pageMeta({ page, limit }, total))
     })
 
     .get(`${path}/:id`, read, validate('param', idParam(resource.noun)), async (c) => {
       const { id } = c.req.valid('param')
       const view = await resource.find(requestScope(c.var.principal, now), id)
-      return ok(c, shown(found(view, resource.noun)))
+      const [whole] = await shownByAll(c, [found(view, resource.noun)])
+      return ok(c, found(whole, resource.noun))
     })
 
     .patch(

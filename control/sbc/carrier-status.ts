@@ -5,7 +5,7 @@ import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import type { CarrierView } from './carrier-view.ts'
 import { probedStatusView } from './probed-status.ts'
 
-interface LiveCarrierView extends CarrierView {
+export interface LiveCarrierView extends CarrierView {
   /** Null when the carrier requires no registration. */
   readonly registration: CarrierRegistrationStatus['state'] | null
   readonly status: {
@@ -36,6 +36,17 @@ export function withLiveStatus(
       registration: registration === undefined ? null : detailsOf(registration),
     },
   }
+}
+
+/** With the calls that `more` knows of it, by id. */
+export function withMoreCalls(
+  carrier: CarrierView | LiveCarrierView,
+  more: (id: number) => number,
+): CarrierView {
+  if (!('status' in carrier)) return carrier
+  const { status } = carrier
+  const counted = { ...status, active_calls: status.active_calls + more(carrier.id) }
+  return { ...carrier, status: counted } as CarrierView
 }
 
 const detailsOf = ({

@@ -1,5 +1,5 @@
 /** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
@@ -9,6 +9,7 @@ import { conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
+import { countsElsewhere } from '../nodes/counts-of-all.ts'
 import { patched, patchOf } from '../provisioning/patch.ts'
 import type { RequestScope } from '../provisioning/resource.ts'
 import {
@@ -26,6 +27,7 @@ import { reservedNetworks } from './source-claims.ts'
 import {
   nodeDocument,
   nodeIn,
+  withMoreCalls,
   withStatus,
   type DispatcherView,
   type NodeView,
@@ -40,7 +42,8 @@ export function dispatcherRoutes({
   now,
   engine,
   settings,
-}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>) {
+  others,
+}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'others'>) {
   const sets = new DispatcherStore(
     store,
     (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
@@ -50,6 +53,13 @@ export function dispatcherRoutes({
   const read = requires('dispatcher:read')
   const write = requires('dispatcher:write')
   const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))
+  const withOthers = withCallsElsewhere(others)
+  /** Of all nodes of the platform. */
+  const wholeSet = async (c: Context<ControlEnv>, setRow: number): Promise<DispatcherView> => {
+    const set = show(await setIn(requestScope(c.var.principal, now), setRow))
+    const [whole = set] = await withOthers(c, [set])
+    return whole
+  }
   /** Reloads the engine: the next INVITE uses the stored sets; live calls keep their node. */
   const changed = async () => {
     await engine.dispatcher.reload()
@@ -80,17 +90,17 @@ export function dispatcherRoutes({
         changed,
         lookUp,
         show,
+        withOthers,
       }),
     )
 
     .get('/dispatcher/:id/nodes', read, validate('param', idParam(noun)), async (c) => {
-      const scope = requestScope(c.var.principal, now)
-      return ok(c, show(await setIn(scope, c.req.valid('param').id)).nodes)
+      return ok(c, (await wholeSet(c, c.req.valid('param').id)).nodes)
     })
 
     .get('/dispatcher/:id/nodes/:nodeId', read, validate('param', nodeParam), async (c) => {
       const { id: setRow, nodeId } = c.req.valid('param')
-      return ok(c, nodeOf(await setIn(requestScope(c.var.principal, now), setRow), nodeId))
+      return ok(c, nodeIn(await wholeSet(c, setRow), nodeId))
     })
 
     .post(
@@ -161,6 +171,14 @@ export function dispatcherRoutes({
       },
     )
 }
+
+const withCallsElsewhere =
+  (others: ControlDeps['others']) =>
+  async (c: Context<ControlEnv>, listed: readonly DispatcherView[]) => {
+    const ids = listed.flatMap(({ nodes }) => nodes.map(({ id: nodeId }) => nodeId))
+    const more = await countsElsewhere(c, others, 'nodes', ids)
+    return more === undefined ? listed : listed.map((set) => withMoreCalls(set, more))
+  }
 
 /** For the audit log: without volatile fields such as latencies. */
 const lasting = ({ status, ...node }: NodeView) => ({ ...node, state: status?.state ?? null })

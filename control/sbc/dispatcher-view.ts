@@ -70,6 +70,19 @@ export function withStatus(set: DispatcherView, [seen]: readonly SetStatus[]): D
   return { ...set, nodes }
 }
 
+/** With the calls that `more` knows of each node, by id. */
+export const withMoreCalls = (
+  set: DispatcherView,
+  more: (id: number) => number,
+): DispatcherView => ({
+  ...set,
+  nodes: set.nodes.map((node) => {
+    const { status } = node
+    if (status === undefined || status === null) return node
+    return { ...node, status: { ...status, active_calls: status.active_calls + more(node.id) } }
+  }),
+})
+
 const statusView = (status: NodeStatus): NodeStatusView => ({
   ...probedStatusView(status),
   active_calls: status.activeCalls,

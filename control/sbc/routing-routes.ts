@@ -3,10 +3,11 @@ import { Hono } from 'hono'
 import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { ControlEnv } from '../http/control-env.ts'
+import { countsElsewhere } from '../nodes/counts-of-all.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
 import { CarrierStore } from './carrier-store.ts'
 import type { CarrierView } from './carrier-view.ts'
-import { withLiveStatus } from './carrier-status.ts'
+import { withLiveStatus, withMoreCalls } from './carrier-status.ts'
 import { InboundRouteStore } from './routes/inbound-route-store.ts'
 import { OutboundRouteStore, type OutboundRouteView } from './routes/outbound-route-store.ts'
 import { reservedNetworks } from './source-claims.ts'
@@ -18,7 +19,8 @@ export function routingRoutes({
   engine,
   settings,
   steadyNow,
-}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'steadyNow'>) {
+  others,
+}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'steadyNow' | 'others'>) {
   const carriers = new CarrierStore(
     store,
     reservedNetworks(settings.reservedNetworks),
@@ -35,6 +37,11 @@ export function routingRoutes({
         scope: 'carriers',
         resource: carriers,
         show: (carrier) => withLiveStatus(carrier, engine),
+        withOthers: async (c, listed) => {
+          const ids = listed.map(({ id }) => id)
+          const more = await countsElsewhere(c, others, 'carriers', ids)
+          return more === undefined ? listed : listed.map((carrier) => withMoreCalls(carrier, more))
+        },
         beyond: whoPays,
       }),
     )

@@ -109,6 +109,12 @@ const billing = z.strictObject({
   commit_failures: count.describe('Consecutive failures.'),
 })
 
+const processFigures = z.strictObject({
+  resident_bytes: count,
+  heap_used_bytes: count,
+  cpu_seconds: z.number().min(0),
+})
+
 export const telemetryView = z.strictObject({
   at: z.iso.datetime(),
   uptime_seconds: z.number().min(0),
@@ -142,11 +148,7 @@ export const telemetryView = z.strictObject({
   event_loop: z
     .strictObject({ lag_p50_ms: z.number().min(0), lag_p99_ms: z.number().min(0) })
     .describe('Measured over the last ten seconds.'),
-  process: z.strictObject({
-    resident_bytes: count,
-    heap_used_bytes: count,
-    cpu_seconds: z.number().min(0),
-  }),
+  process: processFigures,
   database: z.strictObject({
     bytes: count,
     free_bytes: count.nullable().describe('Null on PostgreSQL.'),
@@ -154,6 +156,24 @@ export const telemetryView = z.strictObject({
   engine: z
     .record(z.string(), z.number())
     .describe('Table sizes and totals of the SIP server and of call control.'),
+  platform_nodes: z
+    .array(
+      z.strictObject({
+        name: z.string(),
+        uptime_seconds: z.number().min(0),
+        active_calls: count,
+        calls_per_second: z.number().min(0),
+        event_loop: z.strictObject({
+          lag_p50_ms: z.number().min(0),
+          lag_p99_ms: z.number().min(0),
+        }),
+        process: processFigures,
+      }),
+    )
+    .optional()
+    .describe(
+      'Where several nodes share a database: each that has answered. `calls`, `api`, `billing` and `active_calls` of `nodes` are then sums of them; the rest is of the node that answers.',
+    ),
 })
 
 export type TelemetryView = z.output<typeof telemetryView>

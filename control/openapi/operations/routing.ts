@@ -74,7 +74,7 @@ const nodes = '/api/v1/dispatcher/:id/nodes'
 const dispatcher: Operations = {
   ...resourceOperations({
     ...{ path: '/api/v1/dispatcher', noun: 'dispatcher set', plural: 'dispatcher sets' },
-    ...{ tag: 'Dispatcher', view: dispatcherSet },
+    ...{ tag: 'Dispatcher', view: dispatcherSet, nodes: 'all' },
     example: {
       ...{ id: 1, set_id: 1, endpoint_name: 'pbx', algorithm: 8, tenant: null, probe: null },
       voicemail_uri: null,
@@ -96,7 +96,12 @@ const dispatcher: Operations = {
     }),
   },
   [`GET ${nodes}`]: {
-    ...{ id: 'listDispatcherNodes', tag: 'Dispatcher', summary: 'List the nodes of a set' },
+    ...{
+      id: 'listDispatcherNodes',
+      tag: 'Dispatcher',
+      nodes: 'all',
+      summary: 'List the nodes of a set',
+    },
     answer: data(z.array(node), [exampleNode]),
   },
   [`POST ${nodes}`]: {
@@ -106,7 +111,7 @@ const dispatcher: Operations = {
     refusals: [409],
   },
   [`GET ${nodes}/:nodeId`]: {
-    ...{ id: 'getDispatcherNode', tag: 'Dispatcher', summary: 'Get a node' },
+    ...{ id: 'getDispatcherNode', tag: 'Dispatcher', nodes: 'all', summary: 'Get a node' },
     answer: data(node, exampleNode),
   },
   [`PATCH ${nodes}/:nodeId`]: {
@@ -215,7 +220,7 @@ const testCall = z
 
 const carriers = resourceOperations({
   ...{ path: '/api/v1/routing/carriers', noun: 'carrier', plural: 'carriers', tag: 'Routing' },
-  view: carrier,
+  ...{ view: carrier, nodes: 'all' },
   example: {
     ...{ id: 1, name: 'transit', tenant: null, customer_id: null, customer: null },
     ...{ payer: 'customer', is_active: true, direction: 'both' },

@@ -158,7 +158,7 @@ export const systemOperations: Operations = {
     answer: data(health, exampleHealth),
   },
   'GET /api/v1/metrics/telemetry': {
-    ...{ id: 'getTelemetry', tag },
+    ...{ id: 'getTelemetry', tag, nodes: 'all' },
     summary: 'Get telemetry. A tenant credential sees its own calls and nodes.',
     answer: data(
       z.union([

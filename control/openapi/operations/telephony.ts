@@ -347,6 +347,7 @@ const agent = z
 
 const agents = resourceOperations({
   ...{ path: '/api/v1/telephony/ai-agents', noun: 'AI agent', plural: 'AI agents', tag: 'Agents' },
+  nodes: 'all',
   view: agent,
   example: {
     ...{ id: 1, name: 'concierge', tenant: null, extension: '700' },

@@ -89,7 +89,7 @@ const ringing = { at: exampleTime, call_uuid: exampleCall, caller_id_number: '49
 
 export const watchingOperations: Operations = {
   'GET /api/v1/events': {
-    ...{ id: 'watchEvents', tag: 'Calls' },
+    ...{ id: 'watchEvents', tag: 'Calls', nodes: 'all' },
     summary: 'Stream events of calls, nodes and phones (server-sent events), or list them as JSON',
     answer: either(
       data(z.strictObject({ events: z.array(event), last_event_id: z.string() }), {

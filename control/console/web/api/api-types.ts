@@ -160,6 +160,21 @@ export interface Telemetry {
     readonly free_bytes: number | null
   }
   readonly engine: Readonly<Record<string, number>>
+  readonly platform_nodes?: readonly {
+    readonly name: string
+    readonly uptime_seconds: number
+    readonly active_calls: number
+    readonly calls_per_second: number
+    readonly event_loop: {
+      readonly lag_p50_ms: number
+      readonly lag_p99_ms: number
+    }
+    readonly process: {
+      readonly resident_bytes: number
+      readonly heap_used_bytes: number
+      readonly cpu_seconds: number
+    }
+  }[]
 }
 
 export interface TelemetryHistory {

@@ -1,0 +1,23 @@
+/** Adds the live calls that other nodes have to those of this one. */
+import type { Context } from 'hono'
+import type { ControlEnv } from '../http/control-env.ts'
+import { bodyOf } from './answer-data.ts'
+import type { OtherNodes } from './other-nodes.ts'
+import { countsAnswer } from './questions.ts'
+
+/** What has live calls: nodes of dispatcher sets, carriers, AI agents. */
+type Kind = 'nodes' | 'carriers' | 'agents'
+
+/** How many live calls other nodes have for these ids; undefined: there is no other node to ask. */
+export async function countsElsewhere(
+  c: Context<ControlEnv>,
+  others: OtherNodes | undefined,
+  kind: Kind,
+  ids: readonly number[],
+): Promise<((id: number) => number) | undefined> {
+  const asked = others?.of(c)
+  if (asked === undefined) return undefined
+  const answers = await asked.question({ kind: 'counts', of: kind, ids: [...ids] })
+  const counts = answers.map((answer) => bodyOf(answer, countsAnswer) ?? {})
+  return (id) => counts.reduce((sum, count) => sum + (count[id] ?? 0), 0)
+}

@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import type { NodeStatus } from '../../../schema/contracts/dispatcher.ts'
+import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
+
+const destination = 'sip:10.0.0.1:5060;transport=udp'
+
+const statusOf = (nodeId: number, activeCalls: number): NodeStatus => ({
+  ...{ nodeId, destination, priority: 10, weight: 100, description: null, activeCalls },
+  ...{ state: 'active', latencyMs: 1, lastProbe: null },
+  probes: { sent: 1, answered: 1, failed: 0 },
+})
+
+interface SetView {
+  readonly id: number
+  readonly nodes: readonly { readonly id: number; readonly status: { active_calls: number } }[]
+}
+
+/** A set with one node, which has one call of `a`, two of `b` and four of `c`. */
+async function three() {
+  const joined = await joinNodes(['a', 'b', 'c'])
+  const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
+  const token = await joined.control.key()
+  const body = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [{ host: '10.0.0.1' }] }
+  const created = await a.request('/api/v1/dispatcher', { token, body })
+  const { id, nodes } = created.data<SetView>()
+  const nodeId = nodes[0]?.id ?? 0
+  for (const [index, { engine }] of [a, b, c].entries()) {
+    engine.sets = [{ setId: 7, nodes: [statusOf(nodeId, 2 ** index)] }]
+    engine.calls.countByNode = (asked) => (asked === nodeId ? 2 ** index : 0)
+  }
+  return { ...joined, a, b, c, token, id, nodeId }
+}
+
+test('a node of a set shows the calls that all nodes of the platform have on it, so that it can be drained', async () => {
+  const { nodes, token, id, nodeId, control } = await three()
+  for (const node of nodes) {
+    const get = (path: string) => node.request(`/api/v1/dispatcher${path}`, { token })
+    const [listed] = (await get('')).data<SetView[]>()
+    expect(listed?.nodes[0]?.status.active_calls).toBe(7)
+    expect((await get(`/${id}`)).data<SetView>().nodes[0]?.status.active_calls).toBe(7)
+    expect((await get(`/${id}/nodes`)).data<SetView['nodes']>()[0]?.status.active_calls).toBe(7)
+    const one = (await get(`/${id}/nodes/${nodeId}`)).data<SetView['nodes'][number]>()
+    expect(one.status.active_calls).toBe(7)
+  }
+  expect(control.logged).toEqual([])
+})
+
+test('while a node of the platform is silent its calls are not counted, and it is named', async () => {
+  const { a, c, token, id, after } = await three()
+  c.link = 'silent'
+  const { answer, tookMs } = await after(a.request(`/api/v1/dispatcher/${id}`, { token }))
+  expect(answer.data<SetView>().nodes[0]?.status.active_calls).toBe(3)
+  expect(answer.headers.get('x-unreachable-nodes')).toBe('c')
+  expect(tookMs).toBeLessThanOrEqual(1_000)
+})
+
+interface Telemetry {
+  readonly calls: Readonly<Record<string, unknown>>
+  readonly nodes: readonly { readonly active_calls: number }[]
+  readonly platform_nodes?: readonly { readonly name: string; readonly active_calls: number }[]
+}
+
+test('telemetry has the sums of all nodes, and what is about a process by node', async () => {
+  const { a, b, c, token } = await three()
+  for (const [index, { engine }] of [a, b, c].entries())
+    engine.figures = {
+      ...{ active_calls: index + 1, calls_total: 10, calls_answered_total: index * 5 },
+      billed_seconds_total: 100,
+    }
+  const {
+    calls,
+    nodes,
+    platform_nodes: platform,
+  } = (await b.request('/api/v1/metrics/telemetry', { token })).data<Telemetry>()
+  expect(calls).toMatchObject({
+    ...{ active: 6, total: 30, answered: 15, asr_percent: 50, acd_seconds: 20 },
+    by_disposition: { ANSWERED: 15, BUSY: 0 },
+  })
+  expect(nodes[0]?.active_calls).toBe(7)
+  const byName = platform?.map(({ name, active_calls: active }) => [name, active])
+  expect(byName).toEqual([
+    ['b', 2],
+    ['a', 1],
+    ['c', 3],
+  ])
+})
+
+test('a tenant gets the sums of its own calls, and nothing of the platform', async () => {
+  const { a, b, control } = await three()
+  const tenantId = await control.tenant('acme')
+  const call: Omit<ActiveCall, 'tenantId'> = {
+    ...{ callUuid: 'x', state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
+    ...{ calledNumber: '2', startedAt: 0, answeredAt: 0, stampOffsetMs: 0, customerId: null },
+    ...{ setId: null, node: null, carrier: null, peers: { caller: null, callee: null } },
+  }
+  b.engine.activeCalls.push({ ...call, tenantId }, { ...call, tenantId: null })
+  const token = await control.key({ tenant_slug: 'acme' })
+  const view = (await a.request('/api/v1/metrics/telemetry', { token })).data<Telemetry>()
+  expect(view).toMatchObject({ calls: { active: 1 }, nodes: [] })
+  expect(view.platform_nodes).toBeUndefined()
+})
+
+test('an AI agent and a carrier show their calls on all nodes', async () => {
+  const { a, b, token } = await three()
+  const carrier = await a.request('/api/v1/routing/carriers', {
+    token,
+    body: { name: 'north', gateways: [{ host: '192.0.2.1' }] },
+  })
+  const { id } = carrier.data<{ id: number }>()
+  b.engine.calls.countByCarrier = (asked) => (asked === id ? 3 : 0)
+  const shown = await a.request(`/api/v1/routing/carriers/${id}`, { token })
+  expect(shown.data()).toMatchObject({ status: { active_calls: 3 } })
+  const listed = await a.request('/api/v1/routing/carriers', { token })
+  expect(listed.data()).toMatchObject([{ status: { active_calls: 3 } }])
+  const agent = await a.request('/api/v1/telephony/ai-agents', {
+    token,
+    body: { name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9:5070;transport=tcp' },
+  })
+  const { id: agentId } = agent.data<{ id: number }>()
+  b.engine.calls.countByAgent = (asked) => (asked === agentId ? 2 : 0)
+  const called = await a.request(`/api/v1/telephony/ai-agents/${agentId}`, { token })
+  expect(called.data()).toMatchObject({ active_calls: 2 })
+})
