@@ -7,15 +7,16 @@ import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { GroupCommit } from '../../../schema/group-commit.ts'
+import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
+import type { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { readCost } from './ocs-answers.ts'
 import type { HttpAnswer } from './ocs-client.ts'
 import { outboxStatements, type OutboxRow } from './outbox-statements.ts'
 
 export interface CdrOutboxDeps {
   readonly store: Store
-  readonly group: GroupCommit
+  readonly writes: WriteQueue
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   readonly schedule: Schedule
@@ -31,10 +32,17 @@ const rowBackOff = { firstMs: 1_000, longestMs: 10 * 60_000 } as const
 /** While the OCS does not answer, one row at a time probes it. */
 const silenceBackOff = { firstMs: 200, longestMs: 30_000 } as const
 
+/** A row that a process has taken is left to it for so long, where several share the outbox. */
+const CLAIM_MS = 60_000
+/** While the database does not answer. */
+const UNREAD_RETRY_MS = 1_000
+
 export class CdrOutbox {
   readonly #deps: CdrOutboxDeps
   readonly #statements: ReturnType<typeof outboxStatements>
   readonly #inFlight = new Set<string>()
+  readonly #sending = new OneAtATime(() => this.#sendDue())
+  #waiting = 0
   #silences = 0
   #cancelWakeUp: (() => void) | undefined
   #isStopped = true
@@ -54,7 +62,7 @@ export class CdrOutbox {
   #bringForward(): void {
     const now = this.#deps.now()
     const latest = now + rowBackOff.longestMs
-    this.#deps.group.add({
+    this.#deps.writes.add({
       run: () => this.#statements.bringForward.run({ now, latest }),
       done: () => this.wake(),
     })
@@ -68,38 +76,55 @@ export class CdrOutbox {
   /** To be called after a commit that has added to the outbox. Sends what is due, up to the limit in flight. */
   wake(): void {
     if (this.#isStopped || (this.#silences > 0 && this.#cancelWakeUp !== undefined)) return
-    this.#sendDue()
+    this.#send()
   }
 
-  #sendDue(): void {
+  #send(): void {
     this.#cancelWakeUp?.()
     this.#cancelWakeUp = undefined
+    this.#sending.request().catch((error: unknown) => {
+      if (this.#isStopped) return
+      this.#deps.log('error', 'charging: the CDRs that wait cannot be read', { error })
+      this.#wakeAfter(UNREAD_RETRY_MS)
+    })
+  }
+
+  async #sendDue(): Promise<void> {
+    if (this.#isStopped) return
     const room = (this.#silences > 0 ? 1 : maxInFlight) - this.#inFlight.size
     if (room <= 0) return
-    const rows = this.#statements.due
-      .all({ now: this.#deps.now(), limit: room + this.#inFlight.size })
-      .filter((row) => !this.#inFlight.has(row.call_uuid))
-      .slice(0, room)
-    for (const row of rows) void this.#deliver(row)
-    if (rows.length === 0 && this.#inFlight.size === 0) this.#sleep()
+    const rows = await this.#take(room)
+    for (const row of rows) {
+      this.#inFlight.add(row.call_uuid)
+      void this.#deliver(row)
+    }
+    if (rows.length === 0 && this.#inFlight.size === 0) await this.#sleep()
+  }
+
+  async #take(room: number): Promise<readonly OutboxRow[]> {
+    const now = this.#deps.now()
+    const { claim, due } = this.#statements
+    if (claim !== undefined) return claim.all([now, room, now + CLAIM_MS])
+    const rows = await due.all({ now, limit: room + this.#inFlight.size })
+    return rows.filter((row) => !this.#inFlight.has(row.call_uuid)).slice(0, room)
   }
 
   /** Sleeps until the next row is due; a minute at most, in case the clock was set back. */
-  #sleep(): void {
-    const next = this.#statements.next.get({})?.at
-    if (next === undefined || next === null) return
-    this.#wakeAfter(Math.min(Math.max(next - this.#deps.now(), 1), 60_000))
+  async #sleep(): Promise<void> {
+    const { at = null, rows = 0 } = (await this.#statements.next.get({})) ?? {}
+    this.#waiting = rows
+    if (at === null || this.#isStopped) return
+    this.#wakeAfter(Math.min(Math.max(at - this.#deps.now(), 1), 60_000))
   }
 
   #wakeAfter(delayMs: number): void {
     this.#cancelWakeUp?.()
     this.#cancelWakeUp = this.#deps.schedule(() => {
-      if (!this.#isStopped) this.#sendDue()
+      if (!this.#isStopped) this.#send()
     }, delayMs)
   }
 
   async #deliver(row: OutboxRow): Promise<void> {
-    this.#inFlight.add(row.call_uuid)
     const answer = await this.#deps.post(row.body)
     if (answer.kind === 'silence') return this.#unanswered(row, answer.reason)
     if (this.#silences > 0) this.#deps.log('info', 'charging: the OCS answers again', {})
@@ -110,9 +135,9 @@ export class CdrOutbox {
 
   #acknowledged({ call_uuid: callUuid }: OutboxRow, body: unknown): void {
     const cost = readCost(body)
-    this.#write(callUuid, () => {
-      if (cost !== undefined) this.#statements.setCost.run({ callUuid, ...cost })
-      this.#statements.remove.run({ callUuid })
+    this.#write(callUuid, async () => {
+      if (cost !== undefined) await this.#statements.setCost.run({ callUuid, ...cost })
+      await this.#statements.remove.run({ callUuid })
     })
   }
 
@@ -144,8 +169,8 @@ export class CdrOutbox {
   }
 
   /** The row is in flight until its new state is committed, so that no delivery reads the old one. */
-  #write(callUuid: string, run: () => void): void {
-    this.#deps.group.add({
+  #write(callUuid: string, run: () => Promise<unknown>): void {
+    this.#deps.writes.add({
       run,
       done: () => {
         this.#inFlight.delete(callUuid)
@@ -155,10 +180,7 @@ export class CdrOutbox {
   }
 
   stats(): { readonly waiting: number; readonly inFlight: number } {
-    return {
-      waiting: this.#statements.count.get({})?.rows ?? 0,
-      inFlight: this.#inFlight.size,
-    }
+    return { waiting: this.#waiting + this.#inFlight.size, inFlight: this.#inFlight.size }
   }
 }
 

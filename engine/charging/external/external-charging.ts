@@ -2,15 +2,15 @@
 import type { BegunCall, JournalEntry, OpenCall } from '../../../schema/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
-import { GroupCommit } from '../../../schema/group-commit.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
 import type { CallJournal } from '../../../schema/journal/journal.ts'
-import type { LocalStore } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/open.ts'
+import { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'
 import { CallRecords, countLeft, type Following } from '../call-records.ts'
 import type { CallStore } from '../call-store.ts'
 import { noCharge } from '../settlement/charge.ts'
-import { LocalCalls } from '../settlement/local-calls.ts'
+import { openCallStore } from '../settlement/open-call-store.ts'
 import { CdrOutbox, reportBody } from './cdr-outbox.ts'
 import type {
   AuthorizationRequest,
@@ -26,7 +26,7 @@ import { readDenialCode, readGrant, readGrantedSeconds } from './ocs-answers.ts'
 import { OcsClient } from './ocs-client.ts'
 
 export interface ExternalChargingDeps {
-  readonly store: LocalStore
+  readonly store: Store
   readonly journal: CallJournal
   readonly url: string
   readonly token: string | undefined
@@ -53,7 +53,7 @@ export class ExternalCharging implements Charging {
   readonly #deps: ExternalChargingDeps
   readonly #client: OcsClient
   readonly #calls: CallStore
-  readonly #group: GroupCommit
+  readonly #writes: WriteQueue
   readonly #outbox: CdrOutbox
   readonly #records: CallRecords
   readonly #denied = new Set<string>()
@@ -63,11 +63,14 @@ export class ExternalCharging implements Charging {
     this.#client = new OcsClient(deps)
     const onFailure = (error: unknown, waiting: number): void =>
       deps.log('error', 'charging: records cannot be stored', { error, waiting })
-    this.#calls = new LocalCalls({ ...deps, events: new AccountingEvents(undefined), onFailure })
-    this.#group = new GroupCommit({ ...deps, onFailure })
+    this.#calls = openCallStore({
+      ...{ ...deps, events: new AccountingEvents(undefined), onFailure },
+      ...{ node: '', onSettled: () => undefined },
+    })
+    this.#writes = new WriteQueue({ ...deps, onFailure })
     this.#outbox = new CdrOutbox({
       ...deps,
-      group: this.#group,
+      writes: this.#writes,
       post: (json) => this.#client.post('/api/ocs/cdr', json),
     })
     this.#records = new CallRecords(this.#calls, deps.journal)
@@ -116,7 +119,7 @@ export class ExternalCharging implements Charging {
     this.#outbox.stop()
     this.#client.close()
     this.#records.waitNoLonger()
-    this.#group.flush()
+    await this.#writes.flush()
     return (await this.#calls.flush()) ? [] : this.#calls.unwritten()
   }
 

@@ -1,5 +1,6 @@
 /** The outbox in SQL. The statements run in the caller's transaction. */
-import { compile, type Param } from '../../../schema/sql/compiled.ts'
+import type { Param } from '../../../schema/sql/compiled.ts'
+import { prepare } from '../../../schema/sql/prepared.ts'
 import type { Store } from '../../../schema/open.ts'
 
 export interface OutboxRow {
@@ -10,7 +11,7 @@ export interface OutboxRow {
 
 export function outboxStatements(store: Store) {
   return {
-    due: compile(store, (db, param: Param<{ now: number; limit: number }>) =>
+    due: prepare(store, (db, param: Param<{ now: number; limit: number }>) =>
       db
         .selectFrom('cdr_outbox')
         .select(['call_uuid', 'body', 'attempts'])
@@ -18,16 +19,21 @@ export function outboxStatements(store: Store) {
         .orderBy('next_attempt_at')
         .limit(param('limit')),
     ),
-    next: compile(store, (db) =>
-      db.selectFrom('cdr_outbox').select((eb) => eb.fn.min('next_attempt_at').as('at')),
+    next: prepare(store, (db) =>
+      db
+        .selectFrom('cdr_outbox')
+        .select((eb) => [
+          eb.fn.min('next_attempt_at').as('at'),
+          eb.fn.countAll<number>().as('rows'),
+        ]),
     ),
-    bringForward: compile(store, (db, param: Param<{ now: number; latest: number }>) =>
+    bringForward: prepare(store, (db, param: Param<{ now: number; latest: number }>) =>
       db
         .updateTable('cdr_outbox')
         .set({ next_attempt_at: param('now') })
         .where('next_attempt_at', '>', param('latest')),
     ),
-    postpone: compile(store, (db, param: Param<{ callUuid: string; at: number; error: string }>) =>
+    postpone: prepare(store, (db, param: Param<{ callUuid: string; at: number; error: string }>) =>
       db
         .updateTable('cdr_outbox')
         .set((eb) => ({
@@ -37,10 +43,10 @@ export function outboxStatements(store: Store) {
         }))
         .where('call_uuid', '=', param('callUuid')),
     ),
-    remove: compile(store, (db, param: Param<{ callUuid: string }>) =>
+    remove: prepare(store, (db, param: Param<{ callUuid: string }>) =>
       db.deleteFrom('cdr_outbox').where('call_uuid', '=', param('callUuid')),
     ),
-    setCost: compile(
+    setCost: prepare(
       store,
       (db, param: Param<{ callUuid: string; costMicros: number; currency: string | null }>) =>
         db
@@ -51,8 +57,15 @@ export function outboxStatements(store: Store) {
           }))
           .where('call_uuid', '=', param('callUuid')),
     ),
-    count: compile(store, (db) =>
-      db.selectFrom('cdr_outbox').select((eb) => eb.fn.countAll<number>().as('rows')),
-    ),
+    claim: store.statements.isShared ? claimOn(store) : undefined,
   }
 }
+
+/** Each row goes to one process: parameters are the time, how many, and until when. */
+const claimOn = ({ statements }: Store) =>
+  statements.prepare<OutboxRow>(
+    `UPDATE cdr_outbox SET next_attempt_at = $3 WHERE call_uuid IN (
+       SELECT call_uuid FROM cdr_outbox WHERE next_attempt_at <= $1
+       ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED
+     ) RETURNING call_uuid, body, attempts`,
+  )
