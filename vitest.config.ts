@@ -65,6 +65,8 @@ export default defineConfig({
           maxWorkers: 3,
           sequence: { groupOrder: 1 },
           ...patience,
+          // Some start the program seven times.
+          testTimeout: 180_000,
         },
       },
       {

@@ -30,12 +30,19 @@ const sessions = async (): Promise<readonly string[]> =>
   (await Promise.all(engines.map((engine) => engine.sessions()))).flat()
 
 test('300 calls with failovers, cancels, holds and transfers leave no session at the relays', async () => {
-  const placed = calls.place(tollgate.sipPort, { count: 300, rate: 50 })
+  const place = (count: number, atOnce: number) =>
+    calls.place(tollgate.sipPort, { count, rate: 50, atOnce })
+  const placed = place(300, 20)
   await eventually(async () => {
     for (const engine of engines) expect((await engine.sessions()).length).toBeGreaterThan(0)
   })
   await placed
-  expect(calls.failures).toEqual([])
+  // While the machine stands still calls are refused, by the overload guard or for want of a relay's answer.
+  expect(calls.failures.filter((failure) => !failure.includes(' 503 '))).toEqual([])
+  await eventually(async () => {
+    await place(300 - calls.done, 2)
+    expect(calls.done, calls.failures.join('\n')).toBe(300)
+  }, 60_000)
   await eventually(async () => expect(await sessions()).toEqual([]))
   expect(tollgate.faults).toEqual([])
 })

@@ -40,6 +40,13 @@ const TALK_MS = 50
 const TARGET_TALK_MS = 1_500
 const SOCKET_BYTES = 4 * 1024 * 1024
 
+interface Placement {
+  readonly count: number
+  readonly rate: number
+  readonly mix?: readonly CallKind[]
+  readonly atOnce?: number
+}
+
 export class MixedCalls {
   /** Calls that went as their kind wants. */
   done = 0
@@ -73,18 +80,24 @@ export class MixedCalls {
     return this.#nodes.map(({ port }) => port)
   }
 
-  /** Places `count` calls of this mix at `rate` a second, and waits for their ends. */
+  /**
+   * Places `count` calls of this mix at `rate` a second, and waits for their ends. With `atOnce`, so many at a time at
+   * most: a machine that other work slows down gets them later, and has no reason to refuse them.
+   */
   async place(
     targetPort: number,
-    { count, rate, mix = mixOfCalls }: { count: number; rate: number; mix?: readonly CallKind[] },
+    { count, rate, mix = mixOfCalls, atOnce = count }: Placement,
   ): Promise<void> {
     this.#targetPort = targetPort
     const startedAt = performance.now()
     const calls: Promise<void>[] = []
+    let ended = 0
     while (calls.length < count) {
       const owed = Math.min(count, Math.ceil(((performance.now() - startedAt) * rate) / 1_000))
-      while (calls.length < owed)
-        calls.push(this.#place(mix[calls.length % mix.length] ?? 'answered'))
+      while (calls.length < Math.min(owed, ended + atOnce)) {
+        const call = this.#place(mix[calls.length % mix.length] ?? 'answered')
+        calls.push(call.then(() => void (ended += 1)))
+      }
       await pause(5)
     }
     await Promise.all(calls)
