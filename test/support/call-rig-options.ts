@@ -6,7 +6,7 @@ import type { Deadlines } from '../../engine/call/deadlines.ts'
 import type { Media } from '../../engine/media/create-media.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
 import type { CarrierAuth } from '../../engine/routing/routing-records.ts'
-import type { SipServer } from '../../engine/sip-server/index.ts'
+import type { SipServer, SipServerOptions } from '../../engine/sip-server/index.ts'
 import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
 import type { World } from './call-world.ts'
 import type { ManualTime } from './manual-time.ts'
@@ -47,6 +47,10 @@ export interface CallRigOptions {
   readonly servers?: readonly ServerAddress[]
   /** The process that was killed before: this one has its network, its clock, its port and what was saved. */
   readonly after?: LastRun
+  /** Another process on the same network, with the same clock. */
+  readonly beside?: Pick<LastRun, 'time' | 'world'>
+  /** What becomes of requests with a flow token. Default: no Route shows one. */
+  readonly readToken?: SipServerOptions['readToken']
   /** Whether calls of the last run can still be charged. Default: they can. */
   readonly canResume?: boolean
   /** By what each carrier is told who we are. Default: there is no carrier. */

@@ -66,10 +66,13 @@ export async function startCallRig(options: CallRigOptions = {}) {
     canResume = true,
     carrierAuth,
     media: mediaOf,
+    beside,
+    readToken,
   } = options
-  const time = after?.time ?? new ManualTime(startedAt)
+  const time = (after ?? beside)?.time ?? new ManualTime(startedAt)
   const hasSockets = app === 'tcp' || servers !== undefined || withTcp === true
-  const world: World = after?.world ?? (hasSockets ? socketWorld(time) : new VirtualWorld(time))
+  const world: World =
+    (after ?? beside)?.world ?? (hasSockets ? socketWorld(time) : new VirtualWorld(time))
   const { machine, kill } = world.process?.() ?? {}
   const [before] = after?.server.listeners ?? []
   const address = { host: '127.0.0.1', port: before?.port ?? 0 }
@@ -79,7 +82,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
         { protocol: 'udp', ...address },
         ...(withTcp === true ? [{ protocol: 'tcp', ...address } as const] : []),
       ],
-      secret: 'cymru',
+      ...{ secret: 'cymru', readToken },
       ...(hasSockets
         ? { admin: address, timers: withSipTimers ? fastTimers : {} }
         : { now: time.now }),

@@ -192,9 +192,13 @@ export class PhoneHop {
     return this.#deps.peer(node)?.addresses.includes(canonicalAddress(sourceAddress)) === true
   }
 
-  #refuse({ protocol, sourceAddress: address, sourcePort: port }: HopRequest): HopVerdict {
-    this.#totals.refused += 1
-    this.#deps.onRefused({ protocol, address, port })
+  /** The ACK of a refusal has the Route of its request (RFC 3261 §17.1.1.3), and goes nowhere. */
+  #refuse(request: HopRequest): HopVerdict {
+    const { method, protocol, sourceAddress: address, sourcePort: port } = request
+    if (method !== 'ACK') {
+      this.#totals.refused += 1
+      this.#deps.onRefused({ protocol, address, port })
+    }
     return { kind: 'refused', status: 403, reason: 'Forbidden' }
   }
 }

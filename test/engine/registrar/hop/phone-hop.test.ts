@@ -208,6 +208,12 @@ test('the token of a call lives for a minute, and 30 s more for clocks that diff
   expect(world.told).toHaveLength(2)
 })
 
+test('the ACK of a refusal, which shows the same token, goes nowhere and does not count', () => {
+  const { world, a, b } = cluster()
+  expect(b.read(callOf(a, { method: 'ACK', isInDialog: true }))).toEqual(forbidden)
+  expect(world.refused).toEqual([])
+})
+
 test('a node reads only what is meant for it', () => {
   const { a, c } = cluster()
   expect(c.read(callOf(a))).toEqual(forbidden)
