@@ -18,13 +18,20 @@ const NONCE_BYTES = 12
 const TAG_BYTES = 16
 
 export class SecretBox {
+  readonly #master: Buffer
   readonly #key: Buffer
   readonly #nonceKey: Buffer
 
   /** @param key 32 random bytes. */
   constructor(key: Buffer) {
+    this.#master = key
     this.#key = derived(key, 'tollgate secret box, encryption')
     this.#nonceKey = derived(key, 'tollgate secret box, nonces')
+  }
+
+  /** Returns 32 bytes that nothing else than this purpose has, and that tell nothing of the key. */
+  keyFor(purpose: string): Buffer {
+    return derived(this.#master, `tollgate key, ${purpose}`)
   }
 
   /** Returns `enc1:` and base64 of nonce, tag and ciphertext. */

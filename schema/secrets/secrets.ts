@@ -19,6 +19,12 @@ export interface Secrets {
   seal(place: Place, text: string): string
   /** Undefined when damaged or moved from another row. A text from before encryption is returned as it is. */
   open(place: Place, stored: string): string | undefined
+  /**
+   * Returns 32 bytes for one purpose: the same in every process that has the key.
+   *
+   * @throws {DatabaseRefused} the key is missing, or belongs to another database.
+   */
+  keyFor(purpose: string): Buffer
 }
 
 export class LocalSecrets implements Secrets {
@@ -48,6 +54,10 @@ export class LocalSecrets implements Secrets {
 
   open(place: Place, stored: string): string | undefined {
     return isSealed(stored) ? this.#open().open(place, stored) : stored
+  }
+
+  keyFor(purpose: string): Buffer {
+    return this.#open().keyFor(purpose)
   }
 
   /**

@@ -43,6 +43,7 @@ export async function openServerSecrets(
   return {
     seal: (place, text) => box.seal(place, text),
     open: (place, stored) => (isSealed(stored) ? box.open(place, stored) : stored),
+    keyFor: (purpose) => box.keyFor(purpose),
   }
 }
 

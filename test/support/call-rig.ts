@@ -64,15 +64,12 @@ export async function startCallRig(options: CallRigOptions = {}) {
     passX = [],
     after,
     canResume = true,
-    carrierAuth,
     media: mediaOf,
-    beside,
-    readToken,
   } = options
-  const time = (after ?? beside)?.time ?? new ManualTime(startedAt)
+  const time = (after ?? options.beside)?.time ?? new ManualTime(startedAt)
   const hasSockets = app === 'tcp' || servers !== undefined || withTcp === true
   const world: World =
-    (after ?? beside)?.world ?? (hasSockets ? socketWorld(time) : new VirtualWorld(time))
+    (after ?? options.beside)?.world ?? (hasSockets ? socketWorld(time) : new VirtualWorld(time))
   const { machine, kill } = world.process?.() ?? {}
   const [before] = after?.server.listeners ?? []
   const address = { host: '127.0.0.1', port: before?.port ?? 0 }
@@ -82,7 +79,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
         { protocol: 'udp', ...address },
         ...(withTcp === true ? [{ protocol: 'tcp', ...address } as const] : []),
       ],
-      ...{ secret: 'cymru', readToken },
+      ...{ secret: 'cymru', readToken: options.readToken },
       ...(hasSockets
         ? { admin: address, timers: withSipTimers ? fastTimers : {} }
         : { now: time.now }),
@@ -241,7 +238,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,
       knowsNumber: () => answers.knowsNumber,
-      carrierAuth: () => carrierAuth,
+      carrierAuth: () => options.carrierAuth,
     },
     dispatcher: {
       candidates: () => answers.candidates,

@@ -1,4 +1,4 @@
-/** The nodes of an installation as phones need them: where each takes requests of the others, and by which addresses its own come. */
+/** Where each node of an installation takes SIP requests of the others, and by which addresses its own come. */
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import { canonicalAddress } from '../../../schema/net/source-address.ts'
 import type { PeerNode } from './phone-hop.ts'
@@ -14,8 +14,10 @@ export interface KnownNode {
 }
 
 export interface PeerNodesDeps {
-  /** All nodes, this one too. From memory, and another array whenever one of them has changed. */
+  /** All nodes, this one too. From memory. */
   readonly nodes: () => readonly KnownNode[]
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
   readonly hosts: {
     /** Grows when the addresses of a name have changed. */
     readonly version: number
@@ -24,12 +26,15 @@ export interface PeerNodesDeps {
   }
 }
 
+/** Every packet of a stranger asks whether it comes from a node. */
+const REFRESH_MS = 500
 const DEFAULT_PORTS = { udp: 5_060, tcp: 5_060, tls: 5_061 } as const
 
 export class PeerNodes {
   readonly #deps: PeerNodesDeps
-  #nodes: readonly KnownNode[] | undefined
+  #readAt = -Infinity
   #version = -1
+  #watched = ''
   #byName: ReadonlyMap<string, PeerNode> = new Map<string, PeerNode>()
   #addresses: ReadonlySet<string> = new Set<string>()
 
@@ -50,19 +55,16 @@ export class PeerNodes {
   }
 
   #follow(): void {
-    const { hosts } = this.#deps
-    const nodes = this.#deps.nodes()
-    if (nodes === this.#nodes && hosts.version === this.#version) return
-    const places = nodes.flatMap(({ name, isAlive, sipUri }) => {
+    const { nodes, hosts, now } = this.#deps
+    if (now() - this.#readAt < REFRESH_MS && hosts.version === this.#version) return
+    const places = nodes().flatMap(({ name, isAlive, sipUri }) => {
       const sip = placeOf(sipUri)
       return sip === undefined ? [] : [{ name, isAlive, sip }]
     })
-    if (nodes !== this.#nodes)
-      hosts.watch(
-        'nodes',
-        places.map(({ sip }) => sip.host),
-      )
-    this.#nodes = nodes
+    const names = places.map(({ sip }) => sip.host)
+    if (names.join() !== this.#watched) hosts.watch('nodes', names)
+    this.#watched = names.join()
+    this.#readAt = now()
     this.#version = hosts.version
     this.#byName = new Map(
       places.map(({ name, isAlive, sip }) => [

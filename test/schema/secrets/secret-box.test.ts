@@ -36,3 +36,11 @@ test('no two texts and no two places share a nonce', () => {
     for (const text of ['a', 'b']) nonces.add(box.seal({ ...place, row }, text).slice(5, 21))
   expect(nonces.size).toBe(1_000)
 })
+
+test('each purpose has a key of its own, the same for all that have the first key', () => {
+  const nodes = box.keyFor('nodes')
+  expect(nodes).toHaveLength(32)
+  expect(new SecretBox(Buffer.alloc(32, 1)).keyFor('nodes')).toEqual(nodes)
+  expect(box.keyFor('node')).not.toEqual(nodes)
+  expect(new SecretBox(Buffer.alloc(32, 2)).keyFor('nodes')).not.toEqual(nodes)
+})

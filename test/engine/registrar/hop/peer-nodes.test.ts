@@ -4,8 +4,7 @@ import { type KnownNode, PeerNodes } from '../../../../engine/registrar/hop/peer
 /** Nodes of which the first list is known, and names that DNS knows. */
 function registry(...known: readonly KnownNode[]) {
   const state = {
-    nodes: known,
-    version: 0,
+    ...{ nodes: known, now: 0, version: 0 },
     addresses: {} as Record<string, readonly string[]>,
     watched: [] as (readonly string[])[],
   }
@@ -17,7 +16,7 @@ function registry(...known: readonly KnownNode[]) {
       /^[\d.]+$|:/.test(host) ? [host] : (state.addresses[host] ?? []),
     watch: (owner: string, names: readonly string[]) => void state.watched.push([owner, ...names]),
   }
-  return { state, peers: new PeerNodes({ nodes: () => state.nodes, hosts }) }
+  return { state, peers: new PeerNodes({ nodes: () => state.nodes, now: () => state.now, hosts }) }
 }
 
 const node = (name: string, sipUri: string | null, isAlive = true): KnownNode => ({
@@ -60,13 +59,17 @@ test('names are looked up, and followed when DNS says something else', () => {
   expect(peers.has('192.0.2.1')).toBe(true)
 })
 
-test('nodes that come, go and die are seen at the next question', () => {
+test('nodes that come, go and die are seen within half a second', () => {
   const { state, peers } = registry(node('a', 'sip:192.0.2.1'))
   expect(peers.find('a')?.isAlive).toBe(true)
   state.nodes = [node('a', 'sip:192.0.2.1', false), node('b', 'sip:192.0.2.2')]
+  state.now += 499
+  expect(peers.find('a')?.isAlive).toBe(true)
+  state.now += 1
   expect(peers.find('a')?.isAlive).toBe(false)
   expect(peers.has('192.0.2.2')).toBe(true)
   state.nodes = []
+  state.now += 500
   expect(peers.find('b')).toBeUndefined()
   expect(peers.has('192.0.2.2')).toBe(false)
 })

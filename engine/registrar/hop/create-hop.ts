@@ -1,0 +1,38 @@
+/** Joins what phones across nodes need: the registry of nodes, bindings, and the guard. */
+import type { Log } from '../../../schema/contracts/log.ts'
+import type { Source } from '../bindings.ts'
+import type { Home } from './flow-token.ts'
+import { type KnownNode, PeerNodes, type PeerNodesDeps } from './peer-nodes.ts'
+import { type HeldBinding, PhoneHop } from './phone-hop.ts'
+
+/** The installation that a process is a node of. */
+export interface Installation {
+  /** The name of this node. */
+  readonly self: string
+  /** 32 bytes that all nodes have, and nothing else. */
+  readonly key: Buffer
+  readonly nodes: () => readonly KnownNode[]
+}
+
+/** Parts of the engine, asked when they are needed. */
+interface Around {
+  readonly registrar: { bindingsOf(home: Home): readonly HeldBinding[] }
+  readonly guard: { unknownSource(source: Source): unknown }
+}
+
+export interface CreateHopDeps extends Pick<PeerNodesDeps, 'now' | 'hosts'> {
+  readonly wallNow: () => number
+  readonly log: Log
+}
+
+export function createHop(around: Around, { self, key, nodes }: Installation, deps: CreateHopDeps) {
+  const { now, wallNow, hosts, log } = deps
+  const peers = new PeerNodes({ nodes, now, hosts })
+  const hop = new PhoneHop({
+    ...{ self, key, wallNow, log },
+    peer: (name) => peers.find(name),
+    bindingsOf: (home) => around.registrar.bindingsOf(home),
+    onRefused: (source) => void around.guard.unknownSource(source),
+  })
+  return { hop, peers }
+}
