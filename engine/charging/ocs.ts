@@ -200,11 +200,6 @@ export class Ocs implements Charging, OcsPort {
     return isStored ? [] : this.#calls.unwritten()
   }
 
-  /** Of another process that is gone for good, once the grants of its calls are over. */
-  async releaseLeases(node: string): Promise<void> {
-    await this.#leases?.release(node)
-  }
-
   flushOnCrash(): readonly unknown[] {
     this.#records.waitNoLonger()
     this.#calls.flushNow()

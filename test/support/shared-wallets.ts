@@ -64,6 +64,8 @@ export class SharedWallets {
   readonly #notices: Notices
   readonly #nodes = new Map<string, Node>()
   readonly #journals = new Map<string, MemoryFile>()
+  /** Names of nodes that are taken for dead. */
+  gone: readonly string[] = []
   #epoch = 0
 
   private constructor(
@@ -140,6 +142,7 @@ export class SharedWallets {
       isAlive: () => node.isAlive,
       size: () => Math.max(1, this.#nodes.size),
       notices: this.#notices,
+      gone: () => this.gone,
     }
     const ocs = await Ocs.open({
       ...{ ...shared, store, journal, members },

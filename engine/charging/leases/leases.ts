@@ -25,6 +25,11 @@ export interface Membership {
   /** How many processes are alive. */
   readonly size: () => number
   readonly notices: Notices
+  /**
+   * Names of processes that have been silent for so long that nothing goes on which they have granted: what they have
+   * leased is freed.
+   */
+  readonly gone?: () => readonly string[]
 }
 
 interface LeasesDeps {
@@ -42,6 +47,7 @@ const GROUP_MS = 10
 /** Others are asked again, and the free part looked at again, while a call waits. */
 const ASK_AGAIN_MS = 25
 const LOOK_MS = 1_000
+const LOOKS_PER_RELEASE = 5
 /** What is not needed for so many looks is given back. */
 const IDLE_LOOKS = 10
 /** Of wallets in one statement. */
@@ -72,6 +78,7 @@ export class Leases {
   /** Others may have taken what is leased here. */
   #isStale = false
   #isStopped = false
+  #looks = 0
   #cancelGroup: (() => void) | undefined
   #cancelLook: (() => void) | undefined
   readonly #cancelNotices: readonly (() => void)[]
@@ -146,11 +153,6 @@ export class Leases {
     const lease = await this.#rows.take({ walletId, amountMicros })
     if (lease === undefined) throw new Error(`wallet ${walletId} has no lease here`)
     this.#deps.store.statements.afterCommit(() => this.settled([lease]))
-  }
-
-  /** Frees what a process has leased that is gone for good, and whose grants are over. */
-  async release(node: string): Promise<void> {
-    while (await this.#rows.release(node));
   }
 
   /** Gives back what no call holds. */
@@ -328,7 +330,18 @@ export class Leases {
     }, LOOK_MS)
   }
 
+  /** One by one; a failure is tried again later. */
+  async #releaseGone(): Promise<void> {
+    try {
+      for (const node of this.#deps.members.gone?.() ?? []) while (await this.#rows.release(node));
+    } catch (error) {
+      this.#deps.log('warn', 'billing: what a lost node has leased cannot be freed yet', { error })
+    }
+  }
+
   #look(): void {
+    this.#looks += 1
+    if (this.#looks % LOOKS_PER_RELEASE === 0) void this.#releaseGone()
     for (const [walletId, customer] of this.#customers) {
       const { lease } = customer
       if (lease === undefined) continue
