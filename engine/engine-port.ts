@@ -39,6 +39,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
         return { ...status, contacts }
       },
       end: (domain, extension, contact) => registrar.endBindings(domain, extension, contact),
+      changed: (extensionIds) => registrar.changed(extensionIds),
     },
     guard: {
       bans: () =>
@@ -50,7 +51,10 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
       ban: (address, durationMs) => guard.ban(address, durationMs),
       unban: (source) => guard.unban(source),
     },
-    reloadRouting: () => engine.routing.reload(),
+    reloadRouting: async () => {
+      await engine.routing.reload()
+      await registrar.reloadTenants()
+    },
     lookUp: (uris) => engine.routing.lookUp(uris),
     trunks: {
       registrationOf: (carrierId) => {

@@ -4,6 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Schedule } from '../schema/clock.ts'
+import type { NodeIdentity } from '../schema/node-identity.ts'
 import type { LocalStore } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
@@ -33,7 +34,7 @@ import { EventLog } from './event-log.ts'
 import { createQuality } from './media/quality/quality.ts'
 import { Guard } from './guard/guard.ts'
 import { RefusedCalls } from './refused-calls.ts'
-import { Registrar } from './registrar/registrar.ts'
+import { Registrar, type RegistrarDeps } from './registrar/registrar.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
 import { DialledDomains } from './routing/dialled-domains.ts'
 import { loadRouting } from './routing/routing-store.ts'
@@ -56,6 +57,10 @@ export interface EngineDeps {
   /** Whether a call that is taken now can be stored, and is this node's to take. */
   readonly canTakeCalls: () => boolean
   readonly charging: Charging
+  /** This one. */
+  readonly node: Pick<NodeIdentity, 'name'>
+  /** What nodes that share the database tell each other; absent: no other one uses it. */
+  readonly notices?: RegistrarDeps['notices']
   /** What a number costs by a price list; absent: prices are kept elsewhere. */
   readonly priceOf?: RoutingDeps['carrierPrice']
   /** What charging would answer; absent: an OCS elsewhere charges. */
@@ -271,7 +276,7 @@ export class Engine {
     this.relays?.stop()
     this.#hosts.stop()
     this.#deadlines.stop()
-    this.registrar.stop()
+    await this.registrar.stop()
     this.#refused.stop()
     this.#client.disconnect()
     await this.#server?.stop()
@@ -286,11 +291,18 @@ export class Engine {
     return this.#isReady ? this.#listening(this.#client.hostPorts) : []
   }
 
+  /** Reads the database; before `start`. */
+  async load(): Promise<void> {
+    await this.dispatcher.reload()
+    await this.routing.reload()
+    await this.registrar.load()
+  }
+
   /** Reads what another process, or the API, wrote to the database; live calls are not touched. */
   async reload(): Promise<void> {
     await this.dispatcher.reload()
     await this.routing.reload()
-    this.registrar.reload()
+    await this.registrar.reload()
   }
 
   /** Reads the certificates of `tls` and `wss` again, for new connections. */
@@ -394,8 +406,9 @@ export class Engine {
   }
 
   #createRegistrar(deps: EngineDeps): Registrar {
-    const { store, now, wallNow, schedule, randomBytes, log, config } = deps
+    const { store, now, wallNow, schedule, randomBytes, log, config, notices } = deps
     return new Registrar({
+      ...{ notices, node: deps.node.name },
       ...{ store, now, wallNow, schedule, secret: randomBytes(32), guard: this.guard },
       nonceSeconds: config.nonceSeconds,
       keepAlive: ({ uri, nextHop }) => this.#client.sendOptions(uri, () => undefined, nextHop),
@@ -406,8 +419,7 @@ export class Engine {
         return this.dispatcher.setRecord(origin.setId)?.tenantId === null
       },
       onRegistration: (phones) => this.events.add({ type: 'registration', ...phones }),
-      onStoreFailure: (error, waiting) =>
-        log('error', 'registrations cannot be stored', { error, waiting }),
+      log,
     })
   }
 

@@ -7,6 +7,9 @@ import type { Engine } from './engine.ts'
 const RATES_INTERVAL_MS = 1_000
 const CUSTOMERS_INTERVAL_MS = 250
 
+/** Reading 100,000 extensions takes about half a second. */
+const EXTENSIONS_INTERVAL_MS = 500
+
 export function followForCharging(changes: Changes, ocs: Ocs): void {
   changes.follow({
     topics: ['customer', 'customer_number', 'wallet', 'tenant', 'extension'],
@@ -27,6 +30,10 @@ async function reloadRates(ocs: Ocs, details: Details): Promise<void> {
   for (const [planId, prefix = ''] of places) await ocs.reloadPrefix(Number(planId), prefix)
 }
 
+/** Undefined: of all extensions. */
+const idsOf = (details: Details): readonly number[] | undefined =>
+  details === 'all' ? undefined : [...details].map(Number)
+
 export function followForEngine(changes: Changes, engine: Engine): void {
   changes.follow({
     topics: ['dispatcher_set', 'dispatcher_node'],
@@ -40,7 +47,12 @@ export function followForEngine(changes: Changes, engine: Engine): void {
     reload: () => engine.routing.reload(),
   })
   changes.follow({
-    topics: ['extension', 'tenant', 'tenant_domain'],
-    reload: async () => engine.registrar.reload(),
+    topics: ['tenant', 'tenant_domain'],
+    reload: () => engine.registrar.reloadTenants(),
+  })
+  changes.follow({
+    topics: ['extension'],
+    reload: (details) => engine.registrar.reload(idsOf(details)),
+    intervalMs: EXTENSIONS_INTERVAL_MS,
   })
 }

@@ -135,6 +135,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
       ...{ databaseId: stores.databaseId, canTakeCalls: () => stores.canTakeCalls() },
+      ...{ node: node.identity, notices: stores.notices },
       ...(charging instanceof Ocs
         ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
         : {}),
@@ -144,7 +145,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(() => engine.stop())
     node.countCalls(() => engine.calls.size)
     followForEngine(changes, engine)
-    await engine.reload()
+    await engine.load()
     await changes.start()
     if (engine.relays === undefined) await noteRulesWithoutRelay(store, log)
     const parts = { ...deps, config, engine, charging, lock }

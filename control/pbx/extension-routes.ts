@@ -55,8 +55,6 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       refuseBeyondScope(principal, whoPays(written))
       return written
     })
-  const end = ({ domain, extension }: ExtensionView): boolean =>
-    registrations.end(domain, extension)
 
   return new Hono<ControlEnv>()
     .post(path, write, validate('json', newExtension), async (c) => {
@@ -66,6 +64,7 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
         const id = await inTermsOf(body, () => extensions.insert(body, scope))
         return { given: body, id, after: found(await extensions.find(scope, id), noun) }
       })
+      await registrations.changed([id])
       c.set('change', { before: null, after })
       c.header('Location', `/api/v1${path}/${id}`)
       return c.json(show(after), 201)
@@ -103,7 +102,7 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       const { contact } = c.req.valid('query')
       const view = found(await extensions.find(requestScope(c.var.principal, now), id), noun)
       const { domain, extension } = view
-      if (!registrations.end(domain, extension, contact)) throw notFound('Registration')
+      if (!(await registrations.end(domain, extension, contact))) throw notFound('Registration')
       c.set('change', { before: { contact }, after: null })
       return ok(c, details(view))
     })
@@ -120,7 +119,7 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
         return { given: changes, before, after: found(await extensions.find(scope, id), noun) }
       })
       // Phones with the old password lose their registration.
-      if (changes['password'] !== undefined) end(before)
+      await registrations.changed([id])
       c.set('change', { before, after })
       return c.json(show(after))
     })
@@ -133,7 +132,7 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
         await extensions.remove(id, scope)
         return before
       })
-      end(before)
+      await registrations.changed([id])
       c.set('change', { before, after: null })
       return c.json({ id, deleted: true })
     })
@@ -170,10 +169,11 @@ const shapeOf = (view: ExtensionView, { status, userAgent }: ExtensionStatus): S
 /** Details for an operator whose phone does not ring. */
 const detailsOf = ({ status, contacts }: ExtensionStatus) => ({
   status,
-  contacts: contacts.map(({ uri, userAgent, source, expiresAt }) => ({
+  contacts: contacts.map(({ uri, userAgent, source, node, expiresAt }) => ({
     uri,
     user_agent: userAgent,
     source: `${source.protocol}/${hostPort(source.address, source.port)}`,
+    node,
     expires_at: timeToText(expiresAt),
   })),
 })

@@ -131,6 +131,7 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
       const isRenamed = before.extension !== body.extension || before.domain !== home.domain
       if (isRenamed && body.password == null)
         throw badReference('password', 'is required with a new extension or domain')
+      const isNew = isRenamed || (await this.isNewSecret(id, body))
       await execute(
         this.#store,
         this.#store.db
@@ -143,6 +144,12 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
           })
           .where('id', '=', id),
       )
+      // Phones have registered with the old password. Here, so that no crash leaves them registered.
+      if (isNew)
+        await execute(
+          this.#store,
+          this.#store.db.deleteFrom('binding').where('extension_id', '=', id),
+        )
     })
   }
 

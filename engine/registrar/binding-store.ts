@@ -1,16 +1,21 @@
 /**
- * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart
- * loses none that a phone has been told of.
+ * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart loses none that a
+ * phone has been told of. Nodes that share a database tell each other which extensions have other bindings.
  */
+import { type Selectable, sql } from 'kysely'
 import type { Schedule } from '../../schema/clock.ts'
-import { compile, type Statement } from '../../schema/sql/compiled.ts'
-import { GroupCommit } from '../../schema/group-commit.ts'
-import type { LocalStore } from '../../schema/open.ts'
-import { all } from '../../schema/sql/sync-query.ts'
+import type { Param } from '../../schema/sql/compiled.ts'
+import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
+import { all } from '../../schema/sql/query.ts'
+import type { Store } from '../../schema/open.ts'
+import type { BindingTable } from '../../schema/tables/registration.ts'
+import { QueueFull, WriteQueue } from '../../schema/storage/write-queue.ts'
 import { type Binding, bindingLimits } from './bindings.ts'
 
 export interface BindingStoreDeps {
-  readonly store: LocalStore
+  readonly store: Store
+  /** Of this node. */
+  readonly node: string
   readonly schedule: Schedule
   readonly onFailure: (error: unknown, waiting: number) => void
 }
@@ -25,6 +30,9 @@ export interface BindingChange {
   readonly removed: readonly string[]
 }
 
+/** `gone`: its extension is. `late`: the database has not taken it in time, and it is not stored. */
+export type Written = 'stored' | 'gone' | 'late'
+
 export interface StoredBinding {
   readonly domain: string
   readonly extension: string
@@ -36,6 +44,13 @@ export interface StoredBinding {
 
 /** More waiting writes than this, and REGISTERs are refused: the disk does not keep up. */
 const MAX_WAITING = 5_000
+/** A phone gives up after 32 s (RFC 3261 §17.1.2); it shall hear before that to come again. */
+const WRITE_MS = 10_000
+/** Extensions of one statement. */
+const PAGE = 500
+
+/** On which nodes tell each other `<node> <id of an extension>`; a name of a node has no blank. */
+export const BINDING_CHANNEL = 'tollgate_bindings'
 
 interface Values {
   extensionId: number
@@ -50,6 +65,7 @@ interface Values {
   protocol: string
   address: string
   port: number
+  node: string
   registeredAt: number
   expiresAt: number
 }
@@ -57,117 +73,207 @@ interface Values {
 type Refresh = Pick<Values, 'extensionId' | 'contact' | 'cseq' | 'registeredAt' | 'expiresAt'>
 
 export class BindingStore {
-  readonly #store: LocalStore
-  readonly #group: GroupCommit
-  readonly #save: Statement<Values, unknown>
-  readonly #refresh: Statement<Refresh, unknown>
-  readonly #remove: Statement<{ extensionId: number; contact: string }, unknown>
-  readonly #removeAll: Statement<{ extensionId: number }, unknown>
-  readonly #removeExpired: Statement<{ now: number }, unknown>
+  readonly #deps: BindingStoreDeps
+  readonly #queue: WriteQueue
+  readonly #save: Prepared<Values, unknown>
+  readonly #refresh: Prepared<Refresh, unknown>
+  readonly #remove: Prepared<{ extensionId: number; contact: string }, unknown>
+  readonly #removeAll: Prepared<{ extensionId: number }, unknown>
+  readonly #removeOwn: Prepared<{ extensionId: number; node: string }, unknown>
+  readonly #removeExpired: Prepared<{ now: number }, unknown>
+  readonly #tell: Prepared<{ payload: string }, unknown> | undefined
+  /** Writes that wait, by extension. */
+  readonly #waiting = new Map<number, number>()
 
-  constructor({ store, schedule, onFailure }: BindingStoreDeps) {
-    this.#store = store
-    this.#group = new GroupCommit({ store, schedule, onFailure })
-    this.#save = compileSave(store)
-    this.#refresh = compileRefresh(store)
-    this.#remove = compile(store, (db, param) =>
+  constructor(deps: BindingStoreDeps) {
+    const { store, schedule, onFailure } = deps
+    this.#deps = deps
+    this.#queue = new WriteQueue({ store, schedule, onFailure, maxWaiting: MAX_WAITING })
+    this.#save = prepareSave(store)
+    this.#refresh = prepareRefresh(store)
+    this.#remove = prepare(store, (db, param) =>
       db
         .deleteFrom('binding')
         .where('extension_id', '=', param('extensionId'))
         .where('contact', '=', param('contact')),
     )
-    this.#removeAll = compile(store, (db, param) =>
+    this.#removeAll = prepare(store, (db, param) =>
       db.deleteFrom('binding').where('extension_id', '=', param('extensionId')),
     )
-    this.#removeExpired = compile(store, (db, param) =>
+    this.#removeOwn = prepare(store, (db, param) =>
+      db
+        .deleteFrom('binding')
+        .where('extension_id', '=', param('extensionId'))
+        .where('node', '=', param('node')),
+    )
+    this.#removeExpired = prepare(store, (db, param) =>
       db.deleteFrom('binding').where('expires_at', '<=', param('now')),
     )
+    this.#tell = store.statements.isShared ? prepareTell(store) : undefined
   }
 
   /**
    * Every binding of an extension that still exists and has not expired. The clock may have been set back
    * since it was written: none lives longer than from now on.
    */
-  load(now: number): readonly StoredBinding[] {
-    const query = this.#store.db
+  async load(now: number): Promise<readonly StoredBinding[]> {
+    return (await all(this.#deps.store, this.#query(now))).map((row) => storedOf(row, now))
+  }
+
+  /** Those of some extensions. */
+  async loadOf(extensionIds: readonly number[], now: number): Promise<readonly StoredBinding[]> {
+    const found: StoredBinding[] = []
+    for (let start = 0; start < extensionIds.length; start += PAGE) {
+      const page = extensionIds.slice(start, start + PAGE)
+      const query = this.#query(now).where('extension_id', 'in', page)
+      found.push(...(await all(this.#deps.store, query)).map((row) => storedOf(row, now)))
+    }
+    return found
+  }
+
+  /** Of all extensions that have bindings. */
+  async extensionIds(): Promise<readonly number[]> {
+    const query = this.#deps.store.db.selectFrom('binding').select('extension_id').distinct()
+    return (await all(this.#deps.store, query)).map((row) => row.extension_id)
+  }
+
+  #query(now: number) {
+    return this.#deps.store.db
       .selectFrom('binding')
       .innerJoin('extension', 'extension.id', 'binding.extension_id')
       .selectAll('binding')
       .select(['domain', 'extension', 'tenant_id', 'ha1_sha256'])
       .where('expires_at', '>', now)
       .orderBy('binding.id')
-    return all(this.#store, query).map((row) => ({
-      domain: row.domain,
-      extension: row.extension,
-      extensionId: row.extension_id,
-      tenantId: row.tenant_id,
-      secret: row.ha1_sha256,
-      binding: {
-        contact: row.contact,
-        instance: row.instance,
-        regId: row.reg_id,
-        q: row.q,
-        callId: row.call_id,
-        cseq: row.cseq,
-        path: JSON.parse(row.path) as string[],
-        userAgent: row.user_agent,
-        source: {
-          protocol: row.source_protocol,
-          address: row.source_address,
-          port: row.source_port,
-        },
-        registeredAt: row.registered_at,
-        expiresAt: Math.min(row.expires_at, now + bindingLimits.maxSeconds * 1_000),
-      },
-    }))
   }
 
-  /** Resolves when the change is durable: false when its extension is gone. */
-  write({ extensionId, saved, refreshed, removed }: BindingChange): Promise<boolean> {
-    return new Promise((resolve) => {
-      this.#group.add({
-        run: () => {
-          for (const contact of removed) this.#remove.run({ extensionId, contact })
-          for (const binding of saved) this.#save.run(valuesOf(extensionId, binding))
-          for (const binding of refreshed) this.#saveRefresh(extensionId, binding)
-        },
-        done: () => resolve(true),
-        refused: () => resolve(false),
-      })
-    })
+  /** Resolves when the change is durable, or will not be. */
+  write(change: BindingChange): Promise<Written> {
+    return this.#written(change.extensionId, () => this.#write(change), 'withdraw')
   }
 
-  #saveRefresh(extensionId: number, binding: Binding): void {
+  async #write({ extensionId, saved, refreshed, removed }: BindingChange): Promise<void> {
+    for (const contact of removed) await this.#remove.run({ extensionId, contact })
+    for (const binding of saved) await this.#save.run(valuesOf(extensionId, binding))
+    let isTold = saved.length + removed.length > 0
+    for (const binding of refreshed)
+      if (!(await this.#saveRefresh(extensionId, binding))) isTold = true
+    if (isTold) await this.#tellOthers(extensionId)
+  }
+
+  /** False: it was not there any more, and is stored anew. */
+  async #saveRefresh(extensionId: number, binding: Binding): Promise<boolean> {
     const { contact, cseq, registeredAt, expiresAt } = binding
-    const { changes } = this.#refresh.run({ extensionId, contact, cseq, registeredAt, expiresAt })
-    if (changes === 0) this.#save.run(valuesOf(extensionId, binding))
+    const values = { extensionId, contact, cseq, registeredAt, expiresAt }
+    if ((await this.#refresh.run(values)) > 0) return true
+    await this.#save.run(valuesOf(extensionId, binding))
+    return false
   }
 
-  removeAll(extensionId: number): void {
-    this.#group.add({ run: () => this.#removeAll.run({ extensionId }) })
+  /** Of all nodes. It takes place also when it is late. */
+  removeAll(extensionId: number): Promise<Written> {
+    const remove = async (): Promise<void> => {
+      await this.#removeAll.run({ extensionId })
+      await this.#tellOthers(extensionId)
+    }
+    return this.#written(extensionId, remove, 'keep')
+  }
+
+  /** Of this node; of all, when no other one uses the database. It takes place also when it is late. */
+  removeOwn(extensionId: number): Promise<Written> {
+    const { store, node } = this.#deps
+    if (!store.statements.isShared) return this.removeAll(extensionId)
+    const remove = async (): Promise<void> => {
+      await this.#removeOwn.run({ extensionId, node })
+      await this.#tellOthers(extensionId)
+    }
+    return this.#written(extensionId, remove, 'keep')
+  }
+
+  /** One binding, of any node. It takes place also when it is late. */
+  remove(extensionId: number, contact: string): Promise<Written> {
+    const remove = async (): Promise<void> => {
+      await this.#remove.run({ extensionId, contact })
+      await this.#tellOthers(extensionId)
+    }
+    return this.#written(extensionId, remove, 'keep')
   }
 
   removeExpired(now: number): void {
-    this.#group.add({ run: () => this.#removeExpired.run({ now }) })
+    this.#queue.add({ run: () => this.#removeExpired.run({ now }) })
+  }
+
+  async #tellOthers(extensionId: number): Promise<void> {
+    await this.#tell?.run({ payload: `${this.#deps.node} ${extensionId}` })
+  }
+
+  #written(
+    extensionId: number,
+    run: () => Promise<void>,
+    whenLate: 'withdraw' | 'keep',
+  ): Promise<Written> {
+    this.#waiting.set(extensionId, (this.#waiting.get(extensionId) ?? 0) + 1)
+    let resolve: (written: Written) => void = () => undefined
+    const promise = new Promise<Written>((settled) => {
+      resolve = settled
+    })
+    let isOver = false
+    const settle = (written: Written): void => {
+      cancel()
+      resolve(written)
+      if (!isOver) this.#over(extensionId)
+      isOver = true
+    }
+    let withdraw = (): void => undefined
+    const cancel = this.#deps.schedule(() => {
+      resolve('late')
+      if (whenLate === 'keep') return
+      withdraw()
+      settle('late')
+    }, WRITE_MS)
+    withdraw = this.#queue.add({
+      run,
+      done: () => settle('stored'),
+      refused: (error) => settle(error instanceof QueueFull ? 'late' : 'gone'),
+    })
+    return promise
+  }
+
+  #over(extensionId: number): void {
+    const left = (this.#waiting.get(extensionId) ?? 1) - 1
+    if (left > 0) this.#waiting.set(extensionId, left)
+    else this.#waiting.delete(extensionId)
+  }
+
+  /** A write of this extension is not stored yet. */
+  isWriting(extensionId: number): boolean {
+    return this.#waiting.has(extensionId)
   }
 
   get isOverloaded(): boolean {
-    return this.#group.waiting > MAX_WAITING || this.#store.storage.problem !== undefined
+    return this.#queue.waiting >= MAX_WAITING || this.#deps.store.storage.problem !== undefined
   }
 
   /** Writes what waits now, unless the database has refused it lately and is being given time. */
   flushUnlessFailing(): void {
-    if (this.#group.stats().failures === 0) this.#group.flush()
+    if (this.#queue.stats().failures === 0) void this.#queue.flush()
   }
 
-  /** Writes what waits. False: the database did not take it. */
-  flush(): boolean {
-    return this.#group.flush()
+  /** Writes what waits. Resolves with false when the database did not take it. */
+  flush(): Promise<boolean> {
+    return this.#queue.flush()
   }
 }
 
-function compileRefresh(store: LocalStore): Statement<Refresh, unknown> {
-  return compile(store, (db, param) =>
+const prepareTell = (store: Store) =>
+  prepare(store, (db, param: Param<{ payload: string }>) =>
+    db.selectNoFrom(
+      sql<string>`pg_notify(${sql.lit(BINDING_CHANNEL)}, ${param('payload')})`.as('told'),
+    ),
+  )
+
+const prepareRefresh = (store: Store) =>
+  prepare(store, (db, param: Param<Refresh>) =>
     db
       .updateTable('binding')
       .set({
@@ -178,10 +284,9 @@ function compileRefresh(store: LocalStore): Statement<Refresh, unknown> {
       .where('extension_id', '=', param('extensionId'))
       .where('contact', '=', param('contact')),
   )
-}
 
-function compileSave(store: LocalStore): Statement<Values, unknown> {
-  return compile(store, (db, param) =>
+const prepareSave = (store: Store) =>
+  prepare(store, (db, param: Param<Values>) =>
     db
       .insertInto('binding')
       .values({
@@ -197,6 +302,7 @@ function compileSave(store: LocalStore): Statement<Values, unknown> {
         source_protocol: param('protocol'),
         source_address: param('address'),
         source_port: param('port'),
+        node: param('node'),
         registered_at: param('registeredAt'),
         expires_at: param('expiresAt'),
       })
@@ -212,18 +318,52 @@ function compileSave(store: LocalStore): Statement<Values, unknown> {
           source_protocol: row.ref('excluded.source_protocol'),
           source_address: row.ref('excluded.source_address'),
           source_port: row.ref('excluded.source_port'),
+          node: row.ref('excluded.node'),
           registered_at: row.ref('excluded.registered_at'),
           expires_at: row.ref('excluded.expires_at'),
         })),
       ),
   )
-}
 
 function valuesOf(extensionId: number, binding: Binding): Values {
-  const { contact, instance, regId, q, callId, cseq, userAgent, source } = binding
+  const { contact, instance, regId, q, callId, cseq, userAgent, source, node } = binding
   const { registeredAt, expiresAt } = binding
   return {
-    ...{ extensionId, contact, instance, regId, q, callId, cseq, userAgent },
+    ...{ extensionId, contact, instance, regId, q, callId, cseq, userAgent, node },
     ...{ path: JSON.stringify(binding.path), registeredAt, expiresAt, ...source },
   }
 }
+
+const storedOf = (
+  row: Selectable<BindingTable> & {
+    readonly domain: string
+    readonly extension: string
+    readonly tenant_id: number
+    readonly ha1_sha256: string
+  },
+  now: number,
+): StoredBinding => ({
+  domain: row.domain,
+  extension: row.extension,
+  extensionId: row.extension_id,
+  tenantId: row.tenant_id,
+  secret: row.ha1_sha256,
+  binding: {
+    contact: row.contact,
+    instance: row.instance,
+    regId: row.reg_id,
+    q: row.q,
+    callId: row.call_id,
+    cseq: row.cseq,
+    path: JSON.parse(row.path) as string[],
+    userAgent: row.user_agent,
+    source: {
+      protocol: row.source_protocol,
+      address: row.source_address,
+      port: row.source_port,
+    },
+    node: row.node,
+    registeredAt: row.registered_at,
+    expiresAt: Math.min(row.expires_at, now + bindingLimits.maxSeconds * 1_000),
+  },
+})

@@ -3,7 +3,7 @@
  * and the phones behind NAT kept reachable. One timer serves all of it, and only while needed.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import type { Binding } from './bindings.ts'
+import { type Binding, LOOK_AHEAD_MS } from './bindings.ts'
 import { needsKeepAlive } from './target.ts'
 
 /** An extension that has bindings. */
@@ -21,10 +21,14 @@ export interface BindingTableDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly schedule: Schedule
+  /** Whether the way to the phone is on this node. */
+  readonly isOwn: (binding: Binding) => boolean
   /** Sends something that makes a NAT keep its mapping; errors are its own. */
   readonly keepAlive: (binding: Binding) => void
-  /** Some of its bindings have expired; it has those that are left. */
+  /** Some of this node's bindings of it have expired; it has those that are left. */
   readonly onLapsed: (registered: Registered) => void
+  /** Bindings of other nodes expire soon, or have expired, unless they were refreshed there. */
+  readonly onUnsure: (extensionId: number) => void
   /** Called at most once a minute, when something has expired. */
   readonly onExpired: () => void
 }
@@ -43,6 +47,8 @@ const CLEANUP_SECONDS = 60
 export class BindingTable {
   readonly #deps: BindingTableDeps
   readonly #entries = new Map<string, Entry>()
+  /** By extension. */
+  readonly #keys = new Map<number, string>()
   readonly #due = new Map<number, Set<string>>()
   /** Entries with phones behind NAT, spread over the interval in which each gets its turn. */
   readonly #slots: readonly Set<string>[] = Array.from(
@@ -52,7 +58,8 @@ export class BindingTable {
   #nextSlot = 0
   #second: number
   #expiredSince: number | undefined
-  #bindings = 0
+  /** Of this node. */
+  readonly #own = { extensions: 0, bindings: 0 }
   #cancelTick: (() => void) | undefined
 
   constructor(deps: BindingTableDeps) {
@@ -62,6 +69,11 @@ export class BindingTable {
 
   find(domain: string, extension: string): Registered | undefined {
     return this.#entries.get(keyOf(domain, extension))
+  }
+
+  of(extensionId: number): Registered | undefined {
+    const key = this.#keys.get(extensionId)
+    return key === undefined ? undefined : this.#entries.get(key)
   }
 
   /** Living ones; none for an extension that is not registered. */
@@ -74,30 +86,39 @@ export class BindingTable {
   /** Replaces what is known of an extension; without bindings it is forgotten. */
   set(registered: Registered): void {
     const key = keyOf(registered.domain, registered.extension)
+    const known = this.#keys.get(registered.extensionId)
+    if (known !== undefined && known !== key) this.#remove(known)
     const slot = this.#remove(key)?.slot ?? this.#nextSlot++ % KEEP_ALIVE_SECONDS
     const { bindings } = registered
     if (bindings.length === 0) return
     if (this.#cancelTick === undefined) this.#second = secondOf(this.#deps.now())
-    const firstExpiry = Math.min(...bindings.map(({ expiresAt }) => expiresAt))
-    const due = Math.max(secondOf(firstExpiry) + 1, this.#second + 1)
+    const first = Math.min(...bindings.map((binding) => this.#dueOf(binding)))
+    const due = Math.max(first, this.#second + 1)
     this.#entries.set(key, { ...registered, due, slot })
-    this.#bindings += bindings.length
+    this.#keys.set(registered.extensionId, key)
+    this.#count(bindings, 1)
     const others = this.#due.get(due)
     if (others) others.add(key)
     else this.#due.set(due, new Set([key]))
-    if (bindings.some(needsKeepAlive)) this.#slots[slot]?.add(key)
+    if (bindings.some(this.#isKeptAlive)) this.#slots[slot]?.add(key)
     this.#cancelTick ??= this.#deps.schedule(this.#tick, TICK_MS)
+  }
+
+  /** Its bindings are gone, wherever it is known. */
+  forget(extensionId: number): void {
+    const key = this.#keys.get(extensionId)
+    if (key !== undefined) this.#remove(key)
   }
 
   all(): IterableIterator<Registered> {
     return this.#entries.values()
   }
 
-  /** Registered extensions, their bindings, and those that are kept alive. */
+  /** Of this node: registered extensions, their bindings, and extensions that are kept alive. */
   stats(): { readonly extensions: number; readonly bindings: number; readonly keptAlive: number } {
     let keptAlive = 0
     for (const slot of this.#slots) keptAlive += slot.size
-    return { extensions: this.#entries.size, bindings: this.#bindings, keptAlive }
+    return { ...this.#own, keptAlive }
   }
 
   stop(): void {
@@ -109,12 +130,19 @@ export class BindingTable {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
     this.#entries.delete(key)
-    this.#bindings -= entry.bindings.length
+    this.#keys.delete(entry.extensionId)
+    this.#count(entry.bindings, -1)
     const others = this.#due.get(entry.due)
     others?.delete(key)
     if (others?.size === 0) this.#due.delete(entry.due)
     this.#slots[entry.slot]?.delete(key)
     return entry
+  }
+
+  #count(bindings: readonly Binding[], by: 1 | -1): void {
+    const own = bindings.filter(this.#deps.isOwn).length
+    this.#own.bindings += own * by
+    if (own > 0) this.#own.extensions += by
   }
 
   readonly #tick = (): void => {
@@ -141,16 +169,33 @@ export class BindingTable {
         const living = entry.bindings.filter(({ expiresAt }) => expiresAt > now)
         const left = { ...entry, bindings: living }
         this.set(left)
-        if (living.length === entry.bindings.length) continue
+        if (entry.bindings.some((binding) => this.#isUnsure(binding, now)))
+          this.#deps.onUnsure(entry.extensionId)
+        const gone = entry.bindings.filter((binding) => !living.includes(binding))
+        if (!gone.some(this.#deps.isOwn)) continue
         this.#expiredSince ??= present
         this.#deps.onLapsed(left)
       }
   }
 
+  #isUnsure(binding: Binding, now: number): boolean {
+    return !this.#deps.isOwn(binding) && binding.expiresAt - now <= LOOK_AHEAD_MS + TICK_MS
+  }
+
+  /** The second at which to look at it: after it expires, and also a while before when it is another node's. */
+  #dueOf(binding: Binding): number {
+    const before = secondOf(binding.expiresAt - LOOK_AHEAD_MS)
+    if (before > this.#second && !this.#deps.isOwn(binding)) return before
+    return secondOf(binding.expiresAt) + 1
+  }
+
+  readonly #isKeptAlive = (binding: Binding): boolean =>
+    needsKeepAlive(binding) && this.#deps.isOwn(binding)
+
   #keepAlive(second: number): void {
     for (const key of this.#slots[second % KEEP_ALIVE_SECONDS] ?? [])
       for (const binding of this.#entries.get(key)?.bindings ?? [])
-        if (needsKeepAlive(binding)) this.#deps.keepAlive(binding)
+        if (this.#isKeptAlive(binding)) this.#deps.keepAlive(binding)
   }
 }
 

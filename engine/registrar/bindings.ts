@@ -27,6 +27,8 @@ export interface Binding {
   readonly path: readonly string[]
   readonly userAgent: string
   readonly source: Source
+  /** The node that has the way to the phone: the connection, or the socket that a NAT lets answer. */
+  readonly node: string
   /** Milliseconds UTC, of the last REGISTER. */
   readonly registeredAt: number
   readonly expiresAt: number
@@ -44,6 +46,8 @@ export interface Registration {
   readonly knowsPath: boolean
   readonly userAgent: string
   readonly source: Source
+  /** That has taken the REGISTER. */
+  readonly node: string
 }
 
 export interface BindingLimits {
@@ -52,6 +56,13 @@ export interface BindingLimits {
   readonly maxSeconds: number
   readonly maxBindings: number
 }
+
+/**
+ * Nodes that share a database are not told of every refresh: they look so long before a binding of another node
+ * expires, by their own clocks. A refresh that comes later is told, as a change is.
+ */
+export const LOOK_AHEAD_MS = 5_000
+const TOLD_REFRESH_MS = LOOK_AHEAD_MS + 2_000
 
 /** SPECIFICATION.md §12.1. */
 export const bindingLimits: BindingLimits = {
@@ -169,6 +180,8 @@ const isOutOfOrder = (binding: Binding, request: Registration): boolean =>
 
 /** Whether nothing but number and times differs. */
 const livesOn = (known: Binding, binding: Binding): boolean =>
+  known.expiresAt - binding.registeredAt > TOLD_REFRESH_MS &&
+  known.node === binding.node &&
   known.contact === binding.contact &&
   known.instance === binding.instance &&
   known.regId === binding.regId &&
@@ -183,13 +196,13 @@ const livesOn = (known: Binding, binding: Binding): boolean =>
 
 function bindingOf(
   { uri, instance, regId, q }: Contact,
-  { callId, cseq, path, userAgent, source }: Registration,
+  { callId, cseq, path, userAgent, source, node }: Registration,
   registeredAt: number,
   expiresAt: number,
 ): Binding {
   return {
     ...{ contact: uri, instance, regId, q, callId, cseq },
-    ...{ path, userAgent, source, registeredAt, expiresAt },
+    ...{ path, userAgent, source, node, registeredAt, expiresAt },
   }
 }
 

@@ -1,16 +1,16 @@
 /**
- * Extensions and domains as the registrar needs them. What was read is remembered until this process
- * changes any of them, which triggers report: a changed password takes effect immediately. After changes of another
- * process the engine calls `forget`.
+ * Extensions and domains as registrar and calls need them. All are in memory, so that neither a REGISTER nor an
+ * INVITE waits for the database; who writes them calls `changed` or `reloadTenants` before it answers.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromFlag } from '../../schema/columns.ts'
-import { compile, type Statement } from '../../schema/sql/compiled.ts'
 import type { CallRecording } from '../../schema/contracts/recordings.ts'
 import type { Flag } from '../../schema/database.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import { inheritedRules, mediaRulesOf, type MediaColumns } from '../../schema/rules/media.ts'
-import type { LocalStore } from '../../schema/open.ts'
-import { Recent } from './recent.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import type { Store } from '../../schema/open.ts'
+import { all } from '../../schema/sql/query.ts'
 
 /** An extension of an active tenant. */
 export interface ExtensionRecord {
@@ -29,6 +29,138 @@ export interface ExtensionRecord {
   readonly secrets: { readonly MD5: string; readonly 'SHA-256': string }
 }
 
+/** What is kept of each: about 390 bytes with its places in the tables (D187). */
+interface Entry {
+  readonly extensionId: number
+  readonly tenantId: number
+  readonly customerId: number | null
+  readonly domain: string
+  readonly extension: string
+  readonly displayName: string
+  readonly isVoicemailEnabled: boolean
+  readonly media: MediaRules | undefined
+  readonly callRecording: CallRecording
+  readonly ha1Md5: string
+  readonly ha1Sha256: string
+}
+
+interface Tenant {
+  readonly isActive: boolean
+  readonly media: MediaRules | undefined
+  /** One of them, and how many there are. */
+  readonly domain: string
+  readonly domains: number
+}
+
+/** Rows of one statement: calls go on between two of them. */
+const PAGE = 1_000
+
+export class ExtensionDirectory {
+  readonly #store: Store
+  readonly #reads = new OneAtATime(() => this.#readAll())
+  #extensions = new Extensions()
+  #tenants: ReadonlyMap<number, Tenant> = new Map()
+  #domains: ReadonlyMap<string, number> = new Map()
+
+  /** Empty until `load`. */
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** `domain` in small letters. */
+  find(domain: string, extension: string): ExtensionRecord | undefined {
+    const entry = this.#extensions.find(domain, extension)
+    const tenant = entry && this.#tenants.get(entry.tenantId)
+    return entry && tenant?.isActive ? recordOf(entry, tenant) : undefined
+  }
+
+  /** The digest secret by SHA-256 of an extension that `find` finds. */
+  secretOf(domain: string, extension: string): string | undefined {
+    const entry = this.#extensions.find(domain, extension)
+    return entry && this.#tenants.get(entry.tenantId)?.isActive ? entry.ha1Sha256 : undefined
+  }
+
+  /** The tenant of a domain (small letters); undefined: none of ours. */
+  tenantOf(domain: string): number | undefined {
+    return this.#domains.get(domain)
+  }
+
+  /** The domain of a tenant that has exactly one. */
+  onlyDomainOf(tenantId: number): string | undefined {
+    const tenant = this.#tenants.get(tenantId)
+    return tenant?.domains === 1 ? tenant.domain : undefined
+  }
+
+  get size(): number {
+    return this.#extensions.size
+  }
+
+  /** Reads everything. What was known stays until all is read. */
+  load(): Promise<void> {
+    return this.#reads.request()
+  }
+
+  /** These extensions were written or deleted. */
+  changed(extensionIds: readonly number[]): Promise<void> {
+    return this.#reads.between(async () => {
+      const rows = await all(this.#store, this.#query().where('extension.id', 'in', extensionIds))
+      for (const id of extensionIds) this.#extensions.delete(id)
+      for (const row of rows) this.#extensions.set(row)
+    })
+  }
+
+  /** Tenants or their domains were written. */
+  reloadTenants(): Promise<void> {
+    return this.#reads.between(() => this.#readTenants())
+  }
+
+  async #readAll(): Promise<void> {
+    await this.#readTenants()
+    const extensions = new Extensions()
+    const page = this.#query().orderBy('extension.id').limit(PAGE)
+    for (let after = 0; ; await nextTurn()) {
+      const rows = await all(this.#store, page.where('extension.id', '>', after))
+      for (const row of rows) extensions.set(row)
+      after = rows.at(-1)?.id ?? after
+      if (rows.length < PAGE) break
+    }
+    this.#extensions = extensions
+  }
+
+  async #readTenants(): Promise<void> {
+    const { db } = this.#store
+    const columns = ['id', 'is_active', 'media', 'media_profile', 'codecs', 'dtmf'] as const
+    const domains = await all(
+      this.#store,
+      db.selectFrom('tenant_domain').select(['domain', 'tenant_id']),
+    )
+    const rows = await all(this.#store, db.selectFrom('tenant').select(columns))
+    const byTenant = new Map<number, string[]>()
+    for (const { domain, tenant_id: id } of domains)
+      byTenant.set(id, [...(byTenant.get(id) ?? []), domain])
+    this.#tenants = new Map(rows.map((row) => [row.id, tenantOf(row, byTenant.get(row.id) ?? [])]))
+    this.#domains = new Map(domains.map((row) => [row.domain, row.tenant_id]))
+  }
+
+  #query() {
+    return this.#store.db
+      .selectFrom('extension')
+      .select(['id', 'tenant_id', 'customer_id', 'domain', 'extension'])
+      .select(['display_name', 'voicemail_enabled', 'call_recording', 'ha1_md5', 'ha1_sha256'])
+      .select(['media', 'media_profile', 'codecs', 'dtmf'])
+  }
+}
+
+const tenantOf = (
+  row: MediaColumns & { readonly is_active: Flag },
+  domains: readonly string[],
+): Tenant => ({
+  isActive: fromFlag(row.is_active),
+  media: mediaRulesOf(row),
+  domain: domains[0] ?? '',
+  domains: domains.length,
+})
+
 interface Row extends MediaColumns {
   readonly id: number
   readonly tenant_id: number
@@ -40,124 +172,61 @@ interface Row extends MediaColumns {
   readonly call_recording: CallRecording
   readonly ha1_md5: string
   readonly ha1_sha256: string
-  readonly tenant_media: MediaColumns['media']
-  readonly tenant_media_profile: MediaColumns['media_profile']
-  readonly tenant_codecs: MediaColumns['codecs']
-  readonly tenant_dtmf: MediaColumns['dtmf']
 }
 
-/** About 600 bytes each. */
-const MAX_EXTENSIONS = 20_000
-const MAX_DOMAINS = 5_000
-const CHANGES = ['INSERT', 'UPDATE', 'DELETE'] as const
-const TABLES = ['extension', 'tenant', 'tenant_domain'] as const
+/** By number and address. */
+class Extensions {
+  readonly #byId = new Map<number, Entry>()
+  readonly #byDomain = new Map<string, Map<string, Entry>>()
+  /** One copy of the texts that many rows have. */
+  readonly #recordings = new Map<string, CallRecording>()
 
-export class ExtensionDirectory {
-  readonly #extensions: Recent<ExtensionRecord | undefined>
-  /** Null: none of ours. */
-  readonly #tenants: Recent<number | null>
-  readonly #find: Statement<{ domain: string; extension: string }, Row>
-  readonly #domain: Statement<{ domain: string }, { tenant_id: number }>
-  readonly #domainsOf: Statement<{ tenantId: number }, { domain: string }>
-
-  constructor(store: LocalStore) {
-    this.#extensions = new Recent(MAX_EXTENSIONS, (address) => {
-      const space = address.indexOf(' ')
-      const row = this.#find.get({
-        domain: address.slice(0, space),
-        extension: address.slice(space + 1),
-      })
-      return row && recordOf(row)
-    })
-    this.#tenants = new Recent(
-      MAX_DOMAINS,
-      (domain) => this.#domain.get({ domain })?.tenant_id ?? null,
-    )
-    this.#watch(store)
-    this.#find = compile(store, (db, param) =>
-      db
-        .selectFrom('extension')
-        .innerJoin('tenant', 'tenant.id', 'extension.tenant_id')
-        .select(['extension.id', 'tenant_id', 'customer_id', 'domain', 'extension'])
-        .select(['display_name', 'voicemail_enabled', 'call_recording', 'ha1_md5', 'ha1_sha256'])
-        .select([
-          'extension.media',
-          'extension.media_profile',
-          'extension.codecs',
-          'extension.dtmf',
-        ])
-        .select(['tenant.media as tenant_media', 'tenant.media_profile as tenant_media_profile'])
-        .select(['tenant.codecs as tenant_codecs', 'tenant.dtmf as tenant_dtmf'])
-        .where('domain', '=', param('domain'))
-        .where('extension', '=', param('extension'))
-        .where('tenant.is_active', '=', 1),
-    )
-    this.#domain = compile(store, (db, param) =>
-      db.selectFrom('tenant_domain').select('tenant_id').where('domain', '=', param('domain')),
-    )
-    this.#domainsOf = compile(store, (db, param) =>
-      db
-        .selectFrom('tenant_domain')
-        .select('domain')
-        .where('tenant_id', '=', param('tenantId'))
-        .limit(2),
-    )
+  get size(): number {
+    return this.#byId.size
   }
 
-  /** `domain` in small letters. */
-  find(domain: string, extension: string): ExtensionRecord | undefined {
-    // A domain holds no blank.
-    return domain.includes(' ') ? undefined : this.#extensions.get(`${domain} ${extension}`)
+  find(domain: string, extension: string): Entry | undefined {
+    return this.#byDomain.get(domain)?.get(extension)
   }
 
-  /** The tenant of a domain (small letters); undefined: none of ours. */
-  tenantOf(domain: string): number | undefined {
-    return this.#tenants.get(domain) ?? undefined
+  set(row: Row): void {
+    const others = this.#byDomain.get(row.domain) ?? new Map<string, Entry>()
+    const [first] = others.values()
+    const entry = this.#entryOf(row, first?.domain ?? row.domain)
+    this.#byDomain.set(entry.domain, others.set(entry.extension, entry))
+    this.#byId.set(entry.extensionId, entry)
   }
 
-  /** Another process has written to the database. */
-  forget(): void {
-    this.#extensions.forget()
-    this.#tenants.forget()
+  delete(extensionId: number): void {
+    const entry = this.#byId.get(extensionId)
+    if (entry === undefined) return
+    this.#byId.delete(extensionId)
+    const others = this.#byDomain.get(entry.domain)
+    // Its number may belong to another one by now.
+    if (others?.get(entry.extension) === entry) others.delete(entry.extension)
+    if (others?.size === 0) this.#byDomain.delete(entry.domain)
   }
 
-  /** On this connection only, and gone with it. */
-  #watch({ sqlite }: LocalStore): void {
-    sqlite.function('tollgate_forget_extensions', () => {
-      this.forget()
-      return null
-    })
-    for (const table of TABLES)
-      for (const change of CHANGES)
-        sqlite.exec(
-          `CREATE TEMP TRIGGER IF NOT EXISTS forget_on_${change}_of_${table} AFTER ${change}
-           ON main.${table} BEGIN SELECT tollgate_forget_extensions(); END`,
-        )
-  }
-
-  /** The domain of a tenant that has exactly one. */
-  onlyDomainOf(tenantId: number): string | undefined {
-    const [first, second] = this.#domainsOf.all({ tenantId })
-    return second === undefined ? first?.domain : undefined
+  #entryOf(row: Row, domain: string): Entry {
+    const { extension, display_name: name, call_recording: recording } = row
+    const callRecording = this.#recordings.get(recording) ?? recording
+    this.#recordings.set(recording, callRecording)
+    return {
+      extensionId: row.id,
+      tenantId: row.tenant_id,
+      customerId: row.customer_id,
+      ...{ domain, extension, displayName: name === extension ? extension : name },
+      isVoicemailEnabled: fromFlag(row.voicemail_enabled),
+      media: mediaRulesOf(row),
+      callRecording,
+      ha1Md5: row.ha1_md5,
+      ha1Sha256: row.ha1_sha256,
+    }
   }
 }
 
-const recordOf = (row: Row): ExtensionRecord => ({
-  extensionId: row.id,
-  tenantId: row.tenant_id,
-  customerId: row.customer_id,
-  domain: row.domain,
-  extension: row.extension,
-  displayName: row.display_name,
-  isVoicemailEnabled: fromFlag(row.voicemail_enabled),
-  callRecording: row.call_recording,
-  media: inheritedRules(mediaRulesOf(row), mediaRulesOf(tenantColumns(row))),
-  secrets: { MD5: row.ha1_md5, 'SHA-256': row.ha1_sha256 },
-})
-
-const tenantColumns = (row: Row): MediaColumns => ({
-  media: row.tenant_media,
-  media_profile: row.tenant_media_profile,
-  codecs: row.tenant_codecs,
-  dtmf: row.tenant_dtmf,
+const recordOf = ({ media, ha1Md5, ha1Sha256, ...entry }: Entry, tenant: Tenant) => ({
+  ...entry,
+  media: inheritedRules(media, tenant.media),
+  secrets: { MD5: ha1Md5, 'SHA-256': ha1Sha256 },
 })

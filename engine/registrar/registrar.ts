@@ -2,20 +2,18 @@
  * The registrar (RFC 3261 §10.3): who an extension's phone is, and where it can be reached. Requests
  * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
  */
-import type { Schedule } from '../../schema/clock.ts'
 import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
-import type { LocalStore } from '../../schema/open.ts'
 import { headerNamed } from '../sip-server/message/index.ts'
 import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { Batch } from './batch.ts'
-import { BindingStore } from './binding-store.ts'
-import { BindingTable, type Registered } from './binding-table.ts'
+import type { Registered } from './binding-table.ts'
 import type { Binding, Registration, Source } from './bindings.ts'
 import { bindingLimits, register } from './bindings.ts'
-import { contactsOf } from './contact.ts'
-import { leadsBack, pathOf } from './path.ts'
+import { leadsBack } from './path.ts'
+import { listing, registrationOf } from './registration.ts'
+import { Registrations, type RegistrationsDeps } from './registrations.ts'
 import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
-import { callerIn, claimedBy, hasOption, identityOf, unsupportedOptions } from './request.ts'
+import { callerIn, claimedBy, identityOf, unsupportedOptions } from './request.ts'
 import type { Identity, RequestHeaders } from './request.ts'
 import { targetOf, type ContactTarget } from './target.ts'
 
@@ -41,18 +39,13 @@ export type Caller =
   /** To be answered so: a challenge, or 403 for a number that is not the caller's. */
   | { readonly kind: 'refused'; readonly answer: PhoneAnswer }
 
-export interface RegistrarDeps {
-  readonly store: LocalStore
-  /** Milliseconds by the steady clock, and UTC by that of the machine (schema/clock.ts). */
-  readonly now: () => number
+export interface RegistrarDeps extends RegistrationsDeps {
+  /** Milliseconds UTC by the clock of the machine (schema/clock.ts). */
   readonly wallNow: () => number
-  readonly schedule: Schedule
   /** At least 32 random bytes of this process: nonces of another process are stale. */
   readonly secret: Buffer
   /** How long a nonce is good. */
   readonly nonceSeconds: number
-  /** Sends something that a NAT takes for traffic; errors are its own. */
-  readonly keepAlive: (target: ContactTarget) => void
   /** What is done against guessing; `isLockedOut` answers like a wrong password. */
   readonly guard: {
     isLockedOut(source: Source, user: string): boolean
@@ -61,14 +54,6 @@ export interface RegistrarDeps {
   }
   /** Whether it is a proxy of ours for phones of this tenant; a tenant's nodes, which it writes itself, are none. */
   readonly isProxy: (source: Source, tenantId: number) => boolean
-  /** The phones of an extension are others than before. */
-  readonly onRegistration: (change: {
-    readonly tenantId: number
-    readonly domain: string
-    readonly extension: string
-    readonly contacts: number
-  }) => void
-  readonly onStoreFailure: (error: unknown, waiting: number) => void
 }
 
 const RETRY_AFTER_SECONDS = 5
@@ -87,28 +72,27 @@ export class Registrar {
   readonly #deps: RegistrarDeps
   readonly #directory: ExtensionDirectory
   readonly #authenticator: Authenticator
-  readonly #bindings: BindingStore
-  readonly #table: BindingTable
+  readonly #registrations: Registrations
   readonly #batch: Batch<PendingRegister>
   readonly #totals = { accepted: 0, challenged: 0, failed: 0 }
 
   constructor(deps: RegistrarDeps) {
-    const { store, now, schedule, keepAlive, onStoreFailure: onFailure } = deps
+    const { store, now, schedule } = deps
     this.#deps = deps
     this.#directory = new ExtensionDirectory(store)
     const secret = deps.secret.toString('hex')
     const nonceLifetimeMs = deps.nonceSeconds * 1_000
     const directory = this.#directory
     this.#authenticator = new Authenticator({ directory, secret, nonceLifetimeMs, now })
-    this.#bindings = new BindingStore({ store, schedule, onFailure })
-    this.#table = new BindingTable({
-      ...{ now, schedule },
-      keepAlive: (binding) => keepAlive(targetOf(binding)),
-      onLapsed: (registered) => this.#tell(registered),
-      onExpired: () => this.#bindings.removeExpired(now()),
-    })
+    this.#registrations = new Registrations(deps)
     this.#batch = new Batch({ ...BATCH, schedule, work: (items) => this.#workOff(items) })
-    this.#restoreAll()
+  }
+
+  /** Reads extensions and bindings. Until then there are none. */
+  async load(): Promise<void> {
+    this.#registrations.follow()
+    await this.#directory.load()
+    await this.catchUp()
   }
 
   /** Answers a REGISTER. Resolves when what it changed is durable. */
@@ -118,8 +102,7 @@ export class Registrar {
     if (identity === undefined) return answer(400, 'Bad To Header')
     const unsupported = unsupportedOptions(headerNamed(headers, 'require'))
     if (unsupported !== '') return answer(420, 'Bad Extension', { Unsupported: unsupported })
-    if (this.#bindings.isOverloaded)
-      return answer(503, 'Service Unavailable', { 'Retry-After': String(RETRY_AFTER_SECONDS) })
+    if (this.#registrations.isOverloaded) return unavailable
     if (headerNamed(headers, 'authorization') === undefined)
       return this.#challenge(401, request, identity, { kind: 'missing' })
     return new Promise((resolve, reject) => this.#batch.add({ request, identity, resolve, reject }))
@@ -130,7 +113,7 @@ export class Registrar {
       const { resolve, reject } = register
       this.#decide(register).then(resolve, reject)
     }
-    this.#bindings.flushUnlessFailing()
+    this.#registrations.flushUnlessFailing()
   }
 
   async #decide({ request, identity }: PendingRegister): Promise<PhoneAnswer> {
@@ -139,7 +122,7 @@ export class Registrar {
     if (verdict.kind !== 'known') return this.#challenge(401, request, identity, verdict)
     // No third-party registration: a password is good for its own extension.
     if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
-    const registration = registrationOf(headers, source)
+    const registration = registrationOf(headers, source, this.#deps.node)
     if (!this.#isTrustedPath(registration, identity.domain)) return answer(403, 'Path Not Allowed')
     return this.#register(verdict.extension, registration)
   }
@@ -187,10 +170,17 @@ export class Registrar {
     return tenantId === null ? undefined : this.#directory.onlyDomainOf(tenantId)
   }
 
-  /** The phones of an extension, the preferred ones first; none when it is not registered. */
+  /**
+   * The phones of an extension that this node can reach, the preferred ones first; none when it is not registered. One
+   * that has registered at another node is reached by UDP at its Contact, or through its Path. One on a connection, or
+   * behind NAT, is not: the way to it is on that node.
+   */
   contactsOf(domain: string, extension: string): readonly ContactTarget[] {
     return this.#bindingsOf(domain, extension)
-      .map(targetOf)
+      .flatMap((binding) => {
+        const target = targetOf(binding)
+        return this.#registrations.isOwn(binding) || target.nextHop === undefined ? [target] : []
+      })
       .toSorted((a, b) => b.q - a.q)
   }
 
@@ -204,53 +194,54 @@ export class Registrar {
     return {
       status: bindings.length > 0 ? 'registered' : 'unregistered',
       userAgent: last?.userAgent || null,
-      contacts: bindings.map(({ contact, userAgent, source, expiresAt }) => ({
-        ...{ uri: contact, userAgent, source, expiresAt },
+      contacts: bindings.map(({ contact, userAgent, source, node, expiresAt }) => ({
+        ...{ uri: contact, userAgent, source, node: node || null, expiresAt },
       })),
     }
   }
 
-  /**
-   * Its phones are not reachable any more: its password has changed, or it is deleted. With `contact`, this one phone
-   * until it registers again. False: there is none.
-   */
-  endBindings(domain: string, extension: string, contact?: string): boolean {
-    const registered = this.#table.find(domain.toLowerCase(), extension)
-    const { extensionId, bindings: present } = registered ?? { extensionId: 0, bindings: [] }
-    const left = present.filter((each) => contact !== undefined && each.contact !== contact)
-    if (registered === undefined || (contact && left.length === present.length)) return false
-    const ended = { ...registered, bindings: left }
-    this.#table.set(ended)
-    if (contact === undefined) this.#bindings.removeAll(extensionId)
-    else void this.#bindings.write({ extensionId, saved: [], refreshed: [], removed: [contact] })
-    this.#tell(ended)
-    return true
+  /** As `Registrations.end`, for a domain in any case. */
+  endBindings(domain: string, extension: string, contact?: string): Promise<boolean> {
+    return this.#registrations.end(domain.toLowerCase(), extension, contact)
   }
 
-  /** Follows what another process wrote: ends bindings of extensions that are gone or changed. */
-  reload(): void {
-    this.#directory.forget()
-    for (const { domain, extension, secret } of [...this.#table.all()])
-      if (this.#directory.find(domain, extension)?.secrets['SHA-256'] !== secret)
-        this.endBindings(domain, extension)
+  /** These extensions were written or deleted. Phones with an old password are not reachable any more. */
+  async changed(extensionIds: readonly number[]): Promise<void> {
+    await this.#directory.changed(extensionIds)
+    await this.#registrations.endOutdated(this.#isOutdated, extensionIds)
   }
+
+  /** Tenants or their domains were written. */
+  async reloadTenants(): Promise<void> {
+    await this.#directory.reloadTenants()
+    await this.#registrations.endOutdated(this.#isOutdated)
+  }
+
+  /** Follows what others wrote: as `changed`. Without ids, of all extensions and tenants. */
+  async reload(extensionIds?: readonly number[]): Promise<void> {
+    if (extensionIds !== undefined) return this.changed(extensionIds)
+    await this.#directory.load()
+    await this.#registrations.endOutdated(this.#isOutdated)
+  }
+
+  readonly #isOutdated = ({ domain, extension, secret }: Registered): boolean =>
+    this.#directory.secretOf(domain, extension) !== secret
 
   /** Another process reads the bindings next: writes what waits. */
-  flush(): void {
+  async flush(): Promise<void> {
     this.#batch.flush()
-    this.#bindings.flush()
+    await this.#registrations.flush()
   }
 
   /** Takes the bindings that another process has written instead of its own. */
-  catchUp(): void {
-    for (const registered of [...this.#table.all()])
-      this.#table.set({ ...registered, bindings: [] })
-    this.#restoreAll()
+  async catchUp(): Promise<void> {
+    for (const { binding, extension } of await this.#registrations.load())
+      this.#deps.guard.authSucceeded(binding.source, extension)
   }
 
   /** Present sizes, and totals since the start. */
   telemetry(): Readonly<Record<string, number>> {
-    const { extensions, bindings, keptAlive } = this.#table.stats()
+    const { extensions, bindings, keptAlive } = this.#registrations.stats()
     return {
       registered_extensions: extensions,
       registered_contacts: bindings,
@@ -263,15 +254,15 @@ export class Registrar {
   }
 
   /** Writes what waits. */
-  stop(): void {
-    this.#table.stop()
-    this.flush()
+  async stop(): Promise<void> {
+    this.#batch.flush()
+    await this.#registrations.stop()
   }
 
   /** The bindings that calls use: a Path is trusted only while the proxy that wrote it is ours. */
   #bindingsOf(domain: string, extension: string): readonly Binding[] {
     const home = domain.toLowerCase()
-    const bindings = this.#table.bindingsOf(home, extension)
+    const bindings = this.#registrations.bindingsOf(home, extension)
     return bindings.filter((binding) => this.#isTrustedPath(binding, home))
   }
 
@@ -322,79 +313,28 @@ export class Registrar {
   async #register(record: ExtensionRecord, request: Registration): Promise<PhoneAnswer> {
     const { domain, extension, extensionId, tenantId, secrets } = record
     const now = this.#deps.now()
-    const present = this.#table.bindingsOf(domain, extension)
+    const present = this.#registrations.bindingsOf(domain, extension)
     const result = register(present, request, now, bindingLimits)
     if (result.kind === 'refused') return answer(result.status, result.reason, result.headers)
     const { bindings, saved, refreshed, removed } = result
     if (saved.length + refreshed.length + removed.length > 0) {
-      // Memory first: what the next REGISTER meets. The answer waits for the disk.
       const secret = secrets['SHA-256']
-      this.#table.set({ domain, extension, extensionId, tenantId, secret, bindings })
-      const isStored = await this.#bindings.write({ extensionId, saved, refreshed, removed })
-      if (!isStored) {
-        this.endBindings(domain, extension)
-        return answer(500, 'Server Internal Error')
-      }
+      const registered = { domain, extension, extensionId, tenantId, secret, bindings }
+      const change = { saved, refreshed, removed }
+      const written = await this.#registrations.change(registered, change)
+      if (written === 'late') return unavailable
+      if (written === 'gone') return answer(500, 'Server Internal Error')
     }
     this.#totals.accepted += 1
-    if (bindings.length !== present.length) this.#tell({ tenantId, domain, extension, bindings })
     const shown = listing(bindings, request.knowsPath ? request.path : [], now)
     return answer(200, 'OK', { ...shown, Date: new Date(this.#deps.wallNow()).toUTCString() })
   }
-
-  #tell(phones: Pick<Registered, 'tenantId' | 'domain' | 'extension' | 'bindings'>): void {
-    const { tenantId, domain, extension, bindings } = phones
-    this.#deps.onRegistration({ tenantId, domain, extension, contacts: bindings.length })
-  }
-
-  #restoreAll(): void {
-    for (const { binding, ...home } of this.#bindings.load(this.#deps.now()))
-      this.#restore(home, binding)
-  }
-
-  #restore(home: Omit<Parameters<BindingTable['set']>[0], 'bindings'>, binding: Binding): void {
-    const bindings = this.#table.find(home.domain, home.extension)?.bindings ?? []
-    this.#table.set({ ...home, bindings: [...bindings, binding] })
-    this.#deps.guard.authSucceeded(binding.source, home.extension)
-  }
-}
-
-function registrationOf(headers: RequestHeaders, source: Source): Registration {
-  const expires = headerNamed(headers, 'expires')?.trim() ?? ''
-  return {
-    contacts: contactsOf(headerNamed(headers, 'contact')),
-    expiresSeconds: /^\d{1,10}$/.test(expires) ? Number(expires) : undefined,
-    callId: headerNamed(headers, 'call-id') ?? '',
-    cseq: Number.parseInt(headerNamed(headers, 'cseq') ?? '0', 10),
-    path: pathOf(headerNamed(headers, 'path')),
-    knowsPath: hasOption(headers, 'supported', 'path') || hasOption(headers, 'require', 'path'),
-    userAgent: (headerNamed(headers, 'user-agent') ?? '').slice(0, MAX_USER_AGENT),
-    source,
-  }
-}
-
-const MAX_USER_AGENT = 128
-
-/** RFC 3261 §10.3 step 8: all bindings with what is left of them; RFC 3327 §5.3: the Path. */
-function listing(
-  bindings: readonly Binding[],
-  path: readonly string[],
-  now: number,
-): Record<string, string> {
-  const headers: Record<string, string> = {}
-  if (bindings.length > 0)
-    headers['Contact'] = bindings.map((binding) => contactValue(binding, now)).join(', ')
-  if (path.length > 0) headers['Path'] = path.join(', ')
-  return headers
-}
-
-function contactValue({ contact, q, instance, regId, expiresAt }: Binding, now: number): string {
-  const preference = q === 1_000 ? '' : `;q=${(q / 1_000).toFixed(3).replace(/0+$/, '0')}`
-  const phone = instance === null ? '' : `;+sip.instance="${instance}"`
-  const flow = regId === null ? '' : `;reg-id=${regId}`
-  return `<${contact}>;expires=${Math.ceil((expiresAt - now) / 1_000)}${preference}${phone}${flow}`
 }
 
 function answer(status: number, reason: string, headers: PhoneAnswer['headers'] = {}): PhoneAnswer {
   return { status, reason, headers }
 }
+
+const unavailable = answer(503, 'Service Unavailable', {
+  'Retry-After': String(RETRY_AFTER_SECONDS),
+})

@@ -38,7 +38,7 @@ export async function takeOver(
   const { held } = await old.handOver()
   lock.take()
   await engine.reload()
-  engine.registrar.catchUp()
+  await engine.registrar.catchUp()
   if (charging instanceof Ocs) {
     await charging.holdElsewhere(held)
     old.onHeld((now) => void charging.holdElsewhere(now).catch(unread(log)))
@@ -126,8 +126,8 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
       const descriptors = [...sharingOf(engine).descriptors(), ...control.descriptors()]
       return startProgram(descriptors, { form: UPGRADE_FORM, listening: listeningOf(config) })
     },
+    writeAll: () => engine.registrar.flush(),
     handOver: (pass) => {
-      engine.registrar.flush()
       lock.release()
       sharingOf(engine).keepOld(pass)
       return { held: held() }

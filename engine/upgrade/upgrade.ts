@@ -20,6 +20,8 @@ export interface UpgradeDeps {
   /** Why it cannot be; undefined: it can. */
   readonly obstacle: () => string | undefined
   /** From now on what is new is passed on. */
+  /** The new process reads the database next: writes what waits. Never rejects. */
+  readonly writeAll: () => Promise<void>
   readonly handOver: (pass: (datagram: PassedDatagram) => void) => HandedOver
   /** Undoes `handOver`. */
   readonly takeBack: () => void
@@ -117,7 +119,7 @@ export class Upgrade {
         this.#complaint = message.line.replace(/^tollgate: /, '')
         return
       case 'loaded':
-        return this.#handOver(newProcess)
+        return void this.#handOver(newProcess)
       case 'serving':
         return this.#leave(newProcess, message)
       case 'datagram':
@@ -129,8 +131,11 @@ export class Upgrade {
     }
   }
 
-  #handOver(newProcess: NewProcess): void {
+  async #handOver(newProcess: NewProcess): Promise<void> {
     if (this.#state !== 'starting') return
+    await this.#deps.writeAll()
+    // It may have ended meanwhile.
+    if (newProcess !== this.#newProcess || this.#state !== 'starting') return
     this.#state = 'handing over'
     const pass = (datagram: PassedDatagram) => newProcess.send({ kind: 'datagram', datagram })
     newProcess.send({ kind: 'handed over', ...this.#deps.handOver(pass) })

@@ -79,7 +79,7 @@ export interface EnginePort {
   readonly recordings: RecordingsPort
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
-  /** Reads carriers, routes, domains and trusted sources from the database again. Resolves when they apply. */
+  /** Reads carriers, routes, tenants, domains and trusted sources from the database again. Resolves when they apply. */
   reloadRouting(): Promise<void>
   /** Asks DNS, for a second at most, to which gateways SIP URIs lead. */
   lookUp(uris: readonly string[]): Promise<GatewayLedTo>

@@ -13,6 +13,8 @@ export interface ExtensionStatus {
     readonly userAgent: string
     /** Where its REGISTER came from; an IPv6 address without brackets. */
     readonly source: { readonly protocol: string; readonly address: string; readonly port: number }
+    /** The node that has the way to the phone; null: not known. */
+    readonly node: string | null
     readonly expiresAt: number
   }[]
 }
@@ -20,8 +22,16 @@ export interface ExtensionStatus {
 /** The phones of extensions; a domain is given in any case. */
 export interface RegistrationsPort {
   statusOf(domain: string, extension: string): ExtensionStatus
-  /** Removes the bindings of an extension, or the one with this contact URI. False: there is none. */
-  end(domain: string, extension: string, contact?: string): boolean
+  /**
+   * Removes the bindings of an extension at all nodes, or the one with this contact URI. Resolves with false when there
+   * is none.
+   */
+  end(domain: string, extension: string, contact?: string): Promise<boolean>
+  /**
+   * These extensions were written or deleted, and that is committed: it takes effect before this resolves. Phones that
+   * have registered with another password are not reachable any more.
+   */
+  changed(extensionIds: readonly number[]): Promise<void>
 }
 
 /** The registration of this platform with a carrier. */

@@ -26,6 +26,7 @@ import { forServer as changesForServer, sql as changes } from './024-changes.ts'
 import { sql as webhookClaims } from './025-webhook-claims.ts'
 import { sql as walletLeases } from './026-wallet-leases.ts'
 import { sql as nodes } from './027-nodes.ts'
+import { forServer as extensionIdsForServer, sql as bindingNode } from './028-binding-node.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -67,6 +68,12 @@ export const migrations: readonly Migration[] = [
   { version: 25, name: 'webhook-claims', sql: webhookClaims },
   { version: 26, name: 'wallet-leases', sql: walletLeases },
   { version: 27, name: 'nodes', sql: nodes },
+  {
+    version: 28,
+    name: 'binding-node',
+    sql: bindingNode,
+    forServer: extensionIdsForServer,
+  },
 ]
 
 export const newestVersion = migrations.length

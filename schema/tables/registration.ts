@@ -21,6 +21,8 @@ export interface BindingTable {
   source_protocol: string
   source_address: string
   source_port: number
+  /** The node that took the REGISTER; empty: one of an earlier version. */
+  node: string
   registered_at: number
   expires_at: number
 }

@@ -164,6 +164,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   const ocs = new Ocs({ ...{ store, journal, unknownCaller, log }, ...clocks })
   const records: CallRecord[] = []
   const engine = new Engine({
+    node: { name: 'one' },
     ...{ config, store, ...clocks, log, randomBytes, newUuid: randomUUID },
     ...{ databaseId: 'simulated', canTakeCalls: () => true },
     // So that the order that is drawn is the one that is foreseen.
@@ -179,7 +180,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
     }) as unknown as Ocs,
   })
   await ocs.reload()
-  await engine.reload()
+  await engine.load()
   await engine.start()
   if (random() < 0.3) await engine.dispatcher.setState(1, nodeUri(places, 0), 'inactive')
   if (random() < 0.2) await engine.dispatcher.setState(1, nodeUri(places, 1), 'probing')

@@ -73,7 +73,8 @@ export async function openDoors() {
   await seedFile(localOf(store), JSON.stringify(seed), control.now())
   await ocs.reload()
   const { routing } = routingOver(await loadRouting(store))
-  const directory = new ExtensionDirectory(localOf(store))
+  const directory = new ExtensionDirectory(store)
+  await directory.load()
   const deps: RouteDeps = {
     routing,
     registrar: {

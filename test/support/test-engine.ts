@@ -58,7 +58,8 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     transfer: () => Promise.resolve({ kind: 'not_found' }),
     registrations: {
       statusOf: () => ({ status: 'unregistered', userAgent: null, contacts: [] }),
-      end: () => false,
+      end: () => Promise.resolve(false),
+      changed: () => Promise.resolve(),
     },
     guard: { bans: () => [], ban: () => undefined, unban: () => false },
     reloadRouting: () => Promise.resolve(),

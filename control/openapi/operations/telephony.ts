@@ -46,6 +46,10 @@ const extensionDetails = z
         uri: z.string(),
         user_agent: z.string(),
         source: z.string(),
+        node: z
+          .string()
+          .nullable()
+          .describe('The node that took the REGISTER; null: one of an earlier version.'),
         expires_at: moment,
       }),
     ),
@@ -68,7 +72,7 @@ const exampleDetails = {
   contacts: [
     {
       ...{ uri: 'sip:100@192.0.2.9:5060', user_agent: 'Phone/1.0' },
-      ...{ source: 'udp/192.0.2.9:5060', expires_at: exampleTime },
+      ...{ source: 'udp/192.0.2.9:5060', node: 'sbc-1', expires_at: exampleTime },
     },
   ],
   ...{ created_at: exampleTime, updated_at: exampleTime },

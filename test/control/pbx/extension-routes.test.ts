@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
+import { all, execute } from '../../../schema/sql/query.ts'
 import { openControl, type RequestOptions } from '../../support/control.ts'
 import { readRow } from '../../support/stored.ts'
 
@@ -10,7 +11,7 @@ async function open() {
   const control = await openControl()
   await control.tenant('acme', ['acme.example', 'acme.test'])
   await control.tenant('beta', ['beta.example'])
-  const ended: string[] = []
+  const changed: number[] = []
   const registered = new Map<string, ExtensionStatus>()
   Object.assign(control.engine.registrations, {
     statusOf: (domain: string, extension: string): ExtensionStatus =>
@@ -19,8 +20,8 @@ async function open() {
         userAgent: null,
         contacts: [],
       },
-    end: (domain: string, extension: string, contact?: string) => {
-      if (contact === undefined) return ended.push(`${extension}@${domain}`) > 0
+    changed: async (extensionIds: readonly number[]) => void changed.push(...extensionIds),
+    end: async (domain: string, extension: string, contact?: string) => {
       const status = registered.get(`${extension}@${domain}`)
       const contacts = status?.contacts.filter(({ uri }) => uri !== contact) ?? []
       if (status === undefined || contacts.length === status.contacts.length) return false
@@ -33,7 +34,7 @@ async function open() {
   const token = await keyOf('acme')
   const call = (method: string, item = '', body?: unknown, options: RequestOptions = {}) =>
     control.request(`${path}${item}`, { token, method, body, ...options })
-  return { ...control, ended, registered, keyOf, call }
+  return { ...control, changed, registered, keyOf, call }
 }
 
 test('an extension is answered in exactly the shape of the specification, without a password', async () => {
@@ -74,6 +75,7 @@ test('status and user agent are what the registrar knows at this moment', async 
         uri: 'sip:100@192.0.2.7',
         userAgent: 'Phone/1.0',
         source: { protocol: 'udp', address: '2001:db8::7', port: 5060 },
+        node: 'sbc-2',
         expiresAt: 0,
       },
     ],
@@ -86,7 +88,7 @@ test('status and user agent are what the registrar knows at this moment', async 
     call_recording: 'always',
     recording_active: false,
     status: 'registered',
-    contacts: [{ uri: 'sip:100@192.0.2.7', source: 'udp/[2001:db8::7]:5060' }],
+    contacts: [{ uri: 'sip:100@192.0.2.7', source: 'udp/[2001:db8::7]:5060', node: 'sbc-2' }],
   })
 })
 
@@ -198,17 +200,39 @@ test('a key of all tenants names a tenant or a domain, unless there is one domai
   expect((await alone.request(path, { token, body: desk })).status).toBe(201)
 })
 
-test('a new password and a deletion end the bindings, another change does not', async () => {
-  const { call, ended } = await open()
+test('a new password ends the bindings with its own commit, another change does not', async () => {
+  const { call, store } = await open()
   await call('POST', '', desk)
+  const bind = () =>
+    execute(
+      store,
+      store.db.insertInto('binding').values({
+        ...{ extension_id: 1, contact: 'sip:100@192.0.2.7', q: 1_000, call_id: 'c', cseq: 1 },
+        ...{ path: '[]', user_agent: '', node: 'one', registered_at: 0, expires_at: 1 },
+        ...{ source_protocol: 'udp', source_address: '192.0.2.7', source_port: 5060 },
+      }),
+    )
+  const bound = async () =>
+    (await all(store, store.db.selectFrom('binding').select('id'))).length === 1
+  await bind()
   await call('PATCH', '/1', { display_name: 'New name', voicemail_enabled: null })
-  expect(ended).toEqual([])
+  await call('PATCH', '/1', { password: desk.password })
+  expect(await bound()).toBe(true)
   await call('PATCH', '/1', { password: 'another password' })
-  expect(ended).toEqual(['100@acme.example'])
+  expect(await bound()).toBe(false)
+  await bind()
   await call('PATCH', '/1', { extension: '101', password: 'another password' })
-  expect(ended).toEqual(['100@acme.example', '100@acme.example'])
+  expect(await bound()).toBe(false)
+})
+
+test('the registrar is told of each change once it is committed, and before it is answered', async () => {
+  const { call, changed } = await open()
+  await call('POST', '', desk)
+  await call('PATCH', '/1', { display_name: 'New name' })
   await call('DELETE', '/1')
-  expect(ended.at(-1)).toBe('101@acme.example')
+  expect(changed).toEqual([1, 1, 1])
+  await call('PATCH', '/1', { display_name: 'New name' })
+  expect(changed).toEqual([1, 1, 1])
 })
 
 test('a password cannot be taken away, and a number cannot be changed without one', async () => {
@@ -228,7 +252,7 @@ test('the registration of one phone is removed, by its own tenant only', async (
   await call('POST', '', desk)
   const source = { protocol: 'udp', address: '192.0.2.7', port: 5060 }
   const contacts = ['sip:100@192.0.2.7', 'sip:100@192.0.2.8'].map((uri) => ({
-    ...{ uri, userAgent: 'Phone/1.0', source, expiresAt: 0 },
+    ...{ uri, userAgent: 'Phone/1.0', source, node: null, expiresAt: 0 },
   }))
   registered.set('100@acme.example', { status: 'registered', userAgent: 'Phone/1.0', contacts })
   const item = `/1/registrations?contact=${encodeURIComponent('sip:100@192.0.2.7')}`

@@ -7,7 +7,7 @@ import { ExtensionDirectory } from '../../../engine/registrar/extension-director
 import { loadRouting } from '../../../engine/routing/routing-store.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
 import { emptyStore } from '../../support/empty-store.ts'
-import { localOf, runSql } from '../../support/stored.ts'
+import { runSql } from '../../support/stored.ts'
 
 let control: TestResources
 afterEach(() => control.close())
@@ -77,7 +77,8 @@ test('the call path finds them in memory', async () => {
   const { carriers, agents } = await loadRouting(control.store)
   expect([carriers[0]?.media, agents[0]?.media]).toEqual([expected, expected])
   expect((await loadSets(control.store))[0]?.media).toEqual(expected)
-  const extensions = new ExtensionDirectory(localOf(control.store))
+  const extensions = new ExtensionDirectory(control.store)
+  await extensions.load()
   expect(extensions.find('acme.example', '101')?.media).toEqual(expected)
 })
 

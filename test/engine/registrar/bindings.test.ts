@@ -10,7 +10,7 @@ function request(contact: string | undefined, more: Partial<Registration> = {}):
   return {
     contacts: contactsOf(contact),
     ...{ expiresSeconds: undefined, callId: 'c1', cseq: 10, path: [], userAgent: '', source },
-    knowsPath: false,
+    ...{ knowsPath: false, node: 'one' },
     ...more,
   }
 }

@@ -1,46 +1,127 @@
-import { expect, test } from 'vitest'
+/** Extensions in memory, as they are stored. */
+import { describe, expect, test } from 'vitest'
 import { ExtensionDirectory } from '../../../engine/registrar/extension-directory.ts'
-import { startRegistrar } from './phone.ts'
+import type { Store } from '../../../schema/open.ts'
+import { execute, insert, transaction } from '../../../schema/sql/query.ts'
+import { eachDatabase } from '../../support/shared-database.ts'
+import { withExtensions } from './phone.ts'
 
 const domain = 'acme.example'
 
-test('a change on the same connection holds at once', () => {
-  const { store } = startRegistrar()
-  const directory = new ExtensionDirectory(store)
-  const find = () => directory.find(domain, '101')
-  expect([find()?.displayName, directory.tenantOf(domain)]).toEqual(['101', find()?.tenantId])
-  store.sqlite.exec("UPDATE extension SET display_name = 'Anna' WHERE extension = '101'")
-  expect(find()?.displayName).toBe('Anna')
-  store.sqlite.exec('UPDATE tenant SET is_active = 0')
-  expect(find()).toBeUndefined()
-  store.sqlite.exec('UPDATE tenant SET is_active = 1')
-  expect(find()?.displayName).toBe('Anna')
-  store.sqlite.exec('DELETE FROM extension; DELETE FROM tenant_domain')
-  expect([find(), directory.tenantOf(domain)]).toEqual([undefined, undefined])
-})
+describe.each(eachDatabase)('the directory on $database', ({ open }) => {
+  const start = async () => {
+    const store = await withExtensions(await open())
+    const directory = new ExtensionDirectory(store)
+    await directory.load()
+    const find = (extension = '101') => directory.find(domain, extension)
+    const idOf = (extension = '101') => find(extension)?.extensionId ?? 0
+    const set = (extension: string, values: Parameters<typeof update>[2]) =>
+      update(store, extension, values)
+    return { store, directory, find, idOf, set }
+  }
+  const update = (store: Store, extension: string, values: Readonly<Record<string, unknown>>) =>
+    execute(store, store.db.updateTable('extension').set(values).where('extension', '=', extension))
+  const setTenants = (store: Store, values: Readonly<Record<string, unknown>>) =>
+    execute(store, store.db.updateTable('tenant').set(values))
 
-test('an extension that did not exist is found as soon as it does', () => {
-  const { store } = startRegistrar()
-  const directory = new ExtensionDirectory(store)
-  expect(directory.find(domain, '103')).toBeUndefined()
-  expect(directory.tenantOf('new.example')).toBeUndefined()
-  store.sqlite.exec("UPDATE extension SET extension = '103' WHERE extension = '102'")
-  store.sqlite.exec("INSERT INTO tenant_domain SELECT 'new.example', id FROM tenant")
-  expect(directory.find(domain, '103')?.extension).toBe('103')
-  expect(directory.find(domain, '102')).toBeUndefined()
-  expect(directory.tenantOf('new.example')).toBeDefined()
-})
+  test('a change holds as soon as it is told, and nothing else is read for it', async () => {
+    const { directory, find, idOf, set } = await start()
+    expect([find()?.displayName, directory.tenantOf(domain)]).toEqual(['101', find()?.tenantId])
+    await set('101', { display_name: 'Anna' })
+    await set('102', { display_name: 'Bert' })
+    expect(find()?.displayName).toBe('101')
+    await directory.changed([idOf()])
+    expect([find()?.displayName, find('102')?.displayName]).toEqual(['Anna', '102'])
+    await directory.load()
+    expect(find('102')?.displayName).toBe('Bert')
+  })
 
-test('what an extension does not say about media, its tenant says', () => {
-  const { store } = startRegistrar()
-  const directory = new ExtensionDirectory(store)
-  const media = () => directory.find(domain, '101')?.media
-  expect(media()).toBeUndefined()
-  store.sqlite.exec(`UPDATE tenant SET media = 'prefer', codecs = '["PCMA"]', dtmf = 'info'`)
-  const tenant = { policy: 'prefer', profile: 'auto', codecs: ['PCMA'], dtmf: 'info' }
-  expect(media()).toEqual(tenant)
-  store.sqlite.exec(`UPDATE extension SET media_profile = 'webrtc', codecs = '["opus"]'`)
-  expect(media()).toEqual({ ...tenant, profile: 'webrtc', codecs: ['opus'] })
-  store.sqlite.exec("UPDATE extension SET media = 'bypass', dtmf = 'rfc4733'")
-  expect(media()).toMatchObject({ policy: 'bypass', dtmf: 'rfc4733' })
+  test('extensions of a tenant that is not active are not found until it is active again', async () => {
+    const { store, directory, find } = await start()
+    await setTenants(store, { is_active: 0 })
+    await directory.reloadTenants()
+    expect([find(), directory.secretOf(domain, '101')]).toEqual([undefined, undefined])
+    await setTenants(store, { is_active: 1 })
+    await directory.reloadTenants()
+    expect(directory.secretOf(domain, '101')).toBe(find()?.secrets['SHA-256'])
+    expect(find()?.displayName).toBe('101')
+  })
+
+  test('what is deleted is gone, and what is made is found', async () => {
+    const { store, directory, find, idOf, set } = await start()
+    const [first, second] = [idOf('101'), idOf('102')]
+    expect(find('103')).toBeUndefined()
+    await execute(store, store.db.deleteFrom('extension').where('extension', '=', '101'))
+    await set('102', { extension: '103' })
+    await directory.changed([first, second])
+    expect([find('101'), find('102'), find('103')?.extensionId]).toEqual([
+      undefined,
+      undefined,
+      second,
+    ])
+    const tenantId = find('103')?.tenantId ?? 0
+    const added = { domain: 'new.example', tenant_id: tenantId }
+    expect([directory.tenantOf('new.example'), directory.onlyDomainOf(tenantId)]).toEqual([
+      undefined,
+      domain,
+    ])
+    await execute(store, store.db.insertInto('tenant_domain').values(added))
+    await directory.reloadTenants()
+    expect(directory.tenantOf('new.example')).toBe(tenantId)
+    // Which one is meant is not known any more.
+    expect(directory.onlyDomainOf(tenantId)).toBeUndefined()
+  })
+
+  test('two extensions may have changed their numbers with each other', async () => {
+    const { directory, find, idOf, set } = await start()
+    const [first, second] = [idOf('101'), idOf('102')]
+    await set('101', { extension: 'x' })
+    await set('102', { extension: '101' })
+    await set('x', { extension: '102' })
+    await directory.changed([first])
+    await directory.changed([second])
+    expect([idOf('101'), idOf('102')]).toEqual([second, first])
+    expect(find()?.domain).toBe(domain)
+  })
+
+  test('more extensions than one statement reads are all found', async () => {
+    const { store, directory, find } = await start()
+    const tenantId = find()?.tenantId ?? 0
+    await transaction(store, async () => {
+      for (let number = 1_000; number < 3_500; number += 1)
+        await insert(
+          store,
+          store.db
+            .insertInto('extension')
+            .values({
+              ...{ tenant_id: tenantId, domain, extension: `${number}`, display_name: '' },
+              ...{ ha1_md5: 'a', ha1_sha256: 'b', created_at: 0, updated_at: 0 },
+            })
+            .returning('id'),
+        )
+    })
+    await directory.load()
+    const missing = Array.from({ length: 2_500 }, (_, index) => `${1_000 + index}`).filter(
+      (number) => find(number) === undefined,
+    )
+    expect(missing).toEqual([])
+    expect(find('3500')).toBeUndefined()
+  })
+
+  test('what an extension does not say about media, its tenant says', async () => {
+    const { store, directory, find, idOf, set } = await start()
+    const media = async () => {
+      await directory.changed([idOf()])
+      await directory.reloadTenants()
+      return find()?.media
+    }
+    expect(await media()).toBeUndefined()
+    await setTenants(store, { media: 'prefer', codecs: '["PCMA"]', dtmf: 'info' })
+    const tenant = { policy: 'prefer', profile: 'auto', codecs: ['PCMA'], dtmf: 'info' }
+    expect(await media()).toEqual(tenant)
+    await set('101', { media_profile: 'webrtc', codecs: '["opus"]' })
+    expect(await media()).toEqual({ ...tenant, profile: 'webrtc', codecs: ['opus'] })
+    await set('101', { media: 'bypass', dtmf: 'rfc4733' })
+    expect(await media()).toMatchObject({ policy: 'bypass', dtmf: 'rfc4733' })
+  })
 })

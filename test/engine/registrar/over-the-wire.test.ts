@@ -3,15 +3,15 @@ import { hash } from 'node:crypto'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { SipPeer, type Leg, type PeerMessage } from '../../support/sip-peer.ts'
-import { Registrar } from '../../../engine/registrar/registrar.ts'
-import { readsSeveral, startRegistrar } from './phone.ts'
+import type { Registrar } from '../../../engine/registrar/registrar.ts'
+import { loaded, readsSeveral, startRegistrar } from './phone.ts'
 
 let rig: CallRig
 let registrar: Registrar
 
 beforeEach(async () => {
-  const { deps } = startRegistrar()
-  registrar = new Registrar({
+  const { deps } = await startRegistrar()
+  registrar = await loaded({
     ...deps,
     now: Date.now,
     schedule: (work, delayMs) => {
@@ -22,7 +22,7 @@ beforeEach(async () => {
   rig = await startCallRig({ withTcp: true, registrar })
 })
 afterEach(async () => {
-  registrar.stop()
+  await registrar.stop()
   await rig.stop()
 })
 

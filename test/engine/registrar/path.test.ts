@@ -31,7 +31,7 @@ test('a Path has eight proxies at most', () => {
 })
 
 test('a phone cannot direct its calls to another host; a known proxy can', async () => {
-  const world = startRegistrar()
+  const world = await startRegistrar()
   const register = async (cseqOf: string) => {
     const phone = new Phone(world, { callId: cseqOf })
     await phone.challenged()
@@ -51,7 +51,7 @@ test('a phone cannot direct its calls to another host; a known proxy can', async
 })
 
 test('a Path is trusted only while its proxy is ours, also after a restart', async () => {
-  const world = startRegistrar()
+  const world = await startRegistrar()
   world.proxies.add('203.0.113.7')
   const phone = new Phone(world)
   await phone.challenged()
@@ -59,7 +59,7 @@ test('a Path is trusted only while its proxy is ours, also after a restart', asy
   await phone.send({ contact: '<sip:101@phone>', path: '<sip:198.51.100.9;lr>', authorization })
   expect(world.registrar.statusOf('acme.example', '101').status).toBe('registered')
   world.proxies.clear()
-  for (const { registrar, proxies } of [world, startRegistrar(world.store)]) {
+  for (const { registrar, proxies } of [world, await startRegistrar({ store: world.store })]) {
     expect(registrar.contactsOf('acme.example', '101')).toEqual([])
     expect(registrar.statusOf('acme.example', '101').status).toBe('unregistered')
     proxies.add('203.0.113.7')
@@ -70,7 +70,7 @@ test('a Path is trusted only while its proxy is ours, also after a restart', asy
 
 // RFC 3327 §5.3: a phone that does not know of it may stumble over it.
 test('a Path is shown in the answer to a phone that knows what it is', async () => {
-  const world = startRegistrar()
+  const world = await startRegistrar()
   const phone = new Phone(world)
   const shown = async (headers: Readonly<Record<string, string>>) => {
     await phone.challenged()
@@ -87,7 +87,7 @@ test('a Path is shown in the answer to a phone that knows what it is', async () 
 })
 
 test('a proxy is trusted for phones of the tenants that it serves only', async () => {
-  const world = startRegistrar()
+  const world = await startRegistrar()
   const register = async (callId: string) => {
     const phone = new Phone(world, { callId })
     await phone.challenged()

@@ -1,51 +1,68 @@
-/** A registrar on a database in memory, in virtual time, and phones that register at it. */
+/** Registrars on a database, in virtual time, and phones that register at them. */
 import { hash } from 'node:crypto'
 import type { PhoneAnswer, RegistrarDeps } from '../../../engine/registrar/registrar.ts'
 import { Registrar } from '../../../engine/registrar/registrar.ts'
 import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
-import type { LocalStore } from '../../../schema/open.ts'
-import { execute, insert } from '../../../schema/sql/sync-query.ts'
-import { emptyStore } from '../../support/empty-store.ts'
+import type { Store } from '../../../schema/open.ts'
+import { execute, insert } from '../../../schema/sql/query.ts'
+import { localDatabase } from '../../support/shared-database.ts'
 import { ManualTime } from '../../support/manual-time.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const startedAt = Date.UTC(2026, 0, 1)
 
 /** Tenant `acme` with extensions 101 and 102, password `secret-<number>`. */
-function storeWithExtensions(): LocalStore {
-  const store = emptyStore()
+export async function withExtensions<S extends Store>(store: S): Promise<S> {
   const { db } = store
-  const tenant = db.insertInto('tenant').values({ slug: 'acme', name: 'Acme', created_at: 0 })
-  const tenantId = insert(store, tenant)
+  const acme = { slug: 'acme', name: 'Acme', created_at: 0 }
+  const tenantId = await insert(store, db.insertInto('tenant').values(acme).returning('id'))
   const domain = { domain: 'acme.example', tenant_id: tenantId }
-  execute(store, db.insertInto('tenant_domain').values(domain))
-  for (const extension of ['101', '102']) addExtension(store, tenantId, extension)
+  await execute(store, db.insertInto('tenant_domain').values(domain))
+  for (const extension of ['101', '102']) await addExtension(store, tenantId, extension)
   return store
 }
 
-function addExtension(store: LocalStore, tenantId: number, extension: string): number {
+function addExtension(store: Store, tenantId: number, extension: string): Promise<number> {
   const { md5, sha256 } = digestSecrets(extension, 'acme.example', `secret-${extension}`)
   return insert(
     store,
-    store.db.insertInto('extension').values({
-      ...{ tenant_id: tenantId, domain: 'acme.example', extension, display_name: extension },
-      ...{ ha1_md5: md5, ha1_sha256: sha256, created_at: 0, updated_at: 0 },
-    }),
+    store.db
+      .insertInto('extension')
+      .values({
+        ...{ tenant_id: tenantId, domain: 'acme.example', extension, display_name: extension },
+        ...{ ha1_md5: md5, ha1_sha256: sha256, created_at: 0, updated_at: 0 },
+      })
+      .returning('id'),
   )
 }
 
-export function startRegistrar(store: LocalStore = storeWithExtensions()) {
-  const time = new ManualTime(startedAt)
+export interface WorldOptions {
+  /** With its extensions; absent: a new one, SQLite in memory. */
+  readonly store?: Store
+  readonly node?: string
+  readonly notices?: RegistrarDeps['notices']
+  readonly time?: ManualTime
+}
+
+export async function startRegistrar({
+  store: given,
+  node = 'one',
+  notices,
+  time = new ManualTime(startedAt),
+}: WorldOptions = {}) {
+  const store = given ?? (await withExtensions(localDatabase()))
   const keptAlive: string[] = []
   const failed: string[] = []
   /** Who has shown a password, from where. */
   const proven: string[] = []
   /** Who was said to have other phones than before. */
   const told: Parameters<RegistrarDeps['onRegistration']>[0][] = []
+  const logged: string[] = []
   const lockedOut = new Set<string>()
   /** Proxies of any Path. */
   const proxies = new Set<string>()
   const deps: RegistrarDeps = {
-    store,
+    ...{ store, node, notices },
     now: time.now,
     wallNow: time.wallNow,
     schedule: time.schedule,
@@ -60,11 +77,9 @@ export function startRegistrar(store: LocalStore = storeWithExtensions()) {
     isProxy: ({ address }, tenantId) =>
       proxies.has(address) || proxies.has(`${address} ${tenantId}`),
     onRegistration: (change) => void told.push(change),
-    onStoreFailure: (error) => {
-      throw error
-    },
+    log: (_, message, fields) => void logged.push(`${message} ${String(fields?.['error'])}`),
   }
-  const registrar = new Registrar(deps)
+  const registrar = await loaded(deps)
   /** Asks; what has to be stored is committed on the way. */
   const ask = async (request: Parameters<Registrar['handle']>[0]): Promise<PhoneAnswer> => {
     const answer = registrar.handle(request)
@@ -72,10 +87,37 @@ export function startRegistrar(store: LocalStore = storeWithExtensions()) {
     time.advance(50)
     return answer
   }
-  return { store, time, registrar, ask, keptAlive, failed, proven, told, lockedOut, proxies, deps }
+  return {
+    ...{ store, time, registrar, ask, keptAlive, failed, proven, told, logged },
+    ...{ lockedOut, proxies, deps },
+  }
 }
 
-export type World = ReturnType<typeof startRegistrar>
+/** Follows a change from outside; bindings that end by it are ended in the database, too. */
+export const reloaded = ({ registrar }: Pick<World, 'registrar'>): Promise<void> =>
+  whileWriting(registrar, registrar.reload())
+
+/** What waits is written until this is done; no time passes. */
+export async function whileWriting<T>(registrar: Registrar, done: Promise<T>): Promise<T> {
+  const state = { isOver: false }
+  const over = done.finally(() => {
+    state.isOver = true
+  })
+  while (!state.isOver) {
+    await registrar.flush()
+    await turnOfEventLoop()
+  }
+  return over
+}
+
+/** One that has read what is stored, as after a start. */
+export async function loaded(deps: RegistrarDeps): Promise<Registrar> {
+  const registrar = new Registrar(deps)
+  await registrar.load()
+  return registrar
+}
+
+export type World = Awaited<ReturnType<typeof startRegistrar>>
 
 export interface PhoneOptions {
   readonly user?: string

@@ -8,7 +8,7 @@ const bound = (
   path: string[] = [],
 ): Binding => ({
   ...{ contact, instance: null, regId: null, q: 1_000, callId: 'c', cseq: 1, path },
-  ...{ userAgent: '', registeredAt: 0, expiresAt: 1 },
+  ...{ userAgent: '', node: 'one', registeredAt: 0, expiresAt: 1 },
   source: { protocol: 'udp', address: '198.51.100.7', port: 5_060, ...source },
 })
 const media = (...binding: Parameters<typeof bound>) => {

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { FromNew, FromOld } from '../../../engine/upgrade/messages.ts'
 import { Upgrade, type UpgradeDeps } from '../../../engine/upgrade/upgrade.ts'
 import { ManualTime } from '../../support/manual-time.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 
 function start(changes: Partial<UpgradeDeps> = {}) {
   const time = new ManualTime(0)
@@ -18,6 +19,10 @@ function start(changes: Partial<UpgradeDeps> = {}) {
       end: () => void done.push('killed'),
     }),
     obstacle: () => undefined,
+    writeAll: () => {
+      done.push('written')
+      return Promise.resolve()
+    },
     handOver: () => {
       done.push('handed over')
       return { held: [] }
@@ -45,12 +50,13 @@ const datagram = { listener: 0, address: '192.0.2.1', port: 5060, data: '' }
 test('the new process gets what is under way, and when it serves the old one leaves', async () => {
   const { upgrade, outcome, sent, done, say } = start()
   say({ kind: 'loaded' })
+  await turnOfEventLoop()
   expect(sent).toEqual([{ kind: 'handed over', held: [] }])
   say({ kind: 'datagram', datagram })
   say(serving)
   expect(await outcome).toEqual({ kind: 'upgraded', pid: 4711, version: '2.0.0' })
   expect((await upgrade.left).pid).toBe(4711)
-  expect(done).toEqual(['handed over', 'received', 'left'])
+  expect(done).toEqual(['written', 'handed over', 'received', 'left'])
   expect(sent.map(({ kind }) => kind)).toEqual(['handed over', 'left', 'held'])
   expect(await upgrade.run()).toMatchObject({ kind: 'refused' })
 })
@@ -66,24 +72,27 @@ test('what the new process complains of is why it is refused', async () => {
 test('a new process that ends when it has got everything and before it serves gives all back', async () => {
   const { upgrade, outcome, done, say, end } = start()
   say({ kind: 'loaded' })
+  await turnOfEventLoop()
   end('was ended by SIGKILL')
   const reason = 'the new process was ended by SIGKILL'
   expect(await outcome).toEqual({ kind: 'refused', reason })
-  expect(done).toEqual(['handed over', 'killed', 'took back'])
+  expect(done).toEqual(['written', 'handed over', 'killed', 'took back'])
   void upgrade.run()
   say({ kind: 'loaded' })
+  await turnOfEventLoop()
   expect(done.at(-1)).toBe('handed over')
 })
 
 test('a new process that does not serve within 30 s is killed, and all is taken back', async () => {
   const { outcome, done, say, time } = start()
   say({ kind: 'loaded' })
+  await turnOfEventLoop()
   time.advance(29_999)
-  expect(done).toEqual(['handed over'])
+  expect(done).toEqual(['written', 'handed over'])
   time.advance(1)
   const reason = 'the new process did not serve within 30 s'
   expect(await outcome).toEqual({ kind: 'refused', reason })
-  expect(done).toEqual(['handed over', 'killed', 'took back'])
+  expect(done).toEqual(['written', 'handed over', 'killed', 'took back'])
 })
 
 test('a stop calls an upgrade off until the new process serves, and not later', async () => {
@@ -93,9 +102,10 @@ test('a stop calls an upgrade off until the new process serves, and not later', 
   expect(early.done).toEqual(['killed'])
   const late = start()
   late.say({ kind: 'loaded' })
+  await turnOfEventLoop()
   late.say(serving)
   late.upgrade.cancel()
-  expect(late.done).toEqual(['handed over', 'left'])
+  expect(late.done).toEqual(['written', 'handed over', 'left'])
 })
 
 test('an obstacle, and a program that cannot be started, are refused with their reason', async () => {
@@ -110,10 +120,11 @@ test('an obstacle, and a program that cannot be started, are refused with their 
 test('the end of a process that serves already is noted: what it had is left undone', async () => {
   const { upgrade, outcome, done, say, end } = start()
   say({ kind: 'loaded' })
+  await turnOfEventLoop()
   say(serving)
   await outcome
   expect(upgrade.isAbandoned).toBe(false)
   end('was ended by SIGKILL')
   expect(upgrade.isAbandoned).toBe(true)
-  expect(done).toEqual(['handed over', 'left'])
+  expect(done).toEqual(['written', 'handed over', 'left'])
 })

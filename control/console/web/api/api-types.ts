@@ -599,6 +599,7 @@ export interface ExtensionDetails {
     readonly uri: string
     readonly user_agent: string
     readonly source: string
+    readonly node: string | null
     readonly expires_at: string
   }[]
   readonly created_at: string

@@ -17,8 +17,8 @@ const carrier = (tenantId: number | null): Origin => ({
   ...{ customerId: 4, payer: 'customer', inboundSetId: null },
 })
 
-function kindOf(origin: Origin, headers: Readonly<Record<string, string>>): string {
-  const { registrar } = startRegistrar()
+async function kindOf(origin: Origin, headers: Readonly<Record<string, string>>): Promise<string> {
+  const { registrar } = await startRegistrar()
   const source = { protocol: 'udp', sourceAddress: '203.0.113.9', sourcePort: 5060 }
   const request = { method: 'INVITE', headers, ...source } as unknown as SipRequest
   const recognized = identify(request, { registrar, routing: { recognize: () => origin } })
@@ -38,7 +38,7 @@ test.each([
   ['a carrier, of a hidden number', carrier(other), hidden],
 ])(
   'a phone at whose address another tenant has put %s is asked for its password, and its call is its own',
-  (_, origin, headers) => expect(kindOf(origin, headers)).toBe('challenged'),
+  async (_, origin, headers) => expect(await kindOf(origin, headers)).toBe('challenged'),
 )
 
 test.each([
@@ -53,6 +53,6 @@ test.each([
   ['a node that names an unknown user', node(other), { from: '<sip:199@acme.example>' }, 'node'],
   ['a carrier of its own tenant that hides who calls', carrier(acme), hidden, 'carrier'],
   ['a carrier of the platform that hides who calls', carrier(null), hidden, 'carrier'],
-])('calls of %s are those of the node or carrier', (_, origin, headers, kind) =>
-  expect(kindOf(origin, headers)).toBe(kind),
+])('calls of %s are those of the node or carrier', async (_, origin, headers, kind) =>
+  expect(await kindOf(origin, headers)).toBe(kind),
 )

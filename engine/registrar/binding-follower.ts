@@ -1,0 +1,137 @@
+/**
+ * Bindings that other nodes have changed: their extensions are read again. What a node tells is read a moment later,
+ * together with what others tell; what was missed is read whole.
+ */
+import type { Cancel, Schedule } from '../../schema/clock.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import { BINDING_CHANNEL, type BindingStore, type StoredBinding } from './binding-store.ts'
+
+/** What nodes that share a database tell each other. */
+export interface Notices {
+  on(channel: string, handler: (payload: string) => void): Cancel
+  /** Something may have been missed. */
+  onGap(handler: () => void): Cancel
+}
+
+export interface BindingFollowerDeps {
+  /** Of this node. */
+  readonly node: string
+  readonly bindings: Pick<BindingStore, 'loadOf' | 'extensionIds' | 'isWriting'>
+  /** Extensions that have bindings here. */
+  readonly known: () => readonly number[]
+  /** Takes over what is stored of these extensions. */
+  readonly take: (extensionIds: readonly number[], stored: readonly StoredBinding[]) => void
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+const WAIT_MS = 50
+const RETRY_MS = 500
+/** Extensions that are read together. */
+const MAX_READ = 2_000
+
+export class BindingFollower {
+  readonly #deps: BindingFollowerDeps
+  readonly #stale = new Set<number>()
+  readonly #reads = new OneAtATime(() => this.#read())
+  /** Written here since the present read began: what it finds may be older. */
+  #written: Set<number> | undefined
+  #isAllStale = false
+  #isFailing = false
+  #isStopped = false
+  #cancelTimer: Cancel | undefined
+  #cancelNotices: readonly Cancel[] = []
+
+  constructor(deps: BindingFollowerDeps) {
+    this.#deps = deps
+  }
+
+  listen(notices: Notices): void {
+    this.#cancelNotices = [
+      notices.on(BINDING_CHANNEL, (payload) => this.#told(payload)),
+      notices.onGap(() => this.#readAllSoon()),
+    ]
+  }
+
+  /** What is stored of this extension is perhaps not what is known here. */
+  changed(extensionId: number): void {
+    this.#stale.add(extensionId)
+    this.#again(WAIT_MS)
+  }
+
+  /** A write of this extension begins here. */
+  writing(extensionId: number): void {
+    this.#written?.add(extensionId)
+  }
+
+  stop(): void {
+    this.#isStopped = true
+    for (const cancel of this.#cancelNotices) cancel()
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+  }
+
+  /** `<node> <id>`, as `BINDING_CHANNEL` says. */
+  #told(payload: string): void {
+    const blank = payload.lastIndexOf(' ')
+    const extensionId = Number(payload.slice(blank + 1))
+    if (payload.slice(0, blank) === this.#deps.node || !Number.isSafeInteger(extensionId)) return
+    this.changed(extensionId)
+  }
+
+  #readAllSoon(): void {
+    this.#isAllStale = true
+    this.#again(WAIT_MS)
+  }
+
+  readonly #readNow = (): void => {
+    this.#cancelTimer = undefined
+    void this.#readOnce()
+  }
+
+  async #readOnce(): Promise<void> {
+    try {
+      await this.#reads.request()
+      this.#isFailing = false
+      if (this.#stale.size > 0 || this.#isAllStale) this.#again(WAIT_MS)
+    } catch (error) {
+      if (!this.#isFailing)
+        this.#deps.log('error', 'registrations at other nodes cannot be read', { error })
+      this.#isFailing = true
+      this.#again(RETRY_MS)
+    }
+  }
+
+  #again(delayMs: number): void {
+    if (this.#isStopped) return
+    this.#cancelTimer ??= this.#deps.schedule(this.#readNow, delayMs)
+  }
+
+  async #read(): Promise<void> {
+    const { bindings, take, now } = this.#deps
+    if (this.#isAllStale) {
+      for (const id of [...this.#deps.known(), ...(await bindings.extensionIds())])
+        this.#stale.add(id)
+      this.#isAllStale = false
+    }
+    const ids = [...this.#stale].filter((id) => !bindings.isWriting(id)).slice(0, MAX_READ)
+    for (const id of ids) this.#stale.delete(id)
+    this.#written = new Set()
+    try {
+      const stored = await bindings.loadOf(ids, now())
+      for (const id of this.#written) this.#stale.add(id)
+      const isCurrent = (id: number): boolean => !this.#stale.has(id)
+      take(
+        ids.filter(isCurrent),
+        stored.filter(({ extensionId }) => isCurrent(extensionId)),
+      )
+    } catch (error) {
+      for (const id of ids) this.#stale.add(id)
+      throw error
+    } finally {
+      this.#written = undefined
+    }
+  }
+}

@@ -1,0 +1,147 @@
+/** Two nodes that serve the phones of one database. */
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ServerNotices } from '../../../schema/postgres/notices.ts'
+import { execute } from '../../../schema/sql/query.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { sharedDatabase } from '../../support/shared-database.ts'
+import { eventually } from '../../support/waiting.ts'
+import {
+  Phone,
+  reloaded,
+  startRegistrar,
+  whileWriting,
+  withExtensions,
+  type World,
+} from './phone.ts'
+
+const realTimer = (work: () => void, delayMs: number) => {
+  const timer = setTimeout(work, delayMs)
+  return () => clearTimeout(timer)
+}
+
+async function startTwo() {
+  const { url, open } = await sharedDatabase()
+  await withExtensions(await open())
+  const start = async (node: string): Promise<World> => {
+    const notices = new ServerNotices({ url, schedule: realTimer, log: () => undefined })
+    await notices.start()
+    onTestFinished(() => notices.stop())
+    return startRegistrar({ store: await open(), node, notices })
+  }
+  return { one: await start('one'), two: await start('two') }
+}
+
+const statusAt = ({ registrar }: World, extension = '101') =>
+  registrar
+    .statusOf('acme.example', extension)
+    .contacts.map(({ uri, node }) => `${uri} at ${node}`)
+    .toSorted()
+
+/** Lets the node read what others have told. Little time passes, so that nothing expires on a busy machine. */
+async function follows(world: World, check: () => void): Promise<void> {
+  await eventually(() => {
+    world.time.advance(5)
+    check()
+  })
+}
+
+describe.runIf(hasPostgres)('two nodes', () => {
+  test('both know all phones, and which node has the way to each', async () => {
+    const { one, two } = await startTwo()
+    expect((await new Phone(one).register()).status).toBe(200)
+    expect((await new Phone(two, { port: 5_061 }).register()).status).toBe(200)
+    const both = ['sip:101@203.0.113.7:5060 at one', 'sip:101@203.0.113.7:5061 at two']
+    for (const world of [one, two])
+      await follows(world, () => expect(statusAt(world)).toEqual(both))
+    expect(one.registrar.telemetry()).toMatchObject({ registered_contacts: 1 })
+  })
+
+  test('a phone that registers at another node is bound there alone, and each is told of its own', async () => {
+    const { one, two } = await startTwo()
+    const place = { port: 40_000, protocol: 'tcp' }
+    await new Phone(one, place).register()
+    await follows(two, () => expect(statusAt(two)).toHaveLength(1))
+    await new Phone(two, place).register()
+    const moved = ['sip:101@203.0.113.7:40000 at two']
+    expect(statusAt(two)).toEqual(moved)
+    await follows(one, () => expect(statusAt(one)).toEqual(moved))
+    expect([one.told.length, two.told.length]).toEqual([1, 0])
+  })
+
+  test('a phone that is bound at another node is called from here by UDP at its Contact, and by no connection', async () => {
+    const { one, two } = await startTwo()
+    await new Phone(two, { port: 40_000, protocol: 'tcp' }).register()
+    await new Phone(two, { port: 40_001 }).register({ contact: '<sip:101@10.0.0.5>' })
+    await new Phone(two, { port: 5_062 }).register()
+    await follows(one, () => expect(statusAt(one)).toHaveLength(3))
+    const called = ({ registrar }: World) =>
+      registrar.contactsOf('acme.example', '101').map(({ source }) => source.port)
+    expect([called(one), called(two).toSorted((one, other) => one - other)]).toEqual([
+      [5_062],
+      [5_062, 40_000, 40_001],
+    ])
+    one.time.advance(60_000)
+    two.time.advance(60_000)
+    expect([one.keptAlive.length, two.keptAlive.length > 0]).toEqual([0, true])
+  })
+
+  test('what the API ends at one node ends at all', async () => {
+    const { one, two } = await startTwo()
+    await new Phone(two).register()
+    await new Phone(two, { port: 5_061 }).register()
+    await follows(one, () => expect(statusAt(one)).toHaveLength(2))
+    const contact = 'sip:101@203.0.113.7:5060'
+    const end = one.registrar.endBindings('acme.example', '101', contact)
+    expect(await whileWriting(one.registrar, end)).toBe(true)
+    await follows(two, () => expect(statusAt(two)).toEqual(['sip:101@203.0.113.7:5061 at two']))
+    await whileWriting(one.registrar, one.registrar.endBindings('acme.example', '101'))
+    await follows(two, () => expect(statusAt(two)).toEqual([]))
+  })
+
+  test('a refresh at one node keeps the phone registered at the other', async () => {
+    const { one, two } = await startTwo()
+    const phone = new Phone(two)
+    await phone.register({ expires: '60' })
+    await follows(one, () => expect(statusAt(one)).toHaveLength(1))
+    for (const world of [one, two]) world.time.advance(50_000)
+    await phone.register({ expires: '60' })
+    one.time.advance(6_000)
+    await eventually(() => {
+      one.time.advance(5)
+      const [contact] = one.registrar.statusOf('acme.example', '101').contacts
+      expect(contact?.expiresAt).toBeGreaterThan(one.time.now() + 40_000)
+    })
+    one.time.advance(20_000)
+    expect(statusAt(one)).toHaveLength(1)
+    one.time.advance(60_000)
+    await follows(one, () => expect(statusAt(one)).toEqual([]))
+    expect(one.told).toEqual([])
+  })
+
+  test('with a new password, phones of every node are gone', async () => {
+    const { one, two } = await startTwo()
+    await new Phone(one).register()
+    await new Phone(two, { port: 5_061 }).register()
+    await follows(one, () => expect(statusAt(one)).toHaveLength(2))
+    const { db } = two.store
+    const change = { ha1_md5: 'a'.repeat(32), ha1_sha256: 'b'.repeat(64) }
+    await execute(two.store, db.updateTable('extension').set(change).where('extension', '=', '101'))
+    // The API deletes them with that.
+    await execute(two.store, db.deleteFrom('binding'))
+    for (const world of [one, two]) await reloaded(world)
+    for (const world of [one, two]) await follows(world, () => expect(statusAt(world)).toEqual([]))
+  })
+
+  test('what was told while this node did not listen is read when it listens again', async () => {
+    const { one, two } = await startTwo()
+    await new Phone(two).register()
+    await follows(one, () => expect(statusAt(one)).toHaveLength(1))
+    const statements = two.store.statements.prepare(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND query LIKE 'LISTEN%'`,
+    )
+    await statements.all([])
+    await new Phone(two, { port: 5_061 }).register()
+    await follows(one, () => expect(statusAt(one)).toHaveLength(2))
+  })
+})
