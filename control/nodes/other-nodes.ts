@@ -86,7 +86,12 @@ export class AskedNodes {
 
   /** The same request, or another one, to every node. The response names those that did not answer. */
   async all(request: Request): Promise<readonly PeerAnswer[]> {
-    return this.#told(await this.#nodes.all(this.#outgoing(request)))
+    return this.#told(await this.gather(request))
+  }
+
+  /** The same for a response that says by itself which nodes did not answer. */
+  gather(request: Request): Promise<Gathered> {
+    return this.#nodes.all(this.#outgoing(request))
   }
 
   async question(question: Question | ((peer: Peer) => Question)): Promise<readonly PeerAnswer[]> {

@@ -17,13 +17,13 @@ export function agentToolRoutes(
   telemetry: Telemetry,
   audit: AuditLog,
 ) {
-  const { log, version, settings } = deps
+  const { log, version, settings, others } = deps
   const world = { ...deps, keys: access.keys, telemetry, pause: nextTurn }
   const toolbox = new Toolbox(world, audit, log)
   const allowedHosts = settings.mcpAllowedHosts
   return new Hono<ControlEnv>()
-    .route('/', mcpRoutes({ toolbox, version, allowedHosts, log }))
-    .route('/api/v1', toolRoutes(toolbox))
+    .route('/', mcpRoutes({ toolbox, version, allowedHosts, log, others }))
+    .route('/api/v1', toolRoutes(toolbox, others))
 }
 
 const nextTurn = async (): Promise<void> => {

@@ -9,6 +9,7 @@ import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
+import type { OtherNodes } from '../nodes/other-nodes.ts'
 import { callerOf } from './caller.ts'
 import type { Toolbox } from './toolbox.ts'
 
@@ -17,7 +18,7 @@ const toolPath = z.strictObject({ name: z.string().max(100) })
 /** Any object: the tool validates it, so that a refusal is audited. */
 const toolArguments = z.record(z.string(), z.unknown())
 
-export const toolRoutes = (toolbox: Toolbox) =>
+export const toolRoutes = (toolbox: Toolbox, others: OtherNodes | undefined) =>
   new Hono<ControlEnv>()
     .get('/mcp/tools', requires('mcp:read'), (c) => {
       const tools = toolbox.list()
@@ -33,7 +34,7 @@ export const toolRoutes = (toolbox: Toolbox) =>
         const answer = await toolbox.call(
           c.req.valid('param').name,
           c.req.valid('json'),
-          callerOf(c),
+          callerOf(c, others),
         )
         c.set('isAudited', true)
         if (answer === undefined)

@@ -4,7 +4,8 @@ import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { ControlDeps } from '../deps.ts'
-import { badRequest } from '../http/api-error.ts'
+import { type ApiError, badRequest } from '../http/api-error.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
 import type { Change } from '../http/control-env.ts'
 import { problemsOf } from '../http/validate.ts'
 import type { Pause } from '../pbx/reports/cdr-store.ts'
@@ -25,6 +26,8 @@ export interface ToolWorld extends Pick<
 /** One call of a tool: the dependencies and the caller. Each query is limited to the principal's tenant. */
 export interface ToolUse extends ToolWorld {
   readonly principal: Principal
+  /** The other nodes of the installation; undefined: there is none to ask. */
+  readonly elsewhere?: AskedNodes | undefined
   /** For the audit log: the row before and after. */
   readonly changed: (change: Change) => void
 }
@@ -43,6 +46,8 @@ interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> {
   /** For a language model: what the tool does, when to use it, what comes next. */
   readonly description: string
   readonly effect: Effect
+  /** `call_uuid` of its input is a call that may be on another node, which then runs the tool. */
+  readonly isAboutCall?: true
   /** Scopes of the resources. `mcp:read`, or `mcp:write` for changes, is added. */
   readonly scopes: readonly Scope[]
   readonly input: I
@@ -75,8 +80,14 @@ export interface JsonSchema {
 
 export type ToolData = Readonly<Record<string, unknown>>
 
+export type ToolAnswer =
+  | { readonly kind: 'done'; readonly data: ToolData }
+  /** `error.message` and its details say what to do next and contain nothing internal. */
+  | { readonly kind: 'refused'; readonly error: ApiError }
+
 export interface Tool {
   readonly name: string
+  readonly isAboutCall: boolean
   readonly scopes: readonly Scope[]
   readonly listing: ToolListing
   /**
@@ -95,6 +106,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
   return {
     name,
     scopes,
+    isAboutCall: spec.isAboutCall === true,
     get listing() {
       return (listing ??= listingOf(spec, scopes))
     },

@@ -5,23 +5,24 @@ import { digestOf } from '../audit/digest.ts'
 import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
 import { lackOf } from '../auth/requires.ts'
+import { fromNodeOfCall } from './tools-elsewhere.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Change } from '../http/control-env.ts'
 import { allTools } from './catalog/index.ts'
 import { cleanText, describeArguments } from './clean.ts'
-import type { Tool, ToolData, ToolListing, ToolUse, ToolWorld } from './tool.ts'
+import type { Tool, ToolAnswer, ToolListing, ToolUse, ToolWorld } from './tool.ts'
 
 /** The caller, for scopes, tenant and audit. */
 export interface ToolCaller {
   readonly principal: Principal
   readonly address: string
   readonly correlationId: string
+  /** The other nodes of the installation, as the caller may ask them; undefined: there is none to ask. */
+  readonly elsewhere?: AskedNodes | undefined
+  /** Another node calls for the caller, and writes the audit entry. */
+  readonly isNode?: boolean
 }
-
-export type ToolAnswer =
-  | { readonly kind: 'done'; readonly data: ToolData }
-  /** `error.message` and its details say what to do next and contain nothing internal. */
-  | { readonly kind: 'refused'; readonly error: ApiError }
 
 export class Toolbox {
   readonly #world: ToolWorld
@@ -48,8 +49,10 @@ export class Toolbox {
     }
     let change: Change | undefined
     const { principal } = caller
-    const use = { ...this.#world, principal, changed: (made: Change) => (change = made) }
-    const answer = await this.#answer(tool, given, use)
+    const { elsewhere } = caller
+    const use = { ...this.#world, principal, elsewhere, changed: (made: Change) => (change = made) }
+    const own = await this.#answer(tool, given, use)
+    const answer = (await fromNodeOfCall(tool, given, own, elsewhere)) ?? own
     await this.#record(tool.name, given, caller, answer, change)
     return answer
   }
@@ -76,6 +79,7 @@ export class Toolbox {
     change: Change | undefined,
   ): Promise<void> {
     const status = answer.kind === 'done' ? 200 : answer.error.status
+    if (caller.isNode === true) return
     await this.#audit.record({
       at: this.#world.now(),
       ...auditedActor(caller.principal),

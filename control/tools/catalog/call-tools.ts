@@ -3,6 +3,9 @@ import { z } from 'zod'
 import { directions } from '../../../schema/contracts/field-values.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import { dataOf } from '../../nodes/answer-data.ts'
+import type { AskedNodes } from '../../nodes/other-nodes.ts'
+import { toolRequest } from '../tool-request.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { callUuid, MAX_ROWS, time, timeOrNull } from './shapes.ts'
@@ -34,18 +37,48 @@ export const listActiveCalls = defineTool({
     state: z.enum(states).optional(),
     limit: z.int().min(1).max(MAX_ROWS).default(50),
   }),
-  output: z.object({ calls: z.array(liveCall), total: z.int() }),
-  run({ state, limit }, use) {
+  output: z.object({
+    calls: z.array(liveCall),
+    total: z.int(),
+    unreachable_nodes: z
+      .array(z.string())
+      .optional()
+      .describe('Nodes of the platform that did not answer: their calls are missing.'),
+  }),
+  async run({ state, limit }, use) {
     const { engine, steadyNow } = use
     const calls = engine.calls
       .list()
       .filter((call) => isVisible(call, use) && (state === undefined || call.state === state))
+    const own = calls.slice(0, limit).map((call) => viewOf(call, steadyNow()))
+    if (use.elsewhere === undefined) return { calls: own, total: calls.length }
+    const others = await listsElsewhere(use.elsewhere, { state, limit })
+    const all = [...own, ...others.calls].toSorted((a, b) =>
+      a.start_stamp < b.start_stamp ? -1 : 1,
+    )
     return {
-      calls: calls.slice(0, limit).map((call) => viewOf(call, steadyNow())),
-      total: calls.length,
+      calls: all.slice(0, limit),
+      total: calls.length + others.total,
+      ...(others.unreachable.length > 0 && { unreachable_nodes: [...others.unreachable] }),
     }
   },
 })
+
+const listed = z.object({ calls: z.array(liveCall).max(MAX_ROWS), total: z.int() })
+
+/** Each node runs the tool for itself. */
+async function listsElsewhere(
+  elsewhere: AskedNodes,
+  input: { readonly state?: string | undefined; readonly limit: number },
+) {
+  const { answers, unreachable } = await elsewhere.gather(toolRequest('list_active_calls', input))
+  const lists = answers.flatMap((answer) => dataOf(answer, listed) ?? [])
+  return {
+    calls: lists.flatMap(({ calls }) => calls),
+    total: lists.reduce((sum, { total }) => sum + total, 0),
+    unreachable,
+  }
+}
 
 export const hangUpCall = defineTool({
   name: 'hangup_call',
@@ -54,6 +87,7 @@ export const hangUpCall = defineTool({
     'Hangs up one live call on both legs. This cannot be undone. With dry_run true, it only returns the call that would end. ' +
     'Do a dry run first, and have a person confirm it.',
   effect: 'destroys',
+  isAboutCall: true,
   scopes: ['calls:control'],
   input: z.strictObject({
     call_uuid: callUuid,

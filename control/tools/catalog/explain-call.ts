@@ -16,6 +16,7 @@ export const explainCall = defineTool({
     'Explains the outcome of one call: who ended or refused it, which destinations were tried and what they answered, ' +
     'what it cost at which rate, and what to check next.',
   effect: 'reads',
+  isAboutCall: true,
   scopes: ['calls:read', 'cdrs:read'],
   input: z.strictObject({ call_uuid: callUuid }),
   output: z.object({

@@ -1,5 +1,6 @@
 /** The health of the platform in one result that a model can read. */
 import { z } from 'zod'
+import { telemetryOfAll, tenantTelemetryOfAll } from '../../telemetry/telemetry-of-all.ts'
 import { defineTool } from '../tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
 
@@ -57,12 +58,15 @@ export const getTelemetry = defineTool({
     nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
     platform: platform.nullable().describe('Null for tenant credentials.'),
   }),
-  async run(_, { telemetry, principal: { tenantId } }) {
+  async run(_, { telemetry, elsewhere, principal: { tenantId } }) {
     if (tenantId !== null) {
-      const view = await telemetry.readForTenant(tenantId)
+      const own = await telemetry.readForTenant(tenantId)
+      const view = elsewhere === undefined ? own : await tenantTelemetryOfAll(elsewhere, own)
       return { ...view, nodes: view.nodes.slice(0, MAX_ROWS), platform: null }
     }
-    const { at, calls: counted, nodes, ...rest } = await telemetry.read()
+    const own = await telemetry.read()
+    const view = elsewhere === undefined ? own : await telemetryOfAll(elsewhere, own)
+    const { at, calls: counted, nodes, ...rest } = view
     return {
       at,
       calls: counted,

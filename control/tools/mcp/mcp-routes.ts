@@ -5,6 +5,7 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import { requires } from '../../auth/requires.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
+import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import type { Toolbox, ToolCaller } from '../toolbox.ts'
 import { callerOf } from '../caller.ts'
 import { ownPages } from './own-pages.ts'
@@ -16,12 +17,13 @@ export interface McpRoutesDeps {
   /** Host names under which a proxy serves the API. */
   readonly allowedHosts: readonly string[]
   readonly log: Log
+  readonly others?: OtherNodes | undefined
 }
 
 /** Limit of streams that wait for notifications. There are none, so few streams are worth a connection. */
 const MAX_SUBSCRIPTIONS = 64
 
-export function mcpRoutes({ toolbox, version, allowedHosts, log }: McpRoutesDeps) {
+export function mcpRoutes({ toolbox, version, allowedHosts, log, others }: McpRoutesDeps) {
   const callers = new WeakMap<AuthInfo, ToolCaller>()
   const handler = createMcpHandler(
     ({ authInfo }) => {
@@ -44,7 +46,7 @@ export function mcpRoutes({ toolbox, version, allowedHosts, log }: McpRoutesDeps
   return new Hono<ControlEnv>().all('/mcp', ownPages(allowedHosts), requires('mcp:read'), (c) => {
     // Tool calls write their own audit entries; nothing else here changes anything.
     c.set('isAudited', true)
-    const caller = callerOf(c)
+    const caller = callerOf(c, others)
     const { actor, scopeLabels } = caller.principal
     const authInfo: AuthInfo = { token: '', clientId: actor, scopes: [...scopeLabels] }
     callers.set(authInfo, caller)

@@ -11,7 +11,7 @@ import {
 } from '@modelcontextprotocol/server'
 import type { ApiError } from '../../http/api-error.ts'
 import type { ToolListing } from '../tool.ts'
-import type { ToolAnswer } from '../toolbox.ts'
+import type { ToolAnswer } from '../tool.ts'
 import { prompts, promptText } from './prompts.ts'
 import { resources } from './resources.ts'
 import type { ToolHost } from './tool-host.ts'

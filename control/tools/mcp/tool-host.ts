@@ -1,6 +1,6 @@
 /** What an MCP server calls: the toolbox of this process, or the API of a running process. */
 import type { ToolListing } from '../tool.ts'
-import type { ToolAnswer } from '../toolbox.ts'
+import type { ToolAnswer } from '../tool.ts'
 
 export interface ToolHost {
   readonly version: string

@@ -214,3 +214,42 @@ test('a session of the console asks the other nodes, too', async () => {
   const { body } = await a.request(active, { headers })
   expect(uuidsOf(body)).toEqual([1, 2, 3, 4, 5].map(uuidOf))
 })
+
+test('tools for agents list, explain and hang up calls of all nodes, with one audit entry each', async () => {
+  const { a, b, c, token, after } = await three()
+  const ended: string[] = []
+  b.engine.calls.hangUp = (uuid) => {
+    ended.push(uuid)
+    return 'ending'
+  }
+  const use = (name: string, body: object) =>
+    a.request(`/api/v1/mcp/tools/${name}`, { token, body })
+  const list = await use('list_active_calls', { limit: 3 })
+  const { calls, total } = list.data<{ calls: { call_uuid: string }[]; total: number }>()
+  expect(calls.map(({ call_uuid: each }) => each)).toEqual([1, 2, 3].map(uuidOf))
+  expect(total).toBe(5)
+  const explained = await use('explain_call', { call_uuid: uuidOf(3) })
+  expect(explained.data()).toMatchObject({ outcome: 'live', live: { call_uuid: uuidOf(3) } })
+  const dry = await use('hangup_call', { call_uuid: uuidOf(2), dry_run: true })
+  expect(dry.data()).toMatchObject({ status: 'would_end' })
+  expect(ended).toEqual([])
+  const done = await use('hangup_call', { call_uuid: uuidOf(2) })
+  expect(done.data()).toMatchObject({ status: 'ending', call: { call_uuid: uuidOf(2) } })
+  expect(ended).toEqual([uuidOf(2)])
+  b.engine.calls.hangUp = () => 'already_ending'
+  const again = await use('hangup_call', { call_uuid: uuidOf(2) })
+  expect([again.status, again.code]).toEqual([409, 'call_ending'])
+  const entries = (await a.request('/api/v1/audit', { token })).data<{ action: string }[]>()
+  expect(entries.map(({ action }) => action).toSorted()).toEqual([
+    'tool explain_call',
+    'tool hangup_call',
+    'tool hangup_call',
+    'tool hangup_call',
+    'tool list_active_calls',
+  ])
+  c.link = 'silent'
+  const { answer } = await after(use('list_active_calls', {}))
+  expect(answer.data()).toMatchObject({ total: 4, unreachable_nodes: ['c'] })
+  const lost = await after(use('hangup_call', { call_uuid: uuidOf(99) }))
+  expect([lost.answer.status, lost.answer.code]).toEqual([503, 'node_unreachable'])
+})

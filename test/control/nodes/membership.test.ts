@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { membershipOf } from '../../../control/nodes/membership.ts'
+
+const now = 10_000_000_000
+const key = Buffer.alloc(32)
+type Listed = ReturnType<Parameters<typeof membershipOf>[0]['list']>[number]
+
+const listed: Listed = {
+  ...{ name: 'b', address: 'http://10.0.0.2:8080', isThis: false },
+  ...{ state: 'serving', heartbeatAt: now - 500 },
+}
+
+function peersOf(...nodes: readonly Partial<Listed>[]) {
+  const list = () => nodes.map((node) => ({ ...listed, ...node }))
+  return membershipOf({ identity: { name: 'a' }, list }, key, () => now).peers()
+}
+
+test('a node is not its own peer, and one that has stopped is none', () => {
+  expect(peersOf({ isThis: true }, { state: 'stopped' }, {})).toEqual([
+    { name: 'b', apiUrl: 'http://10.0.0.2:8080', isAlive: true },
+  ])
+})
+
+test('a node that is lost, or does not serve yet, is named and not asked; after an hour it is forgotten', () => {
+  expect(peersOf({ state: 'lost' })).toMatchObject([{ isAlive: false }])
+  expect(peersOf({ state: 'starting' })).toMatchObject([{ isAlive: false }])
+  expect(peersOf({ state: 'draining' })).toMatchObject([{ isAlive: true }])
+  expect(peersOf({ state: 'lost', heartbeatAt: now - 3_600_001 })).toEqual([])
+})
+
+test.each(['', 'file:///etc/passwd', '10.0.0.2:8080', 'x'])(
+  'a node whose address is no URL of an API is not asked: %j',
+  (address) => {
+    expect(peersOf({ address })).toEqual([])
+  },
+)
