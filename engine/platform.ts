@@ -7,6 +7,8 @@ import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { Ocs } from './charging/ocs.ts'
 import type { ControlDeps, LoopDelay } from '../control/deps.ts'
 import { readConsole } from '../control/console/console-files.ts'
+import { membershipOf, NODE_KEY } from '../control/nodes/membership.ts'
+import { OtherNodes } from '../control/nodes/other-nodes.ts'
 import { openReports, type Reports } from '../control/pbx/reports/reports.ts'
 import { type ControlServer, type ServerOptions, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/telemetry/recent.ts'
@@ -171,7 +173,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const ocs = charging instanceof Ocs ? charging : undefined
     const backups = stores.local && scheduleBackups(stores.local, deps)
     const control = await openControl(
-      { store, changes, node, engine, ocs, webhooks, reports, backups },
+      {
+        ...{ store, changes, node, engine, ocs, webhooks, reports, backups },
+        others: othersOf(stores, deps),
+      },
       { ...deps, ...(oldProcess && { beforeListening: serveSip }) },
     )
     closers.push(() => control.stop())
@@ -281,6 +286,13 @@ async function openCharging(
   })
 }
 
+/** Undefined: no other process shares the database. */
+function othersOf({ store, node, notices }: Stores, deps: PlatformDeps): OtherNodes | undefined {
+  if (notices === undefined) return undefined
+  const key = store.secrets.keyFor(NODE_KEY)
+  return new OtherNodes({ ...deps, ...membershipOf(node, key, deps.now) })
+}
+
 function openControl(
   {
     engine,
@@ -296,6 +308,7 @@ function openControl(
     readonly webhooks: Webhooks
     readonly reports: Reports
     readonly backups: ScheduledBackups | undefined
+    readonly others: OtherNodes | undefined
   },
   deps: PlatformDeps & Pick<ServerOptions, 'beforeListening'>,
 ): Promise<ControlServer> {

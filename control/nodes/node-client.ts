@@ -7,7 +7,7 @@ import { bodyHash, NODE_HEADER, type NodeClaims, sealToken } from './node-token.
 import type { Membership, Peer } from './peer.ts'
 
 /** How long a node may take to say what it knows: what it does not say by then is missing from the response. */
-export const ANSWER_MS = 800
+const ANSWER_MS = 800
 /** Connections to one node. */
 const MAX_SOCKETS = 32
 /** Requests to one node that have no response yet; further ones fail at once. */

@@ -14,7 +14,7 @@ import type { Peer } from './peer.ts'
 import { type Question, QUESTIONS_PATH } from './questions.ts'
 
 /** Names of nodes whose part is missing, in every response that is about all nodes. */
-export const UNREACHABLE_HEADER = 'X-Unreachable-Nodes'
+const UNREACHABLE_HEADER = 'X-Unreachable-Nodes'
 /** How long the node of a call may take to do what is asked of it. */
 const ACTION_MS = 10_000
 

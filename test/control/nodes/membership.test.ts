@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
+import type { NodeStatus } from '../../../schema/contracts/nodes.ts'
 import { membershipOf } from '../../../control/nodes/membership.ts'
 
 const now = 10_000_000_000
 const key = Buffer.alloc(32)
-type Listed = ReturnType<Parameters<typeof membershipOf>[0]['list']>[number]
-
-const listed: Listed = {
+const listed: NodeStatus = {
+  ...{ epoch: 1, version: '1', liveCalls: 0, startedAt: 0 },
   ...{ name: 'b', address: 'http://10.0.0.2:8080', isThis: false },
   ...{ state: 'serving', heartbeatAt: now - 500 },
 }
 
-function peersOf(...nodes: readonly Partial<Listed>[]) {
+function peersOf(...nodes: readonly Partial<NodeStatus>[]) {
   const list = () => nodes.map((node) => ({ ...listed, ...node }))
-  return membershipOf({ identity: { name: 'a' }, list }, key, () => now).peers()
+  return membershipOf({ identity: { name: 'a', epoch: 1 }, list }, key, () => now).peers()
 }
 
 test('a node is not its own peer, and one that has stopped is none', () => {
