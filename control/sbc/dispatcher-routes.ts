@@ -37,13 +37,10 @@ const noun = 'Dispatcher set'
 const nodeParam = z.strictObject({ id: id(noun), nodeId: id('Node') })
 const stateBody = z.strictObject({ state: z.enum(['active', 'probing', 'inactive']) })
 
-export function dispatcherRoutes({
-  store,
-  now,
-  engine,
-  settings,
-  others,
-}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'others'>) {
+export function dispatcherRoutes(
+  deps: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'others'>,
+) {
+  const { store, now, engine, settings, others } = deps
   const sets = new DispatcherStore(
     store,
     (nodeId) => engine.dispatcher.isUnresolvable(nodeId),

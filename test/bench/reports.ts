@@ -159,9 +159,9 @@ function marksIn(bytes: Buffer): number {
   return marks
 }
 
-async function makeKey(tollgate: TollgateProcess, words: readonly string[]): Promise<string> {
+function makeKey(tollgate: TollgateProcess, words: readonly string[]): Promise<string> {
   const name = ['--name', words.at(-1) ?? 'all', '--scopes', '*']
-  return await tollgate.createKey(...name, ...words)
+  return tollgate.createKey(...name, ...words)
 }
 
 const pause = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))

@@ -109,9 +109,9 @@ async function pacedAuthorizations(ocs: Ocs, name: string): Promise<readonly num
     if (dueMs > 0) await new Promise((resolve) => void setTimeout(resolve, dueMs))
     const before = performance.now()
     running.push(
-      ocs.authorize(asked(`${name}-${index}`, index)).then(() => {
-        waits.push(performance.now() - before)
-      }),
+      ocs
+        .authorize(asked(`${name}-${index}`, index))
+        .then(() => void waits.push(performance.now() - before)),
     )
     if (index >= 1_000)
       running.push(

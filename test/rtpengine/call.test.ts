@@ -96,8 +96,8 @@ async function callsAre({ apiPort }: TollgateProcess, token: string, ...states: 
   })
 }
 
-async function keyOf(tollgate: TollgateProcess): Promise<string> {
-  return await tollgate.createKey('--name', 'desk', '--kind', 'pbx', '--scopes', '*')
+function keyOf(tollgate: TollgateProcess): Promise<string> {
+  return tollgate.createKey('--name', 'desk', '--kind', 'pbx', '--scopes', '*')
 }
 
 /** Each call has one record, and what was heard in it. */

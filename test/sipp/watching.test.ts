@@ -9,9 +9,9 @@ import { domain, startPhones } from './phone-case.ts'
 const clean = { exitCode: 0, errors: '' }
 const from = (caller: string) => ({ keys: { caller } })
 
-async function makeKey(tollgate: TollgateProcess, ...words: string[]): Promise<string> {
+function makeKey(tollgate: TollgateProcess, ...words: string[]): Promise<string> {
   const name = `key ${words.join('-')}.`
-  return await tollgate.createKey('--scopes', '*', '--name', name, ...words)
+  return tollgate.createKey('--scopes', '*', '--name', name, ...words)
 }
 
 function api(tollgate: TollgateProcess, token: string, path: string, options: RequestInit = {}) {

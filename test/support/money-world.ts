@@ -198,7 +198,7 @@ class MoneyWorld {
   }
 
   settle(): void {
-    this.#books.ocs.stop()
+    void this.#books.ocs.stop()
     // The journal forgets what is stored a moment later.
     this.#books.time.advance(20)
   }

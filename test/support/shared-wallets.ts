@@ -37,9 +37,12 @@ class Notices {
 
   notify(channel: string, payload: string): void {
     if (this.#random() < 0.05) return
-    void later(Math.floor(this.#random() * 5)).then(() => {
-      for (const handler of this.#handlers.get(channel) ?? []) handler(payload)
-    })
+    void this.#deliver(channel, payload, Math.floor(this.#random() * 5))
+  }
+
+  async #deliver(channel: string, payload: string, delayMs: number): Promise<void> {
+    await later(delayMs)
+    for (const handler of this.#handlers.get(channel) ?? []) handler(payload)
   }
 }
 

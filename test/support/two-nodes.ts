@@ -9,7 +9,7 @@ import { sdp, SipPeer, type Leg, type PeerMessage } from './sip-peer.ts'
 
 export const home = { domain: 'acme.example', extension: '102' }
 
-export const extensionRecord = (extension: string) => ({
+const extensionRecord = (extension: string) => ({
   ...{ extensionId: Number(extension), extension, tenantId: 3, customerId: 7 },
   ...{ domain: home.domain, displayName: `Phone ${extension}`, isVoicemailEnabled: false },
   secrets: { MD5: '', 'SHA-256': '' },

@@ -1,32 +1,18 @@
 /** Ended calls in the SQLite of this process: statements that run at once, grouped into few commits. */
 import { JOURNAL_WAIT_MS, type JournalEntry } from '../../../schema/call-journal.ts'
 import { insertCallRecord } from '../../../schema/call-record.ts'
-import type { Schedule } from '../../../schema/clock.ts'
-import type { EventSink, OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
+import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
 import { JournalRows } from '../../../schema/journal-rows.ts'
 import type { LocalStore } from '../../../schema/open.ts'
 import { compile, type Param } from '../../../schema/sql/compiled.ts'
-import { isDepletion, type AccountingEvents } from '../accounting-events.ts'
+import { isDepletion } from '../accounting-events.ts'
 import type { CallStore, EndedCall, StoreCall, StoredCall } from '../call-store.ts'
 import { type LocalLedger, localLedger } from '../ledger/local-ledger.ts'
 import type { Posting } from '../ledger/posting.ts'
 import type { Charge } from './charge.ts'
 import { LocalReports } from './local-reports.ts'
-
-export interface CallStoreDeps<S> {
-  readonly store: S
-  readonly schedule: Schedule
-  /** Milliseconds by the steady clock. */
-  readonly now: () => number
-  /** Milliseconds UTC: for stamps. */
-  readonly wallNow: () => number
-  readonly events: AccountingEvents
-  /** Absent: no event is written. */
-  readonly sink?: EventSink | undefined
-  /** Nothing is lost meanwhile. */
-  readonly onFailure: (error: unknown, waiting: number) => void
-}
+import type { CallStoreDeps } from './store-deps.ts'
 
 /** The journal has what waits, so that it is written in few, large groups. */
 const RECORD_WAIT_MS = 100

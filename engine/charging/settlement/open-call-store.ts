@@ -1,8 +1,9 @@
 /** What stores ended calls, by the database. */
 import { isLocal, type Store } from '../../../schema/open.ts'
 import type { CallStore } from '../call-store.ts'
-import { type CallStoreDeps, LocalCalls } from './local-calls.ts'
-import { ServerCalls, type ServerCallsDeps } from './server-calls.ts'
+import { LocalCalls } from './local-calls.ts'
+import { ServerCalls } from './server-calls.ts'
+import type { CallStoreDeps, ServerCallsDeps } from './store-deps.ts'
 
 export const openCallStore = ({
   store,

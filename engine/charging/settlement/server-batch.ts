@@ -9,7 +9,7 @@ import type { StoredLease } from '../leases/lease-rows.ts'
 import type { DuplicatePosting, Posting } from '../ledger/posting.ts'
 import { isDepletion } from '../accounting-events.ts'
 import { answerAgain, answerRecorded, firstAnswer, reportRow } from './node-reports.ts'
-import type { ServerCallsDeps } from './server-calls.ts'
+import type { ServerCallsDeps } from './store-deps.ts'
 import { type Accepted, type Recorded, serverStatements } from './server-statements.ts'
 
 export interface Settled {

@@ -12,15 +12,8 @@ import { isNews, retryDelayMs } from '../../../schema/storage/retries.ts'
 import { isViolation } from '../../../schema/storage/storage.ts'
 import type { CallStore, EndedCall, StoreCall, StoredCall } from '../call-store.ts'
 import type { StoredLease } from '../leases/lease-rows.ts'
-import type { CallStoreDeps } from './local-calls.ts'
+import type { ServerCallsDeps } from './store-deps.ts'
 import { ServerBatch } from './server-batch.ts'
-
-export interface ServerCallsDeps extends CallStoreDeps<Store> {
-  /** `NODE_NAME`: calls are paid from its leases. */
-  readonly node: string
-  /** The leases of this node after a commit. */
-  readonly onSettled: (leases: readonly StoredLease[]) => void
-}
 
 /** The journal has what waits, so that it is written in few, large batches. */
 const RECORD_WAIT_MS = 100

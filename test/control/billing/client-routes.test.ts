@@ -32,7 +32,7 @@ async function open() {
     const talk = (callUuid: string, billsec: number) => {
       const parties = { callerNumber: number, customerId: id }
       const stored = control.ocs.report(endedCall(callUuid, billsec, parties))
-      control.ocs.stop()
+      void control.ocs.stop()
       return stored
     }
     return { id, token, see, talk }

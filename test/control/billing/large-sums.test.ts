@@ -78,7 +78,7 @@ test('a call takes its price and nothing else from a balance beyond 2^53 micro-u
   /** Answers wait for the group commit. */
   const reported = async () => {
     const answer = request('/api/ocs/cdr', { token, body: report })
-    const flushing = setInterval(() => ocs.stop(), 5)
+    const flushing = setInterval(() => void ocs.stop(), 5)
     return answer.finally(() => clearInterval(flushing))
   }
   // 61 s, in whole dong, rounded up.

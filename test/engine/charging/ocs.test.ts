@@ -100,7 +100,7 @@ test('what an ended call does not need is free again before its debit is written
   await ocs.authorize(question('a'))
   const stored = ocs.report(endedCall('a', 0))
   expect(await ocs.authorize(question('b'))).toMatchObject({ kind: 'granted' })
-  ocs.stop()
+  void ocs.stop()
   await stored
   expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 600_000n })
 })
@@ -223,7 +223,7 @@ test('what calls of another process hold counts, until they are over and what th
   expect(fresh.balanceOf(customerId)).toMatchObject(held)
   expect(await fresh.authorize(question('b'))).toMatchObject({ kind: 'denied' })
   const stored = old.report(endedCall('a', 60))
-  old.stop()
+  void old.stop()
   await stored
   await fresh.holdElsewhere(old.held())
   expect(fresh.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })

@@ -171,7 +171,7 @@ test('no more calls are open at once than allowed; an ended call makes room at o
   expect(await ocs.authorize(question('c'))).toMatchObject({ code: 'concurrent_limit' })
   const stored = ocs.report(endedCall('a', 5))
   expect(await ocs.authorize(question('c'))).toMatchObject({ kind: 'granted' })
-  ocs.stop()
+  void ocs.stop()
   await stored
 })
 

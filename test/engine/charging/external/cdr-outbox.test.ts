@@ -56,7 +56,7 @@ function process(path: string, url: string, time = new ManualTime(start)) {
   })
   /** As `kill -9` does: what was not written is lost, what was is there. */
   const kill = () => {
-    charging.stop()
+    void charging.stop()
     store.close()
   }
   cleanUp.push(() => {

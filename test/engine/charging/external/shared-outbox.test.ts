@@ -39,7 +39,7 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
       open.push(charging)
     }
     await Promise.all(
-      Array.from({ length: 60 }, (_, index) =>
+      Array.from({ length: 60 }, async (_, index) =>
         open[index % 3]?.report(endedCall(`call-${index}`, 7)),
       ),
     )
@@ -54,8 +54,8 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
         60,
       ),
     )
-    expect(ocs.seen.map(({ body }) => body.call_uuid).toSorted()).toEqual(
-      Array.from({ length: 60 }, (_, index) => `call-${index}`).toSorted(),
+    expect(new Set(ocs.seen.map(({ body }) => body.call_uuid))).toEqual(
+      new Set(Array.from({ length: 60 }, (_, index) => `call-${index}`)),
     )
     expect(log).toEqual([])
     await ocs.stop()

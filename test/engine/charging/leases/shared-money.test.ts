@@ -224,8 +224,8 @@ describe.runIf(hasPostgres)('several processes on one database', () => {
         // The wallet of the last one is never about empty: its money may lie anywhere, but no call is refused at once.
         const rich = world.refused.filter(({ caller }) => caller === 2)
         expect(rich.filter(({ waitedMs }) => waitedMs < LEASE_WAIT_MS)).toEqual([])
-        console.log(
-          `seed ${seed}: ${world.granted} calls, ${rich.length} refused after ${LEASE_WAIT_MS} ms with money`,
+        process.stdout.write(
+          `seed ${seed}: ${world.granted} calls, ${rich.length} refused after ${LEASE_WAIT_MS} ms with money\n`,
         )
         expect(world.granted).toBeGreaterThan(20)
         expect(world.logs()).toEqual([])
