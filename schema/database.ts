@@ -19,7 +19,9 @@ import type {
   ApplicationKeyTable,
   AuditEntryTable,
   IdempotentAnswerTable,
+  IdempotentClaimTable,
   JwtDenylistTable,
+  RateGrantTable,
   UserTable,
 } from './tables/access.ts'
 import type { AiAgentTable } from './tables/agent.ts'
@@ -88,6 +90,8 @@ export interface Database {
   user: UserTable
   jwt_denylist: JwtDenylistTable
   idempotent_answer: IdempotentAnswerTable
+  idempotent_claim: IdempotentClaimTable
+  rate_grant: RateGrantTable
   audit_entry: AuditEntryTable
   node: NodeTable
 }

@@ -5,6 +5,7 @@ import type { ControlDeps } from '../deps.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { AppKey } from './keys/app-key.ts'
 import { Idempotency } from '../middleware/idempotency.ts'
+import { Permits } from '../middleware/permits.ts'
 import { RateLimits } from '../middleware/rate-limit.ts'
 import { clientAddress } from './client-address.ts'
 import { KeyCache } from './keys/key-cache.ts'
@@ -38,10 +39,12 @@ export function openAccess(
     topics: ['application_key', 'application_key_previous', 'tenant'],
     reload: async () => cache.clear(),
   })
+  const permits = store.statements.isShared ? new Permits(store) : undefined
   const usage = new KeyUsage(store)
   const audit = new AuditLog(store, (entry, error) =>
     deps.log('error', 'audit: an entry cannot be stored', { entry, error }),
   )
+  const idempotency = new Idempotency(store, steadyNow, randomBytes)
   return {
     keys,
     usage,
@@ -49,12 +52,12 @@ export function openAccess(
     verifier: new KeyVerifier(keys, cache),
     sessions,
     passwords,
-    guard: new LoginGuard(),
+    guard: new LoginGuard(permits),
     tenants: new TenantScope(store),
     addressOf: clientAddress(deps.settings.trustedProxies),
-    limits: new RateLimits(),
+    limits: new RateLimits(permits),
     audit,
-    idempotency: new Idempotency(store, steadyNow, randomBytes),
+    idempotency,
     /** Called before the first request. */
     async prepare(): Promise<void> {
       await sessions.prepare()
@@ -64,11 +67,13 @@ export function openAccess(
     async tick(): Promise<void> {
       await audit.flush()
       await usage.flush()
+      await idempotency.flush()
     },
     /** Called at the end. */
     async close(): Promise<void> {
       await audit.close()
       await usage.flush()
+      await idempotency.flush()
     },
   }
 }

@@ -10,27 +10,21 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { execute, transaction } from '../../schema/sql/query.ts'
+import { execute, lockedTransaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { readCredential } from '../auth/credential.ts'
-import { badRequest, conflict } from '../http/api-error.ts'
+import { ApiError, badRequest, conflict } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader } from '../http/request-head.ts'
 import { describeHandler } from '../http/route-notes.ts'
+import { type Identity, IdempotentClaims } from './idempotent-claims.ts'
 
 const KEPT_MS = 24 * 3_600_000
 const MAX_UNSTORED = 1_000
 const keyForm = /^[\x21-\x7e]{1,255}$/
 /** The stored headers of a response. */
 const keptHeaders = ['Content-Type', 'Location', 'Cache-Control']
-
-/** Identifies a request; its repetition has the same identity. */
-interface Identity {
-  readonly actor: string
-  readonly operation: string
-  readonly keyHash: Buffer
-}
 
 interface Operation {
   readonly identity: Identity
@@ -48,6 +42,13 @@ interface KeptAnswer {
 const answerForm = z.strictObject({ headers: z.record(z.string(), z.string()), body: z.string() })
 type Answer = z.output<typeof answerForm>
 
+/** What came of a request. */
+interface Result {
+  /** Undefined: a server error. */
+  readonly answer: KeptAnswer | undefined
+  readonly store: () => Promise<void>
+}
+
 interface Running {
   readonly requestHash: Buffer
   readonly ended: Promise<void>
@@ -58,15 +59,18 @@ export class Idempotency {
   readonly #now: () => number
   readonly #randomBytes: (size: number) => Buffer
   readonly #find: Prepared<Identity & { after: number }, KeptAnswer>
+  /** Undefined: no other process serves from this database. */
+  readonly #claims: IdempotentClaims | undefined
   /** Running requests; no more than the server has connections. */
   readonly #running = new Map<string, Running>()
   /** Responses that could not be stored. */
-  readonly #unstored = new Map<string, KeptAnswer>()
+  readonly #unstored = new Map<string, Result>()
 
   constructor(store: Store, now: () => number, randomBytes: (size: number) => Buffer) {
     this.#store = store
     this.#now = now
     this.#randomBytes = randomBytes
+    this.#claims = store.statements.isShared ? new IdempotentClaims(store, now) : undefined
     this.#find = prepare(store, (db, param) =>
       db
         .selectFrom('idempotent_answer')
@@ -126,16 +130,55 @@ export class Idempotency {
     name: string,
     operation: Operation,
   ): Promise<Response | void> {
-    const after = this.#now() - KEPT_MS
-    const kept =
-      this.#unstored.get(name) ?? (await this.#find.get({ ...operation.identity, after }))
+    const kept = await this.#storedAnswer(name, operation)
     if (kept !== undefined) return replay(kept, operation)
-    await next()
-    // A server error may not repeat: the client must be able to retry.
-    if (c.res.status < 500) await this.#keep(c.res, operation)
+    const claims = this.#claims
+    if (claims === undefined) return this.#carryOut(c, next, operation)
+    const { identity, requestHash } = operation
+    const claim = { ...identity, requestHash, claim: this.#randomBytes(16) }
+    const other = await claims.take(claim)
+    if (other !== undefined) {
+      refuseOther(other, operation)
+      throw inProgress()
+    }
+    // Another node may have stored it before the claim.
+    const stored = await this.#storedAnswer(name, operation)
+    if (stored === undefined) return this.#carryOut(c, next, operation, () => claims.end(claim))
+    await claims.end(claim)
+    return replay(stored, operation)
   }
 
-  async #keep(response: Response, { identity, requestHash, secret }: Operation): Promise<void> {
+  async #storedAnswer(name: string, { identity }: Operation): Promise<KeptAnswer | undefined> {
+    const after = this.#now() - KEPT_MS
+    return this.#unstored.get(name)?.answer ?? (await this.#find.get({ ...identity, after }))
+  }
+
+  /** @param end ends the claim, in the transaction that stores the answer. */
+  async #carryOut(
+    c: Context<ControlEnv>,
+    next: () => Promise<void>,
+    operation: Operation,
+    end: () => Promise<void> = nothing,
+  ): Promise<void> {
+    await next()
+    if (c.res.status < 500) return this.#keep(c.res, operation, end)
+    // A server error may not repeat: the client must be able to retry.
+    await this.#storeNowOrLater(nameOf(operation.identity), { answer: undefined, store: end })
+  }
+
+  /** Stores what could not be stored when it was answered; called periodically. */
+  async flush(): Promise<void> {
+    for (const [name, { store }] of this.#unstored) {
+      await store()
+      this.#unstored.delete(name)
+    }
+  }
+
+  async #keep(
+    response: Response,
+    { identity, requestHash, secret }: Operation,
+    end: () => Promise<void>,
+  ): Promise<void> {
     const now = this.#now()
     const { db } = this.#store
     const answer: Answer = {
@@ -168,26 +211,38 @@ export class Idempotency {
           created_at: kept.ref('excluded.created_at'),
         })),
       )
-    try {
-      await transaction(this.#store, async () => {
+    const store = () =>
+      lockedTransaction(this.#store, async () => {
         await execute(this.#store, outdated)
         await execute(this.#store, answered)
+        await this.#claims?.sweep()
+        await end()
       })
-    } catch (error) {
-      if (!isUnstored(error)) throw error
-      this.#remember(nameOf(identity), row)
-    }
+    await this.#storeNowOrLater(nameOf(identity), { answer: row, store })
   }
 
   /** The request is done and must not be done twice because the disk is full now. */
-  #remember(name: string, answer: KeptAnswer): void {
-    this.#unstored.set(name, answer)
-    const [oldest] = this.#unstored.keys()
-    if (this.#unstored.size > MAX_UNSTORED && oldest !== undefined) this.#unstored.delete(oldest)
+  async #storeNowOrLater(name: string, result: Result): Promise<void> {
+    try {
+      await result.store()
+    } catch (error) {
+      if (!isUnstored(error)) throw error
+      this.#unstored.set(name, result)
+      const [oldest] = this.#unstored.keys()
+      if (this.#unstored.size > MAX_UNSTORED && oldest !== undefined) this.#unstored.delete(oldest)
+    }
   }
 }
 
-const nothing = (): void => undefined
+const nothing = (): Promise<void> => Promise.resolve()
+
+const inProgress = (): ApiError =>
+  new ApiError(
+    409,
+    'idempotency_in_progress',
+    'A request with this Idempotency-Key is in progress on another node',
+    { headers: { 'Retry-After': '1' } },
+  )
 
 async function describeOperation(
   c: Context<ControlEnv>,

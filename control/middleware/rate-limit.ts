@@ -12,8 +12,10 @@ import type { Principal } from '../auth/principal.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { answerOf, setAnswerHeader } from '../http/request-head.ts'
-import { RateWindow } from './rate-window.ts'
-import type { Step } from './in-order.ts'
+import { type Step, whenKnown } from './in-order.ts'
+import type { Permits } from './permits.ts'
+import { RateWindow, type RequestWindow } from './rate-window.ts'
+import { SharedWindow } from './shared-window.ts'
 import { recentlyUsed } from '../recently-used.ts'
 
 const WINDOW_MS = 60_000
@@ -34,52 +36,77 @@ const MAX_CALLERS = 20_000
 /** Fewer, because their windows are large. */
 const MAX_NODES = 100
 
-interface Bucket {
-  readonly window: RateWindow
+interface Bucket<W extends RequestWindow = RequestWindow> {
+  readonly window: W
   readonly policy: 'key' | 'node' | 'session' | 'address' | 'login'
 }
 
+/**
+ * Keys, sessions and logins are limited on all nodes of a database together. What protects the process, floods of
+ * addresses and of other nodes' calls, is limited on each node.
+ */
 export class RateLimits {
+  readonly #permits: Permits | undefined
   readonly #keys = recentlyUsed<number, Bucket>(MAX_CALLERS)
-  readonly #nodes = recentlyUsed<number, Bucket>(MAX_NODES)
+  readonly #nodes = recentlyUsed<number, Bucket<RateWindow>>(MAX_NODES)
   readonly #sessions = recentlyUsed<string, Bucket>(MAX_CALLERS)
-  readonly #addresses = recentlyUsed<string, Bucket>(MAX_CALLERS)
+  readonly #addresses = recentlyUsed<string, Bucket<RateWindow>>(MAX_CALLERS)
   readonly #logins = recentlyUsed<string, Bucket>(MAX_CALLERS)
+
+  /** @param permits undefined: no other process serves from this database. */
+  constructor(permits: Permits | undefined) {
+    this.#permits = permits
+  }
 
   forPrincipal(principal: Principal): Bucket {
     return principal.kind === 'key'
-      ? bucketIn(this.#keys, principal.keyId, 'key', principal.limits.rateLimitRpm)
-      : bucketIn(this.#sessions, principal.actor, 'session', SESSION_RPM)
+      ? this.#shared(this.#keys, principal.keyId, 'key', principal.limits.rateLimitRpm)
+      : this.#shared(this.#sessions, principal.actor, 'session', SESSION_RPM)
   }
 
   /** Charging is counted apart from other requests of the same key. */
-  forNode(keyId: number): Bucket {
-    return bucketIn(this.#nodes, keyId, 'node', PER_NODE)
+  forNode(keyId: number): Bucket<RateWindow> {
+    return bucketIn(this.#nodes, keyId, 'node', ownWindow(PER_NODE))
   }
 
-  forAddress(address: string): Bucket {
-    return bucketIn(this.#addresses, sourceKey(address), 'address', PER_ADDRESS)
+  forAddress(address: string): Bucket<RateWindow> {
+    return bucketIn(this.#addresses, sourceKey(address), 'address', ownWindow(PER_ADDRESS))
   }
 
   forLogin(address: string): Bucket {
-    return bucketIn(this.#logins, sourceKey(address), 'login', LOGINS_PER_ADDRESS)
+    return this.#shared(this.#logins, sourceKey(address), 'login', LOGINS_PER_ADDRESS)
+  }
+
+  #shared<K extends string | number>(
+    buckets: LRUCache<K, Bucket>,
+    name: K,
+    policy: 'key' | 'session' | 'login',
+    limit: number,
+  ): Bucket {
+    const permits = this.#permits
+    const make = (): RequestWindow =>
+      permits === undefined
+        ? new RateWindow(limit, WINDOW_MS)
+        : new SharedWindow(permits, { kind: policy, name: String(name) }, limit, WINDOW_MS)
+    const bucket = bucketIn(buckets, name, policy, make)
+    if (bucket.window.limit !== limit) bucket.window.setLimit(limit)
+    return bucket
   }
 }
 
-function bucketIn<K extends string | number>(
-  buckets: LRUCache<K, Bucket>,
+const ownWindow = (limit: number) => (): RateWindow => new RateWindow(limit, WINDOW_MS)
+
+function bucketIn<K extends string | number, W extends RequestWindow>(
+  buckets: LRUCache<K, Bucket<W>>,
   name: K,
   policy: Bucket['policy'],
-  limit: number,
-): Bucket {
+  make: () => W,
+): Bucket<W> {
   const known = buckets.get(name)
-  if (known === undefined) {
-    const bucket: Bucket = { window: new RateWindow(limit, WINDOW_MS), policy }
-    buckets.set(name, bucket)
-    return bucket
-  }
-  if (known.window.limit !== limit) known.window.setLimit(limit)
-  return known
+  if (known !== undefined) return known
+  const bucket = { window: make(), policy }
+  buckets.set(name, bucket)
+  return bucket
 }
 
 const loginPaths: ReadonlySet<string> = new Set([
@@ -101,10 +128,11 @@ export function rateLimit(limits: RateLimits, usage: KeyUsage, clocks: Clocks): 
     const bucket = bucketOf(c, limits, principal)
     const time = clocks.steadyNow()
     const present = clocks.now()
-    const isAdmitted = bucket.window.admit(time)
-    describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))
-    if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
-    if (principal?.kind === 'key') answerOf(c).used = usage.seen(principal.keyId, present)
+    return whenKnown(bucket.window.admit(time), (isAdmitted) => {
+      describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))
+      if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
+      if (principal?.kind === 'key') answerOf(c).used = usage.seen(principal.keyId, present)
+    })
   }
 }
 

@@ -1,8 +1,21 @@
+/** How many requests of a client are admitted. Times are those of one steady clock, in milliseconds. */
+export interface RequestWindow {
+  readonly limit: number
+  /** Counts a request unless the window is full: a denied one uses no quota. */
+  admit(now: number): boolean | Promise<boolean>
+  remaining(now: number): number
+  /** When the oldest hit leaves the window; `now` when there is none. */
+  oldestLeavesAt(now: number): number
+  /** When the next hit will be admitted. */
+  opensAt(now: number): number
+  setLimit(limit: number): void
+}
+
 /**
  * An exact rolling window: at most `limit` hits in any `windowMs` milliseconds. The time of each hit is
  * stored in a ring that grows up to the limit, so memory grows only with use. 0.13 µs per hit.
  */
-export class RateWindow {
+export class RateWindow implements RequestWindow {
   readonly #windowMs: number
   #limit: number
   #ring: Float64Array

@@ -27,6 +27,7 @@ import { sql as webhookClaims } from './025-webhook-claims.ts'
 import { sql as walletLeases } from './026-wallet-leases.ts'
 import { sql as nodes } from './027-nodes.ts'
 import { forServer as extensionIdsForServer, sql as bindingNode } from './028-binding-node.ts'
+import { forServer as limitsForServer, sql as sharedLimits } from './029-shared-limits.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -74,6 +75,7 @@ export const migrations: readonly Migration[] = [
     sql: bindingNode,
     forServer: extensionIdsForServer,
   },
+  { version: 29, name: 'shared-limits', sql: sharedLimits, forServer: limitsForServer },
 ]
 
 export const newestVersion = migrations.length

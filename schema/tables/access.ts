@@ -62,6 +62,25 @@ export interface JwtDenylistTable {
 }
 
 /** First responses to requests with an `Idempotency-Key`, kept for 24 hours. */
+/** Who carries out a request with an `Idempotency-Key`, where several nodes may get it at once. */
+export interface IdempotentClaimTable {
+  actor: string
+  operation: string
+  key_hash: Buffer
+  request_hash: Buffer
+  /** Random: of one request of one node. */
+  claim: Buffer
+  claimed_until: number
+}
+
+/** How many requests a node may admit; `control/middleware/permits.ts`. */
+export interface RateGrantTable {
+  id: Id
+  bucket: string
+  permits: number
+  ends_at: number
+}
+
 export interface IdempotentAnswerTable {
   actor: string
   /** Method and path. */

@@ -139,29 +139,31 @@ async function check<Row extends Login>(
   const slug = c.req.header('x-tenant-slug')?.slice(0, MAX_SLUG_LENGTH)
   // A success in one tenant says nothing about other users with the same name.
   const pair = slug === undefined ? name : `${slug}/${name}`
-  // A password of a user with the same name is also a guess at the others; it must be counted for them too.
-  const isLocked = (row: Row) =>
-    known.length > 1 && guard.isLocked(pairOfRow(row, name), address, steadyNow())
-  guard.refuseLocked(pair, address, steadyNow())
+  await guard.refuseLocked(pair, address, steadyNow())
   const matching: Row[] = []
   for (const row of known)
     if (await passwords.matches(password, row.is_active ? row.password_hash : null))
       matching.push(row)
   for (let checked = known.length; checked < LEAST_CHECKED; checked += 1)
     await passwords.matches(password, null)
-  guard.refuseLocked(pair, address, steadyNow())
-  const [row, second] = matching.filter((each) => !isLocked(each))
+  await guard.refuseLocked(pair, address, steadyNow())
+  // A password of a user with the same name is also a guess at the others; it must be counted for them too.
+  const lockedRows: Row[] = []
+  for (const row of known.length > 1 ? known : [])
+    if (await guard.isLocked(pairOfRow(row, name), address, steadyNow())) lockedRows.push(row)
+  const [row, second] = matching.filter((each) => !lockedRows.includes(each))
   if (row === undefined) {
-    guard.failed(pair, address, steadyNow())
-    for (const each of known.filter(isLocked))
-      guard.refuseLocked(pairOfRow(each, name), address, steadyNow())
+    await guard.failed(pair, address, steadyNow())
+    for (const each of lockedRows)
+      await guard.refuseLocked(pairOfRow(each, name), address, steadyNow())
     throw wrongLogin()
   }
-  if (known.length === 1) guard.succeeded(pair, address)
+  if (known.length === 1) await guard.succeeded(pair, address)
   for (const each of known.length === 1 ? [] : known) {
     const ofRow = pairOfRow(each, name)
-    if (!matching.includes(each)) guard.failed(ofRow, address, steadyNow())
-    else if (!isLocked(each)) guard.succeeded(ofRow, address)
+    if (lockedRows.includes(each)) continue
+    if (matching.includes(each)) await guard.succeeded(ofRow, address)
+    else await guard.failed(ofRow, address, steadyNow())
   }
   if (second === undefined || row.tenant_id === null) return row
   throw new ApiError(
