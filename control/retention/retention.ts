@@ -7,8 +7,10 @@ import { sql } from 'kysely'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { transaction } from '../../schema/sql/query.ts'
+import { onOneNode } from '../../schema/sql/one-node.ts'
+import { execute } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
+import { Permits } from '../middleware/permits.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../schema/tables/refused-calls.ts'
 
 export interface RetentionPeriods {
@@ -34,6 +36,8 @@ const PAUSE_MS = 600_000
 /** Delay after a failed write; doubles with each consecutive failure, up to the pause. */
 const RETRY_MS = 1_000
 const DAY_MS = 86_400_000
+/** Longer than any window, whatever the clocks of the nodes say. */
+const HOUR_MS = 3_600_000
 /** How long records of calls from unknown sources are useful. */
 const UNKNOWN_SOURCE_DAYS = 30
 
@@ -41,6 +45,7 @@ export class Retention {
   readonly #deps: RetentionDeps
   readonly #periods: RetentionPeriods
   readonly #statements: ReturnType<typeof prepareAll>
+  readonly #permits: Permits | undefined
   readonly #removed = { callRecords: 0, auditEntries: 0 }
   #restsUntil = 0
   #isBusy = false
@@ -50,6 +55,7 @@ export class Retention {
     this.#deps = deps
     this.#periods = periods
     this.#statements = prepareAll(deps.store)
+    this.#permits = deps.store.statements.isShared ? new Permits(deps.store) : undefined
   }
 
   /** Deletes one batch of each kind, if due and the last one is deleted; called every `RETENTION_STEP_MS`. */
@@ -80,28 +86,32 @@ export class Retention {
     const calls = callRecordDays === 0 ? 0 : await this.#forgetCalls(oldCalls, before)
     const minutes = callRecordDays === 0 ? 0 : await this.#forgetRefused(before)
     const entries = auditDays === 0 ? 0 : await this.#forgetEntries(now - auditDays * DAY_MS)
+    const permits = await this.#alone(
+      async () => (await this.#permits?.sweep(now - HOUR_MS, BATCH)) ?? 0,
+    )
     this.#removed.callRecords += calls + samples
     this.#removed.auditEntries += entries
-    if ([samples, calls, minutes, entries].includes(BATCH)) return
+    if ([samples, calls, minutes, entries, permits].includes(BATCH)) return
     this.#restsUntil = now + PAUSE_MS
     this.#tell()
   }
 
   /** With the nodes' reports about them. */
   #forgetCalls(calls: OldCalls, before: number): Promise<number> {
-    return transaction(this.#deps.store, async () => {
+    return this.#alone(async () => {
       const old = await calls.all({ before, batch: BATCH })
-      for (const { id, call_uuid } of old) {
-        await this.#statements.forgetReports.run({ call_uuid })
-        await this.#statements.forgetCall.run({ id })
-      }
+      const { store } = this.#deps
+      const [ids, uuids] = [old.map(({ id }) => id), old.map((call) => call.call_uuid)]
+      if (old.length === 0) return 0
+      await execute(store, store.db.deleteFrom('ocs_report').where('call_uuid', 'in', uuids))
+      await execute(store, store.db.deleteFrom('cdr').where('id', 'in', ids))
       return old.length
     })
   }
 
   /** Counters of calls without a record. */
   #forgetRefused(before: number): Promise<number> {
-    return transaction(this.#deps.store, async () => {
+    return this.#alone(async () => {
       const old = await this.#statements.oldRefused.all({ before, batch: BATCH })
       for (const count of old) await this.#statements.forgetRefused.run(count)
       return old.length
@@ -110,13 +120,21 @@ export class Retention {
 
   /** The trigger of the table rejects deleting anything younger than `setting`. */
   #forgetEntries(before: number): Promise<number> {
-    return transaction(this.#deps.store, async () => {
+    return this.#alone(async () => {
       const old = await this.#statements.oldEntries.all({ before, batch: BATCH })
       if (old.length === 0) return 0
       await this.#statements.keepSince.run({ value: String(before) })
-      for (const entry of old) await this.#statements.forgetEntry.run(entry)
+      const { store } = this.#deps
+      const ids = old.map(({ id }) => id)
+      await execute(store, store.db.deleteFrom('audit_entry').where('id', 'in', ids))
       return old.length
     })
+  }
+
+  /** What another node is deleting is left to it. */
+  async #alone(work: () => Promise<number>): Promise<number> {
+    const done = await onOneNode(this.#deps.store, 'retention', work)
+    return done.kind === 'done' ? done.result : 0
   }
 
   #tell(): void {
@@ -189,15 +207,6 @@ function prepareAll(store: Store) {
       .orderBy('at')
       .limit(param('batch')),
   )
-  const forgetCall: Prepared<{ id: number }, unknown> = prepare(store, (db, param) =>
-    db.deleteFrom('cdr').where('id', '=', param('id')),
-  )
-  const forgetReports: Prepared<{ call_uuid: string }, unknown> = prepare(store, (db, param) =>
-    db.deleteFrom('ocs_report').where('call_uuid', '=', param('call_uuid')),
-  )
-  const forgetEntry: Prepared<{ id: number }, unknown> = prepare(store, (db, param) =>
-    db.deleteFrom('audit_entry').where('id', '=', param('id')),
-  )
   const keepSince: Prepared<{ value: string }, unknown> = prepare(store, (db, param) =>
     db
       .insertInto('setting')
@@ -208,6 +217,6 @@ function prepareAll(store: Store) {
   )
   return {
     ...{ oldSamples, oldRefused, forgetRefused },
-    ...{ oldCalls, oldEntries, forgetCall, forgetReports, forgetEntry, keepSince },
+    ...{ oldCalls, oldEntries, keepSince },
   }
 }

@@ -8,7 +8,7 @@ import { ApiError } from '../../http/api-error.ts'
 import type { Reference } from '../../provisioning/fields.ts'
 import { resolve } from '../../provisioning/references.ts'
 import type { RequestScope } from '../../provisioning/resource.ts'
-import { ratesToPut } from './put-rates.ts'
+import { inOrder, type NewRate, ratesToPut } from './put-rates.ts'
 import type { RateBody } from './rate-body.ts'
 import { rateColumns } from './rate-store.ts'
 
@@ -30,22 +30,38 @@ export function manyRates(store: Store, bodies: readonly RateBody[]): WriteRates
   const plans = new Map<Reference, number>()
   const rates = withoutTwins(bodies, plans)
   if (rates === undefined) return undefined
+  // Their order is known but for that of the plans: nothing is sorted under the lock.
+  const ofPlans = byPlan(rates)
   return async (scope) => {
     const ids = await resolved(store, plans, scope)
     if (ids === undefined) return undefined
     const before = await count(store)
-    const written = rates.map((rate) => ({
-      ...rate,
-      rate_plan_id: ids.get(rate.rate_plan_id) ?? 0,
-    }))
+    const written = [...ids]
+      .toSorted(([, one], [, other]) => one - other)
+      .flatMap(([placeholder, id]) =>
+        (ofPlans.get(placeholder) ?? []).map((rate) => ({ ...rate, rate_plan_id: id })),
+      )
     const changed = await ratesToPut(store, written)()
     const created = (await count(store)) - before
     return { created, updated: changed - created, unchanged: rates.length - changed }
   }
 }
 
+function byPlan(rates: readonly NewRate[]): ReadonlyMap<number, readonly NewRate[]> {
+  const plans = new Map<number, NewRate[]>()
+  for (const rate of inOrder(rates)) {
+    const plan = plans.get(rate.rate_plan_id)
+    if (plan === undefined) plans.set(rate.rate_plan_id, [rate])
+    else plan.push(rate)
+  }
+  return plans
+}
+
 /** Fills `plans`: the references of the bodies, with a number below zero for each. */
-function withoutTwins(bodies: readonly RateBody[], plans: Map<Reference, number>) {
+function withoutTwins(
+  bodies: readonly RateBody[],
+  plans: Map<Reference, number>,
+): NewRate[] | undefined {
   const keys = new Set<string>()
   try {
     const rates = bodies.map((body) => {

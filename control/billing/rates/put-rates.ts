@@ -18,8 +18,8 @@ const columns = [...identity, ...terms]
 /** Of one statement; with more it is no faster. */
 const MAX_ROWS = 100
 
-/** As the index has them: three times as fast to write. */
-const inOrder = (rates: readonly NewRate[]): NewRate[] =>
+/** As the index has them: three times as fast to write. Rates that are in order already cost one comparison each. */
+export const inOrder = (rates: readonly NewRate[]): NewRate[] =>
   rates.toSorted(
     (a, b) =>
       a.rate_plan_id - b.rate_plan_id || Number(a.prefix > b.prefix) - Number(a.prefix < b.prefix),
