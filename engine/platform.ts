@@ -121,7 +121,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(() => node.end())
     closers.push(() => stores.keepLost())
     closers.push(() => changes.stop())
-    const webhooks = await openWebhooks(store, changes, deps)
+    const webhooks = await openWebhooks({ store, changes, node }, deps)
     closers.push(() => webhooks.stop())
     const journal = stores.openJournal()
     let hasServed = false
@@ -163,7 +163,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       stores.serving()
     }
     if (!oldProcess) await serveSip()
-    const reports = openReports({ store, now: deps.steadyNow, log })
+    const reports = openReports({
+      ...{ store, now: deps.steadyNow, log },
+      databaseUrl: config.databaseUrl,
+    })
     const stopWatch = stores.watch({
       onLogGone: () => void reports.stop(),
       onChange: (problem) => engine.storage.note(problem),
@@ -243,14 +246,13 @@ async function announceAdmin(
 }
 
 async function openWebhooks(
-  store: LocalStore,
-  changes: Changes,
+  { store, changes, node }: Pick<Stores, 'store' | 'changes' | 'node'>,
   deps: PlatformDeps,
 ): Promise<Webhooks> {
   const allowPrivate = deps.config.webhookPrivateTargets === 'allow'
   const webhooks = new Webhooks({
     ...{ ...deps, store, allowPrivate },
-    node: { name: 'this' },
+    node: node.identity,
     resolve: (host) => lookup(host, { all: true }),
   })
   changes.follow({ topics: ['webhook_endpoint'], reload: () => webhooks.reload() })
