@@ -175,6 +175,27 @@ describe.runIf(hasPostgres)('ended calls on PostgreSQL', () => {
     })
   })
 
+  test('the limit of a day holds for two processes together, whatever else the wallet has', async () => {
+    const { db, statements } = shared.store
+    const limit = db.updateTable('customer').set({ max_daily_spend_micros: 100_000 }).compile()
+    await statements.prepare(limit.sql).run([100_000])
+    const [a, b] = [await node(oneUnit, 'a'), await node(0, 'b')]
+    let talked = 0
+    for (let round = 0; round < 12; round += 1)
+      for (const { ocs, name } of [a, b]) {
+        const uuid = `${name}-${round}`
+        const verdict = await ocs.authorize(question(uuid, '1555'))
+        if (verdict.kind !== 'granted') continue
+        const billsec = Math.min(verdict.grantedSeconds, 9)
+        talked += billsec
+        await ocs.report(call(uuid, billsec))
+      }
+    expect(talked).toBe(100)
+    expect(await balance()).toBe(900_000n)
+    const code = 'daily_spend_limit'
+    expect(await b.ocs.authorize(question('more', '1555'))).toMatchObject({ kind: 'denied', code })
+  })
+
   test('what one process holds for a call can be neither called nor deducted by another', async () => {
     const [a, b] = [await node(100_000, 'a'), await node(0, 'b')]
     expect(await a.ocs.authorize(question('held', '1555'))).toMatchObject({ grantedSeconds: 60 })
