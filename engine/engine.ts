@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Schedule } from '../schema/clock.ts'
 import type { NodeIdentity } from '../schema/node-identity.ts'
-import type { LocalStore } from '../schema/open.ts'
+import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
@@ -51,7 +51,7 @@ import { Trunks } from './trunks/trunks.ts'
 
 export interface EngineDeps {
   readonly config: Config
-  readonly store: LocalStore
+  readonly store: Store
   /** A random number of the database. */
   readonly databaseId: string
   /** Whether a call that is taken now can be stored, and is this node's to take. */
@@ -277,7 +277,7 @@ export class Engine {
     this.#hosts.stop()
     this.#deadlines.stop()
     await this.registrar.stop()
-    this.#refused.stop()
+    await this.#refused.stop()
     this.#client.disconnect()
     await this.#server?.stop()
   }

@@ -22,6 +22,8 @@ export interface RefusedCallsDeps {
 const MINUTE_MS = 60_000
 /** How old a count may be that a crash loses. */
 const FLUSH_MS = 5_000
+/** Minutes that wait while the database is away; then they are counted as one. */
+const MAX_MINUTES = 1_440
 /** Records of unknown sources a minute, one for each source. */
 const SAMPLES_A_MINUTE = 10
 
@@ -36,11 +38,13 @@ export class RefusedCalls {
   #samples = 0
   /** Of unknown sources, in this minute. */
   #calls = 0
-  /** What is not stored yet, and of which minute. */
-  #waiting = nothing()
+  /** What is not stored yet, by minute. */
+  readonly #waiting = new Map<number, Record<RefusalReason, number>>()
   #minute: number
   #overloadSeen = 0
   #cancel: () => void = () => undefined
+  #last: Promise<void> = Promise.resolve()
+  #isWriting = false
 
   constructor(deps: RefusedCallsDeps) {
     this.#deps = deps
@@ -51,20 +55,21 @@ export class RefusedCalls {
   start(): void {
     this.#cancel = this.#deps.schedule(() => {
       this.start()
-      this.flush()
+      void this.flush()
     }, FLUSH_MS)
   }
 
-  stop(): void {
+  async stop(): Promise<void> {
     this.#cancel()
-    this.flush()
+    await this.#last
+    await this.flush()
   }
 
   /** Counts a call of an unknown source; true: it shall have a record, as a sample. */
   unknownSource(sourceKey: string): boolean {
     this.#enterMinute()
     this.#calls += 1
-    this.#waiting.unknown_source += 1
+    this.#count(this.#minute, 'unknown_source', 1)
     this.#totals.unknown_source += 1
     if (this.#sampled.size >= SAMPLES_A_MINUTE || this.#sampled.has(sourceKey)) return false
     this.#sampled.add(sourceKey)
@@ -72,11 +77,15 @@ export class RefusedCalls {
     return true
   }
 
-  /** Stores what was counted. What the database does not take waits for the next time. */
-  flush(): void {
+  /**
+   * Stores what was counted. What the database does not take waits for the next time: calls of a server that fell
+   * silent while it stored them may so be counted twice.
+   */
+  flush(): Promise<void> {
     this.#enterMinute()
     this.#takeOverload()
     this.#store()
+    return this.#last
   }
 
   /** Totals since the start. */
@@ -89,7 +98,7 @@ export class RefusedCalls {
 
   #takeOverload(): void {
     const refused = this.#deps.refusedByOverload()
-    this.#waiting.overload += refused - this.#overloadSeen
+    this.#count(this.#minute, 'overload', refused - this.#overloadSeen)
     this.#overloadSeen = refused
   }
 
@@ -110,16 +119,37 @@ export class RefusedCalls {
     this.#deps.log('info', 'calls of unknown sources were refused within a minute', fields)
   }
 
+  #count(minute: number, reason: RefusalReason, calls: number): void {
+    if (calls === 0) return
+    const isFull = this.#waiting.size >= MAX_MINUTES && !this.#waiting.has(minute)
+    const [oldest = minute] = isFull ? this.#waiting.keys() : []
+    const counts = this.#waiting.get(oldest) ?? nothing()
+    counts[reason] += calls
+    this.#waiting.set(oldest, counts)
+  }
+
   #store(): void {
-    for (const reason of refusalReasons) {
-      const calls = this.#waiting[reason]
-      if (calls === 0) continue
-      try {
-        this.#add({ minute: this.#minute, reason, calls })
-        this.#waiting[reason] = 0
-      } catch (error) {
-        this.#deps.log('warn', 'refused calls cannot be counted yet', { error: String(error) })
-        return
+    if (this.#isWriting) return
+    this.#isWriting = true
+    this.#last = this.#write().finally(() => {
+      this.#isWriting = false
+    })
+  }
+
+  async #write(): Promise<void> {
+    for (const [minute, counts] of this.#waiting) {
+      this.#waiting.delete(minute)
+      for (const reason of refusalReasons) {
+        const calls = counts[reason]
+        if (calls === 0) continue
+        try {
+          await this.#add({ minute, reason, calls })
+          counts[reason] = 0
+        } catch (error) {
+          for (const left of refusalReasons) this.#count(minute, left, counts[left])
+          this.#deps.log('warn', 'refused calls cannot be counted yet', { error: String(error) })
+          return
+        }
       }
     }
   }

@@ -1,11 +1,13 @@
 /** Counts calls that were refused without a record, by minute and reason. */
-import { compile, type Statement } from './sql/compiled.ts'
+import { prepare } from './sql/prepared.ts'
 import type { Store } from './open.ts'
 import type { RefusedCallsTable } from './tables/refused-calls.ts'
 
-/** Adds to the counter of that minute. */
-export function addRefusedCalls(store: Store): (row: Readonly<RefusedCallsTable>) => void {
-  const add: Statement<RefusedCallsTable, unknown> = compile(store, (db, param) =>
+/** Adds to the counter of that minute, to which several nodes may add. */
+export function addRefusedCalls(
+  store: Store,
+): (row: Readonly<RefusedCallsTable>) => Promise<unknown> {
+  const add = prepare<RefusedCallsTable, unknown>(store, (db, param) =>
     db
       .insertInto('refused_calls')
       .values({ minute: param('minute'), reason: param('reason'), calls: param('calls') })
@@ -15,5 +17,5 @@ export function addRefusedCalls(store: Store): (row: Readonly<RefusedCallsTable>
         })),
       ),
   )
-  return ({ minute, reason, calls }) => void add.run({ minute, reason, calls })
+  return ({ minute, reason, calls }) => add.run({ minute, reason, calls })
 }

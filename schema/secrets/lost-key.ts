@@ -1,8 +1,8 @@
 /** Resets a database whose key is lost: it becomes usable again, without the unreadable secrets. */
 import { sql, type SqlBool } from 'kysely'
 import type { Store } from '../open.ts'
-import { all, execute, transaction } from '../sql/sync-query.ts'
-import { sealedGlob } from './secret-box.ts'
+import { all, execute, transaction } from '../sql/query.ts'
+import { sealedPrefix } from './secret-box.ts'
 import { KEY_MARK } from './key-mark.ts'
 
 /** What must be entered again. */
@@ -21,19 +21,23 @@ export interface GivenUp {
  * @param now milliseconds UTC.
  * @throws {DatabaseRefused} there is a key, but it is malformed.
  */
-export function giveUpSecrets(store: Store, newSecret: () => string, now: number): GivenUp {
-  return transaction(store, () => {
+export function giveUpSecrets(
+  store: Store,
+  newSecret: () => string,
+  now: number,
+): Promise<GivenUp> {
+  return transaction(store, async () => {
     const { db, secrets } = store
-    execute(store, db.deleteFrom('setting').where('name', 'in', [KEY_MARK, 'jwt_secret']))
-    const isSealed = sql<SqlBool>`auth_password GLOB ${sealedGlob}`
-    const carriers = all(
+    await execute(store, db.deleteFrom('setting').where('name', 'in', [KEY_MARK, 'jwt_secret']))
+    const isSealed = sql<SqlBool>`substr(auth_password, 1, ${sql.lit(sealedPrefix.length)}) = ${sealedPrefix}`
+    const carriers = await all(
       store,
       db.selectFrom('carrier').select(['id', 'name']).where(isSealed).orderBy('name'),
     )
     const off = { is_active: 0, updated_at: now } as const
     const withoutPassword = db.updateTable('carrier').set({ ...off, auth_password: null })
-    execute(store, withoutPassword.where(isSealed))
-    const endpoints = all(
+    await execute(store, withoutPassword.where(isSealed))
+    const endpoints = await all(
       store,
       db.selectFrom('webhook_endpoint').select(['id', 'url', 'removed_at']).orderBy('id'),
     )
@@ -45,7 +49,7 @@ export function giveUpSecrets(store: Store, newSecret: () => string, now: number
         previous_secret: null,
         previous_secret_expires_at: null,
       }
-      execute(store, db.updateTable('webhook_endpoint').set(renewed).where('id', '=', id))
+      await execute(store, db.updateTable('webhook_endpoint').set(renewed).where('id', '=', id))
     }
     return {
       carriers: carriers.map(({ name }) => name),

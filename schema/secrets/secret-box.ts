@@ -70,7 +70,10 @@ export class SecretBox {
 
 export const isSealed = (stored: string): boolean => stored.startsWith(prefix)
 
-/** An encrypted value as a GLOB pattern of SQL. */
+/** What every encrypted value begins with. */
+export const sealedPrefix = prefix
+
+/** An encrypted value as a GLOB pattern of SQLite. */
 export const sealedGlob = `${prefix}*`
 
 const nameOf = ({ table, column, row }: Place): Buffer =>

@@ -26,7 +26,7 @@ export const secretsReset: Command = {
     const store = openDatabase(databasePath, { secretKey })
     try {
       migrate(store.sqlite, world.now())
-      reset(store, databasePath, world)
+      await reset(store, databasePath, world)
       return 0
     } finally {
       store.close()
@@ -35,7 +35,7 @@ export const secretsReset: Command = {
   },
 }
 
-function reset(store: LocalStore, path: string, world: World): void {
+async function reset(store: LocalStore, path: string, world: World): Promise<void> {
   const problem = store.secrets.problem()
   if (problem === undefined) {
     world.print(`the secrets of ${path} can be read with ${store.secrets.keptIn}; nothing changed`)
@@ -45,7 +45,7 @@ function reset(store: LocalStore, path: string, world: World): void {
   const copy = `${path}.lost-key-${time}`
   copyDatabase(store, copy)
   world.print(`the database is kept as ${copy}: it is of use should the key be found`)
-  const given = giveUpSecrets(store, () => newSecret(world.randomBytes), world.now())
+  const given = await giveUpSecrets(store, () => newSecret(world.randomBytes), world.now())
   for (const line of toEnter(given)) world.print(line)
   world.print(`new secrets are encrypted with ${store.secrets.keptIn}: keep it, apart from backups`)
 }

@@ -114,14 +114,14 @@ export class Finisher {
     const { callUuid, tenantId, startedAt, endedAt, tracks } = recording
     const name = recordingFile(callUuid)
     if (name === undefined) return undefined
-    if (!store.has(callUuid)) {
+    if (!(await store.has(callUuid))) {
       const order = { spool, target: join(folder, name), tracks, startedAt }
       const result = await converter.convert({ ...order, endedAt: endedAt ?? undefined })
       if (result.kind === 'failed' && startedAt > now() - ORPHAN_MS) return result.reason
       if (result.kind !== 'converted') return this.#giveUp(recording, result)
       const { kind: _, ...file } = result
       const recorded = { callUuid, tenantId, startedAt, ...file }
-      store.add(recorded)
+      await store.add(recorded)
       this.#totals.made += 1
       onEvent({ type: 'recording.ready', tenantId, recording: recorded })
     }
@@ -136,7 +136,7 @@ export class Finisher {
   ): Promise<undefined> {
     const { store, unfinished, onEvent, log } = this.#deps
     const { error, reason } = failureOf(result)
-    store.fail(callUuid, error)
+    await store.fail(callUuid, error)
     const sessions = tracks.map(({ sessionId }) => sessionId)
     this.#totals.failed += 1
     log('warn', 'a call has no recording', { callUuid, reason, sessions })

@@ -35,7 +35,7 @@ export interface RecorderDeps {
   /** The call is over, and its captures are whole. */
   readonly finish: (recording: UnfinishedRecording) => void
   /** Of the record of a call that is over; undefined: there is none. */
-  readonly endOf: (callUuid: string) => number | undefined
+  readonly endOf: (callUuid: string) => Promise<number | undefined>
   /** Both parties hear a tone when recording starts. */
   readonly hasTone: boolean
   /** Milliseconds UTC. */
@@ -300,7 +300,7 @@ export class Recorder {
     const { relays, endOf, finish } = this.#deps
     for (const { relay, sessionId } of note.tracks)
       await relays.byName(relay)?.request({ command: 'stop recording', 'call-id': sessionId })
-    const endedAt = note.endedAt ?? endOf(note.callUuid) ?? null
+    const endedAt = note.endedAt ?? (await endOf(note.callUuid)) ?? null
     finish({ ...note, isOn: false, endedAt })
   }
 

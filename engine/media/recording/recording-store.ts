@@ -1,64 +1,65 @@
-/** Finished recordings in the database, each with its webhook event in one transaction. */
+/** Recordings in the database: a row for each file, and its webhook event, in one transaction. */
 import type { RecordingError } from '../../../schema/contracts/field-values.ts'
-import { compile, type Param } from '../../../schema/sql/compiled.ts'
+import type { Param } from '../../../schema/sql/compiled.ts'
 import type { RecordedCall } from '../../../schema/contracts/recordings.ts'
 import type { EventSink } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
-import { transaction } from '../../../schema/sql/sync-query.ts'
+import { prepare } from '../../../schema/sql/prepared.ts'
+import { transaction } from '../../../schema/sql/query.ts'
 import { recordingView } from '../../../schema/rules/recording-view.ts'
 
 export class RecordingStore {
   readonly #store: Store
-  readonly #events: EventSink
-  readonly #statements: ReturnType<typeof prepare>
+  readonly #events: Pick<EventSink, 'wants' | 'writeAll'>
+  readonly #statements: ReturnType<typeof statementsOf>
 
-  constructor(store: Store, events: EventSink) {
+  constructor(store: Store, events: Pick<EventSink, 'wants' | 'writeAll'>) {
     this.#store = store
     this.#events = events
-    this.#statements = prepare(store)
+    this.#statements = statementsOf(store)
   }
 
-  has(callUuid: string): boolean {
-    return this.#statements.has.get({ callUuid }) !== undefined
+  async has(callUuid: string): Promise<boolean> {
+    return (await this.#statements.has.get({ callUuid })) !== undefined
   }
 
   /** Of the record of an ended call; undefined: there is none. */
-  endOf(callUuid: string): number | undefined {
-    return this.#statements.end.get({ callUuid })?.end_stamp
+  async endOf(callUuid: string): Promise<number | undefined> {
+    return (await this.#statements.end.get({ callUuid }))?.end_stamp
   }
 
-  /** In the record of the call, which is stored: it has no recording. */
-  fail(callUuid: string, error: RecordingError): void {
-    this.#statements.fail.run({ callUuid, error })
+  /** In the record of the call: it has no recording. Resolves with false while that record is not stored. */
+  async fail(callUuid: string, error: RecordingError): Promise<boolean> {
+    return (await this.#statements.fail.run({ callUuid, error })) > 0
   }
 
   /** Safe to repeat: there is one row, and one event, for each call. */
-  add(recording: RecordedCall): void {
+  add(recording: RecordedCall): Promise<void> {
     const { callUuid, tenantId } = recording
-    transaction(this.#store, () => {
-      if (this.#statements.add.run(recording).changes === 0) return
+    return transaction(this.#store, async () => {
+      if ((await this.#statements.add.run(recording)) === 0) return
       if (!this.#events.wants('recording.ready', tenantId)) return
       const url = `/api/v1/calls/${callUuid}/recording`
       const data = { ...recordingView(recording), url }
-      this.#events.write({ type: 'recording.ready', tenantId, data })
+      await this.#events.writeAll([{ type: 'recording.ready', tenantId, data }])
     })
   }
 }
 
-const prepare = (store: Store) => ({
-  has: compile(store, (db, param: Param<{ callUuid: string }>) =>
+const statementsOf = (store: Store) => ({
+  has: prepare(store, (db, param: Param<{ callUuid: string }>) =>
     db.selectFrom('recording').select('call_uuid').where('call_uuid', '=', param('callUuid')),
   ),
-  end: compile(store, (db, param: Param<{ callUuid: string }>) =>
+  end: prepare(store, (db, param: Param<{ callUuid: string }>) =>
     db.selectFrom('cdr').select('end_stamp').where('call_uuid', '=', param('callUuid')),
   ),
-  fail: compile(store, (db, param: Param<{ callUuid: string; error: RecordingError }>) =>
+  fail: prepare(store, (db, param: Param<{ callUuid: string; error: RecordingError }>) =>
     db
       .updateTable('cdr')
       .set({ recording_error: param('error') })
       .where('call_uuid', '=', param('callUuid')),
   ),
-  add: compile(store, (db, param: Param<RecordedCall>) =>
+  add: prepare(store, (db, param: Param<RecordedCall>) =>
     db
       .insertInto('recording')
       .values({

@@ -86,6 +86,10 @@ const missed = {
   relay_failed: 'the relay did not record it',
 } as const satisfies Partial<Record<RecordingError, string>>
 
+/** How often the record of a call is looked for, and after which time again. */
+const NOTE_TRIES = 60
+const NOTE_MS = 1_000
+
 export class Recordings implements RecordingsPort {
   readonly isAvailable = true
   readonly #recorder: Recorder
@@ -163,15 +167,19 @@ export class Recordings implements RecordingsPort {
     const reason = missed[error]
     this.#missed += 1
     log('error', 'a call that is always recorded was not recorded', { callUuid, reason })
-    this.#noteError(callUuid, error)
+    void this.#noteError(callUuid, error)
     onEvent({ type: 'recording.failed', tenantId, callUuid, reason })
   }
 
-  #noteError(callUuid: string, error: RecordingError): void {
+  /** The record of an ended call is stored within a moment; while the database is away, later. */
+  async #noteError(callUuid: string, error: RecordingError, tries = 0): Promise<void> {
+    const { log, schedule } = this.#deps
     try {
-      this.#store.fail(callUuid, error)
+      if (await this.#store.fail(callUuid, error)) return
+      if (tries < NOTE_TRIES)
+        return void schedule(() => void this.#noteError(callUuid, error, tries + 1), NOTE_MS)
+      log('warn', 'a call that was not recorded has no record', { callUuid })
     } catch (problem) {
-      const { log } = this.#deps
       log('error', 'a record does not say why its call was not recorded', {
         ...{ callUuid, error: String(problem) },
       })

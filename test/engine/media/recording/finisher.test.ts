@@ -63,7 +63,6 @@ function open({ converter = openConverter() }: { readonly converter?: Converter 
     ...{ folder, spool, unfinished, converter },
     store: new RecordingStore(store, {
       wants: () => true,
-      write: (event) => void webhooks.push(event),
       writeAll: async (events) => void webhooks.push(...events),
     }),
     ...{ schedule: time.schedule, now: time.now },

@@ -67,7 +67,7 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
         legId === `${uuid}.1` ? 'caller' : legId === `${uuid}.2` ? 'callee' : undefined,
     },
     finish: (recording) => void finished.push(recording),
-    endOf: () => startOfTime + 500,
+    endOf: () => Promise.resolve(startOfTime + 500),
     onEvent: (event) => void events.push(event),
     log: (_, message) => void logged.push(message),
   })
