@@ -6,14 +6,14 @@ import type { Log } from '../schema/contracts/log.ts'
 import type { NodesPort } from '../schema/contracts/nodes.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
 import type { SettingsInForce } from '../schema/contracts/settings.ts'
-import type { LocalStore } from '../schema/open.ts'
+import type { Store } from '../schema/open.ts'
 import type { ConsoleFiles } from './console/console-files.ts'
 import type { OtherNodes } from './nodes/other-nodes.ts'
 import type { Reports } from './pbx/reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface ControlDeps extends Clocks {
-  readonly store: LocalStore
+  readonly store: Store
   /** Absent: no other process writes. */
   readonly changes?: Changes
   readonly engine: EnginePort

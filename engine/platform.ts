@@ -17,7 +17,7 @@ import type { CallJournal } from '../schema/journal/journal.ts'
 import type { Boot, Clocks, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { Changes } from '../schema/changes/changes.ts'
-import type { LocalStore } from '../schema/open.ts'
+import type { LocalStore, Store } from '../schema/open.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
 import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
@@ -27,10 +27,10 @@ import { portOf } from './engine-port.ts'
 import { forgetOldRecords, repeating, scheduleBackups } from './duties.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
+import { membersOf } from './stores/members.ts'
 import { nodeUrlOf } from './stores/node-place.ts'
 import { openStores } from './stores/open-stores.ts'
 import type { OwnNode, Stores } from './stores/stores.ts'
-import { DatabaseRefused } from '../schema/refusal.ts'
 import { noteRulesWithoutRelay } from './media/unrelayed.ts'
 import type { OldProcess } from './upgrade/old-process.ts'
 import {
@@ -103,8 +103,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   const config = oldProcess?.withSockets(given.config) ?? given.config
   const deps = { ...given, config }
   const stores = await openStores({ ...deps, isUpgrade: oldProcess !== undefined })
-  const { changes, node, lock } = stores
-  const store = fileOf(stores)
+  const { store, changes, node, lock, notices } = stores
   const closers: (() => void | Promise<void>)[] = [() => stores.close()]
   let isClean = true
   const closeAll = async () => {
@@ -121,12 +120,12 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(() => node.end())
     closers.push(() => stores.keepLost())
     closers.push(() => changes.stop())
-    const webhooks = await openWebhooks({ store, changes, node }, deps)
+    const webhooks = await openWebhooks(stores, deps)
     closers.push(() => webhooks.stop())
     const journal = stores.openJournal()
     let hasServed = false
     closers.push(() => journal.close(hasServed))
-    const charging = await openCharging({ store, journal }, webhooks, deps)
+    const charging = await openCharging(stores, journal, webhooks, deps)
     if (charging instanceof Ocs) followForCharging(changes, charging)
     const { saved, ...closed } = await charging.start()
     const tellUnwritten = (unwritten: readonly unknown[]): void => {
@@ -137,7 +136,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
       ...{ databaseId: stores.databaseId, canTakeCalls: () => stores.canTakeCalls() },
-      ...{ node: node.identity, notices: stores.notices },
+      ...{ node: node.identity, notices },
       ...(charging instanceof Ocs
         ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
         : {}),
@@ -219,12 +218,6 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   }
 }
 
-/** @throws {DatabaseRefused} this version serves from a file alone. */
-function fileOf({ local }: Stores): LocalStore {
-  if (local !== undefined) return local
-  throw new DatabaseRefused('DATABASE_URL is set: this version does not serve from PostgreSQL yet')
-}
-
 /** A call of one minute, so that connect fees and long first increments count. */
 const pricesOf =
   (ocs: Ocs, { now }: PlatformDeps): NonNullable<EngineDeps['priceOf']> =>
@@ -235,7 +228,7 @@ const pricesOf =
 
 /** Last of all: a start that fails makes no user whose password is never shown again. */
 async function announceAdmin(
-  store: LocalStore,
+  store: Store,
   { config, announce, now, randomBytes }: PlatformDeps,
 ): Promise<void> {
   const admin = await addFirstAdmin(store, config.admin, now(), randomBytes)
@@ -272,19 +265,34 @@ function tellNodeChange(webhooks: Webhooks, change: NodeChange, at: number): voi
 }
 
 async function openCharging(
-  stores: { readonly store: LocalStore; readonly journal: CallJournal },
+  stores: Stores,
+  journal: CallJournal,
   webhooks: Webhooks,
   deps: PlatformDeps,
 ): Promise<Ocs | ExternalCharging> {
   const { config, now: wallNow, steadyNow: now, random, schedule, log } = deps
   const { url, token, timeoutMs, failMode } = config.ocs
+  const { store } = stores
   if (url === undefined)
     return Ocs.open({
-      ...{ ...stores, now, wallNow, schedule, log, unknownCaller: config.unknownCaller },
+      ...{ store, journal, now, wallNow, schedule, log, unknownCaller: config.unknownCaller },
       events: webhooks.sink,
+      members: membersOf(stores),
     })
   return new ExternalCharging({
-    ...{ ...stores, url, token, timeoutMs, failMode, now, wallNow, schedule, random, log },
+    ...{
+      store,
+      journal,
+      url,
+      token,
+      timeoutMs,
+      failMode,
+      now,
+      wallNow,
+      schedule,
+      random,
+      log,
+    },
   })
 }
 
@@ -302,7 +310,7 @@ function openControl(
     node,
     ...parts
   }: {
-    readonly store: LocalStore
+    readonly store: Store
     readonly changes: Changes
     readonly node: OwnNode
     readonly engine: Engine

@@ -88,6 +88,7 @@ function onlyNode(name: string, { config, hostName, version, now }: StoresDeps):
   })
   return Object.assign(node, {
     isLeaseValid: () => true,
+    gone: () => [],
     end: async () => undefined,
     become: async (next: Parameters<OwnNode['become']>[0], apiUrl = address) => {
       if (next === 'serving' || next === 'draining') state = next

@@ -59,6 +59,8 @@ export interface WatchDeps {
 export interface OwnNode extends NodesPort {
   /** What this run of the node has leased is its own: no other node has taken it back. By the steady clock. */
   isLeaseValid(): boolean
+  /** Names of nodes that cannot come back as what they were: what they have leased may be freed. */
+  gone(): readonly string[]
   /** @param apiUrl where its API listens, unless `NODE_URL` says it. */
   become(state: 'serving' | 'draining' | 'beside', apiUrl?: string): Promise<void>
   /** The process ends in order. */

@@ -26,6 +26,8 @@ export interface HeartbeatDeps {
 }
 
 const BEAT_MS = 1_000
+/** The time to live, the grant of a call, and as much again for clocks and timers. Nothing granted goes on after it. */
+const GONE_MS = HEARTBEAT_TTL_MS + 60_000 + 60_000
 
 const beat = `UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6,
     heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
@@ -39,6 +41,10 @@ const beatBeside = `UPDATE node SET heartbeat_at = floor(extract(epoch FROM cloc
 const list = `SELECT name, epoch::float8, address, version, state, live_calls::float8, started_at::float8,
     heartbeat_at::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent
   FROM node ORDER BY name`
+
+/** A node that was silent for so long is fenced before what it has leased is freed: it may be paused, not dead. */
+const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
+  WHERE state <> 'stopped' AND heartbeat_at < extract(epoch FROM clock_timestamp()) * 1000 - $1`
 
 interface Row extends Omit<NodeTable, 'install_id'> {
   readonly silent: number
@@ -101,6 +107,13 @@ export class Heartbeat implements NodesPort {
     })
   }
 
+  /** Names of nodes that cannot come back as what they were: what they have leased may be freed. */
+  gone(): readonly string[] {
+    const now = this.#deps.now()
+    const silent = this.#nodes.filter(({ heardAt }) => now - heardAt >= GONE_MS)
+    return silent.filter(({ state }) => state === 'stopped').map(({ name }) => name)
+  }
+
   countCalls(count: () => number): void {
     this.#countCalls = count
   }
@@ -145,7 +158,10 @@ export class Heartbeat implements NodesPort {
     if (written?.length === 0) this.#fence()
     else this.#note(written !== undefined)
     if (written !== undefined && written.length > 0) this.#heardAt = Math.max(this.#heardAt, sentAt)
-    if (rows !== undefined) this.#nodes = rows.map((row) => heard(row, now()))
+    if (rows === undefined) return
+    this.#nodes = rows.map((row) => heard(row, now()))
+    if (rows.some(({ state, silent }) => state !== 'stopped' && silent >= GONE_MS))
+      await connection.query(fenceGone, [GONE_MS])
   }
 
   #fence(): void {

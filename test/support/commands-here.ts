@@ -10,7 +10,9 @@ type Environment = Record<string, string>
 
 /** `tollgate seed FILE` on a database that is migrated already. */
 export async function provision(environment: Environment, file: string): Promise<void> {
-  emptyStore(Date.now(), environment['DATABASE_PATH']).close()
+  // One on a server is migrated by the command.
+  if (environment['DATABASE_URL'] === undefined)
+    emptyStore(Date.now(), environment['DATABASE_PATH']).close()
   await run(seed, environment, { argument: file })
 }
 

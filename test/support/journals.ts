@@ -3,22 +3,24 @@ import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { MemoryFile } from '../../schema/journal-file.ts'
-import type { LocalStore } from '../../schema/open.ts'
+import type { LocalStore, Store } from '../../schema/open.ts'
 
 const ofMemory = new WeakMap<object, MemoryFile>()
 const byPath = new Map<string, MemoryFile>()
 
 /** Opened again: what a start after a crash finds. */
 export function journalOf(
-  { sqlite, storage }: LocalStore,
+  store: Store,
   schedule: Schedule,
   log: Log = () => undefined,
 ): CallJournal {
-  const known = sqlite.memory ? ofMemory.get(sqlite) : byPath.get(sqlite.name)
-  const file = known ?? new MemoryFile()
-  if (sqlite.memory) ofMemory.set(sqlite, file)
-  else byPath.set(sqlite.name, file)
-  return new CallJournal(file, { storage, schedule, log })
+  const { sqlite } = store as Partial<LocalStore>
+  const path = sqlite?.memory === false ? sqlite.name : undefined
+  const file =
+    (path === undefined ? ofMemory.get(sqlite ?? store) : byPath.get(path)) ?? new MemoryFile()
+  if (path === undefined) ofMemory.set(sqlite ?? store, file)
+  else byPath.set(path, file)
+  return new CallJournal(file, { storage: store.storage, schedule, log })
 }
 
 /** A disk that can be full. */

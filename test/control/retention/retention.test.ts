@@ -121,7 +121,7 @@ test('the ledger keeps what a call cost, and a late report of it takes nothing a
     const body = { call_uuid: 'a', caller: '100', callee: '49', billsec: 60 }
     const answer = control.request('/api/ocs/cdr', { token, body })
     for (let turn = 0; turn < 20; turn += 1) await new Promise((done) => setImmediate(done))
-    void control.ocs.stop()
+    await control.ocs.stop()
     return answer
   }
   expect((await report()).status).toBe(200)

@@ -122,6 +122,21 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     next.stop()
   })
 
+  test('a node that is silent for long is fenced by another one, and only then gone', async () => {
+    const silent = beating(await registerNode(store, { ...sbc1, name: 'sbc-2', installId: 'two' }))
+    const node = beating(await registerNode(store, sbc1))
+    await store.statements.execute(
+      "UPDATE node SET heartbeat_at = heartbeat_at - 131000 WHERE name = 'sbc-2'",
+    )
+    await node.become('serving')
+    expect(node.gone()).toEqual([])
+    await node.become('serving')
+    expect(node.gone()).toEqual(['sbc-2'])
+    await silent.become('serving')
+    expect(silent.condition).toBe('fenced')
+    node.stop()
+  })
+
   test('a node that is silent is listed as lost', async () => {
     const node = beating(await registerNode(store, sbc1))
     await registerNode(store, { ...sbc1, name: 'sbc-2', installId: 'two' })

@@ -1,0 +1,224 @@
+/** Two processes on one PostgreSQL database. */
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
+import { cents, paying, seedFor } from '../sipp/call-case.ts'
+import { freshDatabase, hasPostgres } from '../support/postgres.ts'
+import { postgresProxy, type PostgresProxy } from '../support/postgres-proxy.ts'
+import { openPeer } from '../support/scripted-node.ts'
+import { SipPeer, sdp } from '../support/sip-peer.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { upgrade } from '../support/upgrading.ts'
+import { eventually } from '../support/waiting.ts'
+
+const SECRET_KEY = 'A'.repeat(43)
+
+describe.runIf(hasPostgres)('two nodes on one database', () => {
+  let drop: () => Promise<void>
+  let database: PostgresStatements
+  let node: SipPeer
+  let nodes: readonly TollgateProcess[] = []
+  let token: string
+  let url: string
+  let proxy: PostgresProxy
+
+  beforeAll(async () => {
+    ;({ url, drop } = await freshDatabase())
+    database = new PostgresStatements({ url })
+    const place = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
+    node = await SipPeer.openPatient({ protocol: 'udp', port: 9, ...place })
+    const answer = async (): Promise<void> => {
+      for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
+    }
+    answer().catch(() => undefined)
+    const seed = seedFor([node.port])
+    proxy = await postgresProxy(url)
+    const environment = { DATABASE_URL: proxy.url, SECRET_KEY }
+    const first = await TollgateProcess.start(seed, { ...environment, NODE_NAME: 'sbc-1' })
+    const second = await TollgateProcess.start(seed, { ...environment, NODE_NAME: 'sbc-2' })
+    nodes = [first, second]
+    token = await first.createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
+  }, 120_000)
+  afterAll(async () => {
+    for (const each of nodes) await each.stop()
+    node.close()
+    proxy.close()
+    await database.close()
+    await drop()
+  }, 120_000)
+
+  const ask = async (
+    index: number,
+    path: string,
+    { key = token, ...options }: { key?: string; method?: string; body?: object } = {},
+  ) => {
+    const response = await fetch(`http://127.0.0.1:${nodes[index]?.apiPort}${path}`, {
+      method: options.method ?? (options.body === undefined ? 'GET' : 'POST'),
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
+    })
+    const answer = (await response.json()) as { readonly data?: unknown }
+    return { status: response.status, data: answer.data }
+  }
+
+  test('both serve, and each lists both', async () => {
+    for (const index of [0, 1]) {
+      expect((await ask(index, '/readyz')).status).toBe(200)
+      await eventually(async () =>
+        expect((await ask(index, '/api/v1/nodes')).data).toMatchObject([
+          { name: 'sbc-1', epoch: 1, state: 'serving', is_this: index === 0 },
+          { name: 'sbc-2', epoch: 1, state: 'serving', is_this: index === 1 },
+        ]),
+      )
+    }
+  })
+
+  test('a key that is revoked on one is refused on the other within a second', async () => {
+    const body = { name: 'short', kind: 'sbc', scopes: ['metrics:read'] }
+    const made = (await ask(0, '/api/v1/application-keys', { body })).data as {
+      readonly token: string
+      readonly uuid: string
+    }
+    const asOther = { key: made.token }
+    await eventually(async () => expect((await ask(1, '/api/v1/nodes', asOther)).status).toBe(200))
+    const path = `/api/v1/application-keys/${made.uuid}`
+    expect((await ask(0, path, { method: 'DELETE' })).status).toBe(200)
+    await eventually(
+      async () => expect((await ask(1, '/api/v1/nodes', asOther)).status).toBe(401),
+      1_000,
+    )
+  })
+
+  const dial = async (tollgate: TollgateProcess, number = '18005551212') => {
+    const caller = await openPeer(tollgate)
+    const plain = caller.leg(`sip:${number}@127.0.0.1:${tollgate.sipPort}`)
+    const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
+    caller.request('INVITE', leg, { body: sdp('caller') })
+    return { caller, leg }
+  }
+
+  const talk = async (tollgate: TollgateProcess) => {
+    const { caller, leg } = await dial(tollgate)
+    const invite = await node.next('INVITE')
+    node.reply(invite, 200, { tag: 'b', body: sdp('node') })
+    caller.learn(leg, await caller.next('200 INVITE'))
+    caller.request('ACK', leg)
+    await node.next('ACK')
+    const hangUp = async (): Promise<void> => {
+      caller.request('BYE', leg)
+      node.reply(await node.next('BYE'), 200)
+      await caller.next('200 BYE')
+    }
+    return { hangUp }
+  }
+
+  const records = () =>
+    database
+      .prepare<{ billsec: number; cost_micros: number; disposition: string }>('SELECT * FROM cdr')
+      .all([])
+
+  /** Each call has one record, and the wallet has paid each once. */
+  const booksAreRight = async (calls: number): Promise<void> => {
+    await eventually(async () => expect(await records()).toHaveLength(calls))
+    const cost = (await records()).reduce((sum, record) => sum + record.cost_micros, 0)
+    const wallet = await database
+      .prepare<{ balance_micros: number; ledger: number }>(
+        `SELECT balance_micros, (SELECT sum(amount_micros) FROM ledger_entry WHERE wallet_id = wallet.id) AS ledger
+           FROM wallet JOIN customer ON customer.id = customer_id WHERE name = 'paying'`,
+      )
+      .get([])
+    expect(wallet).toEqual({ balance_micros: cents(1_000) - cost, ledger: cents(1_000) - cost })
+  }
+
+  const at = (index: number): TollgateProcess => {
+    const found = nodes[index]
+    if (found === undefined) throw new Error(`there is no node ${index}`)
+    return found
+  }
+
+  test('a call through either is paid from the same wallet, once', async () => {
+    for (const tollgate of nodes) await (await talk(tollgate)).hangUp()
+    await booksAreRight(2)
+    expect(nodes.flatMap(({ faults }) => faults)).toEqual([])
+  })
+
+  test('a price that is changed on one holds for calls of the other within a second', async () => {
+    const body = { is_active: false }
+    const customers = (await ask(0, '/api/v1/customers')).data as { id: number; name: string }[]
+    const customer = customers.find(({ name }) => name === 'paying')
+    const path = `/api/v1/customers/${customer?.id}`
+    expect((await ask(0, path, { method: 'PATCH', body })).status).toBe(200)
+    await eventually(async () => {
+      const { caller } = await dial(at(1))
+      await caller.next(402)
+    }, 2_000)
+    expect((await ask(0, path, { method: 'PATCH', body: { is_active: true } })).status).toBe(200)
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+    await (await talk(at(1))).hangUp()
+  })
+
+  test('a call outlives kill -9 of its node, and is paid once; the node is the next epoch', async () => {
+    const { hangUp } = await talk(at(0))
+    await at(0).kill()
+    await at(0).restart()
+    await hangUp()
+    await eventually(async () =>
+      expect((await ask(1, '/api/v1/nodes')).data).toMatchObject([{ epoch: 2 }, { epoch: 1 }]),
+    )
+    const failed = (await records()).filter(({ disposition }) => disposition !== 'ANSWERED').length
+    await booksAreRight(4 + failed)
+  })
+
+  test('calls go on while the database server is away, writes get 503, and both serve again without a restart', async () => {
+    const before = (await records()).length
+    const { hangUp } = await talk(at(0))
+    proxy.cut()
+    await hangUp()
+    const body = { name: 'late', kind: 'sbc', scopes: ['metrics:read'] }
+    expect((await ask(0, '/api/v1/application-keys', { body })).status).toBe(503)
+    expect((await ask(1, '/readyz')).status).toBe(200)
+    proxy.mend()
+    await booksAreRight(before + 1)
+    for (const index of [0, 1])
+      await eventually(async () => {
+        const again = { ...body, name: `late ${index} ${Date.now()}` }
+        expect((await ask(index, '/api/v1/application-keys', { body: again })).status).toBe(201)
+      })
+    await (await talk(at(1))).hangUp()
+    await booksAreRight(before + 2)
+  })
+
+  test('a third process with a name that is taken does not start', async () => {
+    const environment = { DATABASE_URL: url, SECRET_KEY, NODE_NAME: 'sbc-1' }
+    await expect(TollgateProcess.start(seedFor([node.port]), environment)).rejects.toThrow(
+      'did not start',
+    )
+  })
+
+  test('a node that is upgraded is the same node, and its calls go on', async () => {
+    const before = (await records()).length
+    const { hangUp } = await talk(at(1))
+    await upgrade(at(1))
+    await hangUp()
+    await booksAreRight(before + 1)
+    await eventually(async () =>
+      expect((await ask(0, '/api/v1/nodes')).data).toMatchObject([
+        { name: 'sbc-1', state: 'serving' },
+        { name: 'sbc-2', state: 'serving', epoch: 1 },
+      ]),
+    )
+  })
+
+  test('a node that was paused, and whose name another one has, takes no new calls', async () => {
+    at(0).signal('SIGSTOP')
+    await database.execute(
+      "UPDATE node SET heartbeat_at = heartbeat_at - 10000 WHERE name = 'sbc-1'",
+    )
+    const environment = { DATABASE_URL: url, SECRET_KEY, NODE_NAME: 'sbc-1' }
+    const other = await TollgateProcess.start(seedFor([node.port]), environment)
+    at(0).signal('SIGCONT')
+    await eventually(async () => expect((await ask(0, '/readyz')).status).toBe(503))
+    const { caller } = await dial(at(0))
+    await caller.next(503)
+    await other.stop()
+  })
+})
