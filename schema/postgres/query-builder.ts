@@ -1,9 +1,11 @@
 import {
   DummyDriver,
+  HandleEmptyInListsPlugin,
   Kysely,
   PostgresAdapter,
   PostgresIntrospector,
   PostgresQueryCompiler,
+  replaceWithNoncontingentExpression,
 } from 'kysely'
 import type { Database } from '../database.ts'
 
@@ -16,4 +18,6 @@ export const queryBuilder = (): Kysely<Database> =>
       createIntrospector: (db) => new PostgresIntrospector(db),
       createQueryCompiler: () => new PostgresQueryCompiler(),
     },
+    // SQLite takes `in ()` for false; PostgreSQL has no such list.
+    plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
   })
