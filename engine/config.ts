@@ -31,7 +31,11 @@ export function readConfig(environment: Environment) {
     trustedProxies: read(settings.trustedProxies),
     databasePath: read(settings.databasePath),
     databaseUrl: read(settings.databaseUrl),
-    node: { name: read(settings.nodeName), url: read(settings.nodeUrl) },
+    node: {
+      name: read(settings.nodeName),
+      url: read(settings.nodeUrl),
+      sipUri: read(settings.nodeSipUri),
+    },
     drachtio: {
       servers: read(settings.drachtioUrl),
       listen: read(settings.drachtioListen),

@@ -34,6 +34,7 @@ import { EventLog } from './event-log.ts'
 import { createQuality } from './media/quality/quality.ts'
 import { Guard } from './guard/guard.ts'
 import { RefusedCalls } from './refused-calls.ts'
+import { createHop, type Installation } from './registrar/hop/create-hop.ts'
 import { Registrar, type RegistrarDeps } from './registrar/registrar.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
 import { DialledDomains } from './routing/dialled-domains.ts'
@@ -61,6 +62,8 @@ export interface EngineDeps {
   readonly node: Pick<NodeIdentity, 'name'>
   /** What nodes that share the database tell each other; absent: no other one uses it. */
   readonly notices?: RegistrarDeps['notices']
+  /** The nodes of the installation; absent: this process is the only one. */
+  readonly installation?: Installation | undefined
   /** What a number costs by a price list; absent: prices are kept elsewhere. */
   readonly priceOf?: RoutingDeps['carrierPrice']
   /** What charging would answer; absent: an OCS elsewhere charges. */
@@ -103,6 +106,8 @@ export class Engine {
   readonly #unpriced: UnpricedCalls
   readonly #domains: DialledDomains
   readonly #foresee: EngineDeps['foresee']
+  /** Absent without other nodes. */
+  readonly #others: ReturnType<typeof createHop> | undefined
   readonly #wallNow: () => number
   readonly #nodes: NodeNotes
   readonly #refused: RefusedCalls
@@ -139,14 +144,19 @@ export class Engine {
     this.#newUuid = deps.newUuid
     this.#now = now
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
-    this.#server = config.drachtio.servers === undefined ? this.#createServer(deps) : undefined
+    this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
+    const { installation } = deps
+    // Behind drachtio-servers every node reaches every phone by their connections.
+    const hasFlows = config.drachtio.servers === undefined
+    if (installation !== undefined && hasFlows)
+      this.#others = createHop(this, installation, { now, wallNow, log, hosts: this.#hosts })
+    this.#server = hasFlows ? this.#createServer(deps) : undefined
     this.#messages = new MessageLog(now, config.traceMemoryBytes)
     const lagMs = (): number => this.#server?.load.lagMs ?? 0
     const sessionSeconds = config.sessionExpiresSeconds
     const onMessage = this.#messages.add.bind(this.#messages)
     this.#client = new UserAgent(log, onMessage, lagMs, sessionSeconds)
     this.#deadlines = new Deadlines({ now, schedule })
-    this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
     const charging = counted(deps.charging, this.totals)
     this.events = new EventLog(wallNow)
     this.#nodes = new NodeNotes(this.events, log)
@@ -291,6 +301,15 @@ export class Engine {
     return this.#isReady ? this.#listening(this.#client.hostPorts) : []
   }
 
+  /** Where other nodes reach SIP of this one, once started: with the address that is shown where all are bound. */
+  get reachedAt(): readonly SipListener[] {
+    const shown = this.#isReady ? (this.#server?.listeners ?? []) : []
+    return shown.map(({ protocol, address, port, advertisedHost }) => {
+      const isAny = /^[0:.]+$/.test(address)
+      return { protocol, host: isAny ? advertisedHost : address, port }
+    })
+  }
+
   /** Reads the database; before `start`. */
   async load(): Promise<void> {
     await this.dispatcher.reload()
@@ -357,6 +376,7 @@ export class Engine {
       ...this.media?.digits.telemetry(),
       ...this.trunks.telemetry(),
       ...this.registrar.telemetry(),
+      ...this.#others?.hop.telemetry(),
       ...this.guard.telemetry(),
       ...this.#refused.telemetry(),
       deadlines: this.#deadlines.size,
@@ -385,6 +405,7 @@ export class Engine {
       connectionsPerAddress: config.sip.connectionsPerAddress,
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
       mayReach: this.#unpriced.mayReach,
+      readToken: this.#others && ((request) => this.#others?.hop.read(request)),
       // The settings do not allow less than the RFC's 90 s; a test does.
       ...(sessionSeconds > 0 ? { minSessionSeconds: Math.min(90, sessionSeconds) } : {}),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),
@@ -408,7 +429,7 @@ export class Engine {
   #createRegistrar(deps: EngineDeps): Registrar {
     const { store, now, wallNow, schedule, randomBytes, log, config, notices } = deps
     return new Registrar({
-      ...{ notices, node: deps.node.name },
+      ...{ notices, node: deps.node.name, hop: this.#others?.hop },
       ...{ store, now, wallNow, schedule, secret: randomBytes(32), guard: this.guard },
       nonceSeconds: config.nonceSeconds,
       keepAlive: ({ uri, nextHop }) => this.#client.sendOptions(uri, () => undefined, nextHop),
@@ -429,9 +450,10 @@ export class Engine {
     return this.guard.admitRequest({ protocol, address, port }, method, headers['user-agent'])
   }
 
-  /** Carriers, nodes and trusted networks are never shut out. */
+  /** Carriers, nodes of both kinds and trusted networks are never shut out. */
   #isKnown(address: string, port: number): boolean {
-    return this.routing.recognize({ address, port }).kind !== 'unknown'
+    const isOther = this.#others?.peers.has(address) === true
+    return isOther || this.routing.recognize({ address, port }).kind !== 'unknown'
   }
 
   #sourceStatusOf(address: string, port: number): 'known' | 'proven' | 'stranger' {

@@ -27,8 +27,9 @@ import { portOf } from './engine-port.ts'
 import { forgetOldRecords, repeating, scheduleBackups } from './duties.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
+import { installationOf } from './stores/installation.ts'
 import { membersOf } from './stores/members.ts'
-import { nodeUrlOf } from './stores/node-place.ts'
+import { nodeSipUriOf, nodeUrlOf } from './stores/node-place.ts'
 import { openStores } from './stores/open-stores.ts'
 import type { OwnNode, Stores } from './stores/stores.ts'
 import { noteRulesWithoutRelay } from './media/unrelayed.ts'
@@ -137,6 +138,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
       ...{ databaseId: stores.databaseId, canTakeCalls: () => stores.canTakeCalls() },
       ...{ node: node.identity, notices },
+      installation: stores.local === undefined ? installationOf(store, node) : undefined,
       ...(charging instanceof Ocs
         ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
         : {}),
@@ -184,7 +186,8 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(() => control.stop())
     if (oldProcess) await followOld(oldProcess, parts, deps)
     webhooks.start()
-    await node.become('serving', nodeUrlOf(config, control.api, deps.hostName))
+    const apiUrl = nodeUrlOf(config, control.api, deps.hostName)
+    await node.become('serving', apiUrl, nodeSipUriOf(config, engine.reachedAt))
     const duties = [() => void webhooks.stop(), forgetOldRecords(store, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())

@@ -1,6 +1,7 @@
 /** The kinds of values that settings take: how their text is read, and how what is allowed is said. */
 import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
+import { sipTarget } from '../schema/net/sip-target.ts'
 import { parseNetwork } from '../schema/net/ip-address.ts'
 import { bracketed, withoutBrackets } from './sip-server/message/index.ts'
 
@@ -95,6 +96,16 @@ export const postgresUrl: Kind<string> = {
 export const nodeName: Kind<string> = {
   schema: z.string().regex(/^[a-z0-9](?:[\w.-]{0,61}[a-z0-9])?$/i),
   allowed: '1 to 63 letters, digits or . _ -, with a letter or digit at both ends',
+}
+
+/** Other nodes send there, and take requests from that address alone. */
+export const nodeSipUri: Kind<string> = {
+  schema: z
+    .string()
+    .max(255)
+    .regex(/^sips?:[^@;?]+(;transport=(udp|tcp|tls))?$/i)
+    .refine((value) => sipTarget(value) !== undefined),
+  allowed: 'sip:host[:port][;transport=udp|tcp|tls], without a user',
 }
 
 export const hostNames: Kind<readonly string[]> = {

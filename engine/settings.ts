@@ -16,6 +16,7 @@ import {
   type Kind,
   listenAddresses,
   nodeName,
+  nodeSipUri,
   oneOf,
   postgresUrl,
   relayAddresses,
@@ -153,6 +154,12 @@ export const settings = {
     httpUrl,
     'http:// and API_LISTEN',
     'where the other nodes reach the API of this one',
+  ),
+  nodeSipUri: unset(
+    'NODE_SIP_URI',
+    nodeSipUri,
+    'the first of SIP_LISTEN',
+    'where the other nodes send calls for phones that have registered here, such as sip:10.0.0.1:5060',
   ),
   drachtioUrl: hidden(
     unset(

@@ -13,6 +13,8 @@ import { leadsBack } from './path.ts'
 import { listing, registrationOf } from './registration.ts'
 import { Registrations, type RegistrationsDeps } from './registrations.ts'
 import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
+import type { Home } from './hop/flow-token.ts'
+import type { PhoneHop } from './hop/phone-hop.ts'
 import { callerIn, claimedBy, identityOf, unsupportedOptions } from './request.ts'
 import type { Identity, RequestHeaders } from './request.ts'
 import { targetOf, type ContactTarget } from './target.ts'
@@ -52,6 +54,8 @@ export interface RegistrarDeps extends RegistrationsDeps {
     authFailed(source: Source, user: string): void
     authSucceeded(source: Source, user: string): void
   }
+  /** How phones are reached that have registered at other nodes; absent: every node reaches them alike. */
+  readonly hop?: Pick<PhoneHop, 'targetOf'> | undefined
   /** Whether it is a proxy of ours for phones of this tenant; a tenant's nodes, which it writes itself, are none. */
   readonly isProxy: (source: Source, tenantId: number) => boolean
 }
@@ -171,21 +175,19 @@ export class Registrar {
   }
 
   /**
-   * The phones of an extension that this node can reach, the preferred ones first; none when it is not registered. One
-   * that has registered at another node is reached by UDP at its Contact, or through its Path. One on a connection, or
-   * behind NAT, is not: the way to it is on that node.
+   * The phones of an extension that can be reached, the preferred ones first; none when it is not registered. One that
+   * has registered at another node is reached through that node, while it lives.
    */
   contactsOf(domain: string, extension: string): readonly ContactTarget[] {
-    return this.#bindingsOf(domain, extension)
-      .flatMap((binding) => {
-        const target = targetOf(binding)
-        return this.#registrations.isOwn(binding) || target.nextHop === undefined ? [target] : []
-      })
+    const { hop } = this.#deps
+    const home = { domain: domain.toLowerCase(), extension }
+    return this.bindingsOf(home)
+      .flatMap((binding) => (hop ? (hop.targetOf(binding, home) ?? []) : targetOf(binding)))
       .toSorted((a, b) => b.q - a.q)
   }
 
   statusOf(domain: string, extension: string): ExtensionStatus {
-    const bindings = this.#bindingsOf(domain, extension)
+    const bindings = this.bindingsOf({ domain: domain.toLowerCase(), extension })
     const last = bindings.reduce<Binding | undefined>(
       (latest, binding) =>
         latest && latest.registeredAt > binding.registeredAt ? latest : binding,
@@ -260,10 +262,9 @@ export class Registrar {
   }
 
   /** The bindings that calls use: a Path is trusted only while the proxy that wrote it is ours. */
-  #bindingsOf(domain: string, extension: string): readonly Binding[] {
-    const home = domain.toLowerCase()
-    const bindings = this.#registrations.bindingsOf(home, extension)
-    return bindings.filter((binding) => this.#isTrustedPath(binding, home))
+  bindingsOf({ domain, extension }: Home): readonly Binding[] {
+    const bindings = this.#registrations.bindingsOf(domain, extension)
+    return bindings.filter((binding) => this.#isTrustedPath(binding, domain))
   }
 
   #isTrustedPath({ path, source }: Pick<Registration, 'path' | 'source'>, domain: string): boolean {

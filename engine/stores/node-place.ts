@@ -22,3 +22,19 @@ export function nodeUrlOf(
   const isAny = isIP(host) !== 0 && /^[0:.]+$/.test(host)
   return `http://${formatHostAndPort({ host: isAny ? hostName : host, port })}`
 }
+
+/**
+ * Where other nodes send SIP requests for this one, and from where theirs come. Empty: nowhere.
+ *
+ * @param listeners with the address that they show, where they are bound to all of them.
+ */
+export function nodeSipUriOf(
+  { node }: Pick<Config, 'node'>,
+  listeners: readonly { readonly protocol: string; readonly host: string; readonly port: number }[],
+): string {
+  if (node.sipUri !== undefined) return node.sipUri
+  const listener = listeners.find(({ protocol }) => !protocol.startsWith('ws'))
+  if (listener === undefined) return ''
+  const { protocol, ...place } = listener
+  return `sip:${formatHostAndPort(place)}${protocol === 'udp' ? '' : `;transport=${protocol}`}`
+}

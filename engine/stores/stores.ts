@@ -61,8 +61,11 @@ export interface OwnNode extends NodesPort {
   isLeaseValid(): boolean
   /** Names of nodes that cannot come back as what they were: what they have leased may be freed. */
   gone(): readonly string[]
-  /** @param apiUrl where its API listens, unless `NODE_URL` says it. */
-  become(state: 'serving' | 'draining' | 'beside', apiUrl?: string): Promise<void>
+  /**
+   * @param apiUrl where its API listens, unless `NODE_URL` says it.
+   * @param sipUri where SIP is served for the other nodes, unless `NODE_SIP_URI` says it.
+   */
+  become(state: 'serving' | 'draining' | 'beside', apiUrl?: string, sipUri?: string): Promise<void>
   /** The process ends in order. */
   end(): Promise<void>
   countCalls(count: () => number): void

@@ -4,6 +4,8 @@ import type { NodeIdentity } from '../node-identity.ts'
 export interface NodeStatus extends NodeIdentity {
   /** URL of its API, for the other nodes. */
   readonly address: string
+  /** SIP URI at which it takes requests of the other nodes; null: it has told none. */
+  readonly sipUri: string | null
   readonly version: string
   /** `lost`: it has not been heard for so long that it may be dead. */
   readonly state: 'starting' | 'serving' | 'draining' | 'stopped' | 'lost'

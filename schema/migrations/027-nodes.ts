@@ -5,6 +5,7 @@ CREATE TABLE node (
   epoch INTEGER NOT NULL,
   install_id TEXT NOT NULL,
   address TEXT NOT NULL,
+  sip_uri TEXT NOT NULL,
   version TEXT NOT NULL,
   state TEXT NOT NULL CHECK (state IN ('starting', 'serving', 'draining', 'stopped')),
   live_calls INTEGER NOT NULL,

@@ -29,7 +29,7 @@ const BEAT_MS = 1_000
 /** The time to live, the grant of a call, and as much again for clocks and timers. Nothing granted goes on after it. */
 const GONE_MS = HEARTBEAT_TTL_MS + 60_000 + 60_000
 
-const beat = `UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6,
+const beat = `UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7,
     heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
   WHERE name = $1 AND epoch = $2 RETURNING epoch`
 
@@ -38,7 +38,7 @@ const beatBeside = `UPDATE node SET heartbeat_at = floor(extract(epoch FROM cloc
   WHERE name = $1 AND epoch = $2 RETURNING epoch`
 
 /** Ages by the clock of the server, which has written them. */
-const list = `SELECT name, epoch::float8, address, version, state, live_calls::float8, started_at::float8,
+const list = `SELECT name, epoch::float8, address, sip_uri, version, state, live_calls::float8, started_at::float8,
     heartbeat_at::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent
   FROM node ORDER BY name`
 
@@ -59,6 +59,7 @@ export class Heartbeat implements NodesPort {
   readonly #deps: HeartbeatDeps
   #state: NodeTable['state'] | 'beside'
   #address: string
+  #sipUri = ''
   #countCalls = (): number => 0
   /** When the last write that took place was sent: the server has a later time. */
   #heardAt: number
@@ -119,9 +120,14 @@ export class Heartbeat implements NodesPort {
   }
 
   /** Tells it at once. `beside`: another process of this run serves, or is about to. */
-  async become(state: NodeTable['state'] | 'beside', address = this.#address): Promise<void> {
+  async become(
+    state: NodeTable['state'] | 'beside',
+    address = this.#address,
+    sipUri = this.#sipUri,
+  ): Promise<void> {
     this.#state = state
     this.#address = address
+    this.#sipUri = sipUri
     await this.#beat()
   }
 
@@ -149,7 +155,7 @@ export class Heartbeat implements NodesPort {
     const sentAt = now()
     this.#isBeating = true
     const run = [identity.name, identity.epoch]
-    const rest = [this.#state, this.#countCalls(), this.#address, version]
+    const rest = [this.#state, this.#countCalls(), this.#address, version, this.#sipUri]
     const written = await (this.#state === 'beside'
       ? connection.query(beatBeside, run)
       : connection.query(beat, [...run, ...rest]))
@@ -186,6 +192,7 @@ export class Heartbeat implements NodesPort {
 
 const heard = (row: Row, now: number): Heard => ({
   ...{ name: row.name, epoch: row.epoch, address: row.address, version: row.version },
+  sipUri: row.sip_uri || null,
   ...{ state: row.state, liveCalls: row.live_calls },
   ...{ startedAt: row.started_at, heartbeatAt: row.heartbeat_at },
   heardAt: now - Math.max(0, row.silent),

@@ -4,6 +4,8 @@ export interface NodeTable {
   epoch: number
   install_id: string
   address: string
+  /** Where it takes SIP requests of the other nodes; empty: nowhere yet. */
+  sip_uri: string
   version: string
   state: 'starting' | 'serving' | 'draining' | 'stopped'
   live_calls: number

@@ -56,6 +56,13 @@ test('an empty environment gives the documented defaults', () => {
 })
 
 const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown, unknown][] = [
+  ['NODE_SIP_URI', 'sip:[2001:db8::1]:5070', ({ node }) => node.sipUri, 'sip:[2001:db8::1]:5070'],
+  [
+    'NODE_SIP_URI',
+    'sip:a.example;transport=tls',
+    ({ node }) => node.sipUri,
+    'sip:a.example;transport=tls',
+  ],
   [
     'SIP_LISTEN',
     'udp/[::1]:5062, tcp/sip.example.com:0',
@@ -185,6 +192,10 @@ const wrong: [string, string][] = [
   ['SIP_DNS_SERVERS', '10.0.0.2:0'],
   ['SIP_ADVERTISED_HOST', 'not a host'],
   ['SIP_SESSION_EXPIRES_SECONDS', '89'],
+  ...['10.0.0.1', 'sip:', 'sip:user@10.0.0.1', 'sip:10.0.0.1;transport=ws', 'tel:1'].map(
+    (value): [string, string] => ['NODE_SIP_URI', value],
+  ),
+  ['NODE_SIP_URI', 'sip:10.0.0.1;lr'],
   ['API_LISTEN', '8080'],
   ['EDGE_LISTEN', '[127.0.0.1]:80'],
   ['TRUSTED_SOURCES', '10.0.0.0/33'],

@@ -2,7 +2,8 @@
  * Two nodes of one installation on one network, in memory unless a phone comes by TCP: calls begin at `a`, and phones have registered at `b`. Each is
  * call control on its own SIP server; both see the same bindings.
  */
-import { PhoneHop, type HeldBinding } from '../../engine/registrar/hop/phone-hop.ts'
+import type { Binding } from '../../engine/registrar/bindings.ts'
+import { PhoneHop } from '../../engine/registrar/hop/phone-hop.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { startCallRig, type CallRig } from './call-rig.ts'
 import { sdp, SipPeer, type Leg, type PeerMessage } from './sip-peer.ts'
@@ -19,7 +20,7 @@ export interface TwoNodes {
   readonly a: CallRig
   readonly b: CallRig
   readonly hopAtB: PhoneHop
-  readonly bindings: HeldBinding[]
+  readonly bindings: Binding[]
   /** Tokens that b has refused, by their source. */
   readonly refused: string[]
   /** Whether a hears of b. */
@@ -34,7 +35,7 @@ export interface TwoNodes {
 }
 
 export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes> {
-  const bindings: HeldBinding[] = []
+  const bindings: Binding[] = []
   const refused: string[] = []
   const ports = new Map<string, number>()
   const hopOf = (self: string): PhoneHop =>

@@ -1,9 +1,9 @@
 /** Joins what phones across nodes need: the registry of nodes, bindings, and the guard. */
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Source } from '../bindings.ts'
+import type { Binding, Source } from '../bindings.ts'
 import type { Home } from './flow-token.ts'
 import { type KnownNode, PeerNodes, type PeerNodesDeps } from './peer-nodes.ts'
-import { type HeldBinding, PhoneHop } from './phone-hop.ts'
+import { PhoneHop } from './phone-hop.ts'
 
 /** The installation that a process is a node of. */
 export interface Installation {
@@ -16,7 +16,7 @@ export interface Installation {
 
 /** Parts of the engine, asked when they are needed. */
 interface Around {
-  readonly registrar: { bindingsOf(home: Home): readonly HeldBinding[] }
+  readonly registrar: { bindingsOf(home: Home): readonly Binding[] }
   readonly guard: { unknownSource(source: Source): unknown }
 }
 

@@ -16,9 +16,6 @@ import { isReachedByContact, targetOf, uriOf, type ContactTarget } from '../targ
 import { FlowTokens, type CallToken, type Home, type ToNodeToken } from './flow-token.ts'
 import type { ToPhoneToken } from './flow-token.ts'
 
-/** A binding, and the node that holds its flow. */
-export type HeldBinding = Binding & { readonly node: string }
-
 /** A node as the others see it. */
 export interface PeerNode {
   /** Where it takes requests of other nodes. */
@@ -44,7 +41,7 @@ export interface PhoneHopDeps {
   /** Milliseconds UTC, by the clock of the machine: other nodes have another steady one. */
   readonly wallNow: () => number
   /** Living ones. */
-  readonly bindingsOf: (home: Home) => readonly HeldBinding[]
+  readonly bindingsOf: (home: Home) => readonly Binding[]
   /** A token is forged, too old, or comes from where it must not. */
   readonly onRefused: (source: Source) => void
   readonly log: Log
@@ -89,7 +86,7 @@ export class PhoneHop {
   }
 
   /** How a phone is called from here; undefined: not at all, for the node that holds its flow is gone. */
-  targetOf(binding: HeldBinding, home: Home): ContactTarget | undefined {
+  targetOf(binding: Binding, home: Home): ContactTarget | undefined {
     const target = targetOf(binding)
     const { node: holder, contact: uri, path } = binding
     // RFC 3327: the flow is that of a proxy, which every node reaches by its address.

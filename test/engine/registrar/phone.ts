@@ -41,6 +41,7 @@ export interface WorldOptions {
   readonly store?: Store
   readonly node?: string
   readonly notices?: RegistrarDeps['notices']
+  readonly hop?: RegistrarDeps['hop']
   readonly time?: ManualTime
 }
 
@@ -48,6 +49,7 @@ export async function startRegistrar({
   store: given,
   node = 'one',
   notices,
+  hop,
   time = new ManualTime(startedAt),
 }: WorldOptions = {}) {
   const store = given ?? (await withExtensions(localDatabase()))
@@ -62,7 +64,7 @@ export async function startRegistrar({
   /** Proxies of any Path. */
   const proxies = new Set<string>()
   const deps: RegistrarDeps = {
-    ...{ store, node, notices },
+    ...{ store, node, notices, hop },
     now: time.now,
     wallNow: time.wallNow,
     schedule: time.schedule,

@@ -1,5 +1,6 @@
 /** Two nodes that serve the phones of one database. */
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { createHop } from '../../../engine/registrar/hop/create-hop.ts'
 import { ServerNotices } from '../../../schema/postgres/notices.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { hasPostgres } from '../../support/postgres.ts'
@@ -26,10 +27,25 @@ async function startTwo() {
     const notices = new ServerNotices({ url, schedule: realTimer, log: () => undefined })
     await notices.start()
     onTestFinished(() => notices.stop())
-    return startRegistrar({ store: await open(), node, notices })
+    const world: World = await startRegistrar({
+      ...{ store: await open(), node, notices },
+      hop: { targetOf: (...phone) => hop.targetOf(...phone) },
+    })
+    const { hop } = createHop(
+      { registrar: world.registrar, guard: { unknownSource: () => undefined } },
+      { self: node, key: Buffer.alloc(32, 1), nodes: () => nodes },
+      { now: Date.now, wallNow: Date.now, log: () => undefined, hosts: literalHosts },
+    )
+    return world
   }
-  return { one: await start('one'), two: await start('two') }
+  const nodes = [
+    { name: 'one', sipUri: 'sip:192.0.2.1', isAlive: true },
+    { name: 'two', sipUri: 'sip:192.0.2.2', isAlive: true },
+  ]
+  return { one: await start('one'), two: await start('two'), nodes }
 }
+
+const literalHosts = { version: 0, addressesOf: (host: string) => [host], watch: () => undefined }
 
 const statusAt = ({ registrar }: World, extension = '101') =>
   registrar
@@ -68,21 +84,32 @@ describe.runIf(hasPostgres)('two nodes', () => {
     expect([one.told.length, two.told.length]).toEqual([1, 0])
   })
 
-  test('a phone that is bound at another node is called from here by UDP at its Contact, and by no connection', async () => {
+  test('a phone is called through the node that it is bound at, and kept alive by that node alone', async () => {
     const { one, two } = await startTwo()
     await new Phone(two, { port: 40_000, protocol: 'tcp' }).register()
     await new Phone(two, { port: 40_001 }).register({ contact: '<sip:101@10.0.0.5>' })
-    await new Phone(two, { port: 5_062 }).register()
-    await follows(one, () => expect(statusAt(one)).toHaveLength(3))
-    const called = ({ registrar }: World) =>
-      registrar.contactsOf('acme.example', '101').map(({ source }) => source.port)
-    expect([called(one), called(two).toSorted((one, other) => one - other)]).toEqual([
-      [5_062],
-      [5_062, 40_000, 40_001],
+    await follows(one, () => expect(statusAt(one)).toHaveLength(2))
+    const routesOf = ({ registrar }: World) =>
+      registrar.contactsOf('acme.example', '101').map(({ routes }) => routes.join())
+    const throughTwo = expect.stringMatching(/^<sip:tgc1\.[\w-]+@192\.0\.2\.2:5060;lr>$/) as string
+    expect([routesOf(one), routesOf(two)]).toEqual([
+      [throughTwo, throughTwo],
+      ['', ''],
     ])
     one.time.advance(60_000)
     two.time.advance(60_000)
     expect([one.keptAlive.length, two.keptAlive.length > 0]).toEqual([0, true])
+  })
+
+  test('when that node is gone, only what needs no flow is called', async () => {
+    const { one, two, nodes } = await startTwo()
+    await new Phone(two, { port: 40_000, protocol: 'tcp' }).register()
+    await new Phone(two, { port: 40_001 }).register({ contact: '<sip:101@10.0.0.5>' })
+    await new Phone(two, { port: 5_062 }).register()
+    nodes[1] = { name: 'two', sipUri: 'sip:192.0.2.2', isAlive: false }
+    await follows(one, () => expect(statusAt(one)).toHaveLength(3))
+    const called = one.registrar.contactsOf('acme.example', '101')
+    expect(called.map(({ source, routes }) => [source.port, routes])).toEqual([[5_062, []]])
   })
 
   test('what the API ends at one node ends at all', async () => {

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { nodeNameOf, nodeUrlOf } from '../../../engine/stores/node-place.ts'
+import { nodeNameOf, nodeSipUriOf, nodeUrlOf } from '../../../engine/stores/node-place.ts'
 
-const unset = { node: { name: undefined, url: undefined } }
+const unset = { node: { name: undefined, url: undefined, sipUri: undefined } }
 
 test('a node has the name of its host, unless it is given another one', () => {
   expect(nodeNameOf(unset, 'sbc-1.example.com')).toBe('sbc-1.example.com')
-  expect(nodeNameOf({ node: { name: 'a', url: undefined } }, 'sbc-1')).toBe('a')
+  expect(nodeNameOf({ node: { ...unset.node, name: 'a' } }, 'sbc-1')).toBe('a')
   expect(() => nodeNameOf(unset, 'sbc 1')).toThrow('NODE_NAME is not set')
 })
 
@@ -16,6 +16,18 @@ test.each([
   [{ host: '2001:db8::1', port: 80 }, 'http://[2001:db8::1]:80'],
 ])('other nodes reach %o at %s', (place, url) => {
   expect(nodeUrlOf(unset, place, 'sbc-1')).toBe(url)
-  const given = { node: { name: undefined, url: 'https://sbc.example.com' } }
+  const given = { node: { ...unset.node, url: 'https://sbc.example.com' } }
   expect(nodeUrlOf(given, place, 'sbc-1')).toBe('https://sbc.example.com')
+})
+
+const udp = { protocol: 'udp', host: '10.0.0.1', port: 5_060 }
+const tcp = { protocol: 'tcp', host: '2001:db8::1', port: 5_070 }
+const page = { protocol: 'wss', host: '10.0.0.1', port: 443 }
+
+test('other nodes send SIP to the first listener that is no WebSocket, unless another address is given', () => {
+  expect(nodeSipUriOf(unset, [page, udp, tcp])).toBe('sip:10.0.0.1:5060')
+  expect(nodeSipUriOf(unset, [tcp, udp])).toBe('sip:[2001:db8::1]:5070;transport=tcp')
+  expect(nodeSipUriOf(unset, [page])).toBe('')
+  const given = { node: { ...unset.node, sipUri: 'sip:10.9.0.1;transport=tls' } }
+  expect(nodeSipUriOf(given, [udp])).toBe('sip:10.9.0.1;transport=tls')
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Binding } from '../../../../engine/registrar/bindings.ts'
 import {
-  type HeldBinding,
   PhoneHop,
   type HopRequest,
   type PeerNode,
@@ -10,7 +10,7 @@ const home = { domain: 'acme.example', extension: '101' }
 const contact = 'sip:101@10.0.0.5:5060;transport=tcp'
 const source = { protocol: 'tcp', address: '203.0.113.7', port: 41_000 }
 const byConnection = 'sip:203.0.113.7:41000;transport=tcp;connection=registered'
-const bound = (more: Partial<HeldBinding> = {}): HeldBinding => ({
+const bound = (more: Partial<Binding> = {}): Binding => ({
   ...{ contact, instance: null, regId: null, q: 1_000, callId: 'c', cseq: 1, path: [] },
   ...{ userAgent: '', registeredAt: 0, expiresAt: 1, source, node: 'b' },
   ...more,

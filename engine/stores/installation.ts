@@ -1,0 +1,25 @@
+/** The nodes that share a database, as phones need them. */
+import type { NodeStatus } from '../../schema/contracts/nodes.ts'
+import type { Store } from '../../schema/open.ts'
+import type { Installation } from '../registrar/hop/create-hop.ts'
+import type { OwnNode } from './stores.ts'
+
+/** Three heartbeats: this node hears of no other one either. */
+const UNHEARD_MS = 3_000
+
+/** While the database server is away all nodes seem lost: none is given up for that. */
+export function installationOf(
+  { secrets }: Pick<Store, 'secrets'>,
+  node: Pick<OwnNode, 'identity' | 'list' | 'heartbeatAgeMs'>,
+): Installation {
+  const isAlive = (state: NodeStatus['state']): boolean =>
+    state === 'serving' ||
+    state === 'draining' ||
+    (state === 'lost' && node.heartbeatAgeMs >= UNHEARD_MS)
+  return {
+    self: node.identity.name,
+    key: secrets.keyFor('nodes'),
+    nodes: () =>
+      node.list().map(({ name, sipUri, state }) => ({ name, sipUri, isAlive: isAlive(state) })),
+  }
+}

@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { installationOf } from '../../../engine/stores/installation.ts'
+import type { NodeStatus } from '../../../schema/contracts/nodes.ts'
+
+const status = (name: string, state: NodeStatus['state']): NodeStatus => ({
+  ...{ name, state, epoch: 1, address: '', sipUri: `sip:${name}.example`, version: '1' },
+  ...{ liveCalls: 0, startedAt: 0, heartbeatAt: 0, isThis: name === 'a' },
+})
+const states = ['starting', 'serving', 'draining', 'stopped', 'lost'] as const
+
+function aliveAt(heartbeatAgeMs: number): readonly string[] {
+  const { self, key, nodes } = installationOf(
+    { secrets: { ...noSecrets, keyFor: (purpose) => Buffer.from(purpose) } },
+    {
+      identity: { name: 'a', epoch: 1 },
+      heartbeatAgeMs,
+      list: () => states.map((each) => status(each, each)),
+    },
+  )
+  expect([self, key.toString(), nodes()[0]?.sipUri]).toEqual(['a', 'nodes', 'sip:starting.example'])
+  return nodes().flatMap(({ name, isAlive }) => (isAlive ? [name] : []))
+}
+
+const noSecrets = {
+  seal: () => {
+    throw new Error('not asked')
+  },
+  open: () => undefined,
+}
+
+test('phones are called through nodes that serve, or still have calls', () => {
+  expect(aliveAt(0)).toEqual(['serving', 'draining'])
+  expect(aliveAt(2_999)).toEqual(['serving', 'draining'])
+})
+
+test('a node that cannot hear the database server gives no other one up for it', () => {
+  expect(aliveAt(3_000)).toEqual(['serving', 'draining', 'lost'])
+})

@@ -1,0 +1,155 @@
+/**
+ * Two whole engines on one database, as nodes of one installation: a phone registers at the one, with its password, and
+ * is called at the other. Real sockets; each node has an address of its own.
+ */
+import { randomBytes, randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { seedFile } from '../../engine/commands/seed.ts'
+import { readConfig } from '../../engine/config.ts'
+import { Engine } from '../../engine/engine.ts'
+import type { CallRecord } from '../../schema/call-record.ts'
+import type { Charging } from '../../schema/contracts/charging.ts'
+import type { LocalStore } from '../../schema/open.ts'
+import { DigestPhone } from '../support/digest-phone.ts'
+import { emptyStore } from '../support/empty-store.ts'
+import { freePort } from '../support/free-port.ts'
+import { sdp, SipPeer } from '../support/sip-peer.ts'
+import { recordRoutes } from '../support/two-nodes.ts'
+import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
+import { eventually } from '../support/waiting.ts'
+
+const addresses = { a: '127.0.0.2', b: '127.0.0.3' }
+type Name = keyof typeof addresses
+
+const schedule = (work: () => void, delayMs: number): (() => void) => {
+  const stop = new AbortController()
+  void pause(delayMs, undefined, { signal: stop.signal }).then(work, () => undefined)
+  return () => stop.abort()
+}
+
+async function startNode(self: Name, store: LocalStore, ports: Record<Name, number>) {
+  const place = `${addresses[self]}:${ports[self]}`
+  const records: CallRecord[] = []
+  const asked: unknown[] = []
+  const charging: Charging = {
+    authorize: (request) => {
+      asked.push(request)
+      return Promise.resolve({ kind: 'denied', code: 'no_account', account: null })
+    },
+    extend: () => Promise.resolve({ kind: 'denied', code: 'limit' }),
+    begun: () => undefined,
+    answered: () => Promise.resolve(true),
+    changed: () => undefined,
+    resume: () => false,
+    abandon: () => undefined,
+    alive: () => [],
+    report: (record, safe) => {
+      records.push(record)
+      safe?.()
+      return Promise.resolve()
+    },
+  }
+  const clocks = { now: Date.now, wallNow: Date.now, schedule }
+  const engine = new Engine({
+    config: readConfig({ SIP_LISTEN: `udp/${place},tcp/${place}`, PROBE_INTERVAL_MS: '600000' }),
+    node: { name: self },
+    installation: {
+      ...{ self, key: Buffer.alloc(32, 1) },
+      nodes: () =>
+        (['a', 'b'] as const).map((name) => ({
+          ...{ name, isAlive: true, sipUri: `sip:${addresses[name]}:${ports[name]}` },
+        })),
+    },
+    ...{ store, charging, ...clocks, log: () => undefined, random: () => 0.5 },
+    ...{ randomBytes, newUuid: randomUUID, databaseId: 'shared', canTakeCalls: () => true },
+  })
+  await engine.load()
+  await engine.start()
+  onTestFinished(() => engine.stop())
+  const advertised = { advertisedHost: addresses[self], advertisedPort: ports[self] }
+  const listenerOf = (protocol: 'udp' | 'tcp') => ({
+    ...{ protocol, address: addresses[self], port: ports[self], ...advertised },
+  })
+  return { engine, records, asked, listenerOf }
+}
+
+/** Phone 102 has registered at node b, and node a has read that. */
+async function installation(protocol: 'udp' | 'tcp') {
+  const store = emptyStore()
+  onTestFinished(() => store.close())
+  await seedFile(store, JSON.stringify(twoPhones), Date.now())
+  const ports = { a: await freePort(), b: await freePort() }
+  const a = await startNode('a', store, ports)
+  const b = await startNode('b', store, ports)
+  const phoneOf = async (user: string, node: typeof a, by: 'udp' | 'tcp') => {
+    const account = { user, domain, password: passwordOf(user) }
+    const phone = await DigestPhone.open(node.listenerOf(by), account)
+    onTestFinished(() => phone.close())
+    return phone
+  }
+  const called = await phoneOf('102', b, protocol)
+  called.peer.contact = 'sip:102@10.0.0.5:5060'
+  expect((await called.signOn()).status).toBe(200)
+  await a.engine.registrar.catchUp()
+  return { a, b, called, caller: await phoneOf('101', a, 'udp') }
+}
+
+test.each(['udp', 'tcp'] as const)(
+  'a phone behind NAT by %s at one node is called at the other, which alone has a record of it',
+  async (protocol) => {
+    const { a, b, called, caller } = await installation(protocol)
+    const leg = await caller.call('102')
+    const invite = await called.peer.next('INVITE')
+    expect(invite.uri).toBe('sip:102@10.0.0.5:5060')
+    const headers = recordRoutes(invite)
+    called.peer.reply(invite, 200, { tag: 'b', body: sdp('answer'), headers })
+    caller.peer.learn(leg, await caller.answerTo(leg))
+    caller.peer.request('ACK', leg)
+    await called.peer.next('ACK')
+    expect([a.engine.calls.size, b.engine.calls.size]).toEqual([1, 0])
+    const routes = invite.all('Record-Route')
+    called.peer.request('BYE', { ...called.peer.calledLeg(invite, 'b'), routes })
+    await called.peer.next('200 BYE')
+    await caller.peer.next('BYE')
+    await eventually(() => expect(a.records).toHaveLength(1))
+    expect(a.records[0]).toMatchObject({ disposition: 'ANSWERED', calledNumber: '102' })
+    expect([b.records, b.asked]).toEqual([[], []])
+    expect(b.engine.telemetry()).toMatchObject({ flow_tokens_refused_total: 0 })
+  },
+)
+
+test('a phone that has seen the tokens of its call reaches nothing with them that it may not', async () => {
+  const { a, b, called, caller } = await installation('udp')
+  const leg = await caller.call('102')
+  const invite = await called.peer.next('INVITE')
+  const routes = invite.all('Record-Route')
+  const thief = await SipPeer.openPatient(b.listenerOf('udp'))
+  onTestFinished(() => thief.close())
+  const [toCaller = '', toCallee = ''] = routes
+  const fraud = { ...thief.leg('sip:00900123@gateway.example'), callId: leg.callId }
+  // Towards the phone itself, as if it came from node a.
+  thief.request('INVITE', { ...fraud, to: `${fraud.to};tag=x`, routes: [toCallee] })
+  await thief.next('403 INVITE')
+  // In a call of its own.
+  thief.request('INVITE', {
+    ...fraud,
+    callId: 'another',
+    to: `${fraud.to};tag=x`,
+    routes: [toCaller],
+  })
+  await thief.next('403 INVITE')
+  // Outside a dialog.
+  const inCall = { ...fraud, callId: invite.get('Call-ID') }
+  thief.request('INVITE', { ...inCall, routes: [toCaller] })
+  await thief.next('403 INVITE')
+  // In its dialog, to another place: node a knows no such dialog.
+  thief.request('INVITE', {
+    ...inCall,
+    to: `${fraud.to};tag=x`,
+    routes: [toCaller, '<sip:192.0.2.9;lr>'],
+  })
+  await thief.next('481 INVITE')
+  expect([a.asked, b.asked, a.engine.calls.size, b.engine.calls.size]).toEqual([[], [], 1, 0])
+  expect(b.engine.telemetry()).toMatchObject({ flow_tokens_refused_total: 3 })
+})
