@@ -33,11 +33,3 @@ export function insert<R>(store: MaybeLocal, query: Compilable<R>): number {
     .run(...parameters.map(toSqlValue))
   return Number(lastInsertRowid)
 }
-
-/**
- * Runs `work` in a transaction; an exception rolls it back. Takes the write lock first, so that what it
- * reads is still true when it writes. Inside another transaction it is a savepoint.
- */
-export function transaction<T>(store: MaybeLocal, work: () => T): T {
-  return sqliteOf(store).transaction(work).immediate()
-}

@@ -6,7 +6,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { JournalEntry } from '../../../schema/call-journal.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
-import type { Store } from '../../../schema/open.ts'
 import { lockedTransaction } from '../../../schema/sql/query.ts'
 import { isNews, retryDelayMs } from '../../../schema/storage/retries.ts'
 import { isViolation } from '../../../schema/storage/storage.ts'
