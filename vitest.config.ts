@@ -1,4 +1,6 @@
+import { existsSync, globSync, readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
+import { sqliteFiles } from './test/support/sqlite-only.ts'
 
 const inFolders = (...folders: readonly string[]): string[] =>
   folders.map((folder) => `test/${folder}/**/*.test.ts`)
@@ -19,6 +21,11 @@ const patientTests = inFolders(
 /** Without sockets, in virtual time: nothing in them waits. */
 const virtualTests = inFolders('engine/call')
 
+/** The tests of the control API that have a database. */
+const databaseTests = globSync('test/control/**/*.test.ts').filter((file) =>
+  /\bopen(?:Control|Resources|ToolRig|ReportRig)\(/.test(readFileSync(file, 'utf8')),
+)
+
 /** Vitest leaves one of them to itself, which is half of two; it needs a tenth of one. */
 const allCores = '100%'
 
@@ -27,6 +34,26 @@ const patience = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   expect: { poll: { timeout: 20_000 } },
+}
+
+/** As `hasPostgres` of `test/support/postgres.ts`. */
+const hasPostgres =
+  process.env['TEST_DATABASE_URL'] !== undefined ||
+  process.env['CI'] === 'true' ||
+  existsSync('/usr/lib/postgresql')
+
+/** The same tests again, on PostgreSQL. */
+const postgresProject = {
+  test: {
+    name: 'postgres',
+    include: [...databaseTests, ...not(Object.keys(sqliteFiles))],
+    setupFiles: ['test/support/property-seed.ts', 'test/support/opened-rigs.ts'],
+    env: { TEST_DATABASE: 'postgres' },
+    pool: 'forks' as const,
+    isolate: false,
+    maxWorkers: allCores,
+    ...patience,
+  },
 }
 
 export default defineConfig({
@@ -56,6 +83,7 @@ export default defineConfig({
           hookTimeout: 5_000,
         },
       },
+      ...(hasPostgres ? [postgresProject] : []),
       {
         test: {
           name: 'patient',

@@ -38,7 +38,7 @@ function brokenReferences(sqlite: Sqlite.Database): string[] {
 }
 
 /** A balance is the sum of its ledger entries, and equals the balance in the newest entry. */
-export const wrongBalances = (store: Pick<LocalStore, 'sqlite'>): string[] =>
+const wrongBalances = (store: Pick<LocalStore, 'sqlite'>): string[] =>
   store.sqlite.prepare<[], WrongBalance>(wrongBalance).all().map(toldBalance)
 
 /** The same on any database. */

@@ -193,6 +193,7 @@ for (const { file, reason } of missing) {
   if (isCi) failed.push(`${file}: ${reason}`)
   else console.log(`skipped: ${file}: ${reason}`)
 }
+if (packages.includes('postgresql')) console.log('skipped: the project postgres: initdb is missing')
 if (packages.length > 0)
   console.log(`to run them: sudo apt-get install --no-install-recommends ${packages.join(' ')}`)
 if (result.status !== 0 && failed.length === 0) failed.push('an error outside the tests')

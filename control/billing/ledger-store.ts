@@ -53,7 +53,8 @@ export class LedgerStore {
       this.#store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n')),
     )
     const rows = matching
-      .selectAll('ledger_entry')
+      // Not all columns: a balance beyond 2^53 is no number.
+      .select(['ledger_entry.id', 'kind', 'amount_micros', 'ref', 'actor', 'note', 'created_at'])
       .select(exactSum('balance_after_micros').as('balance_after'))
       .orderBy('ledger_entry.id', 'desc')
       .limit(limit)

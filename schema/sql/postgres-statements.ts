@@ -131,7 +131,7 @@ export class PostgresStatements implements Statements {
     const name = this.#names.of(sql)
     const query = {
       text: sql,
-      values: [...values],
+      values: values.map(storable),
       ...(name !== undefined && { name }),
       ...(rowMode !== undefined && { rowMode }),
     }
@@ -248,6 +248,10 @@ function asUnavailable(error: unknown): unknown {
   const reason = error instanceof Error ? error.message : String(error)
   return new DatabaseUnavailable(`the database server does not answer: ${reason}`, { cause: error })
 }
+
+/** Texts of PostgreSQL cannot have U+0000; half of a pair becomes U+FFFD, too, as UTF-8 has none. */
+const storable = (value: SqlValue): SqlValue =>
+  typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
 
 /**
  * Values as SQLite gives them: integers as numbers, and truth as 0 or 1.

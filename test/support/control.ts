@@ -9,7 +9,6 @@ import { hashPassword } from '../../control/auth/users/passwords.ts'
 import { newUuid } from '../../control/uuid.ts'
 import { settingsInForce } from '../../engine/commands/settings-in-force.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
-import { emptyStore } from './empty-store.ts'
 import { expectDocumented } from './documented.ts'
 import { type ServedApp, served } from './in-memory-http.ts'
 import { journalOf } from './journals.ts'
@@ -23,6 +22,9 @@ import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import type { Store } from '../../schema/open.ts'
 import { execute, first, insert } from '../../schema/sql/query.ts'
 import { type TestEngine, testEngine } from './test-engine.ts'
+import { isOnPostgres } from './on-sqlite.ts'
+import { onlyProcess, realTimers } from './only-process.ts'
+import { openTestStore } from './test-store.ts'
 
 /** What a test looks at in an answer. */
 export interface Answer {
@@ -62,6 +64,8 @@ export interface TestControl {
   user(username: string, role: Role, tenantId?: number): Promise<void>
   tenant(slug: string, domains?: readonly string[]): Promise<number>
   request(path: string, options?: RequestOptions): Promise<Answer>
+  /** Stores the calls that have ended; those on a server are stored in their own time. */
+  flushCalls(): void
   /** Closes the database; the files of one can then be read. */
   close(): Promise<void>
 }
@@ -84,7 +88,7 @@ export const startOfTime = Date.UTC(2026, 0, 1)
 export const paymentWebhookSecret = 'whsec_test_secret'
 
 export interface ControlOptions {
-  /** Of a database file; in memory otherwise. */
+  /** Of an SQLite file. */
   readonly path?: string
   readonly events?: EventsPort
   readonly trustedProxies?: readonly string[]
@@ -93,7 +97,7 @@ export interface ControlOptions {
 }
 
 export async function openControl({
-  path = ':memory:',
+  path,
   events,
   trustedProxies = [],
   hasMediaRelay = false,
@@ -103,7 +107,7 @@ export async function openControl({
   let offsetMs = 0
   const steadyNow = (): number => steady
   const wallNow = (): number => steady + offsetMs
-  const store = emptyStore(steady, path)
+  const store = await openTestStore(steady, path)
   const logged: TestControl['logged'] = []
   const engine = testEngine(events)
   const webhooks = new Webhooks({
@@ -113,9 +117,11 @@ export async function openControl({
     allowPrivate: false,
     node: { name: 'a' },
   })
-  const ocs = new Ocs({
+  const timers = realTimers()
+  const ocs = await Ocs.open({
     ...{ store, now: steadyNow, wallNow },
-    schedule: () => () => undefined,
+    ...(isOnPostgres && { members: onlyProcess }),
+    schedule: isOnPostgres ? timers.schedule : () => () => undefined,
     journal: journalOf(store, () => () => undefined),
     events: webhooks.sink,
     unknownCaller: 'deny',
@@ -198,7 +204,13 @@ export async function openControl({
       return id
     },
     request: (path, options = {}) => send(app, path, options),
-    close: async () => store.close(),
+    flushCalls() {
+      if (!isOnPostgres) void ocs.stop()
+    },
+    close() {
+      timers.end()
+      return store.close()
+    },
   }
 }
 

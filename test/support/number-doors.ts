@@ -23,7 +23,6 @@ import { beginCall } from '../../engine/call/call-machine/new-call.ts'
 import { CallMachine } from './call-machine.ts'
 import { candidate } from './call-rig.ts'
 import { openResources } from './resources.ts'
-import { localOf } from './stored.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { routingOver } from '../engine/routing/samples.ts'
 
@@ -70,7 +69,7 @@ export type Verdict = Readonly<Record<string, unknown>>
 export async function openDoors() {
   const control = await openResources()
   const { store, ocs, engine } = control
-  await seedFile(localOf(store), JSON.stringify(seed), control.now())
+  await seedFile(store, JSON.stringify(seed), control.now())
   await ocs.reload()
   const { routing } = routingOver(await loadRouting(store))
   const directory = new ExtensionDirectory(store)

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { auditedActor } from '../../../control/audit/audit-log.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
-import { localOf, readColumn, runSql } from '../../support/stored.ts'
+import { failing, localOf, readColumn, runSql } from '../../support/stored.ts'
+import { onSqlite } from '../../support/on-sqlite.ts'
 
 const KEYS = '/api/v1/application-keys'
 
@@ -73,10 +74,7 @@ test('refused and failed requests are traced with their code', async () => {
   await create('')
   await request(KEYS, { token: await key({ scopes: [] }), body: { name: 'x' } })
   await runSql(store, 'DROP INDEX application_key_name')
-  await runSql(
-    store,
-    'CREATE TRIGGER broken BEFORE INSERT ON application_key BEGIN SELECT RAISE(ABORT, 1); END',
-  )
+  await failing(store, 'INSERT', 'application_key')
   await create('z')
   expect((await trail()).map(({ outcome, status, code }) => [outcome, status, code])).toEqual([
     ['failed', 500, 'internal_error'],
@@ -128,23 +126,26 @@ test('logins are traced, other requests without a credential are not', async () 
   ])
 })
 
-test('entries that are recorded at once, and again after a failure, are stored once each and in order', async () => {
-  const { store, access } = await opened()
-  const record = (target: string) =>
-    access.audit.record({
-      ...{ at: startOfTime, ...auditedActor(undefined), address: '192.0.2.1', action: 'POST /x' },
-      ...{ target, outcome: 'success', status: 200, code: null, correlation_id: 'x' },
-      ...{ before_digest: null, after_digest: null },
-    })
-  const stored = () => readColumn<string>(store, 'SELECT target FROM audit_entry ORDER BY id')
-  const targets = Array.from({ length: 20 }, (_, index) => `/${index}`)
-  localOf(store).sqlite.pragma('query_only = ON')
-  await Promise.all(targets.slice(0, 5).map(record))
-  localOf(store).sqlite.pragma('query_only = OFF')
-  expect(await stored()).toEqual([])
-  await Promise.all([...targets.slice(5).map(record), access.tick()])
-  expect(await stored()).toEqual(targets)
-})
+onSqlite('handle')(
+  'entries that are recorded at once, and again after a failure, are stored once each and in order',
+  async () => {
+    const { store, access } = await opened()
+    const record = (target: string) =>
+      access.audit.record({
+        ...{ at: startOfTime, ...auditedActor(undefined), address: '192.0.2.1', action: 'POST /x' },
+        ...{ target, outcome: 'success', status: 200, code: null, correlation_id: 'x' },
+        ...{ before_digest: null, after_digest: null },
+      })
+    const stored = () => readColumn<string>(store, 'SELECT target FROM audit_entry ORDER BY id')
+    const targets = Array.from({ length: 20 }, (_, index) => `/${index}`)
+    localOf(store).sqlite.pragma('query_only = ON')
+    await Promise.all(targets.slice(0, 5).map(record))
+    localOf(store).sqlite.pragma('query_only = OFF')
+    expect(await stored()).toEqual([])
+    await Promise.all([...targets.slice(5).map(record), access.tick()])
+    expect(await stored()).toEqual(targets)
+  },
+)
 
 test('reading leaves no entry', async () => {
   const { trail, request, token } = await opened()

@@ -32,7 +32,7 @@ async function open() {
     const talk = (callUuid: string, billsec: number) => {
       const parties = { callerNumber: number, customerId: id }
       const stored = control.ocs.report(endedCall(callUuid, billsec, parties))
-      void control.ocs.stop()
+      control.flushCalls()
       return stored
     }
     return { id, token, see, talk }

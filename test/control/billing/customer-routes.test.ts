@@ -1,8 +1,8 @@
 import { verify } from '@node-rs/argon2'
 import { expect, test } from 'vitest'
-import { wrongBalances } from '../../../schema/check.ts'
+import { wrongBalancesIn } from '../../../schema/check.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
-import { localOf, readValue, runSql } from '../../support/stored.ts'
+import { readValue, runSql } from '../../support/stored.ts'
 
 interface Customer {
   readonly id: number
@@ -197,7 +197,7 @@ test('an adjustment moves the balance, for the ledger, the wallet and the next c
     actor: expect.stringMatching(/^key:/),
     note: 'goodwill taken back',
   })
-  expect(wrongBalances(localOf(store))).toEqual([])
+  expect(await wrongBalancesIn(store)).toEqual([])
 })
 
 test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../support/control.ts'
-import { readRows, readValue, runSql } from '../../support/stored.ts'
+import { failing, readRows, readValue } from '../../support/stored.ts'
 
 const KEYS = '/api/v1/application-keys'
 const day = 24 * 3_600_000
@@ -68,11 +68,9 @@ test('a refusal of the operation is kept too, one of the door is not', async () 
 
 test('after a server error the same key tries again', async () => {
   const { create, store } = await opened()
-  const block =
-    'CREATE TRIGGER block BEFORE INSERT ON application_key BEGIN SELECT RAISE(ABORT, 1); END'
-  await runSql(store, block)
+  const end = await failing(store, 'INSERT', 'application_key')
   expect((await create('order-1')).status).toBe(500)
-  await runSql(store, 'DROP TRIGGER block')
+  await end()
   expect((await create('order-1')).status).toBe(201)
 })
 

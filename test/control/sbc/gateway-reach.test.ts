@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { seedFile } from '../../../engine/commands/seed.ts'
 import { openResources } from '../../support/resources.ts'
-import { localOf } from '../../support/stored.ts'
 
 const carrier = {
   name: 'north',
@@ -106,13 +105,13 @@ test('DNS is asked before a write, about what calls go to, and a change meanwhil
 
 test('a seed file is refused as a whole', async () => {
   const { store } = await openResources()
-  await seedFile(localOf(store), JSON.stringify({ carriers: [carrier] }), 0)
+  await seedFile(store, JSON.stringify({ carriers: [carrier] }), 0)
   const dispatcher = [{ ...set, nodes: [{ host: 'carrier.example' }] }]
-  await expect(seedFile(localOf(store), JSON.stringify({ dispatcher }), 0)).rejects.toThrow(
+  await expect(seedFile(store, JSON.stringify({ dispatcher }), 0)).rejects.toThrow(
     /dispatcher\[0\]\.nodes\[0\]\.host.*gateway/,
   )
   const ai_agents = [{ ...agent, sip_uri: 'sip:1900@203.0.113.7' }]
-  await expect(seedFile(localOf(store), JSON.stringify({ ai_agents }), 0)).rejects.toThrow(
+  await expect(seedFile(store, JSON.stringify({ ai_agents }), 0)).rejects.toThrow(
     /ai_agents\[0\]\.sip_uri.*gateway/,
   )
 })
@@ -140,7 +139,7 @@ test('a carrier is refused where its owner has calls go without a price, in the 
     dispatcher: [{ ...set, endpoint_name: 'west pbx', nodes: [{ host: 'west.example' }] }],
     carriers: [{ name: 'west', gateways: [{ host: 'west.example' }] }],
   }
-  await expect(seedFile(localOf(store), JSON.stringify(file), 0)).rejects.toThrow(
+  await expect(seedFile(store, JSON.stringify(file), 0)).rejects.toThrow(
     /carriers\[0\]\.gateways\[0\]\.host/,
   )
 })

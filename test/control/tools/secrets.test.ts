@@ -8,7 +8,7 @@ import {
   openToolRig,
   type ToolRig,
 } from '../../support/tools-rig.ts'
-import { readRows, runSql } from '../../support/stored.ts'
+import { readColumn, runSql } from '../../support/stored.ts'
 
 /** Secrets of every kind, stored as the API stores them; answers whatever must never be seen. */
 async function plantSecrets(rig: ToolRig): Promise<readonly string[]> {
@@ -30,15 +30,14 @@ async function plantSecrets(rig: ToolRig): Promise<readonly string[]> {
     tokens.push(await rig.key({ name: `a ${kind} key`, kind }))
   // A careless operator put a token into a name.
   await rig.key({ name: 'careless', description: `the token is ${tokens[0] ?? ''}` })
-  const hashes = (await readRows(
-    rig.store,
-    'SELECT lower(hex(key_hash)) AS text FROM application_key UNION SELECT password_hash FROM user',
-  )) as { text: string }[]
+  const keyHashes = await readColumn<Buffer>(rig.store, 'SELECT key_hash FROM application_key')
+  const passwords = await readColumn<string>(rig.store, 'SELECT password_hash FROM "user"')
   return [
     ...secrets,
     ...[rig.root, ...tokens].map((token) => token.slice(12)),
     ...session.split('.').slice(1),
-    ...hashes.map(({ text }) => text),
+    ...keyHashes.map((hash) => hash.toString('hex')),
+    ...passwords,
   ]
 }
 

@@ -9,7 +9,9 @@ import { endedCall, openCall } from '../../support/books.ts'
 import { apiWith, openControl } from '../../support/control.ts'
 import { journalOf } from '../../support/journals.ts'
 import { eventually } from '../../support/waiting.ts'
-import { readColumn, runSql } from '../../support/stored.ts'
+import { failing, readColumn } from '../../support/stored.ts'
+import { isOnPostgres } from '../../support/on-sqlite.ts'
+import { onlyProcess } from '../../support/only-process.ts'
 
 interface Received {
   readonly headers: IncomingHttpHeaders
@@ -18,9 +20,9 @@ interface Received {
   readonly data: Record<string, unknown>
 }
 
-const closers: (() => void)[] = []
-afterEach(() => {
-  for (const close of closers.splice(0)) close()
+const closers: (() => unknown)[] = []
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close()
 })
 
 async function openReceiver(status: () => number = () => 204) {
@@ -68,11 +70,12 @@ async function open() {
     node: { name: 'a' },
   })
   webhooks.start()
-  closers.push(() => void webhooks.stop())
+  closers.push(() => webhooks.stop())
   const ocs = new Ocs({
     ...{ store, now: Date.now, wallNow: Date.now, schedule, log: () => undefined },
     journal: journalOf(store, schedule),
     unknownCaller: 'deny',
+    ...(isOnPostgres && { members: onlyProcess }),
     events: webhooks.sink,
   })
   const deps = { ...base.deps, now: Date.now, steadyNow: Date.now, webhooks, ocs }
@@ -139,10 +142,7 @@ test('an event stands and falls with what it tells', async () => {
   const made = await call('POST', '/customers', { name: 'acme' })
   const { id } = made.data<{ id: number }>()
   const events = () => readColumn(store, 'SELECT type FROM webhook_event')
-  await runSql(
-    store,
-    "CREATE TRIGGER full BEFORE UPDATE ON wallet BEGIN SELECT RAISE(ABORT, 'full'); END",
-  )
+  const end = await failing(store, 'UPDATE', 'wallet')
   const move = {
     customerId: id,
     kind: 'topup',
@@ -153,7 +153,7 @@ test('an event stands and falls with what it tells', async () => {
   } as const
   await expect(ocs.move(move)).rejects.toThrow('full')
   expect(await events()).toEqual([])
-  await runSql(store, 'DROP TRIGGER full')
+  await end()
   await ocs.move(move)
   await ocs.move(move)
   expect(await events()).toEqual(['wallet.topped_up'])
@@ -299,7 +299,7 @@ test('a name that turned to an inside address is not connected to', async () => 
     },
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
   })
-  closers.push(() => void webhooks.stop())
+  closers.push(() => webhooks.stop())
   webhooks.start()
   const port = new URL(url).port
   const body = { url: `http://rebind.example:${port}/`, events: ['*' as const], description: null }

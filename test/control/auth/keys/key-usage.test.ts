@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../../support/control.ts'
 import { localOf, readRow, readValue } from '../../../support/stored.ts'
+import { onSqlite } from '../../../support/on-sqlite.ts'
 
 interface Counters {
   readonly request_count: number
@@ -46,7 +47,7 @@ test('only requests that were let in are counted', async () => {
   expect((await stored())?.request_count).toBe(5)
 })
 
-test('counters that cannot be stored now are stored later', async () => {
+onSqlite('handle')('counters that cannot be stored now are stored later', async () => {
   const { ask, stored, access, store } = await opened()
   await ask()
   localOf(store).sqlite.pragma('query_only = ON')

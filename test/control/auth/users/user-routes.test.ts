@@ -53,7 +53,7 @@ test('a search takes _ and % as they stand', async () => {
 test('a password is stored as argon2id only', async () => {
   const { post, store } = await opened()
   await post(ada)
-  expect(await readValue(store, 'SELECT password_hash FROM user')).toMatch(
+  expect(await readValue(store, 'SELECT password_hash FROM "user"')).toMatch(
     /^\$argon2id\$v=19\$m=19456,t=2,p=1\$/,
   )
 })

@@ -4,7 +4,7 @@ import Stripe from 'stripe'
 import { expect, test } from 'vitest'
 import { apiWith, paymentWebhookSecret as secret } from '../../../support/control.ts'
 import { openResources, type TestResources } from '../../../support/resources.ts'
-import { readValue, runSql } from '../../../support/stored.ts'
+import { failing, readValue } from '../../../support/stored.ts'
 
 const stripe = new Stripe('sk_test_not_used')
 const path = '/api/client/payments/webhook'
@@ -386,14 +386,11 @@ test('without a secret payments are refused for now', async () => {
 
 test('a payment that cannot be stored is not kept in memory either', async () => {
   const control = await open()
-  await runSql(
-    control.store,
-    "CREATE TRIGGER full BEFORE INSERT ON payment_event BEGIN SELECT RAISE(ABORT, 'full'); END",
-  )
+  const end = await failing(control.store, 'INSERT', 'payment_event')
   const paid = event('payment_intent.succeeded', intent({ metadata: { customer_id: control.id } }))
   expect((await send(control, paid)).status).toBe(500)
   expect([control.balance(), await control.ocs.check()]).toEqual([0n, []])
-  await runSql(control.store, 'DROP TRIGGER full')
+  await end()
   expect(await outcomeOf(control, paid)).toBe('credited')
   expect(control.balance()).toBe(25_000_000n)
 })

@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { ActiveCall, EndedCall } from '../../../../schema/contracts/calls.ts'
-import { insertCallRecord, type CallRecord } from '../../../../schema/call-record.ts'
+import type { CallRecord } from '../../../../schema/call-record.ts'
 import { openControl, startOfTime, type TestControl } from '../../../support/control.ts'
+import { storeCall } from '../../../support/stored-calls.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
 const live: ActiveCall = {
@@ -70,7 +71,7 @@ test.each([
 test('a call of long ago is found in its record, by its tenant only', async () => {
   const tenantId = await control.tenant('acme', ['acme.example'])
   await control.tenant('beta', ['beta.example'])
-  insertCallRecord(control.store)({ ...record, tenantId }, { costMicros: 0, currency: null })
+  await storeCall(control.store, { ...record, tenantId }, { costMicros: 0, currency: null })
   const key = (tenant_slug: string) =>
     control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
   expect((await ask(await key('acme'))).data()).toMatchObject({ status: 'busy', billsec: 0 })
@@ -79,7 +80,7 @@ test('a call of long ago is found in its record, by its tenant only', async () =
 
 test('a call that a node has reported under a name of its own is found, too', async () => {
   const reported = { ...record, callUuid: 'node 7/4711' }
-  insertCallRecord(control.store)(reported, { costMicros: 0, currency: null })
+  await storeCall(control.store, reported, { costMicros: 0, currency: null })
   const path = `/api/v1/pbx/calls/${encodeURIComponent('node 7/4711')}`
   const answer = await control.request(path, { token: await control.key() })
   expect(answer.data()).toMatchObject({ call_uuid: 'node 7/4711', status: 'busy' })

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Trace } from '../../../../schema/contracts/trace.ts'
-import { addCustomer } from '../../../support/books.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
-import { localOf } from '../../../support/stored.ts'
+import { storeCustomer } from '../../../support/stored-calls.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
 const path = `/api/v1/calls/${uuid}/trace`
@@ -86,8 +85,8 @@ const charged = (customerId: number) => ({
 test('who may see customers is told which one was charged, and what it had', async () => {
   const control = await openControl()
   const tenant_id = await control.tenant('acme')
-  const ours = addCustomer(localOf(control.store), { name: 'ours', tenant_id })
-  const platform = addCustomer(localOf(control.store), { name: 'platform' })
+  const ours = await storeCustomer(control.store, { name: 'ours', tenant_id })
+  const platform = await storeCustomer(control.store, { name: 'platform' })
   control.engine.trace = () =>
     Promise.resolve({ ...trace, tenantId: tenant_id, entries: [charged(ours), charged(platform)] })
   const shown = async (body: object) => {

@@ -3,9 +3,10 @@ import { CdrStore } from '../../../../control/pbx/reports/cdr-store.ts'
 import { CdrText, csvHeader } from '../../../../control/pbx/reports/cdr-text.ts'
 import { recordingOfCall } from '../../../../control/pbx/recordings/recording-column.ts'
 import { viewOf } from '../../../../control/pbx/reports/cdr-view.ts'
-import { insertCallRecord, type CallRecord } from '../../../../schema/call-record.ts'
+import type { CallRecord } from '../../../../schema/call-record.ts'
 import { first, execute } from '../../../../schema/sql/query.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
+import { storeCall } from '../../../support/stored-calls.ts'
 
 const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€😀 and ,"startedAt":1'
 
@@ -60,7 +61,7 @@ async function stored(change: Partial<CallRecord>, costMicros: number) {
   const { store, tenant } = await openControl()
   await tenant('acme')
   const cost = { costMicros, currency: change.currency ?? null }
-  insertCallRecord(store)({ ...plain, ...change }, cost)
+  await storeCall(store, { ...plain, ...change }, cost)
   const file = { call_uuid: recorded, tenant_id: 1, started_at: startOfTime, duration_ms: 1_600 }
   await execute(
     store,

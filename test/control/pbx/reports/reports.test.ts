@@ -2,7 +2,6 @@ import { expect, test } from 'vitest'
 import type { ReportRequest } from '../../../../control/pbx/reports/report-chunks.ts'
 import { openReports } from '../../../../control/pbx/reports/reports.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
-import { localOf } from '../../../support/stored.ts'
 
 const filter = { tenantId: null, from: 0, before: startOfTime, disposition: undefined }
 const request: ReportRequest = { filter, format: 'json', page: undefined }
@@ -10,7 +9,7 @@ const request: ReportRequest = { filter, format: 'json', page: undefined }
 async function open() {
   let now = 0
   const { store } = await openControl()
-  const reports = openReports({ store: localOf(store), now: () => now, log: () => undefined })
+  const reports = openReports({ store, now: () => now, log: () => undefined })
   const begin = async (tenantId: number | null = null) => {
     const pieces = reports.open({ ...request, filter: { ...filter, tenantId } })
     await pieces?.next()
