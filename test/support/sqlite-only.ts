@@ -6,10 +6,17 @@ export const sqliteReasons = {
   file: 'is about a database file',
   handle: 'makes the handle of SQLite fail, as a full disk does',
   'query plan': 'reads query plans of SQLite',
+  'one process':
+    'expects limits of one process; on a server they are granted in shares (shared-window.test.ts)',
 } as const
 
 /** Paths. */
 export const sqliteFiles: Readonly<Record<string, string>> = {
+  'test/control/auth/keys/key-usage.test.ts': sqliteReasons['one process'],
+  'test/control/auth/users/login.test.ts': sqliteReasons['one process'],
+  'test/control/clock-jumps.test.ts': sqliteReasons['one process'],
+  'test/control/middleware/rate-limit.test.ts': sqliteReasons['one process'],
+  'test/control/names.test.ts': sqliteReasons['one process'],
   'test/control/lists.test.ts': sqliteReasons['query plan'],
   'test/control/secrets.test.ts': sqliteReasons.file,
   'test/control/storage.test.ts': sqliteReasons.handle,
