@@ -1,33 +1,45 @@
-/** Every migration, oldest first. Once released, a migration is never edited: add the next one. */
-import { sql as callsAndMoney } from './001-calls-and-money.ts'
-import { sql as access } from './002-access.ts'
-import { sql as registrations } from './003-registrations.ts'
-import { sql as payments } from './004-payments.ts'
-import { sql as agents } from './005-agents.ts'
-import { sql as webhooks } from './006-webhooks.ts'
-import { sql as listsAndRetention } from './007-lists-and-retention.ts'
-import { sql as reportIndexes } from './008-report-indexes.ts'
-import { sql as carrierPrices } from './009-carrier-prices.ts'
-import { sql as webhookBacklog } from './010-webhook-backlog.ts'
-import { sql as depletedWallets } from './011-depleted-wallets.ts'
-import { sql as carrierPayer } from './012-carrier-payer.ts'
-import { relaxed as relaxedNames, sql as namesOfTenants } from './013-names-of-tenants.ts'
-import { sql as refusedCalls } from './014-refused-calls.ts'
-import { sql as tenantNumbers } from './015-tenant-numbers.ts'
-import { sql as auditedNames } from './016-audited-names.ts'
-import { sql as callJournalFile } from './017-call-journal-file.ts'
-import { sql as mediaQuality } from './018-media-quality.ts'
-import { relaxed as relaxedMedia, sql as mediaRules } from './019-media-rules.ts'
-import { sql as recordings } from './020-recordings.ts'
-import { sql as consoleFigures } from './021-console-figures.ts'
-import { sql as recordingError } from './022-recording-error.ts'
-import { sql as rateIdentity } from './023-rate-identity.ts'
-import { forServer as changesForServer, sql as changes } from './024-changes.ts'
-import { sql as webhookClaims } from './025-webhook-claims.ts'
-import { sql as walletLeases } from './026-wallet-leases.ts'
-import { sql as nodes } from './027-nodes.ts'
-import { forServer as extensionIdsForServer, sql as bindingNode } from './028-binding-node.ts'
-import { forServer as limitsForServer, sql as sharedLimits } from './029-shared-limits.ts'
+/**
+ * Every migration, oldest first. Once released, a migration is never edited: add the next one, in `several-nodes/`, which
+ * began when nodes could share a database.
+ */
+import { sql as callsAndMoney } from './one-process/001-calls-and-money.ts'
+import { sql as access } from './one-process/002-access.ts'
+import { sql as registrations } from './one-process/003-registrations.ts'
+import { sql as payments } from './one-process/004-payments.ts'
+import { sql as agents } from './one-process/005-agents.ts'
+import { sql as webhooks } from './one-process/006-webhooks.ts'
+import { sql as listsAndRetention } from './one-process/007-lists-and-retention.ts'
+import { sql as reportIndexes } from './one-process/008-report-indexes.ts'
+import { sql as carrierPrices } from './one-process/009-carrier-prices.ts'
+import { sql as webhookBacklog } from './one-process/010-webhook-backlog.ts'
+import { sql as depletedWallets } from './one-process/011-depleted-wallets.ts'
+import { sql as carrierPayer } from './one-process/012-carrier-payer.ts'
+import {
+  relaxed as relaxedNames,
+  sql as namesOfTenants,
+} from './one-process/013-names-of-tenants.ts'
+import { sql as refusedCalls } from './one-process/014-refused-calls.ts'
+import { sql as tenantNumbers } from './one-process/015-tenant-numbers.ts'
+import { sql as auditedNames } from './one-process/016-audited-names.ts'
+import { sql as callJournalFile } from './one-process/017-call-journal-file.ts'
+import { sql as mediaQuality } from './one-process/018-media-quality.ts'
+import { relaxed as relaxedMedia, sql as mediaRules } from './one-process/019-media-rules.ts'
+import { sql as recordings } from './one-process/020-recordings.ts'
+import { sql as consoleFigures } from './one-process/021-console-figures.ts'
+import { sql as recordingError } from './one-process/022-recording-error.ts'
+import { sql as rateIdentity } from './one-process/023-rate-identity.ts'
+import { forServer as changesForServer, sql as changes } from './several-nodes/024-changes.ts'
+import { sql as webhookClaims } from './several-nodes/025-webhook-claims.ts'
+import { sql as walletLeases } from './several-nodes/026-wallet-leases.ts'
+import { sql as nodes } from './several-nodes/027-nodes.ts'
+import {
+  forServer as extensionIdsForServer,
+  sql as bindingNode,
+} from './several-nodes/028-binding-node.ts'
+import {
+  forServer as limitsForServer,
+  sql as sharedLimits,
+} from './several-nodes/029-shared-limits.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {

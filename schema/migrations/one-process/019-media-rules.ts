@@ -1,5 +1,5 @@
 /** What carriers, sets, extensions, tenants and agents say about media, and which headers their calls do not carry. */
-import type { Relaxed } from '../rebuild.ts'
+import type { Relaxed } from '../../rebuild.ts'
 
 export const relaxed: readonly Relaxed[] = [
   {

@@ -1,5 +1,5 @@
 /** Names are unique per tenant and among platform rows; different tenants may use the same name. */
-import type { Relaxed } from '../rebuild.ts'
+import type { Relaxed } from '../../rebuild.ts'
 
 const uniqueName = { part: 'name TEXT NOT NULL UNIQUE', replacement: 'name TEXT NOT NULL' } as const
 
