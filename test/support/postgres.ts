@@ -28,7 +28,7 @@ export const hasPostgres =
   given !== undefined || programs !== undefined || process.env['CI'] === 'true'
 
 /** The folder of Debian's newest server. */
-function findPrograms(): string | undefined {
+export function findPrograms(): string | undefined {
   const root = '/usr/lib/postgresql'
   const versions = existsSync(root) ? readdirSync(root).map(Number) : []
   return versions
@@ -144,7 +144,7 @@ async function startServer(lock: string): Promise<void> {
 }
 
 /** The server refuses to run as root. */
-function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
+export function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
   if (process.getuid?.() !== 0) return undefined
   const lines = readFileSync('/etc/passwd', 'utf8').split('\n')
   const line = lines.find((each) => each.startsWith('postgres:')) ?? ''

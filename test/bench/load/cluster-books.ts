@@ -1,0 +1,135 @@
+/** Whether the books of a cluster are right: wallets, ledger, leases and records, beside what the callers have seen. */
+import type { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
+import type { SeenCall } from './cluster-load.ts'
+
+/** What was looked at, what was seen, and whether it is right. */
+export type Row = readonly [what: string, seen: string, isRight: boolean]
+
+const BELOW_LIMIT = 'wallets below their limit'
+
+/** Each gives one row for each fault. Sums are texts: they may be greater than numbers are exact. */
+const faultsOfBooks = {
+  'wallets whose balance is not the sum of their ledger': `
+    SELECT w.id::text AS id, w.balance_micros::text AS seen,
+      (SELECT coalesce(sum(amount_micros), 0)::text FROM ledger_entry WHERE wallet_id = w.id) AS wanted
+    FROM wallet w WHERE w.balance_micros <>
+      (SELECT coalesce(sum(amount_micros), 0) FROM ledger_entry WHERE wallet_id = w.id)`,
+  [BELOW_LIMIT]: `
+    SELECT c.name AS id, w.balance_micros::text AS seen, (-c.credit_limit_micros)::text AS wanted
+    FROM wallet w JOIN customer c ON c.id = w.customer_id
+    WHERE w.balance_micros < -c.credit_limit_micros`,
+  'wallets whose leases do not add up': `
+    SELECT w.id::text AS id, w.leased_micros::text AS seen,
+      (SELECT coalesce(sum(amount_micros), 0)::text FROM wallet_lease WHERE wallet_id = w.id) AS wanted
+    FROM wallet w WHERE w.leased_micros <>
+      (SELECT coalesce(sum(amount_micros), 0) FROM wallet_lease WHERE wallet_id = w.id)`,
+  'calls with two records': `
+    SELECT call_id AS id, count(*)::text AS seen, '1' AS wanted FROM cdr GROUP BY call_id HAVING count(*) > 1`,
+  'records that are not debited once': `
+    SELECT c.call_uuid AS id, c.cost_micros::text AS seen,
+      (SELECT coalesce(string_agg((-amount_micros)::text, ' + '), '') FROM ledger_entry
+        WHERE kind = 'debit' AND ref = c.call_uuid) AS wanted
+    FROM cdr c WHERE c.cost_micros > 0 AND 1 <> (
+      SELECT count(*) FROM ledger_entry l
+      WHERE l.kind = 'debit' AND l.ref = c.call_uuid AND l.amount_micros = -c.cost_micros)`,
+  'debits without their record': `
+    SELECT l.ref AS id, l.amount_micros::text AS seen, '' AS wanted FROM ledger_entry l
+    WHERE l.kind = 'debit' AND NOT EXISTS (
+      SELECT 1 FROM cdr c WHERE c.call_uuid = l.ref AND c.cost_micros = -l.amount_micros)`,
+}
+
+/** When nothing goes on any more: no node has leased, and each answered call has its record. */
+const faultsAtRest = {
+  'wallets that are still leased': `
+    SELECT id::text AS id, leased_micros::text AS seen, '0' AS wanted FROM wallet WHERE leased_micros <> 0`,
+}
+
+interface Fault {
+  readonly id: string
+  readonly seen: string
+  readonly wanted: string
+}
+
+export class ClusterBooks {
+  readonly #statements: PostgresStatements
+  readonly #microsPerSecond: number
+
+  /** @param microsPerSecond what all calls cost. */
+  constructor(statements: PostgresStatements, microsPerSecond: number) {
+    this.#statements = statements
+    this.#microsPerSecond = microsPerSecond
+  }
+
+  /** What must hold at any moment. */
+  whileServing(): Promise<readonly Row[]> {
+    return this.#rows(faultsOfBooks)
+  }
+
+  /** What is wrong with a wallet that is below its limit now. */
+  async belowLimit(): Promise<string | undefined> {
+    const [fault] = await this.#all<Fault>(faultsOfBooks[BELOW_LIMIT])
+    return fault && `${fault.id}: ${fault.seen} (${fault.wanted})`
+  }
+
+  /** @param seen by the callers. @param funded numbers of customers whose funds last. */
+  async atRest(seen: readonly SeenCall[], funded: ReadonlySet<string>): Promise<readonly Row[]> {
+    const books = await this.#rows({
+      ...{ ...faultsOfBooks, ...faultsAtRest },
+      'records of customers with funds at another price': `
+        SELECT call_uuid AS id, cost_micros::text AS seen, (billsec * ${this.#microsPerSecond})::text AS wanted
+        FROM cdr WHERE cost_micros <> billsec * ${this.#microsPerSecond}
+          AND caller_id_number IN (${[...funded].map((number) => `'${number}'`).join(', ')})`,
+    })
+    return [await this.#sums(), ...books, ...(await this.#records(seen))]
+  }
+
+  async #rows(queries: Readonly<Record<string, string>>): Promise<readonly Row[]> {
+    const rows: Row[] = []
+    for (const [what, sql] of Object.entries(queries)) {
+      const faults = await this.#all<Fault>(sql)
+      const told = faults.slice(0, 5).map(({ id, seen, wanted }) => `${id}: ${seen} (${wanted})`)
+      rows.push([what, [String(faults.length), ...told].join('  '), faults.length === 0])
+    }
+    return rows
+  }
+
+  async #sums(): Promise<Row> {
+    const [sums] = await this.#all<{ readonly wallets: string; readonly ledger: string }>(
+      `SELECT (SELECT sum(balance_micros)::text FROM wallet) AS wallets,
+        (SELECT sum(amount_micros)::text FROM ledger_entry) AS ledger`,
+    )
+    const isRight = sums !== undefined && sums.wallets === sums.ledger
+    return [
+      'sum of wallets = sum of ledger, micro-units',
+      `${sums?.wallets} = ${sums?.ledger}`,
+      isRight,
+    ]
+  }
+
+  async #records(seen: readonly SeenCall[]): Promise<readonly Row[]> {
+    const rows = await this.#all<{ readonly id: string; readonly records: number }>(
+      "SELECT call_id AS id, count(*) AS records FROM cdr WHERE disposition = 'ANSWERED' GROUP BY 1",
+    )
+    const records = new Map(rows.map((row) => [row.id, row.records]))
+    const answered = new Set(
+      seen.filter(({ what }) => what === 'answered').map(({ callId }) => callId),
+    )
+    const wrong = [...answered].filter((callId) => records.get(callId) !== 1)
+    const more = rows.filter(({ id }) => !answered.has(id)).length
+    const told = wrong.slice(0, 5).map((callId) => `${callId}: ${records.get(callId) ?? 0}`)
+    return [
+      ['answered calls', String(answered.size), answered.size > 0],
+      [
+        'answered calls without exactly one record',
+        [wrong.length, ...told].join('  '),
+        wrong.length === 0,
+      ],
+      // Its node has stored the answer, and its caller was gone, or never had it.
+      ['records of answers that no caller has seen', String(more), true],
+    ]
+  }
+
+  async #all<R>(sql: string): Promise<readonly R[]> {
+    return this.#statements.prepare<R>(sql).all([])
+  }
+}

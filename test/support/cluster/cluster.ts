@@ -1,0 +1,84 @@
+/** Nodes, each on a machine of its own, and the PostgreSQL server that they share. */
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
+import { createKey, provision } from '../commands-here.ts'
+import { ClusterNode } from './cluster-node.ts'
+import { DatabaseServer } from './database-server.ts'
+import { type Machine, Network, whyNoNetwork } from './network.ts'
+
+export interface ClusterOptions {
+  readonly nodes: number
+  /** Of the machine of callers and callees, which may name any payer. */
+  readonly seedFor: (load: Machine) => object
+  readonly environment?: Readonly<Record<string, string>>
+  /** Where logs are kept; unless given, they go with the cluster. */
+  readonly logFolder?: string | undefined
+}
+
+export interface Cluster {
+  readonly network: Network
+  readonly database: DatabaseServer
+  readonly databaseMachine: Machine
+  /** Where calls come from and go to. */
+  readonly load: Machine
+  readonly nodes: readonly ClusterNode[]
+  /** For files of this run. */
+  readonly folder: string
+  /** Statements of this process, which no cut link concerns. */
+  readonly statements: PostgresStatements
+  /** Token of a key that may do everything. */
+  readonly token: string
+  close(): Promise<void>
+}
+
+/** Why no cluster can be started here. */
+export const whyNoCluster = (): string | undefined => whyNoNetwork() ?? DatabaseServer.whyNot()
+
+const SECRET_KEY = 'A'.repeat(43)
+
+export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-cluster-'))
+  // The server's user goes through it.
+  chmodSync(folder, 0o755)
+  const names = Array.from({ length: options.nodes }, (_, index) => `node-${index + 1}`)
+  const network = Network.open(['load', 'database', ...names], folder)
+  const [load, databaseMachine] = [network.machine('load'), network.machine('database')]
+  const close = async (): Promise<void> => {
+    network.close()
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    const database = await DatabaseServer.start(databaseMachine, folder)
+    const shared = { SECRET_KEY, DRAIN_SECONDS: '1', ...options.environment }
+    const file = join(folder, 'seed.json')
+    writeFileSync(file, JSON.stringify(options.seedFor(load)))
+    const here = { ...shared, DATABASE_URL: database.localUrl, DATABASE_PATH: join(folder, 'here') }
+    await provision(here, file)
+    const token = await createKey(here, ['--name', 'bench', '--kind', 'pbx', '--scopes', '*'])
+    const logFolder = options.logFolder ?? folder
+    mkdirSync(logFolder, { recursive: true })
+    const environment = {
+      ...{ ...shared, DATABASE_URL: database.url },
+      TRUSTED_SOURCES: `127.0.0.0/8,::1/128,${load.address}/32`,
+    }
+    const nodes = names.map(
+      (name) => new ClusterNode(network.machine(name), environment, { parent: folder, logFolder }),
+    )
+    await Promise.all(nodes.map((node) => node.start()))
+    const statements = new PostgresStatements({ url: database.localUrl, connections: 2 })
+    return {
+      ...{ network, database, databaseMachine, load, nodes, folder, statements, token },
+      close: async () => {
+        await Promise.all(nodes.map((node) => node.stop()))
+        await statements.close()
+        await database.stop('fast')
+        await close()
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

@@ -1,0 +1,156 @@
+/** What goes wrong in a cluster, and when: a plan from a seed, and what carries it out. */
+import { setTimeout as later } from 'node:timers/promises'
+import { seededRandom } from '../seeded-random.ts'
+import type { ClusterNode } from './cluster-node.ts'
+import type { DatabaseServer } from './database-server.ts'
+import type { Machine, Network } from './network.ts'
+
+export const faultKinds = [
+  'kill',
+  'pause',
+  'cut database',
+  'cut nodes',
+  'restart database',
+] as const
+export type FaultKind = (typeof faultKinds)[number]
+
+export interface Fault {
+  readonly kind: FaultKind
+  /** Milliseconds after the begin. */
+  readonly atMs: number
+  /** How long it lasts; a process that was killed is started again a second later by itself. */
+  readonly forMs: number
+  /** Number of the node; of the database, how it ends. */
+  readonly target: number
+  readonly how: 'fast' | 'immediate'
+}
+
+export interface FaultOptions {
+  readonly seed: number
+  readonly nodes: number
+  readonly durationMs: number
+  /** From one fault to the next, on average. */
+  readonly everyMs: number
+  readonly pauseMs: number
+  readonly cutMs: number
+  readonly kinds: readonly FaultKind[]
+}
+
+/** None lasts longer than `durationMs`. One node has one fault at a time, and so has the database. */
+export function planFaults(options: FaultOptions): readonly Fault[] {
+  const { seed, nodes, durationMs, everyMs, kinds } = options
+  const random = seededRandom(seed)
+  const busyUntil = new Map<number, number>()
+  const faults: Fault[] = []
+  for (let atMs = everyMs; atMs < durationMs; atMs += everyMs * (0.5 + random())) {
+    const kind = kinds[Math.floor(random() * kinds.length)] ?? 'kill'
+    const target = Math.floor(random() * nodes)
+    const how = random() < 0.5 ? 'fast' : 'immediate'
+    const forMs = lengthOf(kind, options, random())
+    const busy = kind === 'restart database' ? DATABASE : target
+    if (atMs + forMs > durationMs || (busyUntil.get(busy) ?? 0) > atMs) continue
+    busyUntil.set(busy, atMs + forMs + SETTLING_MS)
+    faults.push({ kind, atMs: Math.round(atMs), forMs: Math.round(forMs), target, how })
+  }
+  return faults
+}
+
+/** In the place of a node's number. */
+const DATABASE = -1
+/** Before the same part has the next fault. */
+const SETTLING_MS = 2_000
+
+function lengthOf(kind: FaultKind, { pauseMs, cutMs }: FaultOptions, random: number): number {
+  if (kind === 'kill') return 0
+  if (kind === 'pause') return pauseMs
+  return cutMs * (0.25 + 0.75 * random)
+}
+
+export interface Parts {
+  readonly network: Network
+  readonly nodes: readonly ClusterNode[]
+  readonly database: DatabaseServer
+  readonly databaseMachine: Machine
+}
+
+/** A time in which a part did not work as it should. Milliseconds UTC. */
+export interface FaultWindow {
+  readonly text: string
+  readonly kind: FaultKind
+  /** Names of the nodes that it concerns. */
+  readonly nodes: readonly string[]
+  readonly from: number
+  until: number
+}
+
+/** Carries out a plan. Resolves when all has been mended. */
+export async function carryOut(
+  plan: readonly Fault[],
+  parts: Parts,
+  onFault: (window: FaultWindow) => void,
+): Promise<void> {
+  const start = performance.now()
+  const running: Promise<void>[] = []
+  for (const fault of plan) {
+    await later(Math.max(0, start + fault.atMs - performance.now()))
+    const window = windowOf(fault, parts)
+    onFault(window)
+    running.push(
+      inflict(fault, parts).finally(() => {
+        window.until = Date.now()
+      }),
+    )
+  }
+  await Promise.all(running)
+}
+
+function windowOf({ kind, target, forMs, how }: Fault, { nodes }: Parts): FaultWindow {
+  const [node, other] = [nodes[target], nodes[(target + 1) % nodes.length]]
+  const names = {
+    ...{ kill: [node], pause: [node], 'cut database': [node], 'cut nodes': [node, other] },
+    'restart database': nodes,
+  }[kind].flatMap((each) => (each === undefined ? [] : [each.name]))
+  const seconds = `${(forMs / 1_000).toFixed(1)} s`
+  const text = {
+    kill: `kill -9 ${names[0]}`,
+    pause: `SIGSTOP ${names[0]} for ${seconds}`,
+    'cut database': `${names[0]} cut off the database for ${seconds}`,
+    'cut nodes': `${names[0]} and ${names[1]} cut off each other for ${seconds}`,
+    'restart database': `database stopped (${how}) for ${seconds}`,
+  }[kind]
+  return { text, kind, nodes: names, from: Date.now(), until: Number.POSITIVE_INFINITY }
+}
+
+async function inflict(
+  { kind, target, forMs, how }: Fault,
+  { network, nodes, database, databaseMachine }: Parts,
+): Promise<void> {
+  const [node, other] = [nodes[target], nodes[(target + 1) % nodes.length]]
+  if (node === undefined || other === undefined) throw new Error(`there is no node ${target}`)
+  switch (kind) {
+    case 'kill': {
+      node.kill()
+      await node.serving()
+      return
+    }
+    case 'pause': {
+      node.pause()
+      await later(forMs)
+      node.resume()
+      return
+    }
+    case 'cut database':
+    case 'cut nodes': {
+      const peer = kind === 'cut nodes' ? other.machine : databaseMachine
+      const mend = network.cut(node.machine, peer)
+      await later(forMs)
+      mend()
+      return
+    }
+    case 'restart database': {
+      await database.stop(how)
+      await later(forMs)
+      await database.start()
+    }
+  }
+}
