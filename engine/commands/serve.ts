@@ -26,7 +26,7 @@ export interface Company {
   /** At the signal to stop, before the drain. */
   readonly dismiss: () => void
   /** When the last call is over. */
-  readonly finish: () => void
+  readonly finish: () => void | Promise<void>
 }
 
 const lonely = (): Company => alone
@@ -96,7 +96,7 @@ export async function runPlatform(
   company.dismiss()
   void signals.second.then(() => platform.forceStop())
   await platform.drain()
-  company.finish()
+  await company.finish()
   const isClean = await platform.stop()
   logger.log('info', 'stopped')
   await flushed(logger, world)

@@ -1,15 +1,22 @@
 import type { UacEnd } from '../../call/user-agent/uac.ts'
 import type { UserAgent } from '../../call/user-agent/user-agent.ts'
 import type { World } from '../command.ts'
+import { callerNumber } from './demo-data.ts'
 import { silentAudio } from './silent-audio.ts'
 
 const everyMs = 1_000
 const shortestTalkMs = 1_000
 const longestTalkMs = 4_000
-const customerNumber = '+15550100'
 
-/** Places a call every second to numbers 15550200 to 15550209, and hangs up after a while. */
-export function placeCalls(client: UserAgent, sbcPort: number, world: World): () => void {
+/**
+ * Places a call every second to numbers 15550200 to 15550209, and hangs up after a while. The nodes of the platform take
+ * turns; calls through each come from a number of their own.
+ */
+export function placeCalls(
+  client: UserAgent,
+  nodes: readonly { readonly sipPort: number }[],
+  world: World,
+): () => void {
   let calls = 0
   const conversations = new Set<() => void>()
   const talk = (end: UacEnd) => {
@@ -24,8 +31,9 @@ export function placeCalls(client: UserAgent, sbcPort: number, world: World): ()
     conversations.add(hangUp)
   }
   const place = () => {
-    const uri = `sip:1555020${calls % 10}@127.0.0.1:${sbcPort}`
-    const headers = { From: `<sip:${customerNumber}@localhost>` }
+    const turn = calls % nodes.length
+    const uri = `sip:1555020${calls % 10}@127.0.0.1:${nodes[turn]?.sipPort ?? 5060}`
+    const headers = { From: `<sip:${callerNumber(turn)}@localhost>` }
     calls += 1
     client.invite(
       { uri, nextHop: undefined, headers, body: silentAudio, credentials: undefined },

@@ -1,10 +1,16 @@
-/** A seed file: one customer with a wallet and a price, and one set of three nodes. */
-export const demoSeed = (nodePorts: readonly number[]): string =>
+/** Of the customer: calls through each node of the platform come from one of them. */
+export const callerNumber = (index: number): string => `+1555010${index}`
+
+/** A seed file: one customer with a wallet, a price and `count` numbers, and one set of PBX nodes. */
+export const demoSeed = (nodePorts: readonly number[], count: number): string =>
   JSON.stringify({
     rate_plans: [{ name: 'demo', currency: 'USD' }],
     rates: [{ rate_plan: 'demo', prefix: '1', rate_per_minute: '0.30', connect_fee: '0.01' }],
     customers: [
-      { name: 'demo customer', rate_plan: 'demo', numbers: ['+15550100'], balance: '100.00' },
+      {
+        ...{ name: 'demo customer', rate_plan: 'demo', balance: '100.00' },
+        numbers: Array.from({ length: count }, (_, index) => callerNumber(index)),
+      },
     ],
     dispatcher: [
       {

@@ -8,6 +8,7 @@ import type { Command, World } from '../command.ts'
 import { runPlatform } from '../serve.ts'
 import { withStore } from '../with-store.ts'
 import { placeCalls } from './caller.ts'
+import { nodeCountOf, runCluster } from './cluster.ts'
 import { demoSeed } from './demo-data.ts'
 import { startEndpoint } from './endpoint.ts'
 import { startPbxNode } from './pbx-node.ts'
@@ -16,7 +17,17 @@ import { reportCalls } from './report.ts'
 export const demo: Command = {
   name: 'demo',
   summary: 'Serves demo calls on loopback and prints one line per call record.',
-  run: async (_input, world) => {
+  options: {
+    nodes: {
+      value: 'N',
+      meaning:
+        'So many nodes, 2 to 9, that share a PostgreSQL server: needs one installed, and starts its own.',
+    },
+  },
+  details: () =>
+    'Ctrl-C stops everything and removes what it has made; nothing of a real installation is touched.',
+  run: async ({ options: { nodes } }, world) => {
+    if (nodes !== undefined) return runCluster(nodeCountOf(nodes), world)
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
     try {
       await runDemo({ ...world, environment: demoEnvironment(world, join(folder, 'demo.db')) })
@@ -32,7 +43,10 @@ async function runDemo(world: World): Promise<void> {
   const { log } = createLogger(logLevel)
   const nodes = await Promise.all([1, 2, 3].map(() => startPbxNode(world, log)))
   const phone = await startEndpoint(world, log, () => undefined)
-  const seed = demoSeed(nodes.map(({ port }) => port))
+  const seed = demoSeed(
+    nodes.map(({ port }) => port),
+    1,
+  )
   await withStore(world, (store) => seedFile(store, seed, world.now()))
   await runPlatform(world, ({ local, engine, addresses }) => {
     if (local === undefined) throw new TypeError('the demo has a database file')
@@ -40,7 +54,7 @@ async function runDemo(world: World): Promise<void> {
     const [, api = ''] = /api=(\S+)/.exec(addresses) ?? []
     world.print(`console: http://${api}/; sign in as the user above`)
     const sbcPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
-    const stopCalls = placeCalls(phone.client, sbcPort, world)
+    const stopCalls = placeCalls(phone.client, [{ sipPort: sbcPort }], world)
     const stopReport = reportCalls(local, world)
     return { dismiss: stopCalls, finish: stopReport }
   })

@@ -1,47 +1,65 @@
-import { moneyToDecimal } from '../../../schema/columns.ts'
-import type { LocalStore } from '../../../schema/open.ts'
+import { exactSum, moneyToDecimal } from '../../../schema/columns.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all } from '../../../schema/sql/query.ts'
 import type { World } from '../command.ts'
 
 const lookMs = 200
+/** Several nodes store records at the same time: one with a lower number may be seen after a higher one. */
+const LATE = 100
 
-interface Ended {
-  readonly id: number
-  readonly end_stamp: number
-  readonly caller: string
-  readonly called: string
-  readonly disposition: string
-  readonly billsec: number
-  readonly cost: number
-  readonly currency: string | null
-  readonly node: string | null
-  readonly balance: string | null
-}
-
-/** Prints a line for each call record as it is stored, until the returned function is called. */
-export function reportCalls(store: LocalStore, world: World): () => void {
-  const newer = store.sqlite.prepare<[number], Ended>(
-    `SELECT cdr.id, end_stamp, caller_id_number AS caller, destination_number AS called, disposition,
-            billsec, cost_micros AS cost, cdr.currency, node, CAST(wallet.balance_micros AS TEXT) AS balance
-       FROM cdr LEFT JOIN wallet ON wallet.customer_id = cdr.customer_id
-      WHERE cdr.id > ? ORDER BY cdr.id`,
-  )
+/**
+ * Prints a line for each call record as it is stored, until the returned function is called.
+ *
+ * @param nodeOf the node of the platform that has calls of this number; undefined: there is one.
+ */
+export function reportCalls(
+  store: Store,
+  world: World,
+  nodeOf: (caller: string) => string | undefined = () => undefined,
+): () => Promise<void> {
   let last = 0
-  const look = () => {
-    for (const call of newer.all(last)) {
-      world.print(lineOf(call))
-      last = call.id
+  let printed = new Set<number>()
+  const look = async (): Promise<void> => {
+    for (const call of await recordsAfter(store, last - LATE)) {
+      last = Math.max(last, call.id)
+      if (printed.has(call.id)) continue
+      printed.add(call.id)
+      const node = nodeOf(call.caller)
+      world.print(node === undefined ? lineOf(call) : `${lineOf(call)}  by ${node}`)
     }
+    printed = new Set([...printed].filter((id) => id > last - LATE))
   }
-  const lookAgain = () => {
-    look()
-    cancel = world.schedule(lookAgain, lookMs)
+  const lookAgain = async (): Promise<void> => {
+    // The next look finds what this one could not read.
+    await look().catch(() => undefined)
+    if (!isOver) cancel = world.schedule(() => void lookAgain(), lookMs)
   }
-  let cancel = world.schedule(lookAgain, lookMs)
-  return () => {
+  let isOver = false
+  let cancel = world.schedule(() => void lookAgain(), lookMs)
+  return async () => {
+    isOver = true
     cancel()
-    look()
+    await look()
   }
 }
+
+type Ended = Awaited<ReturnType<typeof recordsAfter>>[number]
+
+const recordsAfter = (store: Store, id: number) =>
+  all(
+    store,
+    store.db
+      .selectFrom('cdr')
+      .leftJoin('wallet', 'wallet.customer_id', 'cdr.customer_id')
+      .select([
+        ...(['cdr.id', 'end_stamp', 'disposition', 'billsec', 'cdr.currency', 'node'] as const),
+        ...(['caller_id_number as caller', 'destination_number as called'] as const),
+        'cost_micros as cost',
+        exactSum('wallet.balance_micros').as('balance'),
+      ])
+      .where('cdr.id', '>', id)
+      .orderBy('cdr.id'),
+  )
 
 function lineOf(call: Ended): string {
   const { caller, called, disposition, billsec, currency, node } = call

@@ -1,0 +1,155 @@
+/** `tollgate demo --nodes N`: nodes that share a temporary PostgreSQL server, with demo calls through all of them. */
+import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { openStore } from '../../../schema/postgres/open.ts'
+import { createLogger } from '../../logger.ts'
+import { seedFile } from '../seed.ts'
+import { type ExitCode, type World, WrongUsage } from '../command.ts'
+import { placeCalls } from './caller.ts'
+import { callerNumber, demoSeed } from './demo-data.ts'
+import { startEndpoint } from './endpoint.ts'
+import { type NodeProcess, startNode } from './node-process.ts'
+import { startPbxNode } from './pbx-node.ts'
+import { reportCalls } from './report.ts'
+import { findPostgres, TemporaryPostgres } from './temporary-postgres.ts'
+
+const MAX_NODES = 9
+
+/** @throws {WrongUsage} it is no such number. */
+export function nodeCountOf(text: string): number {
+  const count = Number(text)
+  if (Number.isInteger(count) && count >= 2 && count <= MAX_NODES) return count
+  throw new WrongUsage(`--nodes ${text}: allowed is a number from 2 to ${MAX_NODES}`)
+}
+
+const install =
+  'demo --nodes needs PostgreSQL 15 or newer on this machine, and starts one of its own: ' +
+  'apt install postgresql (Debian, Ubuntu), dnf install postgresql-server (Fedora), brew install postgresql (macOS)'
+
+/**
+ * Returns when it is told to stop, with everything stopped and removed.
+ *
+ * @param programs of PostgreSQL; empty: it is not installed.
+ * @throws {WrongUsage} it is not.
+ */
+export async function runCluster(
+  count: number,
+  world: World,
+  programs = findPostgres() ?? '',
+): Promise<ExitCode> {
+  if (programs === '') throw new WrongUsage(install)
+  const stopped = new Promise<'stopped'>((resolve) => world.onStopSignal(() => resolve('stopped')))
+  const closers: (() => unknown)[] = []
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
+  closers.push(() => rmSync(folder, { recursive: true, force: true }))
+  // The server may run as another user.
+  chmodSync(folder, 0o711)
+  try {
+    const starting = startCluster({ count, programs, folder, closers }, world)
+    // What is under way at the signal has put its end into `closers` when it resolves.
+    const first = await Promise.race([stopped, starting])
+    if (first === 'stopped') await starting.catch(() => undefined)
+    else await Promise.race([stopped, first.allEnded])
+    return 0
+  } finally {
+    for (const close of closers.toReversed()) await close()
+  }
+}
+
+interface ClusterPlan {
+  readonly count: number
+  /** Of PostgreSQL. */
+  readonly programs: string
+  readonly folder: string
+  /** What ends what has been started, in the order of the start. */
+  readonly closers: (() => unknown)[]
+}
+
+async function startCluster(
+  { count, programs, folder, closers }: ClusterPlan,
+  world: World,
+): Promise<{ readonly allEnded: Promise<unknown> }> {
+  const { log } = createLogger('warn')
+  const postgres = await TemporaryPostgres.start({
+    ...{ programs, folder: join(folder, 'postgres'), ownerPid: world.pid },
+    ...{ schedule: world.schedule, removes: folder },
+  })
+  closers.push(() => postgres.stop())
+  const secretKey = world.randomBytes(32).toString('base64url')
+  const names = Array.from({ length: count }, (_, index) => `demo-${index + 1}`)
+
+  const pbxNodes = await Promise.all([1, 2, 3].map(() => startPbxNode(world, log)))
+  const phone = await startEndpoint(world, log, () => undefined)
+  for (const endpoint of [...pbxNodes, phone]) closers.push(() => endpoint.stop())
+  const store = await openStore(postgres.url, {
+    ...{ secretKey, keyFile: join(folder, 'key'), now: world.now(), connections: 2 },
+  })
+  closers.push(() => store.close())
+  await seedFile(
+    store,
+    demoSeed(
+      pbxNodes.map(({ port }) => port),
+      count,
+    ),
+    world.now(),
+  )
+
+  const shared = { ...sharedEnvironment(world), DATABASE_URL: postgres.url, SECRET_KEY: secretKey }
+  const startOne = async (name: string, index: number): Promise<NodeProcess> => {
+    const environment = { ...shared, ...addressesOf(index, world) }
+    const node = await startNode({ name, folder }, environment, world)
+    closers.push(() => node.stop())
+    return node
+  }
+  // The first makes the user that may sign in.
+  const first = await startOne(names[0] ?? 'demo-1', 0)
+  const others = await Promise.all(names.slice(1).map((name, index) => startOne(name, index + 1)))
+  const nodes = [first, ...others]
+  tell(nodes, postgres.url, world)
+  const stopReport = reportCalls(store, world, (caller) => {
+    const index = names.findIndex((_, each) => callerNumber(each) === caller)
+    return names[index]
+  })
+  closers.push(async () => {
+    await Promise.all(nodes.map((node) => node.stop()))
+    await stopReport()
+  })
+  closers.push(placeCalls(phone.client, nodes, world))
+  const ends = nodes.map(async (node) => {
+    const how = await node.ended
+    world.print(`demo: node ${node.name} has ended: ${how}`)
+  })
+  return { allEnded: Promise.all(ends) }
+}
+
+function tell(nodes: readonly NodeProcess[], url: string, world: World): void {
+  world.print(
+    `demo: ${nodes.length} nodes, three PBX nodes and callers; database ${url}; Ctrl-C stops it`,
+  )
+  for (const [index, { name, pid, api, sipPort }] of nodes.entries())
+    world.print(
+      `demo: node ${name}: process ${pid}, SIP 127.0.0.1:${sipPort}, calls of ${callerNumber(index)}, console http://${api}/`,
+    )
+  world.print('console: each shows the calls of all nodes; sign in as the user above')
+}
+
+/** Nothing of a real installation is touched. */
+const sharedEnvironment = ({ environment }: World) => ({
+  LOG_LEVEL: environment['LOG_LEVEL'] ?? 'warn',
+  DRAIN_SECONDS: '3',
+})
+
+function addressesOf(index: number, { environment }: World) {
+  const free = {
+    SIP_LISTEN: 'udp/127.0.0.1:0',
+    API_LISTEN: '127.0.0.1:0',
+    EDGE_LISTEN: '127.0.0.1:0',
+  }
+  if (index > 0) return free
+  return {
+    SIP_LISTEN: environment['SIP_LISTEN'] ?? 'udp/127.0.0.1:5060,tcp/127.0.0.1:5060',
+    API_LISTEN: environment['API_LISTEN'],
+    EDGE_LISTEN: environment['EDGE_LISTEN'],
+  }
+}
