@@ -56,7 +56,8 @@ import { MoneySums } from './ledger/money-sums.ts'
 import { type Leases, leasesOf, type Membership } from './leases/leases.ts'
 import { costMicros, priceParts } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
-import { chargeLeft, chargeOf } from './settlement/charge.ts'
+import { chargeLeft } from './settlement/charge.ts'
+import { Charges } from './settlement/charges.ts'
 import { openCallStore } from './settlement/open-call-store.ts'
 import { orUnstored, unstored } from './settlement/node-reports.ts'
 import { Settlement } from './settlement/settlement.ts'
@@ -93,6 +94,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #heldElsewhere: HeldElsewhere
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
+  readonly #charges: Charges
   readonly #moves: MoneyMoves
   readonly #leases: Leases | undefined
   readonly #sums = new MoneySums()
@@ -130,6 +132,7 @@ export class Ocs implements Charging, OcsPort {
     })
     this.#rates = new Rates(store, nextTurn)
     this.#leases = leasesOf(deps, this.#customers)
+    this.#charges = new Charges({ books: () => this.#books(), leases: this.#leases })
     this.#decisions = new Decisions({
       ...{ unknownCaller: deps.unknownCaller, now, leases: this.#leases },
       books: () => this.#books(),
@@ -194,6 +197,7 @@ export class Ocs implements Charging, OcsPort {
   /** Writes what waits. Resolves with what the database did not store. */
   async stop(): Promise<readonly unknown[]> {
     this.#cancelHousekeeping?.()
+    await this.#charges.finish()
     this.#records.waitNoLonger()
     const isStored = await this.#calls.flush()
     await this.#leases?.stop()
@@ -201,6 +205,7 @@ export class Ocs implements Charging, OcsPort {
   }
 
   flushOnCrash(): readonly unknown[] {
+    this.#charges.waitNoLonger()
     this.#records.waitNoLonger()
     this.#calls.flushNow()
     return this.#calls.unwritten()
@@ -265,7 +270,9 @@ export class Ocs implements Charging, OcsPort {
   }
 
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
-    return this.#settlement.settle(record, chargeOf(record, this.#books()), safe, quality)
+    return this.#charges.of(record, (charge) =>
+      this.#settlement.settle(record, charge, safe, quality),
+    )
   }
 
   // ---- for nodes that ask over HTTP ------------------------------------------------------------
@@ -283,15 +290,10 @@ export class Ocs implements Charging, OcsPort {
 
   reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer> {
     if (this.#deps.store.storage.problem !== undefined) return Promise.resolve(unstored)
-    const charge = chargeOf(record, this.#books())
-    const { payer, tariff } = charge
-    const paid: CallRecord = {
-      ...record,
-      customerId: payer?.terms.customerId ?? null,
-      tenantId: payer?.terms.tenantId ?? null,
-      ratePrefix: tariff?.prefix ?? null,
-    }
-    const stored = this.#settlement.settleReport(paid, charge, { body, at: this.#deps.wallNow() })
+    const report = { body, at: this.#deps.wallNow() }
+    const stored = this.#charges.of(record, (charge) =>
+      this.#settlement.settleReport(record, charge, report),
+    )
     return orUnstored(stored, this.#deps.schedule)
   }
 

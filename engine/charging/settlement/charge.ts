@@ -36,16 +36,43 @@ const cutOffSeconds = 2
  * call should have been cut and was not) is charged in full, even below the credit limit.
  */
 function chargeReserved(reservation: Reservation, billsec: number): Charge {
-  const { payer, tariff, grantedSeconds, amountMicros, resumedAtSeconds = 0 } = reservation
+  const { payer, tariff, grantedSeconds, amountMicros } = reservation
   const isOutOfFunds = reservation.isLastGrant && billsec >= grantedSeconds
   if (tariff === null) return { payer, tariff, costMicros: 0, isOutOfFunds }
   const price = costMicros(tariff, billsec)
-  const cutOffFrom = Math.max(grantedSeconds, resumedAtSeconds)
-  const isCutOff = billsec > grantedSeconds && billsec <= cutOffFrom + cutOffSeconds
-  if (!isCutOff || payer === undefined) return { payer, tariff, costMicros: price, isOutOfFunds }
+  if (payer === undefined || !isCutOff(reservation, billsec))
+    return { payer, tariff, costMicros: price, isOutOfFunds }
   const { spendableMicros } = payer
   const payable = amountMicros + (spendableMicros > 0n ? Number(spendableMicros) : 0)
   return { payer, tariff, costMicros: Math.min(price, payable), isOutOfFunds }
+}
+
+function isCutOff({ grantedSeconds, resumedAtSeconds = 0 }: Reservation, billsec: number): boolean {
+  const cutOffFrom = Math.max(grantedSeconds, resumedAtSeconds)
+  return billsec > grantedSeconds && billsec <= cutOffFrom + cutOffSeconds
+}
+
+/** More than what this process may spend now. */
+interface Missing {
+  readonly payer: Customer
+  /** Beyond what is reserved for the call. */
+  readonly amountMicros: bigint
+}
+
+/** What has to be leased so that a call is charged in full. Undefined: it is now, or nothing more can be leased. */
+export function missingFor(
+  { callUuid, billsec }: CallRecord,
+  { reservations }: Books,
+): Missing | undefined {
+  const reservation = reservations.find(callUuid)
+  if (reservation === undefined || reservation.isEnded) return undefined
+  const { payer, tariff } = reservation
+  if (payer?.lease === undefined || tariff === null) return undefined
+  if (!isCutOff(reservation, billsec)) return undefined
+  const amountMicros = BigInt(costMicros(tariff, billsec) - reservation.amountMicros)
+  return amountMicros > 0n && amountMicros > payer.spendableMicros
+    ? { payer, amountMicros }
+    : undefined
 }
 
 /** Charges at the rate in force when the call started. Without a customer or a rate it costs nothing. */

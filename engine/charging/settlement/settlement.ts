@@ -39,12 +39,19 @@ export class Settlement {
     await this.#queue({ record, charge }, termsOf(charge), { safe, quality })
   }
 
-  /** The same for a call that a node reports. */
+  /** The same for a call that a node reports. Its record says who has paid. */
   async settleReport(
-    record: CallRecord,
+    reported: CallRecord,
     charge: Charge,
     report: NodeReport,
   ): Promise<ReportAnswer> {
+    const { payer, tariff } = charge
+    const record: CallRecord = {
+      ...reported,
+      customerId: payer?.terms.customerId ?? null,
+      tenantId: payer?.terms.tenantId ?? null,
+      ratePrefix: tariff?.prefix ?? null,
+    }
     return (await this.#queue({ record, charge, report }, undefined, {})).answer ?? unstored
   }
 

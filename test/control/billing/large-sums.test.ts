@@ -75,20 +75,20 @@ test('a call takes its price and nothing else from a balance beyond 2^53 micro-u
   const asked = await request('/api/ocs/authorize?caller=8490&callee=84123&call_uuid=a', { token })
   expect(asked.body).toMatchObject({ granted_seconds: 60, reserved: 250_000 })
   expect(ocs.balanceOf(id)?.availableMicros).toBe(before - 250_000_000_000n)
-  const report = { call_uuid: 'a', caller: '8490', callee: '84123', billsec: 65 }
+  const report = { call_uuid: 'a', caller: '8490', callee: '84123', billsec: 61 }
   /** Answers wait for the group commit. */
   const reported = async () => {
     const answer = request('/api/ocs/cdr', { token, body: report })
     const flushing = setInterval(flushCalls, 5)
     return answer.finally(() => clearInterval(flushing))
   }
-  // Well past its grant, so the whole 65 s, in whole dong, rounded up.
-  const cost = 270_834_000_000n
-  expect((await reported()).body).toMatchObject({ cost: 270_834, duplicate: false })
+  // Just past its grant, and the wallet has more: the whole 61 s, in whole dong, rounded up.
+  const cost = 254_167_000_000n
+  expect((await reported()).body).toMatchObject({ cost: 254_167, duplicate: false })
   expect(ocs.balanceOf(id)?.balanceMicros).toBe(before - cost)
   const wallet = (await call('GET', `/customers/${id}`)).data<{ balance: string }>()
   expect(wallet.balance).toBe(moneyToDecimal(before - cost))
-  expect((await reported()).body).toMatchObject({ cost: 270_834, duplicate: true })
+  expect((await reported()).body).toMatchObject({ cost: 254_167, duplicate: true })
   expect(await ocs.check()).toEqual([])
 })
 

@@ -1,0 +1,51 @@
+/**
+ * Charges calls that end. Where several processes spend from one wallet, a call that was cut off may cost more than this
+ * one has leased, and less than the wallet has: it waits a moment for the rest.
+ */
+import type { CallRecord } from '../../../schema/call-record.ts'
+import type { Books } from '../authorization/authorize.ts'
+import type { Leases } from '../leases/leases.ts'
+import { type Charge, chargeOf, missingFor } from './charge.ts'
+
+interface ChargesDeps {
+  readonly books: () => Books
+  /** Undefined: no other process spends from the same wallets. */
+  readonly leases: Leases | undefined
+}
+
+export class Charges {
+  readonly #deps: ChargesDeps
+  /** Calls that wait; each decides on what there is now. */
+  readonly #waiting = new Map<() => void, Promise<void>>()
+
+  constructor(deps: ChargesDeps) {
+    this.#deps = deps
+  }
+
+  /**
+   * Calls `settle` with what the call costs: at once, or when the lease is large enough, or cannot be in time. Until
+   * then the journal has the call as it was before its end: after a crash it goes on, and no party has heard of the end.
+   */
+  of<T>(record: CallRecord, settle: (charge: Charge) => Promise<T>): Promise<T> {
+    const { books, leases } = this.#deps
+    const missing = leases?.isValid === true ? missingFor(record, books()) : undefined
+    if (leases === undefined || missing === undefined) return settle(chargeOf(record, books()))
+    return new Promise((resolve, reject) => {
+      const decide = (): void => {
+        if (this.#waiting.delete(decide)) settle(chargeOf(record, books())).then(resolve, reject)
+      }
+      const obtained = leases.obtain(missing.payer, missing.amountMicros)
+      this.#waiting.set(decide, obtained.then(decide))
+    })
+  }
+
+  /** Resolves when no call waits. */
+  async finish(): Promise<void> {
+    await Promise.all(this.#waiting.values())
+  }
+
+  /** Calls that wait are decided now. */
+  waitNoLonger(): void {
+    for (const decide of this.#waiting.keys()) decide()
+  }
+}
