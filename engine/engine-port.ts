@@ -12,7 +12,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
       ? { ...status, lastProbe: { ...lastProbe, at: stampOf(lastProbe.at) } }
       : status
   }
-  const { dispatcher, trunks, registrar, guard } = engine
+  const { dispatcher, trunks, registrar, guard, sharedBans } = engine
   return {
     calls: engine.calls,
     events: engine.events,
@@ -48,8 +48,8 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
           since: stampOf(ban.since),
           until: stampOf(ban.until),
         })),
-      ban: (address, durationMs) => guard.ban(address, durationMs),
-      unban: (source) => guard.unban(source),
+      ban: async (address, durationMs) => (sharedBans ?? guard).ban(address, durationMs),
+      unban: async (source) => (sharedBans ?? guard).unban(source),
     },
     reloadRouting: async () => {
       await engine.routing.reload()

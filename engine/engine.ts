@@ -33,6 +33,7 @@ import { loadSets, saveOperatorState } from './dispatcher/set-store.ts'
 import { EventLog } from './event-log.ts'
 import { createQuality } from './media/quality/quality.ts'
 import { Guard } from './guard/guard.ts'
+import { SharedBans, type SharedBansDeps } from './guard/shared-bans.ts'
 import { RefusedCalls } from './refused-calls.ts'
 import { createHop, type Installation } from './registrar/hop/create-hop.ts'
 import { Registrar, type RegistrarDeps } from './registrar/registrar.ts'
@@ -61,7 +62,7 @@ export interface EngineDeps {
   /** This one. */
   readonly node: Pick<NodeIdentity, 'name'>
   /** What nodes that share the database tell each other; absent: no other one uses it. */
-  readonly notices?: RegistrarDeps['notices']
+  readonly notices?: (NonNullable<RegistrarDeps['notices']> & SharedBansDeps['notices']) | undefined
   /** The nodes of the installation; absent: this process is the only one. */
   readonly installation?: Installation | undefined
   /** What a number costs by a price list; absent: prices are kept elsewhere. */
@@ -131,6 +132,8 @@ export class Engine {
   readonly trunks: Trunks
   readonly registrar: Registrar
   readonly guard: Guard
+  /** Absent without other nodes. */
+  readonly sharedBans: SharedBans | undefined
 
   constructor(deps: EngineDeps) {
     const { config, store, now, wallNow, random, schedule, log } = deps
@@ -163,6 +166,9 @@ export class Engine {
     this.storage = new StorageNotes(store, this.events, log)
     this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
+    const { guard } = this
+    this.sharedBans =
+      deps.notices && new SharedBans({ store, notices: deps.notices, guard, now, schedule, log })
     this.#proxies = new TrustedSources(config.trustedProxies)
     this.#refused = new RefusedCalls({
       ...{ store, now, schedule, log },
@@ -285,6 +291,7 @@ export class Engine {
     await this.recordings?.stop()
     this.relays?.stop()
     this.#hosts.stop()
+    this.sharedBans?.stop()
     this.#deadlines.stop()
     await this.registrar.stop()
     await this.#refused.stop()
@@ -315,6 +322,7 @@ export class Engine {
     await this.dispatcher.reload()
     await this.routing.reload()
     await this.registrar.load()
+    await this.sharedBans?.reload()
   }
 
   /** Reads what another process, or the API, wrote to the database; live calls are not touched. */

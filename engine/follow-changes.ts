@@ -7,6 +7,9 @@ import type { Engine } from './engine.ts'
 const RATES_INTERVAL_MS = 1_000
 const CUSTOMERS_INTERVAL_MS = 250
 
+/** During an attack many are found. */
+const BANS_INTERVAL_MS = 500
+
 /** Reading 100,000 extensions takes about half a second. */
 const EXTENSIONS_INTERVAL_MS = 500
 
@@ -50,6 +53,12 @@ export function followForEngine(changes: Changes, engine: Engine): void {
     topics: ['tenant', 'tenant_domain'],
     reload: () => engine.registrar.reloadTenants(),
   })
+  if (engine.sharedBans)
+    changes.follow({
+      topics: ['source_ban'],
+      reload: async () => engine.sharedBans?.reload(),
+      intervalMs: BANS_INTERVAL_MS,
+    })
   changes.follow({
     topics: ['extension'],
     reload: (details) => engine.registrar.reload(idsOf(details)),

@@ -3,7 +3,7 @@
  * milliseconds UTC (`…_at`, `…_stamp`), money is integer micro-units (`…_micros`), booleans are
  * 0 or 1, JSON is text. `migrations/` creates exactly these tables.
  */
-import type { NodeTable } from './tables/node.ts'
+import type { LimitShareTable, NodeTable, SourceBanTable } from './tables/node.ts'
 import type {
   Direction,
   Disposition,
@@ -94,6 +94,8 @@ export interface Database {
   rate_grant: RateGrantTable
   audit_entry: AuditEntryTable
   node: NodeTable
+  limit_share: LimitShareTable
+  source_ban: SourceBanTable
 }
 
 /** Values that the process generated and must keep, such as the JWT secret. */

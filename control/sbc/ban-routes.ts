@@ -33,20 +33,25 @@ export function banRoutes({ engine }: Pick<ControlDeps, 'engine'>) {
   return new Hono<ControlEnv>()
     .get(path, requiresGlobal('guard:read'), (c) => ok(c, guard.bans().map(viewOf)))
 
-    .post(path, requiresGlobal('guard:write'), validate('json', newBan), (c) => {
+    .post(path, requiresGlobal('guard:write'), validate('json', newBan), async (c) => {
       const { address, duration_seconds: seconds } = c.req.valid('json')
-      guard.ban(address, seconds * 1_000)
+      await guard.ban(address, seconds * 1_000)
       const data = { address, duration_seconds: seconds }
       c.set('change', { before: null, after: data })
       return created(c, `/api/v1${path}/${encodeURIComponent(address)}`, data)
     })
 
-    .delete(`${path}/:source`, requiresGlobal('guard:write'), validate('param', oneBan), (c) => {
-      const { source } = c.req.valid('param')
-      if (!guard.unban(source)) throw notFound('ban')
-      c.set('change', { before: { source }, after: null })
-      return ok(c, { source, banned: false })
-    })
+    .delete(
+      `${path}/:source`,
+      requiresGlobal('guard:write'),
+      validate('param', oneBan),
+      async (c) => {
+        const { source } = c.req.valid('param')
+        if (!(await guard.unban(source))) throw notFound('ban')
+        c.set('change', { before: { source }, after: null })
+        return ok(c, { source, banned: false })
+      },
+    )
 }
 
 const viewOf = ({ source, reason, since, until, dropped }: Ban) => ({

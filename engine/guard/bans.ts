@@ -1,9 +1,17 @@
 /** Sources that are not listened to until their time is over. Bounded; the oldest ban gives way. */
 import type { Ban } from '../../schema/contracts/engine-port.ts'
 
+/** As all nodes have it. */
+export type StoredBan = Omit<Ban, 'dropped'>
+
+type Entry = { -readonly [key in keyof Ban]: Ban[key] } & {
+  /** It is stored for all nodes: where it is not any more, it holds no more. */
+  isStored: boolean
+}
+
 export class Bans {
   readonly #max: number
-  readonly #bans = new Map<string, { -readonly [key in keyof Ban]: Ban[key] }>()
+  readonly #bans = new Map<string, Entry>()
 
   constructor(max: number) {
     this.#max = max
@@ -11,10 +19,27 @@ export class Bans {
 
   add(source: string, reason: Ban['reason'], now: number, durationMs: number): void {
     this.#bans.delete(source)
-    this.#bans.set(source, { source, reason, since: now, until: now + durationMs, dropped: 0 })
+    this.#set({ source, reason, since: now, until: now + durationMs }, 0, false)
+  }
+
+  #set(ban: StoredBan, dropped: number, isStored: boolean): void {
+    this.#bans.set(ban.source, { ...ban, dropped, isStored })
     if (this.#bans.size <= this.#max) return
     const [oldest] = this.#bans.keys()
     if (oldest !== undefined) this.#bans.delete(oldest)
+  }
+
+  /** Follows what is stored for all nodes, the oldest first. A ban that is not stored yet stays. */
+  takeStored(stored: readonly StoredBan[]): void {
+    const sources = new Set(stored.map(({ source }) => source))
+    for (const [source, { isStored }] of this.#bans)
+      if (isStored && !sources.has(source)) this.#bans.delete(source)
+    for (const ban of stored) {
+      const known = this.#bans.get(ban.source)
+      if (known === undefined) this.#set(ban, 0, true)
+      else if (known.isStored || known.until <= ban.until)
+        Object.assign(known, ban, { isStored: true })
+    }
   }
 
   /** Whether a packet of this source is to be dropped, which is counted. */
@@ -42,6 +67,8 @@ export class Bans {
 
   /** Those in force, the newest last. */
   list(now: number): readonly Ban[] {
-    return [...this.#bans.values()].filter(({ until }) => until > now).map((ban) => ({ ...ban }))
+    return [...this.#bans.values()]
+      .filter(({ until }) => until > now)
+      .map(({ isStored: _, ...ban }) => ban)
   }
 }

@@ -6,7 +6,7 @@
 import type { Log } from '../../schema/contracts/log.ts'
 import { sourceKey } from '../../schema/net/source-address.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
-import { Bans } from './bans.ts'
+import { Bans, type StoredBan } from './bans.ts'
 import { Failures } from './failures.ts'
 import { type IsKnown, KnownSources } from './known-sources.ts'
 import { Notices } from './notices.ts'
@@ -57,6 +57,21 @@ const userFailures = { max: 10, windowMs: 300_000, maxKeys: 20_000 }
 /** Calls from a source that is unknown. */
 const unknownCalls = { max: 30, windowMs: 60_000, maxKeys: 20_000 }
 
+/** By an operator; for what only the source itself can have done; for what datagrams with that source did, which may be forged. */
+export type BanKind = 'operator' | 'proven' | 'claimed'
+
+/** A ban that this process has found a reason for. */
+export interface FoundBan {
+  readonly kind: BanKind
+  readonly source: string
+  readonly reason: Ban['reason']
+  readonly durationMs: number
+}
+
+/** A source as it is banned and listed, of an address or of such a source. */
+export const sourceOf = (given: string): string =>
+  given.endsWith('/64') ? given : sourceKey(given)
+
 type Rejection = 'banned' | 'flood' | 'strangers' | 'scanner'
 
 export class Guard {
@@ -69,11 +84,12 @@ export class Guard {
   /** Apart, so that forged datagrams take nothing from the connections of the same address. */
   readonly #datagrams: { readonly sources: TokenBuckets; readonly share: Bucket }
   readonly #connections: { readonly sources: TokenBuckets; readonly share: Bucket }
-  readonly #operatorBans = new Bans(MAX_BANS)
-  /** For what only the source itself can have done. */
-  readonly #bans = new Bans(MAX_BANS)
-  /** For what datagrams with that source did: it may be forged. */
-  readonly #claimedBans = new Bans(MAX_BANS)
+  readonly #bans = {
+    operator: new Bans(MAX_BANS),
+    proven: new Bans(MAX_BANS),
+    claimed: new Bans(MAX_BANS),
+  }
+  #onBan: (ban: FoundBan) => void = () => undefined
   readonly #addressFailures = new Failures(addressFailures)
   readonly #flowFailures = new Failures(addressFailures)
   readonly #userFailures = new Failures(userFailures)
@@ -131,8 +147,7 @@ export class Guard {
       this.#notices.tell('wrong passwords: no more are checked', { source: key, user }, now)
     // A phone that turns to guessing loses what it has proved; the others behind its address do not.
     if (this.#flowFailures.add(`${key} ${source.port}`, now)) this.#proven.forget(key, source.port)
-    if (this.#addressFailures.add(key, now))
-      this.#ban(this.#bans, key, 'password_guessing', BAN_MS, now)
+    if (this.#addressFailures.add(key, now)) this.#found('proven', key, 'password_guessing', now)
   }
 
   authSucceeded({ address, port }: PacketSource, user: string): void {
@@ -149,7 +164,7 @@ export class Guard {
     const now = this.#deps.now()
     const key = sourceKey(address)
     if (this.#userFailures.isReached(`${key} ${user}`, now)) return true
-    if (!this.#bans.has(key, now)) return false
+    if (!this.#bans.proven.has(key, now)) return false
     const proof = this.#proven.find(key, now)
     return flowOf(proof, port, now) === undefined && !((proof?.users.get(user) ?? 0) > now)
   }
@@ -161,8 +176,8 @@ export class Guard {
     if (flowOf(this.#proven.find(key, now), source.port, now) !== undefined) return key
     const isClaimed = source.protocol === 'udp'
     const calls = isClaimed ? this.#claimedCalls : this.#unknownCalls
-    const bans = isClaimed ? this.#claimedBans : this.#bans
-    if (calls.add(key, now)) this.#ban(bans, key, 'unknown_calls', BAN_MS, now)
+    const kind = isClaimed ? 'claimed' : 'proven'
+    if (calls.add(key, now)) this.#found(kind, key, 'unknown_calls', now)
     return key
   }
 
@@ -187,16 +202,29 @@ export class Guard {
   /** Bans a source by hand. Carriers and nodes go on being heard. */
   ban(address: string, durationMs: number): void {
     const now = this.#deps.now()
-    this.#ban(this.#operatorBans, sourceKey(address), 'operator', durationMs, now)
+    this.#ban({ kind: 'operator', source: sourceKey(address), reason: 'operator', durationMs }, now)
   }
 
   /** Takes an address, or a source as `bans` shows it. False: it was not banned. */
   unban(source: string): boolean {
-    const key = source.endsWith('/64') ? source : sourceKey(source)
+    const key = sourceOf(source)
     for (const counts of [this.#addressFailures, this.#unknownCalls, this.#claimedCalls])
       counts.forget(key)
     for (const counts of [this.#userFailures, this.#flowFailures]) counts.forgetAll(`${key} `)
     return this.#allBans().filter((bans) => bans.lift(key)).length > 0
+  }
+
+  /** Calls `handler` with each ban that is found here, and not by an operator. */
+  onBan(handler: (ban: FoundBan) => void): void {
+    this.#onBan = handler
+  }
+
+  /** Follows the bans that are stored for all nodes. */
+  takeStored(bans: readonly (StoredBan & { readonly kind: BanKind })[]): void {
+    for (const kind of ['operator', 'proven', 'claimed'] as const) {
+      const ofKind = bans.filter((ban) => ban.kind === kind).map(({ kind: _, ...ban }) => ban)
+      this.#bans[kind].takeStored(ofKind.toSorted((one, other) => one.since - other.since))
+    }
   }
 
   /** Present sizes, and totals since the start. */
@@ -219,7 +247,7 @@ export class Guard {
     kind: PacketKind,
     now: number,
   ): Rejection | undefined {
-    if (this.#operatorBans.holds(key, now)) return 'banned'
+    if (this.#bans.operator.holds(key, now)) return 'banned'
     const proof = this.#proven.find(key, now)
     const flow = flowOf(proof, source.port, now)
     if (flow !== undefined) return takeFrom(flow.bucket, this.#flood, now) ? undefined : 'flood'
@@ -241,17 +269,23 @@ export class Guard {
     now: number,
   ): boolean {
     const isSayingWho = kind === 'register' || kind === 'open'
-    if (!(isProven && isSayingWho) && this.#bans.holds(key, now)) return true
-    return isUdp && !isSayingWho && this.#claimedBans.holds(key, now)
+    if (!(isProven && isSayingWho) && this.#bans.proven.holds(key, now)) return true
+    return isUdp && !isSayingWho && this.#bans.claimed.holds(key, now)
   }
 
   #allBans(): readonly Bans[] {
-    return [this.#operatorBans, this.#bans, this.#claimedBans]
+    return Object.values(this.#bans)
   }
 
-  #ban(bans: Bans, source: string, reason: Ban['reason'], durationMs: number, now: number): void {
+  #found(kind: BanKind, source: string, reason: Ban['reason'], now: number): void {
+    const ban = { kind, source, reason, durationMs: BAN_MS }
+    this.#ban(ban, now)
+    this.#onBan(ban)
+  }
+
+  #ban({ kind, source, reason, durationMs }: FoundBan, now: number): void {
     this.#banned += 1
-    bans.add(source, reason, now, durationMs)
+    this.#bans[kind].add(source, reason, now, durationMs)
     this.#notices.tell('a source is banned', { source, reason, seconds: durationMs / 1_000 }, now)
   }
 }

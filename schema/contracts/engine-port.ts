@@ -50,15 +50,16 @@ export interface Ban {
   readonly reason: 'password_guessing' | 'unknown_calls' | 'operator'
   readonly since: number
   readonly until: number
-  /** Packets that were dropped. */
+  /** Packets that were dropped, on this node. */
   readonly dropped: number
 }
 
 export interface GuardPort {
   bans(): readonly Ban[]
-  ban(address: string, durationMs: number): void
+  /** Resolves when it holds here. Other nodes follow within a second. */
+  ban(address: string, durationMs: number): Promise<void>
   /** False: it was not banned. */
-  unban(source: string): boolean
+  unban(source: string): Promise<boolean>
 }
 
 export interface EnginePort {

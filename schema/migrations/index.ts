@@ -40,6 +40,10 @@ import {
   forServer as limitsForServer,
   sql as sharedLimits,
 } from './several-nodes/029-shared-limits.ts'
+import {
+  forServer as sharesForServer,
+  sql as limitShares,
+} from './several-nodes/030-limit-shares.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -88,6 +92,7 @@ export const migrations: readonly Migration[] = [
     forServer: extensionIdsForServer,
   },
   { version: 29, name: 'shared-limits', sql: sharedLimits, forServer: limitsForServer },
+  { version: 30, name: 'limit-shares', sql: limitShares, forServer: sharesForServer },
 ]
 
 export const newestVersion = migrations.length

@@ -12,3 +12,24 @@ export interface NodeTable {
   started_at: number
   heartbeat_at: number
 }
+
+/** What one run of a node may use of a limit that all nodes share. */
+export interface LimitShareTable {
+  /** Such as `carrier 7 calls`. */
+  resource: string
+  node: string
+  /** Of that run. */
+  process: string
+  slots: number
+  /** The last request of the process that has set it. */
+  request: number
+}
+
+/** A source that no node listens to: `engine/guard`. Times are those of the database server. */
+export interface SourceBanTable {
+  source: string
+  kind: 'operator' | 'proven' | 'claimed'
+  reason: string
+  since: number
+  until: number
+}

@@ -61,7 +61,11 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       end: () => Promise.resolve(false),
       changed: () => Promise.resolve(),
     },
-    guard: { bans: () => [], ban: () => undefined, unban: () => false },
+    guard: {
+      bans: () => [],
+      ban: () => Promise.resolve(),
+      unban: () => Promise.resolve(false),
+    },
     reloadRouting: () => Promise.resolve(),
     lookUp: () => Promise.resolve(() => undefined),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },

@@ -1,0 +1,195 @@
+/**
+ * Bans that hold on all nodes of a database. A node decides on those in its memory, which follows the table. Those of
+ * operators are stored before they are confirmed; those that a node finds itself hold there at once, and spread at a
+ * bounded rate: a stranger may write many addresses on its packets.
+ */
+import type { Cancel, Schedule } from '../../schema/clock.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import type { Store } from '../../schema/open.ts'
+import type { StoredBan } from './bans.ts'
+import { sourceOf, type BanKind, type FoundBan, type Guard } from './guard.ts'
+
+interface Notices {
+  on(channel: string, handler: (payload: string) => void): () => void
+  notify(channel: string, payload: string): void
+}
+
+export interface SharedBansDeps {
+  readonly store: Pick<Store, 'statements'>
+  readonly notices: Notices
+  readonly guard: Guard
+  /** Milliseconds by the clock of the guard. */
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+/** A source that is not banned any more: what counts against it is forgotten, too. */
+const LIFTED = 'tollgate_ban_lifted'
+/** Bans of this time are one statement. */
+const GROUP_MS = 100
+const RETRY_MS = 1_000
+/** Those that this node finds and tells: so many at once, and so many a second. The rest hold here alone. */
+const BURST = 100
+const PER_SECOND = 10
+const CLEANING_MS = 60_000
+/** Of each kind, by all nodes; the oldest give way. As many as a node has in memory. */
+const MAX_STORED = 10_000
+const kinds = ['operator', 'proven', 'claimed'] as const satisfies readonly BanKind[]
+
+export class SharedBans {
+  readonly #deps: SharedBansDeps
+  readonly #statements: ReturnType<typeof prepare>
+  readonly #work = new OneAtATime(() => this.#tellFound())
+  /** Found here and not stored yet, by kind and source. */
+  readonly #found = new Map<string, FoundBan>()
+  #allowance = BURST
+  #allowanceAt: number
+  #isFailing = false
+  #cancelGroup: Cancel | undefined
+  #cancelCleaning: Cancel = () => undefined
+  readonly #cancelNotices: Cancel
+
+  constructor(deps: SharedBansDeps) {
+    this.#deps = deps
+    this.#statements = prepare(deps.store)
+    this.#allowanceAt = deps.now()
+    this.#cancelNotices = deps.notices.on(LIFTED, (source) => this.#lift(source))
+    this.#cleanLater()
+    deps.guard.onBan((ban) => this.#spread(ban))
+  }
+
+  /** By an operator. Resolves when it is stored; it holds here then, and on all nodes within a second. */
+  async ban(address: string, durationMs: number): Promise<void> {
+    const source = sourceOf(address)
+    await this.#store([{ kind: 'operator', source, reason: 'operator', durationMs }])
+    this.#deps.guard.ban(address, durationMs)
+  }
+
+  /** Takes an address, or a source as it is listed. False: no node had banned it, as far as is known. */
+  async unban(given: string): Promise<boolean> {
+    const source = sourceOf(given)
+    const stored = await this.#statements.lift.all([source])
+    const wasHere = this.#lift(source)
+    this.#deps.notices.notify(LIFTED, source)
+    return wasHere || stored.length > 0
+  }
+
+  /** Takes over what is stored now. */
+  async reload(): Promise<void> {
+    const now = this.#deps.now()
+    const bans = (await this.#statements.list.all([])).map(
+      ({
+        source,
+        kind,
+        reason,
+        age_ms: ageMs,
+        left_ms: leftMs,
+      }): StoredBan & { kind: BanKind } => ({
+        ...{ source, kind, reason },
+        ...{ since: now - ageMs, until: now + leftMs },
+      }),
+    )
+    this.#deps.guard.takeStored(bans)
+  }
+
+  /** Removes bans that are over, and what is too many. */
+  async clean(): Promise<void> {
+    for (const kind of kinds) await this.#statements.clean.run([kind, MAX_STORED])
+  }
+
+  stop(): void {
+    this.#cancelNotices()
+    this.#cancelCleaning()
+    this.#cancelGroup?.()
+  }
+
+  #cleanLater(): void {
+    this.#cancelCleaning = this.#deps.schedule(() => {
+      this.#cleanLater()
+      // What is not removed now is removed a minute later.
+      this.clean().catch(() => undefined)
+    }, CLEANING_MS)
+  }
+
+  #lift(source: string): boolean {
+    for (const [key, ban] of this.#found) if (ban.source === source) this.#found.delete(key)
+    return this.#deps.guard.unban(source)
+  }
+
+  #spread(ban: FoundBan): void {
+    const now = this.#deps.now()
+    const more = ((now - this.#allowanceAt) / 1_000) * PER_SECOND
+    this.#allowance = Math.min(BURST, this.#allowance + Math.max(0, more))
+    this.#allowanceAt = now
+    if (this.#allowance < 1) return
+    this.#allowance -= 1
+    this.#found.set(`${ban.kind} ${ban.source}`, ban)
+    this.#soon(GROUP_MS)
+  }
+
+  #soon(waitMs: number): void {
+    this.#cancelGroup ??= this.#deps.schedule(() => {
+      this.#cancelGroup = undefined
+      void this.#work.request()
+    }, waitMs)
+  }
+
+  /** Never rejects. While the database is away, as many wait as may spread at once. */
+  async #tellFound(): Promise<void> {
+    const found = [...this.#found].slice(0, BURST)
+    if (found.length === 0) return
+    for (const [key] of found) this.#found.delete(key)
+    try {
+      await this.#store(found.map(([, ban]) => ban))
+      this.#isFailing = false
+    } catch (error) {
+      if (!this.#isFailing)
+        this.#deps.log('warn', 'bans cannot be told to other nodes yet', { error })
+      this.#isFailing = true
+      for (const [key, ban] of found) if (this.#found.size < BURST) this.#found.set(key, ban)
+    }
+    if (this.#found.size > 0) this.#soon(RETRY_MS)
+  }
+
+  async #store(bans: readonly FoundBan[]): Promise<void> {
+    const rows = bans.map(({ durationMs: duration, ...ban }) => ({ ...ban, duration }))
+    await this.#statements.add.run([JSON.stringify(rows)])
+  }
+}
+
+interface Row {
+  readonly source: string
+  readonly kind: BanKind
+  readonly reason: StoredBan['reason']
+  readonly age_ms: number
+  readonly left_ms: number
+}
+
+/** By the clock of the server: the clocks of nodes differ. */
+const NOW = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)'
+
+function prepare({ statements }: Pick<Store, 'statements'>) {
+  return {
+    add: statements.prepare(
+      `INSERT INTO source_ban (source, kind, reason, since, until)
+       SELECT t.source, t.kind, t.reason, ${NOW}, ${NOW} + t.duration
+         FROM json_to_recordset(CAST($1 AS json))
+           AS t(source text, kind text, reason text, duration bigint)
+       ON CONFLICT (kind, source) DO UPDATE
+         SET reason = excluded.reason, since = excluded.since, until = excluded.until`,
+    ),
+    lift: statements.prepare<{ readonly kind: string }>(
+      'DELETE FROM source_ban WHERE source = $1 RETURNING kind',
+    ),
+    list: statements.prepare<Row>(
+      `SELECT source, kind, reason, ${NOW} - since AS age_ms, until - ${NOW} AS left_ms
+         FROM source_ban WHERE until > ${NOW} ORDER BY kind <> 'operator', since DESC LIMIT ${MAX_STORED * kinds.length}`,
+    ),
+    clean: statements.prepare(
+      `DELETE FROM source_ban WHERE kind = $1 AND (until <= ${NOW} OR since <
+         (SELECT since FROM source_ban WHERE kind = $1 ORDER BY since DESC OFFSET $2 LIMIT 1))`,
+    ),
+  }
+}
