@@ -278,7 +278,8 @@ async function openCharging(
   const { store } = stores
   if (url === undefined)
     return Ocs.open({
-      ...{ store, journal, now, wallNow, schedule, log, unknownCaller: config.unknownCaller },
+      ...{ store, journal, now, wallNow, schedule, log, failMode },
+      unknownCaller: config.unknownCaller,
       events: webhooks.sink,
       members: membersOf(stores),
     })

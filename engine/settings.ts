@@ -211,7 +211,7 @@ export const settings = {
     'OCS_FAIL_MODE',
     oneOf('closed', 'open'),
     'closed',
-    'when it does not answer: refuse the call with 503, or let it pass',
+    'when it (or, for several nodes, the database) does not answer: refuse the call with 503, or let it pass',
   ),
   unknownCaller: withDefault(
     'UNKNOWN_CALLER',

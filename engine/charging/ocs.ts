@@ -41,6 +41,7 @@ import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../schema/open.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import type { Books } from './authorization/authorize.ts'
+import { costSoFar } from './authorization/cost-so-far.ts'
 import { Decisions } from './authorization/decisions.ts'
 import { foresee } from './authorization/foresee.ts'
 import { HeldElsewhere } from './authorization/held-elsewhere.ts'
@@ -72,6 +73,8 @@ export interface OcsDeps {
   readonly schedule: Schedule
   /** Callers without a customer are refused, or allowed at no cost. */
   readonly unknownCaller: 'deny' | 'allow'
+  /** A call that cannot be decided, because this process is cut off from what others share, is refused or allowed. */
+  readonly failMode?: 'closed' | 'open'
   /** Takes the events of accounting webhooks; absent: none are written. */
   readonly events?: EventSink
   readonly log: Log
@@ -80,8 +83,6 @@ export interface OcsDeps {
 }
 
 const housekeepingMs = 1_000
-
-const freeCall: CostSoFar = { costMicros: 0, currency: null, tariff: null }
 
 export class Ocs implements Charging, OcsPort {
   readonly ledger: Ledger
@@ -134,7 +135,8 @@ export class Ocs implements Charging, OcsPort {
     this.#leases = leasesOf(deps, this.#customers)
     this.#charges = new Charges({ books: () => this.#books(), leases: this.#leases })
     this.#decisions = new Decisions({
-      ...{ unknownCaller: deps.unknownCaller, now, leases: this.#leases },
+      ...{ unknownCaller: deps.unknownCaller, failMode: deps.failMode ?? 'closed' },
+      ...{ now, leases: this.#leases },
       books: () => this.#books(),
       isOverloaded: () => this.#isOverloaded,
       onNew: (request, authorization) => {
@@ -305,10 +307,7 @@ export class Ocs implements Charging, OcsPort {
   }
 
   costSoFar(callUuid: string, seconds: number): CostSoFar {
-    const { tariff, grantedSeconds } = this.#reservations.find(callUuid) ?? {}
-    if (!tariff || grantedSeconds === undefined) return freeCall
-    const billsec = Math.min(seconds, Math.floor(grantedSeconds))
-    return { costMicros: costMicros(tariff, billsec), currency: tariff.currency, tariff }
+    return costSoFar(this.#reservations.find(callUuid), seconds)
   }
 
   move(move: MoneyMove): Promise<MoneyMoved> {
@@ -385,8 +384,11 @@ export class Ocs implements Charging, OcsPort {
     }
   }
 
+  /** While a server is away, the journal has the records. */
   get #isOverloaded(): boolean {
-    return this.#records.isOverloaded || this.#deps.store.storage.problem !== undefined
+    const { problem } = this.#deps.store.storage
+    const isUnstorable = problem !== undefined && problem.code !== 'server_unavailable'
+    return this.#records.isOverloaded || isUnstorable
   }
 
   #housekeep(): void {

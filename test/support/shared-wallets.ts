@@ -114,8 +114,11 @@ export class SharedWallets {
   }
 
   /** A process; one of the same name takes over the journal of the one before. */
-  async node(name: string, more: { url?: string; events?: EventSink } = {}): Promise<Node> {
-    const { url = this.url, events } = more
+  async node(
+    name: string,
+    more: { url?: string; events?: EventSink; failMode?: 'closed' | 'open' } = {},
+  ): Promise<Node> {
+    const { url = this.url, events, failMode = 'closed' } = more
     const store = await openStore(url, { ...noSecrets, now: start, connections: 5 })
     const timers = new Set<NodeJS.Timeout>()
     let isEnded = false
@@ -149,7 +152,7 @@ export class SharedWallets {
     }
     const ocs = await Ocs.open({
       ...{ ...shared, store, journal, members },
-      ...{ now: Date.now, wallNow: Date.now, unknownCaller: 'deny' },
+      ...{ now: Date.now, wallNow: Date.now, unknownCaller: 'deny', failMode },
       ...(events && { events }),
     })
     const end = async () => {

@@ -20,6 +20,17 @@ export type Authorization =
   /** The database has not stored records for a while: a call that cannot be billed does not start. */
   | { readonly kind: 'overloaded' }
 
+/** What is taken for the payer's money. */
+export type Funds =
+  /** What is leased; more may be asked for. */
+  | 'ask'
+  /** What is leased: there is no more. */
+  | 'leased'
+  /** What is leased. Whether there is more is not known. */
+  | 'unheard'
+  /** All that is needed, whatever there is: nothing is known of it, and the fail mode is `open`. */
+  | 'trusted'
+
 /** The lease of this process is too small for a whole grant: ask for so much, then decide again. */
 export interface Short {
   readonly kind: 'short'
@@ -43,36 +54,40 @@ const withoutPayer = {
   grantedSeconds: Infinity,
   maxSeconds: Infinity,
   isLastGrant: false,
+  isTrusted: false,
 } as const
 
 /**
  * Decides a new call and reserves its first grant. A known call uuid gets its reservation again.
  *
- * @param isFinal it is decided on what is leased, and has been counted; only otherwise it may be `short`.
+ * @param isCounted against the payer's calls per second.
  */
 export function authorize(
   request: AuthorizationRequest,
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
-  isFinal = false,
+  { funds, isCounted }: { readonly funds: Funds; readonly isCounted: boolean } = {
+    ...{ funds: 'ask', isCounted: false },
+  },
 ): Authorization | Short {
   const known = books.reservations.find(request.callUuid)
   if (known !== undefined) return { kind: 'granted', reservation: known }
-  const admits = (payer: Customer): boolean => isFinal || payer.admitAttempt(now)
-  const decision = decide(request, books, unknownCaller, now, { admits, fundsOf, mayAsk: !isFinal })
+  const admits = (payer: Customer): boolean => isCounted || payer.admitAttempt(now)
+  const look = { admits, funds, fundsOf: fundsBy(funds) }
+  const decision = decide(request, books, unknownCaller, now, look)
   return decision.kind === 'granted' ? reserve(request, decision.grant, books, now) : decision
 }
 
-const fundsOf = ({ spendableMicros }: Customer): bigint => spendableMicros
+const fundsBy = (funds: Funds): ((payer: Customer) => bigint) =>
+  funds === 'trusted' ? () => BigInt(MAX_COST_MICROS) : ({ spendableMicros }) => spendableMicros
 
 /** What a decision looks at. */
 interface Look {
   /** Whether its payer may start one more call in this second. */
   readonly admits: (payer: Customer) => boolean
+  readonly funds: Funds
   readonly fundsOf: (payer: Customer) => bigint
-  /** More may be leased. */
-  readonly mayAsk: boolean
 }
 
 type Grant = Omit<Reservation, 'callUuid' | 'amountMicros' | 'isEnded'>
@@ -90,8 +105,8 @@ export const foreseen = (
 ): Decision => {
   const decision = decide(request, books, unknownCaller, now, {
     admits: (payer) => payer.mayAttempt(now),
+    funds: 'leased',
     fundsOf: ({ availableMicros }) => availableMicros,
-    mayAsk: false,
   })
   return decision.kind === 'short' ? { kind: 'overloaded' } : decision
 }
@@ -149,12 +164,19 @@ function decidePayer(
   const funds = look.fundsOf(payer)
   const affordable = affordableSeconds(tariff, budgetOf(payer, 0, funds, now))
   const target = Math.min(grantLength(tariff), maxSeconds)
-  if (affordable < target && look.mayAsk && payer.lease !== undefined)
+  const isShort = affordable < target
+  if (isShort && look.funds === 'ask' && payer.lease !== undefined)
     return { kind: 'short', payer, amountMicros: costMicros(tariff, target) }
+  if (affordable < 1 && look.funds === 'unheard') return { kind: 'overloaded' }
   if (affordable < 1) return denied(shortage(payer, 0, tariff, funds, now), payer, tariff)
   const grantedSeconds = grant(affordable, target, maxSeconds)
-  const isLastGrant = affordable < target && isShortOfFunds(payer, 0, tariff, funds, now)
-  return { kind: 'granted', grant: { payer, tariff, grantedSeconds, maxSeconds, isLastGrant } }
+  const isLastGrant =
+    isShort && look.funds !== 'unheard' && isShortOfFunds(payer, 0, tariff, funds, now)
+  const isTrusted = look.funds === 'trusted'
+  return {
+    kind: 'granted',
+    grant: { payer, tariff, grantedSeconds, maxSeconds, isLastGrant, isTrusted },
+  }
 }
 
 /**
@@ -245,7 +267,7 @@ export function extend(
   usedSeconds: number,
   { reservations }: Books,
   now: number,
-  isFinal = false,
+  by: Funds = 'ask',
 ): Extension | Short {
   const reservation = reservations.find(callUuid)
   if (reservation === undefined || reservation.isEnded)
@@ -257,13 +279,16 @@ export function extend(
   const target = usedSeconds + grantLength(tariff)
   if (target <= grantedSeconds) return { kind: 'granted', reservation }
   if (maxSeconds <= grantedSeconds) return { kind: 'denied', code: 'max_call_seconds' }
-  const funds = fundsOf(payer)
+  const funds = fundsBy(by)(payer)
   const affordable = affordableSeconds(tariff, budgetOf(payer, amountMicros, funds, now))
   const wanted = Math.min(target, maxSeconds)
-  if (affordable < wanted && !isFinal && payer.lease !== undefined)
+  const isShort = affordable < wanted
+  if (isShort && by === 'ask' && payer.lease !== undefined)
     return { kind: 'short', payer, amountMicros: costMicros(tariff, wanted) - amountMicros }
   const extended = grant(affordable, target, maxSeconds)
-  const isLastGrant = affordable < wanted && isShortOfFunds(payer, amountMicros, tariff, funds, now)
+  if (extended <= grantedSeconds && by === 'unheard') return unreachable
+  const isLastGrant =
+    isShort && by !== 'unheard' && isShortOfFunds(payer, amountMicros, tariff, funds, now)
   if (extended <= grantedSeconds) {
     if (isLastGrant) reservations.exhaust(reservation)
     return { kind: 'denied', code: shortage(payer, amountMicros, tariff, funds, now) }

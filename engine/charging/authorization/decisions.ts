@@ -7,6 +7,7 @@ import {
   type Books,
   extend,
   type Extension,
+  type Funds,
   type Short,
   unreachable,
 } from './authorize.ts'
@@ -20,6 +21,8 @@ interface DecisionsDeps {
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly leases: Leases | undefined
+  /** What becomes of a call when it is not known whether its payer has money. */
+  readonly failMode: 'closed' | 'open'
   /** Called for each decision on a new call; not for one that is asked again. */
   readonly onNew: (request: AuthorizationRequest, authorization: Authorization) => void
 }
@@ -40,15 +43,15 @@ export class Decisions {
   /** At once, unless money has to be leased for it. */
   authorize(request: AuthorizationRequest): Authorization | Promise<Authorization> {
     const isRepeated = this.#isKnown(request)
-    const decision = this.#decide(request, false)
+    const decision = this.#decide(request, 'ask', false)
     if (decision.kind === 'short') return this.#authorizeLater(request, decision)
     return this.#decided(request, decision, isRepeated)
   }
 
   async #authorizeLater(request: AuthorizationRequest, short: Short): Promise<Authorization> {
-    await this.#deps.leases?.obtain(short.payer, BigInt(short.amountMicros))
+    const funds = await this.#obtain(short)
     const isRepeated = this.#isKnown(request)
-    const decision = this.#decide(request, true)
+    const decision = this.#decide(request, funds, true)
     const final = decision.kind === 'short' ? ({ kind: 'overloaded' } as const) : decision
     return this.#decided(request, final, isRepeated)
   }
@@ -57,10 +60,20 @@ export class Decisions {
     return this.#deps.books().reservations.find(callUuid) !== undefined
   }
 
-  #decide(request: AuthorizationRequest, isFinal: boolean): Authorization | Short {
-    const { isOverloaded, leases, books, unknownCaller, now } = this.#deps
-    if (isOverloaded() || leases?.isValid === false) return { kind: 'overloaded' }
-    return authorize(request, books(), unknownCaller, now(), isFinal)
+  /** Returns on what the call is decided then. */
+  async #obtain({ payer, amountMicros }: Short): Promise<Funds> {
+    const isAnswered = await this.#deps.leases?.obtain(payer, BigInt(amountMicros))
+    if (isAnswered !== false) return 'leased'
+    return this.#deps.failMode === 'open' ? 'trusted' : 'unheard'
+  }
+
+  #decide(request: AuthorizationRequest, funds: Funds, isCounted: boolean): Authorization | Short {
+    const { isOverloaded, leases, books, unknownCaller, now, failMode } = this.#deps
+    if (isOverloaded()) return { kind: 'overloaded' }
+    const isCutOff = leases?.isValid === false
+    if (isCutOff && failMode === 'closed') return { kind: 'overloaded' }
+    const by = { funds: isCutOff ? 'trusted' : funds, isCounted } as const
+    return authorize(request, books(), unknownCaller, now(), by)
   }
 
   #decided(
@@ -77,13 +90,14 @@ export class Decisions {
   }
 
   async extend(callUuid: string, usedSeconds: number): Promise<Extension> {
-    const { leases, books, now } = this.#deps
-    if (leases?.isValid === false) return unreachable
+    const { leases, books, now, failMode } = this.#deps
+    const isCutOff = leases?.isValid === false
+    if (isCutOff && failMode === 'closed') return unreachable
     const before = books().reservations.find(callUuid)?.amountMicros ?? 0
-    let answer = extend(callUuid, usedSeconds, books(), now())
+    let answer = extend(callUuid, usedSeconds, books(), now(), isCutOff ? 'trusted' : 'ask')
     if (answer.kind === 'short') {
-      await leases?.obtain(answer.payer, BigInt(answer.amountMicros))
-      answer = extend(callUuid, usedSeconds, books(), now(), true)
+      const funds = await this.#obtain(answer)
+      answer = extend(callUuid, usedSeconds, books(), now(), funds)
     }
     if (answer.kind === 'short') return unreachable
     if (answer.kind === 'granted') this.#reserved(answer.reservation, before)

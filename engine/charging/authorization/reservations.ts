@@ -16,6 +16,8 @@ export interface Reservation {
   readonly amountMicros: number
   /** The wallet cannot pay for more of this call. */
   readonly isLastGrant: boolean
+  /** It was granted without knowing what its wallet has (`OCS_FAIL_MODE=open`). Absent: no. */
+  readonly isTrusted?: boolean
   /** Since the answer: until then no process could end the call. Absent: it began in this one. */
   readonly resumedAtSeconds?: number
   /** The call has ended; its record is not committed yet. */

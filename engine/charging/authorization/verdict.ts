@@ -10,8 +10,8 @@ export function toVerdict(authorization: Authorization | Decision): Verdict {
   switch (authorization.kind) {
     case 'granted': {
       const granted = 'grant' in authorization ? authorization.grant : authorization.reservation
-      const { payer, tariff, grantedSeconds } = granted
-      const account = accountOf(payer, tariff?.prefix ?? null)
+      const { payer, tariff, grantedSeconds, isTrusted = false } = granted
+      const account = accountOf(payer, tariff?.prefix ?? null, isTrusted)
       return { kind: 'granted', account, grantedSeconds, funds: fundsOf(payer) }
     }
     case 'denied': {
@@ -37,12 +37,16 @@ export function toNodeVerdict(authorization: Authorization, now: number): NodeVe
   }
 }
 
-const accountOf = (payer: Customer | undefined, ratePrefix: string | null): Account => ({
+const accountOf = (
+  payer: Customer | undefined,
+  ratePrefix: string | null,
+  isUnauthorizedByOcs = false,
+): Account => ({
   customerId: payer?.terms.customerId ?? null,
   tenantId: payer?.terms.tenantId ?? null,
   ratePrefix,
   currency: payer?.terms.currency ?? null,
-  isUnauthorizedByOcs: false,
+  isUnauthorizedByOcs,
 })
 
 const fundsOf = (payer: Customer | undefined): Funds | undefined =>

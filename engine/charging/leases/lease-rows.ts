@@ -128,7 +128,12 @@ function prepare({ statements }: Store) {
   const statement = <R>(sql: string): PreparedStatement<R> => statements.prepare<R>(sql)
   return {
     takeOver: statement<LeaseRow>(
-      `UPDATE wallet_lease SET request = $2, version = version + 1 WHERE node = $1
+      `WITH locked AS MATERIALIZED (
+         SELECT id FROM wallet WHERE id IN (SELECT wallet_id FROM wallet_lease WHERE node = $1)
+         ORDER BY id FOR NO KEY UPDATE
+       )
+       UPDATE wallet_lease SET request = $2, version = version + 1 FROM locked
+       WHERE wallet_id = locked.id AND node = $1
        RETURNING wallet_id, CAST(amount_micros AS text) AS amount, version`,
     ),
     request: statement<

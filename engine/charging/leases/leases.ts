@@ -5,6 +5,7 @@
  * Always: the leases of a wallet are no more than its balance and its credit, and the lease in memory is no more than
  * the stored one. What is given back is not spent from before it is asked to be stored; what is leased is spent after.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { NodeIdentity } from '../../../schema/node-identity.ts'
@@ -86,7 +87,7 @@ export class Leases {
   constructor(deps: LeasesDeps) {
     this.#deps = deps
     const { identity, notices } = deps.members
-    this.#waiting = new WaitingCalls(deps.schedule)
+    this.#waiting = new WaitingCalls({ ...deps, turn: nextTurn })
     this.#rows = new LeaseRows(deps.store, identity)
     this.#cancelNotices = [
       notices.on(ASK, (payload) => this.#onAsked(payload)),
@@ -121,11 +122,12 @@ export class Leases {
 
   /**
    * Resolves when so much more may be spent, or when there is no more within `LEASE_WAIT_MS`. The decision is made
-   * again then.
+   * again then. False: the database did not answer, and may have more.
    */
-  obtain(customer: Customer, amountMicros: bigint): Promise<void> {
+  obtain(customer: Customer, amountMicros: bigint): Promise<boolean> {
     const { walletId } = customer.terms
-    if (walletId === null || this.#isStopped || this.#waiting.isFull) return Promise.resolve()
+    if (walletId === null) return Promise.resolve(true)
+    if (this.#isStopped || this.#waiting.isFull) return Promise.resolve(false)
     this.#customers.set(walletId, customer)
     const told = this.#waiting.add(walletId, amountMicros)
     this.#soon()
@@ -238,6 +240,7 @@ export class Leases {
       const missing = this.#needOf(answer.walletId)
       // Otherwise it is needed by calls that have come since, and is asked for next.
       if (!answer.isShort || missing === 0n) continue
+      this.#waiting.answered(answer.walletId)
       if (answer.elsewhereMicros > 0n) short.push([answer.walletId, missing])
       else this.#waiting.end(answer.walletId)
     }

@@ -1,23 +1,37 @@
 /** Calls that wait for money of a wallet, in the order of their arrival. */
 import type { Schedule } from '../../../schema/clock.ts'
 
-/** A call waits for so long at most. */
+/** A call waits for so long at most, in which this process does its work. */
 export const LEASE_WAIT_MS = 100
+/** Time in which this process stands still counts as one of so many parts: the answer may be there unread. */
+const PARTS = 4
+/** A call waits for no longer, whatever stands still. */
+const LONGEST_WAIT_MS = 1_000
 const MAX_WAITING = 10_000
 
 interface Waiting {
   readonly amountMicros: bigint
   readonly done: () => void
+  /** The database has said that nothing more is free now. */
+  isAnswered: boolean
   isOver: boolean
 }
 
+interface WaitingCallsDeps {
+  readonly schedule: Schedule
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  /** Resolves when what is there to be read was read. */
+  readonly turn: () => Promise<unknown>
+}
+
 export class WaitingCalls {
-  readonly #schedule: Schedule
+  readonly #deps: WaitingCallsDeps
   readonly #byWallet = new Map<number, Waiting[]>()
   #size = 0
 
-  constructor(schedule: Schedule) {
-    this.#schedule = schedule
+  constructor(deps: WaitingCallsDeps) {
+    this.#deps = deps
   }
 
   get isFull(): boolean {
@@ -36,26 +50,39 @@ export class WaitingCalls {
     return this.#byWallet.has(walletId)
   }
 
-  /** Resolves when it waits no longer. */
-  add(walletId: number, amountMicros: bigint): Promise<void> {
+  /** Resolves when it waits no longer; false: whether there is more is not known. */
+  add(walletId: number, amountMicros: bigint): Promise<boolean> {
     this.#size += 1
     return new Promise((resolve) => {
+      let cancel = (): void => undefined
       const waiting: Waiting = {
-        amountMicros,
-        isOver: false,
+        ...{ amountMicros, isAnswered: false, isOver: false },
         done: () => {
           if (waiting.isOver) return
           waiting.isOver = true
           this.#size -= 1
           cancel()
-          resolve()
+          resolve(waiting.isAnswered)
         },
       }
-      const cancel = this.#schedule(waiting.done, LEASE_WAIT_MS)
+      const { schedule, now, turn } = this.#deps
+      const latest = now() + LONGEST_WAIT_MS
+      const wait = (parts: number): void => {
+        cancel = schedule(() => {
+          if (parts > 1 && now() < latest) wait(parts - 1)
+          else void turn().then(waiting.done)
+        }, LEASE_WAIT_MS / PARTS)
+      }
+      wait(PARTS)
       const others = this.#byWallet.get(walletId)
       if (others === undefined) this.#byWallet.set(walletId, [waiting])
       else others.push(waiting)
     })
+  }
+
+  /** The database has said what is free: less than they need. Others may give some back yet. */
+  answered(walletId: number): void {
+    for (const waiting of this.#byWallet.get(walletId) ?? []) waiting.isAnswered = true
   }
 
   /** What they need in all. */
@@ -74,6 +101,7 @@ export class WaitingCalls {
         if (one.isOver) continue
         if (spendable < one.amountMicros) break
         spendable -= one.amountMicros
+        one.isAnswered = true
         one.done()
       }
       const left = waiting.filter(({ isOver }) => !isOver)
@@ -84,6 +112,7 @@ export class WaitingCalls {
 
   /** There is no more. */
   end(walletId: number): void {
+    this.answered(walletId)
     for (const { done } of this.#byWallet.get(walletId) ?? []) done()
     this.#byWallet.delete(walletId)
   }

@@ -51,6 +51,7 @@ export class Settlement {
       customerId: payer?.terms.customerId ?? null,
       tenantId: payer?.terms.tenantId ?? null,
       ratePrefix: tariff?.prefix ?? null,
+      isUnauthorizedByOcs: this.#deps.reservations.find(reported.callUuid)?.isTrusted === true,
     }
     return (await this.#queue({ record, charge, report }, undefined, {})).answer ?? unstored
   }

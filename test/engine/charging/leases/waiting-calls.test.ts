@@ -1,0 +1,94 @@
+import { connect, createServer, type Socket } from 'node:net'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { LEASE_WAIT_MS, WaitingCalls } from '../../../../engine/charging/leases/waiting-calls.ts'
+import { ManualTime } from '../../../support/manual-time.ts'
+import { turnOfEventLoop } from '../../../support/waiting.ts'
+
+const schedule = (work: () => void, delayMs: number): (() => void) => {
+  const timer = setTimeout(work, delayMs)
+  return () => clearTimeout(timer)
+}
+
+/** Two ends of a connection on this machine. */
+async function connection() {
+  const server = createServer()
+  const accepted = new Promise<Socket>((resolve) => server.once('connection', resolve))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const near = connect(port, '127.0.0.1')
+  const far = await accepted
+  onTestFinished(() => {
+    near.destroy()
+    far.destroy()
+    server.close()
+  })
+  return { near, far }
+}
+
+function standStill(ms: number): void {
+  const until = performance.now() + ms
+  while (performance.now() < until);
+}
+
+test('an answer that came while this process stood still is read before a call is given up', async () => {
+  const waiting = new WaitingCalls({ schedule, now: () => performance.now(), turn: nextTurn })
+  const { near, far } = await connection()
+  let isRead = false
+  near.on('data', () => {
+    isRead = true
+    waiting.tell(() => 100n)
+  })
+  const told = waiting.add(1, 100n)
+  // Its last part begins; then the answer comes, and its end is over before it can be read.
+  await new Promise((resolve) => setTimeout(resolve, LEASE_WAIT_MS * 0.8))
+  far.write('so much')
+  standStill(LEASE_WAIT_MS)
+  expect(await told).toBe(true)
+  expect(isRead).toBe(true)
+})
+
+function virtual() {
+  const time = new ManualTime(0)
+  const { now, schedule: later } = time
+  const waiting = new WaitingCalls({ schedule: later, now, turn: () => Promise.resolve() })
+  let answer: boolean | undefined
+  void waiting.add(1, 100n).then((told) => (answer = told))
+  return { time, waiting, answer: () => answer }
+}
+
+test('a call waits for 100 ms, and hears that nothing is known', async () => {
+  const { time, answer } = virtual()
+  time.advance(LEASE_WAIT_MS - 1)
+  await turnOfEventLoop()
+  expect(answer()).toBeUndefined()
+  time.advance(1)
+  await turnOfEventLoop()
+  expect(answer()).toBe(false)
+})
+
+test('a call that hears that others have the money hears at the end that there is none', async () => {
+  const { time, waiting, answer } = virtual()
+  waiting.answered(1)
+  time.advance(LEASE_WAIT_MS)
+  await turnOfEventLoop()
+  expect(answer()).toBe(true)
+})
+
+test('time in which this process stands still is not waited for, up to a second', async () => {
+  const { time, answer } = virtual()
+  time.stall(300)
+  time.stall(300)
+  time.stall(300)
+  await turnOfEventLoop()
+  expect(answer()).toBeUndefined()
+  time.stall(100)
+  await turnOfEventLoop()
+  expect(answer()).toBe(false)
+
+  const other = virtual()
+  other.time.stall(1_000)
+  await turnOfEventLoop()
+  expect(other.answer()).toBe(false)
+})
