@@ -147,11 +147,10 @@ export class BindingTable {
 
   readonly #tick = (): void => {
     const present = secondOf(this.#deps.now())
-    this.#expire(present)
     // A process that stood still sends each keep-alive once, not once for every second missed.
     const from = Math.max(this.#second + 1, present - KEEP_ALIVE_SECONDS + 1)
+    this.#expire(present)
     for (let second = from; second <= present; second++) this.#keepAlive(second)
-    this.#second = Math.max(this.#second, present)
     if (this.#expiredSince !== undefined && present - this.#expiredSince >= CLEANUP_SECONDS) {
       this.#expiredSince = undefined
       this.#deps.onExpired()
@@ -162,8 +161,10 @@ export class BindingTable {
 
   #expire(present: number): void {
     const now = this.#deps.now()
-    for (let second = this.#second + 1; second <= present; second++)
-      for (const key of this.#due.get(second) ?? []) {
+    while (this.#second < present) {
+      // First: what is looked at now is due again in a later second.
+      this.#second += 1
+      for (const key of [...(this.#due.get(this.#second) ?? [])]) {
         const entry = this.#entries.get(key)
         if (entry === undefined) continue
         const living = entry.bindings.filter(({ expiresAt }) => expiresAt > now)
@@ -176,6 +177,7 @@ export class BindingTable {
         this.#expiredSince ??= present
         this.#deps.onLapsed(left)
       }
+    }
   }
 
   #isUnsure(binding: Binding, now: number): boolean {
