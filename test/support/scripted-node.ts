@@ -21,13 +21,8 @@ export async function startWithNode(
   const tollgate = await TollgateProcess.start(seedFor([node.port]), environment)
   onTestFinished(() => tollgate.stop())
   listener.port = tollgate.sipPort
-  // Ends when no probe comes any more.
-  answerProbes(node).catch(() => undefined)
+  node.always('OPTIONS', 200, { tag: 'probed' })
   return { node, tollgate }
-}
-
-async function answerProbes(node: SipPeer): Promise<void> {
-  for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
 }
 
 export async function openPeer(tollgate: TollgateProcess): Promise<SipPeer> {

@@ -73,6 +73,8 @@ export interface Content {
   readonly contentType?: string
 }
 
+type Answer = Content & { readonly tag?: string }
+
 type Wanted = string | number | ((message: PeerMessage) => boolean)
 
 interface Waiter {
@@ -98,6 +100,8 @@ export class SipPeer {
   /** ACKs of this peer, by the answers that they acknowledge. */
   readonly #acks = new Map<string, string>()
   #waiting: Waiter[] = []
+  /** What requests of a method are answered with, without the test. */
+  readonly #always = new Map<string, readonly [status: number, content: Answer]>()
 
   private constructor(protocol: Listener['protocol'], socket: PeerSocket, network: PeerNetwork) {
     this.protocol = protocol
@@ -232,12 +236,13 @@ export class SipPeer {
     leg.uri = /<([^>]+)>/.exec(answer.get('Contact'))?.[1] ?? leg.uri
   }
 
+  /** From now on requests of this method are answered so, however late they come; the test does not hear of them. */
+  always(method: string, status: number, content: Answer = {}): void {
+    this.#always.set(method, [status, content])
+  }
+
   /** Answers a request; `tag` is added to a To without one. */
-  reply(
-    request: PeerMessage,
-    status: number,
-    content: Content & { readonly tag?: string } = {},
-  ): void {
+  reply(request: PeerMessage, status: number, content: Answer = {}): void {
     const to = request.get('To')
     const tag = content.tag !== undefined && !to.includes(';tag=') ? `;tag=${content.tag}` : ''
     const body = content.body ?? ''
@@ -270,6 +275,12 @@ export class SipPeer {
     const message = new PeerMessage(text)
     if (this.#answered !== undefined && this.#acknowledgeAgain(message)) return
     this.#answers.set(message, answer)
+    const always = this.#always.get(message.method)
+    if (always === undefined) this.#tell(message)
+    else this.reply(message, ...always)
+  }
+
+  #tell(message: PeerMessage): void {
     const at = this.#waiting.findIndex(({ fits }) => fits(message))
     const [waiter] = at === -1 ? [] : this.#waiting.splice(at, 1)
     if (waiter) waiter.take(message)
