@@ -3,6 +3,8 @@
  * is read from the operating system, so it does not depend on what else runs. Tollgate and its peer, both
  * warmed up alike, take turns at each rate; the figures are medians with their spread.
  */
+import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
+import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { median, spread } from './load/figures.ts'
 import { type Records, startKamailio, whyNoKamailio } from './load/kamailio.ts'
@@ -14,7 +16,7 @@ import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 export const describe =
   'CPU per billed call beside Kamailio with a charging server, in turns, the highest clean rate, and how late ' +
   'the event loop is; ' +
-  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 peer=no|flat|sqlite|both billed=yes|both'
+  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 peer=no|flat|sqlite|both billed=yes|both database=sqlite|both'
 
 /** A number without a customer: its calls are let through and cost nothing. */
 const unknownCaller = '15559999999'
@@ -37,6 +39,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const ports = nodes.map(({ port }) => port)
   try {
     if (options.get('billed') === 'both') await compareBilling(ports, plan)
+    else if (options.get('database') === 'both') await compareDatabases(ports, plan)
     else await comparePeers(ports, plan, options.get('peer') ?? 'flat')
   } finally {
     for (const node of nodes) await node.stop()
@@ -223,6 +226,53 @@ async function compareBilling(nodePorts: readonly number[], plan: Plan): Promise
     await free.stop()
     await billing.stop()
   }
+}
+
+/** What one node costs on PostgreSQL: the server's own CPU time is not counted. */
+async function compareDatabases(nodePorts: readonly number[], plan: Plan): Promise<void> {
+  if (!hasPostgres) return console.log('  PostgreSQL is not installed')
+  const { url, drop } = await freshDatabase()
+  const environment = { DATABASE_URL: url, SECRET_KEY: 'A'.repeat(43), NODE_NAME: 'bench' }
+  const onServer = await startTollgate(nodePorts, 'deny', environment)
+  const onFile = await startTollgate(nodePorts, 'deny')
+  try {
+    const contestants = [
+      contestant('PostgreSQL', onServer, caller),
+      contestant('SQLite', onFile, caller),
+    ]
+    const stored = new Map<string, number>()
+    const turns = await takeTurns(contestants, plan, ({ name }, { succeeded }) => {
+      stored.set(name, (stored.get(name) ?? 0) + succeeded)
+    })
+    printComparison(contestants, plan, turns)
+    await checkMoney(onFile, stored.get('SQLite') ?? 0)
+    await onServer.terminate()
+    await checkMoneyOnServer(url, stored.get('PostgreSQL') ?? 0)
+  } finally {
+    await onFile.stop()
+    await onServer.stop()
+    await drop()
+  }
+}
+
+/** Once its node has stopped in order. */
+async function checkMoneyOnServer(url: string, succeeded: number): Promise<void> {
+  const statements = new PostgresStatements({ url, connections: 1 })
+  const row = await statements
+    .prepare<Record<'answered' | 'charged' | 'debits' | 'difference', number>>(
+      `SELECT count(*) AS answered, count(*) FILTER (WHERE cost_micros > 0) AS charged,
+         (SELECT count(*) FROM ledger_entry WHERE kind = 'debit') AS debits,
+         (SELECT sum(balance_micros) FROM wallet) - (SELECT sum(amount_micros) FROM ledger_entry) AS difference
+       FROM cdr WHERE disposition = 'ANSWERED'`,
+    )
+    .get([])
+  await statements.close()
+  const isCharged = row !== undefined && row.charged === row.answered && row.debits === row.answered
+  const isRight = isCharged && row.answered >= succeeded && row.difference === 0
+  console.log(
+    `  PostgreSQL: ${row?.answered} answered records, ${row?.charged} with a price, ${row?.debits} debits, balance - ledger = ${row?.difference}` +
+      (isRight ? '' : `  ← WRONG: ${succeeded} calls succeeded`),
+  )
 }
 
 /** A figure counts only if every call was recorded and charged. */

@@ -50,6 +50,22 @@ interface Fault {
   readonly wanted: string
 }
 
+interface StoredAnswer {
+  readonly id: string
+  readonly records: number
+  readonly cause: string
+  readonly by: string
+  readonly recovered: number
+  readonly seconds: number
+}
+
+const textOf = ({ cause, by, seconds }: Pick<StoredAnswer, 'cause' | 'by' | 'seconds'>): string =>
+  `${seconds} s, ${cause} by ${by}`
+
+/** How many, and the first of them. */
+const told = <T>(all: readonly T[], one: (each: T) => string): string =>
+  [String(all.length), ...all.slice(0, 5).map(one)].join('  ')
+
 export class ClusterBooks {
   readonly #statements: PostgresStatements
   readonly #microsPerSecond: number
@@ -78,7 +94,7 @@ export class ClusterBooks {
       'records of customers with funds at another price': `
         SELECT call_uuid AS id, cost_micros::text AS seen, (billsec * ${this.#microsPerSecond})::text AS wanted
         FROM cdr WHERE cost_micros <> billsec * ${this.#microsPerSecond}
-          AND caller_id_number IN (${[...funded].map((number) => `'${number}'`).join(', ')})`,
+          AND caller_id_number IN (${['', ...funded].map((number) => `'${number}'`).join(', ')})`,
     })
     return [await this.#sums(), ...books, ...(await this.#records(seen))]
   }
@@ -87,8 +103,8 @@ export class ClusterBooks {
     const rows: Row[] = []
     for (const [what, sql] of Object.entries(queries)) {
       const faults = await this.#all<Fault>(sql)
-      const told = faults.slice(0, 5).map(({ id, seen, wanted }) => `${id}: ${seen} (${wanted})`)
-      rows.push([what, [String(faults.length), ...told].join('  '), faults.length === 0])
+      const text = told(faults, ({ id, seen, wanted }) => `${id}: ${seen} (${wanted})`)
+      rows.push([what, text, faults.length === 0])
     }
     return rows
   }
@@ -107,25 +123,36 @@ export class ClusterBooks {
   }
 
   async #records(seen: readonly SeenCall[]): Promise<readonly Row[]> {
-    const rows = await this.#all<{ readonly id: string; readonly records: number }>(
-      "SELECT call_id AS id, count(*) AS records FROM cdr WHERE disposition = 'ANSWERED' GROUP BY 1",
+    const rows = await this.#all<StoredAnswer>(
+      `SELECT call_id AS id, count(*) AS records, min(hangup_cause) AS cause, min(hangup_by) AS by,
+         max(is_recovered) AS recovered, max(billsec) AS seconds
+       FROM cdr WHERE disposition = 'ANSWERED' GROUP BY 1`,
     )
     const records = new Map(rows.map((row) => [row.id, row.records]))
-    const answered = new Set(
-      seen.filter(({ what }) => what === 'answered').map(({ callId }) => callId),
-    )
-    const wrong = [...answered].filter((callId) => records.get(callId) !== 1)
-    const more = rows.filter(({ id }) => !answered.has(id)).length
-    const told = wrong.slice(0, 5).map((callId) => `${callId}: ${records.get(callId) ?? 0}`)
+    const whats = new Map(seen.map(({ callId, what }) => [callId, what]))
+    const answered = seen.filter(({ what }) => what === 'answered').map(({ callId }) => callId)
+    const isAnswered = new Set(answered)
+    const wrong = answered.filter((callId) => records.get(callId) !== 1)
+    const more = rows.filter(({ id }) => !isAnswered.has(id))
+    const recovered = rows.filter((row) => row.recovered > 0)
     return [
-      ['answered calls', String(answered.size), answered.size > 0],
+      ['answered calls', String(isAnswered.size), isAnswered.size > 0],
       [
         'answered calls without exactly one record',
-        [wrong.length, ...told].join('  '),
+        told(wrong, (callId) => `${callId}: ${records.get(callId) ?? 0}`),
         wrong.length === 0,
       ],
       // Its node has stored the answer, and its caller was gone, or never had it.
-      ['records of answers that no caller has seen', String(more), true],
+      [
+        'records of answers that no caller has seen',
+        told(more, ({ id, ...row }) => `${id}: ${whats.get(id) ?? 'nothing'}, ${textOf(row)}`),
+        true,
+      ],
+      [
+        'answered calls that could not go on after a crash',
+        told(recovered, ({ id, ...row }) => `${id}: ${textOf(row)}`),
+        true,
+      ],
     ]
   }
 
