@@ -4,7 +4,7 @@
  */
 import { setTimeout as later } from 'node:timers/promises'
 import { LEASE_WAIT_MS } from '../../engine/charging/leases/waiting-calls.ts'
-import { startCluster, whyNoCluster, type Cluster } from '../support/cluster/cluster.ts'
+import { openCluster, whyNoCluster, type Cluster } from '../support/cluster/cluster.ts'
 import { API_PORT } from '../support/cluster/cluster-node.ts'
 import {
   carryOut,
@@ -64,10 +64,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
     return
   }
   const options = optionsOf(words)
-  const { seconds, rate, seed } = options
-  const cluster = await startCluster({ nodes: 3, seedFor, logFolder: options.logs })
+  const cluster = await openCluster({ nodes: 3, seedFor, logFolder: options.logs })
   try {
-    console.log(`  three nodes serve; ${rate} calls/s for ${seconds} s, seed ${seed}`)
     const { rows, windows } = await chaos(cluster, options)
     reportRows([['faults', `${windows.length}: ${kindsOf(windows)}`, true], ...rows])
   } finally {
@@ -110,6 +108,8 @@ async function chaos(cluster: Cluster, options: Options): Promise<Outcome> {
   }
   const lengths = { longestRingingMs: 300, longestTalkMs: 6_000 }
   const load = await ClusterLoad.start(cluster, { seed, callers, ...lengths, topUps }, options.logs)
+  await cluster.serve()
+  console.log(`  three nodes serve; ${rate} calls/s for ${seconds} s, seed ${seed}`)
   const books = new ClusterBooks(statements, MICROS_PER_SECOND)
   const watch = new Watch(cluster, load, books)
   load.rate(rate)
@@ -165,7 +165,7 @@ async function restOf({ statements }: Cluster): Promise<void> {
     .all([])
   const live = rows.filter(({ live_calls: calls }) => calls > 0)
   if (live.length > 0)
-    throw new Error(`${live.map((row) => `${row.live_calls} at ${row.name}`).join(', ')}`)
+    throw new Error(live.map((row) => `${row.live_calls} at ${row.name}`).join(', '))
 }
 
 /** Prints how it goes, and looks whether a wallet falls below its limit on the way. */

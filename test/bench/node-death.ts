@@ -4,7 +4,7 @@
  */
 import { setTimeout as later } from 'node:timers/promises'
 import type { ClusterNode } from '../support/cluster/cluster-node.ts'
-import { startCluster, whyNoCluster, type Cluster } from '../support/cluster/cluster.ts'
+import { openCluster, whyNoCluster, type Cluster } from '../support/cluster/cluster.ts'
 import type { Machine } from '../support/cluster/network.ts'
 import { eventually } from '../support/waiting.ts'
 import { ClusterBooks, type Row } from './load/cluster-books.ts'
@@ -30,7 +30,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const given = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
   const number = (name: string, unlessGiven: number) => Number(given.get(name) ?? unlessGiven)
   const logs = given.get('logs')
-  const cluster = await startCluster({ nodes: 3, seedFor, logFolder: logs })
+  const cluster = await openCluster({ nodes: 3, seedFor, logFolder: logs })
   const phones = ClusterPhones.start(cluster.load)
   try {
     const plan = { rate: number('rate', 300), partMs: number('seconds', 20) * 1_000 }
@@ -78,6 +78,7 @@ async function watched(
   const others = [first, second]
   const told = (text: string): void => console.log(`  ${text}`)
   const perNode = rate / nodes.length
+  await cluster.serve()
   load.rate(rate)
   await later(WARM_UP_MS)
 

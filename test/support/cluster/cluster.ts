@@ -30,6 +30,8 @@ export interface Cluster {
   readonly statements: PostgresStatements
   /** Token of a key that may do everything. */
   readonly token: string
+  /** Starts the nodes: what they look for at their start is there already. */
+  serve(): Promise<void>
   close(): Promise<void>
 }
 
@@ -38,7 +40,7 @@ export const whyNoCluster = (): string | undefined => whyNoNetwork() ?? Database
 
 const SECRET_KEY = 'A'.repeat(43)
 
-export async function startCluster(options: ClusterOptions): Promise<Cluster> {
+export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-cluster-'))
   // The server's user goes through it.
   chmodSync(folder, 0o755)
@@ -66,10 +68,12 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     const nodes = names.map(
       (name) => new ClusterNode(network.machine(name), environment, { parent: folder, logFolder }),
     )
-    await Promise.all(nodes.map((node) => node.start()))
     const statements = new PostgresStatements({ url: database.localUrl, connections: 2 })
     return {
       ...{ network, database, databaseMachine, load, nodes, folder, statements, token },
+      serve: async () => {
+        await Promise.all(nodes.map((node) => node.start()))
+      },
       close: async () => {
         await Promise.all(nodes.map((node) => node.stop()))
         await statements.close()
