@@ -276,13 +276,16 @@ async function openCharging(
   const { config, now: wallNow, steadyNow: now, random, schedule, log } = deps
   const { url, token, timeoutMs, failMode } = config.ocs
   const { store } = stores
-  if (url === undefined)
-    return Ocs.open({
+  if (url === undefined) {
+    const ocs = await Ocs.open({
       ...{ store, journal, now, wallNow, schedule, log, failMode },
       unknownCaller: config.unknownCaller,
       events: webhooks.sink,
-      members: membersOf(stores),
+      members: membersOf(stores, deps.oldProcess),
     })
+    stores.node.grantsFor(() => ocs.rates.longestGrantSeconds)
+    return ocs
+  }
   return new ExternalCharging({
     ...{
       store,

@@ -54,7 +54,8 @@ import { Customers } from './customers/customers.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/money-sums.ts'
-import { type Leases, leasesOf, type Membership } from './leases/leases.ts'
+import { type Leases, leasesOf } from './leases/leases.ts'
+import type { Membership } from './leases/membership.ts'
 import { costMicros, priceParts } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
 import { chargeLeft } from './settlement/charge.ts'
@@ -90,14 +91,15 @@ export class Ocs implements Charging, OcsPort {
   readonly #calls: CallStore
   readonly #records: CallRecords
   readonly #customers: Customers
-  readonly #rates: Rates
+  readonly rates: Rates
   readonly #reservations = new Reservations()
   readonly #heldElsewhere: HeldElsewhere
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
   readonly #charges: Charges
   readonly #moves: MoneyMoves
-  readonly #leases: Leases | undefined
+  /** Undefined: no other process spends from the same wallets. */
+  readonly leases: Leases | undefined
   readonly #sums = new MoneySums()
   readonly #decisions: Decisions
   #cancelHousekeeping: (() => void) | undefined
@@ -106,7 +108,7 @@ export class Ocs implements Charging, OcsPort {
   static async open(deps: OcsDeps): Promise<Ocs> {
     const ocs = new Ocs(deps)
     await ocs.reload()
-    await ocs.#leases?.open()
+    await ocs.leases?.open()
     return ocs
   }
 
@@ -119,24 +121,25 @@ export class Ocs implements Charging, OcsPort {
       ...{ store, schedule, now, wallNow, events: this.#events, sink: deps.events },
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
-      node: deps.members?.identity.name ?? '',
-      onSettled: (leases) => this.#leases?.settled(leases),
+      node: deps.members?.leaseNames.own ?? '',
+      onSettled: (leases, beyond) => this.leases?.settled(leases, beyond),
     })
     this.#records = new CallRecords(this.#calls, deps.journal)
     this.#customers = new Customers({
       ...{ store, now },
       whenLoaded: () => this.#heldElsewhere.whenLoaded(),
+      onLowered: (customer) => this.leases?.lowered(customer),
     })
     this.#heldElsewhere = new HeldElsewhere({
       ...{ reservations: this.#reservations, now },
       payerOf: (customerId) => this.#customers.byId(customerId),
     })
-    this.#rates = new Rates(store, nextTurn)
-    this.#leases = leasesOf(deps, this.#customers)
-    this.#charges = new Charges({ books: () => this.#books(), leases: this.#leases })
+    this.rates = new Rates(store, nextTurn)
+    this.leases = leasesOf(deps, this.#customers)
+    this.#charges = new Charges({ books: () => this.#books(), leases: this.leases })
     this.#decisions = new Decisions({
       ...{ unknownCaller: deps.unknownCaller, failMode: deps.failMode ?? 'closed' },
-      ...{ now, leases: this.#leases },
+      ...{ now, leases: this.leases },
       books: () => this.#books(),
       isOverloaded: () => this.#isOverloaded,
       onNew: (request, authorization) => {
@@ -150,7 +153,7 @@ export class Ocs implements Charging, OcsPort {
     })
     this.#moves = new MoneyMoves({
       ...{ store, ledger: this.ledger, customers: this.#customers, sums: this.#sums, wallNow },
-      ...{ events: this.#events, sink: deps.events, leases: this.#leases },
+      ...{ events: this.#events, sink: deps.events, leases: this.leases },
     })
   }
 
@@ -163,6 +166,8 @@ export class Ocs implements Charging, OcsPort {
 
   /** The process beside this one has ended: what it left, as at a start. */
   async leftBeside(): Promise<LeftCalls> {
+    if (this.leases) this.leases.isBeside = false
+    await this.leases?.takeOther()
     return this.#closeLeft(await this.#records.leftBeside(this.#deps.now()))
   }
 
@@ -202,7 +207,7 @@ export class Ocs implements Charging, OcsPort {
     await this.#charges.finish()
     this.#records.waitNoLonger()
     const isStored = await this.#calls.flush()
-    await this.#leases?.stop()
+    await this.leases?.stop()
     return isStored ? [] : this.#calls.unwritten()
   }
 
@@ -315,18 +320,11 @@ export class Ocs implements Charging, OcsPort {
   }
 
   balanceOf(customerId: number): Balance | undefined {
-    const customer = this.#customers.byId(customerId)
-    if (customer === undefined) return undefined
-    const { balanceMicros, reservedMicros, availableMicros, terms, openCalls } = customer
-    const { currency, creditLimitMicros } = terms
-    return {
-      ...{ balanceMicros, reservedMicros, availableMicros },
-      ...{ creditLimitMicros, currency, openCalls },
-    }
+    return this.#customers.byId(customerId)?.toBalance()
   }
 
   rateFor(planId: number, number: string, at: number): Rate | undefined {
-    return this.#rates.table.find(planId, number, at)
+    return this.rates.table.find(planId, number, at)
   }
 
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {
@@ -341,11 +339,11 @@ export class Ocs implements Charging, OcsPort {
   }
 
   reloadRates(): Promise<void> {
-    return this.#rates.reload()
+    return this.rates.reload()
   }
 
   reloadPrefix(planId: number, prefix: string): Promise<void> {
-    return this.#rates.reloadPrefix(planId, prefix)
+    return this.rates.reloadPrefix(planId, prefix)
   }
 
   /** Takes over customers and rates. */
@@ -379,7 +377,7 @@ export class Ocs implements Charging, OcsPort {
   #books(): Books {
     return {
       customers: this.#customers,
-      rates: this.#rates.table,
+      rates: this.rates.table,
       reservations: this.#reservations,
     }
   }

@@ -90,6 +90,7 @@ function onlyNode(name: string, { config, hostName, version, now }: StoresDeps):
     isLeaseValid: () => true,
     gone: () => [],
     end: async () => undefined,
+    grantsFor: () => undefined,
     become: async (next: Parameters<OwnNode['become']>[0], apiUrl = address) => {
       if (next === 'serving' || next === 'draining') state = next
       address = apiUrl

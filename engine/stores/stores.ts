@@ -3,6 +3,7 @@ import type { Cancel, Clocks, Schedule } from '../../schema/clock.ts'
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodesPort } from '../../schema/contracts/nodes.ts'
+import type { NodeIdentity } from '../../schema/node-identity.ts'
 import type { Boot } from '../../schema/clock.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { LocalStore, Store } from '../../schema/open.ts'
@@ -59,8 +60,8 @@ export interface WatchDeps {
 export interface OwnNode extends NodesPort {
   /** What this run of the node has leased is its own: no other node has taken it back. By the steady clock. */
   isLeaseValid(): boolean
-  /** Names of nodes that cannot come back as what they were: what they have leased may be freed. */
-  gone(): readonly string[]
+  /** Nodes that cannot come back as what they were: what they have leased may be freed. */
+  gone(): readonly NodeIdentity[]
   /**
    * @param apiUrl where its API listens, unless `NODE_URL` says it.
    * @param sipUri where SIP is served for the other nodes, unless `NODE_SIP_URI` says it.
@@ -69,4 +70,6 @@ export interface OwnNode extends NodesPort {
   /** The process ends in order. */
   end(): Promise<void>
   countCalls(count: () => number): void
+  /** How long a grant of this process may last. */
+  grantsFor(longestSeconds: () => number): void
 }

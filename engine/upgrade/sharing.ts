@@ -118,22 +118,32 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
       schedule(retake, RETAKE_MS)
     }
   }
-  const held = () => (charging instanceof Ocs ? charging.held() : [])
+  const ocs = charging instanceof Ocs ? charging : undefined
+  const held = () => ocs?.held() ?? []
+  /** While another process may lease for this node, what that has leased is its own. */
+  const share = (isBeside: boolean): void => {
+    if (ocs?.leases) ocs.leases.isBeside = isBeside
+  }
   return new Upgrade({
     ...{ held, log, schedule },
     obstacle: () => obstacleTo(parts),
     startProgram: () => {
       const descriptors = [...sharingOf(engine).descriptors(), ...control.descriptors()]
-      return startProgram(descriptors, { form: UPGRADE_FORM, listening: listeningOf(config) })
+      const leaseName = ocs?.leases?.names.own
+      return startProgram(descriptors, {
+        ...{ form: UPGRADE_FORM, listening: listeningOf(config), leaseName },
+      })
     },
     writeAll: () => engine.registrar.flush(),
     handOver: (pass) => {
       lock.release()
+      share(true)
       sharingOf(engine).keepOld(pass)
       return { held: held() }
     },
     takeBack: () => {
       sharingOf(engine).alone()
+      share(false)
       retake()
     },
     leave: () => {

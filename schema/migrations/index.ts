@@ -44,6 +44,7 @@ import {
   forServer as sharesForServer,
   sql as limitShares,
 } from './several-nodes/030-limit-shares.ts'
+import { sql as longestGrant } from './several-nodes/031-longest-grant.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -93,6 +94,7 @@ export const migrations: readonly Migration[] = [
   },
   { version: 29, name: 'shared-limits', sql: sharedLimits, forServer: limitsForServer },
   { version: 30, name: 'limit-shares', sql: limitShares, forServer: sharesForServer },
+  { version: 31, name: 'longest-grant', sql: longestGrant },
 ]
 
 export const newestVersion = migrations.length

@@ -26,10 +26,11 @@ export interface HeartbeatDeps {
 }
 
 const BEAT_MS = 1_000
-/** The time to live, the grant of a call, and as much again for clocks and timers. Nothing granted goes on after it. */
-const GONE_MS = HEARTBEAT_TTL_MS + 60_000 + 60_000
+/** The time to live, and a minute for clocks and timers. After it, and the longest grant, nothing granted goes on. */
+export const GONE_MS = HEARTBEAT_TTL_MS + 60_000
 
 const beat = `UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7,
+    longest_grant_seconds = greatest(longest_grant_seconds, $8),
     heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
   WHERE name = $1 AND epoch = $2 RETURNING epoch`
 
@@ -39,20 +40,24 @@ const beatBeside = `UPDATE node SET heartbeat_at = floor(extract(epoch FROM cloc
 
 /** Ages by the clock of the server, which has written them. */
 const list = `SELECT name, epoch::float8, address, sip_uri, version, state, live_calls::float8, started_at::float8,
-    heartbeat_at::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent
+    heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent
   FROM node ORDER BY name`
 
 /** A node that was silent for so long is fenced before what it has leased is freed: it may be paused, not dead. */
 const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
-  WHERE state <> 'stopped' AND heartbeat_at < extract(epoch FROM clock_timestamp()) * 1000 - $1`
+  WHERE state <> 'stopped'
+    AND heartbeat_at + longest_grant_seconds * 1000 < extract(epoch FROM clock_timestamp()) * 1000 - $1`
 
-interface Row extends Omit<NodeTable, 'install_id'> {
+interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds'> {
+  readonly longest_grant_seconds: number
   readonly silent: number
 }
 
 interface Heard extends Omit<NodeStatus, 'isThis'> {
   /** Steady time at which it was heard last. */
   readonly heardAt: number
+  /** Steady time from which on nothing goes on that it has granted. */
+  readonly goneAt: number
 }
 
 export class Heartbeat implements NodesPort {
@@ -61,6 +66,7 @@ export class Heartbeat implements NodesPort {
   #address: string
   #sipUri = ''
   #countCalls = (): number => 0
+  #longestGrantSeconds = (): number => 0
   /** When the last write that took place was sent: the server has a later time. */
   #heardAt: number
   #nodes: readonly Heard[] = []
@@ -101,22 +107,29 @@ export class Heartbeat implements NodesPort {
 
   list(): readonly NodeStatus[] {
     const now = this.#deps.now()
-    return this.#nodes.map(({ heardAt, ...node }) => {
+    return this.#nodes.map(({ heardAt, goneAt: _, ...node }) => {
       const isLost = node.state !== 'stopped' && now - heardAt >= HEARTBEAT_TTL_MS
       const isThis = node.name === this.identity.name
       return { ...node, isThis, ...(isLost && { state: 'lost' }) }
     })
   }
 
-  /** Names of nodes that cannot come back as what they were: what they have leased may be freed. */
-  gone(): readonly string[] {
+  /** Nodes that cannot come back as what they were: what they have leased may be freed. */
+  gone(): readonly NodeIdentity[] {
     const now = this.#deps.now()
-    const silent = this.#nodes.filter(({ heardAt }) => now - heardAt >= GONE_MS)
-    return silent.filter(({ state }) => state === 'stopped').map(({ name }) => name)
+    const silent = this.#nodes.filter(({ goneAt }) => now >= goneAt)
+    return silent
+      .filter(({ state }) => state === 'stopped')
+      .map(({ name, epoch }) => ({ name, epoch }))
   }
 
   countCalls(count: () => number): void {
     this.#countCalls = count
+  }
+
+  /** How long a grant of this process may last. Told from the next heartbeat on; never less than before. */
+  grantsFor(longestSeconds: () => number): void {
+    this.#longestGrantSeconds = longestSeconds
   }
 
   /** Tells it at once. `beside`: another process of this run serves, or is about to. */
@@ -156,9 +169,10 @@ export class Heartbeat implements NodesPort {
     this.#isBeating = true
     const run = [identity.name, identity.epoch]
     const rest = [this.#state, this.#countCalls(), this.#address, version, this.#sipUri]
+    const longestGrantSeconds = this.#longestGrantSeconds()
     const written = await (this.#state === 'beside'
       ? connection.query(beatBeside, run)
-      : connection.query(beat, [...run, ...rest]))
+      : connection.query(beat, [...run, ...rest, longestGrantSeconds]))
     const rows = written && (await connection.query<Row>(list, []))
     this.#isBeating = false
     if (written?.length === 0) this.#fence()
@@ -166,7 +180,7 @@ export class Heartbeat implements NodesPort {
     if (written !== undefined && written.length > 0) this.#heardAt = Math.max(this.#heardAt, sentAt)
     if (rows === undefined) return
     this.#nodes = rows.map((row) => heard(row, now()))
-    if (rows.some(({ state, silent }) => state !== 'stopped' && silent >= GONE_MS))
+    if (rows.some((row) => row.state !== 'stopped' && row.silent >= goneMs(row)))
       await connection.query(fenceGone, [GONE_MS])
   }
 
@@ -190,10 +204,13 @@ export class Heartbeat implements NodesPort {
   }
 }
 
+const goneMs = (row: Row): number => GONE_MS + row.longest_grant_seconds * 1_000
+
 const heard = (row: Row, now: number): Heard => ({
   ...{ name: row.name, epoch: row.epoch, address: row.address, version: row.version },
   sipUri: row.sip_uri || null,
   ...{ state: row.state, liveCalls: row.live_calls },
   ...{ startedAt: row.started_at, heartbeatAt: row.heartbeat_at },
   heardAt: now - Math.max(0, row.silent),
+  goneAt: now - Math.max(0, row.silent) + goneMs(row),
 })

@@ -2,7 +2,7 @@
  * The processes that share a database: who has which name. Times are those of the database server, so that the clocks
  * of machines need not agree.
  */
-import { sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { NodeIdentity } from '../node-identity.ts'
 import type { Store } from '../open.ts'
 import { DatabaseRefused } from '../refusal.ts'
@@ -65,11 +65,11 @@ export async function joinNode(
   return { name, epoch: known.epoch }
 }
 
-const rowOf = (store: Store, name: string): Promise<NodeTable | undefined> =>
+const rowOf = (store: Store, name: string): Promise<Selectable<NodeTable> | undefined> =>
   first(store, store.db.selectFrom('node').selectAll().where('name', '=', name))
 
 function refuseAlive(
-  { name, state, address, heartbeat_at: heardAt }: NodeTable,
+  { name, state, address, heartbeat_at: heardAt }: Selectable<NodeTable>,
   now: number,
 ): void {
   const silentMs = now - heardAt

@@ -1,3 +1,5 @@
+import type { Generated } from 'kysely'
+
 /** The processes that serve from this database: `schema/nodes`. */
 export interface NodeTable {
   name: string
@@ -11,6 +13,7 @@ export interface NodeTable {
   live_calls: number
   started_at: number
   heartbeat_at: number
+  longest_grant_seconds: Generated<number>
 }
 
 /** What one run of a node may use of a limit that all nodes share. */

@@ -1,9 +1,11 @@
 /** The only process of an installation on PostgreSQL: alive, and told nothing by others. */
-import type { Membership } from '../../engine/charging/leases/leases.ts'
+import type { Membership } from '../../engine/charging/leases/membership.ts'
 import type { Schedule } from '../../schema/clock.ts'
 
 export const onlyProcess: Membership = {
   identity: { name: 'test-1', epoch: 1 },
+  leaseNames: { own: 'test-1', other: 'test-1/2' },
+  isBeside: false,
   isAlive: () => true,
   size: () => 1,
   notices: { on: () => () => undefined, notify: () => undefined },

@@ -8,7 +8,9 @@ import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { all, execute, insert } from '../../schema/sql/query.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
-import type { Membership } from '../../engine/charging/leases/leases.ts'
+import { leaseNames } from '../../engine/charging/leases/lease-names.ts'
+import type { Membership } from '../../engine/charging/leases/membership.ts'
+import type { NodeIdentity } from '../../schema/node-identity.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { start } from './books.ts'
 import { freshDatabase } from './postgres.ts'
@@ -67,8 +69,8 @@ export class SharedWallets {
   readonly #notices: Notices
   readonly #nodes = new Map<string, Node>()
   readonly #journals = new Map<string, MemoryFile>()
-  /** Names of nodes that are taken for dead. */
-  gone: readonly string[] = []
+  /** Nodes that are taken for dead. */
+  gone: readonly NodeIdentity[] = []
   #epoch = 0
 
   private constructor(
@@ -113,12 +115,15 @@ export class SharedWallets {
     return customerId
   }
 
-  /** A process; one of the same name takes over the journal of the one before. */
+  /**
+   * A process; one of the same name takes over the journal of the one before. `beside`: it takes over from that one,
+   * which still serves.
+   */
   async node(
     name: string,
-    more: { url?: string; events?: EventSink; failMode?: 'closed' | 'open' } = {},
+    more: { url?: string; events?: EventSink; failMode?: 'closed' | 'open'; beside?: Node } = {},
   ): Promise<Node> {
-    const { url = this.url, events, failMode = 'closed' } = more
+    const { url = this.url, events, failMode = 'closed', beside } = more
     const store = await openStore(url, { ...noSecrets, now: start, connections: 5 })
     const timers = new Set<NodeJS.Timeout>()
     let isEnded = false
@@ -134,17 +139,21 @@ export class SharedWallets {
         timers.delete(timer)
       }
     }
-    const file = this.#journals.get(name) ?? new MemoryFile()
-    this.#journals.set(name, file)
+    const names = leaseNames(name, beside?.ocs.leases?.names.own)
+    const file = this.#journals.get(names.own) ?? new MemoryFile()
+    this.#journals.set(names.own, file)
     const log: string[] = []
     const told = (level: string, message: string, fields?: object): void =>
       void log.push(`${level} ${message} ${JSON.stringify(fields, errorsAsText)}`)
     const shared = { schedule, log: told }
     const journal = new CallJournal(file, { ...shared, storage: store.storage })
-    this.#epoch += 1
+    if (beside === undefined) this.#epoch += 1
+    const identity = { name, epoch: this.#epoch }
+    await this.#register(identity)
     const node = { isAlive: true }
     const members: Membership = {
-      identity: { name, epoch: this.#epoch },
+      ...{ identity, isBeside: beside !== undefined },
+      leaseNames: names,
       isAlive: () => node.isAlive,
       size: () => Math.max(1, this.#nodes.size),
       notices: this.#notices,
@@ -158,7 +167,7 @@ export class SharedWallets {
     const end = async () => {
       isEnded = true
       for (const timer of timers) clearTimeout(timer)
-      this.#nodes.delete(name)
+      this.#nodes.delete(names.own)
       await store.close()
     }
     const made: Node = Object.assign(node, {
@@ -169,8 +178,28 @@ export class SharedWallets {
         await end()
       },
     })
-    this.#nodes.set(name, made)
+    this.#nodes.set(names.own, made)
     return made
+  }
+
+  #register({ name, epoch }: NodeIdentity): Promise<unknown> {
+    const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)'
+    return this.store.statements
+      .prepare(
+        `INSERT INTO node (name, epoch, install_id, address, sip_uri, version, state, live_calls, started_at, heartbeat_at)
+         VALUES ($1, $2, '', '', '', '', 'serving', 0, ${now}, ${now})
+         ON CONFLICT (name) DO UPDATE SET epoch = $2, state = 'serving', heartbeat_at = ${now}`,
+      )
+      .run([name, epoch])
+  }
+
+  /** Others have fenced this node, and are told that nothing goes on which it has granted. */
+  async lose(name: string): Promise<void> {
+    const lost = this.store.statements.prepare<NodeIdentity>(
+      `UPDATE node SET epoch = epoch + 1, state = 'stopped', heartbeat_at = 0 WHERE name = $1
+       RETURNING name, epoch`,
+    )
+    this.gone = await lost.all([name])
   }
 
   async close(): Promise<void> {

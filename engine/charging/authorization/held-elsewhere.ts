@@ -1,4 +1,7 @@
-/** What the calls of an old process hold of wallets, while it ends after a planned upgrade. */
+/**
+ * What the calls of an old process hold of wallets, while it ends after a planned upgrade. Where money is leased, the old
+ * process has its own: its calls only count.
+ */
 import type { Held } from '../../../schema/contracts/ocs.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { Reservations } from './reservations.ts'
@@ -44,8 +47,9 @@ export class HeldElsewhere {
       const payer = payerOf(customerId)
       if (payer === undefined) continue
       const callUuid = `old process: ${call.callUuid}`
+      const held = payer.lease === undefined ? amountMicros : 0
       const grant = { tariff: null, maxSeconds: 0, grantedSeconds: 0, isLastGrant: true }
-      reservations.open({ callUuid, payer, amountMicros, ...grant }, now())
+      reservations.open({ callUuid, payer, amountMicros: held, ...grant }, now())
       this.#held.push(callUuid)
     }
   }

@@ -1,4 +1,5 @@
 /** One customer's money and limits in memory: its balance, what is reserved, what is allowed. */
+import type { Balance } from '../../../schema/contracts/ocs.ts'
 import type { Lease } from '../leases/lease.ts'
 
 /** The terms that an operator set. A limit of 0 is no limit. */
@@ -101,6 +102,15 @@ export class Customer {
   get availableMicros(): bigint {
     if (this.terms.walletId === null) return 0n
     return this.#balanceMicros + BigInt(this.terms.creditLimitMicros) - this.reservedMicros
+  }
+
+  toBalance(): Balance {
+    const { balanceMicros, reservedMicros, availableMicros, openCalls } = this
+    const { currency, creditLimitMicros } = this.terms
+    return {
+      ...{ balanceMicros, reservedMicros, availableMicros },
+      ...{ creditLimitMicros, currency, openCalls },
+    }
   }
 
   /** What this process may reserve now. */

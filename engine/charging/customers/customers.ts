@@ -26,6 +26,8 @@ interface CustomersDeps {
   readonly now: () => number
   /** Called when a load begins. What it returns is called in the step in which the load is taken over. */
   readonly whenLoaded?: () => (() => void) | undefined
+  /** Less may be spent than before. */
+  readonly onLowered?: (customer: Customer) => void
 }
 
 export class Customers {
@@ -125,7 +127,9 @@ export class Customers {
     const known = this.#customers.get(terms.customerId)
     const lease = this.#deps.store.statements.isShared ? new Lease() : undefined
     const customer = known ?? new Customer(terms, balanceMicros, lease)
+    const isLowered = known !== undefined && allowsLess(terms, known.terms)
     customer.take(terms, balanceMicros)
+    if (isLowered) this.#deps.onLowered?.(customer)
     if (spending !== undefined) {
       const since = customer.debitedMicros - spending.debitedBefore
       customer.setSpending(spending.spentMicros + since, spending.at)
@@ -150,6 +154,11 @@ export class Customers {
     }
   }
 }
+
+/** A limit of a day of 0 is none. */
+const allowsLess = (now: Terms, before: Terms): boolean =>
+  now.creditLimitMicros < before.creditLimitMicros ||
+  (now.maxDailySpendMicros || Infinity) < (before.maxDailySpendMicros || Infinity)
 
 const MAX_TRIES = 5
 

@@ -3,9 +3,11 @@
  * of their ids; the sum of its leases stands beside its balance, so that one statement decides.
  */
 import type { NodeIdentity } from '../../../schema/node-identity.ts'
+import { GONE_MS } from '../../../schema/nodes/heartbeat.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { PreparedStatement } from '../../../schema/sql/statements.ts'
 import { lockedTransaction } from '../../../schema/sql/query.ts'
+import { bothNames, type LeaseNames } from './lease-names.ts'
 
 /** A lease as it is stored. */
 export interface StoredLease {
@@ -38,21 +40,43 @@ export interface LeaseReturn {
 
 export class LeaseRows {
   readonly #store: Store
-  readonly #node: string
+  readonly #names: LeaseNames
   readonly #statements: ReturnType<typeof prepare>
   #request: number
 
-  constructor(store: Store, { name, epoch }: NodeIdentity) {
+  constructor(store: Store, names: LeaseNames, epoch: number) {
     this.#store = store
-    this.#node = name
+    this.#names = names
     this.#request = epoch * REQUESTS_OF_A_RUN
     this.#statements = prepare(store)
   }
 
-  /** The leases of this node. What was sent before, by an earlier process of it or by this one, changes nothing from now on. */
+  get #node(): string {
+    return this.#names.own
+  }
+
+  /** The leases of this process. What was sent before under its name, by an earlier process or by this one, changes nothing from now on. */
   async takeOver(): Promise<readonly StoredLease[]> {
     this.#request += 1
-    return (await this.#statements.takeOver.all([this.#node, this.#request])).map(toLease)
+    const rows = await this.#statements.takeOver.all([this.#node, this.#request])
+    this.#request = Math.max(this.#request, ...rows.map(({ request }) => request))
+    return rows.map(toLease)
+  }
+
+  /** What the other process of this node has leased, which has ended, is leased by this one. */
+  async takeOther(): Promise<readonly StoredLease[]> {
+    const { lockOf, takeOther } = this.#statements
+    const { own, other } = this.#names
+    const taken: StoredLease[] = []
+    for (;;) {
+      const some = await lockedTransaction(this.#store, async () => {
+        const wallets = await lockOf.all([other])
+        if (wallets.length === 0) return []
+        return takeOther.all([other, own, JSON.stringify(wallets.map(({ id }) => id))])
+      })
+      if (some.length === 0) return taken
+      taken.push(...some.map(toLease))
+    }
   }
 
   /** Leases what is free, in one statement. `shares`: among so many processes. Safe to repeat: it only adds to a lease. */
@@ -94,16 +118,24 @@ export class LeaseRows {
     return row && toLease(row)
   }
 
-  /** Frees what a process has leased that is gone for good; a few hundred wallets at a time. False: nothing is left. */
-  release(node: string): Promise<boolean> {
-    const { lockOf, free, freeWallets } = this.#statements
+  /**
+   * Frees what a node has leased that is gone for good; a few hundred wallets at a time. False: nothing is left, or the
+   * node is back: that it is gone was read a moment ago, and it registers before it leases.
+   */
+  release({ name, epoch }: NodeIdentity): Promise<boolean> {
+    const { lockGone, lockOf, free, freeWallets } = this.#statements
     return lockedTransaction(this.#store, async () => {
-      const wallets = await lockOf.all([node])
-      if (wallets.length === 0) return false
-      const ids = JSON.stringify(wallets.map(({ id }) => id))
-      await freeWallets.run([node, ids])
-      await free.run([node, ids])
-      return true
+      if ((await lockGone.get([name, epoch, GONE_MS])) === undefined) return false
+      let isFreed = false
+      for (const holder of bothNames(name)) {
+        const wallets = await lockOf.all([holder])
+        if (wallets.length === 0) continue
+        const ids = JSON.stringify(wallets.map(({ id }) => id))
+        await freeWallets.run([holder, ids])
+        await free.run([holder, ids])
+        isFreed = true
+      }
+      return isFreed
     })
   }
 }
@@ -121,19 +153,36 @@ const toLease = ({ wallet_id: walletId, amount, version }: LeaseRow): StoredLeas
 
 /** The numbers of a later run are greater: 2^53 are safe. */
 const REQUESTS_OF_A_RUN = 2 ** 32
+/** A process has fewer under way when it ends. */
+const REQUESTS_UNDER_WAY = 2 ** 20
 /** Wallets of a dead process that are freed at once. */
 const RELEASED_AT_ONCE = 500
 
 function prepare({ statements }: Store) {
   const statement = <R>(sql: string): PreparedStatement<R> => statements.prepare<R>(sql)
   return {
-    takeOver: statement<LeaseRow>(
+    takeOver: statement<LeaseRow & { readonly request: number }>(
       `WITH locked AS MATERIALIZED (
          SELECT id FROM wallet WHERE id IN (SELECT wallet_id FROM wallet_lease WHERE node = $1)
          ORDER BY id FOR NO KEY UPDATE
        )
-       UPDATE wallet_lease SET request = $2, version = version + 1 FROM locked
-       WHERE wallet_id = locked.id AND node = $1
+       UPDATE wallet_lease SET request = greatest(request + ${REQUESTS_UNDER_WAY}, CAST($2 AS bigint)),
+         version = version + 1
+       FROM locked WHERE wallet_id = locked.id AND node = $1
+       RETURNING wallet_id, CAST(amount_micros AS text) AS amount, version, request`,
+    ),
+    takeOther: statement<LeaseRow>(
+      `WITH chosen AS (
+         SELECT CAST(value AS bigint) AS id FROM json_array_elements_text(CAST($3 AS json))
+       ), emptied AS (
+         UPDATE wallet_lease SET amount_micros = 0, version = version + 1, request = request + ${REQUESTS_UNDER_WAY}
+         WHERE node = $1 AND wallet_id IN (SELECT id FROM chosen)
+       )
+       INSERT INTO wallet_lease AS lease (wallet_id, node, amount_micros, version, request)
+       SELECT wallet_id, CAST($2 AS text), amount_micros, 1, 0 FROM wallet_lease
+       WHERE node = $1 AND wallet_id IN (SELECT id FROM chosen)
+       ON CONFLICT (wallet_id, node) DO UPDATE
+         SET amount_micros = lease.amount_micros + excluded.amount_micros, version = lease.version + 1
        RETURNING wallet_id, CAST(amount_micros AS text) AS amount, version`,
     ),
     request: statement<
@@ -201,6 +250,12 @@ function prepare({ statements }: Store) {
          FROM taken WHERE wallet.id = taken.wallet_id
        )
        SELECT wallet_id, CAST(amount_micros AS text) AS amount, version FROM taken`,
+    ),
+    /** A node that registers waits for the lock. Its grants last as long as the longest one. */
+    lockGone: statement<{ readonly name: string }>(
+      `SELECT name FROM node WHERE name = $1 AND epoch = $2 AND state = 'stopped'
+         AND heartbeat_at + longest_grant_seconds * 1000 < extract(epoch FROM clock_timestamp()) * 1000 - $3
+       FOR SHARE`,
     ),
     lockOf: statement<{ readonly id: number }>(
       `SELECT id FROM wallet WHERE id IN (

@@ -8,30 +8,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { NodeIdentity } from '../../../schema/node-identity.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import { type Customer, startOfDay } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
 import type { Lease } from './lease.ts'
+import type { LeaseNames } from './lease-names.ts'
 import { type LeaseRequest, LeaseRows, type StoredLease } from './lease-rows.ts'
 import { WaitingCalls } from './waiting-calls.ts'
-import { ASK, FREED, messages, type Notices, readMessage } from './lease-notices.ts'
-
-/** What the processes that share a database know of each other. */
-export interface Membership {
-  readonly identity: NodeIdentity
-  /** False: others may take this process for dead, and what it has leased. */
-  readonly isAlive: () => boolean
-  /** How many processes are alive. */
-  readonly size: () => number
-  readonly notices: Notices
-  /**
-   * Names of processes that have been silent for so long that nothing goes on which they have granted: what they have
-   * leased is freed.
-   */
-  readonly gone?: () => readonly string[]
-}
+import { ASK, FREED, messages, readMessage } from './lease-notices.ts'
+import type { Membership } from './membership.ts'
 
 interface LeasesDeps {
   readonly store: Store
@@ -48,6 +34,7 @@ const GROUP_MS = 10
 /** Others are asked again, and the free part looked at again, while a call waits. */
 const ASK_AGAIN_MS = 25
 const LOOK_MS = 1_000
+/** What lost processes have leased is looked for. */
 const LOOKS_PER_RELEASE = 5
 /** What is not needed for so many looks is given back. */
 const IDLE_LOOKS = 10
@@ -65,6 +52,7 @@ export const leasesOf = (
 ): Leases | undefined => members && new Leases({ ...deps, members, customers })
 
 export class Leases {
+  readonly names: LeaseNames
   readonly #deps: LeasesDeps
   readonly #rows: LeaseRows
   readonly #work = new OneAtATime(() => this.#exchange())
@@ -73,6 +61,10 @@ export class Leases {
   readonly #wanting = new Set<number>()
   readonly #returning = new Map<number, bigint>()
   readonly #freed = new Set<number>()
+  /** Wallets of which a limit was lowered. */
+  readonly #lowered = new Set<number>()
+  /** Another process of this node spends what it has leased. */
+  #isBeside: boolean
   /** Perhaps given back: the database did not answer. */
   readonly #unsure = new Map<number, bigint>()
   #isFailing = false
@@ -86,9 +78,11 @@ export class Leases {
 
   constructor(deps: LeasesDeps) {
     this.#deps = deps
-    const { identity, notices } = deps.members
+    const { identity, leaseNames, notices } = deps.members
+    this.names = leaseNames
+    this.#isBeside = deps.members.isBeside
     this.#waiting = new WaitingCalls({ ...deps, turn: nextTurn })
-    this.#rows = new LeaseRows(deps.store, identity)
+    this.#rows = new LeaseRows(deps.store, leaseNames, identity.epoch)
     this.#cancelNotices = [
       notices.on(ASK, (payload) => this.#onAsked(payload)),
       notices.on(FREED, (payload) => this.#onFreed(payload)),
@@ -97,15 +91,33 @@ export class Leases {
 
   /** Takes over what an earlier process of this node has leased. The customers are loaded. */
   async open(): Promise<void> {
-    await this.#takeOver()
+    if (!this.#isBeside) await this.#rows.takeOther()
+    this.#note(await this.#rows.takeOver())
     this.#lookLater()
   }
 
-  async #takeOver(): Promise<void> {
+  /** For a planned upgrade: another process of this node leases from now on, or does no more. */
+  set isBeside(isBeside: boolean) {
+    this.#isBeside = isBeside
+  }
+
+  /** The other process has ended: what it has left is leased here. Never rejects. */
+  async takeOther(): Promise<void> {
+    if (this.#isBeside) return
+    try {
+      this.#note(await this.#rows.takeOther())
+    } catch (error) {
+      const message = 'billing: what the old process has leased cannot be taken over yet'
+      this.#deps.log('warn', message, { error })
+    }
+  }
+
+  #note(leases: readonly StoredLease[]): void {
+    if (leases.length === 0) return
     const byWallet = new Map<number, Customer>()
     for (const customer of this.#deps.customers.all())
       if (customer.terms.walletId !== null) byWallet.set(customer.terms.walletId, customer)
-    for (const lease of await this.#rows.takeOver()) {
+    for (const lease of leases) {
       const customer = byWallet.get(lease.walletId)
       if (customer?.lease === undefined) continue
       this.#customers.set(lease.walletId, customer)
@@ -145,9 +157,23 @@ export class Leases {
     this.#soon()
   }
 
-  /** The database has committed debits of this process. */
-  settled(stored: readonly StoredLease[]): void {
+  /** A limit of the customer was lowered: what no call holds is leased anew, within what is left. */
+  lowered({ terms: { walletId } }: Customer): void {
+    if (walletId === null || !this.#customers.has(walletId)) return
+    this.#lowered.add(walletId)
+    this.#soon()
+  }
+
+  /**
+   * The database has committed debits of this process. `beyond`: wallets that have paid more than was leased for it;
+   * others have leased of the same money.
+   */
+  settled(stored: readonly StoredLease[], beyond: readonly number[] = []): void {
     for (const lease of stored) this.#customers.get(lease.walletId)?.lease?.stored(lease)
+    this.#notify(
+      ASK,
+      beyond.map((walletId) => [walletId, 0n] as const),
+    )
   }
 
   /** What is deducted in the transaction of the caller, which has locked the wallet, is held in memory until it ends. */
@@ -162,8 +188,7 @@ export class Leases {
     for (const cancel of this.#cancelNotices) cancel()
     this.#cancelLook?.()
     this.#cancelGroup?.()
-    for (const [walletId, { spendableMicros }] of this.#customers)
-      if (spendableMicros > 0n) this.#giveBack(walletId, spendableMicros)
+    for (const walletId of this.#customers.keys()) this.#giveBackIdle(walletId)
     do await this.#work.request()
     while (this.#returning.size > 0 && !this.#isFailing)
     this.#isStopped = true
@@ -184,6 +209,8 @@ export class Leases {
   async #exchange(): Promise<void> {
     try {
       if (this.#isStale) await this.#refresh()
+      for (const walletId of this.#lowered) this.#giveBackIdle(walletId)
+      this.#lowered.clear()
       await this.#sendReturns()
       await this.#sendRequests()
       if (this.#isFailing) this.#deps.log('info', 'billing: money can be leased again')
@@ -201,7 +228,7 @@ export class Leases {
   /** After a time in which others may have taken what was leased here. */
   async #refresh(): Promise<void> {
     if (!this.#deps.members.isAlive()) return
-    await this.#takeOver()
+    this.#note(await this.#rows.takeOver())
     this.#isStale = !this.#deps.members.isAlive()
   }
 
@@ -291,22 +318,26 @@ export class Leases {
     this.#returning.set(walletId, (this.#returning.get(walletId) ?? 0n) + amountMicros)
   }
 
+  #giveBackIdle(walletId: number): void {
+    const spendable = this.#spendableOf(walletId)
+    if (spendable > 0n) this.#giveBack(walletId, spendable)
+  }
+
   // ---- what other processes ask ----------------------------------------------------------------
 
   #notify(channel: string, wallets: readonly (readonly [number, bigint])[]): void {
-    const { identity, notices } = this.#deps.members
-    for (const payload of messages(identity.name, wallets)) notices.notify(channel, payload)
+    const { notices } = this.#deps.members
+    for (const payload of messages(this.names.own, wallets)) notices.notify(channel, payload)
   }
 
   /** Another process needs money that may lie here. Where both need it, the one with the lesser name keeps its part. */
   #onAsked(payload: string): void {
-    const { name } = this.#deps.members.identity
+    const { own } = this.names
     const { node, wallets } = readMessage(payload)
-    if (node === name) return
+    if (node === own) return
     for (const [walletId] of wallets) {
-      const spendable = this.#customers.get(walletId)?.spendableMicros ?? 0n
-      if (spendable <= 0n || (this.#needOf(walletId) > 0n && name < node)) continue
-      this.#giveBack(walletId, spendable)
+      if (this.#spendableOf(walletId) <= 0n || (this.#needOf(walletId) > 0n && own < node)) continue
+      this.#giveBackIdle(walletId)
       this.#freed.add(walletId)
     }
     if (this.#freed.size > 0) this.#now()
@@ -314,7 +345,7 @@ export class Leases {
 
   #onFreed(payload: string): void {
     const { node, wallets } = readMessage(payload)
-    if (node === this.#deps.members.identity.name) return
+    if (node === this.names.own) return
     if (wallets.some(([walletId]) => this.#waiting.has(walletId))) this.#now()
   }
 
@@ -344,7 +375,10 @@ export class Leases {
 
   #look(): void {
     this.#looks += 1
-    if (this.#looks % LOOKS_PER_RELEASE === 0) void this.#releaseGone()
+    if (this.#looks % LOOKS_PER_RELEASE === 0) {
+      void this.#releaseGone()
+      void this.takeOther()
+    }
     for (const [walletId, customer] of this.#customers) {
       const { lease } = customer
       if (lease === undefined) continue

@@ -2,6 +2,7 @@
 import type { Rate } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
+import { grantLength } from './grant.ts'
 import { loadPrefix, rateSlices } from './load-rates.ts'
 import { RateTable } from './rate-table.ts'
 
@@ -14,6 +15,7 @@ export class Rates {
   /** A prefix does not wait for a whole load, only for other prefixes. */
   readonly #prefixes = new OneAtATime(() => Promise.resolve())
   #table = new RateTable()
+  #longestGrantSeconds = 0
   /** Prefixes that were taken over while a table loads; undefined: none loads. */
   #writtenMeanwhile: WrittenPrefix[] | undefined
 
@@ -27,6 +29,16 @@ export class Rates {
     return this.#table
   }
 
+  /** Of a call at any rate that was ever in this table: calls go on at the rate of their start. */
+  get longestGrantSeconds(): number {
+    return this.#longestGrantSeconds
+  }
+
+  #note(rates: readonly Rate[]): void {
+    for (const { tariff } of rates)
+      this.#longestGrantSeconds = Math.max(this.#longestGrantSeconds, grantLength(tariff))
+  }
+
   /** Takes over the rates as they are stored now: there are none before. 100,000 of them take about half a second. */
   reload(): Promise<void> {
     return this.#whole.request()
@@ -36,6 +48,7 @@ export class Rates {
   reloadPrefix(planId: number, prefix: string): Promise<void> {
     return this.#prefixes.between(async () => {
       const rates = await loadPrefix(this.#store, planId, prefix)
+      this.#note(rates)
       this.#table.replace(planId, prefix, rates)
       this.#writtenMeanwhile?.push([planId, prefix, rates])
     })
@@ -48,6 +61,7 @@ export class Rates {
       const table = new RateTable()
       for await (const slice of rateSlices(this.#store)) {
         table.add(slice)
+        this.#note(slice)
         await this.#pause()
       }
       for (const [planId, prefix, rates] of written) table.replace(planId, prefix, rates)

@@ -16,6 +16,8 @@ export interface Settled {
   /** In the order of the calls. */
   readonly stored: readonly StoredCall[]
   readonly leases: readonly StoredLease[]
+  /** Wallets that have paid more than was leased for it. */
+  readonly beyond: readonly number[]
 }
 
 /** A wallet that is locked, as the calls of the batch change it. */
@@ -55,7 +57,11 @@ export class ServerBatch {
     const leases = await this.#charge(charged, wallets, stored, events)
     await this.#keepReports(calls, stored, wallets)
     if (events.length > 0) await this.#deps.sink?.writeAll(events)
-    return { stored, leases }
+    const takenFrom = new Map(leases.map(({ walletId, takenMicros }) => [walletId, takenMicros]))
+    const beyond = [...wallets.values()].filter(
+      ({ id, costMicros }) => costMicros > (takenFrom.get(id) ?? 0n),
+    )
+    return { stored, leases, beyond: beyond.map(({ id }) => id) }
   }
 
   /** Stores the records. Returns the calls that are to be charged. */
@@ -135,7 +141,7 @@ export class ServerBatch {
     wallets: ReadonlyMap<number, Wallet>,
     stored: StoredCall[],
     events: OutgoingEvent[],
-  ): Promise<readonly StoredLease[]> {
+  ): Promise<readonly TakenLease[]> {
     if (wallets.size === 0) return []
     const refs = charged.map(({ call }) => call.record.callUuid)
     const walletIds = JSON.stringify([...wallets.keys()])

@@ -9,10 +9,9 @@ import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import { lockedTransaction } from '../../../schema/sql/query.ts'
 import { isNews, retryDelayMs } from '../../../schema/storage/retries.ts'
 import { isViolation } from '../../../schema/storage/storage.ts'
-import type { CallStore, EndedCall, StoreCall, StoredCall } from '../call-store.ts'
-import type { StoredLease } from '../leases/lease-rows.ts'
+import type { CallStore, EndedCall, StoreCall } from '../call-store.ts'
 import type { ServerCallsDeps } from './store-deps.ts'
-import { ServerBatch } from './server-batch.ts'
+import { ServerBatch, type Settled } from './server-batch.ts'
 
 /** The journal has what waits, so that it is written in few, large batches. */
 const RECORD_WAIT_MS = 100
@@ -148,22 +147,22 @@ export class ServerCalls implements CallStore {
   /** What is not stored waits again, before all others. */
   async #write(calls: readonly Pending[], events: readonly OutgoingEvent[]): Promise<boolean> {
     if (calls.length === 0 && events.length === 0) return true
-    let stored: readonly StoredCall[]
-    let leases: readonly StoredLease[]
+    let settled: Settled
     try {
-      ;({ stored, leases } = await lockedTransaction(this.#deps.store, () =>
+      settled = await lockedTransaction(this.#deps.store, () =>
         this.#batch.write(
           calls.map(({ call }) => call),
           events,
         ),
-      ))
+      )
     } catch (error) {
       if (!isViolation(error)) return this.#tryLater(calls, events, error)
       return this.#writeApart(calls, events, error)
     }
     this.#failures = 0
     this.#commits += 1
-    this.#deps.onSettled(leases)
+    const { stored, leases, beyond } = settled
+    this.#deps.onSettled(leases, beyond)
     for (const [index, { done }] of calls.entries()) done(stored[index] ?? {})
     return true
   }

@@ -20,8 +20,8 @@ export interface CallStoreDeps<S> {
 }
 
 export interface ServerCallsDeps extends CallStoreDeps<Store> {
-  /** `NODE_NAME`: calls are paid from its leases. */
+  /** What this process leases under: calls are paid from its leases. */
   readonly node: string
-  /** The leases of this node after a commit. */
-  readonly onSettled: (leases: readonly StoredLease[]) => void
+  /** The leases of this process after a commit, and the wallets that have paid more than was leased for it. */
+  readonly onSettled: (leases: readonly StoredLease[], beyond: readonly number[]) => void
 }

@@ -133,9 +133,30 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     await node.become('serving')
     expect(node.gone()).toEqual([])
     await node.become('serving')
-    expect(node.gone()).toEqual(['sbc-2'])
+    expect(node.gone()).toEqual([{ name: 'sbc-2', epoch: 2 }])
     await silent.become('serving')
     expect(silent.condition).toBe('fenced')
+    node.stop()
+  })
+
+  test('a node that has granted for an hour is not gone before that is over', async () => {
+    const silent = beating(await registerNode(store, { ...sbc1, name: 'sbc-2', installId: 'two' }))
+    silent.grantsFor(() => 3_600)
+    await silent.become('serving')
+    silent.grantsFor(() => 60)
+    await silent.become('serving')
+    silent.stop()
+    const node = beating(await registerNode(store, sbc1))
+    const silence2 = (ms: number) =>
+      store.statements.execute(
+        `UPDATE node SET heartbeat_at = heartbeat_at - ${ms} WHERE name = 'sbc-2'`,
+      )
+    await silence2(3_660_000)
+    for (const _ of [1, 2]) await node.become('serving')
+    expect(node.gone()).toEqual([])
+    await silence2(11_000)
+    for (const _ of [1, 2]) await node.become('serving')
+    expect(node.gone()).toEqual([{ name: 'sbc-2', epoch: 2 }])
     node.stop()
   })
 

@@ -2,6 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { leaseNames } from '../../../../engine/charging/leases/lease-names.ts'
 import { LeaseRows } from '../../../../engine/charging/leases/lease-rows.ts'
 import { lockedTransaction } from '../../../../schema/sql/query.ts'
 import { topUp } from '../../../support/books.ts'
@@ -22,7 +23,7 @@ describe.runIf(hasPostgres)('leases in PostgreSQL', () => {
   })
   afterEach(() => shared.close())
 
-  const rowsOf = (name: string, epoch = 1) => new LeaseRows(shared.store, { name, epoch })
+  const rowsOf = (name: string, epoch = 1) => new LeaseRows(shared.store, leaseNames(name), epoch)
   const lease = (rows: LeaseRows, amountMicros: bigint) =>
     rows.request([{ walletId, needMicros: amountMicros, wantMicros: amountMicros }], 1, 0)
 
@@ -46,5 +47,40 @@ describe.runIf(hasPostgres)('leases in PostgreSQL', () => {
     const [taken] = await takenOver.answer
     expect(taken?.version).toBeGreaterThan(takenOver.version)
     expect(taken).toMatchObject({ walletId, amountMicros: 50_000n })
+  })
+
+  test('what a node has leased is freed only while it is gone', async () => {
+    const other = rowsOf('b')
+    const { kill } = await shared.node('a')
+    await lease(rowsOf('a'), 60_000n)
+    await kill()
+    await shared.lose('a')
+    const [gone] = shared.gone
+    if (gone === undefined) throw new Error('it is not gone')
+    // It starts again, and leases, before the list of those that are gone is read again.
+    await shared.node('a')
+    expect(await other.release(gone)).toBe(false)
+    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 60_000n }])
+    await shared.lose('a')
+    expect(await other.release(shared.gone[0] ?? gone)).toBe(true)
+    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 0n }])
+  })
+
+  test('what a node has leased is not freed before its longest grant is over', async () => {
+    await shared.node('a')
+    await lease(rowsOf('a'), 60_000n)
+    await shared.lose('a')
+    const [gone] = shared.gone
+    const set = (silentMs: number) =>
+      shared.store.statements
+        .prepare(
+          `UPDATE node SET longest_grant_seconds = 3600,
+             heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000) - $1`,
+        )
+        .run([silentMs])
+    await set(3_600_000 + 60_000)
+    expect(gone && (await rowsOf('b').release(gone))).toBe(false)
+    await set(3_600_000 + 71_000)
+    expect(gone && (await rowsOf('b').release(gone))).toBe(true)
   })
 })

@@ -37,7 +37,7 @@ class World {
   readonly #nodes = new Map<string, Node>()
   readonly #live = new Map<string, Live>()
   /** What was told to be no more lost, and how long it talked. */
-  readonly safe = new Map<string, number>()
+  readonly safe = new Map<string, { readonly billsec: number; readonly caller: number }>()
   readonly refused: Refused[] = []
   granted = 0
   #count = 0
@@ -128,7 +128,8 @@ class World {
     const call = this.#some()
     if (call === undefined) return
     this.#live.delete(call.uuid)
-    const billsec = this.#below(call.granted + 1)
+    // Cutting a call takes a moment.
+    const billsec = this.#below(call.granted + 3)
     const more = {
       ...{ callerNumber: callers[call.caller] ?? '', calledNumber: '1555' },
       customerId: this.customers[call.caller] ?? null,
@@ -136,7 +137,7 @@ class World {
     const record = endedCall(call.uuid, billsec, more)
     await new Promise<void>((resolve) => {
       const safe = (): void => {
-        this.safe.set(call.uuid, billsec)
+        this.safe.set(call.uuid, { billsec, caller: call.caller })
         resolve()
       }
       void this.#nodes.get(call.node)?.ocs.report(record, safe)
@@ -218,9 +219,13 @@ describe.runIf(hasPostgres)('several processes on one database', () => {
         await world.finish()
         await world.checkWallets()
         for (const wallet of await shared.wallets()) expect(wallet.leasedMicros).toBe(0n)
-        const stored = new Map((await shared.records()).map((row) => [row.call_uuid, row.billsec]))
-        for (const [uuid, billsec] of world.safe)
-          expect([uuid, stored.get(uuid)]).toEqual([uuid, billsec])
+        const stored = new Map((await shared.records()).map((row) => [row.call_uuid, row]))
+        for (const [uuid, { billsec, caller }] of world.safe) {
+          expect([uuid, stored.get(uuid)?.billsec]).toEqual([uuid, billsec])
+          // Wherever the money lies: what a call cost is what its wallet had.
+          if (caller === 2)
+            expect([uuid, stored.get(uuid)?.cost_micros]).toEqual([uuid, billsec * 1_000])
+        }
         // The wallet of the last one is never about empty: its money may lie anywhere, but no call is refused at once.
         const rich = world.refused.filter(({ caller }) => caller === 2)
         expect(rich.filter(({ waitedMs }) => waitedMs < LEASE_WAIT_MS)).toEqual([])

@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { endedCall, plainRate, question, topUp } from '../../../support/books.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { SharedWallets } from '../../../support/shared-wallets.ts'
+import { eventually } from '../../../support/waiting.ts'
 
 const oneUnit = 1_000_000
 
@@ -39,5 +40,119 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     ])
     await a?.stop()
     expect(await shared.wallets()).toMatchObject([{ leasedMicros: 0n, leasesMicros: 0n }])
+  })
+
+  const of = (customerId: number) => ({ customerId, calledNumber: '1555' })
+  const rows = () =>
+    shared.store.statements
+      .prepare<{ node: string; amount: number }>(
+        'SELECT node, amount_micros AS amount FROM wallet_lease WHERE amount_micros > 0 ORDER BY node',
+      )
+      .all([])
+
+  /** A process that has leased more than it needs, and the one that takes over from it in a planned upgrade. */
+  async function upgrading(balanceMicros: number) {
+    const { nodes, customerId } = await opened(['a'], balanceMicros)
+    const [old] = nodes
+    if (old === undefined) throw new Error('no process')
+    for (let round = 0; round < 5; round += 1) {
+      await old.ocs.authorize(question(`first-${round}`, '1555'))
+      await old.ocs.report(endedCall(`first-${round}`, 1, of(customerId)))
+    }
+    const next = await shared.node('a', { beside: old })
+    if (old.ocs.leases) old.ocs.leases.isBeside = true
+    return { old, next, customerId }
+  }
+
+  test('both processes of a planned upgrade together spend no more than the wallet has', async () => {
+    const { old, next, customerId } = await upgrading(155_000)
+    let granted = 0
+    for (let round = 0; round < 6; round += 1)
+      await Promise.all(
+        [old, next].map(async ({ ocs }, index) => {
+          const uuid = `${index}-${round}`
+          const verdict = await ocs.authorize(question(uuid, '1555'))
+          if (verdict.kind === 'granted') granted += verdict.grantedSeconds
+        }),
+      )
+    expect(granted).toBe(150)
+    for (const [index, { ocs }] of [old, next].entries())
+      for (let round = 0; round < 6; round += 1)
+        await ocs.report(endedCall(`${index}-${round}`, 60, of(customerId)))
+    await old.stop()
+  })
+
+  test('what the old process of an upgrade holds is leased by the new one when it has ended', async () => {
+    const { old, next, customerId } = await upgrading(200_000)
+    expect(await old.ocs.authorize(question('passed on', '1555'))).toMatchObject({
+      grantedSeconds: 60,
+    })
+    expect(await next.ocs.authorize(question('new', '1555'))).toMatchObject({ grantedSeconds: 60 })
+    await old.stop()
+    expect(await rows()).toMatchObject([{ node: 'a', amount: 60_000 }, { node: 'a/2' }])
+    await next.ocs.leftBeside()
+    expect((await rows()).map(({ node }) => node)).toEqual(['a/2'])
+    await next.ocs.report(endedCall('new', 60, of(customerId)))
+    await next.stop()
+    expect(await shared.wallets()).toMatchObject([
+      { balanceMicros: 135_000n, leasedMicros: 0n, leasesMicros: 0n },
+    ])
+  })
+
+  test('a start takes what both processes of an upgrade have left', async () => {
+    const { old, next } = await upgrading(200_000)
+    await old.ocs.authorize(question('one', '1555'))
+    await next.ocs.authorize(question('two', '1555'))
+    await old.kill()
+    await next.kill()
+    const again = await shared.node('a')
+    expect((await rows()).map(({ node }) => node)).toEqual(['a'])
+    expect(await again.ocs.authorize(question('three', '1555'))).toMatchObject({
+      grantedSeconds: 60,
+    })
+  })
+
+  test('a process that goes on alone after an upgrade has failed takes what the other one leased', async () => {
+    const { old, next } = await upgrading(200_000)
+    await next.ocs.authorize(question('lost', '1555'))
+    await next.kill()
+    expect(await rows()).toHaveLength(2)
+    if (old.ocs.leases) old.ocs.leases.isBeside = false
+    await eventually(async () =>
+      expect((await rows()).map(({ node }) => node).filter((node) => node === 'a/2')).toEqual([]),
+    )
+  })
+
+  test('a credit limit that is lowered takes back what no call holds', async () => {
+    const { nodes, customerId } = await opened(['a'], 0)
+    const set = (micros: number) =>
+      shared.store.statements.prepare('UPDATE customer SET credit_limit_micros = $1').run([micros])
+    await set(oneUnit)
+    const { ocs } = nodes[0] ?? {}
+    await ocs?.reloadCustomers()
+    await ocs?.authorize(question('idle', '1555'))
+    await ocs?.authorize(question('held', '1555'))
+    await ocs?.report(endedCall('idle', 1, of(customerId)))
+    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 119_000n }])
+    await set(0)
+    await ocs?.reloadCustomers()
+    await eventually(async () =>
+      expect(await shared.wallets()).toMatchObject([{ leasedMicros: 60_000n }]),
+    )
+    expect(await ocs?.authorize(question('more', '1555'))).toMatchObject({
+      code: 'insufficient_funds',
+    })
+  })
+
+  test('a call that is charged beyond what was leased takes back what other processes do not need', async () => {
+    const { nodes, customerId } = await opened(['a', 'b'], 100_000)
+    const [a, b] = nodes
+    await b?.ocs.authorize(question('idle', '1555'))
+    await b?.ocs.report(endedCall('idle', 1, of(customerId)))
+    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 59_000n }])
+    await a?.ocs.report(endedCall('late', 90, of(customerId)))
+    await eventually(async () =>
+      expect(await shared.wallets()).toMatchObject([{ balanceMicros: 9_000n, leasedMicros: 0n }]),
+    )
   })
 })

@@ -228,7 +228,7 @@ describe.runIf(hasPostgres)('ended calls on PostgreSQL', () => {
     await new Promise<void>((safe) => void dead.ocs.report(call('late', 10), safe))
     await dead.kill()
     expect(await other.ocs.authorize(question('b', '1555'))).toMatchObject({ kind: 'denied' })
-    shared.gone = ['a']
+    await shared.lose('a')
     await eventually(async () =>
       expect(await other.ocs.authorize(question('c', '1555'))).toMatchObject({
         grantedSeconds: 60,
