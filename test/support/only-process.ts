@@ -14,26 +14,34 @@ export const onlyProcess: Membership = {
 /** The bound of a wait is no judge of a busy machine. */
 const LONG_MS = 100
 
+interface RealTimers {
+  readonly schedule: Schedule
+  /** What waits for a moment, such as for more to be written with it, waits no longer. */
+  hurry(): void
+  end(): void
+}
+
 /** Real time, for what waits for a database server; what takes long takes much longer. */
-export function realTimers(): { readonly schedule: Schedule; readonly end: () => void } {
-  const timers = new Set<NodeJS.Timeout>()
+export function realTimers(): RealTimers {
+  const timers = new Map<NodeJS.Timeout, { readonly delayMs: number; readonly run: () => void }>()
   return {
     schedule(work, delayMs) {
-      const timer = setTimeout(
-        () => {
-          timers.delete(timer)
-          work()
-        },
-        delayMs >= LONG_MS ? delayMs * 100 : delayMs,
-      )
-      timers.add(timer)
+      const run = (): void => {
+        clearTimeout(timer)
+        if (timers.delete(timer)) work()
+      }
+      const timer = setTimeout(run, delayMs >= LONG_MS ? delayMs * 100 : delayMs)
+      timers.set(timer, { delayMs, run })
       return () => {
         clearTimeout(timer)
         timers.delete(timer)
       }
     },
+    hurry() {
+      for (const { delayMs, run } of [...timers.values()]) if (delayMs <= LONG_MS) run()
+    },
     end() {
-      for (const timer of timers) clearTimeout(timer)
+      for (const timer of timers.keys()) clearTimeout(timer)
       timers.clear()
     },
   }
