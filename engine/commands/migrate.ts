@@ -27,7 +27,8 @@ export const migrateCommand: Command = {
     [
       'With --from, all of FILE is copied in one transaction, or nothing: it may be tried again. FILE has the schema of',
       'this program, and is not served meanwhile. The number of rows of every table and the sum of every amount are',
-      'compared before the transaction is committed. The key of the secrets stays the same.',
+      'compared before the transaction is committed. What was spent today counts for limits of a day. The key of the',
+      'secrets stays the same.',
     ].join('\n'),
   run: async ({ options }, world) => {
     const { from } = options
@@ -97,6 +98,11 @@ function refuseUnready({ sqlite }: LocalStore, path: string): void {
     throw new DatabaseRefused(
       `cannot move database ${path}: its last process was not stopped in the usual way; start it once with this database, and stop it`,
     )
+  const left = sqlite.prepare<[], number>('SELECT count(*) FROM call_journal').pluck().get() ?? 0
+  if (left > 0)
+    throw new DatabaseRefused(
+      `cannot move database ${path}: calls that an earlier version left open are not charged yet (${left}); start this program once with this database, and stop it`,
+    )
 }
 
 /** Copying takes as long as it takes. */
@@ -113,7 +119,7 @@ async function moveStore({ sqlite }: LocalStore, url: string, world: World): Pro
     await migratePostgres(target, name, world.now())
     // One state of all tables: nothing else writes meanwhile.
     sqlite.exec('BEGIN IMMEDIATE')
-    const report = await moveToServer(sqlite, target, name, world.complain)
+    const report = await moveToServer(sqlite, target, name, world.now(), world.complain)
     for (const { table, rows } of report.tables)
       if (rows > 0) world.print(`${table}: ${rows} rows in both`)
     for (const { column, micros } of report.sums)

@@ -22,12 +22,14 @@ const MOVE_LOCK = 0x70_11_6a_7f
 /**
  * @param source at this program's schema; nothing writes to it meanwhile.
  * @param target migrated and without rows.
+ * @param now milliseconds UTC.
  * @throws {DatabaseRefused} the target is not empty, or what was copied differs from the source.
  */
 export function moveToServer(
   source: Sqlite.Database,
   target: PostgresStatements,
   name: string,
+  now: number,
   onProgress: (line: string) => void,
 ): Promise<MoveReport> {
   const tables = inOrder(source)
@@ -40,6 +42,7 @@ export function moveToServer(
     for (const table of tables) await copyTable(source, target, table, counter, onProgress)
     const report = await compare(source, target, tables, name)
     for (const table of tables) await continueNumbers(source, target, table)
+    await countToday(target, now)
     return { ...report, ...counter }
   })
 }
@@ -168,6 +171,19 @@ function sumHere(source: Sqlite.Database, table: string, column: string): bigint
     .safeIntegers()
     .get()
   return (row?.units ?? 0n) * 1_000_000n + (row?.rest ?? 0n)
+}
+
+const DAY_MS = 86_400_000
+
+/** What was spent since midnight UTC. On SQLite its process adds it up from the ledger. */
+async function countToday(target: PostgresStatements, now: number): Promise<void> {
+  const count = target.prepare(
+    `UPDATE wallet SET spent_on = $1, spent_micros = (
+       SELECT coalesce(-sum(amount_micros), 0) FROM ledger_entry
+       WHERE wallet_id = wallet.id AND kind = 'debit' AND created_at >= $1
+     )`,
+  )
+  await count.run([now - (now % DAY_MS)])
 }
 
 /** A number that a row has had is not given again, where SQLite remembers it. */

@@ -42,7 +42,7 @@ export class ServerCalls implements CallStore {
     this.#batch = new ServerBatch(deps)
   }
 
-  /** A database that was moved here from SQLite has none: that process had stopped. */
+  /** A database that was moved here from SQLite has none: one that has some is not moved. */
   earlier(): readonly JournalEntry[] {
     return []
   }

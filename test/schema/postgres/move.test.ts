@@ -5,6 +5,10 @@ import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 
+/** 2026-01-05T10:00:00Z, and the midnight before. */
+const now = 1_767_607_200_000
+const midnight = now - 10 * 3_600_000
+
 describe.runIf(hasPostgres)('a database is moved to a server', () => {
   let source: LocalStore
   let target: PostgresStatements
@@ -50,7 +54,8 @@ describe.runIf(hasPostgres)('a database is moved to a server', () => {
     for (const drop of drops) await drop()
   })
 
-  const move = () => moveToServer(source.sqlite, target, 'there', (line) => progress.push(line))
+  const move = () =>
+    moveToServer(source.sqlite, target, 'there', now, (line) => progress.push(line))
   const there = (sql: string) => target.prepare(sql).arrays([])
 
   test('with every row and every sum', async () => {
@@ -79,6 +84,22 @@ describe.runIf(hasPostgres)('a database is moved to a server', () => {
     }
     expect(await there("SELECT call_id, mos_score FROM cdr WHERE call_uuid = 'uuid-nul'")).toEqual([
       ['with \uFFFD inside', 4.25],
+    ])
+  })
+
+  test('with what its wallets have spent today', async () => {
+    const debit = source.sqlite.prepare(
+      `INSERT INTO ledger_entry (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
+       VALUES (5, ?, ?, 0, ?, 'ocs', ?)`,
+    )
+    debit.run('debit', -500, 'yesterday', midnight - 1)
+    debit.run('debit', -20, 'midnight', midnight)
+    debit.run('debit', -3, 'now', now)
+    debit.run('adjust', -7, 'no call', now)
+    await move()
+    expect(await there('SELECT id, spent_micros, spent_on FROM wallet ORDER BY id')).toEqual([
+      [5, 23, midnight],
+      [6, 0, midnight],
     ])
   })
 
