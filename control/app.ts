@@ -81,7 +81,7 @@ export function createApi(
 
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, store, deps.nodes))
-  app.route('/', metricsRoute(telemetry))
+  app.route('/', metricsRoute(telemetry, deps.nodes))
   app.route('/', openApiRoutes(app, version))
   app.route(
     '/',

@@ -18,7 +18,8 @@ export const publicHealthRoute = (version: string) =>
 
 /**
  * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining, when another
- * process has its name, and while the database cannot be written.
+ * process has its name, and while the database cannot be written. `database` says whether the server of it answers:
+ * without it calls go on for a moment.
  */
 export const probeRoutes = (
   engine: Pick<EnginePort, 'isReady' | 'isDraining'>,
@@ -42,7 +43,7 @@ export const probeRoutes = (
       // Calls go on without the server until then.
       const { problem } = storage
       if (problem && problem.code !== 'server_unavailable') throw storageUnavailable(problem.reason)
-      return ok(c, { status: 'ready' })
+      return ok(c, { status: 'ready', database: problem ? 'unavailable' : 'available' })
     })
 
 /** `GET /api/v1/health`: success for a valid key. Mounted under `/api/v1`. */

@@ -3,6 +3,7 @@ import { Hono } from 'hono'
 import { requires, requiresGlobal } from '../auth/requires.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
+import type { NodesPort } from '../../schema/contracts/nodes.ts'
 import type { OtherNodes } from '../nodes/other-nodes.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from './telemetry-of-all.ts'
 import { prometheusText } from './metrics.ts'
@@ -33,8 +34,8 @@ export const telemetryRoutes = (
  * Mounted at the root. It requires a key like everything else: an exception for loopback would also admit
  * what a proxy on this machine forwards.
  */
-export const metricsRoute = (telemetry: Pick<Telemetry, 'read'>) =>
+export const metricsRoute = (telemetry: Pick<Telemetry, 'read'>, nodes: Pick<NodesPort, 'list'>) =>
   new Hono<ControlEnv>().get('/metrics', requiresGlobal('metrics:read'), async (c) => {
     c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
-    return c.body(prometheusText(await telemetry.read()))
+    return c.body(prometheusText(await telemetry.read(), nodes.list()))
   })

@@ -15,7 +15,7 @@ import { clean } from './clean.ts'
 /** The dependencies of all tools. */
 export interface ToolWorld extends Pick<
   ControlDeps,
-  'store' | 'engine' | 'ocs' | 'now' | 'steadyNow'
+  'store' | 'engine' | 'nodes' | 'ocs' | 'now' | 'steadyNow'
 > {
   readonly keys: KeyStore
   readonly telemetry: Pick<Telemetry, 'read' | 'readForTenant'>

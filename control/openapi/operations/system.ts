@@ -109,7 +109,15 @@ export const systemOperations: Operations = {
       summary:
         'Check that this node accepts calls. Returns 503 during startup, while draining, while storage fails, and when another process has its name.',
     },
-    answer: data(z.strictObject({ status: z.literal('ready') }), { status: 'ready' }),
+    answer: data(
+      z.strictObject({
+        status: z.literal('ready'),
+        database: z
+          .enum(['available', 'unavailable'])
+          .describe('`unavailable`: calls go on without the server of the database for a while.'),
+      }),
+      { status: 'ready', database: 'available' },
+    ),
     refusals: [503],
   },
   'GET /openapi.json': {

@@ -12,6 +12,7 @@ import { getCustomerBalance, lookupRate } from './money-tools.ts'
 import { getCall, searchCdrs } from './record-tools.ts'
 import { listSbcApiKeys, revokeSbcApiKey } from './sbc-key-tools.ts'
 import { simulateCall } from './simulate-call.ts'
+import { listNodes } from './node-tools.ts'
 import { getTelemetry } from './telemetry-tools.ts'
 import { getApiKeyStatus, listApiKeys } from './tenant-key-tools.ts'
 
@@ -19,6 +20,6 @@ export const allTools: readonly Tool[] = [
   ...[listSbcApiKeys, revokeSbcApiKey, listApiKeys, getApiKeyStatus],
   ...[getDispatcherStatus, listSbcEndpoints, setDispatcherState, reloadDispatchers],
   ...[listActiveCalls, getCall, searchCdrs, explainCall, simulateCall],
-  ...[getTelemetry, getCustomerBalance, lookupRate],
+  ...[getTelemetry, listNodes, getCustomerBalance, lookupRate],
   hangUpCall,
 ]

@@ -27,7 +27,15 @@ const used = [
     'LedgerEntry',
   ],
   ...['ApplicationKey', 'NewApplicationKey', 'Carrier', 'AuditEntry'],
-  ...['KeyUsage', 'CarrierSums', 'ExtensionDetails', 'Settings', 'Ban', 'WebhookEndpoint'],
+  ...[
+    'ProcessNode',
+    'KeyUsage',
+    'CarrierSums',
+    'ExtensionDetails',
+    'Settings',
+    'Ban',
+    'WebhookEndpoint',
+  ],
   ...['WebhookEndpointWithSecret', 'WebhookDelivery', 'Simulation', 'TestCall'],
 ]
 const path = 'control/console/web/api/api-types.ts'

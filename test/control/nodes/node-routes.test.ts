@@ -20,6 +20,15 @@ test('the platform sees the nodes of the installation, a tenant does not', async
   expect((await control.request('/api/v1/nodes', { token })).status).toBe(403)
 })
 
+test('metrics name this node, and the state of each as it hears of them', async () => {
+  const control = await openControl()
+  const token = await control.key()
+  const text = (await control.request('/metrics', { token })).text
+  expect(text).toContain('tollgate_process_info{name="test-1",epoch="0"} 1\n')
+  expect(text).toContain('tollgate_platform_node_state{name="test-1",state="serving"} 1\n')
+  expect(text).toContain('tollgate_platform_node_state{name="test-1",state="lost"} 0\n')
+})
+
 test.each([
   ['valid', 200],
   ['unheard', 503],
@@ -37,5 +46,7 @@ test('a node goes on being ready while the database server cannot be written for
   storage.declare()
   const engine = { isReady: () => true, isDraining: () => false }
   const routes = probeRoutes(engine, { storage }, { condition: 'valid' })
-  expect((await routes.request('/readyz')).status).toBe(200)
+  const answer = await routes.request('/readyz')
+  expect(answer.status).toBe(200)
+  expect(await answer.json()).toMatchObject({ data: { status: 'ready', database: 'unavailable' } })
 })

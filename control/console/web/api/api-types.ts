@@ -565,6 +565,18 @@ export interface AuditEntry {
   readonly is_agent: boolean
 }
 
+export interface ProcessNode {
+  readonly name: string
+  readonly epoch: number
+  readonly address: string
+  readonly version: string
+  readonly state: 'starting' | 'serving' | 'draining' | 'stopped' | 'lost'
+  readonly live_calls: number
+  readonly started_at: string
+  readonly heartbeat_at: string
+  readonly is_this: boolean
+}
+
 export interface KeyUsage {
   readonly days: readonly {
     readonly date: string

@@ -1,5 +1,6 @@
 /** Requests to the API. The session is a cookie that the browser attaches. */
 import type { Error as ErrorBody, PageMeta } from './api-types.ts'
+import { noteAnswer } from './unreachable.ts'
 
 export type Answer<T> =
   | { readonly kind: 'ok'; readonly data: T; readonly meta: PageMeta | undefined }
@@ -95,6 +96,7 @@ async function ask<T>(
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     })
+    noteAnswer(path, response.headers.get('X-Unreachable-Nodes'))
     const parsed = (await response.json()) as unknown
     if (response.ok) return { kind: 'ok', data: parsed as T, meta: undefined }
     const { error, code, details } = parsed as ErrorBody

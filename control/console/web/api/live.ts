@@ -2,6 +2,7 @@
 import { signal } from '@preact/signals'
 import { after } from '../browser.ts'
 import { EventParser, type StreamEvent } from './event-parser.ts'
+import { noteStream } from './unreachable.ts'
 
 export type Connection = 'connecting' | 'live' | 'lost'
 export const connection = signal<Connection>('connecting')
@@ -73,6 +74,8 @@ async function readOnce(
   if (!response.ok || response.body === null) return response.status
   const wasLost = connection.value === 'lost'
   connection.value = 'live'
+  // A stream of which a part is missing says so at its beginning.
+  noteStream([])
   if (wasLost && lastId === undefined) tellAll({ type: 'stream.gap', data: {} })
   const parser = new EventParser()
   const decoder = new TextDecoder()
@@ -85,8 +88,11 @@ async function readOnce(
   }
 }
 
-const tell = ({ type, data }: StreamEvent): void =>
-  tellAll({ type, data: JSON.parse(data) as LiveEvent['data'] })
+function tell({ type, data: text }: StreamEvent): void {
+  const data = JSON.parse(text) as LiveEvent['data']
+  if (type === 'stream.partial') noteStream(data['unreachable_nodes'])
+  tellAll({ type, data })
+}
 
 function tellAll(event: LiveEvent): void {
   for (const read of readers) read(event)

@@ -1,6 +1,7 @@
 /** What is around every screen: navigation, who is signed in, and whether what is shown is live. */
 import { useEffect, useRef } from 'preact/hooks'
 import { connection, readEvents } from '../api/live.ts'
+import { unreachable } from '../api/unreachable.ts'
 import { visibleText } from '../parts/visible-text.ts'
 import { pathOf } from './address.ts'
 import { findSetup, isIncomplete } from '../screens/start/setup.ts'
@@ -61,6 +62,7 @@ function Shell({ user }: { user: User }) {
           </button>
         </div>
       </header>
+      <Unreachable />
       <Content title={title} key={`${name}/${item ?? ''}`}>
         {screen === undefined ? (
           <p>There is no such screen, or you may not see it.</p>
@@ -73,6 +75,16 @@ function Shell({ user }: { user: User }) {
     </>
   )
 }
+
+/** Over every screen: any of them may show less than there is. */
+const Unreachable = () => (
+  <p role="status" class="notice banner" hidden={unreachable.value.length === 0}>
+    {unreachable.value.length > 0 &&
+      `No answer from ${unreachable.value.map((name) => visibleText(name)).join(', ')}: what only ${
+        unreachable.value.length === 1 ? 'this node knows' : 'these nodes know'
+      }, such as their live calls, is missing here.`}
+  </p>
+)
 
 const isListed = (screen: Screen): boolean => screen.isListed?.() ?? true
 

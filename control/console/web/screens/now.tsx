@@ -6,6 +6,7 @@ import { durationText, figureText, unitText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Fact, Problem } from '../parts/text.tsx'
 import { alertsOf } from './alerts.ts'
+import { PlatformNodes } from './platform-nodes.tsx'
 import { asrOf, chartsOf, delayOf, type Charts } from './samples.ts'
 
 /** The server takes a sample every five seconds. */
@@ -27,6 +28,7 @@ export function NowScreen() {
       <Problem message={telemetry.problem.value ?? history.problem.value} />
       <Alerts telemetry={telemetry.data.value} />
       <Figures telemetry={telemetry.data.value} history={known} charts={charts} />
+      <PlatformNodes />
       <div class="charts">
         <Chart title="Calls per second" series={charts.perSecond} />
         <Chart title="Live calls" series={charts.active} />

@@ -21,6 +21,7 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['explain_call', { call_uuid: endedCall }],
   ['simulate_call', { from: '4930', to: '4940', source: '192.0.2.1' }],
   ['get_telemetry', {}],
+  ['list_nodes', {}],
   ['get_customer_balance', { customer: 'acme customer' }],
   ['lookup_rate', { number: '4930', customer: 1 }],
   ['hangup_call', { call_uuid: liveCall, dry_run: true }],
