@@ -24,7 +24,8 @@ export type Access = ReturnType<typeof openAccess>
 export function openAccess(
   deps: Pick<
     ControlDeps,
-    'store' | 'changes' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'webhooks' | 'log'
+    | ('store' | 'changes' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'webhooks' | 'log')
+    | 'nodes'
   >,
 ) {
   const { store, now, steadyNow, randomBytes } = deps
@@ -49,7 +50,7 @@ export function openAccess(
     keys,
     usage,
     users,
-    verifier: new KeyVerifier(keys, cache),
+    verifier: new KeyVerifier(keys, cache, () => deps.nodes.heartbeatAgeMs),
     sessions,
     passwords,
     guard: new LoginGuard(permits),

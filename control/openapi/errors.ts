@@ -92,7 +92,8 @@ export const errors: Readonly<Record<ErrorStatus, ErrorText>> = {
 export function refusalsOf(note: RouteNote): ErrorStatus[] {
   const { access, method, path } = note
   const found: ErrorStatus[] = [429, 500]
-  if (access !== undefined && access.kind !== 'public') found.push(401, 403)
+  // 503: the credential cannot be verified, because the database server does not answer.
+  if (access !== undefined && access.kind !== 'public') found.push(401, 403, 503)
   // The customer edge rejects every other path.
   if (path !== '/health' && !path.startsWith('/api/client/')) found.push(403)
   if (note.json ?? note.query ?? note.param) found.push(400)

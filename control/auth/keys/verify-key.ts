@@ -12,22 +12,32 @@ import type { KeyStore } from './key-store.ts'
 
 const rejected: Presented = { kind: 'rejected' }
 
+/**
+ * How long tokens are accepted from memory while the database server does not answer this node: a key that was revoked
+ * on another node meanwhile is good here until then. Milliseconds.
+ */
+export const LONGEST_UNCONFIRMED_MS = 600_000
+
 export class KeyVerifier {
   readonly #keys: KeyStore
   readonly #cache: KeyCache
+  readonly #unconfirmedMs: () => number
 
-  constructor(keys: KeyStore, cache: KeyCache) {
+  /** @param unconfirmedMs how long ago changes of other nodes were heard of; 0 where there are none. */
+  constructor(keys: KeyStore, cache: KeyCache, unconfirmedMs: () => number = () => 0) {
     this.#keys = keys
     this.#cache = cache
+    this.#unconfirmedMs = unconfirmedMs
   }
 
   /**
    * `token` has the form of a token. Expiry is checked at `now` on every request, cached or not. A cached token
-   * is verified at once.
+   * is verified at once, unless it may have been revoked long ago: then the database is asked.
    */
   verify(token: string, address: string, now: number): Presented | Promise<Presented> {
     const hash = hashToken(token)
-    const cached = this.#cache.find(hash)
+    const isCurrent = this.#unconfirmedMs() < LONGEST_UNCONFIRMED_MS
+    const cached = isCurrent ? this.#cache.find(hash) : undefined
     if (cached === undefined) return this.#lookUp(token, hash, address, now)
     return cached === 'unknown' ? rejected : judge(cached, address, now)
   }

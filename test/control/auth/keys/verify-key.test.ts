@@ -4,6 +4,7 @@ import { hashToken } from '../../../../control/auth/keys/app-key.ts'
 import { KeyCache } from '../../../../control/auth/keys/key-cache.ts'
 import { KeyStore } from '../../../../control/auth/keys/key-store.ts'
 import { KeyVerifier } from '../../../../control/auth/keys/verify-key.ts'
+import { DatabaseUnavailable } from '../../../../schema/sql/failure.ts'
 import { FileChanges } from '../../../../schema/changes/file-changes.ts'
 import { deferred } from '../../../support/deferred.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
@@ -169,4 +170,33 @@ onSqlite('file')('a change by another process holds within a second', async () =
   time.advance(1_000)
   expect(await verdict()).toBe('rejected')
   await control.close()
+})
+
+test('a token is accepted from memory for ten minutes after the database was heard last, and then asked of it', async () => {
+  const { control, keys, cache } = await verifier()
+  let unconfirmedMs = 0
+  const subject = new KeyVerifier(keys, cache, () => unconfirmedMs)
+  const token = await control.key()
+  const read = vi.spyOn(keys, 'candidates')
+  const verify = async () => (await subject.verify(token, '192.0.2.1', control.now())).kind
+  expect(await verify()).toBe('accepted')
+  read.mockRejectedValue(new DatabaseUnavailable('it does not answer'))
+  unconfirmedMs = 599_999
+  expect(await verify()).toBe('accepted')
+  unconfirmedMs = 600_000
+  await expect(verify()).rejects.toThrow('it does not answer')
+  expect(read).toHaveBeenCalledTimes(2)
+  unconfirmedMs = 0
+  expect(await verify()).toBe('accepted')
+})
+
+test('a node that has not heard of the database for ten minutes answers requests with a key with 503', async () => {
+  const control = await openControl()
+  const token = await control.key()
+  expect((await control.request('/api/v1/health', { token })).status).toBe(200)
+  Object.defineProperty(control.deps.nodes, 'heartbeatAgeMs', { value: 600_000 })
+  vi.spyOn(control.access.keys, 'candidates').mockRejectedValue(new DatabaseUnavailable('no'))
+  const answer = await control.request('/api/v1/health', { token })
+  expect([answer.status, answer.code]).toEqual([503, 'storage_unavailable'])
+  expect((await control.request('/livez')).status).toBe(200)
 })
