@@ -2,7 +2,6 @@
  * The Prometheus registry. Every metric is read from the telemetry view, so that both responses agree. The
  * text format is https://prometheus.io/docs/instrumenting/exposition_formats/ (version 0.0.4).
  */
-import type { NodeStatus } from '../../schema/contracts/nodes.ts'
 import type { TelemetryView } from './telemetry-view.ts'
 
 type Labels = Readonly<Record<string, string | number>>
@@ -376,30 +375,11 @@ function engineMetrics(view: TelemetryView): readonly Metric[] {
   }))
 }
 
-const memberStates = ['starting', 'serving', 'draining', 'stopped', 'lost'] as const
-
-/** So that the others tell of a node that answers no more. */
-const membersMetrics = (members: readonly NodeStatus[]): readonly Metric[] => [
-  many(
-    'gauge',
-    'tollgate_platform_node_state',
-    '1 for the state of each node that shares the database, as this one hears of it.',
-    () =>
-      members.flatMap(({ name, state }) =>
-        memberStates.map((each) => ({
-          value: state === each ? 1 : 0,
-          labels: { name, state: each },
-        })),
-      ),
-  ),
-]
-
 const snakeCase = (name: string): string =>
   name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** @param members the nodes of the installation, as this one hears of them. */
-export function prometheusText(view: TelemetryView, members: readonly NodeStatus[] = []): string {
-  const blocks = [...metrics, ...engineMetrics(view), ...membersMetrics(members)].map(
+export function prometheusText(view: TelemetryView, further: readonly Metric[] = []): string {
+  const blocks = [...metrics, ...engineMetrics(view), ...further].map(
     ({ name, type, help, read }) => {
       const lines = read(view).map(
         ({ suffix = '', labels, value }) => `${name}${suffix}${labelText(labels)} ${value}\n`,

@@ -6,6 +6,7 @@ import { ok } from '../http/envelope.ts'
 import type { NodesPort } from '../../schema/contracts/nodes.ts'
 import type { OtherNodes } from '../nodes/other-nodes.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from './telemetry-of-all.ts'
+import { memberMetrics } from './member-metrics.ts'
 import { prometheusText } from './metrics.ts'
 import type { Telemetry } from './telemetry.ts'
 
@@ -37,5 +38,5 @@ export const telemetryRoutes = (
 export const metricsRoute = (telemetry: Pick<Telemetry, 'read'>, nodes: Pick<NodesPort, 'list'>) =>
   new Hono<ControlEnv>().get('/metrics', requiresGlobal('metrics:read'), async (c) => {
     c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
-    return c.body(prometheusText(await telemetry.read(), nodes.list()))
+    return c.body(prometheusText(await telemetry.read(), memberMetrics(nodes.list())))
   })

@@ -1,0 +1,20 @@
+/** The nodes that share the database, as one of them hears of them: so that the others tell of one that answers no more. */
+import type { NodeStatus } from '../../schema/contracts/nodes.ts'
+import type { Metric } from './metrics.ts'
+
+const states = ['starting', 'serving', 'draining', 'stopped', 'lost'] as const
+
+export const memberMetrics = (members: readonly NodeStatus[]): readonly Metric[] => [
+  {
+    name: 'tollgate_platform_node_state',
+    type: 'gauge',
+    help: '1 for the state of each node that shares the database, as this one hears of it.',
+    read: () =>
+      members.flatMap(({ name, state }) =>
+        states.map((each) => ({
+          value: state === each ? 1 : 0,
+          labels: { name, state: each },
+        })),
+      ),
+  },
+]
