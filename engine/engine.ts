@@ -16,6 +16,7 @@ import { prefixed, sipFigures } from './call/user-agent/servers/server-figures.t
 import { registerThrough } from './call/user-agent/register.ts'
 import { HeaderFilter } from './call/sip/headers.ts'
 import { simulate, type SimulationDeps } from './call/simulation/simulate.ts'
+import { OtherNodes } from './call/transfer/other-nodes.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { traceOf } from './call/trace/trace.ts'
 import type { SipRequest } from './call/signalling.ts'
@@ -230,6 +231,8 @@ export class Engine {
       domains: this.#domains,
       ...{ mediaGate: this.media?.gate, listening: this.media?.listening },
       onUnknownSource,
+      ...{ otherNodes: this.#transfers(deps) },
+      onNodeSilent: (name) => this.#others?.peers.suspect(name),
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
       ...{ newUuid: deps.newUuid, retryAfterSeconds: RETRY_AFTER_SECONDS },
@@ -456,6 +459,15 @@ export class Engine {
   #admits(request: SipRequest): boolean {
     const { protocol, sourceAddress: address, sourcePort: port, method, headers } = request
     return this.guard.admitRequest({ protocol, address, port }, method, headers['user-agent'])
+  }
+
+  #transfers({ installation, wallNow, log }: EngineDeps): OtherNodes | undefined {
+    if (installation === undefined || this.#others === undefined) return undefined
+    const { self, key } = installation
+    return new OtherNodes({
+      ...{ self, key, wallNow, log, peers: this.#others.peers },
+      onRefused: (source) => void this.guard.unknownSource(source),
+    })
   }
 
   /** Carriers, nodes of both kinds and trusted networks are never shut out. */

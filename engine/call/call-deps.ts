@@ -7,6 +7,7 @@ import type { IdentifyDeps } from './inbound/identify.ts'
 import type { RouteDeps } from './inbound/route.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { Listening } from './monitoring/listening-legs.ts'
+import type { OtherNodes } from './transfer/other-nodes.ts'
 import type { UserAgent } from './user-agent/user-agent.ts'
 
 export interface CallDeps extends RouteDeps {
@@ -14,6 +15,8 @@ export interface CallDeps extends RouteDeps {
   readonly charging: Charging
   readonly client: UserAgent
   readonly deadlines: Deadlines
+  /** Absent: this node is the only one. */
+  readonly otherNodes?: OtherNodes | undefined
   /** Undefined: there are no media relays. */
   readonly listening?: Listening | undefined
   readonly routing: RouteDeps['routing'] & IdentifyDeps['routing']

@@ -43,6 +43,8 @@ export interface CallRunnerDeps extends WithheldDeps, Timing {
   readonly dispatcher: { reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void }
   /** What a live INVITE told about a carrier's gateway (SPECIFICATION.md §10.4). */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
+  /** Another node of the installation says nothing to an INVITE. */
+  readonly onNodeSilent?: ((name: string) => void) | undefined
   /** What the machine asks of routing, and what a phone asks for: REFER, 3xx, an answered source. */
   readonly requests: CallRequests
   readonly credentialsOf: SavedCallsDeps['credentialsOf']
@@ -237,6 +239,8 @@ export class CallRunner {
         return this.#reportHealth(command)
       case 'probe':
         return this.#probe(command)
+      case 'nodeSilent':
+        return this.#deps.onNodeSilent?.(command.name)
       case 'journal':
       case 'extend':
       case 'store':
@@ -339,7 +343,7 @@ export class CallRunner {
   }
 
   /** Resolves when the record is stored and the call forgotten. `safe` is called once, when no crash can lose the end. */
-  async #store(callUuid: string, end: End, safe: () => void = ignore): Promise<void> {
+  async #store(callUuid: string, end: End, safe = (): void => undefined): Promise<void> {
     const { calls, charging, now, log } = this.#deps
     const call = calls.call(callUuid)
     if (call === undefined || this.#storing.has(callUuid)) return safe()
@@ -379,8 +383,6 @@ export class CallRunner {
     })
   }
 }
-
-const ignore = (): void => undefined
 
 const isStore = (command: Command): command is CommandOf<'store'> => command.type === 'store'
 

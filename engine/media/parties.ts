@@ -3,6 +3,8 @@ import type { ActiveCalls } from '../call/active-calls.ts'
 import { callUuidOf } from '../call/call-machine/leg.ts'
 import type { Callee } from '../call/dialing/outgoing-invite.ts'
 import type { SipRequest } from '../call/signalling.ts'
+import { TRANSFER_TOKEN } from '../call/transfer/transfer-token.ts'
+import { headerNamed } from '../sip-server/message/index.ts'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
 import { noMediaRules } from '../../schema/rules/media.ts'
 import type { Description } from './description.ts'
@@ -45,8 +47,11 @@ export class Parties {
   /** Who it is shows a moment later. */
   caller({ protocol, sourceAddress, headers }: Source): PartyFacts {
     const isBehindProxy = headers['record-route'] !== undefined
+    // It speaks for a party of the call, and is none.
+    const isOtherNode = headerNamed(headers, TRANSFER_TOKEN.toLowerCase()) !== undefined
+    const rules = isOtherNode ? noMediaRules : undefined
     return {
-      ...{ rules: undefined, isOnWebSocket: protocol.startsWith('ws'), isBehindProxy },
+      ...{ rules, isOnWebSocket: protocol.startsWith('ws'), isBehindProxy },
       ...{ address: isBehindProxy ? undefined : sourceAddress, boundBehindNat: undefined },
     }
   }

@@ -37,6 +37,7 @@ function saidBy(party: Caller | Callee, books: RuleBooks): MediaRules | undefine
       return { ...noMediaRules, policy: 'anchor', profile: 'rtp' }
     case 'voicemail':
     case 'domain':
+    case 'other-node':
     case 'trusted':
     case 'proxy':
     case 'unknown':

@@ -17,6 +17,8 @@ export interface ContactTarget {
   readonly nextHop: string | undefined
   /** Where another node of ours sends what comes by `routes`; absent: the routes are those of its Path. */
   readonly lastHop?: string
+  /** The name of that node. */
+  readonly holder?: string
   /** Thousandths; higher is preferred. */
   readonly q: number
   readonly source: Source

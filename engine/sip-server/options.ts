@@ -81,6 +81,8 @@ export type TokenVerdict =
       readonly nextHop: string
       /** Stays in the dialog, by these tokens in Record-Route. */
       readonly recordRoute?: RecordRouteTokens | undefined
+      /** The answer is 408 when nothing at all comes back for so long. Milliseconds; absent: as long as a transaction lives. */
+      readonly patienceMs?: number | undefined
     }
 
 export interface RecordRouteTokens {

@@ -20,6 +20,8 @@ export function installationOf(
     self: node.identity.name,
     key: secrets.keyFor('nodes'),
     nodes: () =>
-      node.list().map(({ name, sipUri, state }) => ({ name, sipUri, isAlive: isAlive(state) })),
+      node.list().map(({ name, sipUri, state, heartbeatAt }) => ({
+        ...{ name, sipUri, heartbeatAt, isAlive: isAlive(state) },
+      })),
   }
 }

@@ -58,7 +58,12 @@ async function startNode(self: Name, store: LocalStore, ports: Record<Name, numb
       ...{ self, key: Buffer.alloc(32, 1) },
       nodes: () =>
         (['a', 'b'] as const).map((name) => ({
-          ...{ name, isAlive: true, sipUri: `sip:${addresses[name]}:${ports[name]}` },
+          ...{
+            name,
+            isAlive: true,
+            heartbeatAt: 0,
+            sipUri: `sip:${addresses[name]}:${ports[name]}`,
+          },
         })),
     },
     ...{ store, charging, ...clocks, log: () => undefined, random: () => 0.5 },

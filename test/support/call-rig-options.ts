@@ -1,6 +1,7 @@
 /** What a rig of call control is started with. */
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { Schedule } from '../../schema/clock.ts'
+import type { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'
 import type { Deadlines } from '../../engine/call/deadlines.ts'
 import type { Media } from '../../engine/media/create-media.ts'
@@ -51,6 +52,8 @@ export interface CallRigOptions {
   readonly beside?: Pick<LastRun, 'time' | 'world'>
   /** What becomes of requests with a flow token. Default: no Route shows one. */
   readonly readToken?: SipServerOptions['readToken']
+  /** The other nodes of the installation. Default: there are none. */
+  readonly otherNodes?: OtherNodes
   /** Whether calls of the last run can still be charged. Default: they can. */
   readonly canResume?: boolean
   /** By what each carrier is told who we are. Default: there is no carrier. */

@@ -97,6 +97,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const events: CallEvent[] = []
   const outcomes: [number, string][] = []
   const strangers: string[] = []
+  const silent: string[] = []
   /** What the journal has of calls that go on. */
   const saved = new Map<string, string>(after?.saved)
   const abandoned: string[] = []
@@ -197,10 +198,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const media = mediaOf?.({ calls, deadlines, now: time.now, schedule })
   let lastUuid = 0
   const routing = { recognize: () => answers.origin }
-  const doors = {
-    authenticate: () => answers.caller,
-    claimedTenant: () => undefined,
-  }
+  const doors = { authenticate: () => answers.caller, claimedTenant: () => undefined }
   const onUnknownSource = ({ address }: { readonly address: string }): boolean => {
     strangers.push(address)
     return answers.isSampled
@@ -220,6 +218,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     charging,
     deadlines,
     mediaGate: media?.gate,
+    otherNodes: options.otherNodes,
+    onNodeSilent: (name) => void silent.push(name),
     now: time.now,
     newUuid: () => `uuid-${++lastUuid}`,
     routing: {
@@ -310,7 +310,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** As by `kill -9`. */
     crash: () => kill?.(),
     ...{ time, server, client, calls, deadlines, answers, peers, control, messages },
-    ...{ asked, opened, alive, records, events, outcomes, faults, strangers },
+    ...{ asked, opened, alive, records, events, outcomes, faults, strangers, silent },
     uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,
     caller: openPeer,
     /** A node that is a candidate, after those that are there already. */

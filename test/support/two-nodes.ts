@@ -3,6 +3,7 @@
  * call control on its own SIP server; both see the same bindings.
  */
 import type { Binding } from '../../engine/registrar/bindings.ts'
+import { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'
 import { PhoneHop } from '../../engine/registrar/hop/phone-hop.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { startCallRig, type CallRig } from './call-rig.ts'
@@ -38,23 +39,41 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
   const bindings: Binding[] = []
   const refused: string[] = []
   const ports = new Map<string, number>()
-  const hopOf = (self: string): PhoneHop =>
-    new PhoneHop({
-      ...{ self, key: Buffer.alloc(32, 1) },
-      peer: (name) => ({
+  const knownTo = (self: string) => {
+    const peer = (name: string) =>
+      ({
         sip: { host: '127.0.0.1', port: ports.get(name) ?? 0, protocol: 'udp' },
         addresses: ['127.0.0.1'],
         isAlive: name === self || nodes.isAlive,
-      }),
-      wallNow: () => a.time.wallNow(),
-      bindingsOf: () => bindings,
-      onRefused: ({ address, port }) => void refused.push(`${address}:${port}`),
+      }) as const
+    const common = {
+      ...{ self, key: Buffer.alloc(32, 1), wallNow: () => a.time.wallNow() },
+      onRefused: ({ address, port }: Binding['source']) => void refused.push(`${address}:${port}`),
       log: () => undefined,
-    })
+    }
+    return { peer, common }
+  }
+  const hopOf = (self: string): PhoneHop => {
+    const { peer, common } = knownTo(self)
+    return new PhoneHop({ ...common, peer, bindingsOf: () => bindings })
+  }
+  const othersOf = (self: string): OtherNodes => {
+    const { peer: find, common } = knownTo(self)
+    const peers = {
+      find,
+      get alive() {
+        return nodes.isAlive ? ['a', 'b'] : [self]
+      },
+    }
+    return new OtherNodes({ ...common, peers })
+  }
   const [hopAtA, hopAtB] = [hopOf('a'), hopOf('b')]
-  const a = await startCallRig({ withTcp, readToken: (request) => hopAtA.read(request) })
+  const a = await startCallRig({
+    ...{ withTcp, otherNodes: othersOf('a'), readToken: (request) => hopAtA.read(request) },
+  })
   const b = await startCallRig({
-    ...{ withTcp, beside: a, readToken: (request) => hopAtB.read(request) },
+    ...{ withTcp, beside: a, otherNodes: othersOf('b') },
+    readToken: (request) => hopAtB.read(request),
   })
   ports.set('a', a.server.listeners[0]?.port ?? 0).set('b', b.server.listeners[0]?.port ?? 0)
   for (const extension of ['101', '102'])

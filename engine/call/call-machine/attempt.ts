@@ -55,6 +55,7 @@ export function startAttempt(
     reason: '',
     result: undefined,
     candidate: purpose === 'source' ? candidate : undefined,
+    ...('holder' in candidate && { holder: candidate.holder }),
   }
   dialing.attempts.push(attempt)
   if (purpose === 'destination') startTimer(turn, attempt, turn.now + timeoutMs)
@@ -101,7 +102,11 @@ export function stepAttempt(
   const next = attemptTable[attempt.state][event]
   if (next === undefined) return false
   attempt.state = next.to
-  const { legId } = attempt
+  const { legId, holder } = attempt
+  // A node that has said anything is there: what follows is the phone's.
+  const isUnheard = attempt.status === 0 && (event === 'silence' || event === 'failed')
+  if (holder !== undefined && isUnheard && !isAway(result))
+    turn.commands.push({ type: 'nodeSilent', name: holder })
   const { callUuid } = call.start
   for (const action of next.do)
     switch (action) {
@@ -320,6 +325,9 @@ export function probed(turn: Turn, attempt: Attempt, isThere: boolean): void {
   const at = attempt.startedAt + turn.timing.nodeProgressTimeoutMs
   startTimer(turn, attempt, Math.max(turn.now, at))
 }
+
+const isAway = (result: AttemptResult): boolean =>
+  result.kind === 'not-sent' && result.isConnectionLost === true
 
 /** The server has not confirmed that the INVITE was sent. */
 const isLeftHere = ({ world, server }: Turn, { legId }: Attempt): boolean =>

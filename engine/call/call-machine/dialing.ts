@@ -3,6 +3,7 @@
  * §16.7). Trunks, nodes, phones, transfer targets and the source of click-to-call are all dialled here.
  */
 import { noCandidate, reasonHeader, type End } from '../cdr/end-reason.ts'
+import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { ExtensionDestination } from '../inbound/extension-route.ts'
 import type { Destination } from '../inbound/route.ts'
 import type { Headers } from '../signalling.ts'
@@ -118,6 +119,7 @@ function placeOf(destination: Destination): Partial<Place> {
     case 'domain':
     case 'gateway':
     case 'listener':
+    case 'other-node':
     default:
       return {}
   }
@@ -155,9 +157,13 @@ function ringPhones(turn: Turn, call: Call, { phones, voicemail }: ExtensionDest
   const isBranch = phones.length > 1 || hasMore
   const { dialing } = call
   for (const phone of phones)
-    if (call.dialing === dialing) startAttempt(turn, call, phone, isBranch, PHONE_TIMEOUT_MS)
+    if (call.dialing === dialing) startAttempt(turn, call, phone, isBranch, patienceWith(phone))
   if (phones.length === 0) groupEnded(turn, call)
 }
+
+/** A node of ours answers 100 by itself, and waits for the phone. */
+const patienceWith = ({ holder }: PhoneCandidate): number | undefined =>
+  holder === undefined ? PHONE_TIMEOUT_MS : undefined
 
 /** All phones have rung long enough. */
 export function ringTimedOut(turn: Turn, call: Call): void {
@@ -293,8 +299,13 @@ function resultOf(turn: Turn, call: Call, result: AttemptResult): void {
   if (dialing === undefined) return undefined
   const { last, isLast } = afterResult(result, dialing.last)
   dialing.last = last
-  return isLast ? exhausted(turn, call, last) : tryNext(turn, call)
+  const goesOn = !isLast || isUnknownThere(dialing.current, result)
+  return goesOn ? tryNext(turn, call) : exhausted(turn, call, last)
 }
+
+/** One node of several has the dialog that is to be replaced. */
+const isUnknownThere = (current: Destination | undefined, result: AttemptResult): boolean =>
+  current?.kind === 'other-node' && result.kind === 'rejected' && result.status === 481
 
 /** Inside the tenant the same call is dialled; to the outside a call of its own. */
 function followForward(turn: Turn, call: Call, by: string, { invite, route }: Forward): void {

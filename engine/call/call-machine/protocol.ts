@@ -228,6 +228,8 @@ export type Command =
   | { readonly type: 'calleeLeft'; readonly callUuid: string }
   | { readonly type: 'admitCarrier'; readonly callUuid: string; readonly carrierId: number }
   | { readonly type: 'probe'; readonly legId: string; readonly uri: string }
+  /** Another node of the installation says nothing. */
+  | { readonly type: 'nodeSilent'; readonly name: string }
   | {
       readonly type: 'reportHealth'
       readonly destination: Destination

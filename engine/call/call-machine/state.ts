@@ -111,6 +111,8 @@ export interface Attempt {
   /** The last description before the answer, and the To tag that it came with. */
   early?: { readonly tag: string; readonly sdp: string } | undefined
   result?: AttemptResult | undefined
+  /** The node of ours to which the INVITE goes. */
+  readonly holder?: string
   /** Of a source's phone: the INVITE may be repeated with an offer. */
   readonly candidate?: Callee | undefined
   readonly isOffering?: boolean

@@ -7,6 +7,7 @@ import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Credentials, Headers } from '../signalling.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
 import { advertiseReplaces, CALL_UUID, withoutHeaders } from '../sip/headers.ts'
+import { TRANSFER_TOKEN } from '../transfer/transfer-token.ts'
 import type { Party } from '../sip/caller-id.ts'
 import { isAnonymous, partyOf } from '../sip/caller-id.ts'
 
@@ -20,6 +21,8 @@ export interface PhoneCandidate {
   readonly nextHop: string | undefined
   /** Where another node of ours sends it on to, when `routes` lead to that node. */
   readonly lastHop?: string
+  /** The name of that node. */
+  readonly holder?: string
   readonly extension: string
   readonly domain: string
   readonly tenantId: number
@@ -62,6 +65,19 @@ export interface SpyCandidate {
   readonly tenantId: number | null
 }
 
+/** Another node of the installation, which has a call of which a party is replaced (RFC 3891). */
+export interface OtherNodeCandidate {
+  readonly kind: 'other-node'
+  /** Where it takes requests of nodes, without a user. */
+  readonly uri: string
+  /** Its name. */
+  readonly holder: string
+  /** The dialog that is replaced. */
+  readonly replaces: string
+  /** Tells the node who asks for it. */
+  readonly token: string
+}
+
 /** What the media relay of a call lets a supervisor hear. No INVITE goes there. */
 export interface ListenerCandidate {
   readonly kind: 'listener'
@@ -73,6 +89,7 @@ export interface ListenerCandidate {
 export type Callee =
   | (Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate)
   | (VoicemailCandidate | SpyCandidate | ListenerCandidate | DomainCandidate)
+  | OtherNodeCandidate
 
 export interface OutgoingInvite {
   readonly uri: string
@@ -140,6 +157,7 @@ function unstripped(
     return namedInvite(candidate.uri, candidate.nextHop, invite, headers)
   if (candidate.kind === 'listener')
     return { uri: candidate.uri, nextHop: undefined, headers, credentials: undefined }
+  if (candidate.kind === 'other-node') return replacingInvite(candidate, invite, headers)
   if (candidate.kind === 'domain') {
     if (wantsPrivacy(invite)) hideIdentities(headers)
     const uri = `sip:${invite.calledUser}@${candidate.uri.slice('sip:'.length)}`
@@ -166,6 +184,19 @@ function namedInvite(
 ): OutgoingInvite {
   headers['To'] = `<${uri.replace(/;.*$/, '')}>`
   headers[CALL_UUID] = invite.callUuid
+  return { uri, nextHop, headers, credentials: undefined }
+}
+
+function replacingInvite(
+  { uri: nextHop, replaces, token }: OtherNodeCandidate,
+  { calledUser }: OutgoingCall,
+  headers: Headers,
+): OutgoingInvite {
+  const uri = calledUser === '' ? nextHop : nextHop.replace('sip:', `sip:${calledUser}@`)
+  headers['To'] = `<${uri.replace(/;.*$/, '')}>`
+  headers['Replaces'] = replaces
+  headers['Require'] = 'replaces'
+  headers[TRANSFER_TOKEN] = token
   return { uri, nextHop, headers, credentials: undefined }
 }
 

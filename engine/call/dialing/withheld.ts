@@ -44,6 +44,7 @@ function unpricedCarrier(
   switch (candidate.kind) {
     case 'gateway':
     case 'listener':
+    case 'other-node':
       return undefined
     case 'phone':
       return gatewayBehindPhone(candidate, candidate.tenantId, deps)

@@ -82,10 +82,11 @@ function extensionAt(
 }
 
 export const phoneAt = (contact: ContactTarget) => {
-  const { uri, routes, nextHop, lastHop, isOnWebSocket, natAddress } = contact
+  const { uri, routes, nextHop, lastHop, holder, isOnWebSocket, natAddress } = contact
   return {
     ...({ kind: 'phone', uri, routes, nextHop } as const),
     ...(lastHop !== undefined && { lastHop }),
+    ...(holder !== undefined && { holder }),
     ...(isOnWebSocket && { isOnWebSocket }),
     ...(natAddress !== undefined && { natAddress }),
   }

@@ -7,6 +7,7 @@ import { requires100rel } from '../sip/headers.ts'
 import { respond } from '../sip/answers.ts'
 import type { Answer } from '../signalling.ts'
 import type { ReceivedRequest } from '../user-agent/received-request.ts'
+import { replaceForOtherNode } from '../transfer/for-other-node.ts'
 import { replaceParty } from '../transfer/replace-party.ts'
 import { admitAndDial, onFault, planRoute, refuse } from './admission.ts'
 import { identify } from './identify.ts'
@@ -29,6 +30,9 @@ export function handleInvite(
   answer: Answer,
   deps: InboundCallDeps,
 ): void {
+  const asked = deps.otherNodes?.read(request)
+  if (asked === 'refused') return respond(answer, 403, 'Forbidden')
+  if (asked) return replaceForOtherNode(request, answer, asked, deps)
   const identified = identify(request, deps)
   if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
   const { origin } = identified

@@ -9,6 +9,7 @@ import { bracketed, plainHost } from '../../sip-server/message/index.ts'
 import type {
   DomainCandidate,
   ListenerCandidate,
+  OtherNodeCandidate,
   SpyCandidate,
 } from '../dialing/outgoing-invite.ts'
 import { noCandidate, refused as refusal, type End } from '../cdr/end-reason.ts'
@@ -22,6 +23,7 @@ import {
 export type Destination =
   | (Candidate | GatewayCandidate | AgentCandidate)
   | (ExtensionDestination | DomainCandidate | SpyCandidate | ListenerCandidate)
+  | OtherNodeCandidate
 
 export interface RouteDeps extends ExtensionRouteDeps {
   readonly routing: Pick<

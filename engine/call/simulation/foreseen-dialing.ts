@@ -101,6 +101,7 @@ function described(destination: Destination): Described {
     case 'domain':
     case 'spy':
     case 'listener':
+    case 'other-node':
     default:
       return { ...plain, kind: 'domain', uri }
   }

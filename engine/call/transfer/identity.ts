@@ -61,19 +61,24 @@ const extensionIdentity = (origin: ExtensionOrigin): Identity => ({
 })
 
 /** Whether two identities are one and the same party: only that party may join its two calls. */
-export function isSame(
-  { origin: one, number }: Identity,
-  { origin: other, number: otherNumber }: Identity,
-): boolean {
-  if (one.kind === 'extension')
-    return other.kind === 'extension' && one.extensionId === other.extensionId
-  if (one.kind === 'node') return other.kind === 'node' && one.setId === other.setId
-  // A proxy serves several users, which may not join each other's calls.
-  if (one.kind === 'proxy')
-    return (
-      other.kind === 'proxy' && number === otherNumber && one.tenantIds[0] === other.tenantIds[0]
-    )
-  return one.kind === other.kind
+export const isSame = (one: Identity, other: Identity): boolean => partyOf(one) === partyOf(other)
+
+/** The same text for the same party, on every node. */
+export function partyOf({ origin, number }: Identity): string {
+  switch (origin.kind) {
+    case 'extension':
+      return `extension ${origin.extensionId}`
+    case 'node':
+      return `set ${origin.setId}`
+    case 'proxy':
+      // It serves several users, which may not join each other's calls.
+      return `proxy ${origin.tenantIds[0]} ${number}`
+    case 'trusted':
+    case 'carrier':
+    case 'unknown':
+    default:
+      return origin.kind
+  }
 }
 
 /** Whether an INVITE of this origin may take the place of a party in a call of `tenantId`. */

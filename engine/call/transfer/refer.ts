@@ -2,11 +2,12 @@
 import type { Replaces } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { Command, MachineEvent } from '../call-machine/protocol.ts'
-import type { LiveCall, LiveLeg } from '../call-machine/live.ts'
+import type { LiveCall } from '../call-machine/live.ts'
 import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
 import { partyOf } from '../sip/caller-id.ts'
-import { callerIdentity, identityOf, isSame, type Identity } from './identity.ts'
+import { callerIdentity, identityOf, isSame } from './identity.ts'
 import { readRefer } from './refer-request.ts'
+import { attendAtOtherNode, type AttendedTransfer } from './to-other-node.ts'
 import { transferToNewCall } from './transfer-call.ts'
 
 /** Each failed transfer leaves a record (D81). */
@@ -32,7 +33,7 @@ export function takeRefer(
   if (transferee.media === '') return refuse(488)
   const { id, isSilent, target, replaces } = refer
   dispatch({ type: 'referAccepted', legId, requestId, id, isSilent })
-  if (replaces) return dispatch(attended({ transferor, transferee, payer, replaces }, deps))
+  if (replaces) return attend({ transferor, transferee, target, payer, replaces }, deps)
   const from = partyOf(headers['from'] ?? '')
   const referrer = wantsPrivacy({ from, headers }) ? undefined : payer
   const plan = { transferor, transferee, target, payer, referrer, isReferred: true }
@@ -43,15 +44,19 @@ export function takeRefer(
   })
 }
 
-interface Attended {
-  readonly transferor: LiveLeg
-  readonly transferee: LiveLeg
-  readonly payer: Identity
-  readonly replaces: Replaces
+/** The call that the transferor has made meanwhile may be on another node. */
+function attend(transfer: AttendedTransfer, deps: CallDeps): void {
+  if (!isKnownHere(transfer.replaces, deps) && attendAtOtherNode(transfer, deps)) return
+  deps.dispatch(attended(transfer, deps))
 }
 
+const isKnownHere = ({ callId, toTag, fromTag }: Replaces, { calls }: CallDeps): boolean =>
+  calls.unanswered(callId, fromTag) !== undefined ||
+  calls.legIn(callId, toTag, fromTag) !== undefined ||
+  calls.hasEnded(callId)
+
 /** RFC 3891 §3, asked of us in the place of the party that the transferor has called meanwhile. */
-function attended(plan: Attended, deps: CallDeps): MachineEvent {
+function attended(plan: AttendedTransfer, deps: CallDeps): MachineEvent {
   const { transferor, transferee, payer, replaces } = plan
   const { calls } = deps
   const { callId, toTag, fromTag, isEarlyOnly } = replaces
@@ -78,7 +83,7 @@ function attended(plan: Attended, deps: CallDeps): MachineEvent {
 
 /** The called party has not answered yet: the transferee is connected as soon as it does. */
 function semiAttended(
-  { transferor, transferee, payer }: Attended,
+  { transferor, transferee, payer }: AttendedTransfer,
   ringing: LiveCall,
   failed: (status: number, reason: string) => MachineEvent,
 ): MachineEvent {

@@ -63,7 +63,7 @@ export async function transferToNewCall(
   return { kind: 'denied', code }
 }
 
-function begin(
+export function begin(
   { transferor, transferee, tenantId = null }: TransferPlan,
   invite: IncomingInvite,
   { calls, now }: CallDeps,
@@ -78,7 +78,7 @@ function begin(
   })
 }
 
-function rejectionFor(
+export function rejectionFor(
   { payerTenantId, transfersBefore }: LiveCall,
   { isEmergency, route, tenantId }: RoutePlan,
   deps: CallDeps,
@@ -91,7 +91,7 @@ function rejectionFor(
   return code && refused(503, 'Service Unavailable', code, retryAfter(deps))
 }
 
-function inviteFor(
+export function inviteFor(
   { transferor, transferee, target, payer }: TransferPlan,
   callUuid: string,
 ): IncomingInvite {
@@ -121,7 +121,7 @@ function referredBy({ referrer }: TransferPlan, { client }: CallDeps): Party | u
  * Inside a tenant the target sees the transferee. Outside it sees the transferor: carriers refuse numbers of
  * other parties.
  */
-function presented(
+export function presented(
   { transferee: { callUuid, side } }: TransferPlan,
   invite: IncomingInvite,
   { isEmergency, route }: RoutePlan,

@@ -65,12 +65,17 @@ export type HopVerdict =
       readonly kind: 'forwarded'
       readonly nextHop: string
       readonly recordRoute?: { readonly toCallee: string; readonly toCaller: string }
+      /** How long the phone may say nothing. */
+      readonly patienceMs?: number
     }
 
 /** From the choice of the phones to their INVITE passes what charging takes to answer. */
 const LIFETIME_MS = 60_000
 /** By so much the clocks of two nodes may differ. */
 const MAX_SKEW_MS = 30_000
+
+/** As a node waits for phones of its own. */
+const PHONE_TIMEOUT_MS = 4_000
 
 /** What is sent to phones outside dialogs. */
 const methods: ReadonlySet<string> = new Set(['INVITE', 'MESSAGE'])
@@ -100,7 +105,8 @@ export class PhoneHop {
     )
     const { nextHop: _, ...phone } = target
     const route = `<${uriOfPeer(peer, token)};lr>`
-    return { ...phone, nextHop: undefined, routes: [route], lastHop: uriOf(binding.source) }
+    const lastHop = uriOf(binding.source)
+    return { ...phone, nextHop: undefined, routes: [route], lastHop, holder }
   }
 
   /** Where a request with a flow token goes. Undefined: its Route is none of ours. */
@@ -156,7 +162,8 @@ export class PhoneHop {
     const { address } = flow
     const toCallee = this.#tokens.write({ kind: 'to-phone', ...dialog, flow }, use)
     const toCaller = this.#tokens.write({ kind: 'to-node', ...dialog, address }, use)
-    return { kind: 'forwarded', nextHop, recordRoute: { toCallee, toCaller } }
+    const recordRoute = { toCallee, toCaller }
+    return { kind: 'forwarded', nextHop, recordRoute, patienceMs: PHONE_TIMEOUT_MS }
   }
 
   /** A phone that has registered again is reached by its new flow. */
@@ -201,7 +208,7 @@ export class PhoneHop {
 }
 
 /** With a token as its user part. */
-function uriOfPeer({ sip: { host, port, protocol } }: PeerNode, token?: string): string {
+export function uriOfPeer({ sip: { host, port, protocol } }: PeerNode, token?: string): string {
   const place = hostPort(host, port)
   // By UDP without a transport: what is too large for a datagram may go by TCP (RFC 3261 §18.1.1).
   const way = protocol === 'udp' ? '' : `;transport=${protocol}`

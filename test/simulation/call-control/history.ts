@@ -223,12 +223,10 @@ class History implements Line, Scene {
 
   /** The digest tells whether two histories went the same way. */
   #note(command: Command): void {
-    let hash = this.#digest
     const place = 'legId' in command ? command.legId : 'callUuid' in command ? command.callUuid : ''
     const status = 'status' in command ? String(command.status) : ''
     for (const char of `${command.type} ${place} ${status} ${this.now};`)
-      hash = (Math.imul(hash, 31) + (char.codePointAt(0) ?? 0)) | 0
-    this.#digest = hash
+      this.#digest = (Math.imul(this.#digest, 31) + (char.codePointAt(0) ?? 0)) | 0
   }
 
   #perform(command: Command): void {
@@ -263,6 +261,8 @@ class History implements Line, Scene {
       case 'reportHealth':
       case 'transfer':
         return this.#control.perform(command)
+      case 'nodeSilent':
+        return
       default:
         if (this.#media) this.#media.legs.perform(command)
         else this.perform(command)

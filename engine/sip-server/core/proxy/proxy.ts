@@ -29,6 +29,7 @@ type NextStep =
 interface Onward {
   readonly target: Target
   readonly recordRoute?: RecordRouteTokens | undefined
+  readonly patienceMs?: number | undefined
 }
 
 interface ProxyPorts extends ForwardPorts {
@@ -100,7 +101,7 @@ export class Proxy {
   /** Forwards a request that has a server transaction of its own. */
   forward(
     inbound: InboundRequest,
-    { target, maxForwards, recordRoute }: Extract<NextStep, { kind: 'forward' }>,
+    { target, maxForwards, recordRoute, patienceMs }: Extract<NextStep, { kind: 'forward' }>,
     now: number,
   ): void {
     const { method, text } = inbound.request
@@ -111,7 +112,7 @@ export class Proxy {
       added: [],
       isParallel: false,
       followsRedirects: false,
-      patience: { provisionalMs: undefined, finalMs: undefined },
+      patience: { provisionalMs: patienceMs, finalMs: undefined },
     })
   }
 

@@ -15,6 +15,7 @@ import type { Target } from './target.ts'
 interface TokenTarget {
   readonly target: Target
   readonly recordRoute: RecordRouteTokens | undefined
+  readonly patienceMs: number | undefined
 }
 
 export class TokenRoutes {
@@ -41,11 +42,12 @@ export class TokenRoutes {
     })
     if (verdict === undefined) return undefined
     if (verdict.kind === 'refused') return { status: verdict.status, reason: verdict.reason }
-    const { nextHop, recordRoute } = verdict
+    const { nextHop, recordRoute, patienceMs } = verdict
     const hop = this.#hops.nextHop(nextHop)
     if ('problem' in hop) return flowFailed
     const target = { uri, routes: [], hop: nextHop, isPlace: true } as const
-    return { target: hop.question ? target : { ...target, flow: hop.flow }, recordRoute }
+    const found = hop.question ? target : { ...target, flow: hop.flow }
+    return { target: found, recordRoute, patienceMs }
   }
 
   /** Of our sealed routes the user part names a connection. */

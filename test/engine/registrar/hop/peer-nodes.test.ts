@@ -7,6 +7,7 @@ function registry(...known: readonly KnownNode[]) {
     ...{ nodes: known, now: 0, version: 0 },
     addresses: {} as Record<string, readonly string[]>,
     watched: [] as (readonly string[])[],
+    told: [] as string[],
   }
   const hosts = {
     get version() {
@@ -16,11 +17,20 @@ function registry(...known: readonly KnownNode[]) {
       /^[\d.]+$|:/.test(host) ? [host] : (state.addresses[host] ?? []),
     watch: (owner: string, names: readonly string[]) => void state.watched.push([owner, ...names]),
   }
-  return { state, peers: new PeerNodes({ nodes: () => state.nodes, now: () => state.now, hosts }) }
+  return {
+    state,
+    peers: new PeerNodes({
+      ...{ nodes: () => state.nodes, now: () => state.now, hosts },
+      log: (level, message) => void state.told.push(`${level} ${message}`),
+    }),
+  }
 }
 
-const node = (name: string, sipUri: string | null, isAlive = true): KnownNode => ({
-  ...{ name, sipUri, isAlive },
+const node = (name: string, sipUri: string | null, isAlive = true, heartbeatAt = 0): KnownNode => ({
+  name,
+  sipUri,
+  isAlive,
+  heartbeatAt,
 })
 
 test.each([
@@ -72,4 +82,43 @@ test('nodes that come, go and die are seen within half a second', () => {
   state.now += 500
   expect(peers.find('b')).toBeUndefined()
   expect(peers.has('192.0.2.2')).toBe(false)
+})
+
+test('a node that does not answer counts as gone at once, until heartbeats after that prove that it lives', () => {
+  const { state, peers } = registry(node('a', 'sip:192.0.2.1'), node('b', 'sip:192.0.2.2'))
+  expect(peers.alive).toEqual(['a', 'b'])
+  peers.suspect('b')
+  expect([peers.alive, peers.find('b')?.isAlive]).toEqual([['a'], false])
+  // It may have told them before it died.
+  state.nodes = [node('b', 'sip:192.0.2.2', true, 2_000)]
+  state.now += 2_000
+  expect(peers.alive).toEqual([])
+  state.nodes = [node('b', 'sip:192.0.2.2', true, 3_000)]
+  state.now += 1_000
+  expect(peers.alive).toEqual(['b'])
+  expect(state.told).toEqual([expect.stringContaining('warn a node does not answer')])
+})
+
+test('its requests are still known as those of a node', () => {
+  const { peers } = registry(node('b', 'sip:192.0.2.2'))
+  peers.suspect('b')
+  expect(peers.has('192.0.2.2')).toBe(true)
+  expect(peers.find('b')?.addresses).toEqual(['192.0.2.2'])
+})
+
+test('without heartbeats, as while the database server is away, it is tried again after ten seconds', () => {
+  const { state, peers } = registry(node('b', 'sip:192.0.2.2'))
+  peers.suspect('b')
+  state.now += 9_999
+  expect(peers.find('b')?.isAlive).toBe(false)
+  state.now += 500
+  expect(peers.find('b')?.isAlive).toBe(true)
+  peers.suspect('b')
+  expect(peers.find('b')?.isAlive).toBe(false)
+})
+
+test('a node that is not known is not suspected', () => {
+  const { state, peers } = registry()
+  peers.suspect('c')
+  expect(state.told).toEqual([])
 })

@@ -143,6 +143,7 @@ test('the node that holds the flow forwards to the connection of the phone, and 
       toCallee: expect.stringMatching(/^tgd1\./) as string,
       toCaller: expect.stringMatching(/^tgd1\./) as string,
     },
+    patienceMs: 4_000,
   })
 })
 

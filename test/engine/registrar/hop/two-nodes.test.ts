@@ -200,3 +200,36 @@ test('a stranger that has seen the token of a call, or of a dialog, gains nothin
   expect(nodes.refused).toHaveLength(4)
   expect(nodes.b.asked).toEqual([])
 })
+
+test('a node that says nothing to an INVITE is reported, and not waited for as long as a phone', async () => {
+  await nodes.phone()
+  nodes.b.crash()
+  const { caller } = await nodes.dial()
+  await nodes.a.advance(1_500)
+  await caller.next('480 INVITE')
+  expect(nodes.a.silent).toEqual(['b'])
+})
+
+test('a phone that says nothing is given up in the time of a phone, and its node is not blamed', async () => {
+  const phone = await nodes.phone()
+  const { caller } = await nodes.dial()
+  await phone.next('INVITE')
+  await nodes.a.advance(3_900)
+  expect(caller.inbox.map(({ status }) => status)).toEqual([100])
+  await nodes.a.advance(200)
+  await caller.next('408 INVITE')
+  expect(nodes.a.silent).toEqual([])
+})
+
+test('a phone that refuses, or a caller that gives up, blames no node', async () => {
+  const phone = await nodes.phone()
+  const first = await nodes.dial()
+  phone.reply(await phone.next('INVITE'), 503, { tag: 'b' })
+  await first.caller.next((message) => message.status >= 400)
+  const second = await nodes.dial()
+  await phone.next('INVITE')
+  second.caller.request('CANCEL', second.leg)
+  await second.caller.next('487 INVITE')
+  await nodes.a.advance(5_000)
+  expect(nodes.a.silent).toEqual([])
+})

@@ -1,0 +1,111 @@
+/**
+ * INVITE with Replaces (RFC 3891) of another node, by which it finishes an attended transfer: its caller takes the place
+ * of the transferor in a call of this node. As on one node, both calls must have the same party, and neither
+ * charges anything for it. What is refused here has no record.
+ */
+import { hostPort, tagOf } from '../../sip-server/message/index.ts'
+import type { CallDeps } from '../call-deps.ts'
+import type { LiveCall, LiveLeg } from '../call-machine/live.ts'
+import { admitFree, onFault, refuse } from '../inbound/admission.ts'
+import { hopsLeftOf, readInvite, startOf } from '../inbound/incoming-invite.ts'
+import { rejectionFor } from '../inbound/validation.ts'
+import { requires100rel } from '../sip/headers.ts'
+import { respond } from '../sip/answers.ts'
+import type { Answer } from '../signalling.ts'
+import type { ReceivedRequest } from '../user-agent/received-request.ts'
+import { identityOf, partyOf, type Identity } from './identity.ts'
+import type { AskedReplacement } from './other-nodes.ts'
+
+interface Deps extends CallDeps {
+  /** Watches the INVITE of a call that has begun. */
+  readonly receive: (legId: string, request: ReceivedRequest) => void
+}
+
+export function replaceForOtherNode(
+  request: ReceivedRequest,
+  answer: Answer,
+  asked: AskedReplacement,
+  deps: Deps,
+): void {
+  const found = partyToReplace(asked, deps)
+  if ('status' in found) return respond(answer, found.status, found.reason)
+  const call = begin(request, found, deps)
+  if (call === undefined) return undefined
+  try {
+    return replace(request, call, found, deps)
+  } catch (error) {
+    onFault(call, deps)(error)
+  }
+}
+
+interface Found {
+  readonly replaced: LiveLeg
+  /** The leg that the replaced one talks to. */
+  readonly partner: LiveLeg
+  /** The call of the replaced one. */
+  readonly call: LiveCall
+  readonly owner: Identity
+}
+
+interface Refused {
+  readonly status: number
+  readonly reason?: string
+}
+
+/** RFC 3891 §3, in its order. A call that is not answered is not taken from one node to another: it counts as unknown. */
+function partyToReplace({ replaces, party }: AskedReplacement, deps: Deps): Found | Refused {
+  const { calls } = deps
+  const { callId, toTag, fromTag, isEarlyOnly } = replaces
+  const replaced = calls.legIn(callId, toTag, fromTag)
+  const partner = replaced && calls.partnerOf(replaced)
+  const call = replaced && calls.call(replaced.callUuid)
+  if (!replaced || !partner || !call) return { status: calls.hasEnded(callId) ? 603 : 481 }
+  const owner = identityOf(call, replaced.side, deps)
+  if (owner === undefined || partyOf(owner) !== party) return { status: 481 }
+  if (isEarlyOnly) return { status: 486 }
+  if (calls.isTransferring(replaced, partner)) return { status: 491 }
+  return { replaced, partner, call, owner }
+}
+
+/** The caller's side is that of the other node; what it calls is the party that stays. */
+function begin(
+  request: ReceivedRequest,
+  { replaced, call: { start }, owner }: Found,
+  deps: Deps,
+): LiveCall | undefined {
+  const { headers, sourceAddress, sourcePort } = request
+  // What it asserts is the transferee's, not the owner's.
+  const read = readInvite(request, deps.newUuid(), { kind: 'trusted' }, deps.routing)
+  const calledNumber = replaced.side === 'caller' ? start.calledNumber : start.callerNumber
+  const invite = { ...read, origin: owner.origin, calledNumber }
+  const leg = deps.calls.beginInvited(
+    { start: startOf(invite, hostPort(sourceAddress, sourcePort), deps.now()) },
+    {
+      callerTag: tagOf(headers['from']),
+      offer: request.body || undefined,
+      isReliable: requires100rel(headers['require']),
+      isPhone: false,
+    },
+  )
+  deps.receive(leg.id, request)
+  return deps.calls.call(leg.callUuid)
+}
+
+function replace(
+  request: ReceivedRequest,
+  call: LiveCall,
+  { replaced, partner, call: its, owner }: Found,
+  deps: Deps,
+): void {
+  const { headers } = request
+  const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '' }
+  const { calledNumber } = call.start
+  const asked = { origin: owner.origin, calledNumber, hopsLeft: hopsLeftOf(headers) }
+  const rejection = rejectionFor(received, { ...asked, isEmergency: false }, deps)
+  if (rejection) return refuse(call, rejection, deps)
+  admitFree(call, owner.origin, its.account?.tenantId ?? null, deps)
+  const { callUuid } = call.start
+  return deps.dispatch({
+    ...{ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id },
+  })
+}

@@ -1,0 +1,95 @@
+/** The other nodes of the installation, as transfers need them: who may have a dialog, and what they ask of this one. */
+import { headerNamed, parseReplaces, type Replaces } from '../../sip-server/message/index.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
+import { canonicalAddress } from '../../../schema/net/source-address.ts'
+import { type PeerNode, uriOfPeer } from '../../registrar/hop/phone-hop.ts'
+import type { Source } from '../../registrar/bindings.ts'
+import type { OtherNodeCandidate } from '../dialing/outgoing-invite.ts'
+import { sourceOf } from '../phones/register.ts'
+import type { SipRequest } from '../signalling.ts'
+import { TRANSFER_TOKEN, TransferTokens } from './transfer-token.ts'
+
+export interface OtherNodesDeps {
+  /** The name of this node. */
+  readonly self: string
+  /** 32 bytes that all nodes of the installation have, and nothing else. */
+  readonly key: Buffer
+  readonly peers: {
+    find(name: string): PeerNode | undefined
+    /** Names of those that are there, this one too. */
+    readonly alive: readonly string[]
+  }
+  /** Milliseconds UTC, by the clock of the machine: other nodes have another steady one. */
+  readonly wallNow: () => number
+  /** A token is forged, too old, or comes from where it must not. */
+  readonly onRefused: (source: Source) => void
+  readonly log: Log
+}
+
+/** A node asks for a party of a call of ours to be replaced. */
+export interface AskedReplacement {
+  readonly replaces: Replaces
+  /** Who has both calls, as that node knows it. */
+  readonly party: string
+}
+
+/** From the choice of the nodes to their INVITE passes what the others need to refuse. */
+const LIFETIME_MS = 60_000
+/** By so much the clocks of two nodes may differ. */
+const MAX_SKEW_MS = 30_000
+
+export class OtherNodes {
+  readonly #deps: OtherNodesDeps
+  readonly #tokens: TransferTokens
+
+  constructor(deps: OtherNodesDeps) {
+    this.#deps = deps
+    this.#tokens = new TransferTokens(deps.key)
+  }
+
+  /** Those that may have this dialog of a party; none where there is no other node. */
+  candidates(replaces: Replaces, party: string): readonly OtherNodeCandidate[] {
+    const { self, peers, wallNow } = this.#deps
+    const others = peers.alive.filter((name) => name !== self)
+    return others.flatMap((holder) => {
+      const peer = peers.find(holder)
+      if (peer === undefined) return []
+      const token = this.#tokens.write(
+        { party, issuer: self, issuedAt: wallNow() },
+        holder,
+        replaces,
+      )
+      return { kind: 'other-node', uri: uriOfPeer(peer), holder, replaces: textOf(replaces), token }
+    })
+  }
+
+  /** Undefined: the INVITE shows no token. */
+  read(request: SipRequest): AskedReplacement | 'refused' | undefined {
+    const { headers } = request
+    const text = headerNamed(headers, TRANSFER_TOKEN.toLowerCase())
+    if (text === undefined) return undefined
+    const replaces = parseReplaces(headers['replaces'] ?? '')
+    const token = replaces && this.#tokens.read(text, this.#deps.self, replaces)
+    if (replaces && token && this.#isFrom(token.issuer, request) && this.#isFresh(token))
+      return { replaces, party: token.party }
+    this.#deps.onRefused(sourceOf(request))
+    return 'refused'
+  }
+
+  #isFrom(node: string, { sourceAddress }: SipRequest): boolean {
+    const { addresses = [] } = this.#deps.peers.find(node) ?? {}
+    return addresses.includes(canonicalAddress(sourceAddress))
+  }
+
+  #isFresh({ issuer: node, issuedAt }: { readonly issuer: string; readonly issuedAt: number }) {
+    const ageMs = this.#deps.wallNow() - issuedAt
+    if (ageMs >= -MAX_SKEW_MS && ageMs <= LIFETIME_MS + MAX_SKEW_MS) return true
+    const message = 'the token of another node is too old: compare the clocks'
+    this.#deps.log('warn', message, { node, ageMs })
+    return false
+  }
+}
+
+/** RFC 3891 §6.1. */
+const textOf = ({ callId, toTag, fromTag, isEarlyOnly }: Replaces): string =>
+  `${callId};to-tag=${toTag};from-tag=${fromTag}${isEarlyOnly ? ';early-only' : ''}`

@@ -1,0 +1,59 @@
+/**
+ * What one node tells another of an attended transfer whose two calls are on both of them: who asked for it. Only nodes
+ * can read and make such a token: it is encrypted and authenticated with a key that is derived from SECRET_KEY, and
+ * bound to the node that reads it and to the dialog that is replaced. Pure.
+ */
+import { hkdfSync } from 'node:crypto'
+import type { Replaces } from '../../sip-server/message/index.ts'
+import { SecretBox } from '../../../schema/secrets/secret-box.ts'
+
+export interface TransferToken {
+  /** Who has both calls, as `partyOf` names it. */
+  readonly party: string
+  /** The node that has made it. */
+  readonly issuer: string
+  /** Milliseconds UTC. */
+  readonly issuedAt: number
+}
+
+/** The header of the INVITE that has it. It passes between nodes only. */
+export const TRANSFER_TOKEN = 'X-Tollgate-Transfer'
+
+/** More is no token. */
+const MAX_LENGTH = 1_200
+/** No token of another kind, nor a secret of the database, is one of these. */
+const PURPOSE = 'tollgate transfer tokens'
+/** How `SecretBox` begins its texts. */
+const SEALED = 'enc1:'
+
+export class TransferTokens {
+  readonly #box: SecretBox
+
+  /** @param key 32 bytes that all nodes of the installation have, and nothing else. */
+  constructor(key: Buffer) {
+    this.#box = new SecretBox(Buffer.from(hkdfSync('sha256', key, '', PURPOSE, 32)))
+  }
+
+  /** @param holder the node that reads it. */
+  write({ party, issuer, issuedAt }: TransferToken, holder: string, replaces: Replaces): string {
+    const fields: Fields = [party, issuer, issuedAt]
+    return this.#box.seal(placeOf(holder, replaces), JSON.stringify(fields)).slice(SEALED.length)
+  }
+
+  /** Undefined: it is forged, damaged, or for another use. */
+  read(text: string, holder: string, replaces: Replaces): TransferToken | undefined {
+    if (text.length > MAX_LENGTH) return undefined
+    const opened = this.#box.open(placeOf(holder, replaces), SEALED + text)
+    if (opened === undefined) return undefined
+    // Authenticated: only `write` has written it.
+    const [party, issuer, issuedAt] = JSON.parse(opened) as Fields
+    return { party, issuer, issuedAt }
+  }
+}
+
+type Fields = readonly [party: string, issuer: string, issuedAt: number]
+
+const placeOf = (holder: string, { callId, toTag, fromTag, isEarlyOnly }: Replaces) => ({
+  ...{ table: 'transfer token', column: 'dialog' },
+  row: JSON.stringify([holder, callId, toTag, fromTag, isEarlyOnly]),
+})

@@ -1,0 +1,279 @@
+/**
+ * Real phones on two nodes of one PostgreSQL database: a phone that has registered at one node is called through either,
+ * by each transport; a node is killed, and its phones are reached again where they register next.
+ */
+import { readFileSync } from 'node:fs'
+import { SessionState } from 'sip.js'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
+import { Baresip, type BaresipOptions } from '../support/baresip.ts'
+import { Authority, loopbackNames } from '../support/certificates.ts'
+import { DigestPhone } from '../support/digest-phone.ts'
+import { freshDatabase, hasPostgres } from '../support/postgres.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { domain, fourPhones, passwordOf } from '../support/two-phones.ts'
+import { eventually } from '../support/waiting.ts'
+import { WebPhone } from '../support/web-phone.ts'
+
+const authority = new Authority(temporaryFolder())
+const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
+const transports = ['udp', 'tcp', 'tls'] as const
+
+describe.runIf(hasPostgres)('phones of two nodes', () => {
+  let drop: () => Promise<void>
+  let database: PostgresStatements
+  let a: TollgateProcess
+  let b: TollgateProcess
+  let token: string
+  const cleanUp: (() => unknown)[] = []
+
+  beforeAll(async () => {
+    const fresh = await freshDatabase()
+    drop = fresh.drop
+    database = new PostgresStatements({ url: fresh.url })
+    const environment = {
+      ...{ DATABASE_URL: fresh.url, SECRET_KEY: 'A'.repeat(43) },
+      ...{ SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile },
+    }
+    a = await TollgateProcess.start(fourPhones, { ...environment, NODE_NAME: 'a' })
+    b = await TollgateProcess.start(fourPhones, { ...environment, NODE_NAME: 'b' })
+    token = await a.createKey('--name', 'desk', '--kind', 'pbx', '--scopes', '*')
+    // The nodes are asked again and again.
+    await database.execute('UPDATE application_key SET rate_limit_rpm = 100000')
+  }, 120_000)
+  afterEach(async () => {
+    for (const step of cleanUp.splice(0).toReversed()) await step()
+    await forgetPhones()
+  })
+  afterAll(async () => {
+    for (const node of [a, b]) await node.stop()
+    await database.close()
+    await drop()
+  }, 120_000)
+
+  async function phone(
+    node: TollgateProcess,
+    user: string,
+    options: Partial<BaresipOptions> = {},
+  ): Promise<Baresip> {
+    const sipPort = options.transport === 'tls' ? node.tlsPort : node.sipPort
+    const started = await Baresip.start({
+      ...{ user, domain, sipPort, password: passwordOf(user), caFile: authority.file },
+      ...options,
+    })
+    cleanUp.push(() => started.stop())
+    await started.registered()
+    return started
+  }
+
+  const ask = async (node: TollgateProcess, path: string, method = 'GET'): Promise<unknown> => {
+    const options = { method, headers: { Authorization: `Bearer ${token}` } }
+    const answer = await fetch(`http://127.0.0.1:${node.apiPort}/api/v1${path}`, options)
+    return answer.json()
+  }
+
+  const extensions = async (node: TollgateProcess) => {
+    const all = (await ask(node, '/pbx/extensions/details')) as { data: readonly Extension[] }
+    return all.data
+  }
+
+  /** The phones of a test are killed, and say nothing. */
+  const forgetPhones = async (): Promise<void> => {
+    for (const { id, contacts } of await extensions(b))
+      for (const { uri } of contacts) {
+        const contact = encodeURIComponent(uri)
+        await ask(b, `/pbx/extensions/${id}/registrations?contact=${contact}`, 'DELETE')
+      }
+    for (const node of [a, b])
+      await eventually(async () => {
+        for (const { contacts } of await extensions(node)) expect(contacts).toEqual([])
+      })
+  }
+
+  /** Waits until this node knows that the phone has registered at `at`. */
+  const knows = (node: TollgateProcess, user: string, at: string) =>
+    eventually(async () => {
+      const found = (await extensions(node)).find(({ extension }) => extension === user)
+      expect(found?.contacts.map((contact) => contact.node)).toEqual([at])
+    })
+
+  const callsAre = (...expected: readonly string[]) =>
+    eventually(async () => {
+      const live = (await ask(b, '/pbx/calls/active')) as readonly { readonly state: string }[]
+      expect(live.map(({ state }) => state)).toEqual(expected)
+    })
+
+  interface Extension {
+    readonly id: number
+    readonly extension: string
+    readonly contacts: readonly { readonly uri: string; readonly node: string }[]
+  }
+
+  const lastRecord = async (count: number) =>
+    eventually(async () => {
+      const records = await database
+        .prepare<{ disposition: string; hangup_by: string }>('SELECT * FROM cdr ORDER BY id')
+        .all([])
+      expect(records).toHaveLength(count)
+      return records.at(-1)
+    })
+
+  const countRecords = async () => (await database.prepare('SELECT id FROM cdr').all([])).length
+
+  /** `caller` dials 102, which is picked up; both hear each other. */
+  async function talk(caller: Baresip, called: Baresip): Promise<void> {
+    await caller.command('dial', `sip:102@${domain}`)
+    await called.next('CALL_INCOMING')
+    await called.command('accept')
+    await Promise.all([caller.next('CALL_ESTABLISHED'), called.next('CALL_ESTABLISHED')])
+    await Promise.all([caller.hearsMore(), called.hearsMore()])
+  }
+
+  async function hangUp(one: Baresip, other: Baresip): Promise<void> {
+    await one.command('hangup')
+    await Promise.all([one.next('CALL_CLOSED'), other.next('CALL_CLOSED')])
+  }
+
+  test.each(transports)(
+    'a phone by %s is called through its own node and through the other one: both talk, hold, hang up and give up',
+    async (transport) => {
+      const called = await phone(a, '102', { transport, answerMode: 'manual' })
+      await knows(b, '102', 'a')
+      for (const [node, user] of [
+        [a, '101'],
+        [b, '103'],
+      ] as const) {
+        const caller = await phone(node, user)
+        let count = await countRecords()
+        await talk(caller, called)
+        await caller.command('hold')
+        await callsAre('HELD')
+        await caller.command('resume')
+        await callsAre('ACTIVE')
+        await called.command('hold')
+        await callsAre('HELD')
+        await called.command('resume')
+        await callsAre('ACTIVE')
+        await hangUp(caller, called)
+        expect(await lastRecord(++count)).toMatchObject({
+          ...{ disposition: 'ANSWERED', hangup_by: 'caller' },
+        })
+
+        await talk(caller, called)
+        await hangUp(called, caller)
+        expect(await lastRecord(++count)).toMatchObject({
+          ...{ disposition: 'ANSWERED', hangup_by: 'callee' },
+        })
+
+        await caller.command('dial', `sip:102@${domain}`)
+        await called.next('CALL_INCOMING')
+        await hangUp(caller, called)
+        expect(await lastRecord(++count)).toMatchObject({ disposition: 'CANCELED' })
+
+        await caller.command('dial', `sip:102@${domain}`)
+        await called.next('CALL_INCOMING')
+        await hangUp(called, caller)
+        expect(await lastRecord(++count)).toMatchObject({ disposition: 'BUSY' })
+      }
+      expect([...a.faults, ...b.faults]).toEqual([])
+    },
+  )
+
+  test.each(transports)(
+    'a phone by %s gets a message that is sent at the other node',
+    async (transport) => {
+      await phone(a, '102', { transport })
+      await knows(b, '102', 'a')
+      const account = { user: '101', domain, password: passwordOf('101') }
+      const sender = await DigestPhone.open(b.listener(), account)
+      cleanUp.push(() => sender.close())
+      const uri = `sip:102@${domain}`
+      const leg = sender.peer.leg(uri)
+      const own = { ...leg, from: leg.from.replace(/<.*>/, `<sip:101@${domain}>`) }
+      const text = { body: 'hello', contentType: 'text/plain' }
+      sender.peer.request('MESSAGE', own, text)
+      sender.learn(await sender.peer.next('407 MESSAGE'))
+      const credentials = `Proxy-Authorization: ${sender.credentials('MESSAGE')}`
+      sender.peer.request('MESSAGE', own, { ...text, headers: [credentials] })
+      // The phone's own answer.
+      await sender.peer.next('200 MESSAGE')
+    },
+  )
+
+  test('a phone in a browser is called through the other node, and either side hangs up', async () => {
+    const server = `wss://localhost:${a.wssPort}`
+    const account = { user: '102', password: passwordOf('102'), domain }
+    const web = new WebPhone({ ...account, server, ca: readFileSync(authority.file) })
+    cleanUp.push(() => web.stop())
+    await web.connect()
+    await web.register()
+    await knows(b, '102', 'a')
+    const caller = await phone(b, '101')
+    const incoming = async () => {
+      await caller.command('dial', `sip:102@${domain}`)
+      const session = await web.answer()
+      await caller.next('CALL_ESTABLISHED')
+      return session
+    }
+    const first = await incoming()
+    await caller.command('hangup')
+    await web.reaches(first, SessionState.Terminated)
+    await caller.next('CALL_CLOSED')
+    await (await incoming()).bye()
+    await caller.next('CALL_CLOSED')
+    const outgoing = web.call('101')
+    await caller.next('CALL_ESTABLISHED')
+    await (await outgoing).bye()
+    await caller.next('CALL_CLOSED')
+    expect([...a.faults, ...b.faults]).toEqual([])
+  })
+
+  test.each(transports)(
+    'when the node of a phone by %s is killed, its call is heard on; the phone is reached where it registers next',
+    async (transport) => {
+      const called = await phone(a, '102', { transport, answerMode: 'manual' })
+      await knows(b, '102', 'a')
+      const caller = await phone(b, '101')
+      await talk(caller, called)
+      await a.kill()
+      await Promise.all([caller.hearsMore(), called.hearsMore()])
+      await caller.command('hangup')
+      await caller.next('CALL_CLOSED')
+      await called.stop()
+
+      // It registers at the other node.
+      const moved = await phone(b, '102', { transport, answerMode: 'manual' })
+      await talk(caller, moved)
+      await hangUp(moved, caller)
+      await moved.stop()
+
+      // Its node is back, and so is the phone.
+      await a.restart()
+      await forgetPhones()
+      const back = await phone(a, '102', { transport, answerMode: 'manual' })
+      const again = await phone(b, '103')
+      await knows(b, '102', 'a')
+      await talk(again, back)
+      await hangUp(again, back)
+      expect([...a.faults, ...b.faults]).toEqual([])
+    },
+  )
+
+  test('calls for phones of a killed node wait once, and are told 480 at once from then on', async () => {
+    const called = await phone(a, '102', { transport: 'tcp' })
+    await knows(b, '102', 'a')
+    const caller = await phone(b, '101')
+    await a.kill()
+    const refusedAfter = async (): Promise<number> => {
+      const startedAt = Date.now()
+      await caller.command('dial', `sip:102@${domain}`)
+      expect((await caller.next('CALL_CLOSED')).param).toMatch(/^480/)
+      return Date.now() - startedAt
+    }
+    await refusedAfter()
+    expect(await refusedAfter()).toBeLessThan(1_000)
+    await called.stop()
+    await a.restart()
+  })
+})

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { Parties } from '../../../engine/media/parties.ts'
+import { noMediaRules } from '../../../schema/rules/media.ts'
+
+const parties = new Parties({
+  books: { routing: () => undefined, set: () => undefined, extension: () => undefined },
+  calls: { call: () => undefined },
+  policy: 'bypass',
+  isRecorded: () => false,
+  mustBeRecorded: () => false,
+})
+const invite = { protocol: 'udp', sourceAddress: '192.0.2.1' }
+
+test('the rules of a caller are looked up when it is known; another node has none', () => {
+  expect(parties.caller({ ...invite, headers: {} }).rules).toBeUndefined()
+  const headers = { 'X-Tollgate-Transfer': 'token' }
+  expect(parties.caller({ ...invite, headers }).rules).toBe(noMediaRules)
+})
