@@ -154,14 +154,20 @@ function refuseListenersWithoutCertificate(sip: {
     )
 }
 
-/** What is about an SQLite file. */
+/** What is for one node, with its file. */
 function refuseFileSettings({
   backup,
   databasePath,
+  drachtio,
 }: {
   readonly backup: { readonly folder: string | undefined }
   readonly databasePath: string
+  readonly drachtio: { readonly servers: unknown }
 }): void {
+  if (drachtio.servers !== undefined)
+    throw new WrongSetting(
+      'DRACHTIO_URL is set beside DATABASE_URL; allowed is one of them: a node reaches phones of another one by the embedded server only',
+    )
   if (backup.folder !== undefined)
     throw new WrongSetting(
       'BACKUP_DIR is set beside DATABASE_URL; a PostgreSQL database is copied with pg_dump, or as its server archives it',

@@ -314,6 +314,13 @@ test('to hear of digits needs a relay', () => {
   expect(() => readConfig({ ...environment, RTPENGINE: undefined })).toThrow(WrongSetting)
 })
 
+test('DRACHTIO_URL does not go with DATABASE_URL: nodes could not reach the phones of each other', () => {
+  const DATABASE_URL = 'postgres://tollgate@localhost/tollgate'
+  const DRACHTIO_URL = 'drachtio://:secret@192.0.2.1:9022'
+  expect(() => readConfig({ DATABASE_URL, DRACHTIO_URL })).toThrow('DRACHTIO_URL is set beside')
+  expect(readConfig({ DRACHTIO_URL }).drachtio.servers).toHaveLength(1)
+})
+
 test('BACKUP_DIR does not go with DATABASE_URL, which has its own copies', () => {
   const DATABASE_URL = 'postgres://tollgate@localhost/tollgate'
   expect(() => readConfig({ DATABASE_URL, BACKUP_DIR: '/backups' })).toThrow('pg_dump')
