@@ -9,6 +9,7 @@ interface Phone {
   cseq: number
   nonce: string
   nc: number
+  sentAt: number
 }
 
 export class RegisteringPhones {
@@ -19,6 +20,8 @@ export class RegisteringPhones {
   readonly #phones: readonly Phone[]
   readonly #byUser = new Map<string, Phone>()
   #onDone: ((user: string) => void) | undefined
+  /** From each REGISTER to its response, since they were taken. */
+  #timesMs: number[] = []
   sent = 0
   accepted = 0
   failed = 0
@@ -37,7 +40,7 @@ export class RegisteringPhones {
     this.#phones = users.map((user) => ({
       user,
       ha1: hash('md5', `${user}:${domain}:secret-${user}`, 'hex'),
-      ...{ cseq: 0, nonce: '', nc: 0 },
+      ...{ cseq: 0, nonce: '', nc: 0, sentAt: 0 },
     }))
     for (const phone of this.#phones) this.#byUser.set(phone.user, phone)
     socket.on('message', (bytes) => this.#receive(bytes.toString('latin1')))
@@ -86,6 +89,13 @@ export class RegisteringPhones {
     }
   }
 
+  /** In ascending order, and none again. */
+  takeTimesMs(): readonly number[] {
+    const times = this.#timesMs.toSorted((a, b) => a - b)
+    this.#timesMs = []
+    return times
+  }
+
   close(): void {
     this.#socket.close()
   }
@@ -110,6 +120,7 @@ export class RegisteringPhones {
       '',
     ].join('\r\n')
     this.sent += 1
+    phone.sentAt = performance.now()
     this.#socket.send(text, this.#sipPort, '127.0.0.1')
   }
 
@@ -127,6 +138,7 @@ export class RegisteringPhones {
   #receive(text: string): void {
     const phone = this.#byUser.get(/\r\nCall-ID: (\d+)-/.exec(text)?.[1] ?? '')
     if (phone === undefined) return
+    this.#timesMs.push(performance.now() - phone.sentAt)
     const nonce = /nonce="([^"]+)", algorithm=MD5/.exec(text)?.[1]
     if (text.startsWith('SIP/2.0 401') && nonce !== undefined) {
       phone.nonce = nonce
