@@ -18,10 +18,10 @@ export async function startWithNode(
   const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
   const node = await SipPeer.openPatient(listener)
   onTestFinished(() => node.close())
+  node.always('OPTIONS', 200, { tag: 'probed' })
   const tollgate = await TollgateProcess.start(seedFor([node.port]), environment)
   onTestFinished(() => tollgate.stop())
   listener.port = tollgate.sipPort
-  node.always('OPTIONS', 200, { tag: 'probed' })
   return { node, tollgate }
 }
 

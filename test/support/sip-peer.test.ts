@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { SipPeer } from './sip-peer.ts'
+import { eventually } from './waiting.ts'
 
 const request = (number: number): string =>
   [
@@ -15,7 +16,7 @@ const request = (number: number): string =>
     '',
   ].join('\r\n')
 
-test('a patient peer hears once of what comes twice, and gives the same answer again', async () => {
+async function patientPeer() {
   const server = createSocket('udp4').bind(0, '127.0.0.1')
   onTestFinished(() => void server.close())
   await once(server, 'listening')
@@ -24,7 +25,11 @@ test('a patient peer hears once of what comes twice, and gives the same answer a
   const peer = await SipPeer.openPatient({ protocol: 'udp', port, ...place })
   onTestFinished(() => peer.close())
   const send = (number: number) => server.send(request(number), peer.port, '127.0.0.1')
+  return { server, peer, send }
+}
 
+test('a patient peer hears once of what comes twice, and gives the same answer again', async () => {
+  const { server, peer, send } = await patientPeer()
   // The second copy comes before the answer, the third one after it.
   for (const number of [1, 1, 2]) send(number)
   const first = await peer.next('OPTIONS')
@@ -36,5 +41,19 @@ test('a patient peer hears once of what comes twice, and gives the same answer a
   const again = once(server, 'message')
   send(1)
   expect(String((await again)[0])).toBe(String(answer))
+  expect(peer.inbox).toEqual([])
+})
+
+test('a method that is always answered is, also what came before that was said, and the test hears of none', async () => {
+  const { server, peer, send } = await patientPeer()
+  send(1)
+  await eventually(() => expect(peer.inbox).toHaveLength(1))
+  for (const number of [1, 2]) {
+    const answered = once(server, 'message')
+    if (number === 1) peer.always('OPTIONS', 200, { tag: 'p' })
+    else send(number)
+    const [answer] = await answered
+    expect(String(answer)).toMatch(new RegExp(`^SIP/2.0 200 [^]*CSeq: ${number} OPTIONS`))
+  }
   expect(peer.inbox).toEqual([])
 })

@@ -236,9 +236,12 @@ export class SipPeer {
     leg.uri = /<([^>]+)>/.exec(answer.get('Contact'))?.[1] ?? leg.uri
   }
 
-  /** From now on requests of this method are answered so, however late they come; the test does not hear of them. */
+  /** Requests of this method are answered so, however late they come; the test does not hear of them. */
   always(method: string, status: number, content: Answer = {}): void {
     this.#always.set(method, [status, content])
+    for (const message of this.inbox.splice(0))
+      if (message.method === method) this.reply(message, status, content)
+      else this.inbox.push(message)
   }
 
   /** Answers a request; `tag` is added to a To without one. */
