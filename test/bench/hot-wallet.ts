@@ -64,7 +64,12 @@ export async function run(words: readonly string[] = []): Promise<void> {
 const seedFor = (load: Machine, balance: number): object => ({
   rate_plans: [{ name: 'load', currency: 'USD' }],
   rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.60' }],
-  customers: [{ name: 'hot', rate_plan: 'load', numbers: [caller], balance: balance.toFixed(2) }],
+  customers: [
+    {
+      ...{ name: 'hot', rate_plan: 'load', numbers: [caller] },
+      ...{ balance: balance.toFixed(2), max_call_seconds: GRANT_SECONDS },
+    },
+  ],
   dispatcher: [
     {
       ...{ endpoint_name: 'load', set_id: 1, algorithm: 4 },
