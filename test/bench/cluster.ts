@@ -21,12 +21,11 @@ import { reportRows } from './load/cluster-report.ts'
 
 export const describe =
   'books of three nodes on one PostgreSQL under kill -9, SIGSTOP, cut links and restarts of the server; as root; arguments: ' +
-  `seconds=600 rate=300 seed=1 every=12 pause=30 cut=15 kinds=${faultKinds.join(',').replaceAll(' ', '-')} logs=FOLDER`
+  `seconds=600 rate=300 poor=5 seed=1 every=12 pause=30 cut=15 kinds=${faultKinds.join(',').replaceAll(' ', '-')} logs=FOLDER`
 
 /** 0.60 a minute. */
 const MICROS_PER_SECOND = 10_000
 const CUSTOMERS = 50
-const NEARLY_EMPTY = 5
 /** Callers give up their BYE after 64 s, and a node hears of its end again. */
 const SETTLING_MS = 90_000
 const PROGRESS_MS = 5_000
@@ -42,6 +41,8 @@ interface Options {
   readonly cutMs: number
   readonly kinds: readonly FaultKind[]
   readonly logs: string | undefined
+  /** Numbers of customers whose funds last. */
+  readonly funded: ReadonlySet<string>
 }
 
 function optionsOf(words: readonly string[]): Options {
@@ -54,6 +55,7 @@ function optionsOf(words: readonly string[]): Options {
     cutMs: number('cut', 15) * 1_000,
     kinds: kinds === undefined ? faultKinds : faultKinds.filter((kind) => kinds.includes(kind)),
     logs: given.get('logs'),
+    funded: fundedBeside(number('poor', 5)),
   }
 }
 
@@ -64,7 +66,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
     return
   }
   const options = optionsOf(words)
-  const cluster = await openCluster({ nodes: 3, seedFor, logFolder: options.logs })
+  const cluster = await openCluster({
+    ...{ nodes: 3, seedFor: (load) => seedFor(load, options.funded), logFolder: options.logs },
+  })
   try {
     const { rows, windows } = await chaos(cluster, options)
     reportRows([['faults', `${windows.length}: ${kindsOf(windows)}`, true], ...rows])
@@ -75,10 +79,10 @@ export async function run(words: readonly string[] = []): Promise<void> {
 
 const callerOf = (index: number): string => `1555000${String(1_000 + index)}`
 const callers = Array.from({ length: CUSTOMERS }, (_, index) => callerOf(index))
-/** Of customers whose funds last. */
-const funded = new Set(callers.slice(NEARLY_EMPTY))
+/** Of customers whose funds last; the others are nearly empty. */
+const fundedBeside = (poor: number): ReadonlySet<string> => new Set(callers.slice(poor))
 
-const seedFor = (load: Machine): object => ({
+const seedFor = (load: Machine, funded: ReadonlySet<string>): object => ({
   rate_plans: [{ name: 'load', currency: 'USD' }],
   rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.60' }],
   customers: callers.map((number) => ({
@@ -99,11 +103,11 @@ interface Outcome {
 }
 
 async function chaos(cluster: Cluster, options: Options): Promise<Outcome> {
-  const { seconds, rate, seed } = options
+  const { seconds, rate, seed, funded } = options
   const { nodes, statements } = cluster
   const topUps = {
     urls: nodes.map(({ machine }) => `http://${machine.address}:${API_PORT}`),
-    ...{ token: cluster.token, customerIds: await poorCustomers(cluster) },
+    ...{ token: cluster.token, customerIds: await poorCustomers(cluster, funded) },
     ...{ amount: 1, everyMs: 2_000 },
   }
   const lengths = { longestRingingMs: 300, longestTalkMs: 6_000 }
@@ -138,7 +142,7 @@ async function chaos(cluster: Cluster, options: Options): Promise<Outcome> {
   await Promise.all(nodes.map((node) => node.stop()))
   const seen = load.seen()
   const rows = [
-    ...rowsOfCalls(seen, windows, load),
+    ...rowsOfCalls(seen, windows, load, funded),
     ['calls that go on although no caller talks', left, true] as const,
     ...whileServing.map(([what, ...rest]) => [`${what}, before the nodes stop`, ...rest] as const),
     ...watch.rows,
@@ -149,7 +153,10 @@ async function chaos(cluster: Cluster, options: Options): Promise<Outcome> {
   return { rows, windows }
 }
 
-async function poorCustomers({ statements }: Cluster): Promise<readonly number[]> {
+async function poorCustomers(
+  { statements }: Cluster,
+  funded: ReadonlySet<string>,
+): Promise<readonly number[]> {
   const rows = await statements
     .prepare<{ readonly id: number; readonly name: string }>('SELECT id, name FROM customer')
     .all([])
@@ -218,6 +225,7 @@ function rowsOfCalls(
   seen: readonly SeenCall[],
   windows: readonly FaultWindow[],
   { counts }: ClusterLoad,
+  funded: ReadonlySet<string>,
 ): readonly Row[] {
   const isExcused = ({ node, placedAt, tookMs }: SeenCall): boolean =>
     windows.some(
