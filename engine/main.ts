@@ -1,7 +1,7 @@
 /** Where the outside enters: arguments, settings, time, randomness, signals, the terminal. */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { hostname, networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { parseEnv } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
@@ -35,6 +35,10 @@ const world: World = {
   environment,
   pid: process.pid,
   hostName: hostname(),
+  networkAddresses: () =>
+    Object.values(networkInterfaces()).flatMap((each = []) =>
+      each.flatMap(({ address, internal }) => (internal ? [] : [address])),
+    ),
   settingsFile: Object.keys(settingsFile),
   settingsFromFile: Object.keys(settingsFile).filter((name) => !(name in ownEnvironment)),
   now: Date.now,

@@ -29,7 +29,7 @@ import { Engine, type EngineDeps } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
 import { installationOf } from './stores/installation.ts'
 import { membersOf } from './stores/members.ts'
-import { nodeSipUriOf, nodeUrlOf } from './stores/node-place.ts'
+import { nodeSipPlaceOf, nodeUrlOf } from './stores/node-place.ts'
 import { openStores } from './stores/open-stores.ts'
 import type { OwnNode, Stores } from './stores/stores.ts'
 import { noteRulesWithoutRelay } from './media/unrelayed.ts'
@@ -53,6 +53,8 @@ export interface PlatformDeps extends Clocks {
   readonly version: string
   /** Of this machine. */
   readonly hostName: string
+  /** Of this machine, as others see them. */
+  readonly networkAddresses: () => readonly string[]
   /** Of this process. */
   readonly pid: number
   /** It serves until this one can; absent: a usual start. */
@@ -187,7 +189,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     if (oldProcess) await followOld(oldProcess, parts, deps)
     webhooks.start()
     const apiUrl = nodeUrlOf(config, control.api, deps.hostName)
-    await node.become('serving', apiUrl, nodeSipUriOf(config, engine.reachedAt))
+    await node.become('serving', apiUrl, ...nodeSipPlaceOf(engine, deps))
     const duties = [() => void webhooks.stop(), forgetOldRecords(store, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())

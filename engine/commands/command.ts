@@ -13,6 +13,8 @@ export interface World extends Clocks {
   readonly pid: number
   /** Of this machine. */
   readonly hostName: string
+  /** Of this machine, as others see them. */
+  readonly networkAddresses: () => readonly string[]
   /** Undefined where it cannot be told. */
   readonly boot: Boot | undefined
   /** Names that stand in `.env`. */

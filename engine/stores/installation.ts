@@ -20,8 +20,8 @@ export function installationOf(
     self: node.identity.name,
     key: secrets.keyFor('nodes'),
     nodes: () =>
-      node.list().map(({ name, sipUri, state, heartbeatAt }) => ({
-        ...{ name, sipUri, heartbeatAt, isAlive: isAlive(state) },
+      node.list().map(({ name, sipUri, sipAddresses: addresses, state, heartbeatAt }) => ({
+        ...{ name, sipUri, addresses, heartbeatAt, isAlive: isAlive(state) },
       })),
   }
 }

@@ -38,3 +38,40 @@ export function nodeSipUriOf(
   const { protocol, ...place } = listener
   return `sip:${formatHostAndPort(place)}${protocol === 'udp' ? '' : `;transport=${protocol}`}`
 }
+
+/** More interfaces are those of containers. */
+const MAX_ADDRESSES = 32
+
+/**
+ * From where SIP requests of this node come: a socket of all addresses sends from any that the machine has.
+ *
+ * @param ofMachine those that others see.
+ */
+export function nodeSipAddressesOf(
+  listeners: readonly { readonly protocol: string; readonly host: string }[],
+  ofMachine: readonly string[],
+): readonly string[] {
+  const seen = ofMachine.filter((address) => !/^fe[89ab]/i.test(address))
+  const addresses = listeners.flatMap(({ protocol, host }) => {
+    if (protocol.startsWith('ws')) return []
+    if (!/^[0:.]+$/.test(host)) return [host]
+    return host.includes(':') ? seen : seen.filter((address) => isIP(address) === 4)
+  })
+  return [...new Set(addresses)].slice(0, MAX_ADDRESSES)
+}
+
+interface Listening {
+  readonly protocol: string
+  readonly host: string
+  readonly port: number
+}
+
+/** Both, of a process that serves: its SIP URI, and from where its requests come. */
+export const nodeSipPlaceOf = (
+  { listeners, reachedAt }: Record<'listeners' | 'reachedAt', readonly Listening[]>,
+  world: { readonly config: Pick<Config, 'node'>; networkAddresses(): readonly string[] },
+) =>
+  [
+    nodeSipUriOf(world.config, reachedAt),
+    nodeSipAddressesOf(listeners, world.networkAddresses()),
+  ] as const

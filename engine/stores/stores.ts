@@ -65,8 +65,14 @@ export interface OwnNode extends NodesPort {
   /**
    * @param apiUrl where its API listens, unless `NODE_URL` says it.
    * @param sipUri where SIP is served for the other nodes, unless `NODE_SIP_URI` says it.
+   * @param sipAddresses from where its SIP requests come.
    */
-  become(state: 'serving' | 'draining' | 'beside', apiUrl?: string, sipUri?: string): Promise<void>
+  become(
+    state: 'serving' | 'draining' | 'beside',
+    apiUrl?: string,
+    sipUri?: string,
+    sipAddresses?: readonly string[],
+  ): Promise<void>
   /** The process ends in order. */
   end(): Promise<void>
   countCalls(count: () => number): void

@@ -6,6 +6,8 @@ export interface NodeStatus extends NodeIdentity {
   readonly address: string
   /** SIP URI at which it takes requests of the other nodes; null: it has told none. */
   readonly sipUri: string | null
+  /** By which its SIP requests come, besides that of the URI. */
+  readonly sipAddresses: readonly string[]
   readonly version: string
   /** `lost`: it has not been heard for so long that it may be dead. */
   readonly state: 'starting' | 'serving' | 'draining' | 'stopped' | 'lost'

@@ -45,6 +45,7 @@ import {
   sql as limitShares,
 } from './several-nodes/030-limit-shares.ts'
 import { sql as longestGrant } from './several-nodes/031-longest-grant.ts'
+import { sql as nodeAddresses } from './several-nodes/032-node-addresses.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -95,6 +96,7 @@ export const migrations: readonly Migration[] = [
   { version: 29, name: 'shared-limits', sql: sharedLimits, forServer: limitsForServer },
   { version: 30, name: 'limit-shares', sql: limitShares, forServer: sharesForServer },
   { version: 31, name: 'longest-grant', sql: longestGrant },
+  { version: 32, name: 'node-addresses', sql: nodeAddresses },
 ]
 
 export const newestVersion = migrations.length

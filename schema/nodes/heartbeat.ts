@@ -30,7 +30,7 @@ const BEAT_MS = 1_000
 export const GONE_MS = HEARTBEAT_TTL_MS + 60_000
 
 const beat = `UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7,
-    longest_grant_seconds = greatest(longest_grant_seconds, $8),
+    sip_addresses = $8, longest_grant_seconds = greatest(longest_grant_seconds, $9),
     heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
   WHERE name = $1 AND epoch = $2 RETURNING epoch`
 
@@ -39,8 +39,8 @@ const beatBeside = `UPDATE node SET heartbeat_at = floor(extract(epoch FROM cloc
   WHERE name = $1 AND epoch = $2 RETURNING epoch`
 
 /** Ages by the clock of the server, which has written them. */
-const list = `SELECT name, epoch::float8, address, sip_uri, version, state, live_calls::float8, started_at::float8,
-    heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent
+const list = `SELECT name, epoch::float8, address, sip_uri, sip_addresses, version, state, live_calls::float8,
+    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent
   FROM node ORDER BY name`
 
 /** A node that was silent for so long is fenced before what it has leased is freed: it may be paused, not dead. */
@@ -65,6 +65,7 @@ export class Heartbeat implements NodesPort {
   #state: NodeTable['state'] | 'beside'
   #address: string
   #sipUri = ''
+  #sipAddresses: readonly string[] = []
   #countCalls = (): number => 0
   #longestGrantSeconds = (): number => 0
   /** When the last write that took place was sent: the server has a later time. */
@@ -137,10 +138,12 @@ export class Heartbeat implements NodesPort {
     state: NodeTable['state'] | 'beside',
     address = this.#address,
     sipUri = this.#sipUri,
+    sipAddresses = this.#sipAddresses,
   ): Promise<void> {
     this.#state = state
     this.#address = address
     this.#sipUri = sipUri
+    this.#sipAddresses = sipAddresses
     await this.#beat()
   }
 
@@ -168,7 +171,8 @@ export class Heartbeat implements NodesPort {
     const sentAt = now()
     this.#isBeating = true
     const run = [identity.name, identity.epoch]
-    const rest = [this.#state, this.#countCalls(), this.#address, version, this.#sipUri]
+    const sip = [this.#sipUri, this.#sipAddresses.join(' ')]
+    const rest = [this.#state, this.#countCalls(), this.#address, version, ...sip]
     const longestGrantSeconds = this.#longestGrantSeconds()
     const written = await (this.#state === 'beside'
       ? connection.query(beatBeside, run)
@@ -209,6 +213,7 @@ const goneMs = (row: Row): number => GONE_MS + row.longest_grant_seconds * 1_000
 const heard = (row: Row, now: number): Heard => ({
   ...{ name: row.name, epoch: row.epoch, address: row.address, version: row.version },
   sipUri: row.sip_uri || null,
+  sipAddresses: row.sip_addresses.split(' ').filter((address) => address !== ''),
   ...{ state: row.state, liveCalls: row.live_calls },
   ...{ startedAt: row.started_at, heartbeatAt: row.heartbeat_at },
   heardAt: now - Math.max(0, row.silent),

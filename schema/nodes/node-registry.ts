@@ -39,7 +39,7 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
     const epoch = (known?.epoch ?? 0) + 1
     const row = {
       ...{ epoch, install_id: installId, address, version, state: 'starting' as const },
-      ...{ sip_uri: '', live_calls: 0, started_at: now, heartbeat_at: now },
+      ...{ sip_uri: '', sip_addresses: '', live_calls: 0, started_at: now, heartbeat_at: now },
     }
     const insert = store.db.insertInto('node').values({ name, ...row })
     await execute(

@@ -29,7 +29,7 @@ export class OnlyNode implements NodesPort {
       {
         ...{ ...this.identity, address: address(), version, state: state(), startedAt },
         ...{ liveCalls: liveCalls(), heartbeatAt: now(), isThis: true },
-        sipUri: null,
+        ...{ sipUri: null, sipAddresses: [] },
       },
     ]
   }

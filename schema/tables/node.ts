@@ -8,6 +8,8 @@ export interface NodeTable {
   address: string
   /** Where it takes SIP requests of the other nodes; empty: nowhere yet. */
   sip_uri: string
+  /** From where they come, joined by blanks. */
+  sip_addresses: string
   version: string
   state: 'starting' | 'serving' | 'draining' | 'stopped'
   live_calls: number

@@ -73,6 +73,7 @@ async function serve(databasePath: string, port: number, sessionExpiresSeconds: 
     config: { ...config, sessionExpiresSeconds },
     version: 'test',
     hostName: 'sbc-1',
+    networkAddresses: () => [],
     pid: process.pid,
     startProgram: () => {
       throw new Error('nothing is upgraded here')

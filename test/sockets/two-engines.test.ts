@@ -28,8 +28,22 @@ const schedule = (work: () => void, delayMs: number): (() => void) => {
   return () => stop.abort()
 }
 
-async function startNode(self: Name, store: LocalStore, ports: Record<Name, number>) {
-  const place = `${addresses[self]}:${ports[self]}`
+/** Where the others send to node a, and from where it says that its own requests come. */
+interface Told {
+  readonly at?: string
+  readonly from?: readonly string[]
+}
+
+async function startNode(
+  self: Name,
+  store: LocalStore,
+  ports: Record<Name, number>,
+  { at = addresses.a, from = [] }: Told = {},
+) {
+  const hosts = self === 'a' ? new Set([addresses.a, at]) : [addresses.b]
+  const listen = [...hosts].flatMap((host) => [
+    ...[`udp/${host}:${ports[self]}`, `tcp/${host}:${ports[self]}`],
+  ])
   const records: CallRecord[] = []
   const asked: unknown[] = []
   const charging: Charging = {
@@ -52,18 +66,14 @@ async function startNode(self: Name, store: LocalStore, ports: Record<Name, numb
   }
   const clocks = { now: Date.now, wallNow: Date.now, schedule }
   const engine = new Engine({
-    config: readConfig({ SIP_LISTEN: `udp/${place},tcp/${place}`, PROBE_INTERVAL_MS: '600000' }),
+    config: readConfig({ SIP_LISTEN: listen.join(','), PROBE_INTERVAL_MS: '600000' }),
     node: { name: self },
     installation: {
       ...{ self, key: Buffer.alloc(32, 1) },
       nodes: () =>
         (['a', 'b'] as const).map((name) => ({
-          ...{
-            name,
-            isAlive: true,
-            heartbeatAt: 0,
-            sipUri: `sip:${addresses[name]}:${ports[name]}`,
-          },
+          ...{ name, isAlive: true, heartbeatAt: 0, addresses: name === 'a' ? from : [] },
+          sipUri: `sip:${name === 'a' ? at : addresses.b}:${ports[name]}`,
         })),
     },
     ...{ store, charging, ...clocks, log: () => undefined, random: () => 0.5 },
@@ -80,13 +90,13 @@ async function startNode(self: Name, store: LocalStore, ports: Record<Name, numb
 }
 
 /** Phone 102 has registered at node b, and node a has read that. */
-async function installation(protocol: 'udp' | 'tcp') {
+async function installation(protocol: 'udp' | 'tcp', told?: Told) {
   const store = emptyStore()
   onTestFinished(() => store.close())
   await seedFile(store, JSON.stringify(twoPhones), Date.now())
   const ports = { a: await freePort(), b: await freePort() }
-  const a = await startNode('a', store, ports)
-  const b = await startNode('b', store, ports)
+  const a = await startNode('a', store, ports, told)
+  const b = await startNode('b', store, ports, told)
   const phoneOf = async (user: string, node: typeof a, by: 'udp' | 'tcp') => {
     const account = { user, domain, password: passwordOf(user) }
     const phone = await DigestPhone.open(node.listenerOf(by), account)
@@ -121,6 +131,33 @@ test.each(['udp', 'tcp'] as const)(
     expect(a.records[0]).toMatchObject({ disposition: 'ANSWERED', calledNumber: '102' })
     expect([b.records, b.asked]).toEqual([[], []])
     expect(b.engine.telemetry()).toMatchObject({ flow_tokens_refused_total: 0 })
+  },
+)
+
+test.each([
+  ['and that has told it, is taken', [addresses.a], 'INVITE'],
+  ['and has not told it, is refused', [], 'none'],
+] as const)(
+  'a request of a node that comes from another address than its URI has, %s',
+  async (_, from, expected) => {
+    // The system sends from the first address, and the others reach the node by the second.
+    const { b, called, caller } = await installation('udp', { at: '127.0.0.4', from })
+    const leg = await caller.call('102')
+    if (expected === 'none') {
+      expect((await caller.answerTo(leg)).status).toBe(403)
+      expect(b.engine.telemetry()).toMatchObject({ flow_tokens_refused_total: 1 })
+      return
+    }
+    const invite = await called.peer.next('INVITE')
+    const headers = recordRoutes(invite)
+    called.peer.reply(invite, 200, { tag: 'b', body: sdp('answer'), headers })
+    caller.peer.learn(leg, await caller.answerTo(leg))
+    caller.peer.request('ACK', leg)
+    await called.peer.next('ACK')
+    const routes = invite.all('Record-Route')
+    called.peer.request('BYE', { ...called.peer.calledLeg(invite, 'b'), routes })
+    await called.peer.next('200 BYE')
+    await caller.peer.next('BYE')
   },
 )
 

@@ -10,6 +10,8 @@ export interface KnownNode {
   readonly name: string
   /** A SIP URI without a user, by which other nodes reach it; null: by none. */
   readonly sipUri: string | null
+  /** By which its requests come, besides that of its SIP URI. */
+  readonly addresses: readonly string[]
   /** Its heartbeat is recent. */
   readonly isAlive: boolean
   /** Milliseconds UTC, by one clock for all nodes. */
@@ -112,8 +114,8 @@ export class PeerNodes {
     this.#readAt = now()
     this.#version = hosts.version
     this.#byName = new Map(
-      places.map(({ name, isAlive, sip }) => {
-        const addresses = hosts.addressesOf(sip.host).map(canonicalAddress)
+      places.map(({ name, isAlive, sip, addresses: told }) => {
+        const addresses = [...hosts.addressesOf(sip.host), ...told].map(canonicalAddress)
         return [name, { sip, isAlive, addresses }]
       }),
     )

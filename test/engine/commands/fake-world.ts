@@ -20,6 +20,7 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
     settingsFromFile: [],
     boot: undefined,
     hostName: 'sbc-1',
+    networkAddresses: () => [],
     now: () => Date.UTC(2026, 10, 20),
     releaseMemory: () => undefined,
     steadyNow: () => Date.UTC(2026, 10, 20),

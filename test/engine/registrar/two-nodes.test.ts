@@ -39,8 +39,8 @@ async function startTwo() {
     return world
   }
   const nodes = [
-    { name: 'one', sipUri: 'sip:192.0.2.1', isAlive: true, heartbeatAt: 0 },
-    { name: 'two', sipUri: 'sip:192.0.2.2', isAlive: true, heartbeatAt: 0 },
+    { name: 'one', sipUri: 'sip:192.0.2.1', isAlive: true, heartbeatAt: 0, addresses: [] },
+    { name: 'two', sipUri: 'sip:192.0.2.2', isAlive: true, heartbeatAt: 0, addresses: [] },
   ]
   return { one: await start('one'), two: await start('two'), nodes }
 }
@@ -106,7 +106,13 @@ describe.runIf(hasPostgres)('two nodes', () => {
     await new Phone(two, { port: 40_000, protocol: 'tcp' }).register()
     await new Phone(two, { port: 40_001 }).register({ contact: '<sip:101@10.0.0.5>' })
     await new Phone(two, { port: 5_062 }).register()
-    nodes[1] = { name: 'two', sipUri: 'sip:192.0.2.2', isAlive: false, heartbeatAt: 0 }
+    nodes[1] = {
+      name: 'two',
+      sipUri: 'sip:192.0.2.2',
+      isAlive: false,
+      heartbeatAt: 0,
+      addresses: [],
+    }
     await follows(one, () => expect(statusAt(one)).toHaveLength(3))
     const called = one.registrar.contactsOf('acme.example', '101')
     expect(called.map(({ source, routes }) => [source.port, routes])).toEqual([[5_062, []]])

@@ -4,7 +4,13 @@ import type { NodeStatus } from '../../../schema/contracts/nodes.ts'
 
 const status = (name: string, state: NodeStatus['state']): NodeStatus => ({
   ...{ name, state, epoch: 1, address: '', sipUri: `sip:${name}.example`, version: '1' },
-  ...{ liveCalls: 0, startedAt: 0, heartbeatAt: 0, isThis: name === 'a' },
+  ...{
+    sipAddresses: [`${name} at`],
+    liveCalls: 0,
+    startedAt: 0,
+    heartbeatAt: 0,
+    isThis: name === 'a',
+  },
 })
 const states = ['starting', 'serving', 'draining', 'stopped', 'lost'] as const
 
@@ -17,7 +23,8 @@ function aliveAt(heartbeatAgeMs: number): readonly string[] {
       list: () => states.map((each) => status(each, each)),
     },
   )
-  expect([self, key.toString(), nodes()[0]?.sipUri]).toEqual(['a', 'nodes', 'sip:starting.example'])
+  expect([self, key.toString()]).toEqual(['a', 'nodes'])
+  expect(nodes()[0]).toMatchObject({ sipUri: 'sip:starting.example', addresses: ['starting at'] })
   return nodes().flatMap(({ name, isAlive }) => (isAlive ? [name] : []))
 }
 

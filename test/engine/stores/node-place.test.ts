@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { nodeNameOf, nodeSipUriOf, nodeUrlOf } from '../../../engine/stores/node-place.ts'
+import {
+  nodeNameOf,
+  nodeSipAddressesOf,
+  nodeSipUriOf,
+  nodeUrlOf,
+} from '../../../engine/stores/node-place.ts'
 
 const unset = { node: { name: undefined, url: undefined, sipUri: undefined } }
 
@@ -30,4 +35,18 @@ test('other nodes send SIP to the first listener that is no WebSocket, unless an
   expect(nodeSipUriOf(unset, [page])).toBe('')
   const given = { node: { ...unset.node, sipUri: 'sip:10.9.0.1;transport=tls' } }
   expect(nodeSipUriOf(given, [udp])).toBe('sip:10.9.0.1;transport=tls')
+})
+
+test('requests of a node come from where its sockets are bound, or from any address that the machine shows', () => {
+  const ofMachine = ['10.0.0.1', '192.168.7.1', 'fe80::1', '2001:db8::1']
+  expect(nodeSipAddressesOf([udp, tcp, page], ofMachine)).toEqual(['10.0.0.1', '2001:db8::1'])
+  expect(nodeSipAddressesOf([{ protocol: 'udp', host: '0.0.0.0' }, udp], ofMachine)).toEqual([
+    ...['10.0.0.1', '192.168.7.1'],
+  ])
+  expect(nodeSipAddressesOf([{ protocol: 'tcp', host: '::' }], ofMachine)).toEqual([
+    ...['10.0.0.1', '192.168.7.1', '2001:db8::1'],
+  ])
+  expect(nodeSipAddressesOf([{ protocol: 'wss', host: '0.0.0.0' }], ofMachine)).toEqual([])
+  const many = Array.from({ length: 100 }, (_, index) => `10.0.1.${index}`)
+  expect(nodeSipAddressesOf([{ protocol: 'udp', host: '0.0.0.0' }], many)).toHaveLength(32)
 })

@@ -73,12 +73,13 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
   test('a node tells every second that it lives, what it does and how many calls it has', async () => {
     const node = beating(await registerNode(store, sbc1))
     node.countCalls(() => 3)
-    await node.become('serving', 'http://10.0.0.1:9000', 'sip:10.0.0.1:5060')
+    const sipAddresses = ['10.0.0.1', '192.168.7.1']
+    await node.become('serving', 'http://10.0.0.1:9000', 'sip:10.0.0.1:5060', sipAddresses)
     expect(await row()).toMatchObject({
       ...{ state: 'serving', live_calls: 3, address: 'http://10.0.0.1:9000' },
       sip_uri: 'sip:10.0.0.1:5060',
     })
-    expect(node.list()).toMatchObject([{ sipUri: 'sip:10.0.0.1:5060' }])
+    expect(node.list()).toMatchObject([{ sipUri: 'sip:10.0.0.1:5060', sipAddresses }])
     await silence(60_000)
     const before = (await row())?.['heartbeat_at']
     time.advance(1_000)

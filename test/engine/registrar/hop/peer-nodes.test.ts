@@ -31,6 +31,7 @@ const node = (name: string, sipUri: string | null, isAlive = true, heartbeatAt =
   sipUri,
   isAlive,
   heartbeatAt,
+  addresses: [],
 })
 
 test.each([
@@ -121,4 +122,15 @@ test('a node that is not known is not suspected', () => {
   const { state, peers } = registry()
   peers.suspect('c')
   expect(state.told).toEqual([])
+})
+
+test('a request that comes from another address of the node, as the node has told it, is one of that node', () => {
+  const { peers } = registry({
+    ...node('b', 'sip:192.0.2.2'),
+    addresses: ['10.0.0.2', '2001:DB8::2'],
+  })
+  expect(peers.find('b')?.addresses).toEqual(['192.0.2.2', '10.0.0.2', '2001:db8::2'])
+  expect(['10.0.0.2', '2001:db8::2', '10.0.0.3'].map((each) => peers.has(each))).toEqual([
+    ...[true, true, false],
+  ])
 })
