@@ -15,8 +15,10 @@ const path = `${process.env['PATH'] ?? ''}:/usr/sbin`
 const PATIENCE_MS = 5_000
 
 interface KamailioOptions {
-  /** Where it sends new requests: `sip:127.0.0.1:5060;transport=udp`. */
-  readonly nextHop: string
+  /** Where it sends new requests: `sip:127.0.0.1:5060;transport=udp`. Absent: `configuration` says it. */
+  readonly nextHop?: string
+  /** Instead of the usual one; it has `folder` for files of its own. */
+  readonly configuration?: (port: number, folder: string) => string
   readonly port?: number
 }
 
@@ -37,7 +39,8 @@ export class Kamailio {
     const port = options.port ?? (await freePort())
     const folder = mkdtempSync(join(tmpdir(), 'kamailio-'))
     const file = join(folder, 'kamailio.cfg')
-    writeFileSync(file, configuration(port, options.nextHop))
+    const text = options.configuration?.(port, folder) ?? configuration(port, options.nextHop ?? '')
+    writeFileSync(file, `${text}\n${readyRoute}`)
     const memory = ['-m', '32', '-M', '8']
     const child = spawn(
       'kamailio',
@@ -128,7 +131,9 @@ request_route {
   $du = "${nextHop}";
   t_relay();
 }
+`
 
+const readyRoute = `
 event_route[core:worker-one-init] {
   xlog("L_ALERT", "TOLLGATE-TEST ready\\n");
 }

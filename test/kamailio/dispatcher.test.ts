@@ -1,0 +1,71 @@
+/** Kamailio's dispatcher before two nodes on one database, as GUIDE.md sets it up. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
+import { paying, seedFor } from '../sipp/call-case.ts'
+import { Kamailio } from '../support/kamailio.ts'
+import { freshDatabase, hasPostgres } from '../support/postgres.ts'
+import { callWith, SippNode } from '../support/sipp.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually } from '../support/waiting.ts'
+
+const clean = { exitCode: 0, errors: '' }
+
+/** That of the guide, with the places of this test. */
+function configurationFor(port: number, folder: string, nodes: readonly TollgateProcess[]): string {
+  const [, guided = ''] = /```cfg\n([\s\S]*?)\n```/.exec(readFileSync('GUIDE.md', 'utf8')) ?? []
+  const list = join(folder, 'dispatcher.list')
+  writeFileSync(list, nodes.map(({ sipPort }) => `1 sip:127.0.0.1:${sipPort}\n`).join(''))
+  const settings = 'debug=1\nlog_stderror=yes\nchildren=1\nauto_aliases=no\nloadmodule "xlog.so"'
+  return guided
+    .replace('10.0.0.5:5060', `127.0.0.1:${port}`)
+    .replace('/etc/kamailio/dispatcher.list', list)
+    .replace('\nloadmodule', `\n${settings}\nloadmodule`)
+}
+
+describe.runIf(hasPostgres)('the dispatcher of the guide', () => {
+  test('calls take turns over the nodes; when one is killed none of the following calls fails', async () => {
+    const { url, drop } = await freshDatabase()
+    onTestFinished(drop)
+    const database = new PostgresStatements({ url, connections: 1 })
+    onTestFinished(() => database.close())
+    const pbx = await SippNode.start('nodes/answers.xml')
+    onTestFinished(async () => void (await pbx.stop()))
+    const environment = { DATABASE_URL: url, SECRET_KEY: 'A'.repeat(43) }
+    const start = async (name: string): Promise<TollgateProcess> => {
+      const settings = { ...environment, NODE_NAME: name }
+      const tollgate = await TollgateProcess.start(seedFor([pbx.port]), settings)
+      onTestFinished(() => tollgate.stop())
+      return tollgate
+    }
+    const nodes = [await start('sbc-1'), await start('sbc-2')]
+    const kamailio = await Kamailio.start({
+      configuration: (port, folder) => configurationFor(port, folder, nodes),
+    })
+    onTestFinished(() => kamailio.stop())
+    const call = (calls: number) =>
+      callWith('inbound/answered.xml', kamailio.port, { keys: { caller: paying }, calls, rate: 5 })
+    const answered = async (): Promise<number> => {
+      const count = "SELECT count(*)::float8 AS n FROM cdr WHERE disposition = 'ANSWERED'"
+      return (await database.prepare<{ n: number }>(count).get([]))?.n ?? 0
+    }
+    const began = async (tollgate: TollgateProcess): Promise<number> => {
+      const token = await tollgate.createKey('--name', `k${tollgate.sipPort}`, '--scopes', '*')
+      const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/metrics`, {
+        headers: { Authorization: `Bearer ${token}` },
+      })
+      const [, ended] =
+        /^tollgate_calls_total\{disposition="ANSWERED"\} (\d+)$/m.exec(await response.text()) ?? []
+      return Number(ended)
+    }
+
+    expect(await call(10)).toEqual(clean)
+    await eventually(async () => expect(await answered()).toBe(10))
+    expect(await Promise.all(nodes.map(began))).toEqual([5, 5])
+    await nodes[0]?.kill()
+    expect(await call(10)).toEqual(clean)
+    await eventually(async () => expect(await answered()).toBe(20))
+    expect(nodes[1]?.faults).toEqual([])
+  })
+})
