@@ -65,6 +65,7 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
 
   afterEach(() => {
     proxy.delayMs = 0
+    proxy.mend()
   })
 
   const at = (index: number): TollgateProcess => {
@@ -215,7 +216,9 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
       const ready = await ask(0, '/readyz')
       expect([ready.status, ready.code]).toEqual([503, 'node_unheard'])
     }, 30_000)
-    expect(await stateOf(1, 'sbc-1')).toMatchObject({ state: 'lost', epoch: 1 })
+    await eventually(async () =>
+      expect(await stateOf(1, 'sbc-1')).toMatchObject({ state: 'lost', epoch: 1 }),
+    )
     const { caller } = await dial(at(0))
     const answer = await caller.next('503 INVITE')
     expect(answer.text).toContain('SIP/2.0 503')
