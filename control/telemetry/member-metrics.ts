@@ -1,6 +1,6 @@
 /** The nodes that share the database, as one of them hears of them: so that the others tell of one that answers no more. */
 import type { NodeStatus } from '../../schema/contracts/nodes.ts'
-import type { Metric } from './metrics.ts'
+import type { Metric } from './metric.ts'
 
 const states = ['starting', 'serving', 'draining', 'stopped', 'lost'] as const
 

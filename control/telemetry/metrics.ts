@@ -2,43 +2,9 @@
  * The Prometheus registry. Every metric is read from the telemetry view, so that both responses agree. The
  * text format is https://prometheus.io/docs/instrumenting/exposition_formats/ (version 0.0.4).
  */
+import { billingMetrics } from './billing-metrics.ts'
+import { type Labels, many, type Metric, one } from './metric.ts'
 import type { TelemetryView } from './telemetry-view.ts'
-
-type Labels = Readonly<Record<string, string | number>>
-
-interface Sample {
-  readonly value: number
-  readonly labels?: Labels
-  /** `_bucket`, `_sum` or `_count` of a histogram. */
-  readonly suffix?: string
-}
-
-export interface Metric {
-  readonly name: string
-  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary'
-  readonly help: string
-  readonly read: (view: TelemetryView) => readonly Sample[]
-}
-
-const one = (
-  type: 'counter' | 'gauge',
-  name: string,
-  help: string,
-  read: (view: TelemetryView) => number | null | undefined,
-): Metric => ({
-  ...{ name, type, help },
-  read: (view) => {
-    const value = read(view)
-    return value === null || value === undefined ? [] : [{ value }]
-  },
-})
-
-const many = (type: Metric['type'], name: string, help: string, read: Metric['read']): Metric => ({
-  name,
-  type,
-  help,
-  read,
-})
 
 const nodeLabels = ({ set_id, destination }: TelemetryView['nodes'][number]) => ({
   set_id,
@@ -228,76 +194,6 @@ const people: readonly Metric[] = [
   ),
 ]
 
-const billing: readonly Metric[] = [
-  many(
-    'counter',
-    'tollgate_billing_authorizations_total',
-    'Charging verdicts: granted, overloaded, or the denial code.',
-    (view) =>
-      Object.entries(view.billing?.verdicts ?? {}).map(([verdict, value]) => ({
-        value,
-        labels: { verdict },
-      })),
-  ),
-  one(
-    'gauge',
-    'tollgate_billing_open_calls',
-    'Calls with a reservation or a pending debit.',
-    (view) => view.billing?.open_calls,
-  ),
-  one('gauge', 'tollgate_billing_reserved', 'Held for live calls, all currencies.', (view) =>
-    view.billing === null ? null : Number(view.billing.reserved),
-  ),
-  many('counter', 'tollgate_billing_entries_total', 'Ledger entries by kind.', (view) =>
-    (view.billing?.moved ?? []).map(({ kind, currency, count }) => ({
-      value: count,
-      labels: { kind, currency },
-    })),
-  ),
-  many('counter', 'tollgate_billing_amount_total', 'Money moved by kind, absolute.', (view) =>
-    (view.billing?.moved ?? []).map(({ kind, currency, amount }) => ({
-      value: Number(amount),
-      labels: { kind, currency },
-    })),
-  ),
-  one(
-    'gauge',
-    'tollgate_billing_waiting_writes',
-    'Records waiting for the next group commit.',
-    (view) => view.billing?.waiting_writes,
-  ),
-  one(
-    'counter',
-    'tollgate_billing_commits_total',
-    'Group commits.',
-    (view) => view.billing?.commits_total,
-  ),
-  one(
-    'gauge',
-    'tollgate_billing_commit_failures',
-    'Consecutive failed group commits.',
-    (view) => view.billing?.commit_failures,
-  ),
-  one(
-    'gauge',
-    'tollgate_outbox_call_reports',
-    'Call records waiting for the external OCS.',
-    (view) => view.outbox.call_reports,
-  ),
-  one(
-    'gauge',
-    'tollgate_outbox_webhook_deliveries',
-    'Waiting webhook deliveries, counted up to 10,000.',
-    (view) => view.outbox.webhook_deliveries,
-  ),
-  one(
-    'gauge',
-    'tollgate_outbox_webhook_oldest_seconds',
-    'Age of the oldest waiting webhook delivery; 0 when none is waiting.',
-    (view) => view.outbox.webhook_oldest_seconds ?? 0,
-  ),
-]
-
 const machine: readonly Metric[] = [
   many(
     'summary',
@@ -361,7 +257,7 @@ export const metrics: readonly Metric[] = [
   ...nodes,
   ...relays,
   ...people,
-  ...billing,
+  ...billingMetrics,
   ...machine,
 ]
 

@@ -162,6 +162,7 @@ function billingOf(all: readonly Billing[]): Billing | null {
     waiting_writes: sumOf(all, (billing) => billing.waiting_writes),
     commits_total: sumOf(all, (billing) => billing.commits_total),
     commit_failures: sumOf(all, (billing) => billing.commit_failures),
+    lost_events_total: sumOf(all, (billing) => billing.lost_events_total),
   }
 }
 

@@ -107,6 +107,9 @@ const billing = z.strictObject({
   waiting_writes: count,
   commits_total: count,
   commit_failures: count.describe('Consecutive failures.'),
+  lost_events_total: count.describe(
+    'Webhook events `call.authorized`, `call.denied` and `call.answered` that could not be stored.',
+  ),
 })
 
 const processFigures = z.strictObject({

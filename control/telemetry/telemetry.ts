@@ -251,6 +251,7 @@ function billingOf(stats: OcsStats): NonNullable<TelemetryView['billing']> {
     waiting_writes: stats.waitingWrites,
     commits_total: stats.commits,
     commit_failures: stats.commitFailures,
+    lost_events_total: stats.lostEvents,
   }
 }
 

@@ -64,5 +64,11 @@ export interface CallStore {
   flushNow(): void
   /** What is lost if the process ends now; not what the journal has. */
   unwritten(): readonly unknown[]
-  stats(): { readonly waiting: number; readonly commits: number; readonly failures: number }
+  stats(): {
+    readonly waiting: number
+    readonly commits: number
+    readonly failures: number
+    /** Events that were not stored, and will not be, since the start. */
+    readonly lostEvents: number
+  }
 }

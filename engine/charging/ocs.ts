@@ -121,6 +121,7 @@ export class Ocs implements Charging, OcsPort {
       ...{ store, schedule, now, wallNow, events: this.#events, sink: deps.events },
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
+      onLostEvents: (count) => deps.log('warn', 'billing: events of calls are lost', { count }),
       node: deps.members?.leaseNames.own ?? '',
       onSettled: (leases, beyond) => this.leases?.settled(leases, beyond),
     })
@@ -204,7 +205,7 @@ export class Ocs implements Charging, OcsPort {
   /** Writes what waits. Resolves with what the database did not store. */
   async stop(): Promise<readonly unknown[]> {
     this.#cancelHousekeeping?.()
-    await this.#charges.finish()
+    if (this.#charges.areWaiting) await this.#charges.finish()
     this.#records.waitNoLonger()
     const isStored = await this.#calls.flush()
     await this.leases?.stop()
@@ -358,7 +359,7 @@ export class Ocs implements Charging, OcsPort {
   }
 
   stats(): OcsStats {
-    const { waiting, commits, failures } = this.#calls.stats()
+    const { waiting, commits, failures, lostEvents } = this.#calls.stats()
     let reservedMicros = 0n
     for (const customer of this.#customers.all()) reservedMicros += customer.reservedMicros
     return {
@@ -367,6 +368,7 @@ export class Ocs implements Charging, OcsPort {
       waitingWrites: waiting,
       commits,
       commitFailures: failures,
+      lostEvents,
       verdicts: this.#decisions.counts(),
       moved: this.#sums.list(),
     }

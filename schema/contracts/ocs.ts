@@ -221,6 +221,8 @@ export interface OcsStats {
   readonly commits: number
   /** Since the last success. */
   readonly commitFailures: number
+  /** Events of calls that webhooks will not get, since the start. */
+  readonly lostEvents: number
   /** By `granted`, `overloaded` or denial code. */
   readonly verdicts: Readonly<Record<string, number>>
   /** Debits, top-ups, adjustments and refunds since the start. */

@@ -39,6 +39,10 @@ export class Charges {
     })
   }
 
+  get areWaiting(): boolean {
+    return this.#waiting.size > 0
+  }
+
   /** Resolves when no call waits. */
   async finish(): Promise<void> {
     await Promise.all(this.#waiting.values())

@@ -81,7 +81,7 @@ export class LocalCalls implements CallStore {
   }
 
   stats(): ReturnType<CallStore['stats']> {
-    return this.#group.stats()
+    return { ...this.#group.stats(), lostEvents: 0 }
   }
 
   // ---- inside the transaction ------------------------------------------------------------------

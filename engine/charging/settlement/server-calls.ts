@@ -36,6 +36,8 @@ export class ServerCalls implements CallStore {
   #isStarted = false
   #failures = 0
   #commits = 0
+  #lostEvents = 0
+  #isLosing = false
 
   constructor(deps: ServerCallsDeps) {
     this.#deps = deps
@@ -58,7 +60,7 @@ export class ServerCalls implements CallStore {
 
   announce(event: OutgoingEvent): void {
     this.#events.push(event)
-    if (this.#events.length > MAX_EVENTS) this.#events.shift()
+    if (this.#events.length > MAX_EVENTS) this.#lose(this.#events.splice(0, 1).length)
     this.#writeWithin(RECORD_WAIT_MS)
   }
 
@@ -82,12 +84,23 @@ export class ServerCalls implements CallStore {
     // The journal has what waits.
   }
 
+  /** The journal has the calls. Events are counted: they tell of what goes on. */
   unwritten(): readonly unknown[] {
+    this.#isLosing = false
+    this.#lose(this.#events.splice(0).length)
     return []
   }
 
+  #lose(count: number): void {
+    if (count === 0) return
+    if (!this.#isLosing) this.#deps.onLostEvents?.(count)
+    this.#isLosing = true
+    this.#lostEvents += count
+  }
+
   stats(): ReturnType<CallStore['stats']> {
-    return { waiting: this.waiting, commits: this.#commits, failures: this.#failures }
+    const lostEvents = this.#lostEvents
+    return { waiting: this.waiting, commits: this.#commits, failures: this.#failures, lostEvents }
   }
 
   #writeWithin(waitMs: number): void {
@@ -160,6 +173,7 @@ export class ServerCalls implements CallStore {
       return this.#writeApart(calls, events, error)
     }
     this.#failures = 0
+    this.#isLosing = false
     this.#commits += 1
     const { stored, leases, beyond } = settled
     this.#deps.onSettled(leases, beyond)
@@ -175,6 +189,7 @@ export class ServerCalls implements CallStore {
   ): Promise<boolean> {
     if (calls.length + events.length === 1) {
       if (events.length > 0) this.#deps.onFailure(error, this.waiting)
+      this.#lostEvents += events.length
       for (const { refused } of calls) refused(error)
       return true
     }

@@ -17,6 +17,8 @@ export interface CallStoreDeps<S> {
   readonly sink?: EventSink | undefined
   /** Nothing is lost meanwhile. */
   readonly onFailure: (error: unknown, waiting: number) => void
+  /** Events of calls are lost. Called for the first of an outage, and for those that wait when the process ends. */
+  readonly onLostEvents?: (count: number) => void
 }
 
 export interface ServerCallsDeps extends CallStoreDeps<Store> {

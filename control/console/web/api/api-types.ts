@@ -140,6 +140,7 @@ export interface Telemetry {
     readonly waiting_writes: number
     readonly commits_total: number
     readonly commit_failures: number
+    readonly lost_events_total: number
   } | null
   readonly outbox: {
     readonly call_reports: number

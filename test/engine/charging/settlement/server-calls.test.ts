@@ -240,4 +240,23 @@ describe.runIf(hasPostgres)('ended calls on PostgreSQL', () => {
     expect(await balance()).toBe(50_000n)
     expect(await shared.wallets()).toMatchObject([{ ledgerMicros: 50_000n, leasedMicros: 60_000n }])
   })
+
+  test('events of calls beyond 20,000 are lost while the server is away, and are counted and logged', async () => {
+    const proxy = await postgresProxy(shared.url)
+    proxies.push(proxy)
+    const { ocs, log } = await node(0, 'a', proxy.url)
+    proxy.cut()
+    for (let index = 0; index < 20_010; index += 1)
+      await ocs.authorize(question(`unknown-${index}`, '1555', '+1999'))
+    // Those of one batch may be under way.
+    const { lostEvents } = ocs.stats()
+    expect(lostEvents).toBeGreaterThan(0)
+    expect(lostEvents).toBeLessThanOrEqual(10)
+    const isLoss = (line: string) => line.includes('events of calls are lost')
+    expect(log.filter(isLoss)).toEqual([expect.stringContaining('"count":1')])
+    await ocs.stop()
+    expect(ocs.stats().lostEvents).toBe(20_010)
+    expect(log.filter(isLoss)).toHaveLength(2)
+    proxy.mend()
+  })
 })
