@@ -80,7 +80,7 @@ export function createApi(
   if (deps.others !== undefined) app.use(QUESTIONS_PATH, answerQuestions({ ...deps, feed }))
 
   app.route('/', publicHealthRoute(version))
-  app.route('/', probeRoutes(engine, store, deps.nodes))
+  app.route('/', probeRoutes(engine, deps))
   app.route('/', metricsRoute(telemetry, deps.nodes))
   app.route('/', openApiRoutes(app, version))
   app.route(

@@ -7,6 +7,7 @@ import type { NodesPort } from '../schema/contracts/nodes.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
 import type { SettingsInForce } from '../schema/contracts/settings.ts'
 import type { Store } from '../schema/open.ts'
+import type { Storage } from '../schema/storage/storage.ts'
 import type { ConsoleFiles } from './console/console-files.ts'
 import type { OtherNodes } from './nodes/other-nodes.ts'
 import type { Reports } from './pbx/reports/reports.ts'
@@ -14,6 +15,8 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface ControlDeps extends Clocks {
   readonly store: Store
+  /** Of the journal of calls; absent: that of the database. */
+  readonly disk?: Pick<Storage, 'problem'>
   /** Absent: no other process writes. */
   readonly changes?: Changes
   readonly engine: EnginePort

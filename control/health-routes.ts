@@ -16,15 +16,20 @@ export const publicHealthRoute = (version: string) =>
     c.json({ status: 'ok', service: SERVICE, version }),
   )
 
+interface ProbeDeps {
+  readonly store: Pick<Store, 'storage'>
+  readonly disk?: Pick<Store['storage'], 'problem'> | undefined
+  readonly nodes: Pick<NodesPort, 'condition'>
+}
+
 /**
  * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining, when another
- * process has its name, and while the database cannot be written. `database` says whether the server of it answers:
+ * process has its name, and while the database or the journal of calls cannot be written. `database` says whether the server of it answers:
  * without it calls go on for a moment.
  */
 export const probeRoutes = (
   engine: Pick<EnginePort, 'isReady' | 'isDraining'>,
-  { storage }: Pick<Store, 'storage'>,
-  nodes: Pick<NodesPort, 'condition'>,
+  { store: { storage }, disk, nodes }: ProbeDeps,
 ) =>
   new Hono<ControlEnv>()
     .get('/livez', openToAll(), (c) => ok(c, { status: 'ok' }))
@@ -41,7 +46,7 @@ export const probeRoutes = (
       if (nodes.condition === 'unheard')
         throw new ApiError(503, 'node_unheard', 'The database server does not answer this node')
       // Calls go on without the server until then.
-      const { problem } = storage
+      const problem = disk?.problem ?? storage.problem
       if (problem && problem.code !== 'server_unavailable') throw storageUnavailable(problem.reason)
       return ok(c, { status: 'ready', database: problem ? 'unavailable' : 'available' })
     })

@@ -50,11 +50,14 @@ import { createRelays } from './media/relay/create-relays.ts'
 import type { RelayPool } from './media/relay/relay-pool.ts'
 import { NodeNotes } from './node-notes.ts'
 import { StorageNotes } from './storage-notes.ts'
+import type { Storage } from '../schema/storage/storage.ts'
 import { Trunks } from './trunks/trunks.ts'
 
 export interface EngineDeps {
   readonly config: Config
   readonly store: Store
+  /** Of the journal of calls. */
+  readonly disk?: Pick<Storage, 'problem'>
   /** A random number of the database. */
   readonly databaseId: string
   /** Whether a call that is taken now can be stored, and is this node's to take. */
@@ -164,7 +167,7 @@ export class Engine {
     const charging = counted(deps.charging, this.totals)
     this.events = new EventLog(wallNow)
     this.#nodes = new NodeNotes(this.events, log)
-    this.storage = new StorageNotes(store, this.events, log)
+    this.storage = new StorageNotes([deps.disk ?? store.storage, store.storage], this.events, log)
     this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
     this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
     const { guard } = this

@@ -106,7 +106,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   const config = oldProcess?.withSockets(given.config) ?? given.config
   const deps = { ...given, config }
   const stores = await openStores({ ...deps, isUpgrade: oldProcess !== undefined })
-  const { store, changes, node, lock, notices } = stores
+  const { store, disk, changes, node, lock, notices } = stores
   const closers: (() => void | Promise<void>)[] = [() => stores.close()]
   let isClean = true
   const closeAll = async () => {
@@ -138,7 +138,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(async () => tellUnwritten(await charging.stop()))
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
-      ...{ databaseId: stores.databaseId, canTakeCalls: () => stores.canTakeCalls() },
+      ...{ disk, databaseId: stores.databaseId, canTakeCalls: () => stores.canTakeCalls() },
       ...{ node: node.identity, notices },
       installation: stores.local === undefined ? installationOf(store, node) : undefined,
       ...(charging instanceof Ocs
@@ -180,7 +180,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const backups = stores.local && scheduleBackups(stores.local, deps)
     const control = await openControl(
       {
-        ...{ store, changes, node, engine, ocs, webhooks, reports, backups },
+        ...{ store, disk, changes, node, engine, ocs, webhooks, reports, backups },
         others: othersOf(stores, deps),
       },
       { ...deps, ...(oldProcess && { beforeListening: serveSip }) },
@@ -320,6 +320,7 @@ function openControl(
     ...parts
   }: {
     readonly store: Store
+    readonly disk: Stores['disk']
     readonly changes: Changes
     readonly node: OwnNode
     readonly engine: Engine

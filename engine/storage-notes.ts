@@ -1,17 +1,16 @@
 /** Log line, event and metric when nothing can be stored, and when it can again. */
 import type { Log } from '../schema/contracts/log.ts'
-import type { Store } from '../schema/open.ts'
-import type { StorageProblem } from '../schema/storage/storage.ts'
+import type { Storage, StorageProblem } from '../schema/storage/storage.ts'
 import type { EventLog } from './event-log.ts'
 
 export class StorageNotes {
-  readonly #storage: Store['storage']
+  readonly #storages: readonly Pick<Storage, 'problem'>[]
   readonly #events: EventLog
   readonly #log: Log
   #failures = 0
 
-  constructor({ storage }: Pick<Store, 'storage'>, events: EventLog, log: Log) {
-    this.#storage = storage
+  constructor(storages: readonly Pick<Storage, 'problem'>[], events: EventLog, log: Log) {
+    this.#storages = storages
     this.#events = events
     this.#log = log
   }
@@ -34,7 +33,7 @@ export class StorageNotes {
 
   telemetry() {
     return {
-      storage_available: this.#storage.problem ? 0 : 1,
+      storage_available: this.#storages.some(({ problem }) => problem !== undefined) ? 0 : 1,
       storage_failures_total: this.#failures,
     }
   }

@@ -29,7 +29,14 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
     await prepare(store, deps)
     const { sqlite, storage } = store
     return {
-      ...{ store, local: store, lock, notices: undefined, databaseId: databaseId(store) },
+      ...{
+        store,
+        local: store,
+        disk: storage,
+        lock,
+        notices: undefined,
+        databaseId: databaseId(store),
+      },
       changes: new FileChanges(store, deps),
       node: onlyNode(name, deps),
       openJournal: () =>

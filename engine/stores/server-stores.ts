@@ -72,7 +72,7 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   const disk = new Storage()
   const place = join(realpathSync(dirname(config.databasePath)), basename(config.databasePath))
   return {
-    ...{ store, local: undefined, notices, changes, node, lock, databaseId: id, close },
+    ...{ store, local: undefined, disk, notices, changes, node, lock, databaseId: id, close },
     openJournal: () =>
       new CallJournal(new JournalFiles(place, id, isUpgrade), {
         ...{ schedule, log, boot: deps.boot, storage: disk },

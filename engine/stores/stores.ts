@@ -8,7 +8,7 @@ import type { Boot } from '../../schema/clock.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { LocalStore, Store } from '../../schema/open.ts'
 import type { ServerNotices } from '../../schema/postgres/notices.ts'
-import type { StorageProblem } from '../../schema/storage/storage.ts'
+import type { Storage, StorageProblem } from '../../schema/storage/storage.ts'
 import type { Config } from '../config.ts'
 import type { Lock } from '../upgrade/sharing.ts'
 
@@ -33,6 +33,8 @@ export interface Stores {
   readonly notices: ServerNotices | undefined
   readonly changes: Changes
   readonly node: OwnNode
+  /** Of the journal of calls. Where the database is a file, that is its own. */
+  readonly disk: Storage
   /** Of the files of this node: the process that serves has it. */
   readonly lock: Lock
   /** A random number of the database. */

@@ -1,4 +1,4 @@
-/** Whether the control API's tests run on PostgreSQL, and those that are about SQLite. */
+/** Whether the tests run on PostgreSQL, and those that are about SQLite. */
 import { test } from 'vitest'
 import type { sqliteReasons } from './sqlite-only.ts'
 

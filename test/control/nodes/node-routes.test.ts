@@ -35,7 +35,7 @@ test.each([
   ['fenced', 503],
 ] as const)('a node that is %s answers /readyz with %i', async (condition, status) => {
   const engine = { isReady: () => true, isDraining: () => false }
-  const routes = probeRoutes(engine, { storage: new Storage() }, { condition })
+  const routes = probeRoutes(engine, { store: { storage: new Storage() }, nodes: { condition } })
   routes.onError(errorHandler(() => undefined))
   expect((await routes.request('/readyz')).status).toBe(status)
 })
@@ -45,8 +45,23 @@ test('a node goes on being ready while the database server cannot be written for
   storage.failing({}, new Error('no'))
   storage.declare()
   const engine = { isReady: () => true, isDraining: () => false }
-  const routes = probeRoutes(engine, { storage }, { condition: 'valid' })
+  const store = { storage }
+  const nodes = { condition: 'valid' } as const
+  const routes = probeRoutes(engine, { store, nodes })
   const answer = await routes.request('/readyz')
   expect(answer.status).toBe(200)
   expect(await answer.json()).toMatchObject({ data: { status: 'ready', database: 'unavailable' } })
+})
+
+test('a node whose own disk takes no journal is not ready, whatever the database server takes', async () => {
+  const disk = new Storage()
+  disk.failing({}, new Error('the disk takes no journal of calls'))
+  disk.declare()
+  const engine = { isReady: () => true, isDraining: () => false }
+  const store = { storage: new Storage('server_unavailable') }
+  const routes = probeRoutes(engine, { store, disk, nodes: { condition: 'valid' } })
+  routes.onError(errorHandler(() => undefined))
+  const answer = await routes.request('/readyz')
+  expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5'])
+  expect(await answer.json()).toMatchObject({ code: 'storage_unavailable' })
 })
