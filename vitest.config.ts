@@ -26,6 +26,12 @@ const databaseTests = globSync('test/control/**/*.test.ts').filter((file) =>
   /\bopen(?:Control|Resources|ToolRig|ReportRig)\(/.test(readFileSync(file, 'utf8')),
 )
 
+/** Calls, money, crashes and stops of the built program. */
+const programTests = [
+  'test/process/{disk-full,external-ocs,gateways,number-spellings,outlive,ownership,recovery,stop,transfers}.test.ts',
+  'test/sipp/{brakes,external-ocs,inbound,phones}.test.ts',
+]
+
 /** Vitest leaves one of them to itself, which is half of two; it needs a tenth of one. */
 const allCores = '100%'
 
@@ -43,16 +49,32 @@ const hasPostgres =
   existsSync('/usr/lib/postgresql')
 
 /** The same tests again, on PostgreSQL. */
+const onPostgres = { TEST_DATABASE: 'postgres' }
 const postgresProject = {
   test: {
     name: 'postgres',
     include: [...databaseTests, ...not(Object.keys(sqliteFiles))],
     setupFiles: ['test/support/property-seed.ts', 'test/support/opened-rigs.ts'],
-    env: { TEST_DATABASE: 'postgres' },
+    env: onPostgres,
     pool: 'forks' as const,
     isolate: false,
     maxWorkers: allCores,
     ...patience,
+  },
+}
+
+/** As `patient`. */
+const postgresProcessProject = {
+  test: {
+    name: 'postgres-process',
+    include: programTests,
+    env: onPostgres,
+    pool: 'forks' as const,
+    isolate: false,
+    maxWorkers: 3,
+    sequence: { groupOrder: 1 },
+    ...patience,
+    testTimeout: 180_000,
   },
 }
 
@@ -83,7 +105,7 @@ export default defineConfig({
           hookTimeout: 5_000,
         },
       },
-      ...(hasPostgres ? [postgresProject] : []),
+      ...(hasPostgres ? [postgresProject, postgresProcessProject] : []),
       {
         test: {
           name: 'patient',

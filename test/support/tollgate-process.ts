@@ -1,6 +1,6 @@
 /**
- * The program as a user runs it: its own process, a database file, real ports of 127.0.0.1. What
- * happened is read from the database, as an operator would with `sqlite3`.
+ * The program as a user runs it: its own process, a database (a file; with TEST_DATABASE=postgres one on a server),
+ * real ports of 127.0.0.1. What happened is read from the database, as an operator would with `sqlite3` or `psql`.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,7 +16,9 @@ import { JournalFiles } from '../../schema/journal-file.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { createKey, provision } from './commands-here.ts'
 import { freePort } from './free-port.ts'
+import { programDatabase } from './program-database.ts'
 import { programEnvironment } from './program-environment.ts'
+import { serverRows } from './server-rows.ts'
 import { eventually, patienceMs } from './waiting.ts'
 
 const program = 'dist/main.js'
@@ -65,13 +67,19 @@ export class TollgateProcess {
   onLog: (line: string) => void = () => undefined
   #process: ChildProcess | undefined
   readonly #environment: Record<string, string>
+  /** Of a database on a server. */
+  readonly #databaseUrl: string | undefined
+  readonly #dropDatabase: () => Promise<void>
 
   private constructor(
     folder: string,
     ports: Record<'sip' | 'tls' | 'ws' | 'wss' | 'api' | 'edge', number>,
     environment: Record<string, string>,
+    dropDatabase: () => Promise<void>,
   ) {
     this.folder = folder
+    this.#databaseUrl = environment['DATABASE_URL']
+    this.#dropDatabase = dropDatabase
     this.sipPort = ports.sip
     this.tlsPort = ports.tls
     this.wsPort = ports.ws
@@ -103,7 +111,8 @@ export class TollgateProcess {
       ...{ sip: await freePort(), api: await freePort(), edge: await freePort() },
       ...{ tls: await freePort(), ws: await freePort(), wss: await freePort() },
     }
-    const tollgate = new TollgateProcess(folder, ports, environment)
+    const { settings, drop } = await programDatabase(environment)
+    const tollgate = new TollgateProcess(folder, ports, { ...settings, ...environment }, drop)
     const file = join(folder, 'seed.json')
     writeFileSync(file, JSON.stringify(seed))
     await provision(tollgate.#environment, file)
@@ -179,6 +188,7 @@ export class TollgateProcess {
   /** Stops politely and removes everything. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM')
+    await this.#dropDatabase()
     rmSync(this.folder, { recursive: true, force: true })
   }
 
@@ -186,7 +196,9 @@ export class TollgateProcess {
     return this.#end('SIGTERM')
   }
 
+  /** In SQL that both databases know; parameters are `?`. */
   query<Row>(sql: string, ...values: readonly unknown[]): Row[] {
+    if (this.#databaseUrl !== undefined) return serverRows<Row>(this.#databaseUrl, sql, values)
     const database = new Database(this.databasePath, { readonly: true })
     try {
       // The statement's columns are the caller's: it wrote the SQL.
@@ -196,8 +208,9 @@ export class TollgateProcess {
     }
   }
 
+  /** In the order of their ends: a server stores many at once. */
   calls(): StoredCall[] {
-    return this.query<StoredCall>('SELECT * FROM cdr ORDER BY id')
+    return this.query<StoredCall>('SELECT * FROM cdr ORDER BY end_stamp, id')
   }
 
   /** The files in which calls are that are not stored yet. */
@@ -241,12 +254,18 @@ export class TollgateProcess {
       },
     })
     const left = journal.left()
-    const rows = this.query<{ call_uuid: string }>(
-      'SELECT call_uuid FROM cdr WHERE call_uuid IN (SELECT value FROM json_each(?))',
-      JSON.stringify(left.map(uuidOf)),
-    )
-    const stored = new Set(rows.map((row) => row.call_uuid))
+    const stored = new Set(this.#storedOf(left.map(uuidOf)))
     return left.filter((entry) => !stored.has(uuidOf(entry)))
+  }
+
+  #storedOf(callUuids: readonly string[]): readonly string[] {
+    if (callUuids.length === 0) return []
+    const places = callUuids.map(() => '?').join(', ')
+    const rows = this.query<{ call_uuid: string }>(
+      `SELECT call_uuid FROM cdr WHERE call_uuid IN (${places})`,
+      ...callUuids,
+    )
+    return rows.map((row) => row.call_uuid)
   }
 
   /** Waits until `count` calls are stored; records are written in groups, shortly after the end. */
@@ -262,7 +281,7 @@ export class TollgateProcess {
   wallet(customer: string): { balance: number; ledger: number; debits: number } {
     const [row] = this.query<{ balance: number; ledger: number; debits: number }>(
       `SELECT w.balance_micros AS balance,
-         (SELECT ifnull(sum(amount_micros), 0) FROM ledger_entry WHERE wallet_id = w.id) AS ledger,
+         (SELECT coalesce(sum(amount_micros), 0) FROM ledger_entry WHERE wallet_id = w.id) AS ledger,
          (SELECT count(*) FROM ledger_entry WHERE wallet_id = w.id AND kind = 'debit') AS debits
        FROM wallet w JOIN customer c ON c.id = w.customer_id WHERE c.name = ?`,
       customer,
