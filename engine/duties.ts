@@ -45,7 +45,10 @@ export function forgetOldRecords(store: Store, deps: DutyDeps): () => void {
     { ...deps, store, now: () => earliest(deps) },
     { callRecordDays, auditDays },
   )
-  const recordings = new RecordingRetention({ ...deps, store, now: () => earliest(deps) })
+  const recordings = new RecordingRetention({
+    ...{ ...deps, store, now: () => earliest(deps) },
+    isShared: store.statements.isShared,
+  })
   const stops = [
     repeating(deps)(RETENTION_STEP_MS, () => void retention.step()),
     repeating(deps)(RECORDING_RETENTION_STEP_MS, () => void recordings.step()),

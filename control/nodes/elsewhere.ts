@@ -77,6 +77,14 @@ export function tellChange(c: Context<ControlEnv>, { before, after }: ChangeDige
   setAnswerHeader(c, CHANGE_HEADER, `${before ?? ''},${after ?? ''}`)
 }
 
+/** What a node has told by `tellChange`. */
+export function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
+  const change = headers[CHANGE_HEADER]
+  if (typeof change !== 'string') return undefined
+  const [before, after] = change.split(',', 2)
+  return { before: before || null, after: after || null }
+}
+
 const unheard = (): ApiError =>
   new ApiError(
     503,
@@ -109,11 +117,8 @@ async function sameRequest(c: Context<ControlEnv>) {
 }
 
 function passOn(c: Context<ControlEnv>, { status, headers, body }: PeerAnswer): Response {
-  const change = headers[CHANGE_HEADER]
-  if (typeof change === 'string') {
-    const [before, after] = change.split(',', 2)
-    c.set('changeDigests', { before: before || null, after: after || null })
-  }
+  const change = changeOf(headers)
+  if (change !== undefined) c.set('changeDigests', change)
   if (status >= 400) c.set('refusal', { code: codeOf(body), details: undefined })
   const kept = passed.flatMap((name) => {
     const value = headers[name]

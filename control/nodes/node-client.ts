@@ -60,12 +60,16 @@ export class NodeClient {
   readonly #deps: NodeClientDeps
   readonly #http: HttpAgent
   readonly #https = new HttpsAgent(kept)
+  /** Bodies that are read slowly take no connection of what is answered at once. */
+  readonly #httpStreams: HttpAgent
+  readonly #httpsStreams = new HttpsAgent(streaming)
   readonly #outstanding = new Map<string, number>()
   readonly #loggedAt = new Map<string, number>()
 
   constructor(deps: NodeClientDeps) {
     this.#deps = deps
     this.#http = deps.agent ?? new HttpAgent(kept)
+    this.#httpStreams = deps.agent ?? new HttpAgent(streaming)
   }
 
   /** The whole response; undefined: the node has not answered in time, or is none of ours. */
@@ -90,7 +94,7 @@ export class NodeClient {
         const either = new AbortController()
         for (const each of [signal, late])
           each.addEventListener('abort', () => either.abort(each.reason), { once: true })
-        return this.#open(peer, outgoing, either.signal)
+        return this.#open(peer, outgoing, either.signal, true)
       })
     } catch (error) {
       if (!signal.aborted) this.#note(peer, error)
@@ -101,6 +105,8 @@ export class NodeClient {
   close(): void {
     this.#http.destroy()
     this.#https.destroy()
+    this.#httpStreams.destroy()
+    this.#httpsStreams.destroy()
   }
 
   async #within<T>(
@@ -126,18 +132,24 @@ export class NodeClient {
     }
   }
 
-  #open(peer: Peer, outgoing: Outgoing, signal: AbortSignal): Promise<OpenAnswer> {
+  #open(
+    peer: Peer,
+    outgoing: Outgoing,
+    signal: AbortSignal,
+    isStream = false,
+  ): Promise<OpenAnswer> {
     const { method, target, headers = {}, body, asked } = outgoing
     const { self: from, key, now, randomBytes } = this.#deps
     const made = { from, to: peer.name, at: now(), body: bodyHash(body ?? Buffer.alloc(0)) }
     const { token, proof } = sealToken(key, { method, target }, { ...made, ...asked }, randomBytes)
     const url = new URL(peer.apiUrl)
     const isSecure = url.protocol === 'https:'
+    const agents = isStream ? [this.#httpStreams, this.#httpsStreams] : [this.#http, this.#https]
     return new Promise((resolve, reject) => {
       const request = (isSecure ? httpsRequest : httpRequest)({
         ...{ method, path: target, signal },
         ...{ host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port || (isSecure ? 443 : 80) },
-        agent: isSecure ? this.#https : this.#http,
+        agent: agents[isSecure ? 1 : 0],
         headers: {
           ...headers,
           [NODE_HEADER]: token,
@@ -171,6 +183,9 @@ export class NodeClient {
 }
 
 const kept = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_MS, noDelay: true }
+
+/** As many as recordings are read at once, and what follows events. */
+const streaming = { ...kept, maxSockets: 80 }
 
 const stranger =
   'the server there is not this node, has another SECRET_KEY, or its clock differs by more than 30 s'

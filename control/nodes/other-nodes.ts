@@ -9,7 +9,13 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { authorizationOf } from '../auth/session-cookie.ts'
 import type { Step } from '../middleware/in-order.ts'
 import { admitNodes } from './admit-node.ts'
-import { NodeClient, type NodeClientDeps, type Outgoing, type PeerAnswer } from './node-client.ts'
+import {
+  NodeClient,
+  type NodeClientDeps,
+  type OpenAnswer,
+  type Outgoing,
+  type PeerAnswer,
+} from './node-client.ts'
 import type { Peer } from './peer.ts'
 import { type Question, QUESTIONS_PATH } from './questions.ts'
 
@@ -120,6 +126,11 @@ export class AskedNodes {
   /** What the node has answered; undefined: it may have done what was asked, or not. */
   at(peer: Peer, request: Request): Promise<PeerAnswer | undefined> {
     return this.#nodes.client.ask(peer, { ...this.#outgoing(request), waitMs: ACTION_MS })
+  }
+
+  /** The node's response as soon as its head is there; undefined: it has not answered in time. */
+  open(peer: Peer, request: Request): Promise<OpenAnswer | undefined> {
+    return this.#nodes.client.open(peer, this.#outgoing(request), new AbortController().signal)
   }
 
   /** Names nodes that were not heard in the response. */

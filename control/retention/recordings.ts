@@ -1,16 +1,23 @@
-/** Removes recordings past their retention, a few at a time: each with its file. */
+/**
+ * Removes recordings past their retention, a few at a time: each with its file. Where several nodes share the database,
+ * each removes those whose files its disk has.
+ */
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
-import { RecordingStore } from '../pbx/recordings/recording-store.ts'
+import { type Recording, RecordingStore } from '../pbx/recordings/recording-store.ts'
 
 /** Interval between calls of `step`. */
 export const RECORDING_RETENTION_STEP_MS = 60_000
 /** More than calls can produce in a minute. */
 const BATCH = 1_000
 const DAY_MS = 86_400_000
+/** A node whose disk had the file has not come back for so long: its row is removed by another one. */
+const LOST_DAYS = 30
 
 export interface RecordingRetentionDeps {
   readonly store: Store
+  /** Other nodes have recordings in the same database. */
+  readonly isShared?: boolean
   readonly config: {
     /** Undefined: calls are not recorded. */
     readonly recording: { readonly folder: string } | undefined
@@ -26,6 +33,8 @@ export class RecordingRetention {
   readonly #deps: RecordingRetentionDeps
   readonly #recordings: RecordingStore | undefined
   #isBusy = false
+  /** The last one that was looked at, while others may be behind it. */
+  #last: Recording | undefined
 
   constructor(deps: RecordingRetentionDeps) {
     const folder = deps.config.recording?.folder
@@ -43,13 +52,19 @@ export class RecordingRetention {
   }
 
   async #removeOld(recordings: RecordingStore, days: number): Promise<void> {
-    const { now, log } = this.#deps
+    const { now, log, isShared } = this.#deps
     let removed = 0
     try {
-      for (const recording of await recordings.olderThan(now() - days * DAY_MS, BATCH)) {
+      const before = now() - days * DAY_MS
+      const old = await recordings.olderThan(before, BATCH, this.#last)
+      for (const recording of old) {
+        const isLost = recording.started_at < before - LOST_DAYS * DAY_MS
+        const isOurs = isShared !== true || isLost || (await recordings.isHere(recording))
+        if (!isOurs) continue
         await recordings.remove(recording)
         removed += 1
       }
+      this.#last = old.length === BATCH ? old.at(-1) : undefined
     } catch (error) {
       log('warn', 'old recordings could not be removed', { error: String(error) })
     }

@@ -15,6 +15,8 @@ import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 import { atNodeOfCall } from '../../nodes/elsewhere.ts'
+import { fileElsewhere } from '../../nodes/file-elsewhere.ts'
+import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import { byteRange } from './byte-range.ts'
 import { RecordingReaders } from './recording-readers.ts'
 import { type Recording, RecordingStore } from './recording-store.ts'
@@ -59,11 +61,21 @@ export function recordingRoutes(
 
     .get(recordingPath, requires('recordings:listen'), validate('param', path), async (c) => {
       const recording = await find(c.var.principal, c.req.valid('param').uuid)
-      return answerWith(c, recording, store.pathOf(recording), readers)
+      return answerWith(c, recording, {
+        file: store.pathOf(recording),
+        readers,
+        others: deps.others,
+      })
     })
 
     .delete(recordingPath, requires('recordings:delete'), validate('param', path), async (c) => {
       const recording = await find(c.var.principal, c.req.valid('param').uuid)
+      if (!(await store.isHere(recording))) {
+        const answer = await fileElsewhere(c, deps.others)
+        if (answer !== undefined) return answer
+        // Another node asks: the file may be with a further one.
+        if (c.get('nodeRequest') !== undefined) throw notFound('recording')
+      }
       await store.remove(recording)
       c.set('change', { before: recording, after: null })
       return ok(c, { call_uuid: recording.call_uuid, deleted: true })
@@ -73,11 +85,17 @@ export function recordingRoutes(
 const isVisible = (tenantId: number | null, principal: Principal): boolean =>
   principal.tenantId === null || tenantId === principal.tenantId
 
+interface Places {
+  /** On this disk. */
+  readonly file: string | undefined
+  readonly readers: RecordingReaders
+  readonly others: OtherNodes | undefined
+}
+
 async function answerWith(
   c: Context<ControlEnv>,
   { call_uuid: uuid, bytes, sha256 }: Recording,
-  file: string | undefined,
-  readers: RecordingReaders,
+  { file, readers, others }: Places,
 ): Promise<Response> {
   const etag = `"${sha256}"`
   const headers = {
@@ -100,11 +118,17 @@ async function answerWith(
     throw new ApiError(503, 'too_many_readers', 'Too many recordings are being read', {
       headers: { 'Retry-After': '5' },
     })
-  const handle = await open(file).catch(() => {
+  const handle = await open(file).catch(() => undefined)
+  if (handle === undefined) {
+    const answer = await fileElsewhere(c, others, leave).catch((error: unknown) => {
+      leave()
+      throw error
+    })
+    if (answer !== undefined) return answer
     leave()
     // Removed beside us, or on a disk that is not there.
     throw notFound('recording')
-  })
+  }
   const stream = streamOf(handle, { start, end }, leave)
   if (range.kind === 'whole') return c.body(stream, 200, { ...headers, ...length })
   const part = { 'Content-Range': `bytes ${start}-${end}/${bytes}` }

@@ -1,5 +1,5 @@
 /** Finished recordings: found by the uuid of their call, removed with their file. */
-import { rm } from 'node:fs/promises'
+import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Selectable } from 'kysely'
 import type { Store } from '../../../schema/open.ts'
@@ -26,13 +26,23 @@ export class RecordingStore {
     return first(this.#store, query)
   }
 
-  /** Those that began before; the oldest first. */
-  olderThan(time: number, count: number): Promise<readonly Recording[]> {
+  /** Those that began before; the oldest first, from the one after `last` on. */
+  olderThan(time: number, count: number, last?: Recording): Promise<readonly Recording[]> {
     const query = this.#store.db
       .selectFrom('recording')
       .selectAll()
       .where('started_at', '<', time)
+      .where((row) =>
+        row.or([
+          row('started_at', '>', last?.started_at ?? -1),
+          row.and([
+            row('started_at', '=', last?.started_at ?? -1),
+            row('call_uuid', '>', last?.call_uuid ?? ''),
+          ]),
+        ]),
+      )
       .orderBy('started_at')
+      .orderBy('call_uuid')
       .limit(count)
     return all(this.#store, query)
   }
@@ -41,6 +51,16 @@ export class RecordingStore {
   pathOf({ call_uuid: uuid }: Pick<Recording, 'call_uuid'>): string | undefined {
     const name = recordingFile(uuid)
     return name && join(this.#folder, name)
+  }
+
+  /** Whether the disk of this node has its file. */
+  async isHere(recording: Pick<Recording, 'call_uuid'>): Promise<boolean> {
+    const path = this.pathOf(recording)
+    if (path === undefined) return false
+    return access(path).then(
+      () => true,
+      () => false,
+    )
   }
 
   /** The file first: a crash in between leaves a row, which may be removed again. */

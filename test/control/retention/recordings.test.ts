@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const day = 86_400_000
 const uuid = (count: number) => `019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c1${count}`
 
-function open(days: number) {
+function open(days: number, { isShared = false, today = 100 } = {}) {
   const folder = temporaryFolder()
   const store = emptyStore()
   for (const age of [0, 1, 2, 3]) {
@@ -20,7 +20,7 @@ function open(days: number) {
   }
   const logged: string[] = []
   const retention = new RecordingRetention({
-    ...{ store, now: () => 100 * day + 1 },
+    ...{ store, isShared, now: () => today * day + 1 },
     config: { recording: { folder }, retention: { recordingDays: days } },
     log: (_, message) => void logged.push(message),
   })
@@ -55,4 +55,19 @@ test('a file that cannot be removed keeps its row, for the next attempt', async 
   mkdirSync(join(folder, `${uuid(3)}.wav`))
   await retention.step()
   expect([left().length, logged]).toEqual([4, ['old recordings could not be removed']])
+})
+
+test('a recording whose file another node has is left to it, and one that no node has removed for 30 days loses its row', async () => {
+  const { retention, left, files, folder } = open(2, { isShared: true })
+  // The disk of another node has it.
+  rmSync(join(folder, `${uuid(3)}.wav`))
+  await retention.step()
+  expect([left(), files()]).toEqual([
+    [uuid(0), uuid(1), uuid(3)],
+    [0, 1],
+  ])
+  const later = open(2, { isShared: true, today: 130 })
+  rmSync(join(later.folder, `${uuid(3)}.wav`))
+  await later.retention.step()
+  expect([later.left(), later.files()]).toEqual([[], []])
 })

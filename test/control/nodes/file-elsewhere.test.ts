@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { execute } from '../../../schema/sql/query.ts'
+import { openControl, startOfTime } from '../../support/control.ts'
+import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const uuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
+const path = `/api/v1/calls/${uuid}/recording`
+const audio = Buffer.from(Array.from({ length: 1_000 }, (_, at) => (at * 7) % 251))
+const sha256 = createHash('sha256').update(audio).digest('hex')
+
+/** Three nodes; the disk of `c` has the recording of a call. */
+async function three() {
+  const root = temporaryFolder()
+  const control = await openControl()
+  const joined = await joinNodes(['a', 'b', 'c'], {
+    control,
+    depsOf: (name) => {
+      mkdirSync(join(root, name), { recursive: true })
+      return { settings: { ...control.deps.settings, recordingsPath: join(root, name) } }
+    },
+  })
+  const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
+  const file = join(root, 'c', `${uuid}.wav`)
+  writeFileSync(file, audio)
+  const row = { call_uuid: uuid, tenant_id: null, started_at: startOfTime, duration_ms: 1_300 }
+  const { db } = control.store
+  const query = db.insertInto('recording').values({ ...row, bytes: audio.length, sha256 })
+  await execute(control.store, query)
+  const token = await control.key()
+  const get = async (node: JoinedNode, headers: Record<string, string> = {}) => {
+    const all = { authorization: `Bearer ${token}`, ...headers }
+    const response = await node.app.request(path, { headers: all })
+    return { response, bytes: Buffer.from(await response.arrayBuffer()) }
+  }
+  const heard = async () => {
+    const log = await control.request('/audit', { token })
+    return log
+      .data<readonly { action: string; status: number }[]>()
+      .map(({ action, status }) => `${action.split(' ')[0]} ${status}`)
+  }
+  return { ...joined, a, b, c, file, token, get, heard }
+}
+
+test('a recording is heard at every node, whole and in parts, and each hearing is audited once', async () => {
+  const { nodes, a, get, heard } = await three()
+  for (const node of nodes) {
+    const { response, bytes } = await get(node)
+    expect(response.status).toBe(200)
+    expect(bytes.equals(audio)).toBe(true)
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      ...{ 'content-type': 'audio/wav', 'content-length': '1000', etag: `"${sha256}"` },
+    })
+  }
+  const part = await get(a, { range: 'bytes=990-' })
+  expect([part.response.status, part.response.headers.get('content-range')]).toEqual([
+    ...[206, 'bytes 990-999/1000'],
+  ])
+  expect(part.bytes.equals(audio.subarray(990))).toBe(true)
+  expect(await heard()).toEqual(['GET 206', 'GET 200', 'GET 200', 'GET 200'])
+})
+
+test('while the node with the file does not answer the response is 503 and names it; a file that is gone is 404', async () => {
+  const { a, b, c, file, get, after } = await three()
+  c.link = 'silent'
+  const { response, bytes } = (await after(get(a))).answer
+  expect([response.status, response.headers.get('x-unreachable-nodes')]).toEqual([503, 'c'])
+  expect(JSON.parse(bytes.toString())).toMatchObject({ code: 'node_unreachable' })
+  c.link = 'up'
+  rmSync(file)
+  expect((await get(b)).response.status).toBe(404)
+})
+
+test('a place for a reader is free again after a recording of another node was heard, or was not there', async () => {
+  const { a, file, get } = await three()
+  for (let count = 0; count < 70; count += 1) expect((await get(a)).response.status).toBe(200)
+  rmSync(file)
+  for (let count = 0; count < 70; count += 1) expect((await get(a)).response.status).toBe(404)
+})
+
+test('a recording is removed from the disk of its node, whichever node is asked, and not while that one is away', async () => {
+  const { a, c, file, token, after, heard } = await three()
+  const remove = () => a.request(path, { method: 'DELETE', token })
+  c.link = 'silent'
+  expect((await after(remove())).answer).toMatchObject({ status: 503, code: 'node_unreachable' })
+  expect(existsSync(file)).toBe(true)
+  c.link = 'up'
+  expect((await remove()).data()).toEqual({ call_uuid: uuid, deleted: true })
+  expect(existsSync(file)).toBe(false)
+  expect((await remove()).status).toBe(404)
+  expect(await heard()).toEqual(['DELETE 404', 'DELETE 200', 'DELETE 503'])
+})
