@@ -25,6 +25,7 @@ import { CallTotals, counted } from './call-totals.ts'
 import type { Simulation, SimulationRequest } from '../schema/contracts/simulation.ts'
 import type { Trace } from '../schema/contracts/trace.ts'
 import type { EventSink } from '../schema/contracts/webhook-events.ts'
+import type { Shares } from '../schema/contracts/limits.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { type Config, probeDefaults, WrongSetting } from './config.ts'
@@ -67,6 +68,8 @@ export interface EngineDeps {
   readonly node: Pick<NodeIdentity, 'name'>
   /** What nodes that share the database tell each other; absent: no other one uses it. */
   readonly notices?: (NonNullable<RegistrarDeps['notices']> & SharedBansDeps['notices']) | undefined
+  /** What this node may use of limits that all nodes share; absent: no other one uses them. */
+  readonly shares?: Shares | undefined
   /** The nodes of the installation; absent: this process is the only one. */
   readonly installation?: Installation | undefined
   /** What a number costs by a price list; absent: prices are kept elsewhere. */
@@ -213,6 +216,7 @@ export class Engine {
       nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
       defaultSetId: (tenantId) => this.dispatcher.defaultSetId(tenantId),
       ...{ now, random, hosts: this.#hosts },
+      shared: deps.shares && { shares: deps.shares, schedule },
       activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
       activeAgentCalls: (agentId) => this.calls.countByAgent(agentId),
       carrierPrice: deps.priceOf ?? (() => undefined),
@@ -262,6 +266,7 @@ export class Engine {
     const connected = await this.#client.connect(this.#connection())
     if (connected.kind !== 'connected') throw new WrongSetting(whyNot(connected))
     const restored = this.#control.restore(saved)
+    this.routing.noteCalls()
     this.#server?.release()
     this.dispatcher.start()
     this.trunks.start()

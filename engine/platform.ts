@@ -27,7 +27,9 @@ import { portOf } from './engine-port.ts'
 import { forgetOldRecords, repeating, scheduleBackups } from './duties.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
+import type { SharedLimits } from './limits/shared-limits.ts'
 import { installationOf } from './stores/installation.ts'
+import { limitsOf } from './stores/limits-of-nodes.ts'
 import { membersOf } from './stores/members.ts'
 import { nodeSipPlaceOf, nodeUrlOf } from './stores/node-place.ts'
 import { openStores } from './stores/open-stores.ts'
@@ -120,15 +122,14 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     return isClean
   }
   try {
-    closers.push(() => node.end())
-    closers.push(() => stores.keepLost())
-    closers.push(() => changes.stop())
+    const limits = limitsOf(stores, deps)
+    closers.push(...lastClosed(stores, limits))
     const webhooks = await openWebhooks(stores, deps)
     closers.push(() => webhooks.stop())
     const journal = stores.openJournal()
     let hasServed = false
     closers.push(() => journal.close(hasServed))
-    const charging = await openCharging(stores, journal, webhooks, deps)
+    const charging = await openCharging(stores, [journal, webhooks, limits], deps)
     if (charging instanceof Ocs) followForCharging(changes, charging)
     const { saved, ...closed } = await charging.start()
     const tellUnwritten = (unwritten: readonly unknown[]): void => {
@@ -139,7 +140,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
       ...{ disk, databaseId: stores.databaseId, canTakeCalls: () => stores.canTakeCalls() },
-      ...{ node: node.identity, notices },
+      ...{ node: node.identity, notices, shares: limits },
       installation: stores.local === undefined ? installationOf(store, node) : undefined,
       ...(charging instanceof Ocs
         ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
@@ -153,11 +154,11 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     await engine.load()
     await changes.start()
     if (engine.relays === undefined) await noteRulesWithoutRelay(store, log)
-    const parts = { ...deps, config, engine, charging, lock }
+    const parts = { ...deps, config, engine, charging, limits, lock }
     const serveSip = async (): Promise<void> => {
       if (oldProcess) await takeOver(oldProcess, parts)
       const { restored, abandoned } = await engine.start(saved)
-      if (!oldProcess) engine.finishLast()
+      if (!oldProcess) await finishLast(engine, limits)
       hasServed = true
       const recoveredCalls = closed.recoveredCalls + abandoned
       if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
@@ -223,6 +224,20 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   }
 }
 
+/** In this order from the end. */
+const lastClosed = ({ node, changes, keepLost }: Stores, limits: SharedLimits | undefined) => [
+  () => node.end(),
+  () => keepLost(),
+  () => changes.stop(),
+  () => limits?.stop(),
+]
+
+/** No other process of this installation has calls any more. */
+async function finishLast(engine: Engine, limits: SharedLimits | undefined): Promise<void> {
+  engine.finishLast()
+  await limits?.alone()
+}
+
 /** A call of one minute, so that connect fees and long first increments count. */
 const pricesOf =
   (ocs: Ocs, { now }: PlatformDeps): NonNullable<EngineDeps['priceOf']> =>
@@ -271,8 +286,7 @@ function tellNodeChange(webhooks: Webhooks, change: NodeChange, at: number): voi
 
 async function openCharging(
   stores: Stores,
-  journal: CallJournal,
-  webhooks: Webhooks,
+  [journal, webhooks, shares]: readonly [CallJournal, Webhooks, SharedLimits | undefined],
   deps: PlatformDeps,
 ): Promise<Ocs | ExternalCharging> {
   const { config, now: wallNow, steadyNow: now, random, schedule, log } = deps
@@ -284,24 +298,14 @@ async function openCharging(
       unknownCaller: config.unknownCaller,
       events: webhooks.sink,
       members: membersOf(stores, deps.oldProcess),
+      shares,
     })
     stores.node.grantsFor(() => ocs.rates.longestGrantSeconds)
     return ocs
   }
   return new ExternalCharging({
-    ...{
-      store,
-      journal,
-      url,
-      token,
-      timeoutMs,
-      failMode,
-      now,
-      wallNow,
-      schedule,
-      random,
-      log,
-    },
+    ...{ store, journal, url, token, timeoutMs, failMode },
+    ...{ now, wallNow, schedule, random, log },
   })
 }
 

@@ -14,7 +14,7 @@ const shared = [
 ]
 /** What passes between the SIP server and an application. */
 const applications = 'engine/sip-server/application.ts'
-const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'trunks']
+const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'limits', 'trunks']
 const onlyNode = /^node:/
 /** SIP grammar, pure: the second public door of the embedded server. */
 const sipGrammar = 'engine/sip-server/message/index.ts'

@@ -9,6 +9,8 @@ export class CallCounts {
   readonly #nodes: Index = new Map()
   readonly #carriers: Index = new Map()
   readonly #agents: Index = new Map()
+  /** Calls that count where they came from, by uuid: they have not been tried anywhere yet. */
+  readonly #arrived = new Map<string, number>()
 
   byNode(nodeId: number): number {
     return this.#nodes.get(nodeId)?.size ?? 0
@@ -22,6 +24,12 @@ export class CallCounts {
     return this.#agents.get(agentId)?.size ?? 0
   }
 
+  /** The carrier that the call comes from has admitted it: it counts there at once, although it is not tried anywhere yet. */
+  arrived(call: LiveCall, carrierId: number): void {
+    this.#arrived.set(call.start.callUuid, carrierId)
+    join(this.#carriers, carrierId, call)
+  }
+
   move(call: LiveCall, from: Place, to: Place): void {
     this.leave(call, from)
     join(this.#nodes, to.nodeId, call)
@@ -33,6 +41,11 @@ export class CallCounts {
     part(this.#nodes, nodeId, call)
     part(this.#carriers, carrierId, call)
     part(this.#agents, agentId, call)
+    const { callUuid } = call.start
+    const arrivedFrom = this.#arrived.get(callUuid)
+    if (arrivedFrom === undefined) return
+    this.#arrived.delete(callUuid)
+    part(this.#carriers, arrivedFrom, call)
   }
 
   /** A callee that a transfer has taken out of the call does not count any more where the call went. */

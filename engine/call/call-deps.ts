@@ -1,6 +1,7 @@
 /** What call control is made of. */
 import type { Charging } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import type { Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import type { IdentifyDeps } from './inbound/identify.ts'
@@ -19,7 +20,9 @@ export interface CallDeps extends RouteDeps {
   readonly otherNodes?: OtherNodes | undefined
   /** Undefined: there are no media relays. */
   readonly listening?: Listening | undefined
-  readonly routing: RouteDeps['routing'] & IdentifyDeps['routing']
+  readonly routing: RouteDeps['routing'] &
+    IdentifyDeps['routing'] &
+    Pick<Routing, 'admitCarrierCall'>
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
   /** Lets an event happen to the calls. */
   readonly dispatch: (event: MachineEvent) => void

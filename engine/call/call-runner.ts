@@ -4,6 +4,7 @@
  */
 import type { Charging, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import type { Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { LiveCall } from './call-machine/live.ts'
 import { callUuidOf } from './call-machine/leg.ts'
@@ -39,7 +40,7 @@ export interface CallRunnerDeps extends WithheldDeps, Timing {
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly log: Log
-  readonly routing: { admitCarrierCall(carrierId: number, isEmergency?: boolean): boolean }
+  readonly routing: Pick<Routing, 'admitCarrierCall'>
   readonly dispatcher: { reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void }
   /** What a live INVITE told about a carrier's gateway (SPECIFICATION.md §10.4). */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
@@ -248,8 +249,10 @@ export class CallRunner {
       case 'admitCarrier': {
         const { callUuid, carrierId } = command
         const { isEmergency = false } = calls.call(callUuid)?.dialing ?? {}
-        const isAdmitted = routing.admitCarrierCall(carrierId, isEmergency)
-        return this.dispatch({ type: 'carrierAdmitted', callUuid, isAdmitted })
+        const admitted = routing.admitCarrierCall(carrierId, isEmergency)
+        const tell = (isAdmitted: boolean): void =>
+          this.dispatch({ type: 'carrierAdmitted', callUuid, isAdmitted })
+        return typeof admitted === 'boolean' ? tell(admitted) : void admitted.then(tell)
       }
       case 'count':
       case 'calleeLeft':
@@ -372,11 +375,9 @@ export class CallRunner {
       called: record.calledNumber,
       disposition: record.disposition,
       sipCode: record.sipCode,
-      hangupCause: record.hangupCause,
-      hangupBy: record.hangupBy,
+      ...{ hangupCause: record.hangupCause, hangupBy: record.hangupBy },
       billsec: record.billsec,
-      node: record.node,
-      carrier: record.carrier,
+      ...{ node: record.node, carrier: record.carrier },
       source: record.sourceAddress,
       denialCode: record.denialCode,
       attempts: record.attempts.length,

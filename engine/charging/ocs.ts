@@ -22,6 +22,7 @@ import type {
   RevokedCall,
   Verdict,
 } from '../../schema/contracts/charging.ts'
+import type { Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type {
   Balance,
@@ -81,6 +82,8 @@ export interface OcsDeps {
   readonly log: Log
   /** Present where other processes spend from the same wallets. */
   readonly members?: Membership | undefined
+  /** Present where other processes count against the same limits. */
+  readonly shares?: Shares | undefined
 }
 
 const housekeepingMs = 1_000
@@ -127,7 +130,7 @@ export class Ocs implements Charging, OcsPort {
     })
     this.#records = new CallRecords(this.#calls, deps.journal)
     this.#customers = new Customers({
-      ...{ store, now },
+      ...{ store, now, shared: deps.shares && { shares: deps.shares, now } },
       whenLoaded: () => this.#heldElsewhere.whenLoaded(),
       onLowered: (customer) => this.leases?.lowered(customer),
     })
@@ -363,12 +366,8 @@ export class Ocs implements Charging, OcsPort {
     let reservedMicros = 0n
     for (const customer of this.#customers.all()) reservedMicros += customer.reservedMicros
     return {
-      openCalls: this.#reservations.size,
-      reservedMicros,
-      waitingWrites: waiting,
-      commits,
-      commitFailures: failures,
-      lostEvents,
+      ...{ openCalls: this.#reservations.size, reservedMicros, waitingWrites: waiting },
+      ...{ commits, commitFailures: failures, lostEvents },
       verdicts: this.#decisions.counts(),
       moved: this.#sums.list(),
     }

@@ -1,37 +1,113 @@
 /**
  * `max_calls` and `max_cps` of carriers. Live calls are counted by call control; starts are
- * remembered for one second.
+ * remembered for one second. Where other nodes count against the same limits, this one has a share of each.
  */
+import type { Schedule } from '../../schema/clock.ts'
+import type { Share, Shares } from '../../schema/contracts/limits.ts'
 import type { CarrierRecord } from './routing-records.ts'
 
 const WINDOW_MS = 1_000
 
+type Limited = Pick<CarrierRecord, 'carrierId' | 'maxCalls' | 'maxCps'>
+
+/** Where other nodes count, too. */
+interface Shared {
+  readonly shares: Shares
+  readonly schedule: Schedule
+}
+
 export class CarrierLimits {
   readonly #activeCalls: (carrierId: number) => number
   readonly #now: () => number
+  readonly #shared: Shared | undefined
+  readonly #byCarrier = new Map<number, { readonly calls: Share; readonly starts: Share }>()
   /** Times of the starts in the last second, oldest first. */
   readonly #starts = new Map<number, number[]>()
 
-  constructor(activeCalls: (carrierId: number) => number, now: () => number) {
+  constructor(activeCalls: (carrierId: number) => number, now: () => number, shared?: Shared) {
     this.#activeCalls = activeCalls
     this.#now = now
+    this.#shared = shared
   }
 
-  isReached({ carrierId, maxCalls, maxCps }: CarrierRecord): boolean {
+  /** Whether no call may begin, as far as is known here. */
+  isReached(carrier: Limited): boolean {
+    const { carrierId, maxCalls, maxCps } = carrier
     if (maxCalls > 0 && this.#activeCalls(carrierId) >= maxCalls) return true
-    return maxCps > 0 && this.#recentStarts(carrierId).length >= maxCps
+    if (maxCps > 0 && this.#recentStarts(carrierId).length >= maxCps) return true
+    const { calls, starts } = this.#sharesOf(carrier)
+    return calls?.mayAdmit(maxCalls) === false || starts?.mayAdmit(maxCps) === false
+  }
+
+  /** Counts a start if a call may begin; it counts as a live one in this turn of the event loop. Other nodes may have to be asked. */
+  admit(carrier: Limited): boolean | Promise<boolean> {
+    if (this.isReached(carrier)) return false
+    const { calls, starts } = this.#sharesOf(carrier)
+    if (calls?.admits(carrier.maxCalls) !== false && starts?.admits(carrier.maxCps) !== false) {
+      this.noteStart(carrier)
+      return true
+    }
+    return this.#ask(carrier, calls, starts)
+  }
+
+  async #ask(
+    carrier: Limited,
+    calls: Share | undefined,
+    starts: Share | undefined,
+  ): Promise<boolean> {
+    const { maxCalls, maxCps } = carrier
+    const holds = await Promise.all([calls?.obtain(maxCalls), starts?.obtain(maxCps)])
+    // Only what is held for this call: others that wait are not counted yet.
+    const isAdmitted =
+      holds.every((hold) => hold?.isGiven !== false) &&
+      calls?.admits(maxCalls, 1) !== false &&
+      starts?.admits(maxCps, 1) !== false
+    if (isAdmitted) this.noteStart(carrier)
+    holds[1]?.end()
+    // Until call control has counted the call, its room is not given to another one.
+    if (isAdmitted) this.#shared?.schedule(() => holds[0]?.end(), 0)
+    else holds[0]?.end()
+    return isAdmitted
   }
 
   /** A call to or from the carrier starts now. */
-  noteStart({ carrierId, maxCps }: CarrierRecord): void {
+  noteStart({ carrierId, maxCps }: Limited): void {
     if (maxCps === 0) return
     this.#starts.set(carrierId, [...this.#recentStarts(carrierId), this.#now()])
   }
 
+  /** Its calls are counted without being asked for: some have been resumed, or the limit is new. */
+  noteCalls(carrier: Limited): void {
+    if (this.#activeCalls(carrier.carrierId) > 0)
+      this.#sharesOf(carrier).calls?.noted(carrier.maxCalls)
+  }
+
   /** Forgets carriers that are gone. */
   keepOnly(carrierIds: ReadonlySet<number>): void {
-    for (const carrierId of this.#starts.keys())
-      if (!carrierIds.has(carrierId)) this.#starts.delete(carrierId)
+    for (const known of [this.#starts, this.#byCarrier])
+      for (const carrierId of known.keys()) if (!carrierIds.has(carrierId)) known.delete(carrierId)
+  }
+
+  /** Of the limits that the carrier has. */
+  #sharesOf({ carrierId, maxCalls, maxCps }: Limited): {
+    readonly calls?: Share | undefined
+    readonly starts?: Share | undefined
+  } {
+    const { shares } = this.#shared ?? {}
+    if (shares === undefined || (maxCalls === 0 && maxCps === 0)) return none
+    let both = this.#byCarrier.get(carrierId)
+    if (both === undefined) {
+      const name = `carrier ${carrierId}`
+      both = {
+        calls: shares.of(`${name} calls`, () => this.#activeCalls(carrierId)),
+        starts: shares.of(`${name} starts`, () => this.#recentStarts(carrierId).length),
+      }
+      this.#byCarrier.set(carrierId, both)
+    }
+    return {
+      calls: maxCalls > 0 ? both.calls : undefined,
+      starts: maxCps > 0 ? both.starts : undefined,
+    }
   }
 
   #recentStarts(carrierId: number): readonly number[] {
@@ -39,3 +115,5 @@ export class CarrierLimits {
     return (this.#starts.get(carrierId) ?? []).filter((startedAt) => startedAt > since)
   }
 }
+
+const none = {}

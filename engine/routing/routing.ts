@@ -3,6 +3,8 @@
  * and outbound routes. Answers come from tables in memory; `replace` replaces them whole.
  */
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import type { Schedule } from '../../schema/clock.ts'
+import type { Shares } from '../../schema/contracts/limits.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
@@ -54,6 +56,8 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly onProblem: (problem: string) => void
   readonly now: () => number
   readonly random: () => number
+  /** Where other nodes count against the same limits. */
+  readonly shared?: { readonly shares: Shares; readonly schedule: Schedule } | undefined
 }
 
 export type OutboundDecision =
@@ -100,7 +104,7 @@ export class Routing {
     this.#reloads = new OneAtATime(async () => this.replace(await deps.load()))
     this.#recognition = new Recognition(deps)
     this.#look = { random: deps.random, passOver: () => undefined }
-    this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now)
+    this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now, deps.shared)
     this.#agents = new Agents([], deps.activeAgentCalls, () => false)
   }
 
@@ -125,6 +129,7 @@ export class Routing {
     const ownsNumber: Tenancy['ownsNumber'] = (...asked) => tenancy.ownsNumber(...asked)
     this.#agents = new Agents(agents, this.#deps.activeAgentCalls, ownsNumber)
     this.#deps.onLoaded(carriers)
+    this.noteCalls()
     for (const problem of problems) this.#deps.onProblem(problem)
   }
 
@@ -278,14 +283,20 @@ export class Routing {
 
   /**
    * Asked once for each call from a carrier and before each attempt to one: false when the carrier
-   * has reached `max_calls` or `max_cps` (503 with `Retry-After`); else the call is counted.
+   * has reached `max_calls` or `max_cps` (503 with `Retry-After`); else the call is counted. It may take a tenth of a
+   * second where other nodes have to be asked.
    */
-  admitCarrierCall(carrierId: number, isEmergency = false): boolean {
+  admitCarrierCall(carrierId: number, isEmergency = false): boolean | Promise<boolean> {
     const carrier = this.#carriers.get(carrierId)
     if (!carrier) return true
-    if (!isEmergency && this.#limits.isReached(carrier)) return false
+    if (!isEmergency) return this.#limits.admit(carrier)
     this.#limits.noteStart(carrier)
     return true
+  }
+
+  /** The live calls of carriers are counted without being asked for, such as those of the last run. */
+  noteCalls(): void {
+    for (const carrier of this.#carriers.values()) this.#limits.noteCalls(carrier)
   }
 
   /** By what we prove to a carrier who we are; undefined: there is no such carrier any more. */

@@ -95,6 +95,7 @@ function onlyNode(name: string, { config, hostName, version, now }: StoresDeps):
   })
   return Object.assign(node, {
     isLeaseValid: () => true,
+    isHolding: () => true,
     gone: () => [],
     end: async () => undefined,
     grantsFor: () => undefined,

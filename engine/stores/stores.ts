@@ -62,6 +62,8 @@ export interface WatchDeps {
 export interface OwnNode extends NodesPort {
   /** What this run of the node has leased is its own: no other node has taken it back. By the steady clock. */
   isLeaseValid(): boolean
+  /** No other node takes this one for gone: what it holds of limits is its own. Longer than leases are valid. */
+  isHolding(): boolean
   /** Nodes that cannot come back as what they were: what they have leased may be freed. */
   gone(): readonly NodeIdentity[]
   /**

@@ -7,6 +7,7 @@ import type { ExternalCharging } from '../charging/external/external-charging.ts
 import { Ocs } from '../charging/ocs.ts'
 import type { Config } from '../config.ts'
 import type { Engine } from '../engine.ts'
+import type { SharedLimits } from '../limits/shared-limits.ts'
 import type { SocketSharing } from '../sip-server/index.ts'
 import { UPGRADE_FORM, type Offer } from './messages.ts'
 import { listeningOf, type OldProcess, UpgradeRefused } from './old-process.ts'
@@ -23,6 +24,8 @@ export interface Parts {
   readonly engine: Engine
   readonly charging: Ocs | ExternalCharging
   readonly lock: Lock
+  /** Absent without other nodes. */
+  readonly limits: SharedLimits | undefined
   readonly log: Log
   readonly schedule: Schedule
   readonly releaseMemory?: () => void
@@ -58,7 +61,7 @@ const COPIES_MS = 32_000
 /** In the new process, when it serves. Resolves when the old one does not any more. */
 export async function followOld(
   old: OldProcess,
-  { engine, charging, log, schedule }: Parts,
+  { engine, charging, limits, log, schedule }: Parts,
   { pid, version }: { readonly pid: number; readonly version: string },
 ): Promise<void> {
   old.onDatagram((datagram) => sharingOf(engine).receive(datagram))
@@ -71,7 +74,7 @@ export async function followOld(
   })
   old.onEnd(() => {
     sharingOf(engine).alone()
-    takeLeft({ engine, charging, log }).catch((error: unknown) =>
+    takeLeft({ engine, charging, limits, log }).catch((error: unknown) =>
       log('error', 'what the old process has left cannot be taken', { error }),
     )
   })
@@ -81,11 +84,14 @@ export async function followOld(
 async function takeLeft({
   engine,
   charging,
+  limits,
   log,
-}: Pick<Parts, 'engine' | 'charging' | 'log'>): Promise<void> {
+}: Pick<Parts, 'engine' | 'charging' | 'limits' | 'log'>): Promise<void> {
   try {
     const { saved, ...left } = await charging.leftBeside()
     const { restored, abandoned } = engine.passing.restore(saved)
+    engine.routing.noteCalls()
+    void limits?.alone()
     engine.finishLast()
     // Until then what they hold counts twice: no call gets money that is spent.
     if (charging instanceof Ocs) charging.holdElsewhere([]).catch(unread(log))

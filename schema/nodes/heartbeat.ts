@@ -28,6 +28,8 @@ export interface HeartbeatDeps {
 const BEAT_MS = 1_000
 /** The time to live, and a minute for clocks and timers. After it, and the longest grant, nothing granted goes on. */
 export const GONE_MS = HEARTBEAT_TTL_MS + 60_000
+/** Before others take this node for gone it stops using what it holds of limits. */
+const HOLDING_MS = GONE_MS - 10_000
 
 const beat = `UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7,
     sip_addresses = $8, longest_grant_seconds = greatest(longest_grant_seconds, $9),
@@ -95,6 +97,11 @@ export class Heartbeat implements NodesPort {
   /** What this run of the node has leased is its own: no other node has taken it back. */
   isLeaseValid(): boolean {
     return this.condition === 'valid'
+  }
+
+  /** What this node holds of limits is its own. While the database is away, calls go on within that. */
+  isHolding(): boolean {
+    return !this.#isFenced && this.heartbeatAgeMs < HOLDING_MS
   }
 
   get condition(): NodeCondition {

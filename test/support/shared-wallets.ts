@@ -11,6 +11,7 @@ import { Ocs } from '../../engine/charging/ocs.ts'
 import { leaseNames } from '../../engine/charging/leases/lease-names.ts'
 import type { Membership } from '../../engine/charging/leases/membership.ts'
 import type { NodeIdentity } from '../../schema/node-identity.ts'
+import { SharedLimits } from '../../engine/limits/shared-limits.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { start } from './books.ts'
 import { freshDatabase } from './postgres.ts'
@@ -51,6 +52,7 @@ class Notices {
 export interface Node {
   readonly name: string
   readonly ocs: Ocs
+  readonly limits: SharedLimits
   readonly store: Store
   readonly log: string[]
   /** Others may take it for dead. */
@@ -159,8 +161,15 @@ export class SharedWallets {
       notices: this.#notices,
       gone: () => this.gone,
     }
+    const limits = new SharedLimits({
+      ...{ ...shared, store, now: Date.now },
+      members: {
+        ...{ name, process: `${name} ${this.#epoch}`, notices: this.#notices },
+        ...{ canHold: () => node.isAlive, size: members.size, gone: () => this.gone },
+      },
+    })
     const ocs = await Ocs.open({
-      ...{ ...shared, store, journal, members },
+      ...{ ...shared, store, journal, members, shares: limits },
       ...{ now: Date.now, wallNow: Date.now, unknownCaller: 'deny', failMode },
       ...(events && { events }),
     })
@@ -171,9 +180,10 @@ export class SharedWallets {
       await store.close()
     }
     const made: Node = Object.assign(node, {
-      ...{ name, ocs, store, log, kill: end },
+      ...{ name, ocs, limits, store, log, kill: end },
       stop: async () => {
         await ocs.stop()
+        await limits.stop()
         journal.close(true)
         await end()
       },

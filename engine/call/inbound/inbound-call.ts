@@ -12,7 +12,7 @@ import { replaceParty } from '../transfer/replace-party.ts'
 import { admitAndDial, onFault, planRoute, refuse } from './admission.ts'
 import { identify } from './identify.ts'
 import { readInvite, startOf, type IncomingInvite } from './incoming-invite.ts'
-import { rejectionFor } from './validation.ts'
+import { carrierFull, rejectionFor } from './validation.ts'
 
 export interface InboundCallDeps extends CallDeps {
   /** Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. */
@@ -67,6 +67,14 @@ async function connect(
   const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '' }
   const rejection = rejectionFor(received, { ...invite, isEmergency: plan.isEmergency }, deps)
   if (rejection) return refuse(call, rejection, deps)
+  if (invite.origin.kind === 'carrier') {
+    // Last of all: it counts the call. Other nodes may have to be asked.
+    const admitted = deps.routing.admitCarrierCall(invite.origin.carrierId)
+    const isAdmitted = typeof admitted === 'boolean' ? admitted : await admitted
+    if (call.end) return refuse(call, call.end, deps)
+    if (!isAdmitted) return refuse(call, carrierFull(deps), deps)
+    deps.calls.counts.arrived(call, invite.origin.carrierId)
+  }
   if (headers['replaces'] !== undefined) return replaceParty(headers, call, invite, deps)
   return admitAndDial(call, invite, plan, deps)
 }

@@ -33,7 +33,6 @@ export interface RouteDeps extends ExtensionRouteDeps {
     | 'inboundTarget'
     | 'outboundCandidates'
     | 'isEmergencyNumber'
-    | 'admitCarrierCall'
     | 'agent'
     | 'dialledAgent'
     | 'knowsNumber'

@@ -1,6 +1,5 @@
 /** Why an INVITE is refused before the OCS or routing is asked. */
 import type { IncomingInvite } from './incoming-invite.ts'
-import type { Routing } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import { refused, type End } from '../cdr/end-reason.ts'
 import { retryAfter } from './route.ts'
@@ -10,7 +9,6 @@ import { ownMark, unsupportedOptions } from '../sip/headers.ts'
 
 export interface ValidationDeps {
   readonly calls: Openness & Pick<ActiveCalls, 'isCalling'>
-  readonly routing: Pick<Routing, 'admitCarrierCall'>
   /** What `Retry-After` says when a limit is reached. */
   readonly retryAfterSeconds: number
 }
@@ -40,7 +38,7 @@ type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 
   readonly isEmergency: boolean
 }
 
-/** Returns why the INVITE is refused; undefined: it is valid. Counts the call against its carrier's limits. */
+/** Returns why the INVITE is refused; undefined: it is valid. */
 export function rejectionFor(
   { headers, hasUsableContact }: ReceivedRequest,
   { origin, calledNumber, irregular, hopsLeft, isEmergency }: Validated,
@@ -59,12 +57,12 @@ export function rejectionFor(
   if (unsupported !== '')
     return refused(420, 'Bad Extension', 'bad_extension', { Unsupported: unsupported })
   // An INVITE that takes the place of a party (RFC 3891) calls no number.
-  const misdialled = headers['replaces'] === undefined && wrongNumber(calledNumber, irregular)
-  if (misdialled) return misdialled
-  if (origin.kind === 'carrier' && !deps.routing.admitCarrierCall(origin.carrierId))
-    return refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps))
-  return undefined
+  return headers['replaces'] === undefined ? wrongNumber(calledNumber, irregular) : undefined
 }
+
+/** Why a call is refused whose carrier has reached its limits. */
+export const carrierFull = (deps: Pick<ValidationDeps, 'retryAfterSeconds'>): End =>
+  refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps))
 
 /** What cannot be priced, blocked and routed by its digits is called neither here nor elsewhere. */
 function wrongNumber(number: string, irregular: Irregular | undefined): End | undefined {

@@ -49,7 +49,6 @@ export function foreseenRoutes(engines: Engines): ForeseenRoutes {
       agent: (agentId) => routing.agent(agentId),
       dialledAgent: (...question) => routing.dialledAgent(...question),
       knowsNumber: (...question) => routing.knowsNumber(...question),
-      admitCarrierCall: (carrierId) => routing.hasRoom(carrierId),
       outboundCandidates: (customerId, number, tenantId) => {
         const question = [customerId, number, tenantId ?? null] as const
         asked = question

@@ -19,7 +19,7 @@ import { askedOf, expectedDirection, planRoute, refusalBy } from '../inbound/adm
 import { originOf } from '../inbound/identify.ts'
 import { readInvite, type IncomingInvite } from '../inbound/incoming-invite.ts'
 import { routeCall, type Route } from '../inbound/route.ts'
-import { rejectionFor, type ValidationDeps } from '../inbound/validation.ts'
+import { carrierFull, rejectionFor, type ValidationDeps } from '../inbound/validation.ts'
 import { foreseeDialing, type ForeseenDialing } from './foreseen-dialing.ts'
 import { foreseenRoutes, type Engines, type ForeseenRoutes } from './foreseen-routes.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
@@ -105,11 +105,11 @@ function decide(
   const { isEmergency } = plan
   const direction = plan.route?.direction ?? expectedDirection(invite.origin)
   const received = { headers: invite.headers, hasUsableContact: true }
-  const rejection = rejectionFor(
-    received,
-    { ...invite, isEmergency },
-    { ...routes, calls: deps.calls },
-  )
+  const { origin } = invite
+  const isFull = origin.kind === 'carrier' && !deps.routing.hasRoom(origin.carrierId)
+  const rejection =
+    rejectionFor(received, { ...invite, isEmergency }, { ...routes, calls: deps.calls }) ??
+    (isFull ? carrierFull(routes) : undefined)
   const early = { direction, isEmergency, payment: { kind: 'not_asked' } } as const
   if (rejection) return { ...early, end: rejection, route: undefined }
   if (plan.route?.kind === 'refused') return { ...early, end: plan.route.end, route: undefined }

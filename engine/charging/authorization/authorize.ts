@@ -2,7 +2,7 @@
 import type { Tariff } from '../../../schema/call-journal.ts'
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import type { DenialCode, Rate } from '../../../schema/contracts/ocs.ts'
-import type { Customer } from '../customers/customer.ts'
+import type { Customer, HeldRoom, Room } from '../customers/customer.ts'
 import { isAmong, type Customers } from '../customers/customers.ts'
 import { affordableSeconds, grantLength } from '../pricing/grant.ts'
 import { costMicros, MAX_COST_MICROS } from '../pricing/price.ts'
@@ -31,11 +31,14 @@ export type Funds =
   /** All that is needed, whatever there is: nothing is known of it, and the fail mode is `open`. */
   | 'trusted'
 
-/** The lease of this process is too small for a whole grant: ask for so much, then decide again. */
+/** The lease of this process is too small for a whole grant, or its share of a limit for the call: ask, then decide again. */
 export interface Short {
   readonly kind: 'short'
   readonly payer: Customer
+  /** 0: nothing is to be leased. */
   readonly amountMicros: number
+  /** Its start counts. False: other nodes are to be asked for room. */
+  readonly isCounted: boolean
 }
 
 /** What decisions are made on. */
@@ -60,21 +63,20 @@ const withoutPayer = {
 /**
  * Decides a new call and reserves its first grant. A known call uuid gets its reservation again.
  *
- * @param isCounted against the payer's calls per second.
+ * @param held room for the call, of other nodes, too. Absent: they may be asked for it.
  */
 export function authorize(
   request: AuthorizationRequest,
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
-  { funds, isCounted }: { readonly funds: Funds; readonly isCounted: boolean } = {
-    ...{ funds: 'ask', isCounted: false },
-  },
+  { funds, held }: { readonly funds: Funds; readonly held?: HeldRoom } = { funds: 'ask' },
 ): Authorization | Short {
   const known = books.reservations.find(request.callUuid)
   if (known !== undefined) return { kind: 'granted', reservation: known }
-  const admits = (payer: Customer): boolean => isCounted || payer.admitAttempt(now)
-  const look = { admits, funds, fundsOf: fundsBy(funds) }
+  const roomFor = (payer: Customer): Room =>
+    funds === 'trusted' ? payer.admit(now, held, true) : payer.admit(now, held)
+  const look = { roomFor, funds, fundsOf: fundsBy(funds) }
   const decision = decide(request, books, unknownCaller, now, look)
   return decision.kind === 'granted' ? reserve(request, decision.grant, books, now) : decision
 }
@@ -84,8 +86,8 @@ const fundsBy = (funds: Funds): ((payer: Customer) => bigint) =>
 
 /** What a decision looks at. */
 interface Look {
-  /** Whether its payer may start one more call in this second. */
-  readonly admits: (payer: Customer) => boolean
+  /** Whether its payer may have one more call, and start it now. */
+  readonly roomFor: (payer: Customer) => Room
   readonly funds: Funds
   readonly fundsOf: (payer: Customer) => bigint
 }
@@ -98,13 +100,13 @@ export type Decision =
 
 /** Decides a new call of which nothing is reserved or counted, on all that its payer has. */
 export const foreseen = (
-  request: Asked,
+  request: Question,
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
 ): Decision => {
   const decision = decide(request, books, unknownCaller, now, {
-    admits: (payer) => payer.mayAttempt(now),
+    roomFor: (payer) => payer.foresee(now),
     funds: 'leased',
     fundsOf: ({ availableMicros }) => availableMicros,
   })
@@ -113,7 +115,7 @@ export const foreseen = (
 
 /** Decides a new call. */
 function decide(
-  request: Asked,
+  request: Question,
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
@@ -129,23 +131,23 @@ function decide(
   return { kind: 'granted', grant: withoutPayer }
 }
 
-type Asked = Omit<AuthorizationRequest, 'callUuid'>
+type Question = Omit<AuthorizationRequest, 'callUuid'>
 
 function payerOf(
-  { customerId, caller, payerTenantId = null, mayNamePayer = true }: Asked,
+  { customerId, caller, payerTenantId = null, mayNamePayer = true }: Question,
   customers: Customers,
 ): Customer | undefined {
   if (customerId !== null) return customers.byId(customerId)
   return mayNamePayer ? customers.byNumber(caller, payerTenantId) : undefined
 }
 
-function mayPay({ terms }: Customer, { customerId, payerTenantId = null }: Asked): boolean {
+function mayPay({ terms }: Customer, { customerId, payerTenantId = null }: Question): boolean {
   const isOfPlatform = customerId !== null && terms.tenantId === null
   return isOfPlatform || isAmong(terms.tenantId, payerTenantId)
 }
 
 function decidePayer(
-  request: Asked,
+  request: Question,
   payer: Customer,
   books: Books,
   now: number,
@@ -157,16 +159,20 @@ function decidePayer(
   if (rate === undefined) return denied('no_rate', payer)
   const { tariff } = rate
   if (rate.isBlocked) return denied('destination_blocked', payer, tariff)
-  if (terms.maxConcurrentCalls > 0 && payer.openCalls >= terms.maxConcurrentCalls)
-    return denied('concurrent_limit', payer, tariff)
-  if (!look.admits(payer)) return denied('cps_limit', payer, tariff)
+  const room = look.roomFor(payer)
+  if (room === 'concurrent_limit' || room === 'cps_limit') return denied(room, payer, tariff)
+  if (room === 'unheard') return { kind: 'overloaded' }
+  const isCounted = room === 'room'
   const maxSeconds = terms.maxCallSeconds > 0 ? terms.maxCallSeconds : Infinity
   const funds = look.fundsOf(payer)
   const affordable = affordableSeconds(tariff, budgetOf(payer, 0, funds, now))
   const target = Math.min(grantLength(tariff), maxSeconds)
   const isShort = affordable < target
-  if (isShort && look.funds === 'ask' && payer.lease !== undefined)
-    return { kind: 'short', payer, amountMicros: costMicros(tariff, target) }
+  const mayLease = isShort && look.funds === 'ask' && payer.lease !== undefined
+  if (mayLease || !isCounted) {
+    const amountMicros = mayLease ? costMicros(tariff, target) : 0
+    return { kind: 'short', payer, amountMicros, isCounted }
+  }
   if (affordable < 1 && look.funds === 'unheard') return { kind: 'overloaded' }
   if (affordable < 1) return denied(shortage(payer, 0, tariff, funds, now), payer, tariff)
   const grantedSeconds = grant(affordable, target, maxSeconds)
@@ -284,7 +290,10 @@ export function extend(
   const wanted = Math.min(target, maxSeconds)
   const isShort = affordable < wanted
   if (isShort && by === 'ask' && payer.lease !== undefined)
-    return { kind: 'short', payer, amountMicros: costMicros(tariff, wanted) - amountMicros }
+    return {
+      ...{ kind: 'short', payer, isCounted: true },
+      amountMicros: costMicros(tariff, wanted) - amountMicros,
+    }
   const extended = grant(affordable, target, maxSeconds)
   if (extended <= grantedSeconds && by === 'unheard') return unreachable
   const isLastGrant =

@@ -1,5 +1,6 @@
 /** Decides calls in memory. Where other processes spend from the same wallet, a call may wait a moment for a lease. */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
+import type { HeldRoom } from '../customers/customer.ts'
 import type { Leases } from '../leases/leases.ts'
 import {
   authorize,
@@ -40,20 +41,29 @@ export class Decisions {
     return Object.fromEntries(this.#verdicts)
   }
 
-  /** At once, unless money has to be leased for it. */
+  /** At once, unless money has to be leased for it, or other nodes asked for room. */
   authorize(request: AuthorizationRequest): Authorization | Promise<Authorization> {
     const isRepeated = this.#isKnown(request)
-    const decision = this.#decide(request, 'ask', false)
+    const decision = this.#decide(request, 'ask')
     if (decision.kind === 'short') return this.#authorizeLater(request, decision)
     return this.#decided(request, decision, isRepeated)
   }
 
   async #authorizeLater(request: AuthorizationRequest, short: Short): Promise<Authorization> {
-    const funds = await this.#obtain(short)
-    const isRepeated = this.#isKnown(request)
-    const decision = this.#decide(request, funds, true)
-    const final = decision.kind === 'short' ? ({ kind: 'overloaded' } as const) : decision
-    return this.#decided(request, final, isRepeated)
+    const [held, funds] = await Promise.all([
+      short.payer.obtainRoom(short.isCounted),
+      this.#obtain(short),
+    ])
+    try {
+      const isRepeated = this.#isKnown(request)
+      const isTrusted = !short.payer.isHeard && this.#deps.failMode === 'open'
+      const decision = this.#decide(request, isTrusted ? 'trusted' : funds, held)
+      const final = decision.kind === 'short' ? ({ kind: 'overloaded' } as const) : decision
+      return this.#decided(request, final, isRepeated)
+    } finally {
+      held.calls.end()
+      held.starts.end()
+    }
   }
 
   #isKnown({ callUuid }: AuthorizationRequest): boolean {
@@ -61,18 +71,19 @@ export class Decisions {
   }
 
   /** Returns on what the call is decided then. */
-  async #obtain({ payer, amountMicros }: Short): Promise<Funds> {
+  async #obtain({ payer, amountMicros }: Omit<Short, 'isCounted'>): Promise<Funds> {
+    if (amountMicros === 0) return 'leased'
     const isAnswered = await this.#deps.leases?.obtain(payer, BigInt(amountMicros))
     if (isAnswered !== false) return 'leased'
     return this.#deps.failMode === 'open' ? 'trusted' : 'unheard'
   }
 
-  #decide(request: AuthorizationRequest, funds: Funds, isCounted: boolean): Authorization | Short {
+  #decide(request: AuthorizationRequest, funds: Funds, held?: HeldRoom): Authorization | Short {
     const { isOverloaded, leases, books, unknownCaller, now, failMode } = this.#deps
     if (isOverloaded()) return { kind: 'overloaded' }
     const isCutOff = leases?.isValid === false
     if (isCutOff && failMode === 'closed') return { kind: 'overloaded' }
-    const by = { funds: isCutOff ? 'trusted' : funds, isCounted } as const
+    const by = { funds: isCutOff ? 'trusted' : funds, ...(held && { held }) } as const
     return authorize(request, books(), unknownCaller, now(), by)
   }
 

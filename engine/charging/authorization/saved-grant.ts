@@ -25,7 +25,7 @@ export function resumeGrant(
   if (grant === undefined) return
   const { payerId, maxSeconds, grantedSeconds, amountMicros, isLastGrant } = grant
   const payer = payerId === null ? undefined : customers.byId(payerId)
-  reservations.open(
+  const { payer: counted } = reservations.open(
     {
       ...{ callUuid, tariff, amountMicros, isLastGrant },
       payer: payerId === null ? payer : (payer ?? removed(payerId, call.tenantId)),
@@ -35,6 +35,7 @@ export function resumeGrant(
     },
     now,
   )
+  counted?.noteCalls()
 }
 
 const toBound = (seconds: number): number | null => (seconds === Infinity ? null : seconds)

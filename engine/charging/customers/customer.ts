@@ -1,4 +1,5 @@
 /** One customer's money and limits in memory: its balance, what is reserved, what is allowed. */
+import { noHold, type Hold, type Share, type Shares } from '../../../schema/contracts/limits.ts'
 import type { Balance } from '../../../schema/contracts/ocs.ts'
 import type { Lease } from '../leases/lease.ts'
 
@@ -22,6 +23,31 @@ export interface Terms {
   readonly maxCallSeconds: number
   /** Below this the customer's balance is low. */
   readonly lowBalanceMicros: number
+}
+
+/** What the limits of a customer say of one more call. */
+export type Room =
+  | 'room'
+  /** Other nodes may have room for it. */
+  | 'ask'
+  /** What other nodes use is not known. */
+  | 'unheard'
+  | 'concurrent_limit'
+  | 'cps_limit'
+
+/** What came of asking other nodes for room for one more call. */
+export interface HeldRoom {
+  /** Its start counts already. */
+  readonly isCounted: boolean
+  readonly calls: Hold
+  readonly starts: Hold
+}
+
+/** Where other nodes count against the same limits. */
+export interface SharedLimits {
+  readonly shares: Shares
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
 }
 
 const dayMs = 86_400_000
@@ -48,12 +74,16 @@ export class Customer {
   /** All debits of this process. */
   #debitedMicros = 0n
   readonly #attempts = new RollingSecond()
+  readonly #shared: SharedLimits | undefined
+  #sharedCalls: Share | undefined
+  #sharedStarts: Share | undefined
   #spentMicros = 0n
   #spentOn = -1
 
-  constructor(terms: Terms, balanceMicros: bigint, lease?: Lease) {
+  constructor(terms: Terms, balanceMicros: bigint, lease?: Lease, shared?: SharedLimits) {
     this.terms = terms
     this.lease = lease
+    this.#shared = shared
     this.#balanceMicros = balanceMicros
   }
 
@@ -141,16 +171,92 @@ export class Customer {
     this.#spentMicros = micros
   }
 
-  /** Counts a new call. False: it exceeds the calls per second, and does not count. */
-  admitAttempt(now: number): boolean {
-    return this.terms.maxCps === 0 || this.#attempts.admit(now, this.terms.maxCps)
+  /**
+   * Counts a new call if there is room for it.
+   *
+   * @param held when other nodes have been asked: what came of it. Only without it the answer may be `ask`.
+   * @param isAlone only what is used here counts.
+   */
+  admit(now: number, held?: HeldRoom, isAlone = this.#shared === undefined): Room {
+    const { maxConcurrentCalls, maxCps } = this.terms
+    if (maxConcurrentCalls > 0 && this.openCalls >= maxConcurrentCalls) return 'concurrent_limit'
+    const isStart = maxCps > 0 && held?.isCounted !== true
+    if (isStart && !this.#attempts.hasRoom(now, maxCps)) return 'cps_limit'
+    const room = isAlone ? 'room' : this.#roomHere(isStart, held)
+    if (room === 'room' && isStart) this.#attempts.add(now)
+    return room
   }
 
-  /** Whether `admitAttempt` would return true; nothing is counted. */
-  mayAttempt(now: number): boolean {
-    return this.terms.maxCps === 0 || this.#attempts.hasRoom(now, this.terms.maxCps)
+  #roomHere(isStart: boolean, held: HeldRoom | undefined): Room {
+    const { maxConcurrentCalls, maxCps } = this.terms
+    const [calls, starts] = [this.#calls(maxConcurrentCalls), this.#starts(isStart ? maxCps : 0)]
+    if (calls?.admits(maxConcurrentCalls, ownOf(held?.calls)) === false)
+      return denied(calls, maxConcurrentCalls, held) ?? 'concurrent_limit'
+    if (starts?.admits(maxCps, ownOf(held?.starts)) === false)
+      return denied(starts, maxCps, held) ?? 'cps_limit'
+    return 'room'
+  }
+
+  /** False: what other nodes use is not known. */
+  get isHeard(): boolean {
+    return this.#sharedCalls?.isHeard !== false && this.#sharedStarts?.isHeard !== false
+  }
+
+  /** What `admit` would return in the end; nothing is counted. */
+  foresee(now: number): Room {
+    const { maxConcurrentCalls, maxCps } = this.terms
+    const [calls, starts] = [this.#calls(maxConcurrentCalls), this.#starts(maxCps)]
+    if (maxConcurrentCalls > 0 && this.openCalls >= maxConcurrentCalls) return 'concurrent_limit'
+    if (calls?.mayAdmit(maxConcurrentCalls) === false) return 'concurrent_limit'
+    if (maxCps > 0 && !this.#attempts.hasRoom(now, maxCps)) return 'cps_limit'
+    return starts?.mayAdmit(maxCps) === false ? 'cps_limit' : 'room'
+  }
+
+  /**
+   * Holds room for one call, and asks other nodes where there is none here; waits a tenth of a second at most.
+   *
+   * @param isCounted its start counts already.
+   */
+  async obtainRoom(isCounted: boolean): Promise<HeldRoom> {
+    const { maxConcurrentCalls, maxCps } = this.terms
+    const [calls = noHold, starts = noHold] = await Promise.all([
+      this.#calls(maxConcurrentCalls)?.obtain(maxConcurrentCalls),
+      this.#starts(isCounted ? 0 : maxCps)?.obtain(maxCps),
+    ])
+    return { isCounted, calls, starts }
+  }
+
+  /** Its calls are counted without being asked for: some have been resumed, or the limit is new. */
+  noteCalls(): void {
+    const { maxConcurrentCalls } = this.terms
+    if (this.openCalls > 0) this.#calls(maxConcurrentCalls)?.noted(maxConcurrentCalls)
+  }
+
+  #calls(limit: number): Share | undefined {
+    if (limit === 0 || this.#shared === undefined) return undefined
+    const resource = `customer ${this.terms.customerId} calls`
+    return (this.#sharedCalls ??= this.#shared.shares.of(resource, () => this.openCalls))
+  }
+
+  #starts(limit: number): Share | undefined {
+    if (limit === 0 || this.#shared === undefined) return undefined
+    const { shares, now } = this.#shared
+    const resource = `customer ${this.terms.customerId} starts`
+    return (this.#sharedStarts ??= shares.of(resource, () => this.#attempts.count(now())))
   }
 }
+
+/** Undefined: the limit is reached. */
+function denied(
+  share: Share,
+  limit: number,
+  held: HeldRoom | undefined,
+): 'ask' | 'unheard' | undefined {
+  if (held === undefined && (share.mayAdmit(limit) || !share.isHeard)) return 'ask'
+  return share.isHeard ? undefined : 'unheard'
+}
+
+const ownOf = (hold: Hold | undefined): number => (hold?.isGiven === true ? 1 : 0)
 
 /** The times of the last second's calls, oldest first, from `#start` on. */
 class RollingSecond {
@@ -159,15 +265,17 @@ class RollingSecond {
 
   /** Past times are dropped. */
   hasRoom(now: number, limit: number): boolean {
-    while ((this.#times[this.#start] ?? Infinity) <= now - 1_000) this.#start += 1
-    return this.#times.length - this.#start < limit
+    return this.count(now) < limit
   }
 
-  admit(now: number, limit: number): boolean {
-    if (!this.hasRoom(now, limit)) return false
+  count(now: number): number {
+    while ((this.#times[this.#start] ?? Infinity) <= now - 1_000) this.#start += 1
+    return this.#times.length - this.#start
+  }
+
+  add(now: number): void {
     if (this.#start > 1_000) this.#dropPast()
     this.#times.push(now)
-    return true
   }
 
   #dropPast(): void {

@@ -2,7 +2,7 @@
 import type { Store } from '../../../schema/open.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { Lease } from '../leases/lease.ts'
-import { Customer, type Terms } from './customer.ts'
+import { Customer, type SharedLimits, type Terms } from './customer.ts'
 import {
   extensionKey,
   loadCustomers,
@@ -24,6 +24,8 @@ interface CustomersDeps {
   readonly store: Store
   /** Milliseconds by the steady clock. */
   readonly now: () => number
+  /** Where other nodes count against the same limits. */
+  readonly shared?: SharedLimits | undefined
   /** Called when a load begins. What it returns is called in the step in which the load is taken over. */
   readonly whenLoaded?: () => (() => void) | undefined
   /** Less may be spent than before. */
@@ -125,10 +127,12 @@ export class Customers {
 
   #take({ terms, balanceMicros }: StoredCustomer, spending: Spending | undefined): void {
     const known = this.#customers.get(terms.customerId)
-    const lease = this.#deps.store.statements.isShared ? new Lease() : undefined
-    const customer = known ?? new Customer(terms, balanceMicros, lease)
+    const { store, shared } = this.#deps
+    const lease = store.statements.isShared ? new Lease() : undefined
+    const customer = known ?? new Customer(terms, balanceMicros, lease, shared)
     const isLowered = known !== undefined && allowsLess(terms, known.terms)
     customer.take(terms, balanceMicros)
+    customer.noteCalls()
     if (isLowered) this.#deps.onLowered?.(customer)
     if (spending !== undefined) {
       const since = customer.debitedMicros - spending.debitedBefore

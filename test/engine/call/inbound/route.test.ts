@@ -30,7 +30,6 @@ const deps = (
     inboundTarget: () => target,
     outboundCandidates: () => outbound,
     isEmergencyNumber: () => outbound.kind === 'gateways' && outbound.isEmergency,
-    admitCarrierCall: () => true,
     agent: () => agents.routed,
     knowsNumber: () => outbound.kind !== 'none',
     // Only to a caller of a known tenant.

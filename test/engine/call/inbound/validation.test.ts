@@ -16,9 +16,6 @@ const fine = {
 const deps = (size = 0) => ({
   calls: { size, isDraining: false, canStore: true, isCalling: () => false },
   retryAfterSeconds: 5,
-  routing: {
-    admitCarrierCall: () => true,
-  },
 })
 
 test('an ordinary call is not rejected', () => {
