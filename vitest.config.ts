@@ -26,9 +26,12 @@ const databaseTests = globSync('test/control/**/*.test.ts').filter((file) =>
   /\bopen(?:Control|Resources|ToolRig|ReportRig)\(/.test(readFileSync(file, 'utf8')),
 )
 
+/** Those of the registrar that are not written for each database. */
+const registrarTests = ['test/engine/registrar/{clock-jumps,over-the-wire}.test.ts']
+
 /** Calls, money, crashes and stops of the built program. */
 const programTests = [
-  'test/process/{disk-full,external-ocs,gateways,number-spellings,outlive,ownership,recovery,stop,transfers}.test.ts',
+  'test/process/{disk-full,external-ocs,gateways,number-spellings,outlive,ownership,recovery,stop,transfers,upgrade}.test.ts',
   'test/sipp/{brakes,external-ocs,inbound,phones}.test.ts',
 ]
 
@@ -53,7 +56,7 @@ const onPostgres = { TEST_DATABASE: 'postgres' }
 const postgresProject = {
   test: {
     name: 'postgres',
-    include: [...databaseTests, ...not(Object.keys(sqliteFiles))],
+    include: [...databaseTests, ...registrarTests, ...not(Object.keys(sqliteFiles))],
     setupFiles: ['test/support/property-seed.ts', 'test/support/opened-rigs.ts'],
     env: onPostgres,
     pool: 'forks' as const,

@@ -5,6 +5,7 @@ import { setTimeout as pass } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { expectPaid, paying, seedFor } from '../sipp/call-case.ts'
+import { onSqlite } from '../support/on-sqlite.ts'
 import { openPeer, startWithNode } from '../support/scripted-node.ts'
 import { type Leg, sdp, type SipPeer } from '../support/sip-peer.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
@@ -176,17 +177,20 @@ test('SIPp places calls without a failure while the process is upgraded', async 
   expect(tollgate.wallet('rich').debits).toBe(60)
 })
 
-test('a database that another version needs differently is refused, and the process goes on', async () => {
-  const { tollgate } = await startWithNode(seedFor, environment)
-  const database = new Database(tollgate.databasePath)
-  const version = Number(database.pragma('user_version', { simple: true }))
-  database.pragma(`user_version = ${version - 1}`)
-  database.close()
-  await expect(tollgate.run(['upgrade'])).rejects.toThrow(
-    `not upgraded: cannot upgrade: the database is at version ${version - 1}`,
-  )
-  await answersOptions(tollgate.sipPort)
-})
+onSqlite('file')(
+  'a database that another version needs differently is refused, and the process goes on',
+  async () => {
+    const { tollgate } = await startWithNode(seedFor, environment)
+    const database = new Database(tollgate.databasePath)
+    const version = Number(database.pragma('user_version', { simple: true }))
+    database.pragma(`user_version = ${version - 1}`)
+    database.close()
+    await expect(tollgate.run(['upgrade'])).rejects.toThrow(
+      `not upgraded: cannot upgrade: the database is at version ${version - 1}`,
+    )
+    await answersOptions(tollgate.sipPort)
+  },
+)
 
 test('one upgrade at a time; a new process that is killed before it serves leaves the old one serving', async () => {
   const { tollgate } = await startWithNode(seedFor, environment)

@@ -6,6 +6,8 @@ import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, insert } from '../../../schema/sql/query.ts'
 import { localDatabase } from '../../support/shared-database.ts'
+import { isOnPostgres } from '../../support/on-sqlite.ts'
+import { openTestStore } from '../../support/test-store.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 
@@ -45,6 +47,9 @@ export interface WorldOptions {
   readonly time?: ManualTime
 }
 
+const emptyDatabase = async (): Promise<Store> =>
+  isOnPostgres ? openTestStore(0) : localDatabase()
+
 export async function startRegistrar({
   store: given,
   node = 'one',
@@ -52,7 +57,7 @@ export async function startRegistrar({
   hop,
   time = new ManualTime(startedAt),
 }: WorldOptions = {}) {
-  const store = given ?? (await withExtensions(localDatabase()))
+  const store = given ?? (await withExtensions(await emptyDatabase()))
   const keptAlive: string[] = []
   const failed: string[] = []
   /** Who has shown a password, from where. */
