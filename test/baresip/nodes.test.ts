@@ -3,6 +3,7 @@
  * by each transport; a node is killed, and its phones are reached again where they register next.
  */
 import { readFileSync } from 'node:fs'
+import { setTimeout as pause } from 'node:timers/promises'
 import { SessionState } from 'sip.js'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
@@ -281,7 +282,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   )
 
   // baresip 1.0.0 has no attended transfer: the transferor is scripted, the others are phones.
-  test('attended transfer of a call at one node to a call at the other: the two phones hear each other', async () => {
+  test('attended transfer of a call at one node to a call at the other: the two phones hear each other, and a crash does not end it', async () => {
     const before = await countRecords()
     const [two, three] = [await phone(a, '102'), await phone(b, '103')]
     const talkTo = async (node: TollgateProcess, number: string) => {
@@ -302,7 +303,12 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     first.peer.request('BYE', first.leg)
     await first.peer.next('200 BYE')
     await Promise.all([two.hearsMore(), three.hearsMore()])
-    await two.command('hangup')
+    // Both calls of a node are saved within a second.
+    await pause(1_500)
+    await a.kill()
+    await a.restart()
+    await Promise.all([two.hearsMore(), three.hearsMore()])
+    await three.command('hangup')
     await Promise.all([two.next('CALL_CLOSED'), three.next('CALL_CLOSED')])
     // The two calls, and what connects the nodes, on both.
     await lastRecord(before + 4)
