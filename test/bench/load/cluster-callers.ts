@@ -138,8 +138,10 @@ class Callers {
     this.#log({ what, callId, node: node.name, caller, status, placedAt, tookMs })
   }
 
-  #forget({ callId }: Call): void {
-    setTimeout(() => this.#calls.delete(callId), FORGET_MS)
+  #forget(call: Call): void {
+    setTimeout(() => {
+      if (call.state === 'over' || call.state === 'given up') this.#calls.delete(call.callId)
+    }, FORGET_MS)
   }
 
   #receive(text: string, from: { readonly address: string; readonly port: number }): void {
@@ -171,15 +173,16 @@ class Callers {
   #answer(call: Call, to: string): void {
     this.#send(call, 'ACK', 1, to)
     const { state } = call
-    if (call.isAnswered || (state !== 'calling' && state !== 'given up')) return
+    if (call.isAnswered) return
     clearTimeout(call.timer)
     call.isAnswered = true
     call.to = to
     this.#counts.answered += 1
     this.#note(call, 'answered')
-    if (state === 'given up') this.#counts.live += 1
     call.state = 'talking'
-    const talkMs = state === 'given up' ? 0 : this.#random() * this.#options.longestTalkMs
+    // One that was given up or refused has got a late answer, or another one to a repeated INVITE: it is hung up.
+    if (state !== 'calling') this.#counts.live += 1
+    const talkMs = state === 'calling' ? this.#random() * this.#options.longestTalkMs : 0
     call.timer = setTimeout(() => this.#hangUp(call), talkMs)
   }
 
