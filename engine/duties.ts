@@ -7,6 +7,7 @@ import type { LocalStore, Store } from '../schema/open.ts'
 import { makeBackup } from './backups/make-backup.ts'
 import { ScheduledBackups } from './backups/scheduled-backups.ts'
 import type { Config } from './config.ts'
+import { LOST_NODES_LOOK_MS, LostNodes, type LostNodesDeps } from './stores/lost-nodes.ts'
 
 interface DutyDeps extends Clocks {
   readonly config: Config
@@ -39,7 +40,22 @@ export function scheduleBackups(store: LocalStore, { config, now, log }: DutyDep
   })
 }
 
-export function forgetOldRecords(store: Store, deps: DutyDeps): () => void {
+/** What every process does. Returns what ends each. */
+export const startDuties = (
+  store: Store,
+  node: LostNodesDeps['nodes'],
+  deps: DutyDeps,
+): (() => void)[] => [forgetOldRecords(store, deps), watchNodes(node, deps)]
+
+function watchNodes(
+  nodes: LostNodesDeps['nodes'],
+  { steadyNow: now, log, schedule }: DutyDeps,
+): () => void {
+  const lost = new LostNodes({ nodes, now, log })
+  return repeating({ schedule })(LOST_NODES_LOOK_MS, () => lost.look())
+}
+
+function forgetOldRecords(store: Store, deps: DutyDeps): () => void {
   const { callRecordDays, auditDays } = deps.config.retention
   const retention = new Retention(
     { ...deps, store, now: () => earliest(deps) },

@@ -24,7 +24,7 @@ import { ExternalCharging } from './charging/external/external-charging.ts'
 import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
-import { forgetOldRecords, repeating, scheduleBackups } from './duties.ts'
+import { repeating, scheduleBackups, startDuties } from './duties.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
 import type { SharedLimits } from './limits/shared-limits.ts'
@@ -191,7 +191,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     webhooks.start()
     const apiUrl = nodeUrlOf(config, control.api, deps.hostName)
     await node.become('serving', apiUrl, ...nodeSipPlaceOf(engine, deps))
-    const duties = [() => void webhooks.stop(), forgetOldRecords(store, deps)]
+    const duties = [() => void webhooks.stop(), ...startDuties(store, node, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
     closers.push(stopDuties)

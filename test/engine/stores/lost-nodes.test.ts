@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { LostNodes } from '../../../engine/stores/lost-nodes.ts'
+import type { NodeCondition, NodeStatus } from '../../../schema/contracts/nodes.ts'
+
+function watched() {
+  const world = { now: 0, state: 'serving' as NodeStatus['state'], isThis: false }
+  const nodes: { condition: NodeCondition; list(): readonly NodeStatus[] } = {
+    condition: 'valid',
+    list: () => [
+      {
+        ...{ name: 'sbc-2', epoch: 1, address: 'http://10.0.0.2:8080', sipUri: null, liveCalls: 3 },
+        ...{ sipAddresses: [] },
+        ...{ version: '1.0.0', startedAt: 0, heartbeatAt: 0 },
+        ...{ state: world.state, isThis: world.isThis },
+      },
+    ],
+  }
+  const logged: string[] = []
+  const lost = new LostNodes({
+    ...{ nodes, now: () => world.now },
+    log: (level, message): void => void logged.push(`${level} ${message.split(':')[0] ?? ''}`),
+  })
+  /** Looks each second. */
+  const pass = (seconds: number): void => {
+    for (let second = 0; second < seconds; second += 1) {
+      world.now += 1_000
+      lost.look()
+    }
+  }
+  return { world, nodes, logged, pass }
+}
+
+const gone = 'error another node is not heard any more'
+
+test('a node that is lost is logged once, and once when it is back', () => {
+  const { world, logged, pass } = watched()
+  pass(30)
+  world.state = 'lost'
+  pass(30)
+  expect(logged).toEqual([gone])
+  // Others have fenced it: that is not a return.
+  world.state = 'stopped'
+  pass(5)
+  world.state = 'serving'
+  pass(5)
+  expect(logged).toEqual([gone, 'info another node is heard again'])
+})
+
+test('a node that has stopped in order is not lost, and this one is never', () => {
+  const { world, logged, pass } = watched()
+  world.state = 'stopped'
+  pass(30)
+  world.isThis = true
+  world.state = 'lost'
+  pass(30)
+  expect(logged).toEqual([])
+})
+
+test('when the database server was away for all, nodes have ten seconds to be heard again', () => {
+  const { world, nodes, logged, pass } = watched()
+  pass(30)
+  nodes.condition = 'unheard'
+  world.state = 'lost'
+  pass(30)
+  nodes.condition = 'valid'
+  pass(10)
+  expect(logged).toEqual([])
+  pass(1)
+  expect(logged).toEqual([gone])
+})
