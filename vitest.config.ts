@@ -11,7 +11,7 @@ const not = (...groups: readonly (readonly string[])[]): string[] =>
 
 /** One at a time: these measure time, or what the machine does. */
 const measuringTests = [
-  'test/process/{attack,bad-input,clock,foreign-lock,idle-connections,node-failures,nodes,strangers,upgrade}.test.ts',
+  'test/process/{attack,bad-input,clock,foreign-lock,idle-connections,node-failures,node-limits,nodes,strangers,upgrade}.test.ts',
 ]
 /** They wait more than they work, so three at a time. */
 const patientTests = inFolders(

@@ -1,0 +1,140 @@
+/** Limits and bans of two processes on one PostgreSQL database. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { paying, seedFor } from '../sipp/call-case.ts'
+import { freshDatabase, hasPostgres } from '../support/postgres.ts'
+import { openPeer } from '../support/scripted-node.ts'
+import { SipPeer, sdp } from '../support/sip-peer.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually } from '../support/waiting.ts'
+
+const SECRET_KEY = 'A'.repeat(43)
+
+describe.runIf(hasPostgres)('limits and bans of two nodes on one database', () => {
+  let drop: () => Promise<void>
+  let node: SipPeer
+  let nodes: readonly TollgateProcess[] = []
+  let token: string
+
+  beforeAll(async () => {
+    const database = await freshDatabase()
+    drop = database.drop
+    const place = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
+    node = await SipPeer.openPatient({ protocol: 'udp', port: 9, ...place })
+    const answer = async (): Promise<void> => {
+      for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
+    }
+    answer().catch(() => undefined)
+    const seed = seedFor([node.port])
+    const environment = { DATABASE_URL: database.url, SECRET_KEY }
+    const first = await TollgateProcess.start(seed, { ...environment, NODE_NAME: 'sbc-1' })
+    const second = await TollgateProcess.start(seed, { ...environment, NODE_NAME: 'sbc-2' })
+    nodes = [first, second]
+    token = await first.createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
+    const customers = (await ask(0, '/customers')).data as { id: number; name: string }[]
+    const customer = customers.find(({ name }) => name === 'paying')
+    const limit = { max_concurrent_calls: 2 }
+    const changed = await ask(0, `/customers/${customer?.id}`, { method: 'PATCH', body: limit })
+    expect(changed.status).toBe(200)
+    // The other node follows within a second.
+    await new Promise((resolve) => setTimeout(resolve, 1_000))
+  }, 120_000)
+  afterAll(async () => {
+    for (const each of nodes) await each.stop()
+    node.close()
+    await drop()
+  }, 120_000)
+
+  /** Where a call has waited for room in vain, others are refused at once for 0.25 s. */
+  const quietTime = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 400))
+  beforeEach(quietTime)
+
+  const at = (index: number): TollgateProcess => {
+    const found = nodes[index]
+    if (found === undefined) throw new Error(`there is no node ${index}`)
+    return found
+  }
+
+  const ask = async (
+    index: number,
+    path: string,
+    options: { method?: string; body?: object } = {},
+  ) => {
+    const response = await fetch(`http://127.0.0.1:${at(index).apiPort}/api/v1${path}`, {
+      method: options.method ?? (options.body === undefined ? 'GET' : 'POST'),
+      headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+      ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
+    })
+    const answer = (await response.json()) as { readonly data?: unknown }
+    return { status: response.status, data: answer.data }
+  }
+
+  const dial = async (index: number) => {
+    const caller = await openPeer(at(index))
+    const plain = caller.leg(`sip:18005551212@127.0.0.1:${at(index).sipPort}`)
+    const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
+    caller.request('INVITE', leg, { body: sdp('caller') })
+    return { caller, leg }
+  }
+
+  /** Returns how to hang up. */
+  const talk = async (index: number): Promise<() => Promise<void>> => {
+    const { caller, leg } = await dial(index)
+    const invite = await node.next('INVITE')
+    node.reply(invite, 200, { tag: 'b', body: sdp('node') })
+    caller.learn(leg, await caller.next('200 INVITE'))
+    caller.request('ACK', leg)
+    await node.next('ACK')
+    return async () => {
+      caller.request('BYE', leg)
+      node.reply(await node.next('BYE'), 200)
+      await caller.next('200 BYE')
+    }
+  }
+
+  const isRefused = async (index: number): Promise<void> => {
+    const { caller } = await dial(index)
+    await caller.next(402)
+  }
+
+  test('a customer has as many calls at once as it may have, on both nodes together or on one', async () => {
+    const [one, two] = [await talk(0), await talk(1)]
+    await isRefused(0)
+    await isRefused(1)
+    await one()
+    await quietTime()
+    const three = await talk(1)
+    await isRefused(0)
+    await two()
+    await three()
+  })
+
+  test('after kill -9 the calls that go on count, before the node is back and after', async () => {
+    const [one, two] = [await talk(0), await talk(0)]
+    await at(0).kill()
+    await isRefused(1)
+    await at(0).restart()
+    await isRefused(1)
+    await isRefused(0)
+    await one()
+    await quietTime()
+    const three = await talk(1)
+    await isRefused(0)
+    await two()
+    await three()
+  })
+
+  test('a source that is banned on one node is banned on both within a second, and let in again on both', async () => {
+    const source = '203.0.113.66'
+    const listed = async (index: number) =>
+      ((await ask(index, '/guard/bans')).data as { source: string }[]).map((ban) => ban.source)
+    const ban = { address: source, duration_seconds: 60 }
+    expect((await ask(0, '/guard/bans', { body: ban })).status).toBe(201)
+    for (const index of [0, 1])
+      await eventually(async () => expect(await listed(index)).toEqual([source]), 1_000)
+    expect((await ask(1, `/guard/bans/${source}`, { method: 'DELETE' })).status).toBe(200)
+    for (const index of [0, 1])
+      await eventually(async () => expect(await listed(index)).toEqual([]), 1_000)
+    expect((await ask(0, `/guard/bans/${source}`, { method: 'DELETE' })).status).toBe(404)
+    expect(nodes.flatMap(({ faults }) => faults)).toEqual([])
+  })
+})
