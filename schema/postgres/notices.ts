@@ -25,6 +25,8 @@ export class ServerNotices {
   readonly #handlers = new Map<string, Set<Handler>>()
   readonly #onGap = new Set<() => void>()
   #client: pg.Client | undefined
+  /** Settles after the last statement so far. */
+  #last: Promise<unknown> = Promise.resolve()
   #cancelRetry: Cancel = () => undefined
   #isFailing = false
   #isStopped = false
@@ -52,7 +54,7 @@ export class ServerNotices {
     const handlers = this.#handlers.get(channel)
     if (handlers === undefined) {
       this.#handlers.set(channel, new Set([handler]))
-      this.#client?.query(`LISTEN ${channel}`).catch(ignored)
+      if (this.#client !== undefined) this.#send(this.#client, `LISTEN ${channel}`).catch(ignored)
     } else handlers.add(handler)
     return () => void this.#handlers.get(channel)?.delete(handler)
   }
@@ -65,7 +67,8 @@ export class ServerNotices {
 
   /** Tells all processes, soon. Without a connection it is lost: that must not matter. */
   notify(channel: string, payload: string): void {
-    this.#client?.query('SELECT pg_notify($1, $2)', [channel, payload]).catch(ignored)
+    if (this.#client === undefined) return
+    this.#send(this.#client, 'SELECT pg_notify($1, $2)', [channel, payload]).catch(ignored)
   }
 
   get isConnected(): boolean {
@@ -80,11 +83,22 @@ export class ServerNotices {
     const client = this.#client
     if (client === undefined) return undefined
     try {
-      return (await client.query<R>(text, [...values])).rows
+      return (await this.#send<R>(client, text, values)).rows
     } catch (error) {
       this.#lost(client, error)
       return undefined
     }
+  }
+
+  /** After the last one: a client takes one statement at a time. */
+  #send<R extends pg.QueryResultRow>(
+    client: pg.Client,
+    text: string,
+    values: readonly unknown[] = [],
+  ): Promise<pg.QueryResult<R>> {
+    const result = this.#last.then(() => client.query<R>(text, [...values]))
+    this.#last = result.catch(ignored)
+    return result
   }
 
   async #connect(): Promise<void> {
@@ -110,6 +124,7 @@ export class ServerNotices {
     }
     if (this.#isStopped) return client.end().catch(ignored)
     this.#client = client
+    this.#last = Promise.resolve()
     if (this.#isFailing) this.#deps.log('info', 'changes of other processes are heard again')
     this.#isFailing = false
     // What was told between two connections is lost.
