@@ -33,16 +33,11 @@ export async function startConsoleRig(
   const tollgate = await TollgateProcess.start(seedFor(nodes.map(({ port }) => port)), environment)
   atEnd(() => tollgate.stop())
   listener.port = tollgate.sipPort
-  // Ends when no probe comes any more.
-  for (const node of nodes) answerProbes(node).catch(() => undefined)
+  for (const node of nodes) node.always('OPTIONS', 200, { tag: 'probed' })
   const console = await openConsole(browser, tollgate)
   atEnd(() => console.page.context().close())
   await console.signIn(admin.username, admin.password)
   return { tollgate, nodes, console }
-}
-
-async function answerProbes(node: SipPeer): Promise<void> {
-  for (;;) node.reply(await node.next('OPTIONS'), 200, { tag: 'probed' })
 }
 
 const seedFor = ([first, second]: readonly number[]) => ({
