@@ -5,6 +5,7 @@ import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { openPeer } from '../support/scripted-node.ts'
 import { SipPeer, sdp } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { upgrade } from '../support/upgrading.ts'
 import { eventually } from '../support/waiting.ts'
 
 const SECRET_KEY = 'A'.repeat(43)
@@ -135,6 +136,25 @@ describe.runIf(hasPostgres)('limits and bans of two nodes on one database', () =
     for (const index of [0, 1])
       await eventually(async () => expect(await listed(index)).toEqual([]), 1_000)
     expect((await ask(0, `/guard/bans/${source}`, { method: 'DELETE' })).status).toBe(404)
+    expect(nodes.flatMap(({ faults }) => faults)).toEqual([])
+  })
+
+  test('with an upgrade no call is forgotten, none counts twice, and none for ever', async () => {
+    const one = await talk(1)
+    await upgrade(at(1))
+    // The old process still has the first call.
+    const two = await talk(1)
+    await isRefused(0)
+    await isRefused(1)
+    await one()
+    await two()
+    await quietTime()
+    const three = await talk(0)
+    await quietTime()
+    const four = await talk(0)
+    await isRefused(1)
+    await three()
+    await four()
     expect(nodes.flatMap(({ faults }) => faults)).toEqual([])
   })
 })

@@ -1,6 +1,6 @@
 /**
  * What the calls of an old process hold of wallets, while it ends after a planned upgrade. Where money is leased, the old
- * process has its own: its calls only count.
+ * process has its own, and so its share of the limits: nothing of it counts here.
  */
 import type { Held } from '../../../schema/contracts/ocs.ts'
 import type { Customer } from '../customers/customer.ts'
@@ -45,11 +45,10 @@ export class HeldElsewhere {
     for (const callUuid of this.#held.splice(0)) reservations.release(callUuid)
     for (const { customerId, amountMicros, ...call } of held) {
       const payer = payerOf(customerId)
-      if (payer === undefined) continue
+      if (payer === undefined || payer.lease !== undefined) continue
       const callUuid = `old process: ${call.callUuid}`
-      const held = payer.lease === undefined ? amountMicros : 0
       const grant = { tariff: null, maxSeconds: 0, grantedSeconds: 0, isLastGrant: true }
-      reservations.open({ callUuid, payer, amountMicros: held, ...grant }, now())
+      reservations.open({ callUuid, payer, amountMicros, ...grant }, now())
       this.#held.push(callUuid)
     }
   }
