@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { Retention } from '../../control/retention/retention.ts'
 import { earliest } from '../../schema/clock.ts'
 import { openControl, startOfTime, type TestControl } from '../support/control.ts'
+import { onSqlite } from '../support/on-sqlite.ts'
 import { readValue } from '../support/stored.ts'
 
 const hour = 3_600_000
@@ -18,29 +19,35 @@ async function signedIn(control: TestControl): Promise<string> {
 const meOf = async (control: TestControl, token: string): Promise<number> =>
   (await control.request('/api/v1/auth/me', { token })).status
 
-test.each(jumps)('set by %i ms: a rate window stays as full as it was', async (jumpMs) => {
-  const { key, request, tick, jump, now } = await openControl()
-  const token = await key({ rate_limit_rpm: 1 })
-  await request(HEALTH, { token })
-  jump(jumpMs)
-  const denied = await request(HEALTH, { token })
-  expect([denied.status, denied.headers.get('retry-after')]).toEqual([429, '60'])
-  expect(denied.headers.get('x-ratelimit-reset')).toBe(String(now() / 1_000 + 60))
-  tick(60_000)
-  expect((await request(HEALTH, { token })).status).toBe(200)
-})
+onSqlite('one process').each(jumps)(
+  'set by %i ms: a rate window stays as full as it was',
+  async (jumpMs) => {
+    const { key, request, tick, jump, now } = await openControl()
+    const token = await key({ rate_limit_rpm: 1 })
+    await request(HEALTH, { token })
+    jump(jumpMs)
+    const denied = await request(HEALTH, { token })
+    expect([denied.status, denied.headers.get('retry-after')]).toEqual([429, '60'])
+    expect(denied.headers.get('x-ratelimit-reset')).toBe(String(now() / 1_000 + 60))
+    tick(60_000)
+    expect((await request(HEALTH, { token })).status).toBe(200)
+  },
+)
 
-test.each(jumps)('set by %i ms: a locked login stays locked for its time', async (jumpMs) => {
-  const control = await openControl()
-  const { request, tick, jump } = control
-  await control.user('ann', 'admin')
-  const wrong = { body: { username: 'ann', password: 'wrong horse' } }
-  for (let failure = 0; failure < 5; failure += 1) await request('/api/v1/auth/login', wrong)
-  jump(jumpMs)
-  expect((await request('/api/v1/auth/login', wrong)).code).toBe('login_locked')
-  tick(15 * 60_000)
-  expect((await request('/api/v1/auth/login', wrong)).status).toBe(401)
-})
+onSqlite('one process').each(jumps)(
+  'set by %i ms: a locked login stays locked for its time',
+  async (jumpMs) => {
+    const control = await openControl()
+    const { request, tick, jump } = control
+    await control.user('ann', 'admin')
+    const wrong = { body: { username: 'ann', password: 'wrong horse' } }
+    for (let failure = 0; failure < 5; failure += 1) await request('/api/v1/auth/login', wrong)
+    jump(jumpMs)
+    expect((await request('/api/v1/auth/login', wrong)).code).toBe('login_locked')
+    tick(15 * 60_000)
+    expect((await request('/api/v1/auth/login', wrong)).status).toBe(401)
+  },
+)
 
 test.each(jumps)(
   'set by %i ms: no session outlives its hour, and new ones hold',

@@ -4,6 +4,7 @@ import { seedFile } from '../../engine/commands/seed.ts'
 import { all, execute } from '../../schema/sql/query.ts'
 import { emptyStore } from '../support/empty-store.ts'
 import { openResources } from '../support/resources.ts'
+import { onSqlite } from '../support/on-sqlite.ts'
 
 const password = 'correct horse'
 
@@ -227,51 +228,60 @@ test('people of two tenants log in with the same address, each to their own', as
   expect(await idOf(passwords.acme, 'other')).toBe(2)
 })
 
-test('a namesake in a tenant neither locks out nor wears down the platform’s user', async () => {
-  const { user, tenant, request, tick } = await openResources()
-  const id = await tenant('acme')
-  await user('root', 'admin')
-  await user('root', 'auditor', id)
-  const login = (secret: string, slug?: string) =>
-    request('/auth/login', {
-      body: { username: 'root', password: secret },
-      headers: slug === undefined ? {} : { 'X-Tenant-Slug': slug },
-    })
-  const scopeOf = async (slug?: string) =>
-    (await login(password, slug)).data<{ user: { role: string } }>().user.role
-  expect([await scopeOf(), await scopeOf('acme')]).toEqual(['admin', 'auditor'])
-  const codes: (string | undefined)[] = []
-  for (let turn = 0; turn < 3; turn += 1) {
-    // The limit of logins per address is another matter.
-    tick(61_000)
-    for (let guess = 0; guess < 2; guess += 1) codes.push((await login('a wrong guess')).code)
-    await login(password, 'acme')
-    await login(password)
-  }
-  expect(codes).toEqual([...Array<string>(5).fill('invalid_credentials'), 'login_locked'])
-})
+onSqlite('one process')(
+  'a namesake in a tenant neither locks out nor wears down the platform’s user',
+  async () => {
+    const { user, tenant, request, tick } = await openResources()
+    const id = await tenant('acme')
+    await user('root', 'admin')
+    await user('root', 'auditor', id)
+    const login = (secret: string, slug?: string) =>
+      request('/auth/login', {
+        body: { username: 'root', password: secret },
+        headers: slug === undefined ? {} : { 'X-Tenant-Slug': slug },
+      })
+    const scopeOf = async (slug?: string) =>
+      (await login(password, slug)).data<{ user: { role: string } }>().user.role
+    expect([await scopeOf(), await scopeOf('acme')]).toEqual(['admin', 'auditor'])
+    const codes: (string | undefined)[] = []
+    for (let turn = 0; turn < 3; turn += 1) {
+      // The limit of logins per address is another matter.
+      tick(61_000)
+      for (let guess = 0; guess < 2; guess += 1) codes.push((await login('a wrong guess')).code)
+      await login(password, 'acme')
+      await login(password)
+    }
+    expect(codes).toEqual([...Array<string>(5).fill('invalid_credentials'), 'login_locked'])
+  },
+)
 
-test('the password of a namesake is no free guess at that of the platform’s user', async () => {
-  const { user, tenant, call, callAs, request, tick } = await openResources()
-  const id = await tenant('acme')
-  await user('root', 'admin')
-  await user('root', 'auditor', id)
-  const login = (secret: string, from?: string) =>
-    request('/auth/login', { body: { username: 'root', password: secret }, ...(from && { from }) })
-  const namesake = (await call('GET', '/users?search=root')).data<{ id: number }[]>()[1]?.id
-  for (let guess = 0; guess < 5; guess += 1) {
-    const secret = `guess number ${guess}`
-    expect((await callAs('acme', 'PATCH', `/users/${namesake}`, { password: secret })).status).toBe(
-      200,
-    )
-    // It is the namesake's: so it is not the platform's.
-    expect((await login(secret)).status).toBe(200)
-  }
-  expect((await login(password)).code).toBe('login_locked')
-  expect((await login(password, '198.51.100.77')).status).toBe(200)
-  tick(16 * 60_000)
-  expect((await login(password)).status).toBe(200)
-})
+onSqlite('one process')(
+  'the password of a namesake is no free guess at that of the platform’s user',
+  async () => {
+    const { user, tenant, call, callAs, request, tick } = await openResources()
+    const id = await tenant('acme')
+    await user('root', 'admin')
+    await user('root', 'auditor', id)
+    const login = (secret: string, from?: string) =>
+      request('/auth/login', {
+        body: { username: 'root', password: secret },
+        ...(from && { from }),
+      })
+    const namesake = (await call('GET', '/users?search=root')).data<{ id: number }[]>()[1]?.id
+    for (let guess = 0; guess < 5; guess += 1) {
+      const secret = `guess number ${guess}`
+      expect(
+        (await callAs('acme', 'PATCH', `/users/${namesake}`, { password: secret })).status,
+      ).toBe(200)
+      // It is the namesake's: so it is not the platform's.
+      expect((await login(secret)).status).toBe(200)
+    }
+    expect((await login(password)).code).toBe('login_locked')
+    expect((await login(password, '198.51.100.77')).status).toBe(200)
+    tick(16 * 60_000)
+    expect((await login(password)).status).toBe(200)
+  },
+)
 
 test('slugs that no tenant has give no further guesses, and are not remembered at length', async () => {
   const { user, request } = await openResources()

@@ -7,16 +7,12 @@ export const sqliteReasons = {
   handle: 'makes the handle of SQLite fail, as a full disk does',
   'query plan': 'reads query plans of SQLite',
   'one process':
-    'expects limits of one process; on a server they are granted in shares (shared-window.test.ts)',
+    'expects limits or the clock of one process; on a server limits are granted in shares, by its clock (shared-window.test.ts)',
 } as const
 
 /** Paths. */
 export const sqliteFiles: Readonly<Record<string, string>> = {
-  'test/control/auth/keys/key-usage.test.ts': sqliteReasons['one process'],
-  'test/control/auth/users/login.test.ts': sqliteReasons['one process'],
-  'test/control/clock-jumps.test.ts': sqliteReasons['one process'],
   'test/control/middleware/rate-limit.test.ts': sqliteReasons['one process'],
-  'test/control/names.test.ts': sqliteReasons['one process'],
   'test/control/lists.test.ts': sqliteReasons['query plan'],
   'test/control/secrets.test.ts': sqliteReasons.file,
   'test/control/storage.test.ts': sqliteReasons.handle,

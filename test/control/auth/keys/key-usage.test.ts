@@ -60,25 +60,28 @@ onSqlite('handle')('counters that cannot be stored now are stored later', async 
 
 const day = 86_400_000
 
-test('the requests of each day are kept for thirty days, also after a clock that was ahead', async () => {
-  const { ask, tick, jump, access, store, request, token } = await opened()
-  const self = await request('/api/v1/application-keys/self', { token })
-  const { uuid } = self.data<{ uuid: string }>()
-  const rows = () => readValue(store, 'SELECT count(*) FROM application_key_day')
-  jump(400 * day)
-  await ask()
-  await access.tick()
-  jump(-400 * day)
-  for (let index = 0; index < 40; index += 1) {
-    tick(day)
+onSqlite('one process')(
+  'the requests of each day are kept for thirty days, also after a clock that was ahead',
+  async () => {
+    const { ask, tick, jump, access, store, request, token } = await opened()
+    const self = await request('/api/v1/application-keys/self', { token })
+    const { uuid } = self.data<{ uuid: string }>()
+    const rows = () => readValue(store, 'SELECT count(*) FROM application_key_day')
+    jump(400 * day)
     await ask()
-    if (index === 39) await ask()
     await access.tick()
-  }
-  const answer = await request(`/api/v1/application-keys/${uuid}/usage`, { token })
-  const { days } = answer.data<{ days: { date: string; requests: number }[] }>()
-  expect(days).toHaveLength(30)
-  expect(days.at(-1)).toEqual({ date: '2026-02-10', requests: 2 })
-  expect(days[0]).toEqual({ date: '2026-01-12', requests: 1 })
-  expect(await rows()).toBe(30)
-})
+    jump(-400 * day)
+    for (let index = 0; index < 40; index += 1) {
+      tick(day)
+      await ask()
+      if (index === 39) await ask()
+      await access.tick()
+    }
+    const answer = await request(`/api/v1/application-keys/${uuid}/usage`, { token })
+    const { days } = answer.data<{ days: { date: string; requests: number }[] }>()
+    expect(days).toHaveLength(30)
+    expect(days.at(-1)).toEqual({ date: '2026-02-10', requests: 2 })
+    expect(days[0]).toEqual({ date: '2026-01-12', requests: 1 })
+    expect(await rows()).toBe(30)
+  },
+)
