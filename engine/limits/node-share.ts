@@ -19,7 +19,7 @@ export interface ShareHolder {
 }
 
 /** A call waits for so long at most. */
-export const SHARE_WAIT_MS = 100
+const SHARE_WAIT_MS = 100
 /** The end of that: a late event loop runs timers first, and then reads the answer that is there. */
 const LAST_MS = 10
 /** After a call has waited in vain, others are refused at once for so long. */
