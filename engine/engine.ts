@@ -172,7 +172,8 @@ export class Engine {
     this.#nodes = new NodeNotes(this.events, log)
     this.storage = new StorageNotes([deps.disk ?? store.storage, store.storage], this.events, log)
     this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
-    this.guard = new Guard({ now, log, isExempt: (...source) => this.#isKnown(...source) })
+    const isNode = (address: string): boolean => this.#others?.peers.isTold(address) === true
+    this.guard = new Guard({ now, log, isNode, isExempt: (...source) => this.#isKnown(...source) })
     const { guard } = this
     this.sharedBans =
       deps.notices && new SharedBans({ store, notices: deps.notices, guard, now, schedule, log })
@@ -475,6 +476,7 @@ export class Engine {
     return new OtherNodes({
       ...{ self, key, wallNow, log, peers: this.#others.peers },
       onRefused: (source) => void this.guard.unknownSource(source),
+      onHeard: (address) => this.#others?.peers.heard(address),
     })
   }
 

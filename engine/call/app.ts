@@ -78,7 +78,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   const calls: InboundCallDeps = {
     ...deps,
     dispatch: (event) => runner.dispatch(event),
-    receive: (legId, request) => runner.receive(legId, request),
+    receive: (legId, request, isOtherNode) => runner.receive(legId, request, isOtherNode),
   }
   client.onLost((isLost) => deps.calls.connectionLost(isLost))
   client.handle('invite', (request, answer) => {

@@ -132,8 +132,8 @@ export class CallRunner {
   }
 
   /** An INVITE has come, for a call that has begun. */
-  receive(legId: string, request: ReceivedRequest): void {
-    this.#signalling.receive(legId, request)
+  receive(legId: string, request: ReceivedRequest, isOtherNode?: boolean): void {
+    this.#signalling.receive(legId, request, isOtherNode)
   }
 
   /** Handles an event and its immediate consequences. */

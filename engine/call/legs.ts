@@ -2,12 +2,12 @@
 import type { Callee } from './dialing/outgoing-invite.ts'
 import type { Described, LegCommand, LegEventData } from './signalling.ts'
 import type { LegSignalling } from './user-agent/leg-signalling.ts'
+import type { ReceivedRequest } from './user-agent/received-request.ts'
 import type { InviteToSend } from './user-agent/user-agent.ts'
 
-export interface Legs extends Pick<
-  LegSignalling,
-  'receive' | 'forget' | 'save' | 'restore' | 'answerBye'
-> {
+export interface Legs extends Pick<LegSignalling, 'forget' | 'save' | 'restore' | 'answerBye'> {
+  /** `isOtherNode`: a node of the installation has sent it, as its token proves. */
+  receive(legId: string, request: ReceivedRequest, isOtherNode?: boolean): void
   invite(
     legId: string,
     invite: Omit<InviteToSend, 'near'>,

@@ -27,6 +27,8 @@ export interface GuardDeps {
   readonly now: () => number
   /** Carriers, nodes and trusted networks. */
   readonly isExempt: IsKnown
+  /** Whether a node says that its requests come from there: calls without a token, which may be forged, ban it not. */
+  readonly isNode?: (address: string) => boolean
   readonly log: Log
   readonly flood?: Partial<BucketLimits>
   /** What all sources may send together that are neither exempt nor proven. */
@@ -173,6 +175,9 @@ export class Guard {
   unknownSource(source: PacketSource): string {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
+    // Forged, as far as one can tell: a ban would be told to all nodes, and shown to operators.
+    const isNode = this.#deps.isNode?.(source.address) === true
+    if (isNode || this.#deps.isExempt(source.address, source.port)) return key
     if (flowOf(this.#proven.find(key, now), source.port, now) !== undefined) return key
     const isClaimed = source.protocol === 'udp'
     const calls = isClaimed ? this.#claimedCalls : this.#unknownCalls

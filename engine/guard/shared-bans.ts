@@ -9,6 +9,7 @@ import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import type { StoredBan } from './bans.ts'
 import { sourceOf, type BanKind, type FoundBan, type Guard } from './guard.ts'
+import { type Bucket, fullBucket, takeFrom } from './token-buckets.ts'
 
 interface Notices {
   on(channel: string, handler: (payload: string) => void): () => void
@@ -30,9 +31,9 @@ const LIFTED = 'tollgate_ban_lifted'
 /** Bans of this time are one statement. */
 const GROUP_MS = 100
 const RETRY_MS = 1_000
-/** Those that this node finds and tells: so many at once, and so many a second. The rest hold here alone. */
+/** Those of each kind that this node finds and tells: so many at once, and so many a second. The rest hold here alone. */
 const BURST = 100
-const PER_SECOND = 10
+const SPREAD = { packetsPerSecond: 10, burst: BURST }
 const CLEANING_MS = 60_000
 /** Of each kind, by all nodes; the oldest give way. As many as a node has in memory. */
 const MAX_STORED = 10_000
@@ -44,8 +45,8 @@ export class SharedBans {
   readonly #work = new OneAtATime(() => this.#tellFound())
   /** Found here and not stored yet, by kind and source. */
   readonly #found = new Map<string, FoundBan>()
-  #allowance = BURST
-  #allowanceAt: number
+  /** One for each kind: forged datagrams take nothing from those that are proved. */
+  readonly #allowances: Readonly<Record<BanKind, Bucket>>
   #isFailing = false
   #cancelGroup: Cancel | undefined
   #cancelCleaning: Cancel = () => undefined
@@ -54,7 +55,8 @@ export class SharedBans {
   constructor(deps: SharedBansDeps) {
     this.#deps = deps
     this.#statements = prepare(deps.store)
-    this.#allowanceAt = deps.now()
+    const full = (): Bucket => fullBucket(SPREAD, deps.now())
+    this.#allowances = { operator: full(), proven: full(), claimed: full() }
     this.#cancelNotices = deps.notices.on(LIFTED, (source) => this.#lift(source))
     this.#cleanLater()
     deps.guard.onBan((ban) => this.#spread(ban))
@@ -119,12 +121,7 @@ export class SharedBans {
   }
 
   #spread(ban: FoundBan): void {
-    const now = this.#deps.now()
-    const more = ((now - this.#allowanceAt) / 1_000) * PER_SECOND
-    this.#allowance = Math.min(BURST, this.#allowance + Math.max(0, more))
-    this.#allowanceAt = now
-    if (this.#allowance < 1) return
-    this.#allowance -= 1
+    if (!takeFrom(this.#allowances[ban.kind], SPREAD, this.#deps.now())) return
     this.#found.set(`${ban.kind} ${ban.source}`, ban)
     this.#soon(GROUP_MS)
   }
@@ -148,9 +145,13 @@ export class SharedBans {
       if (!this.#isFailing)
         this.#deps.log('warn', 'bans cannot be told to other nodes yet', { error })
       this.#isFailing = true
-      for (const [key, ban] of found) if (this.#found.size < BURST) this.#found.set(key, ban)
+      for (const [key, ban] of found) if (this.#waiting(ban.kind) < BURST) this.#found.set(key, ban)
     }
     if (this.#found.size > 0) this.#soon(RETRY_MS)
+  }
+
+  #waiting(kind: BanKind): number {
+    return [...this.#found.values()].filter((ban) => ban.kind === kind).length
   }
 
   async #store(bans: readonly FoundBan[]): Promise<void> {

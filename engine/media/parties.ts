@@ -3,8 +3,6 @@ import type { ActiveCalls } from '../call/active-calls.ts'
 import { callUuidOf } from '../call/call-machine/leg.ts'
 import type { Callee } from '../call/dialing/outgoing-invite.ts'
 import type { SipRequest } from '../call/signalling.ts'
-import { TRANSFER_TOKEN } from '../call/transfer/transfer-token.ts'
-import { headerNamed } from '../sip-server/message/index.ts'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
 import { noMediaRules } from '../../schema/rules/media.ts'
 import type { Description } from './description.ts'
@@ -44,11 +42,13 @@ export class Parties {
     this.#deps = deps
   }
 
-  /** Who it is shows a moment later. */
-  caller({ protocol, sourceAddress, headers }: Source): PartyFacts {
+  /**
+   * Who it is shows a moment later.
+   *
+   * @param isOtherNode it has proved to be a node of the installation: it speaks for a party of the call, and is none.
+   */
+  caller({ protocol, sourceAddress, headers }: Source, isOtherNode = false): PartyFacts {
     const isBehindProxy = headers['record-route'] !== undefined
-    // It speaks for a party of the call, and is none.
-    const isOtherNode = headerNamed(headers, TRANSFER_TOKEN.toLowerCase()) !== undefined
     const rules = isOtherNode ? noMediaRules : undefined
     return {
       ...{ rules, isOnWebSocket: protocol.startsWith('ws'), isBehindProxy },

@@ -49,6 +49,7 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
     const common = {
       ...{ self, key: Buffer.alloc(32, 1), wallNow: () => a.time.wallNow() },
       onRefused: ({ address, port }: Binding['source']) => void refused.push(`${address}:${port}`),
+      onHeard: () => undefined,
       log: () => undefined,
     }
     return { peer, common }

@@ -103,10 +103,10 @@ export function stepAttempt(
   if (next === undefined) return false
   attempt.state = next.to
   const { legId, holder } = attempt
-  // A node that has said anything is there: what follows is the phone's.
-  const isUnheard = attempt.status === 0 && (event === 'silence' || event === 'failed')
-  if (holder !== undefined && isUnheard && !isAway(result))
-    turn.commands.push({ type: 'nodeSilent', name: holder })
+  // A node that has said anything is there: what follows is the phone's. A request that our own server refuses to
+  // send says nothing about the node: a phone may have caused it.
+  const isUnheard = attempt.status === 0 && event === 'silence' && !isAway(result)
+  if (holder !== undefined && isUnheard) turn.commands.push({ type: 'nodeSilent', name: holder })
   const { callUuid } = call.start
   for (const action of next.do)
     switch (action) {
@@ -315,7 +315,8 @@ export function attemptTimedOut(turn: Turn, call: Call, attempt: Attempt): void 
   // While this process is busy a response may wait to be read: silence counts only after that.
   if (lagMs > NOTICEABLE_LAG_MS && now < startedAt + timeoutMs + MAX_EXTRA_MS)
     return startTimer(turn, attempt, now + lagMs)
-  if (server.hearsTrying || isLeftHere(turn, attempt)) return silence(turn, call, attempt)
+  const isWithUs = server.isElsewhere && !hasLeft(turn, attempt)
+  if (server.hearsTrying || isWithUs) return silence(turn, call, attempt)
   return void stepAttempt(turn, call, attempt, isNode ? 'ask' : 'wait')
 }
 
@@ -329,16 +330,16 @@ export function probed(turn: Turn, attempt: Attempt, isThere: boolean): void {
 const isAway = (result: AttemptResult): boolean =>
   result.kind === 'not-sent' && result.isConnectionLost === true
 
-/** The server has not confirmed that the INVITE was sent. */
-const isLeftHere = ({ world, server }: Turn, { legId }: Attempt): boolean =>
-  server.isElsewhere && world.legs.get(legId)?.state === 'calling'
+/** The server has confirmed that the INVITE was sent: it is not away, and no media relay is waited for. */
+const hasLeft = ({ world }: Turn, { legId }: Attempt): boolean =>
+  world.legs.get(legId)?.state !== 'calling'
 
-/** A lost connection to the server says nothing about the destination. */
+/** An INVITE that has not left says nothing about the destination. */
 function silence(turn: Turn, call: Call, attempt: Attempt): void {
-  const isAway = isLeftHere(turn, attempt)
   if (attempt.reason === '' && attempt.status === 0) attempt.reason = 'silence'
   const away = { kind: 'not-sent', reason: 'silence', isConnectionLost: true } as const
-  stepAttempt(turn, call, attempt, 'silence', { result: isAway ? away : { kind: 'silent' } })
+  const result = hasLeft(turn, attempt) ? ({ kind: 'silent' } as const) : away
+  stepAttempt(turn, call, attempt, 'silence', { result })
 }
 
 /** Repeats the INVITE with an offer where a phone requires one. True: it was repeated. */

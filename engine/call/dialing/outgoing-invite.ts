@@ -192,7 +192,7 @@ function replacingInvite(
   { calledUser }: OutgoingCall,
   headers: Headers,
 ): OutgoingInvite {
-  const uri = calledUser === '' ? nextHop : nextHop.replace('sip:', `sip:${calledUser}@`)
+  const uri = calledUser === '' ? nextHop : `sip:${calledUser}@${nextHop.slice('sip:'.length)}`
   headers['To'] = `<${uri.replace(/;.*$/, '')}>`
   headers['Replaces'] = replaces
   headers['Require'] = 'replaces'

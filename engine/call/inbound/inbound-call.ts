@@ -15,8 +15,11 @@ import { readInvite, startOf, type IncomingInvite } from './incoming-invite.ts'
 import { carrierFull, rejectionFor } from './validation.ts'
 
 export interface InboundCallDeps extends CallDeps {
-  /** Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. */
-  readonly receive: (legId: string, request: ReceivedRequest) => void
+  /**
+   * Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. `isOtherNode`: a node of the
+   * installation has sent it, as its token proves.
+   */
+  readonly receive: (legId: string, request: ReceivedRequest, isOtherNode?: boolean) => void
   /** A call is refused because its source is unknown. True: it gets a record, as a sample. */
   readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => boolean
 }

@@ -45,7 +45,8 @@ export class ListeningLegs implements Legs {
     this.#emit = emit
   }
 
-  readonly receive: Legs['receive'] = (legId, request) => this.#legs.receive(legId, request)
+  readonly receive: Legs['receive'] = (legId, request, isOtherNode) =>
+    this.#legs.receive(legId, request, isOtherNode)
   readonly save: Legs['save'] = (legId) =>
     this.#listeners.has(legId) ? { listens: true } : this.#legs.save(legId)
   readonly answerBye: Legs['answerBye'] = (legId) => this.#legs.answerBye(legId)

@@ -17,6 +17,9 @@ export const silentOffer: string = [
   '',
 ].join('\r\n')
 
+/** A phone may give anything else as its media: without the Content-Type that it had, no request of ours can have that. */
+export const canBeOffered = (media: string): boolean => media.startsWith('v=0')
+
 /** A phone's answer to one party, as its offer to another. */
 export const asOffer = (answer: string): string =>
   answer.replace(/^a=(inactive|recvonly|sendonly)(?=\r?$)/gm, 'a=sendrecv')

@@ -4,6 +4,7 @@ import type { TransferRequest, TransferResult } from '../../../schema/contracts/
 import type { CallDeps } from '../call-deps.ts'
 import { oppositeSide } from '../call-machine/parties.ts'
 import type { LiveLeg } from '../call-machine/live.ts'
+import { canBeOffered } from '../sdp/third-party.ts'
 import { identityOf, type Identity } from './identity.ts'
 import { transferToNewCall } from './transfer-call.ts'
 
@@ -20,7 +21,8 @@ export async function transferByApi(
   const other = calls.leg(call.legs[oppositeSide(moved)])
   const transferee = calls.leg(call.legs[moved]) ?? (other && calls.partnerOf(other))
   const transferor = transferee && calls.partnerOf(transferee)
-  if (!transferee || !transferor || transferee.media === '') return { kind: 'not_transferable' }
+  if (!transferee || !transferor || !canBeOffered(transferee.media))
+    return { kind: 'not_transferable' }
   if (calls.isTransferring(transferor, transferee)) return { kind: 'transfer_in_progress' }
   const tenantId = call.account?.tenantId ?? null
   const payer = payerOf(transferor, transferee, tenantId, deps)

@@ -18,7 +18,7 @@ import type { AskedReplacement } from './other-nodes.ts'
 
 interface Deps extends CallDeps {
   /** Watches the INVITE of a call that has begun. */
-  readonly receive: (legId: string, request: ReceivedRequest) => void
+  readonly receive: (legId: string, request: ReceivedRequest, isOtherNode: true) => void
 }
 
 export function replaceForOtherNode(
@@ -29,7 +29,7 @@ export function replaceForOtherNode(
 ): void {
   const found = partyToReplace(asked, deps)
   if ('status' in found) return respond(answer, found.status, found.reason)
-  const call = begin(request, found, deps)
+  const call = begin(request, found, asked, deps)
   if (call === undefined) return undefined
   try {
     return replace(request, call, found, deps)
@@ -70,16 +70,20 @@ function partyToReplace({ replaces, party }: AskedReplacement, deps: Deps): Foun
 /** The caller's side is that of the other node; what it calls is the party that stays. */
 function begin(
   request: ReceivedRequest,
-  { replaced, call: { start }, owner }: Found,
+  { replaced, partner, call: its, owner }: Found,
+  asked: AskedReplacement,
   deps: Deps,
 ): LiveCall | undefined {
   const { headers, sourceAddress, sourcePort } = request
   // What it asserts is the transferee's, not the owner's.
   const read = readInvite(request, deps.newUuid(), { kind: 'trusted' }, deps.routing)
+  const { start } = its
   const calledNumber = replaced.side === 'caller' ? start.calledNumber : start.callerNumber
+  const before = [asked, its, deps.calls.call(partner.callUuid) ?? its]
+  const transfersBefore = Math.max(...before.map((each) => each.transfersBefore))
   const invite = { ...read, origin: owner.origin, calledNumber }
   const leg = deps.calls.beginInvited(
-    { start: startOf(invite, hostPort(sourceAddress, sourcePort), deps.now()) },
+    { start: startOf(invite, hostPort(sourceAddress, sourcePort), deps.now()), transfersBefore },
     {
       callerTag: tagOf(headers['from']),
       offer: request.body || undefined,
@@ -87,7 +91,7 @@ function begin(
       isPhone: false,
     },
   )
-  deps.receive(leg.id, request)
+  deps.receive(leg.id, request, true)
   return deps.calls.call(leg.callUuid)
 }
 

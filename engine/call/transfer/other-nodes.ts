@@ -23,6 +23,8 @@ export interface OtherNodesDeps {
   readonly wallNow: () => number
   /** A token is forged, too old, or comes from where it must not. */
   readonly onRefused: (source: Source) => void
+  /** From there a token has come that only a node can have. */
+  readonly onHeard: (address: string) => void
   readonly log: Log
 }
 
@@ -31,6 +33,8 @@ export interface AskedReplacement {
   readonly replaces: Replaces
   /** Who has both calls, as that node knows it. */
   readonly party: string
+  /** How many transfers, one after the other, have led to it. */
+  readonly transfersBefore: number
 }
 
 /** From the choice of the nodes to their INVITE passes what the others need to refuse. */
@@ -48,14 +52,17 @@ export class OtherNodes {
   }
 
   /** Those that may have this dialog of a party; none where there is no other node. */
-  candidates(replaces: Replaces, party: string): readonly OtherNodeCandidate[] {
+  candidates(
+    replaces: Replaces,
+    { party, transfersBefore }: Pick<AskedReplacement, 'party' | 'transfersBefore'>,
+  ): readonly OtherNodeCandidate[] {
     const { self, peers, wallNow } = this.#deps
     const others = peers.alive.filter((name) => name !== self)
     return others.flatMap((holder) => {
       const peer = peers.find(holder)
       if (peer === undefined) return []
       const token = this.#tokens.write(
-        { party, issuer: self, issuedAt: wallNow() },
+        { party, issuer: self, issuedAt: wallNow(), transfersBefore },
         holder,
         replaces,
       )
@@ -70,8 +77,10 @@ export class OtherNodes {
     if (text === undefined) return undefined
     const replaces = parseReplaces(headers['replaces'] ?? '')
     const token = replaces && this.#tokens.read(text, this.#deps.self, replaces)
-    if (replaces && token && this.#isFrom(token.issuer, request) && this.#isFresh(token))
-      return { replaces, party: token.party }
+    if (replaces && token && this.#isFrom(token.issuer, request) && this.#isFresh(token)) {
+      this.#deps.onHeard(request.sourceAddress)
+      return { replaces, party: token.party, transfersBefore: token.transfersBefore }
+    }
     this.#deps.onRefused(sourceOf(request))
     return 'refused'
   }

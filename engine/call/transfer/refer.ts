@@ -4,6 +4,7 @@ import type { CallDeps } from '../call-deps.ts'
 import type { Command, MachineEvent } from '../call-machine/protocol.ts'
 import type { LiveCall } from '../call-machine/live.ts'
 import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
+import { canBeOffered } from '../sdp/third-party.ts'
 import { partyOf } from '../sip/caller-id.ts'
 import { callerIdentity, identityOf, isSame } from './identity.ts'
 import { readRefer } from './refer-request.ts'
@@ -30,7 +31,7 @@ export function takeRefer(
   if (payer === undefined || call.failedTransfers >= MAX_FAILED) return refuse(403)
   const transferee = calls.partnerOf(transferor)
   if (transferee === undefined || calls.isTransferring(transferor, transferee)) return refuse(491)
-  if (transferee.media === '') return refuse(488)
+  if (!canBeOffered(transferee.media)) return refuse(488)
   const { id, isSilent, target, replaces } = refer
   dispatch({ type: 'referAccepted', legId, requestId, id, isSilent })
   if (replaces) return attend({ transferor, transferee, target, payer, replaces }, deps)

@@ -10,7 +10,7 @@ import type { LiveLeg } from '../call-machine/live.ts'
 import { admitFree, dial, refuse } from '../inbound/admission.ts'
 import { type Identity, partyOf } from './identity.ts'
 import type { Target } from './refer-request.ts'
-import { begin, inviteFor, presented, rejectionFor } from './transfer-call.ts'
+import { begin, inviteFor, presented, rejectionFor, transfersBeforeOf } from './transfer-call.ts'
 
 export interface AttendedTransfer {
   readonly transferor: LiveLeg
@@ -23,7 +23,8 @@ export interface AttendedTransfer {
 /** False: there is no other node that could have the dialog. */
 export function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean {
   const { transferor, transferee, target, payer, replaces } = transfer
-  const candidates = deps.otherNodes?.candidates(replaces, partyOf(payer)) ?? []
+  const asked = { party: partyOf(payer), transfersBefore: transfersBeforeOf(transfer, deps) }
+  const candidates = deps.otherNodes?.candidates(replaces, asked) ?? []
   if (candidates.length === 0) return false
   const tenantId = deps.calls.call(transferor.callUuid)?.account?.tenantId ?? null
   const plan = { transferor, transferee, target, payer, isReferred: true, tenantId }

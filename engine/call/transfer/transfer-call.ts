@@ -63,18 +63,24 @@ export async function transferToNewCall(
   return { kind: 'denied', code }
 }
 
-export function begin(
-  { transferor, transferee, tenantId = null }: TransferPlan,
-  invite: IncomingInvite,
-  { calls, now }: CallDeps,
-): LiveCall {
+/** How many transfers, one after the other, lead to the new call. */
+export function transfersBeforeOf(
+  { transferor, transferee }: Pick<TransferPlan, 'transferor' | 'transferee'>,
+  { calls }: CallDeps,
+): number {
   const before = [transferor, transferee].flatMap(({ callUuid }) => calls.call(callUuid) ?? [])
+  return Math.max(...before.map(({ transfersBefore }) => transfersBefore)) + 1
+}
+
+export function begin(plan: TransferPlan, invite: IncomingInvite, deps: CallDeps): LiveCall {
+  const { transferee, tenantId = null } = plan
+  const { calls, now } = deps
   return calls.begin({
     start: { ...startOf(invite, 'transfer', now()), isOurs: true },
     near: transferee.id,
     callerPeer: calls.call(transferee.callUuid)?.peers[transferee.side] ?? null,
     payerTenantId: tenantId,
-    transfersBefore: Math.max(...before.map(({ transfersBefore }) => transfersBefore)) + 1,
+    transfersBefore: transfersBeforeOf(plan, deps),
   })
 }
 

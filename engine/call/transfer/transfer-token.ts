@@ -14,6 +14,8 @@ export interface TransferToken {
   readonly issuer: string
   /** Milliseconds UTC. */
   readonly issuedAt: number
+  /** How many transfers, one after the other, have led to it: a loop of machines may lead across nodes. */
+  readonly transfersBefore: number
 }
 
 /** The header of the INVITE that has it. It passes between nodes only. */
@@ -35,8 +37,9 @@ export class TransferTokens {
   }
 
   /** @param holder the node that reads it. */
-  write({ party, issuer, issuedAt }: TransferToken, holder: string, replaces: Replaces): string {
-    const fields: Fields = [party, issuer, issuedAt]
+  write(token: TransferToken, holder: string, replaces: Replaces): string {
+    const { party, issuer, issuedAt, transfersBefore } = token
+    const fields: Fields = [party, issuer, issuedAt, transfersBefore]
     return this.#box.seal(placeOf(holder, replaces), JSON.stringify(fields)).slice(SEALED.length)
   }
 
@@ -46,12 +49,12 @@ export class TransferTokens {
     const opened = this.#box.open(placeOf(holder, replaces), SEALED + text)
     if (opened === undefined) return undefined
     // Authenticated: only `write` has written it.
-    const [party, issuer, issuedAt] = JSON.parse(opened) as Fields
-    return { party, issuer, issuedAt }
+    const [party, issuer, issuedAt, transfersBefore] = JSON.parse(opened) as Fields
+    return { party, issuer, issuedAt, transfersBefore }
   }
 }
 
-type Fields = readonly [party: string, issuer: string, issuedAt: number]
+type Fields = readonly [party: string, issuer: string, issuedAt: number, transfersBefore: number]
 
 const placeOf = (holder: string, { callId, toTag, fromTag, isEarlyOnly }: Replaces) => ({
   ...{ table: 'transfer token', column: 'dialog' },

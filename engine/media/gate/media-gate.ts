@@ -105,8 +105,8 @@ class GatedLegs implements Legs {
     return leg
   }
 
-  receive(legId: string, request: ReceivedRequest): void {
-    const leg = this.#add(legId, this.#deps.parties.caller(request))
+  receive(legId: string, request: ReceivedRequest, isOtherNode?: boolean): void {
+    const leg = this.#add(legId, this.#deps.parties.caller(request, isOtherNode))
     leg.offer = request.body
     leg.hasOffered = request.body !== ''
     this.#inner.receive(legId, request)

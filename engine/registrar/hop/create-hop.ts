@@ -32,6 +32,7 @@ export function createHop(around: Around, { self, key, nodes }: Installation, de
     ...{ self, key, wallNow, log },
     peer: (name) => peers.find(name),
     bindingsOf: (home) => around.registrar.bindingsOf(home),
+    onHeard: (address) => peers.heard(address),
     onRefused: (source) => void around.guard.unknownSource(source),
   })
   return { hop, peers }

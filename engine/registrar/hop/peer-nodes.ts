@@ -10,7 +10,7 @@ export interface KnownNode {
   readonly name: string
   /** A SIP URI without a user, by which other nodes reach it; null: by none. */
   readonly sipUri: string | null
-  /** By which its requests come, besides that of its SIP URI. */
+  /** By which its requests may come, besides that of its SIP URI: also those that lead to it from nowhere. */
   readonly addresses: readonly string[]
   /** Its heartbeat is recent. */
   readonly isAlive: boolean
@@ -44,6 +44,8 @@ const REFRESH_MS = 500
 const PROOF_MS = 2_500
 /** While the database server is away there are no heartbeats: then it is tried again. As long as a heartbeat counts. */
 const SUSPECT_MS = 10_000
+/** So long an address is one of a node after a token that came from there. */
+const HEARD_MS = 600_000
 const DEFAULT_PORTS = { udp: 5_060, tcp: 5_060, tls: 5_061 } as const
 
 export class PeerNodes {
@@ -52,7 +54,12 @@ export class PeerNodes {
   #version = -1
   #watched = ''
   #byName: ReadonlyMap<string, PeerNode> = new Map<string, PeerNode>()
+  /** Those of SIP URIs. */
   #addresses: ReadonlySet<string> = new Set<string>()
+  /** By how many nodes each other one is told. */
+  #told: ReadonlyMap<string, number> = new Map<string, number>()
+  /** Of those that are told, until when a token that came from there speaks for it. */
+  readonly #heard = new Map<string, number>()
   readonly #suspects = new Map<string, Suspicion>()
 
   constructor(deps: PeerNodesDeps) {
@@ -65,10 +72,30 @@ export class PeerNodes {
     return this.#byName.get(name)
   }
 
-  /** Whether requests of a node come from there. */
+  /**
+   * Whether requests of a node come from there, and no other ones: by the address of a SIP URI, or by one that a node
+   * tells and from where it has shown a token lately. A machine tells those of containers and tunnels, too, by which
+   * strangers may come here; and one that several tell says nothing of who it is.
+   */
   has(address: string): boolean {
     this.#follow()
-    return this.#addresses.has(canonicalAddress(address))
+    const source = canonicalAddress(address)
+    if (this.#addresses.has(source)) return true
+    return this.#told.get(source) === 1 && (this.#heard.get(source) ?? 0) > this.#deps.now()
+  }
+
+  /** Whether a node says that its requests come from there. */
+  isTold(address: string): boolean {
+    this.#follow()
+    const source = canonicalAddress(address)
+    return this.#addresses.has(source) || this.#told.has(source)
+  }
+
+  /** A token that only a node can have made has come from there. */
+  heard(address: string): void {
+    this.#follow()
+    const source = canonicalAddress(address)
+    if (this.#told.has(source)) this.#heard.set(source, this.#deps.now() + HEARD_MS)
   }
 
   /** Names of those that are there, this one too. */
@@ -113,13 +140,19 @@ export class PeerNodes {
     this.#watched = names.join()
     this.#readAt = now()
     this.#version = hosts.version
-    this.#byName = new Map(
-      places.map(({ name, isAlive, sip, addresses: told }) => {
-        const addresses = [...hosts.addressesOf(sip.host), ...told].map(canonicalAddress)
-        return [name, { sip, isAlive, addresses }]
-      }),
-    )
-    this.#addresses = new Set([...this.#byName.values()].flatMap(({ addresses }) => addresses))
+    const told = new Map<string, number>()
+    const [byName, ofUris] = [new Map<string, PeerNode>(), new Set<string>()]
+    for (const { name, isAlive, sip, addresses } of places) {
+      const own = hosts.addressesOf(sip.host).map(canonicalAddress)
+      const others = new Set(addresses.map(canonicalAddress))
+      for (const address of own) ofUris.add(address)
+      for (const address of others) told.set(address, (told.get(address) ?? 0) + 1)
+      byName.set(name, { sip, isAlive, addresses: [...new Set([...own, ...others])] })
+    }
+    this.#byName = byName
+    this.#addresses = ofUris
+    this.#told = told
+    for (const address of this.#heard.keys()) if (!told.has(address)) this.#heard.delete(address)
   }
 }
 

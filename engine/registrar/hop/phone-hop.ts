@@ -44,6 +44,8 @@ export interface PhoneHopDeps {
   readonly bindingsOf: (home: Home) => readonly Binding[]
   /** A token is forged, too old, or comes from where it must not. */
   readonly onRefused: (source: Source) => void
+  /** From there a token has come that only a node can have, and no phone. */
+  readonly onHeard: (address: string) => void
   readonly log: Log
 }
 
@@ -153,6 +155,7 @@ export class PhoneHop {
       })
       return undefined
     }
+    this.#deps.onHeard(request.sourceAddress)
     const flow = this.#flowOf(token, request.uri)
     if (flow === undefined) return flowFailed
     const nextHop = uriOf(flow)

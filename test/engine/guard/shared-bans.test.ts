@@ -131,6 +131,15 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     expect(row?.count).toBeLessThan(150)
   })
 
+  test('a flood of forged sources keeps no ban from the others that is proved', async () => {
+    const url = await database()
+    const [a, b] = [await node(url), await node(url)]
+    for (let index = 0; index < 400; index += 1)
+      a.isCalled(30, `198.51.${100 + (index >> 8)}.${index & 255}`, 'udp')
+    a.isCalled(30)
+    await eventually(() => expect(b.hears(source)).toBe(false))
+  })
+
   test('bans that are over are removed from the table', async () => {
     const url = await database()
     const { bans, store } = await node(url)

@@ -150,3 +150,34 @@ test('a stranger with a token of its own is refused, and replaces no party', asy
   expect(nodes.refused).toHaveLength(1)
   expect(nodes.b.calls.size).toBe(1)
 })
+
+test('a phone whose media is no description gets 488, and no node is blamed for what could not leave', async () => {
+  const { first, second } = await consulting()
+  const { a, aLeg, b, bLeg } = first
+  b.request('INVITE', bLeg, { body: `\r\n${asVersion(2, sdp('no description'))}` })
+  a.reply(await a.next('INVITE'), 200, { body: sdp('answer of a') })
+  await b.next('200 INVITE')
+  b.request('ACK', bLeg)
+  await a.next('ACK')
+  a.request('REFER', aLeg, { headers: [`Refer-To: <${referTo({ ...second.aLeg, callId: 'x' })}>`] })
+  await a.next('488 REFER')
+  expect(nodes.a.silent).toEqual([])
+})
+
+test('the count of transfers passes between the nodes', async () => {
+  const { first, second } = await consulting()
+  Object.assign(nodes.a.calls.call('uuid-1') ?? {}, { transfersBefore: 8 })
+  await refer(first.a, first.aLeg, referTo(second.aLeg))
+  await accepts(second.b, sdp('answer of y'))
+  await accepts(first.b, sdp('answer of x'))
+  await finalNotify(first.a)
+  expect(['uuid-1', 'uuid-2'].map((id) => nodes.b.calls.call(id)?.transfersBefore)).toContain(9)
+})
+
+test('ten transfers, one after the other, are the most across all nodes', async () => {
+  const { first, second } = await consulting()
+  Object.assign(nodes.a.calls.call('uuid-1') ?? {}, { transfersBefore: 10 })
+  await refer(first.a, first.aLeg, referTo(second.aLeg))
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 483 /)
+  expect(nodes.b.calls.size).toBe(1)
+})

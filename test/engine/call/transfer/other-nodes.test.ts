@@ -4,11 +4,13 @@ import type { SipRequest } from '../../../../engine/call/signalling.ts'
 
 const replaces = { callId: 'c1', toTag: 'to', fromTag: 'from', isEarlyOnly: false }
 const party = 'extension 7'
+const asked = { party, transfersBefore: 3 }
 const addresses = { a: '192.0.2.1', b: '192.0.2.2', c: '192.0.2.3' }
 
 /** Nodes a, b and c; a asks. */
 function cluster() {
-  const world = { now: 1_700_000_000_000, alive: ['a', 'b', 'c'], refused: 0, told: [] as string[] }
+  const world = { now: 1_700_000_000_000, alive: ['a', 'b', 'c'], refused: 0 }
+  const [told, heard]: string[][] = [[], []]
   const nodeOf = (self: keyof typeof addresses, key = Buffer.alloc(32, 1)): OtherNodes =>
     new OtherNodes({
       ...{ self, key, wallNow: () => world.now },
@@ -23,14 +25,15 @@ function cluster() {
         },
       },
       onRefused: () => void (world.refused += 1),
-      log: (level, message) => void world.told.push(`${level} ${message}`),
+      onHeard: (address) => void heard?.push(address),
+      log: (level, message) => void told?.push(`${level} ${message}`),
     })
-  return { world, nodeOf, a: nodeOf('a'), b: nodeOf('b'), c: nodeOf('c') }
+  return { world, told, heard, nodeOf, a: nodeOf('a'), b: nodeOf('b'), c: nodeOf('c') }
 }
 
 /** The INVITE of node a for node b, as node b has it. */
 function inviteOf(asking: OtherNodes, more: Partial<SipRequest> = {}, headers = {}): SipRequest {
-  const toB = asking.candidates(replaces, party).find(({ holder }) => holder === 'b')
+  const toB = asking.candidates(replaces, asked).find(({ holder }) => holder === 'b')
   return {
     ...{ method: 'INVITE', uri: 'sip:1@192.0.2.2', body: '', protocol: 'udp', sourcePort: 5_060 },
     sourceAddress: addresses.a,
@@ -40,17 +43,18 @@ function inviteOf(asking: OtherNodes, more: Partial<SipRequest> = {}, headers = 
 }
 
 test('each of the others that is there is asked, with what only it can read', () => {
-  const { world, a, b, c } = cluster()
-  const candidates = a.candidates(replaces, party)
+  const { world, heard, a, b, c } = cluster()
+  const candidates = a.candidates(replaces, asked)
   expect(candidates.map(({ holder, uri }) => [holder, uri])).toEqual([
     ['b', 'sip:192.0.2.2:5060'],
     ['c', 'sip:192.0.2.3:5060'],
   ])
   expect(candidates[0]?.replaces).toBe('c1;to-tag=to;from-tag=from')
-  expect(b.read(inviteOf(a))).toEqual({ replaces, party })
+  expect(b.read(inviteOf(a))).toEqual({ replaces, party, transfersBefore: 3 })
+  expect(heard).toEqual([addresses.a])
   expect(c.read(inviteOf(a))).toBe('refused')
   world.alive = ['a', 'c']
-  expect(a.candidates(replaces, party).map(({ holder }) => holder)).toEqual(['c'])
+  expect(a.candidates(replaces, asked).map(({ holder }) => holder)).toEqual(['c'])
 })
 
 test('an INVITE without a token is none of a node', () => {
@@ -69,9 +73,10 @@ test.each([
   ['that is made up', {}, { 'X-Tollgate-Transfer': 'AAAA' }],
   ['that is too long', {}, { 'X-Tollgate-Transfer': 'A'.repeat(5_000) }],
 ])('a token %s is refused, and counted', (_, more, headers) => {
-  const { world, a, b } = cluster()
+  const { world, heard, a, b } = cluster()
   expect(b.read(inviteOf(a, more, headers))).toBe('refused')
   expect(world.refused).toBe(1)
+  expect(heard).toEqual([])
 })
 
 test('a token of another installation is refused', () => {
@@ -80,13 +85,13 @@ test('a token of another installation is refused', () => {
 })
 
 test('a token lives for a minute, and 30 s more for clocks that differ', () => {
-  const { world, a, b } = cluster()
+  const { world, told, a, b } = cluster()
   const invite = inviteOf(a)
   world.now += 90_000
   expect(b.read(invite)).toMatchObject({ party })
   world.now += 1
   expect(b.read(invite)).toBe('refused')
-  expect(world.told).toEqual([expect.stringContaining('compare the clocks')])
+  expect(told).toEqual([expect.stringContaining('compare the clocks')])
   world.now -= 120_002
   expect(b.read(invite)).toBe('refused')
 })

@@ -130,7 +130,31 @@ test('a request that comes from another address of the node, as the node has tol
     addresses: ['10.0.0.2', '2001:DB8::2'],
   })
   expect(peers.find('b')?.addresses).toEqual(['192.0.2.2', '10.0.0.2', '2001:db8::2'])
-  expect(['10.0.0.2', '2001:db8::2', '10.0.0.3'].map((each) => peers.has(each))).toEqual([
+  expect(['10.0.0.2', '2001:db8::2', '10.0.0.3'].map((each) => peers.isTold(each))).toEqual([
     ...[true, true, false],
   ])
+})
+
+test('what a node tells exempts no source, until a token has come from there, and for ten minutes then', () => {
+  const { state, peers } = registry({ ...node('b', 'sip:192.0.2.2'), addresses: ['10.0.0.2'] })
+  expect([peers.has('192.0.2.2'), peers.has('10.0.0.2')]).toEqual([true, false])
+  peers.heard('::ffff:10.0.0.2')
+  peers.heard('10.0.0.3')
+  expect([peers.has('10.0.0.2'), peers.has('10.0.0.3')]).toEqual([true, false])
+  state.now += 600_000
+  expect([peers.has('192.0.2.2'), peers.has('10.0.0.2')]).toEqual([true, false])
+  peers.heard('10.0.0.2')
+  state.nodes = [node('b', 'sip:192.0.2.2')]
+  state.now += 500
+  expect(peers.has('10.0.0.2')).toBe(false)
+})
+
+test('an address that several nodes tell, as that of a bridge for containers, exempts no source at all', () => {
+  const bridge = '172.17.0.1'
+  const { peers } = registry(
+    { ...node('a', 'sip:192.0.2.1'), addresses: [bridge] },
+    { ...node('b', 'sip:192.0.2.2'), addresses: [bridge] },
+  )
+  peers.heard(bridge)
+  expect([peers.has(bridge), peers.isTold(bridge)]).toEqual([false, true])
 })

@@ -33,6 +33,7 @@ function cluster() {
       ['c', peerAt('192.0.2.3')],
     ]),
     refused: [] as string[],
+    heard: [] as string[],
     told: [] as string[],
   }
   const key = Buffer.alloc(32, 1)
@@ -45,6 +46,7 @@ function cluster() {
         domain === home.domain && extension === home.extension ? world.bindings : [],
       onRefused: ({ protocol, address, port }) =>
         void world.refused.push(`${protocol} ${address}:${port}`),
+      onHeard: (address) => void world.heard.push(address),
       log: (level, message) => void world.told.push(`${level} ${message}`),
     })
   return { world, a: hopOf('a'), b: hopOf('b'), c: hopOf('c') }
@@ -286,4 +288,14 @@ test('a phone hears 481 when the node of its call is no node any more', () => {
   world.peers.delete('a')
   expect(b.read(fromPhone)).toMatchObject({ kind: 'refused', status: 481 })
   expect(world.refused).toEqual([])
+})
+
+test('only the token of a call, which no phone sees, shows that an address is one of a node', () => {
+  const { world, a, b } = cluster()
+  const call = callOf(a)
+  b.read({ ...call, sourceAddress: '198.51.100.66' })
+  b.read({ ...call, token: 'made-up' })
+  expect(world.heard).toEqual([])
+  b.read(call)
+  expect(world.heard).toEqual(['192.0.2.1'])
 })
