@@ -46,12 +46,13 @@ export class Settlement {
     report: NodeReport,
   ): Promise<ReportAnswer> {
     const { payer, tariff } = charge
+    const isTrusted = this.#deps.reservations.find(reported.callUuid)?.isTrusted === true
     const record: CallRecord = {
       ...reported,
       customerId: payer?.terms.customerId ?? null,
       tenantId: payer?.terms.tenantId ?? null,
       ratePrefix: tariff?.prefix ?? null,
-      isUnauthorizedByOcs: this.#deps.reservations.find(reported.callUuid)?.isTrusted === true,
+      isUnauthorizedByOcs: reported.isUnauthorizedByOcs || isTrusted,
     }
     return (await this.#queue({ record, charge, report }, undefined, {})).answer ?? unstored
   }

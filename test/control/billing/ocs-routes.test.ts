@@ -174,6 +174,15 @@ test('a reported call is charged, and its reservation is gone', async () => {
   expect(books.ocs.balanceOf(1)).toMatchObject({ balanceMicros: 358_300n, reservedMicros: 0n })
 })
 
+test('the record of a reported call says that its node let it pass without an answer', async () => {
+  const books = await customerWith(2 * oneUnit)
+  const api = apiOf(books)
+  await api.post('cdr', { ...talked(10), unauthorized_by_ocs: true })
+  await api.post('cdr', { ...talked(10), call_uuid: 'b' })
+  const marks = 'SELECT is_unauthorized_by_ocs FROM cdr ORDER BY call_uuid'
+  expect(books.store.sqlite.prepare(marks).pluck().all()).toEqual([1, 0])
+})
+
 test('the same report again is a duplicate with the same numbers, also after other money moved', async () => {
   const books = await customerWith(2 * oneUnit)
   const api = apiOf(books)
