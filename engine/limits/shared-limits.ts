@@ -48,6 +48,8 @@ const LOOK_MS = 1_000
 const LOOKS_PER_RELEASE = 5
 /** All is stored again: a server that took over may have lost the last of it. */
 const LOOKS_PER_REPETITION = 10
+/** While nothing may be held, what is wanted is looked at again. */
+const UNHELD_MS = 100
 /** Of shares in one statement. */
 const AT_ONCE = 200
 const MAX_WAITING = 10_000
@@ -60,13 +62,15 @@ export class SharedLimits implements Shares {
   /** Those that hold, use or want something. */
   readonly #active = new Map<string, NodeShare>()
   readonly #wanting = new Set<NodeShare>()
+  /** Those of the request that is under way. */
+  #asking: ReadonlySet<NodeShare> = new Set()
   /** Given back because another node has asked. */
   readonly #freed = new Set<string>()
   #waiting = 0
   #isFailing = false
   #isStopped = false
-  /** Rows of other processes of this node are to be removed. */
-  #isAlone = false
+  /** When these are stored, rows of other processes of this node are to be removed. Undefined: none are. */
+  #unstored: Set<NodeShare> | undefined
   #looks = 0
   #cancelSoon: Cancel | undefined
   #cancelLook: Cancel
@@ -100,7 +104,7 @@ export class SharedLimits implements Shares {
    * free when that is stored.
    */
   async alone(): Promise<void> {
-    this.#isAlone = true
+    this.#unstored = new Set(this.#wanting)
     await this.#work.request()
   }
 
@@ -110,7 +114,8 @@ export class SharedLimits implements Shares {
     this.#cancelLook()
     for (const share of this.#active.values()) share.close()
     this.#cancelSoon?.()
-    while (this.#wanting.size > 0 && !this.#isFailing) await this.#work.request()
+    const { canHold } = this.#deps.members
+    while (this.#wanting.size > 0 && !this.#isFailing && canHold()) await this.#work.request()
     this.#isStopped = true
     this.#cancelSoon?.()
     if (!this.#isFailing) await this.#rows.forgetUnused().catch((error) => this.#failed(error))
@@ -135,13 +140,18 @@ export class SharedLimits implements Shares {
 
   /** Never rejects. */
   async #exchange(): Promise<void> {
+    const { canHold } = this.#deps.members
+    if (!canHold()) return this.#putOff()
+    const unstored = this.#unstored
     const shares = [...this.#wanting].slice(0, AT_ONCE)
     for (const share of shares) this.#wanting.delete(share)
+    this.#asking = new Set(shares)
     try {
       if (shares.length > 0) await this.#store(shares)
-      if (this.#isAlone && this.#wanting.size === 0) {
+      for (const share of shares) unstored?.delete(share)
+      if (unstored?.size === 0 && canHold()) {
         await this.#rows.freeOthersOfNode()
-        this.#isAlone = false
+        if (this.#unstored === unstored) this.#unstored = undefined
       }
       if (this.#isFailing) this.#deps.log('info', 'limits: they are shared with other nodes again')
       this.#isFailing = false
@@ -149,11 +159,23 @@ export class SharedLimits implements Shares {
       for (const share of shares) {
         share.refuse()
         this.#wanting.add(share)
+        this.#unstored?.add(share)
       }
       this.#failed(error)
     }
-    if (this.#wanting.size > 0 || this.#isAlone)
+    this.#asking = new Set()
+    if (this.#isWorkLeft)
       this.#soon(this.#isFailing ? LOOK_MS : this.#waiting > 0 ? ASK_AGAIN_MS : GROUP_MS)
+  }
+
+  get #isWorkLeft(): boolean {
+    return this.#wanting.size > 0 || this.#unstored !== undefined
+  }
+
+  /** Others may have this node's shares: nothing is stored and nothing is freed, but nothing is forgotten. */
+  #putOff(): void {
+    if (this.#waiting > 0) for (const share of this.#wanting) share.refuse()
+    if (this.#isWorkLeft) this.#soon(UNHELD_MS)
   }
 
   #failed(error: unknown): void {
@@ -163,12 +185,10 @@ export class SharedLimits implements Shares {
   }
 
   async #store(shares: readonly NodeShare[]): Promise<void> {
-    const { members } = this.#deps
-    if (!members.canHold()) return shares.forEach((share) => share.refuse())
     const freed = shares.map(({ resource }) => resource).filter((one) => this.#freed.delete(one))
     const requests = shares.map((share) => share.request())
     const asked: (readonly [string, number])[] = []
-    for (const answer of await this.#rows.take(requests, Math.max(1, members.size()))) {
+    for (const answer of await this.#rows.take(requests, Math.max(1, this.#deps.members.size()))) {
       const share = this.#active.get(answer.resource)
       const missing = share?.stored(answer) ?? 0
       if (share === undefined || missing === 0) continue
@@ -210,7 +230,8 @@ export class SharedLimits implements Shares {
     if (this.#looks % LOOKS_PER_RELEASE === 0) void this.#releaseGone()
     const isRepeated = this.#looks % LOOKS_PER_REPETITION === 0
     for (const [resource, share] of this.#active)
-      if (!share.look() && !this.#wanting.has(share)) this.#active.delete(resource)
+      if (!share.look() && !this.#wanting.has(share) && !this.#asking.has(share))
+        this.#active.delete(resource)
       else if (isRepeated) this.#want(share, false)
   }
 
