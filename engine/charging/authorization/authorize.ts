@@ -2,7 +2,7 @@
 import type { Tariff } from '../../../schema/call-journal.ts'
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import type { DenialCode, Rate } from '../../../schema/contracts/ocs.ts'
-import type { Customer, HeldRoom, Room } from '../customers/customer.ts'
+import type { Counting, Customer, HeldRoom, Room } from '../customers/customer.ts'
 import { isAmong, type Customers } from '../customers/customers.ts'
 import { affordableSeconds, grantLength } from '../pricing/grant.ts'
 import { costMicros, MAX_COST_MICROS } from '../pricing/price.ts'
@@ -41,6 +41,14 @@ export interface Short {
   readonly isCounted: boolean
 }
 
+/** What is taken for the payer's money, and for room in its limits. */
+export interface DecidedBy {
+  readonly funds: Funds
+  readonly counting?: Counting
+  /** Room for the call, of other nodes, too. Absent: they may be asked for it. */
+  readonly held?: HeldRoom
+}
+
 /** What decisions are made on. */
 export interface Books {
   readonly customers: Customers
@@ -60,22 +68,17 @@ const withoutPayer = {
   isTrusted: false,
 } as const
 
-/**
- * Decides a new call and reserves its first grant. A known call uuid gets its reservation again.
- *
- * @param held room for the call, of other nodes, too. Absent: they may be asked for it.
- */
+/** Decides a new call and reserves its first grant. A known call uuid gets its reservation again. */
 export function authorize(
   request: AuthorizationRequest,
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
-  { funds, held }: { readonly funds: Funds; readonly held?: HeldRoom } = { funds: 'ask' },
+  { funds, counting, held }: DecidedBy = { funds: 'ask' },
 ): Authorization | Short {
   const known = books.reservations.find(request.callUuid)
   if (known !== undefined) return { kind: 'granted', reservation: known }
-  const roomFor = (payer: Customer): Room =>
-    funds === 'trusted' ? payer.admit(now, held, true) : payer.admit(now, held)
+  const roomFor = (payer: Customer): Room => payer.admit(now, held, counting)
   const look = { roomFor, funds, fundsOf: fundsBy(funds) }
   const decision = decide(request, books, unknownCaller, now, look)
   return decision.kind === 'granted' ? reserve(request, decision.grant, books, now) : decision

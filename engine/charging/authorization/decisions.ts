@@ -6,6 +6,7 @@ import {
   authorize,
   type Authorization,
   type Books,
+  type DecidedBy,
   extend,
   type Extension,
   type Funds,
@@ -55,9 +56,14 @@ export class Decisions {
       this.#obtain(short),
     ])
     try {
-      const isRepeated = this.#isKnown(request)
-      const isTrusted = !short.payer.isHeard && this.#deps.failMode === 'open'
-      const decision = this.#decide(request, isTrusted ? 'trusted' : funds, held)
+      let isRepeated = this.#isKnown(request)
+      let decision = this.#decide(request, funds, held)
+      // Other calls have reserved meanwhile what was there for it.
+      if (decision.kind === 'short') {
+        const more = await this.#obtain(decision)
+        isRepeated = this.#isKnown(request)
+        decision = this.#decide(request, more, { ...held, isCounted: true })
+      }
       const final = decision.kind === 'short' ? ({ kind: 'overloaded' } as const) : decision
       return this.#decided(request, final, isRepeated)
     } finally {
@@ -72,7 +78,7 @@ export class Decisions {
 
   /** Returns on what the call is decided then. */
   async #obtain({ payer, amountMicros }: Omit<Short, 'isCounted'>): Promise<Funds> {
-    if (amountMicros === 0) return 'leased'
+    if (amountMicros === 0) return 'ask'
     const isAnswered = await this.#deps.leases?.obtain(payer, BigInt(amountMicros))
     if (isAnswered !== false) return 'leased'
     return this.#deps.failMode === 'open' ? 'trusted' : 'unheard'
@@ -83,8 +89,10 @@ export class Decisions {
     if (isOverloaded()) return { kind: 'overloaded' }
     const isCutOff = leases?.isValid === false
     if (isCutOff && failMode === 'closed') return { kind: 'overloaded' }
-    const by = { funds: isCutOff ? 'trusted' : funds, ...(held && { held }) } as const
-    return authorize(request, books(), unknownCaller, now(), by)
+    const by: DecidedBy = isCutOff
+      ? { funds: 'trusted', counting: 'alone' }
+      : { funds, counting: failMode === 'open' ? 'heard' : 'all' }
+    return authorize(request, books(), unknownCaller, now(), held ? { ...by, held } : by)
   }
 
   #decided(

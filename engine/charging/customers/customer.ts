@@ -35,6 +35,15 @@ export type Room =
   | 'concurrent_limit'
   | 'cps_limit'
 
+/** Whose calls count against the limits of a customer. */
+export type Counting =
+  /** Those of all nodes. */
+  | 'all'
+  /** Those of all nodes; against a limit of which nothing is heard, those of this node. */
+  | 'heard'
+  /** Those of this node. */
+  | 'alone'
+
 /** What came of asking other nodes for room for one more call. */
 export interface HeldRoom {
   /** Its start counts already. */
@@ -175,31 +184,29 @@ export class Customer {
    * Counts a new call if there is room for it.
    *
    * @param held when other nodes have been asked: what came of it. Only without it the answer may be `ask`.
-   * @param isAlone only what is used here counts.
    */
-  admit(now: number, held?: HeldRoom, isAlone = this.#shared === undefined): Room {
+  admit(now: number, held?: HeldRoom, counting: Counting = 'all'): Room {
     const { maxConcurrentCalls, maxCps } = this.terms
     if (maxConcurrentCalls > 0 && this.openCalls >= maxConcurrentCalls) return 'concurrent_limit'
     const isStart = maxCps > 0 && held?.isCounted !== true
     if (isStart && !this.#attempts.hasRoom(now, maxCps)) return 'cps_limit'
-    const room = isAlone ? 'room' : this.#roomHere(isStart, held)
+    const room = counting === 'alone' ? 'room' : this.#roomHere(isStart, held, counting)
     if (room === 'room' && isStart) this.#attempts.add(now)
     return room
   }
 
-  #roomHere(isStart: boolean, held: HeldRoom | undefined): Room {
+  #roomHere(isStart: boolean, held: HeldRoom | undefined, counting: Counting): Room {
     const { maxConcurrentCalls, maxCps } = this.terms
     const [calls, starts] = [this.#calls(maxConcurrentCalls), this.#starts(isStart ? maxCps : 0)]
-    if (calls?.admits(maxConcurrentCalls, ownOf(held?.calls)) === false)
-      return denied(calls, maxConcurrentCalls, held) ?? 'concurrent_limit'
-    if (starts?.admits(maxCps, ownOf(held?.starts)) === false)
-      return denied(starts, maxCps, held) ?? 'cps_limit'
+    if (calls?.admits(maxConcurrentCalls, ownOf(held?.calls)) === false) {
+      const room = denied(calls, maxConcurrentCalls, held) ?? 'concurrent_limit'
+      if (room !== 'unheard' || counting === 'all') return room
+    }
+    if (starts?.admits(maxCps, ownOf(held?.starts)) === false) {
+      const room = denied(starts, maxCps, held) ?? 'cps_limit'
+      if (room !== 'unheard' || counting === 'all') return room
+    }
     return 'room'
-  }
-
-  /** False: what other nodes use is not known. */
-  get isHeard(): boolean {
-    return this.#sharedCalls?.isHeard !== false && this.#sharedStarts?.isHeard !== false
   }
 
   /** What `admit` would return in the end; nothing is counted. */

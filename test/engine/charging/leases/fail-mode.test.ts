@@ -34,6 +34,26 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     node.isAlive = false
     return node
   }
+  /** Until what it returns is called, the database answers no question about limits. */
+  async function lockShares(): Promise<() => Promise<void>> {
+    const { statements } = shared.store
+    let unlock = (): void => undefined
+    const unlocked = new Promise<void>((resolve) => {
+      unlock = resolve
+    })
+    let over = unlocked
+    await new Promise<void>((locked) => {
+      over = statements.transaction(async () => {
+        await statements.prepare('LOCK TABLE limit_share IN EXCLUSIVE MODE').run([])
+        locked()
+        await unlocked
+      })
+    })
+    return () => {
+      unlock()
+      return over
+    }
+  }
   const record = (uuid: string, billsec: number) =>
     endedCall(uuid, billsec, { customerId, calledNumber: '1555' })
 
@@ -101,6 +121,25 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
       ...{ grantedSeconds: 60, account: { isUnauthorizedByOcs: true } },
     })
     expect(await ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 120 })
+  })
+
+  test('with `open` a call whose limits cannot be asked still needs money', async () => {
+    const { ocs, store } = await shared.node('a', { failMode: 'open' })
+    // A busy machine may take longer for the first connections than a call waits.
+    const connect = () => store.statements.prepare('SELECT pg_sleep(0.02)').all([])
+    await Promise.all([connect(), connect(), connect(), connect()])
+    const unlock = await lockShares()
+    try {
+      expect(await ocs.authorize(question('a', '1555'))).toMatchObject({
+        code: 'insufficient_funds',
+      })
+      await topUp(ocs, customerId, oneUnit)
+      expect(await ocs.authorize(question('b', '1555'))).toMatchObject({
+        ...{ kind: 'granted', account: { isUnauthorizedByOcs: false } },
+      })
+    } finally {
+      await unlock()
+    }
   })
 
   test('a report of a node tells that its call was allowed without the database', async () => {
