@@ -10,6 +10,8 @@ export interface MediaRigOptions extends CallRigOptions {
   readonly policy?: MediaPolicy
   /** Of every dispatcher set. */
   readonly setRules?: MediaRules
+  /** Of every extension. */
+  readonly extensionRules?: MediaRules
   /** Of the process before. */
   readonly relays?: readonly MediaRelay[]
 }
@@ -18,6 +20,7 @@ export interface MediaRigOptions extends CallRigOptions {
 export async function startMediaRig({
   policy = 'anchor',
   setRules,
+  extensionRules,
   relays,
   ...options
 }: MediaRigOptions = {}) {
@@ -32,7 +35,7 @@ export async function startMediaRig({
           ...{ relays: relaysOf(...all), calls, routing: { mediaOf: none } },
           ...{
             dispatcher: { setRecord: () => ({ media: setRules }) },
-            registrar: { extensionAt: none },
+            registrar: { extensionAt: () => ({ media: extensionRules }) },
           },
         },
         {
