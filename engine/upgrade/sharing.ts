@@ -115,7 +115,7 @@ export interface UpgradeParts extends Parts {
 const RETAKE_MS = 50
 
 export function upgradeOf(parts: UpgradeParts): Upgrade {
-  const { config, engine, charging, control, lock, log, schedule, startProgram } = parts
+  const { config, engine, charging, control, limits, lock, log, schedule, startProgram } = parts
   /** A new process that was killed keeps the lock for a moment. */
   const retake = (): void => {
     try {
@@ -136,21 +136,26 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
     startProgram: () => {
       const descriptors = [...sharingOf(engine).descriptors(), ...control.descriptors()]
       const leaseName = ocs?.leases?.names.own
-      return startProgram(descriptors, {
+      const newProcess = startProgram(descriptors, {
         ...{ form: UPGRADE_FORM, listening: listeningOf(config), leaseName },
       })
+      // Before it serves it takes over what is leased under its name.
+      share(true)
+      return newProcess
     },
     writeAll: () => engine.registrar.flush(),
     handOver: (pass) => {
       lock.release()
-      share(true)
       sharingOf(engine).keepOld(pass)
       return { held: held() }
     },
     takeBack: () => {
       sharingOf(engine).alone()
-      share(false)
       retake()
+    },
+    alone: () => {
+      share(false)
+      void limits?.alone()
     },
     leave: () => {
       engine.dispatcher.stop()

@@ -19,12 +19,14 @@ export interface UpgradeDeps {
   readonly startProgram: () => NewProcess
   /** Why it cannot be; undefined: it can. */
   readonly obstacle: () => string | undefined
-  /** From now on what is new is passed on. */
   /** The new process reads the database next: writes what waits. Never rejects. */
   readonly writeAll: () => Promise<void>
+  /** From now on what is new is passed on. */
   readonly handOver: (pass: (datagram: PassedDatagram) => void) => HandedOver
   /** Undoes `handOver`. */
   readonly takeBack: () => void
+  /** The new process of an upgrade that has failed has ended, and this one goes on. */
+  readonly alone: () => void
   /** The other process serves: nothing is read or accepted here any more. */
   readonly leave: () => void
   /** What the new process has read and is ours. */
@@ -161,8 +163,13 @@ export class Upgrade {
   }
 
   #ended(newProcess: NewProcess, how: string): void {
-    if (newProcess !== this.#newProcess) return
-    if (this.#state !== 'left') return this.#fail(this.#complaint ?? `the new process ${how}`)
+    if (newProcess === this.#newProcess && this.#state === 'left') return this.#abandon(how)
+    if (newProcess === this.#newProcess) this.#fail(this.#complaint ?? `the new process ${how}`)
+    // Otherwise the next upgrade has begun.
+    if (this.#state === 'alone') this.#deps.alone()
+  }
+
+  #abandon(how: string): void {
     this.#cancelTimer()
     this.#isAbandoned = true
     this.#deps.log('error', 'the process that serves has ended', { how })

@@ -2,7 +2,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
 import type { CustomerTable, RateTable } from '../../schema/database.ts'
-import { MemoryFile } from '../../schema/journal-file.ts'
+import { type LeftLines, MemoryFile } from '../../schema/journal-file.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'
@@ -46,6 +46,20 @@ class Notices {
   async #deliver(channel: string, payload: string, delayMs: number): Promise<void> {
     await later(delayMs)
     for (const handler of this.#handlers.get(channel) ?? []) handler(payload)
+  }
+}
+
+/** Of one process of a node; when the other one has ended, its calls go on in this one. */
+class NodeFile extends MemoryFile {
+  readonly #other: () => MemoryFile | undefined
+
+  constructor(other: () => MemoryFile | undefined) {
+    super()
+    this.#other = other
+  }
+
+  override takeOver(): LeftLines {
+    return this.#other()?.read() ?? super.takeOver()
   }
 }
 
@@ -142,7 +156,8 @@ export class SharedWallets {
       }
     }
     const names = leaseNames(name, beside?.ocs.leases?.names.own)
-    const file = this.#journals.get(names.own) ?? new MemoryFile()
+    const file =
+      this.#journals.get(names.own) ?? new NodeFile(() => this.#journals.get(names.other))
     this.#journals.set(names.own, file)
     const log: string[] = []
     const told = (level: string, message: string, fields?: object): void =>
@@ -164,7 +179,7 @@ export class SharedWallets {
     const limits = new SharedLimits({
       ...{ ...shared, store, now: Date.now },
       members: {
-        ...{ name, process: `${name} ${this.#epoch}`, notices: this.#notices },
+        ...{ name, process: `${names.own} ${this.#epoch}`, notices: this.#notices },
         ...{ canHold: () => node.isAlive, size: members.size, gone: () => this.gone },
       },
     })

@@ -28,6 +28,7 @@ function start(changes: Partial<UpgradeDeps> = {}) {
       return { held: [] }
     },
     takeBack: () => void done.push('took back'),
+    alone: () => void done.push('alone'),
     leave: () => void done.push('left'),
     receive: () => void done.push('received'),
     receiveDigit: ({ digit }) => void done.push(`digit ${digit.code}`),
@@ -66,7 +67,7 @@ test('what the new process complains of is why it is refused', async () => {
   say({ kind: 'complaint', line: 'tollgate: the settings listen elsewhere' })
   end('ended with exit code 2')
   expect(await outcome).toEqual({ kind: 'refused', reason: 'the settings listen elsewhere' })
-  expect(done).toEqual(['killed'])
+  expect(done).toEqual(['killed', 'alone'])
 })
 
 test('a new process that ends when it has got everything and before it serves gives all back', async () => {
@@ -76,7 +77,7 @@ test('a new process that ends when it has got everything and before it serves gi
   end('was ended by SIGKILL')
   const reason = 'the new process was ended by SIGKILL'
   expect(await outcome).toEqual({ kind: 'refused', reason })
-  expect(done).toEqual(['written', 'handed over', 'killed', 'took back'])
+  expect(done).toEqual(['written', 'handed over', 'killed', 'took back', 'alone'])
   void upgrade.run()
   say({ kind: 'loaded' })
   await turnOfEventLoop()
@@ -84,7 +85,7 @@ test('a new process that ends when it has got everything and before it serves gi
 })
 
 test('a new process that does not serve within 30 s is killed, and all is taken back', async () => {
-  const { outcome, done, say, time } = start()
+  const { outcome, done, say, end, time } = start()
   say({ kind: 'loaded' })
   await turnOfEventLoop()
   time.advance(29_999)
@@ -93,6 +94,23 @@ test('a new process that does not serve within 30 s is killed, and all is taken 
   const reason = 'the new process did not serve within 30 s'
   expect(await outcome).toEqual({ kind: 'refused', reason })
   expect(done).toEqual(['written', 'handed over', 'killed', 'took back'])
+  end('was ended by SIGKILL')
+  expect(done.at(-1)).toBe('alone')
+})
+
+test('a new process that ends when the next upgrade has begun does not leave this one alone', async () => {
+  const ends: ((how: string) => void)[] = []
+  const startProgram = () => ({
+    ...{ pid: 4711, send: () => undefined, onMessage: () => undefined, end: () => undefined },
+    onEnd: (listener: (how: string) => void) => void ends.push(listener),
+  })
+  const { upgrade, done } = start({ startProgram })
+  upgrade.cancel()
+  void upgrade.run()
+  ends[0]?.('was ended by SIGKILL')
+  expect(done).toEqual([])
+  ends[1]?.('was ended by SIGKILL')
+  expect(done).toEqual(['alone'])
 })
 
 test('a stop calls an upgrade off until the new process serves, and not later', async () => {
