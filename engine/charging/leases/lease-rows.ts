@@ -59,7 +59,7 @@ export class LeaseRows {
   async takeOver(): Promise<readonly StoredLease[]> {
     this.#request += 1
     const rows = await this.#statements.takeOver.all([this.#node, this.#request])
-    this.#request = Math.max(this.#request, ...rows.map(({ request }) => request))
+    for (const { request } of rows) this.#request = Math.max(this.#request, request)
     return rows.map(toLease)
   }
 
@@ -119,23 +119,23 @@ export class LeaseRows {
   }
 
   /**
-   * Frees what a node has leased that is gone for good; a few hundred wallets at a time. False: nothing is left, or the
-   * node is back: that it is gone was read a moment ago, and it registers before it leases.
+   * Frees what a node has leased that is gone for good; a few hundred wallets of one of its processes at a time: two
+   * lists in one transaction would not be locked in the order of their ids. False: nothing is left, or the node is back:
+   * that it is gone was read a moment ago, and it registers before it leases.
    */
   release({ name, epoch }: NodeIdentity): Promise<boolean> {
     const { lockGone, lockOf, free, freeWallets } = this.#statements
     return lockedTransaction(this.#store, async () => {
       if ((await lockGone.get([name, epoch, GONE_MS])) === undefined) return false
-      let isFreed = false
       for (const holder of bothNames(name)) {
         const wallets = await lockOf.all([holder])
         if (wallets.length === 0) continue
         const ids = JSON.stringify(wallets.map(({ id }) => id))
         await freeWallets.run([holder, ids])
         await free.run([holder, ids])
-        isFreed = true
+        return true
       }
-      return isFreed
+      return false
     })
   }
 }

@@ -33,6 +33,18 @@ export class Lease {
     this.#amountMicros = amountMicros
   }
 
+  /** Once a second. Returns what has not been needed for long: it is to be given back. */
+  look(spendableMicros: bigint): bigint {
+    this.rateMicros = Math.max(this.demandMicros, this.rateMicros * FADE)
+    this.demandMicros = 0
+    if (this.rateMicros < 1) this.rateMicros = 0
+    const surplus = spendableMicros - this.targetMicros
+    this.idleLooks = surplus > this.targetMicros ? this.idleLooks + 1 : 0
+    if (this.idleLooks < IDLE_LOOKS) return 0n
+    this.idleLooks = 0
+    return surplus
+  }
+
   /** Until `returned` or `kept`, it may not be spent. */
   return(micros: bigint): void {
     this.#returningMicros += micros
@@ -44,5 +56,9 @@ export class Lease {
   }
 }
 
+/** Of the rate of the second before. */
+const FADE = 0.8
+/** What is not needed for so many looks is given back. */
+const IDLE_LOOKS = 10
 /** What calls reserve in this time is leased ahead. */
 const AHEAD_SECONDS = 5

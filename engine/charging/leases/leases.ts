@@ -36,8 +36,6 @@ const ASK_AGAIN_MS = 25
 const LOOK_MS = 1_000
 /** What lost processes have leased is looked for. */
 const LOOKS_PER_RELEASE = 5
-/** What is not needed for so many looks is given back. */
-const IDLE_LOOKS = 10
 /** Of wallets in one statement. */
 const AT_ONCE = 1_000
 /** Undefined: no other process spends from the same wallets. */
@@ -70,6 +68,8 @@ export class Leases {
   #isFailing = false
   /** Others may have taken what is leased here. */
   #isStale = false
+  /** Perhaps more is leased here than is in memory: the database did not answer. */
+  #isUnread = false
   #isStopped = false
   #looks = 0
   #cancelGroup: (() => void) | undefined
@@ -109,6 +109,8 @@ export class Leases {
     } catch (error) {
       const message = 'billing: what the old process has leased cannot be taken over yet'
       this.#deps.log('warn', message, { error })
+      // What was taken is idle, and other processes do not get it, until it is in memory.
+      this.#isUnread = true
     }
   }
 
@@ -208,7 +210,7 @@ export class Leases {
   /** Never rejects. */
   async #exchange(): Promise<void> {
     try {
-      if (this.#isStale) await this.#refresh()
+      if (this.#isStale || this.#isUnread) await this.#refresh()
       for (const walletId of this.#lowered) this.#giveBackIdle(walletId)
       this.#lowered.clear()
       await this.#sendReturns()
@@ -225,10 +227,11 @@ export class Leases {
       this.#soon(this.#isFailing ? LOOK_MS : GROUP_MS)
   }
 
-  /** After a time in which others may have taken what was leased here. */
+  /** Others may have taken what was leased here, or it is more. */
   async #refresh(): Promise<void> {
     if (!this.#deps.members.isAlive()) return
     this.#note(await this.#rows.takeOver())
+    this.#isUnread = false
     this.#isStale = !this.#deps.members.isAlive()
   }
 
@@ -381,20 +384,9 @@ export class Leases {
     }
     for (const [walletId, customer] of this.#customers) {
       const { lease } = customer
-      if (lease === undefined) continue
-      const { demandMicros } = lease
-      lease.demandMicros = 0
-      lease.rateMicros = Math.max(demandMicros, lease.rateMicros * FADE)
-      if (lease.rateMicros < 1) lease.rateMicros = 0
-      const surplus = customer.spendableMicros - lease.targetMicros
-      lease.idleLooks = surplus > lease.targetMicros ? lease.idleLooks + 1 : 0
-      if (lease.idleLooks < IDLE_LOOKS) continue
-      lease.idleLooks = 0
-      this.#giveBack(walletId, surplus)
+      const surplus = lease?.look(customer.spendableMicros) ?? 0n
+      if (surplus > 0n) this.#giveBack(walletId, surplus)
     }
-    if (this.#returning.size > 0 || this.#unsure.size > 0) this.#soon()
+    if (this.#returning.size > 0 || this.#unsure.size > 0 || this.#isUnread) this.#soon()
   }
 }
-
-/** Of the rate of the second before. */
-const FADE = 0.8

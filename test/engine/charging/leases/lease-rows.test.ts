@@ -4,6 +4,7 @@ import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { leaseNames } from '../../../../engine/charging/leases/lease-names.ts'
 import { LeaseRows } from '../../../../engine/charging/leases/lease-rows.ts'
+import type { Store } from '../../../../schema/open.ts'
 import { lockedTransaction } from '../../../../schema/sql/query.ts'
 import { topUp } from '../../../support/books.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
@@ -24,8 +25,8 @@ describe.runIf(hasPostgres)('leases in PostgreSQL', () => {
   afterEach(() => shared.close())
 
   const rowsOf = (name: string, epoch = 1) => new LeaseRows(shared.store, leaseNames(name), epoch)
-  const lease = (rows: LeaseRows, amountMicros: bigint) =>
-    rows.request([{ walletId, needMicros: amountMicros, wantMicros: amountMicros }], 1, 0)
+  const lease = (rows: LeaseRows, amountMicros: bigint, of = walletId) =>
+    rows.request([{ walletId: of, needMicros: amountMicros, wantMicros: amountMicros }], 1, 0)
 
   test('a lease that is taken over while a debit changes it is the one after the debit', async () => {
     await lease(rowsOf('a'), 60_000n)
@@ -64,6 +65,41 @@ describe.runIf(hasPostgres)('leases in PostgreSQL', () => {
     await shared.lose('a')
     expect(await other.release(shared.gone[0] ?? gone)).toBe(true)
     expect(await shared.wallets()).toMatchObject([{ leasedMicros: 0n }])
+  })
+
+  test('what both processes of a node have leased is freed without a wait for one wallet that has locked another', async () => {
+    const otherId = await shared.addCustomer({ name: '+15550002' })
+    const { ocs, stop } = await shared.node('second')
+    await topUp(ocs, otherId, 100_000)
+    await stop()
+    await shared.node('a')
+    const laterWalletId = (await shared.wallets())[1]?.id ?? 0
+    await lease(rowsOf('a'), 60_000n, laterWalletId)
+    await lease(new LeaseRows(shared.store, leaseNames('a', 'a'), 1), 50_000n)
+    await shared.lose('a')
+    const [gone] = shared.gone
+    if (gone === undefined) throw new Error('it is not gone')
+    const other = rowsOf('b')
+    const { statements } = shared.store
+    const outside = AsyncLocalStorage.snapshot()
+    const first = await lockedTransaction(shared.store, async () => {
+      await statements
+        .prepare('SELECT id FROM wallet WHERE id = $1 FOR NO KEY UPDATE')
+        .all([walletId])
+      return Promise.race([outside(() => other.release(gone)), later(1_000, 'it waits')])
+    })
+    expect(first).toBe(true)
+    expect(await other.release(gone)).toBe(true)
+    expect(await other.release(gone)).toBe(false)
+    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 0n }, { leasedMicros: 0n }])
+  })
+
+  test('as many leases as a node can have are taken over', async () => {
+    const row = { wallet_id: 1, amount: '1', version: 1, request: 2 ** 40 }
+    const rows = Array.from({ length: 200_000 }, () => row)
+    const statement = { all: () => Promise.resolve(rows) }
+    const store = { statements: { prepare: () => statement } } as unknown as Store
+    expect(await new LeaseRows(store, leaseNames('a'), 1).takeOver()).toHaveLength(200_000)
   })
 
   test('what a node has leased is not freed before its longest grant is over', async () => {
