@@ -8,6 +8,7 @@ import type {
   SavedState,
   Tariff,
 } from '../../schema/call-journal.ts'
+import type { Schedule } from '../../schema/clock.ts'
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/media.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
@@ -16,6 +17,9 @@ import type { CallStore, EndedCall, StoredCall } from './call-store.ts'
 
 /** New calls are refused while more writes than this wait for the database. */
 const maxWaitingWrites = 10_000
+/** So long the calls of a process that has ended wait for a database that may be away. */
+const LEFT_WAIT_MS = 1_000
+
 /** What follows an ended call. */
 export interface Following {
   /** Follows its commit at once. */
@@ -54,17 +58,25 @@ export class CallRecords {
 
   /** The calls that the last run left open: those to be closed, and those that may go on. */
   async leftOpen(nowMs: number): Promise<Left> {
-    const { toClose, saved } = await this.#sort(this.#journal.left(), nowMs)
+    const entries = this.#journal.left()
+    const { toClose, saved } = this.#sort(entries, await this.#storedOf(entries), nowMs)
     return { toClose: [...this.#store.earlier(), ...toClose], saved }
   }
 
-  /** The same of a process beside this one that has ended. */
-  leftBeside(nowMs: number): Promise<Left> {
-    return this.#sort(this.#journal.takeOver(), nowMs)
+  /**
+   * The same of a process beside this one that has ended. Never rejects, nor waits long: its calls go on here, whether
+   * the database answers or not. One that has a record is not stored or charged again.
+   */
+  async leftBeside(nowMs: number, schedule: Schedule): Promise<Left> {
+    const entries = this.#journal.takeOver()
+    return this.#sort(entries, await inTime(this.#storedOf(entries), new Set(), schedule), nowMs)
   }
 
-  async #sort(entries: readonly JournalEntry[], nowMs: number): Promise<Left> {
-    const stored = await this.#store.stored(entries.map(({ callUuid }) => callUuid))
+  #storedOf(entries: readonly JournalEntry[]): Promise<ReadonlySet<string>> {
+    return this.#store.stored(entries.map(({ callUuid }) => callUuid))
+  }
+
+  #sort(entries: readonly JournalEntry[], stored: ReadonlySet<string>, nowMs: number): Left {
     const left = entries.filter(({ callUuid }) => {
       if (stored.has(callUuid)) this.#journal.gone(callUuid)
       return !stored.has(callUuid)
@@ -160,6 +172,14 @@ export class CallRecords {
   waitNoLonger(): void {
     for (const addNow of this.#unmeasured) addNow()
   }
+}
+
+/** `otherwise` when it fails, or takes longer than what a process has left may wait. */
+export function inTime<T>(answer: Promise<T>, otherwise: T, schedule: Schedule): Promise<T> {
+  return new Promise((resolve) => {
+    const cancel = schedule(() => resolve(otherwise), LEFT_WAIT_MS)
+    void answer.then(resolve, () => resolve(otherwise)).finally(cancel)
+  })
 }
 
 export function countLeft(closed: readonly JournalEntry[]) {

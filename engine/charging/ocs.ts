@@ -49,7 +49,7 @@ import { HeldElsewhere } from './authorization/held-elsewhere.ts'
 import { Reservations } from './authorization/reservations.ts'
 import { resumeGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { toNodeVerdict, toVerdict } from './authorization/verdict.ts'
-import { CallRecords, countLeft } from './call-records.ts'
+import { CallRecords, countLeft, inTime } from './call-records.ts'
 import type { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
@@ -163,30 +163,27 @@ export class Ocs implements Charging, OcsPort {
 
   /** Settles the calls that the last run left open and that cannot go on, then begins housekeeping. */
   async start(): Promise<LeftCalls> {
-    const left = await this.#closeLeft(await this.#records.leftOpen(this.#deps.now()))
-    this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
-    return left
-  }
-
-  /** The process beside this one has ended: what it left, as at a start. */
-  async leftBeside(): Promise<LeftCalls> {
-    if (this.leases) this.leases.isBeside = false
-    await this.leases?.takeOther()
-    return this.#closeLeft(await this.#records.leftBeside(this.#deps.now()))
-  }
-
-  async #closeLeft({
-    toClose,
-    saved,
-  }: Awaited<ReturnType<CallRecords['leftOpen']>>): Promise<LeftCalls> {
-    for (const entry of toClose) this.#close(entry)
+    const { toClose, saved } = await this.#records.leftOpen(this.#deps.now())
+    for (const entry of toClose) void this.#close(entry)
     await this.#calls.flush()
+    this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
     return { ...countLeft(toClose), saved }
   }
 
-  #close(entry: JournalEntry): void {
+  /** The process beside this one has ended: what it left. Its calls wait for it, and not long for the database. */
+  async leftBeside(): Promise<LeftCalls> {
+    const { now, schedule } = this.#deps
+    if (this.leases) this.leases.isBeside = false
+    const left = this.#records.leftBeside(now(), schedule)
+    await inTime(Promise.resolve(this.leases?.takeOther()), undefined, schedule)
+    const { toClose, saved } = await left
+    await inTime(Promise.all(toClose.map((entry) => this.#close(entry))), [], schedule)
+    return { ...countLeft(toClose), saved }
+  }
+
+  async #close(entry: JournalEntry): Promise<void> {
     const { record, charge } = chargeLeft(entry, this.#books())
-    this.#settlement.settle(record, charge).catch((error: unknown) => {
+    await this.#settlement.settle(record, charge).catch((error: unknown) => {
       const message = 'billing: a call of the last run cannot be stored'
       this.#deps.log('error', message, { error, record })
     })
@@ -269,7 +266,7 @@ export class Ocs implements Charging, OcsPort {
 
   abandon(callUuid: string): void {
     const call = this.#records.takeSaved(callUuid)
-    if (call !== undefined) this.#close(call)
+    if (call !== undefined) void this.#close(call)
   }
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {

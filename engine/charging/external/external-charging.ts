@@ -7,7 +7,7 @@ import type { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Store } from '../../../schema/open.ts'
 import { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'
-import { CallRecords, countLeft, type Following } from '../call-records.ts'
+import { CallRecords, countLeft, type Following, inTime } from '../call-records.ts'
 import type { CallStore } from '../call-store.ts'
 import { noCharge } from '../settlement/charge.ts'
 import { openCallStore } from '../settlement/open-call-store.ts'
@@ -78,27 +78,23 @@ export class ExternalCharging implements Charging {
 
   /** Closes the calls that the last run left open and that cannot go on, and resumes delivery of CDRs. */
   async start(): Promise<LeftCalls> {
-    const left = await this.#closeLeft(await this.#records.leftOpen(this.#deps.now()))
-    this.#outbox.start()
-    return left
-  }
-
-  /** The process beside this one has ended: what it left, as at a start. */
-  async leftBeside(): Promise<LeftCalls> {
-    return this.#closeLeft(await this.#records.leftBeside(this.#deps.now()))
-  }
-
-  async #closeLeft({
-    toClose,
-    saved,
-  }: Awaited<ReturnType<CallRecords['leftOpen']>>): Promise<LeftCalls> {
-    for (const entry of toClose) this.#close(entry)
+    const { toClose, saved } = await this.#records.leftOpen(this.#deps.now())
+    for (const entry of toClose) void this.#close(entry)
     await this.#calls.flush()
+    this.#outbox.start()
     return { ...countLeft(toClose), saved }
   }
 
-  #close(entry: JournalEntry): void {
-    this.#storeLeft(entry).catch((error: unknown) =>
+  /** The process beside this one has ended: what it left. Its calls wait for it, and not long for the database. */
+  async leftBeside(): Promise<LeftCalls> {
+    const { now, schedule } = this.#deps
+    const { toClose, saved } = await this.#records.leftBeside(now(), schedule)
+    await inTime(Promise.all(toClose.map((entry) => this.#close(entry))), [], schedule)
+    return { ...countLeft(toClose), saved }
+  }
+
+  async #close(entry: JournalEntry): Promise<void> {
+    await this.#storeLeft(entry).catch((error: unknown) =>
       this.#deps.log('error', 'charging: a call of the last run cannot be stored', { error }),
     )
   }
@@ -191,7 +187,7 @@ export class ExternalCharging implements Charging {
 
   abandon(callUuid: string): void {
     const call = this.#records.takeSaved(callUuid)
-    if (call !== undefined) this.#close(call)
+    if (call !== undefined) void this.#close(call)
   }
 
   /** An external OCS ends a call by its answer to the next extension. */

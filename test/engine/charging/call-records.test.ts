@@ -6,15 +6,16 @@ import { AccountingEvents } from '../../../engine/charging/accounting-events.ts'
 import { CallRecords } from '../../../engine/charging/call-records.ts'
 import { noCharge } from '../../../engine/charging/settlement/charge.ts'
 import { LocalCalls } from '../../../engine/charging/settlement/local-calls.ts'
+import type { LeftLines } from '../../../schema/journal-file.ts'
 import { CallJournal } from '../../../schema/journal/journal.ts'
-import { endedCall, freshStore, start } from '../../support/books.ts'
+import { endedCall, freshStore, openCall, start } from '../../support/books.ts'
 import { Disk } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 const terms = { payerId: null, tariff: null, costMicros: 0, isReported: false }
 
-function openRecords() {
-  const [store, time, file] = [freshStore(), new ManualTime(start), new Disk()]
+function openRecords(file = new Disk()) {
+  const [store, time] = [freshStore(), new ManualTime(start)]
   const shared = { schedule: time.schedule, log: () => undefined }
   const calls = new LocalCalls({
     ...{ ...shared, store, now: time.now, wallNow: time.wallNow },
@@ -66,6 +67,47 @@ test('safe: when the database can never store the record', async () => {
   time.advance(100)
   await expect(stored).rejects.toThrow('CHECK')
   expect(told).toEqual(['a'])
+})
+
+/** Of a process beside another one, which has ended. */
+class DiskOfTwo extends Disk {
+  readonly #other: Disk
+
+  constructor(other: Disk) {
+    super()
+    this.#other = other
+  }
+
+  override takeOver(): LeftLines {
+    return this.#other.read()
+  }
+}
+
+async function takenOver(stored: () => Promise<ReadonlySet<string>>) {
+  const old = openRecords()
+  const answered = old.records.answered(openCall('a', start), null, start, { text: 'state' })
+  old.time.advance(10)
+  expect(await answered).toBe(true)
+  const { time, calls, records } = openRecords(new DiskOfTwo(old.file))
+  calls.stored = stored
+  return { time, records, left: records.leftBeside(time.now(), time.schedule) }
+}
+
+test('calls of a process that has ended go on while the database does not answer', async () => {
+  const { time, records, left } = await takenOver(() => new Promise(() => undefined))
+  time.advance(1_000)
+  expect((await left).saved.map(({ callUuid }) => callUuid)).toEqual(['a'])
+  expect(records.takeSaved('a')).toBeDefined()
+})
+
+test('calls of a process that has ended go on while the database is away', async () => {
+  const { left } = await takenOver(() => Promise.reject(new Error('ECONNREFUSED')))
+  expect((await left).saved.map(({ callUuid }) => callUuid)).toEqual(['a'])
+})
+
+test('calls of a process that has ended do not go on when the database has their records', async () => {
+  const { left } = await takenOver(() => Promise.resolve(new Set(['a'])))
+  expect(await left).toEqual({ toClose: [], saved: [] })
 })
 
 function later() {

@@ -1,7 +1,9 @@
 /** Several processes spend from the same wallets on one PostgreSQL. */
-import { afterEach, describe, expect, test } from 'vitest'
-import { endedCall, plainRate, question, topUp } from '../../../support/books.ts'
+import { setTimeout as later } from 'node:timers/promises'
+import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { endedCall, openCall, plainRate, question, topUp } from '../../../support/books.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
+import { postgresProxy } from '../../../support/postgres-proxy.ts'
 import { SharedWallets } from '../../../support/shared-wallets.ts'
 import { eventually } from '../../../support/waiting.ts'
 
@@ -59,9 +61,17 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
       await old.ocs.authorize(question(`first-${round}`, '1555'))
       await old.ocs.report(endedCall(`first-${round}`, 1, of(customerId)))
     }
-    const next = await shared.node('a', { beside: old })
+    const proxy = await postgresProxy(shared.url)
+    onTestFinished(() => proxy.close())
+    const next = await shared.node('a', { beside: old, url: proxy.url })
     if (old.ocs.leases) old.ocs.leases.isBeside = true
-    return { old, next, customerId }
+    /** The journal has its end, the database not yet. */
+    const killAfterAnEnd = async () => {
+      void old.ocs.report(endedCall('ended', 30, of(customerId)))
+      await later(30)
+      await old.kill()
+    }
+    return { old, next, customerId, proxy, killAfterAnEnd }
   }
 
   test('both processes of a planned upgrade together spend no more than the wallet has', async () => {
@@ -97,6 +107,71 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     expect(await shared.wallets()).toMatchObject([
       { balanceMicros: 135_000n, leasedMicros: 0n, leasesMicros: 0n },
     ])
+  })
+
+  test('calls of the old process go on while the database is away, and one that has ended is charged once', async () => {
+    const { old, next, customerId, proxy, killAfterAnEnd } = await upgrading(oneUnit)
+    await old.ocs.authorize(question('passed on', '1555'))
+    const call = openCall('passed on', Date.now(), of(customerId))
+    expect(await old.ocs.answered(call, 'its state')).toBe(true)
+    await killAfterAnEnd()
+    proxy.cut()
+    expect(await next.ocs.leftBeside()).toMatchObject({
+      ...{ recoveredCalls: 1, saved: [{ callUuid: 'passed on' }] },
+    })
+    expect(next.ocs.resume('passed on')).toBe(true)
+    proxy.mend()
+    await next.ocs.report(endedCall('passed on', 60, of(customerId)))
+    await eventually(async () =>
+      expect((await shared.records()).map(({ call_uuid: uuid }) => uuid)).toContain('ended'),
+    )
+    expect(await shared.wallets()).toMatchObject([
+      { balanceMicros: 905_000n, ledgerMicros: 905_000n },
+    ])
+  })
+
+  test('what the old process has left is closed while other calls end all the time', async () => {
+    const { next, customerId, proxy, killAfterAnEnd } = await upgrading(oneUnit)
+    await killAfterAnEnd()
+    const load = { isOver: false }
+    const endCalls = async () => {
+      for (let count = 0; !load.isOver; count += 1) {
+        void next.ocs.report(endedCall(`busy-${count}`, 0, of(customerId)))
+        await later(1)
+      }
+    }
+    // A commit takes longer than the next end.
+    proxy.delayMs = 20
+    const ending = endCalls()
+    const left = await Promise.race([next.ocs.leftBeside(), later(5_000)])
+    load.isOver = true
+    await ending
+    proxy.delayMs = 0
+    expect(left).toMatchObject({ recoveredCalls: 1 })
+    expect(await shared.records()).toContainEqual({
+      ...{ call_uuid: 'ended', billsec: 30, cost_micros: 30_000 },
+    })
+  })
+
+  test('what was taken over by a commit without an answer is there for other nodes', async () => {
+    const { old, next, proxy } = await upgrading(125_000)
+    await old.ocs.authorize(question('one', '1555'))
+    await old.ocs.authorize(question('two', '1555'))
+    await old.kill()
+    if (next.ocs.leases) next.ocs.leases.isBeside = false
+    proxy.delayMs = 500
+    const taken = next.ocs.leases?.takeOther()
+    await eventually(async () => expect(await rows()).toEqual([{ node: 'a/2', amount: 120_000 }]))
+    proxy.cut()
+    await taken
+    proxy.delayMs = 0
+    proxy.mend()
+    const b = await shared.node('b')
+    await eventually(async () =>
+      expect(await b.ocs.authorize(question('three', '1555'))).toMatchObject({
+        ...{ kind: 'granted', grantedSeconds: 60 },
+      }),
+    )
   })
 
   test('a start takes what both processes of an upgrade have left', async () => {
