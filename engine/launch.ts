@@ -10,14 +10,8 @@ import packageJson from '../package.json' with { type: 'json' }
 const required = packageJson.engines.node.replace('>=', '')
 const bundled = findBundledNode()
 
-/**
- * V8 reads them when it starts. Small scavenges are short, and the heap stays near what lives (D133). After a quiet
- * time V8 would give up heap and compiled code, which the calls after it would have to make again (D230).
- */
-const heapFlags = [
-  ...['--max-semi-space-size=16', '--heap-growing-percent=60'],
-  ...['--no-memory-reducer', '--no-flush-bytecode'],
-]
+/** V8 reads them when it starts. Small scavenges are short, and the heap stays near what lives (D133). */
+const heapFlags = ['--max-semi-space-size=16', '--heap-growing-percent=60']
 
 /** The C library keeps a heap of its own for each thread otherwise, and gives little of it back (D146). */
 const arenas = { MALLOC_ARENA_MAX: '2' }
