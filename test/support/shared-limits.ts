@@ -6,6 +6,7 @@ import type { NodeIdentity } from '../../schema/node-identity.ts'
 import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { freshDatabase } from './postgres.ts'
+import { EndingTimers } from './ending-timers.ts'
 
 const carrierId = 1
 const noSecrets = { secretKey: Buffer.alloc(32, 1).toString('base64'), keyFile: '/none' } as const
@@ -78,20 +79,8 @@ export class SharedCarrier {
     { calls = 0, url = this.url }: { readonly calls?: number; readonly url?: string } = {},
   ): Promise<LimitNode> {
     const store = await openStore(url, { ...noSecrets, now: 0, connections: 3 })
-    const timers = new Set<NodeJS.Timeout>()
-    let isEnded = false
-    const schedule = (work: () => void, delayMs: number): (() => void) => {
-      if (isEnded) return () => undefined
-      const timer = setTimeout(() => {
-        timers.delete(timer)
-        work()
-      }, delayMs)
-      timers.add(timer)
-      return () => {
-        clearTimeout(timer)
-        timers.delete(timer)
-      }
-    }
+    const timers = new EndingTimers()
+    const { schedule } = timers
     const log: string[] = []
     const now = (): number => performance.now()
     this.#processes += 1
@@ -116,9 +105,8 @@ export class SharedCarrier {
       onKilled = () => resolve(false)
     })
     const end = async (): Promise<void> => {
-      isEnded = true
+      timers.end()
       onKilled()
-      for (const timer of timers) clearTimeout(timer)
       this.nodes.delete(name)
       await store.close()
     }
@@ -129,7 +117,7 @@ export class SharedCarrier {
         const admitted = carriers.admit(limited())
         const isAdmitted =
           typeof admitted === 'boolean' ? admitted : await Promise.race([admitted, killed])
-        if (isEnded || !isAdmitted) return false
+        if (timers.isEnded || !isAdmitted) return false
         node.calls += 1
         node.starts.push(now())
         this.mostCalls = Math.max(this.mostCalls, this.calls)

@@ -15,6 +15,7 @@ import { SharedLimits } from '../../engine/limits/shared-limits.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { start } from './books.ts'
 import { freshDatabase } from './postgres.ts'
+import { EndingTimers } from './ending-timers.ts'
 
 const noSecrets = {
   secretKey: Buffer.alloc(32, 1).toString('base64'),
@@ -141,20 +142,8 @@ export class SharedWallets {
   ): Promise<Node> {
     const { url = this.url, events, failMode = 'closed', beside } = more
     const store = await openStore(url, { ...noSecrets, now: start, connections: 5 })
-    const timers = new Set<NodeJS.Timeout>()
-    let isEnded = false
-    const schedule = (work: () => void, delayMs: number): (() => void) => {
-      if (isEnded) return () => undefined
-      const timer = setTimeout(() => {
-        timers.delete(timer)
-        work()
-      }, delayMs)
-      timers.add(timer)
-      return () => {
-        clearTimeout(timer)
-        timers.delete(timer)
-      }
-    }
+    const timers = new EndingTimers()
+    const { schedule } = timers
     const names = leaseNames(name, beside?.ocs.leases?.names.own)
     const file =
       this.#journals.get(names.own) ?? new NodeFile(() => this.#journals.get(names.other))
@@ -189,8 +178,7 @@ export class SharedWallets {
       ...(events && { events }),
     })
     const end = async () => {
-      isEnded = true
-      for (const timer of timers) clearTimeout(timer)
+      timers.end()
       this.#nodes.delete(names.own)
       await store.close()
     }
