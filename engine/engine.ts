@@ -26,6 +26,7 @@ import type { Simulation, SimulationRequest } from '../schema/contracts/simulati
 import type { Trace } from '../schema/contracts/trace.ts'
 import type { EventSink } from '../schema/contracts/webhook-events.ts'
 import type { Shares } from '../schema/contracts/limits.ts'
+import type { Unserved } from '../schema/contracts/calls.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { type Config, probeDefaults, WrongSetting } from './config.ts'
@@ -61,8 +62,8 @@ export interface EngineDeps {
   readonly disk?: Pick<Storage, 'problem'>
   /** A random number of the database. */
   readonly databaseId: string
-  /** Whether a call that is taken now can be stored, and is this node's to take. */
-  readonly canTakeCalls: () => boolean
+  /** Why a call that is taken now cannot be stored, or is not this node's to take; undefined: neither. */
+  readonly whyClosed: () => Unserved | undefined
   readonly charging: Charging
   /** This one. */
   readonly node: Pick<NodeIdentity, 'name'>
@@ -185,7 +186,7 @@ export class Engine {
     this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({
       ...{ now, wallNow, deadlines: this.#deadlines, charging },
-      canStore: deps.canTakeCalls,
+      whyClosed: deps.whyClosed,
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => {
         this.events.add(event)

@@ -139,7 +139,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(async () => tellUnwritten(await charging.stop()))
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
-      ...{ disk, databaseId: stores.databaseId, canTakeCalls: () => stores.canTakeCalls() },
+      ...{ disk, databaseId: stores.databaseId, whyClosed: () => stores.whyClosed() },
       ...{ node: node.identity, notices, shares: limits },
       installation: stores.local === undefined ? installationOf(store, node) : undefined,
       ...(charging instanceof Ocs

@@ -1,7 +1,7 @@
 /** The live calls: listed, counted, hung up and drained from here. Empty when nothing is going on. */
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
-import type { ActiveCall, CallState, CallTransfer } from '../../schema/contracts/calls.ts'
+import type { ActiveCall, CallState, CallTransfer, Unserved } from '../../schema/contracts/calls.ts'
 import type { LiveCallEvent } from '../../schema/contracts/engine-events.ts'
 import { CallCounts } from './call-counts.ts'
 import { partiesOf, type CallParties } from './call-parties.ts'
@@ -32,8 +32,8 @@ export interface ActiveCallsDeps {
   readonly wallNow: () => number
   readonly deadlines: Deadlines
   readonly charging: Pick<Charging, 'alive'>
-  /** What is written lasts; absent: always. */
-  readonly canStore?: () => boolean
+  /** Why calls are not taken for lack of a place to store them, or of the right to; absent: they are. */
+  readonly whyClosed?: () => Unserved | undefined
   readonly onEvent: (event: CallEvent) => void
   /** How many calls that ended are remembered. */
   readonly recentCalls?: number
@@ -85,9 +85,9 @@ export class ActiveCalls {
     return this.#isDraining
   }
 
-  /** Whether a call that begins now can be journalled, as far as is known. */
-  get canStore(): boolean {
-    return this.#deps.canStore?.() ?? true
+  /** Why a call that begins now cannot be journalled, or is another node's, as far as is known. */
+  get unserved(): Unserved | undefined {
+    return this.#deps.whyClosed?.()
   }
 
   /** How events reach the machine of calls. */
@@ -330,7 +330,8 @@ export class ActiveCalls {
   /** Records that cannot be stored are not waited for. */
   #lookWhileDraining(): void {
     if (this.#calls.size === 0) return
-    if (!this.canStore && this.unstored.size === this.#calls.size) return this.#emptied()
+    const isUnstorable = this.unserved === 'storage_unavailable'
+    if (isUnstorable && this.unstored.size === this.#calls.size) return this.#emptied()
     this.#deps.deadlines.at(this.#deps.now() + DRAIN_LOOK_MS, () => this.#lookWhileDraining())
   }
 

@@ -355,7 +355,7 @@ export class CallRunner {
     const record = callRecord(call, end, now())
     // A caller that calls again now must not find the limits taken by a call that waits for the disk.
     calls.ended(call)
-    if (record.denialCode === 'storage_unavailable' && !calls.unstored.mayWait(call)) {
+    if (!calls.unstored.mayWait(call, record.denialCode)) {
       this.#storing.delete(callUuid)
       calls.finish(call)
       return safe()

@@ -8,6 +8,7 @@ import { takeRequests } from '../upgrade/request-socket.ts'
 import type { Upgrade } from '../upgrade/upgrade.ts'
 import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
+import { startPatiently } from './patient-start.ts'
 import { serviceManager } from './service-manager.ts'
 import { settingNotes } from './setting-notes.ts'
 
@@ -44,9 +45,22 @@ export async function runPlatform(
   for (const line of notes) logger.log('warn', line)
   const inForce = { settings: settingsInForce(world.environment, world.settingsFromFile), notes }
   const signals = countSignals(world)
-  const starting = startPlatform({
-    ...{ config, inForce, version: packageJson.version, log: logger.log, announce: world.print },
-    ...world,
+  const started: { platform?: Platform } = {}
+  const manager = serviceManager(
+    world,
+    logger.log,
+    () => `${started.platform?.engine.calls.size ?? 0} live calls`,
+  )
+  const starting = startPatiently({
+    ...{ ...world, log: logger.log, place: config.apiListen, stopped: signals.first },
+    start: () =>
+      startPlatform({
+        ...{ config, inForce, version: packageJson.version, announce: world.print },
+        ...{ ...world, log: logger.log },
+      }),
+    // The process that is upgraded serves meanwhile.
+    databaseUrl: world.oldProcess ? undefined : config.databaseUrl,
+    onWaiting: (status) => manager.starting(status, WAITING_MS),
   }).catch(async (error: unknown) => {
     await flushed(logger, world)
     throw isStartError(error) ? new WrongUsage(error.message) : error
@@ -63,7 +77,7 @@ export async function runPlatform(
     logger.lastWords('the process ends: an error that nothing caught', { error })
   })
   const { engine } = platform
-  const manager = serviceManager(world, logger.log, () => `${engine.calls.size} live calls`)
+  started.platform = platform
   world.onReloadSignal(() => {
     manager.reloading()
     engine.reloadCertificates()
@@ -110,6 +124,9 @@ function takeUpgrades(upgrade: Upgrade, config: Config, world: World, { log }: L
   return takeRequests(config.databasePath, world.pid, run, log)
 }
 
+/** Until the next attempt of a start that waits, and its end. */
+const WAITING_MS = 60_000
+
 /** After the drain: the rest of the records is written, the ports are closed. */
 const STOP_SECONDS = 30
 
@@ -117,8 +134,8 @@ const STOP_SECONDS = 30
 const START_MS = 1_000
 
 /** A start may wait for a drachtio-server that never answers: then the end of the process undoes it. */
-async function giveUp(starting: Promise<Platform>, world: World): Promise<void> {
-  const undone = starting.then((platform) => platform.stop()).catch(() => undefined)
+async function giveUp(starting: Promise<Platform | undefined>, world: World): Promise<void> {
+  const undone = starting.then((platform) => platform?.stop()).catch(() => undefined)
   await Promise.race([
     undone,
     new Promise<void>((resolve) => void world.schedule(resolve, START_MS)),

@@ -8,6 +8,8 @@ import type { Environment } from '../config.ts'
 import type { World } from './command.ts'
 
 export interface ServiceManager {
+  /** The start waits, and says so again within this time. */
+  starting(status: string, withinMs: number): void
   /** Everything is served, by this process. If it asked for a watchdog, it hears from now on that the event loop turns. */
   ready(): void
   /** Settings are read again; `ready` follows. */
@@ -26,7 +28,8 @@ export function serviceManager(
 ): ServiceManager {
   if ((environment['NOTIFY_SOCKET'] ?? '') === '')
     return {
-      ...{ ready: nothing, reloading: nothing, stopping: nothing, handedOver: nothing },
+      ...{ starting: nothing, ready: nothing, reloading: nothing },
+      ...{ stopping: nothing, handedOver: nothing },
     }
   const watchdogMs = watchdogIntervalMs(environment)
   const messenger = new Messenger(environment, log)
@@ -37,6 +40,8 @@ export function serviceManager(
     stopWatchdog = schedule(watch, watchdogMs)
   }
   return {
+    starting: (text, withinMs) =>
+      messenger.send([`STATUS=${text}`, `EXTEND_TIMEOUT_USEC=${withinMs * 1_000}`]),
     // After a planned upgrade it is the new process that says so: systemd then watches that one.
     ready: () => {
       messenger.send(['READY=1', `MAINPID=${pid}`, `STATUS=${status()}`])

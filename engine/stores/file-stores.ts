@@ -46,7 +46,7 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
             : new JournalFiles(realpathSync(sqlite.name), databaseId(store), isUpgrade),
           { schedule, log, boot: deps.boot, storage },
         ),
-      canTakeCalls: () => storage.problem === undefined,
+      whyClosed: () => storage.problem && 'storage_unavailable',
       serving: () => void sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`),
       watch: (watched) => {
         const watch = new StorageWatch({ store, schedule, ...watched })

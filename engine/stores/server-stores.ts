@@ -77,7 +77,10 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
       new CallJournal(new JournalFiles(place, id, isUpgrade), {
         ...{ schedule, log, boot: deps.boot, storage: disk },
       }),
-    canTakeCalls: () => disk.problem === undefined && node.condition !== 'fenced',
+    whyClosed: () => {
+      if (node.condition === 'fenced') return 'node_fenced'
+      return disk.problem && 'storage_unavailable'
+    },
     serving: () => undefined,
     watch: (watched) => watchBoth(store, disk, deps, watched),
     keepLost: () => undefined,

@@ -1,6 +1,7 @@
 /** Where this process stores: an SQLite file, or a PostgreSQL server that several processes share. */
 import type { Cancel, Clocks, Schedule } from '../../schema/clock.ts'
 import type { Changes } from '../../schema/changes/changes.ts'
+import type { Unserved } from '../../schema/contracts/calls.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodesPort } from '../../schema/contracts/nodes.ts'
 import type { NodeIdentity } from '../../schema/node-identity.ts'
@@ -41,8 +42,8 @@ export interface Stores {
   readonly databaseId: string
   /** With what the last run has left. */
   openJournal(): CallJournal
-  /** Whether a call that is taken now can be stored, and is this node's to take. */
-  canTakeCalls(): boolean
+  /** Why a call that is taken now cannot be stored, or is not this node's to take; undefined: neither. */
+  whyClosed(): Unserved | undefined
   /** Calls are served from now on: nothing may stop the event loop. */
   serving(): void
   /** From now on it is known whether what is written is stored. */

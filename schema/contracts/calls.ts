@@ -78,10 +78,16 @@ export interface OriginateRequest {
 /** The longest that a test call is answered. */
 export const TEST_CALL_SECONDS = 30
 
+/** Why no call begins now, as its record's `denial_code`. */
+export type ClosedCode = 'draining' | 'overload' | Unserved
+
+/** Nothing can be stored; or another process has taken over the name of this node. */
+export type Unserved = 'storage_unavailable' | 'node_fenced'
+
 export type OriginateResult =
   | { readonly kind: 'originating'; readonly callUuid: string }
   | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
-  | { readonly kind: 'draining' | 'overload' | 'storage_unavailable' }
+  | { readonly kind: ClosedCode }
   /** Not paid for, or not allowed; `code` as in a record's `denial_code`. */
   | { readonly kind: 'denied'; readonly code: string }
 
@@ -118,4 +124,4 @@ export type SpyResult =
   | { readonly kind: 'originating'; readonly callUuid: string }
   | { readonly kind: 'unknown_call' | 'call_not_answered' | 'spy_mode_unavailable' }
   | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
-  | { readonly kind: 'draining' | 'overload' | 'storage_unavailable' }
+  | { readonly kind: ClosedCode }

@@ -232,6 +232,29 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     await booksAreRight(before + 2)
   })
 
+  test('a node that starts while the server is away waits for it: its call goes on then, and SIGTERM ends the wait', async () => {
+    const before = (await records()).length
+    const hangUp = await talk(at(0))
+    await at(0).kill()
+    proxy.cut()
+    const isWaiting = (): Promise<void> =>
+      eventually(async () => {
+        const ready = await ask(0, '/readyz')
+        expect([ready.status, ready.code]).toEqual([503, 'waiting_for_database'])
+      })
+    const calledOff = at(0).restart()
+    const ended = calledOff.catch((error: unknown) => String(error))
+    await isWaiting()
+    expect(await at(0).terminate()).toBe(0)
+    expect(await ended).toContain('did not start')
+    const restarted = at(0).restart()
+    await isWaiting()
+    proxy.mend()
+    await restarted
+    await hangUp()
+    await booksAreRight(before + 1)
+  })
+
   test('a node that was paused for longer than its leases last is fenced: no new call, a clear answer, its live calls end in order', async () => {
     const before = (await records()).length
     const hangUp = await talk(at(1))
@@ -246,7 +269,15 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
       expect([ready.status, ready.code]).toEqual([503, 'node_fenced'])
     })
     const { caller } = await dial(at(1))
-    expect((await caller.next('503 INVITE')).get('Retry-After')).not.toBe('')
+    const refused = await caller.next('503 INVITE')
+    expect(refused.get('Retry-After')).not.toBe('')
+    expect(refused.get('Reason')).toBe('Q.850;cause=41;text="Node Fenced"')
+    const denials = database.prepare<{ readonly denial_code: string }>(
+      'SELECT denial_code FROM cdr WHERE denial_code IS NOT NULL ORDER BY id DESC LIMIT 1',
+    )
+    await eventually(async () =>
+      expect(await denials.all([])).toEqual([{ denial_code: 'node_fenced' }]),
+    )
     expect(at(1).faults.join('\n')).toContain('another process has taken over its name')
     expect(await metric(1, 'tollgate_process_fenced')).toBe('1')
     await hangUp()

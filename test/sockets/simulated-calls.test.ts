@@ -166,7 +166,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   const engine = new Engine({
     node: { name: 'one' },
     ...{ config, store, ...clocks, log, randomBytes, newUuid: randomUUID },
-    ...{ databaseId: 'simulated', canTakeCalls: () => true },
+    ...{ databaseId: 'simulated', whyClosed: () => undefined },
     // So that the order that is drawn is the one that is foreseen.
     random: () => 0.5,
     foresee: (asked) => ocs.foresee(asked),

@@ -77,7 +77,7 @@ async function startNode(
         })),
     },
     ...{ store, charging, ...clocks, log: () => undefined, random: () => 0.5 },
-    ...{ randomBytes, newUuid: randomUUID, databaseId: 'shared', canTakeCalls: () => true },
+    ...{ randomBytes, newUuid: randomUUID, databaseId: 'shared', whyClosed: () => undefined },
   })
   await engine.load()
   await engine.start()

@@ -124,7 +124,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     contacts: new Map<string, ContactTarget[]>(),
     /** Whether the journal has taken a call that is answered. */
     journalled: (): Promise<boolean> => Promise.resolve(true),
-    canStore: true,
+    unserved: undefined as ActiveCalls['unserved'],
     /** Whether the end of a call is in the journal at once, or when a test says so (`unsafe`). */
     endIsSafe: true,
     /** When a record is stored. */
@@ -192,7 +192,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   }
   const calls = new ActiveCalls({
     ...{ now: time.now, wallNow: time.wallNow, deadlines, charging },
-    canStore: () => answers.canStore,
+    whyClosed: () => answers.unserved,
     onEvent: (event) => void events.push(event),
   })
   const media = mediaOf?.({ calls, deadlines, now: time.now, schedule })

@@ -124,7 +124,7 @@ export async function openDoors() {
       { ...reading, isEmergency },
       {
         ...{ routing, retryAfterSeconds: 5 },
-        calls: { size: 0, isDraining: false, canStore: true, isCalling: () => false },
+        calls: { size: 0, isDraining: false, unserved: undefined, isCalling: () => false },
       },
     )
     return rejection ? refusal(rejection) : place(reading)

@@ -79,6 +79,7 @@ export function startedOrThrow(result: OriginateResult): string {
     case 'draining':
     case 'overload':
     case 'storage_unavailable':
+    case 'node_fenced':
     default:
       throw refusedStart(result.kind)
   }

@@ -4,7 +4,9 @@ import { ApiError, conflict } from '../../http/api-error.ts'
 /** Seconds after which to retry a refused start. */
 const RETRY_AFTER = { 'Retry-After': '5' }
 
-const passing = new Set(['ocs_unreachable', 'draining', 'overload', 'storage_unavailable', 'fault'])
+const passing = new Set([
+  ...['ocs_unreachable', 'draining', 'overload', 'storage_unavailable', 'node_fenced', 'fault'],
+])
 
 /** What a test call through a carrier is refused for, besides what stops any call. */
 const tests: Readonly<Record<string, string>> = {

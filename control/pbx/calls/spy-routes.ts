@@ -96,6 +96,7 @@ function startedOrThrow(result: SpyResult, mode: string): string {
     case 'draining':
     case 'overload':
     case 'storage_unavailable':
+    case 'node_fenced':
     default:
       throw new ApiError(503, result.kind, 'New calls are not accepted at the moment', {
         headers: { 'Retry-After': '5' },

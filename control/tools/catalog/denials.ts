@@ -67,6 +67,14 @@ const denials: Readonly<Record<string, readonly [why: string, advice: string]>> 
   ],
   unknown_agent: ['The AI agent does not exist or is inactive.', 'Check the agent.'],
   overload: ['The platform was overloaded.', 'get_telemetry shows its load.'],
+  storage_unavailable: [
+    'Records could not be stored.',
+    'get_telemetry shows storage_available. The log names the disk or the file.',
+  ],
+  node_fenced: [
+    'Another process had taken over the name of the node, so it took no new calls.',
+    'list_nodes shows the nodes. A person must restart the node that says node_fenced in /readyz, and give each its own NODE_NAME.',
+  ],
   draining: ['The process was stopping.', 'Nothing is wrong if it was restarted.'],
   loop: ['The call looped: it returned to this platform.', 'Check the routes of the node.'],
 }

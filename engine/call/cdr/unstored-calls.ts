@@ -1,8 +1,11 @@
 /** Calls that are over and whose records are not stored yet, within bounds. */
+import type { Unserved } from '../../../schema/contracts/calls.ts'
 import type { LiveCall } from '../call-machine/live.ts'
 
 /** While nothing can be stored, so many refused calls wait for it; further ones are counted and have no record. */
 const MAX_REFUSED = 1_000
+
+const unserved: ReadonlySet<string> = new Set<Unserved>(['storage_unavailable', 'node_fenced'])
 
 export class UnstoredCalls {
   /** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
@@ -14,8 +17,9 @@ export class UnstoredCalls {
     this.#ended.add(start.callUuid)
   }
 
-  /** Whether a call that was refused because nothing can be stored may wait. */
-  mayWait({ start }: LiveCall): boolean {
+  /** Whether a call may wait for its record to be stored: those that were refused for lack of that, only some. */
+  mayWait({ start }: LiveCall, denialCode: string | null): boolean {
+    if (denialCode === null || !unserved.has(denialCode)) return true
     const { callUuid } = start
     if (this.#refused.size < MAX_REFUSED) this.#refused.add(callUuid)
     else this.#withoutRecord += 1

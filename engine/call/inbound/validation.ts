@@ -1,6 +1,7 @@
 /** Why an INVITE is refused before the OCS or routing is asked. */
 import type { IncomingInvite } from './incoming-invite.ts'
 import type { ActiveCalls } from '../active-calls.ts'
+import type { ClosedCode } from '../../../schema/contracts/calls.ts'
 import { refused, type End } from '../cdr/end-reason.ts'
 import { retryAfter } from './route.ts'
 import { answerToIrregular, type Irregular } from '../sip/caller-id.ts'
@@ -16,15 +17,13 @@ export interface ValidationDeps {
 /** Above it the process would work for calls that it cannot serve in time; about 15 kB each. */
 const MAX_CALLS = 20_000
 
-type Openness = Pick<ActiveCalls, 'isDraining' | 'size' | 'canStore'>
+type Openness = Pick<ActiveCalls, 'isDraining' | 'size' | 'unserved'>
 
 /** Why no call begins now, as its record's `denial_code`; undefined: calls are taken. */
-export function closedBy(
-  calls: Openness,
-): 'draining' | 'overload' | 'storage_unavailable' | undefined {
+export function closedBy(calls: Openness): ClosedCode | undefined {
   if (calls.isDraining) return 'draining'
   if (calls.size > MAX_CALLS) return 'overload'
-  return calls.canStore ? undefined : 'storage_unavailable'
+  return calls.unserved
 }
 
 /** The INVITE as it was received. */
@@ -46,7 +45,8 @@ export function rejectionFor(
 ): End | undefined {
   if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')
   const closed = isEmergency ? undefined : closedBy(deps.calls)
-  if (closed) return refused(503, 'Service Unavailable', closed, retryAfter(deps))
+  if (closed)
+    return refused(503, 'Service Unavailable', closed, { ...retryAfter(deps), ...why(closed) })
   if (!hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
   // RFC 3261 §16.3: a back-to-back user agent that does not count hops loops like a proxy.
   if (hopsLeft < 0) return refused(483, 'Too Many Hops', 'too_many_hops')
@@ -59,6 +59,10 @@ export function rejectionFor(
   // An INVITE that takes the place of a party (RFC 3891) calls no number.
   return headers['replaces'] === undefined ? wrongNumber(calledNumber, irregular) : undefined
 }
+
+/** RFC 6432: 41 is a temporary failure. Other reasons pass by themselves; this one an operator has to mend. */
+const why = (closed: ClosedCode): Headers =>
+  closed === 'node_fenced' ? { Reason: 'Q.850;cause=41;text="Node Fenced"' } : {}
 
 /** Why a call is refused whose carrier has reached its limits. */
 export const carrierFull = (deps: Pick<ValidationDeps, 'retryAfterSeconds'>): End =>

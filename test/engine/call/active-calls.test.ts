@@ -7,7 +7,7 @@ import { nowhere } from '../../../engine/call/call-machine/state.ts'
 import { sampleStart } from '../../support/call-machine.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
-function start(canStore = true) {
+function start(unserved?: 'storage_unavailable') {
   const time = new ManualTime(0)
   const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
   const revoked: RevokedCall[] = []
@@ -15,7 +15,7 @@ function start(canStore = true) {
   const calls = new ActiveCalls({
     ...{ now: time.now, wallNow: time.wallNow, deadlines, charging },
     onEvent: () => undefined,
-    canStore: () => canStore,
+    whyClosed: () => unserved,
   })
   const stopped: MachineEvent[] = []
   calls.attach((event) => {
@@ -95,7 +95,7 @@ test('a drain of no calls is over at once; two drains end together', async () =>
 })
 
 test('a drain waits for live calls, not for records that cannot be stored', async () => {
-  const { time, calls, begin } = start(false)
+  const { time, calls, begin } = start('storage_unavailable')
   const [over, live] = [begin('1'), begin('2')]
   calls.ended(over)
   let isDrained = false

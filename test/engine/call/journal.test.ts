@@ -59,7 +59,7 @@ test('a call that cannot be journalled is refused: the caller gets 503, the node
 test('an emergency is connected although it cannot be journalled', async () => {
   rig = await startCallRig()
   rig.answers.journalled = () => Promise.resolve(false)
-  rig.answers.canStore = false
+  rig.answers.unserved = 'storage_unavailable'
   const [caller, ambulance] = [await rig.caller(), await rig.caller()]
   const uri = `sip:127.0.0.1:${ambulance.port};transport=udp`
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
@@ -75,7 +75,7 @@ test('while nothing can be stored, new calls get 503 with Retry-After, and the l
   write()
   caller.learn(leg, await caller.next('200 INVITE'))
   caller.request('ACK', leg)
-  rig.answers.canStore = false
+  rig.answers.unserved = 'storage_unavailable'
   const refused = caller.leg(rig.uri('1555'))
   caller.request('INVITE', refused, { body: sdp('offer') })
   expect((await caller.next('503 INVITE')).get('Retry-After')).toBe('5')
@@ -86,14 +86,14 @@ test('while nothing can be stored, new calls get 503 with Retry-After, and the l
   caller.request('BYE', leg)
   node.reply(await node.next('BYE'), 200)
   await caller.next('200 BYE')
-  rig.answers.canStore = true
+  rig.answers.unserved = undefined
   caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
   await node.next('INVITE')
 })
 
 test('a thousand refused calls wait for the disk; those beyond are counted and forgotten', async () => {
   rig = await startCallRig()
-  rig.answers.canStore = false
+  rig.answers.unserved = 'storage_unavailable'
   rig.answers.stored = () => new Promise(() => undefined)
   const caller = await rig.caller()
   for (let index = 0; index < 1_010; index += 1)

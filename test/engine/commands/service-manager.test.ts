@@ -88,3 +88,9 @@ test('nothing is started where no service manager asks', () => {
   manager.stopping(1_000)
   expect(time.waiting).toBe(0)
 })
+
+test('a start that waits says why, and asks for more time', async () => {
+  const { socket, manager } = await watched()
+  manager.starting('waiting for the database server', 60_000)
+  await socket.next(/^STATUS=waiting for the database server \| EXTEND_TIMEOUT_USEC=60000000$/)
+})

@@ -40,6 +40,7 @@ const refusals: Readonly<Record<string, string>> = {
   unpriced_gateway: 'it leads to a gateway without a price',
   ocs_unreachable: 'records cannot be stored now',
   storage_unavailable: 'records cannot be stored now',
+  node_fenced: 'another process has the name of this node: restart it',
   draining: 'the process is about to stop',
   overload: 'there are too many calls',
 }

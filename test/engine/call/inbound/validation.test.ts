@@ -14,7 +14,7 @@ const fine = {
 } as const
 
 const deps = (size = 0) => ({
-  calls: { size, isDraining: false, canStore: true, isCalling: () => false },
+  calls: { size, isDraining: false, unserved: undefined, isCalling: () => false },
   retryAfterSeconds: 5,
 })
 
@@ -31,6 +31,15 @@ test('above the limit of live calls there is only room for emergencies', () => {
   })
   const emergency = { ...fine, isEmergency: true }
   expect(rejectionFor(inviteWith(contact), emergency, crowded)).toBeUndefined()
+})
+
+test('a node that is fenced takes no call, and says why', () => {
+  const { calls, ...rest } = deps()
+  const fenced = { ...rest, calls: { ...calls, unserved: 'node_fenced' as const } }
+  expect(rejectionFor(inviteWith(contact), fine, fenced)).toMatchObject({
+    ...{ status: 503, code: 'node_fenced' },
+    headers: { 'Retry-After': '5', Reason: 'Q.850;cause=41;text="Node Fenced"' },
+  })
 })
 
 test('without a usable Contact there could be no dialog', () => {

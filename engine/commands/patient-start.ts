@@ -1,0 +1,112 @@
+/**
+ * A start waits for its database server. Calls of the last run wait in the journal on this disk: a restart of the
+ * machine while the server is away must not leave them there until an operator comes.
+ */
+import { correlationIds } from '../../control/middleware/correlation-id.ts'
+import { serveWaiting } from '../../control/http/waiting-server.ts'
+import type { Clocks, Schedule } from '../../schema/clock.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import { isAway, whyAway } from '../../schema/postgres/away.ts'
+import type { HostAndPort } from '../setting-kinds.ts'
+
+export interface PatientStart<Started> extends Pick<Clocks, 'steadyNow'> {
+  /** Leaves nothing behind when it fails. */
+  readonly start: () => Promise<Started>
+  /** Absent: a start that fails is not tried again. */
+  readonly databaseUrl: string | undefined
+  /** Of the API. */
+  readonly place: HostAndPort
+  readonly schedule: Schedule
+  readonly randomBytes: (size: number) => Buffer
+  readonly log: Log
+  /** Resolves when the process is to end. */
+  readonly stopped: Promise<void>
+  /** Before each attempt, with one line about the present state. */
+  readonly onWaiting: (status: string) => void
+}
+
+/** Between attempts; the last one for all that follow. */
+const DELAYS_MS = [500, 1_000, 2_000, 5_000] as const
+const LONGEST_MS = 5_000
+/** So often the log says that the start still waits. */
+const TOLD_MS = 30_000
+
+/** Undefined: the process was to end before it could start. */
+export async function startPatiently<Started>(
+  deps: PatientStart<Started>,
+): Promise<Started | undefined> {
+  const { start, databaseUrl } = deps
+  for (;;) {
+    try {
+      return await start()
+    } catch (error) {
+      if (databaseUrl === undefined || !isAway(error)) throw error
+      if (!(await hasReturned(databaseUrl, error, deps))) return undefined
+    }
+  }
+}
+
+/** Waits for the server. False: the process is to end. */
+async function hasReturned(
+  url: string,
+  error: unknown,
+  deps: Omit<PatientStart<unknown>, 'start'>,
+): Promise<boolean> {
+  const { steadyNow: now, log, stopped } = deps
+  const since = now()
+  let toldAt = since
+  let reason = error instanceof Error ? error.message : String(error)
+  log('error', 'the database server does not answer: this node waits for it, and takes no calls', {
+    reason,
+  })
+  const close = await answerMeanwhile(deps)
+  try {
+    for (let attempt = 0; ; attempt += 1) {
+      deps.onWaiting('waiting for the database server')
+      if (!(await pause(DELAYS_MS[attempt] ?? LONGEST_MS, deps))) return false
+      const answer = await Promise.race([whyAway(url), stopped.then(() => null)])
+      if (answer === null) return false
+      const waitedSeconds = Math.round((now() - since) / 1_000)
+      if (answer === undefined) {
+        log('info', 'the database server answers: the start goes on', { waitedSeconds })
+        return true
+      }
+      if (answer === reason && now() - toldAt < TOLD_MS) continue
+      reason = answer
+      toldAt = now()
+      log('warn', 'still waiting for the database server', { reason, waitedSeconds })
+    }
+  } finally {
+    await close()
+  }
+}
+
+/** False: the process is to end. */
+function pause(
+  delayMs: number,
+  { schedule, stopped }: Pick<PatientStart<unknown>, 'schedule' | 'stopped'>,
+): Promise<boolean> {
+  return new Promise((resolve) => {
+    const cancel = schedule(() => resolve(true), delayMs)
+    const end = (): void => {
+      cancel()
+      resolve(false)
+    }
+    void stopped.then(end)
+  })
+}
+
+/** Without it, it is waited all the same. A port that the system chooses is told when it serves. */
+async function answerMeanwhile({
+  place,
+  randomBytes,
+  log,
+}: Pick<PatientStart<unknown>, 'place' | 'randomBytes' | 'log'>): Promise<() => Promise<void>> {
+  if (place.port === 0) return () => Promise.resolve()
+  try {
+    return await serveWaiting(place, correlationIds(randomBytes))
+  } catch (error) {
+    log('warn', 'nothing answers at the address of the API while this node waits', { error })
+    return () => Promise.resolve()
+  }
+}
