@@ -62,17 +62,25 @@ import { routingRoutes } from './sbc/routing-routes.ts'
 import { metricsRoute, telemetryRoutes } from './telemetry/telemetry-routes.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import { tenantRoutes } from './tenants/tenant-routes.ts'
+import type { Subscriptions } from './tools/mcp/subscriptions.ts'
 import { agentToolRoutes } from './tools/mount.ts'
 import { webhookRoutes } from './webhooks/webhook-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
+
+/** What tells clients of what happens. */
+interface Streams {
+  readonly hub: EventHub
+  readonly feed: EventFeed
+  readonly subscriptions: Subscriptions
+}
 
 /** The whole control API. */
 export function createApi(
   deps: ControlDeps,
   access: Access,
   telemetry: Telemetry,
-  { hub, feed }: { readonly hub: EventHub; readonly feed: EventFeed },
+  { hub, feed, subscriptions }: Streams,
 ): ControlApp {
   const { store, now, steadyNow, engine, version } = deps
   const { audit } = access
@@ -122,7 +130,7 @@ export function createApi(
   app.route('/api/v1', recordingRoutes(deps))
   app.route('/api/v1', reportRoutes(deps.reports))
   app.route('/api/v1', agentRoutes(deps))
-  app.route('/', agentToolRoutes(deps, access, telemetry, audit))
+  app.route('/', agentToolRoutes(deps, access, telemetry, audit, subscriptions))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
   return app

@@ -21,6 +21,7 @@ import { correlationIds } from './middleware/correlation-id.ts'
 import { describeRefused } from './middleware/rate-limit.ts'
 import { TICK_MS } from './telemetry/recent.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
+import { LOOK_MS, Subscriptions } from './tools/mcp/subscriptions.ts'
 
 export interface Address {
   readonly host: string
@@ -67,6 +68,7 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
   const peers = others && new PeerEvents(others, steadyNow, schedule)
   const hub = new EventHub(deps.engine.events, steadyNow, deps.ocs, peers)
   const feed = new EventFeed(deps.engine.events, steadyNow, deps.ocs)
+  const subscriptions = new Subscriptions()
   const limits = { ...defaultLimits, ...options }
   const refused: OnRefused = (status, address, set) => {
     telemetry.requests.unrouted.add(status)
@@ -88,16 +90,19 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
     })
     return { app, server }
   }
-  const api = serve(createApi(deps, access, telemetry, { hub, feed }))
+  const api = serve(createApi(deps, access, telemetry, { hub, feed, subscriptions }))
   const edge = serve(createEdge(deps, access, telemetry))
-  return { access, telemetry, hub, feed, api, edge }
+  return { access, telemetry, hub, feed, subscriptions, api, edge }
 }
 
 export async function startControl(
   deps: ControlDeps,
   options: ServerOptions,
 ): Promise<ControlServer> {
-  const { access, telemetry, hub, feed, ...made } = createControl(deps, options.limits)
+  const { access, telemetry, hub, feed, subscriptions, ...made } = createControl(
+    deps,
+    options.limits,
+  )
   await access.prepare()
   await options.beforeListening?.()
   const api = await listen(made.api.server, options.api)
@@ -110,6 +115,7 @@ export async function startControl(
     options.every(FLUSH_MS, () => hub.flush()),
     ...(deps.others === undefined ? [] : [options.every(FLUSH_MS, () => feed.flush())]),
     options.every(KEEP_ALIVE_MS, () => hub.keepAlive()),
+    options.every(LOOK_MS, () => void subscriptions.look()),
   ]
   const cancelLeaving: (() => void)[] = []
   const tick = (): Promise<void> =>
@@ -124,6 +130,7 @@ export async function startControl(
     leave() {
       hub.close()
       feed.close()
+      subscriptions.close()
       for (const server of [api, edge]) {
         server.close()
         cancelLeaving.push(options.every(LEAVE_MS, () => server.closeIdleConnections()))
@@ -137,6 +144,7 @@ export async function startControl(
       // The server cannot wait for streams: they do not end by themselves.
       hub.close()
       feed.close()
+      subscriptions.close()
       deps.others?.client.close()
       await Promise.all([close(api), close(edge)])
       await deps.reports.stop()

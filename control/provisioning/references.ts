@@ -1,6 +1,7 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
+import { didYouMean } from '../../schema/rules/did-you-mean.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from './fields.ts'
 import type { RequestScope } from './resource.ts'
@@ -66,7 +67,39 @@ export async function resolve(
       .select(['id', 'tenant_id'])
       .where(typeof reference === 'number' ? 'id' : nameColumns[kind], '=', reference),
   )
-  return chosen(rows, { path: kind, noun: kind, reference }, owner, current).id
+  const wanted = { path: kind, noun: kind, reference }
+  // As if the rows of others were not there.
+  const isThere = rows.some((row) => isVisible(row, owner) || row.id === current)
+  if (!isThere && typeof reference === 'string')
+    throw noSuch(
+      wanted,
+      didYouMean(reference, await namesLike(store, kind, reference, owner.scope)),
+    )
+  return chosen(rows, wanted, owner, current).id
+}
+
+const isVisible = ({ tenant_id }: Candidate, { scope: { tenantId } }: Owner): boolean =>
+  tenantId === null || tenant_id === tenantId
+
+/** Names to compare a wrong one with: a table may have a hundred thousand. */
+const MAX_NAMES = 500
+
+/** Names that the writer sees: those with the same beginning, which an index finds, and the first ones. */
+async function namesLike(
+  store: Store,
+  kind: Exclude<Referable, 'tenant'>,
+  wrong: string,
+  { tenantId }: RequestScope,
+): Promise<readonly string[]> {
+  let query = store.db.selectFrom(kind).select('name').limit(MAX_NAMES)
+  if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
+  const beginning = wrong.slice(0, 2)
+  const alike = query
+    .where('name', '>=', beginning)
+    .where('name', '<', `${beginning}\uffff`)
+    .orderBy('name')
+  const rows = [...(await all(store, alike)), ...(await all(store, query.orderBy('id')))]
+  return rows.map(({ name }) => name)
 }
 
 /** The reference, as an error message names it. */
@@ -95,13 +128,12 @@ export function chosen<Row extends Candidate>(
   if (only !== undefined && second === undefined) return only
   const shown = JSON.stringify(reference)
   if (second !== undefined) throw badReference(path, `several tenants have a ${noun} ${shown}`)
-  throw badReference(
-    path,
-    visible.length === 0
-      ? `there is no ${noun} ${shown}`
-      : `${noun} ${shown} belongs to another tenant`,
-  )
+  if (visible.length === 0) throw noSuch({ path, noun, reference })
+  throw badReference(path, `${noun} ${shown} belongs to another tenant`)
 }
+
+const noSuch = ({ path, noun, reference }: Wanted, offer = ''): ApiError =>
+  badReference(path, `there is no ${noun} ${JSON.stringify(reference)}${offer && `.${offer}`}`)
 
 /** Returns the row with this name that a seed file means: of the element's tenant, or else of the platform. */
 export async function identified(

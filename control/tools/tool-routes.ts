@@ -11,6 +11,7 @@ import { ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import type { OtherNodes } from '../nodes/other-nodes.ts'
 import { callerOf } from './caller.ts'
+import { didYouMean } from '../../schema/rules/did-you-mean.ts'
 import type { Toolbox } from './toolbox.ts'
 
 const toolPath = z.strictObject({ name: z.string().max(100) })
@@ -25,6 +26,13 @@ export const toolRoutes = (toolbox: Toolbox, others: OtherNodes | undefined) =>
       return ok(c, { tools, total: tools.length })
     })
 
+    .get('/mcp/tools/:name', requires('mcp:read'), validate('param', toolPath), (c) => {
+      const { name } = c.req.valid('param')
+      const tool = toolbox.list().find((each) => each.name === name)
+      if (tool === undefined) throw unknownTool(name, toolbox)
+      return ok(c, tool)
+    })
+
     .post(
       '/mcp/tools/:name',
       requires('mcp:read'),
@@ -37,13 +45,18 @@ export const toolRoutes = (toolbox: Toolbox, others: OtherNodes | undefined) =>
           callerOf(c, others),
         )
         c.set('isAudited', true)
-        if (answer === undefined)
-          throw new ApiError(
-            404,
-            'unknown_tool',
-            'Unknown tool: GET /api/v1/mcp/tools lists the tools',
-          )
+        if (answer === undefined) throw unknownTool(c.req.valid('param').name, toolbox)
         if (answer.kind === 'refused') throw answer.error
         return ok(c, answer.data)
       },
     )
+
+const unknownTool = (name: string, toolbox: Toolbox): ApiError =>
+  new ApiError(
+    404,
+    'unknown_tool',
+    `Unknown tool: GET /api/v1/mcp/tools lists the tools.${didYouMean(
+      name,
+      toolbox.list().map((tool) => tool.name),
+    )}`,
+  )

@@ -28,6 +28,8 @@ export interface ToolUse extends ToolWorld {
   readonly principal: Principal
   /** The other nodes of the installation; undefined: there is none to ask. */
   readonly elsewhere?: AskedNodes | undefined
+  /** All tools, for the one that describes them. */
+  readonly listings: () => readonly ToolListing[]
   /** For the audit log: the row before and after. */
   readonly changed: (change: Change) => void
 }
@@ -48,6 +50,8 @@ interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> {
   readonly effect: Effect
   /** `call_uuid` of its input is a call that may be on another node, which then runs the tool. */
   readonly isAboutCall?: true
+  /** The result has no text that a client has given or stored: it is not cleaned. */
+  readonly isOwnText?: true
   /** Scopes of the resources. `mcp:read`, or `mcp:write` for changes, is added. */
   readonly scopes: readonly Scope[]
   readonly input: I
@@ -114,7 +118,8 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
       const parsed = input.safeParse(given ?? {})
       if (!parsed.success)
         throw badRequest(`The arguments of ${name} are invalid`, problemsOf(parsed.error, input))
-      return output.parse(clean(await spec.run(parsed.data, use)))
+      const result = await spec.run(parsed.data, use)
+      return output.parse(spec.isOwnText === true ? result : clean(result))
     },
   }
 }
@@ -127,7 +132,7 @@ function listingOf<I extends z.ZodObject, O extends z.ZodObject>(
   return {
     name,
     title,
-    description: `${description} Requires the scopes ${scopes.join(' and ')}.`,
+    description: `${description} Requires the scope${scopes.length === 1 ? '' : 's'} ${scopes.join(' and ')}.`,
     inputSchema: schemaOf(input, 'input'),
     outputSchema: schemaOf(answer, 'output'),
     annotations: {

@@ -5,6 +5,7 @@ import { digestOf } from '../audit/digest.ts'
 import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
 import { lackOf } from '../auth/requires.ts'
+import type { Scope } from '../auth/scopes.ts'
 import { fromNodeOfCall } from './tools-elsewhere.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -40,6 +41,30 @@ export class Toolbox {
     return [...this.#tools.values()].map(({ listing }) => listing)
   }
 
+  /**
+   * Returns the scopes of the tool.
+   *
+   * @throws {ApiError} 403: the principal lacks one.
+   */
+  admit(name: string, principal: Principal): readonly Scope[] {
+    const tool = this.#tools.get(name)
+    if (tool === undefined) throw unknownTool
+    admit(tool, principal)
+    return tool.scopes
+  }
+
+  /** The result of a tool that only reads, without arguments and without an audit entry: for what is not shown. */
+  look(name: string, principal: Principal): Promise<ToolAnswer> {
+    const tool = this.#tools.get(name)
+    if (tool?.listing.annotations.readOnlyHint !== true)
+      return Promise.resolve({ kind: 'refused', error: unknownTool })
+    return this.#answer(
+      tool,
+      {},
+      this.#useOf(principal, undefined, () => undefined),
+    )
+  }
+
   /** Resolves with undefined for an unknown tool. Every call writes one audit entry. */
   async call(name: string, given: unknown, caller: ToolCaller): Promise<ToolAnswer | undefined> {
     const tool = this.#tools.get(name)
@@ -48,13 +73,20 @@ export class Toolbox {
       return undefined
     }
     let change: Change | undefined
-    const { principal } = caller
-    const { elsewhere } = caller
-    const use = { ...this.#world, principal, elsewhere, changed: (made: Change) => (change = made) }
+    const { principal, elsewhere } = caller
+    const use = this.#useOf(principal, elsewhere, (made) => (change = made))
     const own = await this.#answer(tool, given, use)
     const answer = (await fromNodeOfCall(tool, given, own, elsewhere)) ?? own
     await this.#record(tool.name, given, caller, answer, change)
     return answer
+  }
+
+  #useOf(
+    principal: Principal,
+    elsewhere: AskedNodes | undefined,
+    changed: (change: Change) => void,
+  ): ToolUse {
+    return { ...this.#world, principal, elsewhere, changed, listings: () => this.list() }
   }
 
   async #answer(tool: Tool, given: unknown, use: ToolUse): Promise<ToolAnswer> {

@@ -15,6 +15,7 @@ import { journalOf } from './journals.ts'
 import { openReports } from '../../control/pbx/reports/reports.ts'
 import type { EventHub } from '../../control/events/event-hub.ts'
 import type { Telemetry } from '../../control/telemetry/telemetry.ts'
+import type { Subscriptions } from '../../control/tools/mcp/subscriptions.ts'
 import type { EventsPort } from '../../schema/contracts/engine-events.ts'
 import type { ControlDeps } from '../../control/deps.ts'
 import { createControl } from '../../control/server.ts'
@@ -47,6 +48,7 @@ export interface TestControl {
   readonly access: Access
   readonly telemetry: Telemetry
   readonly hub: EventHub
+  readonly subscriptions: Subscriptions
   readonly store: Store
   readonly engine: TestEngine
   readonly ocs: Ocs
@@ -143,7 +145,9 @@ export async function openControl({
       ...{ mcpAllowedHosts: [], trustedProxies, reservedNetworks: ['127.0.0.0/8'], hasMediaRelay },
     },
   }
-  const { access, telemetry, hub, ...made } = createControl(deps, { connectionsPerAddress: 4_096 })
+  const { access, telemetry, hub, subscriptions, ...made } = createControl(deps, {
+    connectionsPerAddress: 4_096,
+  })
   const app = served(made.api.app, made.api.server)
   let keys = 0
 
@@ -152,6 +156,7 @@ export async function openControl({
     access,
     telemetry,
     hub,
+    subscriptions,
     store,
     engine,
     ocs,

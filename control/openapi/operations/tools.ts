@@ -43,6 +43,11 @@ export const toolOperations: Operations = {
       total: 1,
     }),
   },
+  'GET /api/v1/mcp/tools/:name': {
+    ...{ id: 'getTool', tag, summary: 'Describe a tool, with its full schemas' },
+    answer: data(tool, exampleTool),
+    refusals: [400, 404],
+  },
   'POST /api/v1/mcp/tools/:name': {
     ...{ id: 'callTool', tag, summary: 'Call a tool. The list has its input and output schemas.' },
     answer: data(z.record(z.string(), z.unknown()), {

@@ -10,7 +10,8 @@ import { ApiError } from '../../http/api-error.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { callUuid, MAX_ROWS, time, timeOrNull } from './shapes.ts'
 
-const states = ['DIALING', 'RINGING', 'EARLY', 'ACTIVE', 'HELD'] as const
+/** Of the tools: states are in lower case, as those of nodes and keys. */
+const states = ['dialing', 'ringing', 'early', 'active', 'held'] as const
 
 export const liveCall = z.object({
   call_uuid: z.string(),
@@ -49,7 +50,7 @@ export const listActiveCalls = defineTool({
     const { engine, steadyNow } = use
     const calls = engine.calls
       .list()
-      .filter((call) => isVisible(call, use) && (state === undefined || call.state === state))
+      .filter((call) => isVisible(call, use) && (state === undefined || stateOf(call) === state))
     const own = calls.slice(0, limit).map((call) => viewOf(call, steadyNow()))
     if (use.elsewhere === undefined) return { calls: own, total: calls.length }
     const others = await listsElsewhere(use.elsewhere, { state, limit })
@@ -64,7 +65,9 @@ export const listActiveCalls = defineTool({
   },
 })
 
-const listed = z.object({ calls: z.array(liveCall).max(MAX_ROWS), total: z.int() })
+/** A node of an older version writes states in upper case. */
+const listedCall = liveCall.extend({ state: z.string().toLowerCase().pipe(z.enum(states)) })
+const listed = z.object({ calls: z.array(listedCall).max(MAX_ROWS), total: z.int() })
 
 /** Each node runs the tool for itself. */
 async function listsElsewhere(
@@ -133,12 +136,22 @@ export function findCall(uuid: string, use: ToolUse): ActiveCall | undefined {
 const isVisible = (call: ActiveCall, { principal: { tenantId } }: ToolUse): boolean =>
   tenantId === null || call.tenantId === tenantId
 
+const stateOf = ({ state }: ActiveCall) => words[state]
+
+const words = {
+  DIALING: 'dialing',
+  RINGING: 'ringing',
+  EARLY: 'early',
+  ACTIVE: 'active',
+  HELD: 'held',
+} as const
+
 /** `now` is steady time. */
 export function viewOf(call: ActiveCall, now: number) {
   const since = call.answeredAt ?? call.startedAt
   return {
     call_uuid: call.callUuid,
-    state: call.state,
+    state: stateOf(call),
     direction: call.direction,
     caller_id_number: call.callerNumber,
     destination_number: call.calledNumber,

@@ -4,6 +4,7 @@ import { all } from '../../../schema/sql/query.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../provisioning/fields.ts'
+import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, setId } from './shapes.ts'
 
@@ -13,7 +14,8 @@ const node = z.object({
   id: z.int(),
   setId: z.int(),
   destination: z.string().describe('SIP URI, as set_dispatcher_state expects it.'),
-  flags: z.enum(['ACTIVE', 'PROBING', 'INACTIVE']),
+  state: z.enum(['active', 'probing', 'inactive']),
+  flags: z.enum(['ACTIVE', 'PROBING', 'INACTIVE']).describe('The same as state.'),
   priority: z.int().describe('A lower number is preferred.'),
   weight: z.int(),
   latencyMs: z
@@ -28,8 +30,8 @@ export const getDispatcherStatus = defineTool({
   name: 'get_dispatcher_status',
   title: 'Dispatcher status',
   description:
-    'Returns the nodes of one dispatcher set, or of all sets, with state, latency and live calls. ' +
-    'PROBING nodes have failed OPTIONS and get no calls until they answer again. INACTIVE nodes were taken out of service by an operator.',
+    'Returns the PBX nodes of one dispatcher set, or of all, with state, latency and live calls. ' +
+    'A probing node has failed OPTIONS and gets no calls until it answers again. An inactive one was taken out of service by an operator.',
   effect: 'reads',
   scopes: ['dispatcher:read'],
   input: z.strictObject({ setId: setId.optional().describe('Defaults to all sets.') }),
@@ -57,8 +59,7 @@ export const listSbcEndpoints = defineTool({
   name: 'list_sbc_endpoints',
   title: 'List SBC endpoints',
   description:
-    'Lists the nodes to which this SBC sends calls, in all dispatcher sets, with their addresses. ' +
-    'get_dispatcher_status returns their state.',
+    'Lists the addresses of the nodes of all dispatcher sets. Prefer get_dispatcher_status, which also has their state.',
   effect: 'reads',
   scopes: ['dispatcher:read'],
   input: z.strictObject({}),
@@ -134,7 +135,11 @@ export const setDispatcherState = defineTool({
           404,
           'unknown_destination',
           `Set ${wanted} has no enabled node with this destination. Nothing changed: ` +
-            `get_dispatcher_status with setId ${wanted} shows the destinations`,
+            `get_dispatcher_status with setId ${wanted} shows the destinations.` +
+            didYouMean(
+              destination,
+              before.nodes.map((member) => member.destination),
+            ),
         )
     }
   },
@@ -192,6 +197,7 @@ const nodeView = (set: number, member: NodeStatus) => ({
   id: member.nodeId,
   setId: set,
   destination: member.destination,
+  state: member.state,
   flags: flags[member.state],
   priority: member.priority,
   weight: member.weight,

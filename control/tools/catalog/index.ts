@@ -7,6 +7,7 @@ import {
   reloadDispatchers,
   setDispatcherState,
 } from './dispatcher-tools.ts'
+import { describeTool } from './describe-tool.ts'
 import { explainCall } from './explain-call.ts'
 import { getCustomerBalance, lookupRate } from './money-tools.ts'
 import { getCall, searchCdrs } from './record-tools.ts'
@@ -21,5 +22,5 @@ export const allTools: readonly Tool[] = [
   ...[getDispatcherStatus, listSbcEndpoints, setDispatcherState, reloadDispatchers],
   ...[listActiveCalls, getCall, searchCdrs, explainCall, simulateCall],
   ...[getTelemetry, listNodes, getCustomerBalance, lookupRate],
-  hangUpCall,
+  ...[hangUpCall, describeTool],
 ]

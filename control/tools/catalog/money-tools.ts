@@ -111,7 +111,11 @@ async function theCustomer(wanted: string | number, use: ToolUse) {
       ? undefined
       : await new CustomerStore(use.store, chargingOf(use).ledger).find(scope, id)
   if (customer !== undefined) return customer
-  throw new ApiError(404, 'not_found', 'Customer not found')
+  throw new ApiError(
+    404,
+    'not_found',
+    'Customer not found. A customer is named by its id or exact name',
+  )
 }
 
 async function thePlan(
@@ -137,7 +141,7 @@ async function thePlan(
 async function planNames({ store, principal: { tenantId } }: ToolUse): Promise<string> {
   let query = store.db.selectFrom('rate_plan').select('name').orderBy('id').limit(10)
   if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
-  const names = (await all(store, query)).map(({ name }) => name)
+  const names = (await all(store, query)).map(({ name }) => JSON.stringify(name))
   return names.length === 0 ? 'none' : names.join(', ')
 }
 

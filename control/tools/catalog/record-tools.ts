@@ -108,7 +108,7 @@ export const getCall = defineTool({
   name: 'get_call',
   title: 'Get a call',
   description:
-    'Returns one call by its uuid: its live state, or its call record after it ended. The other one is null.',
+    'Returns one call by its uuid, live or ended. Prefer explain_call, which also says why it ended so.',
   effect: 'reads',
   scopes: ['calls:read', 'cdrs:read'],
   input: z.strictObject({ call_uuid: callUuid }),

@@ -7,6 +7,7 @@ import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../provisioning/fields.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
+import { similarKeys } from './similar-keys.ts'
 
 const sbcKey = z.object({
   uuid: z.string(),
@@ -105,7 +106,8 @@ async function theKey(identifier: string, { keys, now, principal }: ToolUse): Pr
     throw new ApiError(
       404,
       'not_found',
-      'No SBC key has this uuid or exact name. list_sbc_api_keys lists the keys that you can access',
+      'No SBC key has this uuid or exact name. list_sbc_api_keys lists the keys that you can access.' +
+        (await similarKeys(identifier, { tenantId, domain, kinds: ['sbc'] }, { keys, now })),
     )
   if (other !== undefined)
     throw new ApiError(

@@ -10,7 +10,7 @@ export const simulateCall = defineTool({
   name: 'simulate_call',
   title: 'Simulate a call',
   description:
-    'Tells what would happen to a call now, without placing it: who pays at which price, whether it is refused and why, which destinations are tried in which order, and why others are not. ' +
+    'Tells what would happen to a call now, without placing it: payer, price, verdict, destinations in order, and why not others. ' +
     'Use it to find a cause, and before and after a change. explain_call explains a call that was placed.',
   effect: 'reads',
   scopes: ['calls:read'],

@@ -6,6 +6,7 @@ import { ApiError, badRequest } from '../../http/api-error.ts'
 import { text } from '../../provisioning/fields.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
+import { similarKeys } from './similar-keys.ts'
 
 /** The kinds that are not SBC keys. */
 const kinds: readonly KeyKind[] = ['pbx', 'billing']
@@ -90,7 +91,8 @@ async function theKey(
     throw new ApiError(
       404,
       'not_found',
-      'No tenant key matches. list_api_keys lists the keys that you can access',
+      'No tenant key matches. list_api_keys lists the keys that you can access.' +
+        (name === undefined ? '' : await similarKeys(name, { tenantId, domain, kinds }, use)),
     )
   if (other !== undefined)
     throw new ApiError(

@@ -204,7 +204,7 @@ test('explain_call says who refused a call and what helps', async () => {
     outcome: 'answered',
     charge: { cost_exact: '0.10', currency: 'USD', rate_prefix: '49', billsec: 58 },
   })
-  expect(await explain(liveCall)).toMatchObject({ outcome: 'live', live: { state: 'ACTIVE' } })
+  expect(await explain(liveCall)).toMatchObject({ outcome: 'live', live: { state: 'active' } })
 })
 
 test('hangup_call ends a call only without dry_run', async () => {

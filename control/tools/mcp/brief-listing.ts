@@ -1,0 +1,101 @@
+/**
+ * A tool as `tools/list` shows it. A model reads the whole list in every conversation, so each tool is as short as it can
+ * be while it can be chosen and called; `describe_tool` and REST have its full schemas (D261).
+ */
+import type { JsonSchema, ToolListing } from '../tool.ts'
+
+/** A longer description is cut after the last sentence that fits. */
+const MAX_DESCRIPTION = 160
+/** Results with more keys are not spelled out. */
+const MAX_KEYS = 4
+
+export interface BriefListing {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: JsonSchema
+  readonly outputSchema: JsonSchema
+  readonly annotations: Readonly<Record<string, boolean>>
+}
+
+const known = new WeakMap<ToolListing, BriefListing>()
+
+export function briefListing(listing: ToolListing): BriefListing {
+  const made = known.get(listing) ?? shortened(listing)
+  known.set(listing, made)
+  return made
+}
+
+const shortened = ({
+  name,
+  description,
+  inputSchema,
+  outputSchema,
+  annotations,
+}: ToolListing): BriefListing => ({
+  name,
+  description: firstSentences(description),
+  inputSchema: { type: 'object', ...argumentsOf(inputSchema) },
+  outputSchema: resultOf(outputSchema),
+  // What is left out is the same for all tools, or has the protocol's default.
+  annotations: annotations.readOnlyHint
+    ? { readOnlyHint: true }
+    : { destructiveHint: annotations.destructiveHint },
+})
+
+function firstSentences(whole: string): string {
+  const description = whole.replace(/ Requires the scopes? [\w: ]+\.$/, '')
+  if (description.length <= MAX_DESCRIPTION) return description
+  let end = 0
+  for (const { index } of description.matchAll(/\.(?= )/g))
+    if (end === 0 || index < MAX_DESCRIPTION) end = index + 1
+  return end === 0 ? description : description.slice(0, end)
+}
+
+/**
+ * Types, allowed words and what is required. The instructions of the server describe what several tools take, and the
+ * refusal of a wrong value says what is allowed.
+ */
+function argumentsOf(schema: JsonSchema): Json {
+  const properties = Object.entries(objectIn(schema['properties'])).map(
+    ([name, property]) => [name, argumentOf(objectIn(property))] as const,
+  )
+  return {
+    ...(properties.length > 0 && { properties: Object.fromEntries(properties) }),
+    ...(schema['required'] !== undefined && { required: schema['required'] }),
+  }
+}
+
+function argumentOf(schema: Json): Json {
+  const { enum: words, items } = schema
+  const types = typesOf(schema)
+  return {
+    ...(types.length > 0 && { type: types.length === 1 ? types[0] : types }),
+    ...(words !== undefined && { enum: words }),
+    ...(items !== undefined && { items: argumentOf(objectIn(items)) }),
+  }
+}
+
+/** Of one that may be a number or a name, both. */
+function typesOf(schema: Json): string[] {
+  const { type, anyOf } = schema
+  if (typeof type === 'string') return [type]
+  if (!Array.isArray(anyOf)) return []
+  return [...new Set(anyOf.flatMap((each) => typesOf(objectIn(each))))]
+}
+
+/** That there is `data`, and the keys of a short one: a result holds to the full schema, and so to this. */
+function resultOf(schema: JsonSchema): JsonSchema {
+  const data = objectIn(objectIn(schema['properties'])['data'])
+  const keys: unknown = data['required']
+  const isShort = Array.isArray(keys) && keys.length <= MAX_KEYS
+  return {
+    type: 'object',
+    required: ['data'],
+    ...(isShort && { properties: { data: { required: keys } } }),
+  }
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const objectIn = (value: unknown): Json =>
+  typeof value === 'object' && value !== null ? { ...value } : {}

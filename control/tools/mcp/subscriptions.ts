@@ -1,0 +1,172 @@
+/**
+ * Streams of `subscriptions/listen` (MCP of 2026-07-28): they say that a resource has changed, and the client reads it
+ * again. Each stream is told of what its own credential sees, which is looked at again and again (D262): nodes, anomalies
+ * and proposals change by themselves, on any node of the platform.
+ */
+import { AsyncLocalStorage } from 'node:async_hooks'
+import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
+import { ApiError } from '../../http/api-error.ts'
+
+/** How often to call `look`: the maximum delay of a notification, and how long a stream may outlive its credential. */
+export const LOOK_MS = 2_000
+
+export const MAX_STREAMS = 64
+/** Limits per credential and per tenant, so that neither takes all streams. */
+const MAX_OF_CREDENTIAL = 4
+const MAX_OF_TENANT = 16
+/** Notifications that a reader may leave unread; more means that it does not read. */
+const MAX_UNREAD = 32
+
+export interface Subscriber {
+  /** The key or user. */
+  readonly actor: string
+  readonly tenantId: number | null
+  /** What the same answer of a tool may be shared by: tenant and domain. */
+  readonly sees: string
+  /** Whether its credential still allows reading all of `uris`; never rejects. */
+  readonly isStillAdmitted: () => Promise<boolean>
+  readonly uris: readonly string[]
+  /** A text that changes with what the subscriber sees of a resource; undefined: it cannot be read now. */
+  readonly versionOf: (uri: string) => Promise<string | undefined>
+}
+
+interface Stream {
+  readonly subscriber: Subscriber
+  /** The last version of each resource. */
+  readonly versions: Map<string, string | undefined>
+  unread: number
+  tell: ((event: ServerEvent) => void) | undefined
+  end: () => void
+}
+
+export class Subscriptions implements ServerEventBus {
+  readonly #streams = new Set<Stream>()
+  /** The stream that the request under way opens: the SDK does not name it when it subscribes. */
+  readonly #opening = new AsyncLocalStorage<Stream>()
+  #isLooking = false
+
+  get size(): number {
+    return this.#streams.size
+  }
+
+  /**
+   * Runs the request that opens a stream; its response ends as soon as the subscriber is not admitted any more.
+   *
+   * @throws {ApiError} 429 or 503: too many streams.
+   */
+  async open(subscriber: Subscriber, request: () => Promise<Response>): Promise<Response> {
+    this.#refuseMore(subscriber)
+    const stream: Stream = {
+      ...{ subscriber, versions: new Map(), unread: 0, tell: undefined },
+      end: () => undefined,
+    }
+    // From here on it counts.
+    this.#streams.add(stream)
+    try {
+      for (const uri of subscriber.uris) stream.versions.set(uri, await subscriber.versionOf(uri))
+      const response = await this.#opening.run(stream, request)
+      // A refused one has not subscribed.
+      if (stream.tell === undefined || response.body === null) this.#streams.delete(stream)
+      else return new Response(this.#guarded(stream, response.body), response)
+      return response
+    } catch (error) {
+      this.#streams.delete(stream)
+      throw error
+    }
+  }
+
+  /** Called by the SDK when a stream is open. */
+  subscribe(tell: (event: ServerEvent) => void): () => void {
+    const stream = this.#opening.getStore()
+    if (stream === undefined) return () => undefined
+    stream.tell = tell
+    return () => {
+      stream.tell = undefined
+      this.#streams.delete(stream)
+    }
+  }
+
+  /** Required of a bus: nothing is for all streams. */
+  publish(): void {}
+
+  /** Ends the streams of credentials that have lost their permission, and tells the others what has changed. */
+  async look(): Promise<void> {
+    if (this.#isLooking || this.#streams.size === 0) return
+    this.#isLooking = true
+    try {
+      const seen = new Map<string, Promise<string | undefined>>()
+      for (const stream of this.#streams) await this.#lookFor(stream, seen)
+    } finally {
+      this.#isLooking = false
+    }
+  }
+
+  /** Ends all streams. */
+  close(): void {
+    for (const stream of this.#streams) stream.end()
+  }
+
+  async #lookFor(stream: Stream, seen: Map<string, Promise<string | undefined>>): Promise<void> {
+    const { subscriber, versions } = stream
+    if (!(await subscriber.isStillAdmitted())) return stream.end()
+    for (const uri of subscriber.uris) {
+      const shared = `${uri} ${subscriber.sees}`
+      const reading = seen.get(shared) ?? subscriber.versionOf(uri)
+      seen.set(shared, reading)
+      const version = await reading
+      if (version === undefined || version === versions.get(uri)) continue
+      versions.set(uri, version)
+      stream.unread += 1
+      if (stream.unread > MAX_UNREAD) return stream.end()
+      stream.tell?.({ kind: 'resource_updated', uri })
+    }
+  }
+
+  /** The same bytes; `stream.end` ends them. */
+  #guarded(stream: Stream, body: ReadableStream<Uint8Array>): ReadableStream<Uint8Array> {
+    const reader = body.getReader()
+    let isOver = false
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          stream.end = () => {
+            if (isOver) return
+            isOver = true
+            this.#streams.delete(stream)
+            void reader.cancel().catch(() => undefined)
+            controller.close()
+          }
+        },
+        pull: async (controller) => {
+          stream.unread = 0
+          const { done, value } = await reader.read()
+          if (done) stream.end()
+          else if (!isOver) controller.enqueue(value)
+        },
+        cancel: (reason) => {
+          isOver = true
+          this.#streams.delete(stream)
+          return reader.cancel(reason)
+        },
+      },
+      { highWaterMark: 0 },
+    )
+  }
+
+  #refuseMore({ actor, tenantId }: Subscriber): void {
+    const open = [...this.#streams].map(({ subscriber }) => subscriber)
+    const isFull = {
+      credential: open.filter((each) => each.actor === actor).length >= MAX_OF_CREDENTIAL,
+      tenant:
+        tenantId !== null &&
+        open.filter((each) => each.tenantId === tenantId).length >= MAX_OF_TENANT,
+      all: open.length >= MAX_STREAMS,
+    }
+    if (isFull.credential) throw tooMany(429, 'This credential has as many subscriptions as it may')
+    if (isFull.tenant) throw tooMany(429, 'This tenant has as many subscriptions as it may')
+    if (isFull.all) throw tooMany(503, 'No further subscription can be opened')
+  }
+}
+
+const tooMany = (status: 429 | 503, message: string): ApiError =>
+  new ApiError(status, 'too_many_readers', message, { headers: { 'Retry-After': '30' } })

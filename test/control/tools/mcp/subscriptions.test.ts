@@ -1,0 +1,118 @@
+/** `subscriptions/listen`: a client is told that what it sees of a resource has changed. */
+import { expect, onTestFinished, test } from 'vitest'
+import { connectClient } from '../../../support/mcp-client.ts'
+import { openToolRig, type ToolRig } from '../../../support/tools-rig.ts'
+import { runSql } from '../../../support/stored.ts'
+import { eventually } from '../../../support/waiting.ts'
+
+const nodes = 'tollgate://nodes'
+
+/** A client that listens to the nodes, and what it has been told. */
+async function listener(rig: ToolRig, token: string, uris: readonly string[] = [nodes]) {
+  const client = await connectClient(rig.app, token, 'modern')
+  onTestFinished(() => client.close())
+  const told: string[] = []
+  client.setNotificationHandler('notifications/resources/updated', ({ params }) => {
+    told.push(params.uri)
+  })
+  const subscription = await client.listen({ resourceSubscriptions: [...uris] })
+  return { client, told, subscription }
+}
+
+const setState = (rig: ToolRig, state: string) =>
+  rig.tool('set_dispatcher_state', {
+    ...{ state, setId: 1, destination: 'sip:10.0.0.2:5060;transport=udp' },
+  })
+
+const ofTenant = (slug: string) => ({ tenant_scope: 'tenant', tenant_slug: slug })
+
+test('a listener hears once of each change that it sees, and no other tenant does', async () => {
+  const rig = await openToolRig()
+  const all = await listener(rig, rig.root)
+  const owner = await listener(rig, await rig.key(ofTenant('acme')))
+  const stranger = await listener(rig, await rig.key(ofTenant('other')))
+  await rig.subscriptions.look()
+  expect(await setState(rig, 'inactive')).toMatchObject({ status: 200 })
+  await rig.subscriptions.look()
+  await rig.subscriptions.look()
+  await eventually(() => expect([all.told, owner.told]).toEqual([[nodes], [nodes]]))
+  await setState(rig, 'active')
+  await rig.subscriptions.look()
+  await eventually(() => expect(owner.told).toEqual([nodes, nodes]))
+  // What it would have been told came before what the others have been told.
+  expect(stranger.told).toEqual([])
+})
+
+test('looking for changes leaves no audit entry', async () => {
+  const rig = await openToolRig()
+  await listener(rig, rig.root)
+  await rig.subscriptions.look()
+  const { data } = await rig.request('/api/v1/audit?action=tool%20', { token: rig.root })
+  expect(data()).toEqual([])
+})
+
+test('a stream ends when its key is revoked, loses a scope of a resource, or the process stops', async () => {
+  const rig = await openToolRig()
+  const revoked = await listener(rig, await rig.key({ name: 'revoked' }))
+  const narrowed = await listener(rig, await rig.key({ name: 'narrowed' }))
+  const kept = await listener(rig, await rig.key({ name: 'kept' }))
+  await rig.tool('revoke_sbc_api_key', { identifier: 'revoked' })
+  const narrow = `UPDATE application_key SET scopes = '["mcp:read"]' WHERE name = 'narrowed'`
+  await runSql(rig.store, narrow)
+  await rig.access.keys.atomically(() => Promise.resolve())
+  await rig.subscriptions.look()
+  await revoked.subscription.closed
+  await narrowed.subscription.closed
+  expect(rig.subscriptions.size).toBe(1)
+  await setState(rig, 'inactive')
+  await rig.subscriptions.look()
+  await eventually(() => expect(kept.told).toEqual([nodes]))
+  expect([revoked.told, narrowed.told]).toEqual([[], []])
+  rig.subscriptions.close()
+  await kept.subscription.closed
+  expect(rig.subscriptions.size).toBe(0)
+})
+
+test('a resource of which the key lacks a scope cannot be listened to', async () => {
+  const rig = await openToolRig()
+  const token = await rig.key({ scopes: ['mcp:read', 'calls:read'] })
+  await expect(listener(rig, token)).rejects.toThrow(/dispatcher:read/)
+  expect(rig.subscriptions.size).toBe(0)
+})
+
+test('one credential has four streams, and closing one makes room', async () => {
+  const rig = await openToolRig()
+  const [first] = await Promise.all([1, 2, 3, 4].map(() => listener(rig, rig.root)))
+  await expect(listener(rig, rig.root)).rejects.toThrow(/as many subscriptions as it may/)
+  await listener(rig, await rig.key({ name: 'another' }))
+  await first?.subscription.close()
+  await eventually(() => expect(rig.subscriptions.size).toBe(4))
+  await listener(rig, rig.root)
+})
+
+test('a request that listens to nothing holds no place, and a resource that does not change is never told', async () => {
+  const rig = await openToolRig()
+  const client = await connectClient(rig.app, rig.root, 'modern')
+  onTestFinished(() => client.close())
+  const empty = await client.listen({})
+  await empty.closed
+  expect(rig.subscriptions.size).toBe(0)
+  const others = await listener(rig, rig.root, ['tollgate://telemetry', 'tollgate://nothing'])
+  const changed = await listener(rig, rig.root)
+  await setState(rig, 'inactive')
+  await rig.subscriptions.look()
+  await eventually(() => expect(changed.told).toEqual([nodes]))
+  expect(others.told).toEqual([])
+})
+
+test('a client of 2025 is not promised what no stream could bring it', async () => {
+  const rig = await openToolRig()
+  const [legacy, modern] = [
+    await connectClient(rig.app, rig.root, 'legacy'),
+    await connectClient(rig.app, rig.root, 'modern'),
+  ]
+  onTestFinished(() => legacy.close())
+  onTestFinished(() => modern.close())
+  expect(legacy.getServerCapabilities()?.resources?.subscribe).toBeUndefined()
+  expect(modern.getServerCapabilities()?.resources?.subscribe).toBe(true)
+})
