@@ -3,6 +3,8 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createApi, createEdge, type ControlApp } from './app.ts'
 import { openAccess } from './auth/access.ts'
+import { ChangeDuties, CHANGES_LOOK_MS } from './changes/change-duties.ts'
+import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/source-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
 import type { ControlDeps } from './deps.ts'
@@ -92,14 +94,17 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
   }
   const api = serve(createApi(deps, access, telemetry, { hub, feed, subscriptions }))
   const edge = serve(createEdge(deps, access, telemetry))
-  return { access, telemetry, hub, feed, subscriptions, api, edge }
+  const { keys, audit } = access
+  const now = () => earliest(deps)
+  const changes = new ChangeDuties({ ...deps, now, keys, audit, newCorrelationId: newId })
+  return { access, telemetry, hub, feed, subscriptions, changes, api, edge }
 }
 
 export async function startControl(
   deps: ControlDeps,
   options: ServerOptions,
 ): Promise<ControlServer> {
-  const { access, telemetry, hub, feed, subscriptions, ...made } = createControl(
+  const { access, telemetry, hub, feed, subscriptions, changes, ...made } = createControl(
     deps,
     options.limits,
   )
@@ -123,6 +128,7 @@ export async function startControl(
       deps.log('warn', 'key counters could not be written', { error: String(error) })
     })
   const cancel = options.every(USAGE_FLUSH_INTERVAL_MS, () => void tick())
+  const stopChanges = options.every(CHANGES_LOOK_MS, () => void changes.look())
   return {
     api: addressOf(api),
     edge: addressOf(edge),
@@ -139,6 +145,7 @@ export async function startControl(
     async stop() {
       for (const end of cancelLeaving) end()
       cancel()
+      stopChanges()
       stopTelemetry()
       for (const stop of stopHub) stop()
       // The server cannot wait for streams: they do not end by themselves.

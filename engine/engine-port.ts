@@ -25,6 +25,10 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     dispatcher: {
       status: (setId) =>
         dispatcher.status(setId).map((set) => ({ ...set, nodes: set.nodes.map(stamped) })),
+      find: (setId, destination) => {
+        const node = dispatcher.find(setId, destination)
+        return node && stamped(node)
+      },
       setState: (setId, destination, state) => dispatcher.setState(setId, destination, state),
       isUnresolvable: (nodeId) => dispatcher.isUnresolvable(nodeId),
       reload: () => dispatcher.reload(),

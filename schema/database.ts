@@ -31,6 +31,7 @@ import type {
   OcsReportTable,
   WalletLeaseTable,
 } from './tables/charging.ts'
+import type { ChangeEntryTable } from './tables/changes.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns, Sum } from './tables/kinds.ts'
 import type {
   BillingAlertTable,
@@ -93,6 +94,7 @@ export interface Database {
   idempotent_claim: IdempotentClaimTable
   rate_grant: RateGrantTable
   audit_entry: AuditEntryTable
+  change_entry: ChangeEntryTable
   node: NodeTable
   limit_share: LimitShareTable
   source_ban: SourceBanTable

@@ -63,6 +63,8 @@ async function recorded(
     before_digest: before,
     after_digest: after,
     correlation_id: c.get('correlationId'),
+    change_id: c.get('change')?.changeId ?? null,
+    reason: c.get('change')?.reason ?? null,
   })
 }
 

@@ -38,6 +38,9 @@ export interface ControlEnv {
 export interface Change {
   readonly before: unknown
   readonly after: unknown
+  /** Of its entry in `control/changes`, which can be undone. */
+  readonly changeId?: string | null
+  readonly reason?: string | null
 }
 
 export interface ChangeDigests {

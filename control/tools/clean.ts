@@ -34,6 +34,9 @@ export function cleanText(text: string, maxLength = MAX_TEXT): string {
     : `${shown.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
+/** A stored or given text inside a sentence of ours: it cannot be taken for a part of it. */
+export const quoted = (text: string): string => JSON.stringify(cleanText(text, 100))
+
 /** Cleans every text in a JSON value, including the keys. */
 export function clean(value: unknown, depth = 0): unknown {
   if (typeof value === 'string') return cleanText(value)

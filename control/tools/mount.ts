@@ -22,7 +22,8 @@ export function agentToolRoutes(
   subscriptions: Subscriptions,
 ) {
   const { log, version, settings, others } = deps
-  const world = { ...deps, keys: access.keys, telemetry, pause: nextTurn }
+  const { keys, usage } = access
+  const world = { ...deps, keys, usage, telemetry, pause: nextTurn }
   const toolbox = new Toolbox(world, audit, log)
   const allowedHosts = settings.mcpAllowedHosts
   const revalidate: Revalidator = (c, scope) => revalidator(c, scope, access, () => latest(deps))

@@ -1,6 +1,7 @@
 /** Defines a tool for AI agents (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
 import type { KeyStore } from '../auth/keys/key-store.ts'
+import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { ControlDeps } from '../deps.ts'
@@ -15,9 +16,10 @@ import { clean } from './clean.ts'
 /** The dependencies of all tools. */
 export interface ToolWorld extends Pick<
   ControlDeps,
-  'store' | 'engine' | 'nodes' | 'ocs' | 'now' | 'steadyNow'
+  'store' | 'engine' | 'nodes' | 'ocs' | 'now' | 'steadyNow' | 'randomBytes'
 > {
   readonly keys: KeyStore
+  readonly usage: Pick<KeyUsage, 'daysOf'>
   readonly telemetry: Pick<Telemetry, 'read' | 'readForTenant'>
   /** Yields to the event loop during a long search. */
   readonly pause: Pause
@@ -30,19 +32,21 @@ export interface ToolUse extends ToolWorld {
   readonly elsewhere?: AskedNodes | undefined
   /** All tools, for the one that describes them. */
   readonly listings: () => readonly ToolListing[]
+  /** The proposal that a person approved; absent: the caller asks by itself. */
+  readonly proposalId?: string | undefined
   /** For the audit log: the row before and after. */
   readonly changed: (change: Change) => void
 }
 
 /** The effect on the platform; clients ask a person before a tool that changes something. */
-type Effect =
+export type Effect =
   | 'reads'
   /** Reversible and idempotent. */
   | 'changes'
   /** Irreversible, or ends something live. */
   | 'destroys'
 
-interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> {
+export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> {
   readonly name: string
   readonly title: string
   /** For a language model: what the tool does, when to use it, what comes next. */
@@ -91,6 +95,7 @@ export type ToolAnswer =
 
 export interface Tool {
   readonly name: string
+  readonly effect: Effect
   readonly isAboutCall: boolean
   readonly scopes: readonly Scope[]
   readonly listing: ToolListing
@@ -109,6 +114,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
   let listing: ToolListing | undefined
   return {
     name,
+    effect,
     scopes,
     isAboutCall: spec.isAboutCall === true,
     get listing() {

@@ -1,4 +1,5 @@
 /** Runs tools for MCP and REST: checks scopes and arguments, runs the tool, writes the audit entry. */
+import { z } from 'zod'
 import type { Log } from '../../schema/contracts/log.ts'
 import { auditedActor, type AuditLog } from '../audit/audit-log.ts'
 import { digestOf } from '../audit/digest.ts'
@@ -23,6 +24,8 @@ export interface ToolCaller {
   readonly elsewhere?: AskedNodes | undefined
   /** Another node calls for the caller, and writes the audit entry. */
   readonly isNode?: boolean
+  /** The proposal that a person approved; absent: the caller asks by itself. */
+  readonly proposalId?: string | undefined
 }
 
 export class Toolbox {
@@ -69,15 +72,17 @@ export class Toolbox {
   async call(name: string, given: unknown, caller: ToolCaller): Promise<ToolAnswer | undefined> {
     const tool = this.#tools.get(name)
     if (tool === undefined) {
-      await this.#record(name, given, caller, { kind: 'refused', error: unknownTool }, undefined)
+      await this.#record(name, given, caller, { kind: 'refused', error: unknownTool }, notAChange)
       return undefined
     }
     let change: Change | undefined
-    const { principal, elsewhere } = caller
-    const use = this.#useOf(principal, elsewhere, (made) => (change = made))
+    const { principal, elsewhere, proposalId } = caller
+    const used = this.#useOf(principal, elsewhere, (made) => (change = made))
+    const use = { ...used, proposalId }
     const own = await this.#answer(tool, given, use)
     const answer = (await fromNodeOfCall(tool, given, own, elsewhere)) ?? own
-    await this.#record(tool.name, given, caller, answer, change)
+    const about = tool.effect === 'reads' ? notAChange : changeIn(given, answer)
+    await this.#record(tool.name, given, caller, answer, { ...about, change })
     return answer
   }
 
@@ -108,7 +113,7 @@ export class Toolbox {
     given: unknown,
     caller: ToolCaller,
     answer: ToolAnswer,
-    change: Change | undefined,
+    { change, change_id, reason }: AuditedChange,
   ): Promise<void> {
     const status = answer.kind === 'done' ? 200 : answer.error.status
     if (caller.isNode === true) return
@@ -124,7 +129,29 @@ export class Toolbox {
       before_digest: digestOf(change?.before),
       after_digest: digestOf(change?.after),
       correlation_id: caller.correlationId,
+      ...{ change_id, reason },
     })
+  }
+}
+
+interface AuditedChange {
+  readonly change?: Change | undefined
+  readonly change_id: string | null
+  readonly reason: string | null
+}
+
+const notAChange: AuditedChange = { change_id: null, reason: null }
+
+const asked = z.looseObject({ reason: z.string().optional() })
+const told = z.looseObject({ change_id: z.string().nullable().optional() })
+
+/** Another node may have made the change: the answer has its id. */
+function changeIn(given: unknown, answer: ToolAnswer): AuditedChange {
+  const reason = asked.safeParse(given).data?.reason
+  const made = answer.kind === 'done' ? told.safeParse(answer.data).data?.change_id : undefined
+  return {
+    change_id: made ?? null,
+    reason: reason === undefined ? null : cleanText(reason),
   }
 }
 

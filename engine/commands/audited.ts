@@ -26,6 +26,7 @@ export function withAudit<T>(
         ...{ tenant_id: null, address: 'console', action: `command ${action}`, target, outcome },
         ...{ status: outcome === 'success' ? 0 : 1, code: null },
         ...{ before_digest: null, after_digest: null, correlation_id: world.newUuid() },
+        ...{ change_id: null, reason: null },
       })
       return (await log.flush()) && !isLost
     }

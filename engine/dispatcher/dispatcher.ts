@@ -17,7 +17,7 @@ import { formatDestination, isSameDestination, parseDestination } from './destin
 import type { ProbedStateChange, ProbedTarget } from './probed-targets.ts'
 import { ProbedTargets } from './probed-targets.ts'
 import type { HostDirectory } from './host-addresses.ts'
-import type { NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
+import type { FoundNode, NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
 import type { OperatorState } from './node-health.ts'
 import { NodeDirectory } from './node-directory.ts'
 import type { NodeReference } from './node-directory.ts'
@@ -203,10 +203,8 @@ export class Dispatcher {
   async #setState(setId: number, destination: string, state: NodeState): Promise<SetStateResult> {
     const set = this.#sets.get(setId)
     if (!set) return 'unknown_set'
-    const wanted = parseDestination(destination)
-    const node = wanted && set.nodes.find((each) => isSameDestination(each.record, wanted))
-    if (!node) return 'unknown_destination'
-    const { nodeId } = node.record
+    const nodeId = idOf(set, destination)
+    if (nodeId === undefined) return 'unknown_destination'
     if (!maySetState(this.#nodesInSet(set), nodeId, state)) return 'last_active_node'
     const isSaved = await this.#deps.saveOperatorState(
       nodeId,
@@ -215,6 +213,14 @@ export class Dispatcher {
     if (!isSaved) return 'last_active_node'
     this.#targets.setState(nodeId, state)
     return 'changed'
+  }
+
+  /** The node that an operator names as for `setState`. */
+  find(setId: number, destination: string): FoundNode | undefined {
+    const set = this.#sets.get(setId)
+    const nodeId = set && idOf(set, destination)
+    const node = this.status(setId)[0]?.nodes.find((each) => each.nodeId === nodeId)
+    return node && { ...node, isLastInService: this.isLastInService(node.nodeId) }
   }
 
   /** Whether removing this node would leave its set without a node in service (SPECIFICATION.md §3.2: 409). */
@@ -258,6 +264,11 @@ export class Dispatcher {
     const setId = this.#setOfNode.get(nodeId)
     return setId === undefined ? undefined : this.#sets.get(setId)
   }
+}
+
+function idOf({ nodes }: DestinationSet, destination: string): number | undefined {
+  const wanted = parseDestination(destination)
+  return wanted && nodes.find(({ record }) => isSameDestination(record, wanted))?.record.nodeId
 }
 
 function targetsOf(set: SetRecord, defaults: ProbeSettings): ProbedTarget[] {

@@ -31,6 +31,11 @@ export interface NodeStatus extends ProbedStatus {
   readonly activeCalls: number
 }
 
+export interface FoundNode extends NodeStatus {
+  /** Without it, its set would have no node in service. */
+  readonly isLastInService: boolean
+}
+
 export interface SetStatus {
   readonly setId: number
   readonly nodes: readonly NodeStatus[]
@@ -42,6 +47,8 @@ export type SetStateResult = 'changed' | 'unknown_set' | 'unknown_destination' |
 export interface DispatcherPort {
   /** All sets, or the one asked for (none when unknown). */
   status(setId?: number): readonly SetStatus[]
+  /** The enabled node that this SIP URI names, however it is written. */
+  find(setId: number, destination: string): FoundNode | undefined
   /** Stores an operator's decision. Once it resolves, the next INVITE follows it. */
   setState(setId: number, destination: string, state: NodeState): Promise<SetStateResult>
   /** DNS has no address for the node's name: probes alone do not bring it back. */

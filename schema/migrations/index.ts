@@ -46,6 +46,10 @@ import {
 } from './several-nodes/030-limit-shares.ts'
 import { sql as longestGrant } from './several-nodes/031-longest-grant.ts'
 import { sql as nodeAddresses } from './several-nodes/032-node-addresses.ts'
+import {
+  forServer as operatorChangesForServer,
+  sql as operatorChanges,
+} from './several-nodes/034-operator-changes.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -97,6 +101,12 @@ export const migrations: readonly Migration[] = [
   { version: 30, name: 'limit-shares', sql: limitShares, forServer: sharesForServer },
   { version: 31, name: 'longest-grant', sql: longestGrant },
   { version: 32, name: 'node-addresses', sql: nodeAddresses },
+  {
+    version: 33,
+    name: 'operator-changes',
+    sql: operatorChanges,
+    forServer: operatorChangesForServer,
+  },
 ]
 
 export const newestVersion = migrations.length

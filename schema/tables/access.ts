@@ -16,6 +16,9 @@ export interface ApplicationKeyTable {
   expires_at: number | null
   is_active: Defaulted<Flag>
   revoked_at: number | null
+  /** Until it is resumed; `is_active` is independent of it. */
+  suspended_at: number | null
+  suspended_by: string | null
   tenant_id: number | null
   domain: string | null
   /** JSON array of CIDRs; `[]`: any address. */
@@ -99,7 +102,7 @@ export interface IdempotentAnswerTable {
 export interface AuditEntryTable {
   id: Id
   at: number
-  /** `key:<uuid>`, `user:<username>`, `user:<tenant>/<username>`, `customer:<id>`, `anonymous`, or `console`. */
+  /** `key:<uuid>`, `user:<username>`, `user:<tenant>/<username>`, `customer:<id>`, `anonymous`, `console`, or `platform`. */
   actor: string
   /** For a key: its name and the start of its token, at that time. */
   actor_name: string | null
@@ -119,4 +122,8 @@ export interface AuditEntryTable {
   before_digest: string | null
   after_digest: string | null
   correlation_id: string
+  /** Of `change_entry`: the change that was made or undone. */
+  change_id: string | null
+  /** As given with the change. */
+  reason: string | null
 }

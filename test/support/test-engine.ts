@@ -23,6 +23,11 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     figures: {},
     dispatcher: {
       status: (setId) => engine.sets.filter((set) => setId === undefined || set.setId === setId),
+      find: (setId, destination) => {
+        const nodes = engine.dispatcher.status(setId).flatMap((set) => set.nodes)
+        const node = nodes.find((each) => each.destination === destination)
+        return node && { ...node, isLastInService: false }
+      },
       setState: () => Promise.resolve('unknown_set'),
       isUnresolvable: () => false,
       reload: () => Promise.resolve(),

@@ -2,7 +2,7 @@
 import type { Insertable } from 'kysely'
 import type { CdrTable } from '../../schema/database.ts'
 import { execute } from '../../schema/sql/query.ts'
-import type { NodeStatus } from '../../schema/contracts/dispatcher.ts'
+import type { DispatcherPort, NodeStatus } from '../../schema/contracts/dispatcher.ts'
 import { openControl, type Answer, type TestControl } from './control.ts'
 
 export interface ToolRig extends TestControl {
@@ -34,13 +34,17 @@ export async function openToolRig(): Promise<ToolRig> {
     set_id: 1,
     nodes: [{ host: '10.0.0.1', description: 'first' }, { host: '10.0.0.2' }],
   })
+  await make('/dispatcher', {
+    ...{ endpoint_name: 'common pbx', algorithm: 8, set_id: 2, nodes: [{ host: '10.0.0.3' }] },
+  })
   await make('/rate-plans', { name: 'acme plan', ...tenant })
   await make('/rates', { rate_plan: 'acme plan', prefix: '49', rate_per_minute: '0.10' })
   await make('/customers', {
     ...{ name: 'acme customer', numbers: ['4930100'], rate_plan: 'acme plan', balance: '10' },
     ...{ ...tenant, password: 'horse battery', email: 'a@acme.example' },
   })
-  engineOf(control, tenantId)
+  controlNodes(control)
+  liveCallOf(control, tenantId)
   await storeRecord(control, tenantId, endedCall, {})
   await storeRecord(control, tenantId, deniedCall, {
     ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds', billsec: 0 },
@@ -54,8 +58,8 @@ export async function openToolRig(): Promise<ToolRig> {
   }
 }
 
-/** The engine's data: set 1 as it is stored, and a set without an owner. */
-function engineOf({ engine, now }: TestControl, tenantId: number): void {
+/** The engine's sets: set 1 as it is stored, and a set without an owner. What operators set is stored, as the engine does. */
+function controlNodes({ engine, store }: TestControl): void {
   const states = new Map<string, NodeStatus['state']>()
   const node = (nodeId: number, host: string): NodeStatus => {
     const destination = `sip:${host}:5060;transport=udp`
@@ -69,19 +73,30 @@ function engineOf({ engine, now }: TestControl, tenantId: number): void {
     { setId: 1, nodes: [node(1, '10.0.0.1'), node(2, '10.0.0.2')] },
     { setId: 2, nodes: [node(3, '10.0.0.3')] },
   ]
-  Object.assign(engine.dispatcher, {
-    status: (setId?: number) => all().filter((set) => setId === undefined || set.setId === setId),
-    setState: (setId: number, destination: string, state: NodeStatus['state']) => {
-      const set = all().find((each) => each.setId === setId)
-      if (set === undefined) return 'unknown_set'
-      const others = set.nodes.filter((each) => each.destination !== destination)
-      if (others.length === set.nodes.length) return 'unknown_destination'
-      if (state !== 'active' && !others.some((each) => each.state === 'active'))
-        return 'last_active_node'
-      states.set(destination, state)
-      return 'changed'
-    },
-  })
+  const find: DispatcherPort['find'] = (setId, destination) => {
+    const set = all().find((each) => each.setId === setId)
+    const others = set?.nodes.filter((each) => each.destination !== destination) ?? []
+    const found = set?.nodes.find((each) => each.destination === destination)
+    const isLastInService = !others.some((each) => each.state === 'active')
+    return found && { ...found, isLastInService }
+  }
+  const setState: DispatcherPort['setState'] = async (setId, destination, state) => {
+    if (!all().some((each) => each.setId === setId)) return 'unknown_set'
+    const found = find(setId, destination)
+    if (found === undefined) return 'unknown_destination'
+    if (state === 'inactive' && found.isLastInService) return 'last_active_node'
+    states.set(destination, state)
+    const stored = state === 'inactive' ? 'inactive' : 'active'
+    const update = store.db.updateTable('dispatcher_node').set({ operator_state: stored })
+    await execute(store, update.where('id', '=', found.nodeId))
+    return 'changed'
+  }
+  const status = (setId?: number) =>
+    all().filter((set) => setId === undefined || set.setId === setId)
+  Object.assign(engine.dispatcher, { status, find, setState })
+}
+
+function liveCallOf({ engine, now }: TestControl, tenantId: number): void {
   engine.activeCalls = [
     {
       ...{ callUuid: liveCall, state: 'ACTIVE', direction: 'inbound', tenantId, customerId: 1 },

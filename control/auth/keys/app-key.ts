@@ -38,6 +38,10 @@ export interface AppKey {
   readonly rateLimitRpm: number
   readonly expiresAt: number | null
   readonly isActive: boolean
+  /** Until it is resumed; `isActive` is what an administrator says of the key, and neither changes the other (D242). */
+  readonly suspendedAt: number | null
+  /** The actor, as in the audit log. */
+  readonly suspendedBy: string | null
   /** Permanent: a revoked key cannot be restored. */
   readonly revokedAt: number | null
   readonly tenantId: number | null
@@ -51,14 +55,15 @@ export interface AppKey {
   readonly createdAt: number
 }
 
-export type KeyState = 'active' | 'inactive' | 'expired' | 'revoked'
-export const keyStates = ['active', 'inactive', 'expired', 'revoked'] as const
+export const keyStates = ['active', 'inactive', 'suspended', 'expired', 'revoked'] as const
+export type KeyState = (typeof keyStates)[number]
 
-type KeyFacts = Pick<AppKey, 'revokedAt' | 'isActive' | 'expiresAt'>
+type KeyFacts = Pick<AppKey, 'revokedAt' | 'suspendedAt' | 'isActive' | 'expiresAt'>
 
 /** SPECIFICATION.md §3.1. The key is rejected from `expires_at` on. */
 export function keyStateAt(key: KeyFacts, now: number): KeyState {
   if (key.revokedAt !== null) return 'revoked'
   if (key.expiresAt !== null && key.expiresAt <= now) return 'expired'
+  if (key.suspendedAt !== null) return 'suspended'
   return key.isActive ? 'active' : 'inactive'
 }

@@ -127,6 +127,17 @@ function refuseRotation(key: AppKey, grantor: Grantor, now: number): void {
   refuseWider(key, grantor.limits)
 }
 
+/**
+ * Resuming a key gives away what the key has: as for its tokens, one must have that, too. Who suspended it may always
+ * resume it.
+ */
+export function refuseResume(key: AppKey, principal: Principal): void {
+  if (key.suspendedBy === principal.actor) return
+  const grantor = grantorOf(principal)
+  refuseEscalation(grantor, key.scopeLabels)
+  refuseWider(key, grantor.limits)
+}
+
 export function changeKey(
   mint: KeyMint,
   find: FindKey,

@@ -10,7 +10,7 @@ export type KeyRow = Selectable<ApplicationKeyTable> & { readonly tenant_slug: s
 /** Fields set at creation; the rest of a row starts with defaults. */
 export type NewKey = Omit<
   AppKey,
-  'id' | 'revokedAt' | 'tenantSlug' | 'requestCount' | 'lastUsedAt'
+  'id' | 'suspendedAt' | 'suspendedBy' | 'revokedAt' | 'tenantSlug' | 'requestCount' | 'lastUsedAt'
 > & { readonly keyHash: Buffer }
 
 /** Absent keeps the value; null clears it. */
@@ -40,6 +40,8 @@ export function toKey(row: KeyRow): AppKey {
     rateLimitRpm: row.rate_limit_rpm,
     expiresAt: row.expires_at,
     isActive: fromFlag(row.is_active),
+    suspendedAt: row.suspended_at,
+    suspendedBy: row.suspended_by,
     revokedAt: row.revoked_at,
     tenantId: row.tenant_id,
     tenantSlug: row.tenant_slug,
@@ -69,6 +71,8 @@ export function toRow(key: NewKey): Insertable<ApplicationKeyTable> {
     rate_limit_rpm: key.rateLimitRpm,
     expires_at: key.expiresAt,
     is_active: toFlag(key.isActive),
+    suspended_at: null,
+    suspended_by: null,
     revoked_at: null,
     tenant_id: key.tenantId,
     domain: key.domain,
@@ -112,8 +116,9 @@ export function inState(state: KeyState, now: number): RawBuilder<boolean> {
   const conditions: Readonly<Record<KeyState, RawBuilder<boolean>>> = {
     revoked: sql`key.revoked_at IS NOT NULL`,
     expired: sql`key.revoked_at IS NULL AND key.expires_at <= ${now}`,
-    active: sql`${isAlive} AND key.is_active = 1`,
-    inactive: sql`${isAlive} AND key.is_active = 0`,
+    suspended: sql`${isAlive} AND key.suspended_at IS NOT NULL`,
+    active: sql`${isAlive} AND key.suspended_at IS NULL AND key.is_active = 1`,
+    inactive: sql`${isAlive} AND key.suspended_at IS NULL AND key.is_active = 0`,
   }
   return conditions[state]
 }

@@ -106,7 +106,8 @@ export class KeyStore {
   async atomically<T>(work: () => Promise<T>): Promise<T> {
     try {
       const done = await transaction(this.#store, work)
-      this.#cache.clear()
+      // In the transaction of a caller, others read the keys as they were until that is committed.
+      this.#store.statements.afterCommit(() => this.#cache.clear())
       return done
     } catch (error) {
       // A refusal has changed no key; of another error it is not known.
@@ -133,6 +134,19 @@ export class KeyStore {
         const update = this.#store.db.updateTable('application_key').set(columns)
         await execute(this.#store, update.where('id', '=', key.id))
       }
+      return this.#existing(key.id)
+    })
+  }
+
+  /** Takes effect with the next request on this node, and within a second on the others; null: it is resumed. */
+  setSuspension(
+    key: AppKey,
+    suspension: { readonly at: number; readonly by: string } | null,
+  ): Promise<AppKey> {
+    return this.atomically(async () => {
+      const columns = { suspended_at: suspension?.at ?? null, suspended_by: suspension?.by ?? null }
+      const update = this.#store.db.updateTable('application_key').set(columns)
+      await execute(this.#store, update.where('id', '=', key.id))
       return this.#existing(key.id)
     })
   }

@@ -14,6 +14,7 @@ export function keyView(key: AppKey, now: number) {
     expires_at: timeOrNull(key.expiresAt),
     is_active: key.isActive,
     state: keyStateAt(key, now),
+    suspended_at: timeOrNull(key.suspendedAt),
     revoked_at: timeOrNull(key.revokedAt),
     tenant_scope: key.tenantId === null ? 'global' : 'tenant',
     tenant_slug: key.tenantSlug,

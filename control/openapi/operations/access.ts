@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { keyStates } from '../../auth/keys/app-key.ts'
 import type { keyView } from '../../auth/keys/key-view.ts'
 import type { userView } from '../../auth/users/user-view.ts'
 import type { TenantView } from '../../tenants/tenant-store.ts'
@@ -16,7 +17,8 @@ const keyFields = z.strictObject({
   rate_limit_rpm: z.int(),
   expires_at: moment.nullable(),
   is_active: z.boolean(),
-  state: z.enum(['active', 'inactive', 'expired', 'revoked']),
+  state: z.enum(keyStates),
+  suspended_at: moment.nullable().describe('Until it is resumed.'),
   revoked_at: moment.nullable(),
   tenant_scope: z.enum(['global', 'tenant']),
   tenant_slug: z.string().nullable(),
@@ -106,7 +108,7 @@ const loggedOut = z.strictObject({ logged_out: z.literal(true) })
 const exampleKey = {
   ...{ uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', kind: 'sbc', name: 'monitoring' },
   ...{ description: null, key_prefix: 'sbc_live_a1B', scopes: ['*:read'], rate_limit_rpm: 1200 },
-  ...{ expires_at: null, is_active: true, state: 'active', revoked_at: null },
+  ...{ expires_at: null, is_active: true, state: 'active', suspended_at: null, revoked_at: null },
   ...{ tenant_scope: 'global', tenant_slug: null, domain: null, allowed_ips: [] },
   ...{ owner_username: 'ada', request_count: 0, last_used_at: null, created_at: exampleTime },
 }

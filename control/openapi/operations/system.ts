@@ -19,7 +19,9 @@ const auditEntry = z
     at: moment,
     actor: z
       .string()
-      .describe('`key:<uuid>`, `user:<username>`, `customer:<id>`, `anonymous` or `console`.'),
+      .describe(
+        '`key:<uuid>`, `user:<username>`, `customer:<id>`, `anonymous`, `console` or `platform`.',
+      ),
     actor_name: z.string().nullable().describe('For a key: its name at that time.'),
     actor_key_prefix: z
       .string()
@@ -35,6 +37,8 @@ const auditEntry = z
     before_digest: z.string().nullable().describe('SHA-256 of the resource as the API shows it.'),
     after_digest: z.string().nullable(),
     correlation_id: z.string(),
+    change_id: z.string().nullable().describe('Of the change that was made or undone.'),
+    reason: z.string().nullable().describe('As given with the change.'),
     is_agent: z.boolean().describe('The call of a tool, or by a key that names a scope of MCP.'),
   })
   .meta({ id: 'AuditEntry' })
@@ -257,7 +261,7 @@ export const systemOperations: Operations = {
       ...{ action: 'DELETE /api/v1/customers/:id', target: '/api/v1/customers/7' },
       ...{ outcome: 'success', status: 200, code: null, before_digest: 'x2QJ', after_digest: null },
       correlation_id: '5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
-      is_agent: false,
+      ...{ change_id: null, reason: null, is_agent: false },
     }),
   },
 }

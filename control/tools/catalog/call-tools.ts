@@ -7,6 +7,8 @@ import { dataOf } from '../../nodes/answer-data.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { toolRequest } from '../tool-request.ts'
 import { ApiError } from '../../http/api-error.ts'
+import { defineChange } from '../change-tool.ts'
+import { quoted } from '../clean.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { callUuid, MAX_ROWS, time, timeOrNull } from './shapes.ts'
 
@@ -83,39 +85,42 @@ async function listsElsewhere(
   }
 }
 
-export const hangUpCall = defineTool({
+export const hangUpCall = defineChange({
   name: 'hangup_call',
   title: 'Hang up a call',
   description:
     'Hangs up one live call on both legs. This cannot be undone. With dry_run true, it only returns the call that would end. ' +
     'Do a dry run first, and have a person confirm it.',
   effect: 'destroys',
+  reason: 'optional',
   isAboutCall: true,
   scopes: ['calls:control'],
   input: z.strictObject({
     call_uuid: callUuid,
     cause: z.int().min(1).max(127).default(16).describe('Q.850; 16 is normal clearing.'),
-    dry_run: z.boolean().default(false).describe('True: returns the call without ending it.'),
   }),
-  output: z.object({
-    status: z.enum(['ending', 'would_end']),
-    dry_run: z.boolean(),
-    call: liveCall,
-  }),
-  run({ call_uuid: uuid, cause, dry_run }, use) {
+  output: z.object({ status: z.enum(['ending', 'would_end']), call: liveCall }),
+  plan({ call_uuid: uuid, cause }, use) {
     const { engine, steadyNow } = use
     const call = findCall(uuid, use)
     if (call === undefined) throw notLive()
     const view = viewOf(call, steadyNow())
-    if (dry_run) return { status: 'would_end' as const, dry_run, call: view }
-    switch (engine.calls.hangUp(uuid, cause)) {
-      case 'ending':
-        use.changed({ before: view, after: null })
-        return { status: 'ending' as const, dry_run, call: view }
-      case 'already_ending':
-        throw new ApiError(409, 'call_ending', 'The call is already ending')
-      case 'not_found':
-        throw notLive()
+    return {
+      target: { kind: 'live_call', id: uuid },
+      ...{ before: view.state, after: null, undo: 'none' },
+      effect: `The call from ${quoted(call.callerNumber)} to ${quoted(call.calledNumber)} ends for both parties.`,
+      affected: { live_calls: 1 },
+      preview: { status: 'would_end' as const, call: view },
+      async apply() {
+        switch (engine.calls.hangUp(uuid, cause)) {
+          case 'ending':
+            return { status: 'ending' as const, call: view }
+          case 'already_ending':
+            throw new ApiError(409, 'call_ending', 'The call is already ending')
+          case 'not_found':
+            throw notLive()
+        }
+      },
     }
   },
 })

@@ -3,8 +3,6 @@ import { z } from 'zod'
 import { all } from '../../../schema/sql/query.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import { ApiError } from '../../http/api-error.ts'
-import { text } from '../../provisioning/fields.ts'
-import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, setId } from './shapes.ts'
 
@@ -89,79 +87,6 @@ export const listSbcEndpoints = defineTool({
   },
 })
 
-export const setDispatcherState = defineTool({
-  name: 'set_dispatcher_state',
-  title: 'Set the state of a node',
-  description:
-    'Takes a node out of service (inactive: live calls continue, no new calls), returns it to service (active), or returns it ' +
-    'after successful probes (probing). Takes effect from the next INVITE. The last active node of a set cannot be taken out. ' +
-    'Look up the destination with get_dispatcher_status first, and have a person confirm it.',
-  effect: 'destroys',
-  scopes: ['dispatcher:write'],
-  input: z.strictObject({
-    state: z.enum(['active', 'inactive', 'probing']),
-    setId,
-    destination: text(300)
-      .min(1)
-      .describe('SIP URI of the node, such as sip:10.0.0.1:5060;transport=udp.'),
-  }),
-  output: z.object({
-    message: z.string(),
-    setId: z.int(),
-    destination: z.string(),
-    newState: z.enum(['active', 'inactive', 'probing']),
-  }),
-  async run({ state, setId: wanted, destination }, use) {
-    const before = statesIn(await theSet(wanted, use))
-    switch (await use.engine.dispatcher.setState(wanted, destination, state)) {
-      case 'changed':
-        use.changed({ before, after: statesIn(await theSet(wanted, use)) })
-        return {
-          message: `The node is ${state} from the next call.`,
-          setId: wanted,
-          destination,
-          newState: state,
-        }
-      case 'last_active_node':
-        throw new ApiError(
-          409,
-          'last_active_node',
-          'This is the last active node of the set. Without it, every call would be refused. ' +
-            'Nothing changed: set another node of the set to active first',
-        )
-      case 'unknown_set':
-      case 'unknown_destination':
-        throw new ApiError(
-          404,
-          'unknown_destination',
-          `Set ${wanted} has no enabled node with this destination. Nothing changed: ` +
-            `get_dispatcher_status with setId ${wanted} shows the destinations.` +
-            didYouMean(
-              destination,
-              before.nodes.map((member) => member.destination),
-            ),
-        )
-    }
-  },
-})
-
-export const reloadDispatchers = defineTool({
-  name: 'reload_dispatchers',
-  title: 'Reload dispatchers',
-  description:
-    'Reloads the dispatcher sets from the database. Live calls are not affected. ' +
-    'Changes through the API take effect without it. Use it after editing the database directly.',
-  effect: 'changes',
-  scopes: ['dispatcher:reload'],
-  input: z.strictObject({}),
-  output: z.object({ message: z.string(), status: z.literal('synchronized') }),
-  async run(_, { engine }) {
-    await engine.dispatcher.reload()
-    await engine.reloadRouting()
-    return { message: 'The dispatcher sets were reloaded.', status: 'synchronized' as const }
-  },
-})
-
 /** Limits a tenant to its own sets. */
 async function visibleSets({
   engine,
@@ -177,7 +102,8 @@ async function visibleSets({
   return engine.dispatcher.status().filter((set) => own.has(set.setId))
 }
 
-async function theSet(wanted: number, use: ToolUse): Promise<SetStatus> {
+/** Throws 404. */
+export async function theSet(wanted: number, use: ToolUse): Promise<SetStatus> {
   const set = (await visibleSets(use)).find((each) => each.setId === wanted)
   if (set !== undefined) return set
   throw new ApiError(
@@ -186,12 +112,6 @@ async function theSet(wanted: number, use: ToolUse): Promise<SetStatus> {
     `There is no dispatcher set ${wanted}. get_dispatcher_status without setId shows all sets`,
   )
 }
-
-/** The state that an operator changes, for the audit log. */
-const statesIn = ({ setId: set, nodes }: SetStatus) => ({
-  set_id: set,
-  nodes: nodes.map(({ destination, state }) => ({ destination, state })),
-})
 
 const nodeView = (set: number, member: NodeStatus) => ({
   id: member.nodeId,

@@ -1,17 +1,15 @@
 /** All tools, in the order in which clients list them: first those of SPECIFICATION.md §4.4. */
 import type { Tool } from '../tool.ts'
 import { hangUpCall, listActiveCalls } from './call-tools.ts'
-import {
-  getDispatcherStatus,
-  listSbcEndpoints,
-  reloadDispatchers,
-  setDispatcherState,
-} from './dispatcher-tools.ts'
 import { describeTool } from './describe-tool.ts'
+import { reloadDispatchers, setDispatcherState } from './changes/dispatcher-state.ts'
+import { resumeApiKey, revokeSbcApiKey, suspendApiKey } from './changes/key-state.ts'
+import { undoChange } from './changes/undo.ts'
+import { getDispatcherStatus, listSbcEndpoints } from './dispatcher-tools.ts'
 import { explainCall } from './explain-call.ts'
 import { getCustomerBalance, lookupRate } from './money-tools.ts'
 import { getCall, searchCdrs } from './record-tools.ts'
-import { listSbcApiKeys, revokeSbcApiKey } from './sbc-key-tools.ts'
+import { listSbcApiKeys } from './sbc-key-tools.ts'
 import { simulateCall } from './simulate-call.ts'
 import { listNodes } from './node-tools.ts'
 import { getTelemetry } from './telemetry-tools.ts'
@@ -22,5 +20,5 @@ export const allTools: readonly Tool[] = [
   ...[getDispatcherStatus, listSbcEndpoints, setDispatcherState, reloadDispatchers],
   ...[listActiveCalls, getCall, searchCdrs, explainCall, simulateCall],
   ...[getTelemetry, listNodes, getCustomerBalance, lookupRate],
-  ...[hangUpCall, describeTool],
+  ...[hangUpCall, describeTool, suspendApiKey, resumeApiKey, undoChange],
 ]

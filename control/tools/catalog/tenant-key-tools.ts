@@ -1,6 +1,6 @@
 /** Tools for tenant application keys (SPECIFICATION.md §2.2): list and look up, masked. */
 import { z } from 'zod'
-import type { AppKey, KeyKind } from '../../auth/keys/app-key.ts'
+import { type AppKey, type KeyKind, keyStates } from '../../auth/keys/app-key.ts'
 import { keyView } from '../../auth/keys/key-view.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { text } from '../../provisioning/fields.ts'
@@ -25,7 +25,7 @@ const tenantKey = z.object({
   domain: z.string().nullable(),
   rate_limit_rpm: z.int(),
   is_active: z.boolean(),
-  state: z.enum(['active', 'inactive', 'expired', 'revoked']),
+  state: z.enum(keyStates),
   created_at: time,
   expires_at: time.nullable(),
   last_used_at: time.nullable(),

@@ -48,6 +48,8 @@ test('every mutating request leaves who, what, digests, outcome and correlation 
       before_digest: null,
       after_digest: expect.stringMatching(/^[\w-]{43}$/),
       correlation_id: 'deploy-7',
+      change_id: null,
+      reason: null,
       is_agent: false,
     },
   ])
@@ -134,7 +136,7 @@ onSqlite('handle')(
       access.audit.record({
         ...{ at: startOfTime, ...auditedActor(undefined), address: '192.0.2.1', action: 'POST /x' },
         ...{ target, outcome: 'success', status: 200, code: null, correlation_id: 'x' },
-        ...{ before_digest: null, after_digest: null },
+        ...{ before_digest: null, after_digest: null, change_id: null, reason: null },
       })
     const stored = () => readColumn<string>(store, 'SELECT target FROM audit_entry ORDER BY id')
     const targets = Array.from({ length: 20 }, (_, index) => `/${index}`)

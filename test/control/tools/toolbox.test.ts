@@ -169,7 +169,7 @@ test('the eight tools of the specification answer with its keys', async () => {
   })
   const node = { destination: 'sip:10.0.0.2:5060;transport=udp', priority: 10, weight: 100 }
   const change = { state: 'probing', setId: 1, destination: node.destination }
-  expect(await dataOf('set_dispatcher_state', change)).toEqual({
+  expect(await dataOf('set_dispatcher_state', change)).toMatchObject({
     ...{ message: expect.any(String), setId: 1, destination: node.destination },
     newState: 'probing',
   })

@@ -427,7 +427,8 @@ export interface ApplicationKey {
   readonly rate_limit_rpm: number
   readonly expires_at: string | null
   readonly is_active: boolean
-  readonly state: 'active' | 'inactive' | 'expired' | 'revoked'
+  readonly state: 'active' | 'inactive' | 'suspended' | 'expired' | 'revoked'
+  readonly suspended_at: string | null
   readonly revoked_at: string | null
   readonly tenant_scope: 'global' | 'tenant'
   readonly tenant_slug: string | null
@@ -449,7 +450,8 @@ export interface NewApplicationKey {
   readonly rate_limit_rpm: number
   readonly expires_at: string | null
   readonly is_active: boolean
-  readonly state: 'active' | 'inactive' | 'expired' | 'revoked'
+  readonly state: 'active' | 'inactive' | 'suspended' | 'expired' | 'revoked'
+  readonly suspended_at: string | null
   readonly revoked_at: string | null
   readonly tenant_scope: 'global' | 'tenant'
   readonly tenant_slug: string | null
@@ -563,6 +565,8 @@ export interface AuditEntry {
   readonly before_digest: string | null
   readonly after_digest: string | null
   readonly correlation_id: string
+  readonly change_id: string | null
+  readonly reason: string | null
   readonly is_agent: boolean
 }
 

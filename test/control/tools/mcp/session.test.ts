@@ -26,6 +26,9 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['lookup_rate', { number: '4930', customer: 1 }],
   ['hangup_call', { call_uuid: liveCall, dry_run: true }],
   ['describe_tool', { name: 'search_cdrs' }],
+  ['suspend_api_key', { identifier: 'phone', reason: 'it may have leaked' }],
+  ['resume_api_key', { identifier: 'phone', reason: 'it has not' }],
+  ['undo_change', { reason: 'it has', change_id: 'of the last change' }],
 ]
 
 test.each(eras)('the official client runs a whole %s session', { timeout: 30_000 }, async (era) => {
@@ -44,6 +47,7 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
       'set_dispatcher_state',
       'reload_dispatchers',
       'hangup_call',
+      ...['suspend_api_key', 'resume_api_key', 'undo_change'],
     ]
     expect([tool.name, tool.annotations?.readOnlyHint ?? false]).toEqual([
       tool.name,
@@ -54,8 +58,12 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
   const changing = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true)
 
   // The client itself holds each structured content against the output schema.
+  let changeId: unknown
   for (const [name, given] of calls) {
-    const result = await client.callTool({ name, arguments: given })
+    const asked = 'change_id' in given ? { ...given, change_id: changeId } : given
+    const result = await client.callTool({ name, arguments: asked })
+    const { data } = result.structuredContent as { data: { change_id?: unknown } }
+    changeId = data.change_id ?? changeId
     // A change cannot be asked for again by a client that sees text only.
     const isChange = changing.some((tool) => tool.name === name)
     expect([name, result.isError ?? false, textOf(result)]).toEqual([

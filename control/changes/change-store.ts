@@ -1,0 +1,191 @@
+/** The entries of changes in the database. */
+import { sql, type Selectable, type Updateable } from 'kysely'
+import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
+import type { Json } from './change-world.ts'
+
+export type ChangeEntry = Selectable<ChangeEntryTable>
+export type NewChangeEntry = Omit<ChangeEntry, 'id' | keyof Undone>
+type Undone = Pick<ChangeEntry, 'undone_at' | 'undone_by' | 'undo_reason'>
+
+/** Whose changes exist for a caller: those that were made in its tenant; null for all. */
+export type ChangesOf = number | null
+
+export interface ChangeFilter {
+  readonly tenantId: ChangesOf
+  readonly actor?: string | undefined
+  readonly tool?: string | undefined
+  readonly target_kind?: string | undefined
+  readonly target_id?: string | undefined
+  readonly state?: ChangeState | undefined
+  /** Milliseconds UTC; `before` is exclusive. */
+  readonly from?: number | undefined
+  readonly before?: number | undefined
+}
+
+export interface Target {
+  readonly kind: string
+  readonly id: string
+}
+
+export interface Ended extends Undone {
+  readonly state: Extract<ChangeState, 'undone' | 'expired' | 'superseded'>
+}
+
+/** A process that makes or undoes a change has ended when it takes longer. */
+export const CLAIM_MS = 30_000
+
+export class ChangeStore {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  async insert(entry: NewChangeEntry): Promise<void> {
+    await execute(this.#store, this.#store.db.insertInto('change_entry').values(entry))
+  }
+
+  find(changeId: string, of: ChangesOf): Promise<ChangeEntry | undefined> {
+    let query = this.#store.db
+      .selectFrom('change_entry')
+      .selectAll()
+      .where('change_id', '=', changeId)
+    if (of !== null) query = query.where('tenant_id', '=', of)
+    return first(this.#store, query)
+  }
+
+  /** The last change of a target that stands; with `after`, the last one that was made after it. */
+  lastMade({ kind, id }: Target, after = 0): Promise<ChangeEntry | undefined> {
+    const query = this.#store.db
+      .selectFrom('change_entry')
+      .selectAll()
+      .where('target_kind', '=', kind)
+      .where('target_id', '=', id)
+      .where('state', '=', 'made')
+      .where('id', '>', after)
+      .orderBy('id', 'desc')
+      .limit(1)
+    return first(this.#store, query)
+  }
+
+  /** Whether a process makes or undoes a change of this target now. */
+  async isClaimed({ kind, id }: Target, now: number): Promise<boolean> {
+    const query = this.#store.db
+      .selectFrom('change_entry')
+      .select('id')
+      .where('target_kind', '=', kind)
+      .where('target_id', '=', id)
+      .where('claimed_until', '>', now)
+      .limit(1)
+    return (await first(this.#store, query)) !== undefined
+  }
+
+  async claim(changeId: string, until: number | null): Promise<void> {
+    await this.#update(changeId, { claimed_until: until })
+  }
+
+  /** Of a pending change: it was made, or nothing tells. */
+  async settle(changeId: string, state: 'made' | 'unconfirmed'): Promise<void> {
+    const update = this.#store.db
+      .updateTable('change_entry')
+      .set({ state, claimed_until: null })
+      .where('change_id', '=', changeId)
+      .where('state', 'in', state === 'made' ? ['pending', 'unconfirmed'] : ['pending'])
+    await execute(this.#store, update)
+  }
+
+  /** A pending change was refused: nothing has changed. */
+  async remove(changeId: string): Promise<void> {
+    const query = this.#store.db
+      .deleteFrom('change_entry')
+      .where('change_id', '=', changeId)
+      .where('state', '=', 'pending')
+    await execute(this.#store, query)
+  }
+
+  /** Of a change that stands: one that has ended stays as it ended. */
+  async end(changeId: string, ended: Ended): Promise<void> {
+    const update = this.#store.db
+      .updateTable('change_entry')
+      .set({ ...ended, claimed_until: null })
+      .where('change_id', '=', changeId)
+      .where('state', '=', 'made')
+    await execute(this.#store, update)
+  }
+
+  /** The state before a pending change is another one than when it was entered. */
+  async rewrite({ change_id, ...entry }: NewChangeEntry): Promise<void> {
+    const { effect, state_before, state_after } = entry
+    await this.#update(change_id, { effect, state_before, state_after })
+  }
+
+  async #update(changeId: string, columns: Updateable<ChangeEntryTable>): Promise<void> {
+    const update = this.#store.db.updateTable('change_entry').set(columns)
+    await execute(this.#store, update.where('change_id', '=', changeId))
+  }
+
+  /** Changes whose time is over, the oldest first, but for these. */
+  due(now: number, limit: number, except: readonly string[]): Promise<readonly ChangeEntry[]> {
+    // A literal: with a parameter, SQLite would not use the index.
+    let query = this.#store.db
+      .selectFrom('change_entry')
+      .selectAll()
+      .where('state', '=', sql.lit('made'))
+      .where('expires_at', '<=', now)
+      .where((row) => row.or([row('claimed_until', 'is', null), row('claimed_until', '<=', now)]))
+    if (except.length > 0) query = query.where('change_id', 'not in', except)
+    return all(this.#store, query.orderBy('expires_at').limit(limit))
+  }
+
+  /** Changes that a process had begun, and that it has left. */
+  abandoned(now: number, limit: number): Promise<readonly ChangeEntry[]> {
+    const query = this.#store.db
+      .selectFrom('change_entry')
+      .selectAll()
+      .where('state', '=', sql.lit('pending'))
+      .where('claimed_until', '<=', now)
+      .orderBy('claimed_until')
+      .limit(limit)
+    return all(this.#store, query)
+  }
+
+  /** Newest first. */
+  async list(filter: ChangeFilter, page: { readonly limit: number; readonly offset: number }) {
+    let query = this.#store.db.selectFrom('change_entry').selectAll()
+    const { tenantId, actor, from, before } = filter
+    if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
+    if (actor !== undefined)
+      query = query.where((row) =>
+        row.or([row('actor', '=', actor), row('actor_name', '=', actor)]),
+      )
+    for (const column of ['tool', 'target_kind', 'target_id', 'state'] as const) {
+      const wanted = filter[column]
+      if (wanted !== undefined) query = query.where(column, '=', wanted)
+    }
+    if (from !== undefined) query = query.where('at', '>=', from)
+    if (before !== undefined) query = query.where('at', '<', before)
+    const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
+    const count = this.#store.db
+      .selectFrom(some)
+      .select((row) => row.fn.countAll<number>().as('total'))
+    const rows = query
+      .orderBy('at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(page.limit)
+      .offset(page.offset)
+    return {
+      entries: page.offset >= MAX_LISTED ? [] : await all(this.#store, rows),
+      total: (await first(this.#store, count))?.total ?? 0,
+    }
+  }
+}
+
+/** A state as it is stored. */
+export const stateText = (state: Json | null): string | null =>
+  state === null ? null : JSON.stringify(state)
+
+export const stateIn = (text: string | null): Json | null =>
+  text === null ? null : (JSON.parse(text) as Json)

@@ -1,0 +1,26 @@
+import type { Principal } from '../auth/principal.ts'
+import type { ChangeWorld, Json } from './change-world.ts'
+
+/** A kind of thing that can be brought back to the state it had. */
+export interface RestorableKind {
+  /**
+   * Its state is in rows: it is read, restored and entered in one transaction, so `read`, `restore` and `admit` wait for
+   * statements only. Otherwise the entry is written before the change, and settled after it.
+   */
+  readonly isRow: boolean
+  /** Null: it is not there. */
+  readonly read: (id: string, world: ChangeWorld) => Promise<Json | null>
+  /** Throws an `ApiError` when it cannot take that state now; nothing has changed then. */
+  readonly restore: (id: string, state: Json | null, world: ChangeWorld) => Promise<void>
+  /** Absent: they are the same JSON. */
+  readonly isSame?: (one: Json | null, other: Json | null) => boolean
+  /** Throws an `ApiError` unless the principal may bring it from one state to the other; the platform always may. */
+  readonly admit: (
+    id: string,
+    change: { readonly from: Json | null; readonly to: Json | null },
+    principal: Principal,
+    world: ChangeWorld,
+  ) => Promise<void>
+  /** After the commit of a change or its undoing: what of this process follows at once. */
+  readonly follow?: (world: ChangeWorld) => Promise<void>
+}

@@ -1,0 +1,170 @@
+/**
+ * Undoes a change: its target gets back the state that it had. Refused when the target was changed since, so that nothing
+ * that was done later is lost.
+ */
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import { timeToText } from '../../schema/columns.ts'
+import { transaction } from '../../schema/sql/query.ts'
+import type { Principal } from '../auth/principal.ts'
+import { admitScope } from '../auth/requires.ts'
+import { allScopes } from '../auth/scopes.ts'
+import { ApiError, conflict, notFound } from '../http/api-error.ts'
+import { type ChangeEntry, ChangeStore, CLAIM_MS, type Ended, stateIn } from './change-store.ts'
+import type { ChangeWorld, Json } from './change-world.ts'
+import { restorable } from './kinds.ts'
+import { changeUnderWay } from './make-change.ts'
+import type { RestorableKind } from './restorable-kind.ts'
+
+export interface UndoOrder {
+  readonly principal: Principal
+  readonly changeId: string
+  readonly reason: string
+  readonly isDryRun: boolean
+}
+
+export interface UndoneChange {
+  /** In a dry run: as it stands. */
+  readonly entry: ChangeEntry
+  readonly isDryRun: boolean
+  /** False: it was undone before. In a dry run: whether it would be undone. */
+  readonly isChanged: boolean
+  readonly effect: string
+  /** The state of the target before it is undone. */
+  readonly state: Json | null
+}
+
+/** Throws an `ApiError` unless the caller may see and undo the change, and nothing came after it. */
+export async function undoChange(order: UndoOrder, world: ChangeWorld): Promise<UndoneChange> {
+  const { principal, changeId, isDryRun } = order
+  const entries = new ChangeStore(world.store)
+  const entry = await entries.find(changeId, principal.tenantId)
+  if (entry === undefined) throw notFound('Change')
+  admitScopes(entry, principal)
+  const kind = restorable(entry.target_kind)
+  if (entry.undo === 'none' || kind === null) throw notReversible(entry)
+  const restoring = { kind, entries, world, admit: admission(kind, principal, world) }
+  await restoring.admit(entry)
+  const ended = { state: 'undone', undone_at: world.now(), undone_by: principal.actor } as const
+  const restored = isDryRun
+    ? await transaction(world.store, () => admitted(entry, restoring))
+    : await restore(entry, { ...ended, undo_reason: order.reason }, restoring)
+  const now = (await entries.find(changeId, principal.tenantId)) ?? entry
+  if (restored !== 'ended')
+    return { entry: now, isDryRun, isChanged: true, effect: effectOf(entry), ...restored }
+  const state = await kind.read(entry.target_id, world)
+  return { entry: now, isDryRun, isChanged: false, effect: endedEffect(now), state }
+}
+
+export interface Restoring {
+  readonly kind: RestorableKind
+  readonly entries: ChangeStore
+  readonly world: ChangeWorld
+  /** Throws unless the caller may undo it. */
+  readonly admit: (entry: ChangeEntry) => Promise<void>
+}
+
+/** A change can be undone, and its target has this state until then. */
+interface Undoable {
+  readonly state: Json | null
+}
+
+/** Restores the state before a change, and ends its entry. 'ended': it has been undone before. */
+export async function restore(
+  entry: ChangeEntry,
+  ended: Ended,
+  restoring: Restoring,
+): Promise<Undoable | 'ended'> {
+  const { kind, entries, world } = restoring
+  const { change_id: changeId, target_id: id } = entry
+  const before = stateIn(entry.state_before)
+  const undoable = await transaction(world.store, async () => {
+    const found = await admitted(entry, restoring)
+    if (found === 'ended') return found
+    if (kind.isRow) {
+      await kind.restore(id, before, world)
+      await entries.end(changeId, ended)
+    } else await entries.claim(changeId, world.now() + CLAIM_MS)
+    return found
+  })
+  if (undoable === 'ended') return undoable
+  if (!kind.isRow) await restoreBeside(entry, ended, restoring)
+  await kind.follow?.(world)
+  return undoable
+}
+
+/** The entry is claimed. After a crash in between it is undone once more, which changes nothing. */
+async function restoreBeside(
+  { change_id: changeId, target_id: id, state_before: before }: ChangeEntry,
+  ended: Ended,
+  { kind, entries, world }: Restoring,
+): Promise<void> {
+  try {
+    await kind.restore(id, stateIn(before), world)
+  } catch (error) {
+    if (error instanceof ApiError) await entries.claim(changeId, null)
+    throw error
+  }
+  await entries.end(changeId, ended)
+}
+
+/** Reads the entry again, and throws unless it can be undone now. */
+async function admitted(
+  { change_id: changeId }: ChangeEntry,
+  { kind, entries, world, admit }: Restoring,
+): Promise<Undoable | 'ended'> {
+  const entry = await entries.find(changeId, null)
+  if (entry === undefined) throw notFound('Change')
+  if (entry.state === 'undone' || entry.state === 'expired') return 'ended'
+  await admit(entry)
+  const target = { kind: entry.target_kind, id: entry.target_id }
+  if (await entries.isClaimed(target, world.now())) throw changeUnderWay()
+  if (entry.state === 'unconfirmed') throw unconfirmed()
+  const later = await entries.lastMade(target, entry.id)
+  const state = await kind.read(entry.target_id, world)
+  const isSame = kind.isSame ?? isDeepStrictEqual
+  // A process that has ended while it undid the change may have restored the state.
+  const isExpected =
+    isSame(state, stateIn(entry.state_after)) ||
+    (entry.claimed_until !== null && isSame(state, stateIn(entry.state_before)))
+  if (entry.state !== 'made' || later !== undefined || !isExpected) throw changedSince(later)
+  return { state }
+}
+
+/** The scopes of the tool that made the change; those of MCP are required where MCP is used. */
+function admitScopes({ scopes }: ChangeEntry, principal: Principal): void {
+  for (const scope of z.array(z.enum(allScopes)).parse(JSON.parse(scopes)))
+    admitScope(principal, scope)
+}
+
+const admission =
+  (kind: RestorableKind, principal: Principal, world: ChangeWorld) =>
+  async (entry: ChangeEntry): Promise<void> => {
+    const change = { from: stateIn(entry.state_after), to: stateIn(entry.state_before) }
+    await kind.admit(entry.target_id, change, principal, world)
+  }
+
+const effectOf = ({ change_id, tool, target_kind }: ChangeEntry): string =>
+  `The ${target_kind} gets back the state that it had before change ${change_id} (${tool}).`
+
+const endedEffect = ({ state, undone_at: at }: ChangeEntry): string =>
+  `Nothing changes: it was ${state === 'expired' ? 'over' : 'undone'} at ${timeToText(at ?? 0)} already.`
+
+const notReversible = ({ tool }: ChangeEntry): ApiError =>
+  conflict('not_reversible', `What ${tool} did cannot be undone. Nothing was changed`)
+
+const unconfirmed = (): ApiError =>
+  conflict(
+    'not_confirmed',
+    'The process ended while it made this change, and the target does not have its state. Nothing was changed',
+  )
+
+export const CHANGED_SINCE = 'changed_since'
+
+const changedSince = (later: ChangeEntry | undefined): ApiError =>
+  conflict(
+    CHANGED_SINCE,
+    later === undefined
+      ? 'The target has another state now than after this change. Nothing was changed: look at it, and set what you want'
+      : `The target was changed since, by change ${later.change_id} (${later.tool}). Nothing was changed: undo that one first, or set what you want`,
+  )

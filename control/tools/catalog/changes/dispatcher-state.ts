@@ -1,0 +1,82 @@
+/** Tools that change the state of dispatcher sets and nodes (SPECIFICATION.md §2.6, §3.2). */
+import { z } from 'zod'
+import { timeToText } from '../../../../schema/columns.ts'
+import { planNodeState } from '../../../changes/node-plan.ts'
+import { text } from '../../../provisioning/fields.ts'
+import { defineChange } from '../../change-tool.ts'
+import { theSet } from '../dispatcher-tools.ts'
+import { setId } from '../shapes.ts'
+
+const states = ['active', 'inactive', 'probing'] as const
+
+export const setDispatcherState = defineChange({
+  name: 'set_dispatcher_state',
+  title: 'Set the state of a node',
+  description:
+    'Takes a node out of service (inactive: live calls continue, no new calls), returns it to service (active), or returns it ' +
+    'after successful probes (probing). Takes effect from the next INVITE. The last active node of a set cannot be taken out. ' +
+    'Do a dry run first. undo_change brings the previous state back, and so does the end of duration.',
+  effect: 'destroys',
+  ...{ reason: 'optional', expires: true },
+  scopes: ['dispatcher:write'],
+  input: z.strictObject({
+    state: z.enum(states),
+    setId,
+    destination: text(300)
+      .min(1)
+      .describe('SIP URI of the node, such as sip:10.0.0.1:5060;transport=udp.'),
+    expected_state: z
+      .enum(states)
+      .optional()
+      .describe('Refused with state_differs when the node has another state now.'),
+  }),
+  output: z.object({
+    message: z.string(),
+    setId: z.int(),
+    destination: z.string(),
+    newState: z.enum(states),
+  }),
+  async plan({ state, setId: wanted, destination, expected_state: expectedState }, use) {
+    await theSet(wanted, use)
+    const plan = await planNodeState({ setId: wanted, destination, state, expectedState }, use)
+    const own = { setId: wanted, destination, newState: state }
+    return {
+      ...plan,
+      preview: { ...own, ...plan.preview },
+      apply: async () => ({ ...own, ...(await plan.apply()) }),
+    }
+  },
+})
+
+export const reloadDispatchers = defineChange({
+  name: 'reload_dispatchers',
+  title: 'Reload dispatchers',
+  description:
+    'Reloads the dispatcher sets from the database. Live calls are not affected. ' +
+    'Changes through the API take effect without it. Use it after editing the database directly.',
+  effect: 'changes',
+  reason: 'optional',
+  scopes: ['dispatcher:reload'],
+  input: z.strictObject({}),
+  output: z.object({
+    message: z.string(),
+    status: z.enum(['synchronized', 'would_reload']).describe('would_reload: a dry run.'),
+  }),
+  plan: (_, { engine, now }) => ({
+    target: { kind: 'dispatcher_sets', id: 'all' },
+    before: null,
+    after: { loaded_at: timeToText(now()) },
+    effect: 'This process reads all dispatcher sets and routes from the database again.',
+    affected: { sets: engine.dispatcher.status().length },
+    undo: 'none',
+    preview: {
+      message: 'The dispatcher sets would be reloaded.',
+      status: 'would_reload' as const,
+    },
+    async apply() {
+      await engine.dispatcher.reload()
+      await engine.reloadRouting()
+      return { message: 'The dispatcher sets were reloaded.', status: 'synchronized' as const }
+    },
+  }),
+})
