@@ -6,6 +6,7 @@ import type { SipMessage } from '../../message/message.ts'
 import type { Via } from '../../message/via.ts'
 import { reasonPhrase } from '../../message/reason-phrases.ts'
 import type { CallLimits, NewRequest, RequestRoute, SipServerOptions } from '../../options.ts'
+import { transactionTimeoutMs } from '../../transaction/timers.ts'
 import type { ApplicationRoute, Applications } from '../applications/applications.ts'
 import type { Outbox } from '../outbox.ts'
 import type { Proxy } from '../proxy/proxy.ts'
@@ -15,6 +16,7 @@ import { mergeKeyOf, type Arrival, type InboundRequest } from './inbound-request
 import type { InDialogRequests } from './in-dialog-requests.ts'
 import { completeVias, requestText } from './message-text.ts'
 import { receiveCancel, type CancelPorts } from './receive-cancel.ts'
+import { RefusedInvites } from './refused-invites.ts'
 import { noSuchCall, rejectionFor, unavailable, type Rejection } from './rejection.ts'
 
 interface ReceiverPorts extends CancelPorts {
@@ -35,13 +37,15 @@ export class RequestReceiver {
   readonly #ports: ReceiverPorts
   /** Requests of which it is not known yet who takes them, by transaction id. */
   readonly #unrouted = new Map<string, Arrival>()
+  /** Those that got 503 without a transaction. Undefined: none lately. */
+  #refused: RefusedInvites | undefined
 
   constructor(ports: ReceiverPorts) {
     this.#ports = ports
   }
 
   receive(request: SipMessage, source: Flow, now: number): void {
-    const { transactions, responder, refusesCall, traffic } = this.#ports
+    const { transactions, responder, traffic } = this.#ports
     const { via, method } = request
     if (via === undefined) return
     const key = serverKey(request, via, method)
@@ -51,7 +55,7 @@ export class RequestReceiver {
     const arrival = arrivalOf(request, via, key, source)
     // RFC 3261 §21.5.4, before anything is looked at that a refusal does not need. A caller that obeyed a longer
     // time would leave us idle as soon as a part of the load is refused.
-    if (method === 'INVITE' && refusesCall?.(request, source) === true)
+    if (method === 'INVITE' && this.#refusesCall(arrival, now))
       return void responder.refuse(arrival, unavailable(1))
     const fault = checkRequest(request, source.listener.protocol)
     if (fault) {
@@ -60,6 +64,26 @@ export class RequestReceiver {
     }
     if (method === 'CANCEL') return receiveCancel(this.#ports, arrival, via, now)
     this.#accept(arrival, now)
+  }
+
+  /** So is each copy of one that was refused, when there is room again. */
+  #refusesCall(arrival: Arrival, now: number): boolean {
+    if (this.#refused?.isEmpty(now) === true) this.#refused = undefined
+    if (this.#refused?.has(arrival.key, now) === true) return true
+    const { request, source } = arrival
+    if (this.#ports.refusesCall?.(request, source) !== true) return false
+    this.#noteRefused(arrival, now)
+    return true
+  }
+
+  #noteRefused({ key, request }: Arrival, now: number): void {
+    if (request.method !== 'INVITE') return
+    const { transactions, ids } = this.#ports
+    this.#refused ??= new RefusedInvites(transactionTimeoutMs(transactions.timers), [
+      ids.number(),
+      ids.number(),
+    ])
+    this.#refused.add(key, now)
   }
 
   /** A message that cannot be read as a request, but has a Via by which its sender can be told. */
@@ -76,23 +100,23 @@ export class RequestReceiver {
     const screening = isInDialog ? undefined : this.#ports.screen?.(asSeen(arrival))
     if (screening === 'drop') return
     if (screening) return void responder.refuse(arrival, screening)
-    const rejection = this.#rejectionFor(arrival, isInDialog)
+    const rejection = this.#rejectionFor(arrival, isInDialog, now)
     if (rejection) responder.refuse(arrival, rejection)
     else if (isInDialog) inDialog.accept(arrival, now)
     else this.#begin(arrival, now)
   }
 
-  #rejectionFor(arrival: Arrival, isInDialog: boolean): Rejection | undefined {
+  #rejectionFor(arrival: Arrival, isInDialog: boolean, now: number): Rejection | undefined {
     const { request } = arrival
     // §8.2.1 and §21.5.2
     if (!knownMethods.has(request.method))
       return { status: 501, reason: 'Not Implemented', lines: this.#allowLine() }
     const rejection = rejectionFor(request, this.#ports.minSessionSeconds)
-    return rejection ?? (isInDialog ? undefined : this.#rejectionForNew(arrival))
+    return rejection ?? (isInDialog ? undefined : this.#rejectionForNew(arrival, now))
   }
 
   /** Outside dialogs. */
-  #rejectionForNew(arrival: Arrival): Rejection | undefined {
+  #rejectionForNew(arrival: Arrival, now: number): Rejection | undefined {
     const { request } = arrival
     const { method } = request
     const { requests, dialogs, limits, traffic } = this.#ports
@@ -107,6 +131,7 @@ export class RequestReceiver {
     const isFull = requests.size >= limits.maxUnanswered || dialogs.size >= limits.maxDialogs
     if (!isFull) return undefined
     if (method === 'INVITE') traffic.refusedWhenFull += 1
+    this.#noteRefused(arrival, now)
     return unavailable(5)
   }
 
@@ -118,8 +143,10 @@ export class RequestReceiver {
     if (step === undefined) return false
     const isTooMuch = request.toTag === '' && requests.size >= limits.maxUnanswered
     if (step.kind === 'refuse') responder.refuse(arrival, step.rejection)
-    else if (isTooMuch) responder.refuse(arrival, unavailable(5))
-    else proxy.forward(responder.begin(arrival, 0, undefined, now), step, now)
+    else if (isTooMuch) {
+      this.#noteRefused(arrival, now)
+      responder.refuse(arrival, unavailable(5))
+    } else proxy.forward(responder.begin(arrival, 0, undefined, now), step, now)
     return true
   }
 

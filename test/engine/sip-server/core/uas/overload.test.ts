@@ -41,6 +41,49 @@ test('under overload a new call gets 503 with Retry-After at once, and leaves no
   expect(server.takeDelivered()).toEqual([])
 })
 
+const named = (branch: string, more: object = {}): string =>
+  requestOf('INVITE', { body: sdp, branch, ...more })
+
+test('a copy of a refused INVITE is refused when there is room again, and the next try is let in', () => {
+  const { server, load } = start()
+  load.isTooHigh = true
+  server.receive(named('z9hG4bK-early'))
+  const [refused] = server.takeSent()
+  load.isTooHigh = false
+  server.receive(named('z9hG4bK-early'))
+  expect(server.takeSent().map(({ text }) => text)).toEqual([refused?.text])
+  server.advance(31_000)
+  server.receive(named('z9hG4bK-early'))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 503 Service Unavailable'])
+  expect(server.takeDelivered()).toEqual([])
+  server.receive(named('z9hG4bK-next', { cseq: 2 }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
+})
+
+test('after 64·T1 no copy comes any more: the same transaction is a new call', () => {
+  const { server, load } = start()
+  load.isTooHigh = true
+  server.receive(named('z9hG4bK-early'))
+  load.isTooHigh = false
+  server.takeSent()
+  server.advance(34_000)
+  server.receive(named('z9hG4bK-early'))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
+})
+
+test('a copy of an INVITE that a full server has refused is refused when a call has ended', () => {
+  const server = new VirtualServer({ limits: { maxDialogs: 1 } })
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  const others = { callId: 'c2', fromTag: 'f2' }
+  server.receive(named('z9hG4bK-2', others))
+  server.receive(requestOf('BYE', { toTag, cseq: 2 }))
+  server.takeSent()
+  server.receive(named('z9hG4bK-2', others))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 503 Service Unavailable'])
+  expect(server.core.traffic.refusedWhenFull).toBe(1)
+})
+
 test('a copy of a call that was let in before gets its answer, not a refusal', () => {
   const { server, load } = start()
   invited(server)

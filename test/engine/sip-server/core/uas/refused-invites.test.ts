@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { RefusedInvites } from '../../../../../engine/sip-server/core/uas/refused-invites.ts'
+
+const keyOf = (number: number): string => `z9hg4bk-${number} 203.0.113.7:5060 INVITE`
+
+const keys = (from: number, to: number): string[] =>
+  Array.from({ length: to - from }, (_, index) => keyOf(from + index))
+
+test('twenty thousand are known for 64·T1, and no other INVITE is taken for one of them', () => {
+  const refused = new RefusedInvites(32_000, [1, 2])
+  for (const key of keys(0, 20_000)) refused.add(key, 5_500)
+  expect(keys(0, 20_000).every((key) => refused.has(key, 37_499))).toBe(true)
+  expect(keys(20_000, 200_000).some((key) => refused.has(key, 6_000))).toBe(false)
+  expect(refused.isEmpty(37_499)).toBe(false)
+  expect(refused.has(keyOf(1), 39_000)).toBe(false)
+  expect(refused.isEmpty(39_000)).toBe(true)
+})
+
+test('in a flood the oldest give way, and the latest are known', () => {
+  const refused = new RefusedInvites(32_000, [1, 2])
+  for (let second = 0; second < 15; second++)
+    for (const key of keys(second * 100_000, (second + 1) * 100_000))
+      refused.add(key, second * 1_000)
+  const known = (from: number): number =>
+    keys(from, from + 100_000).filter((key) => refused.has(key, 15_000)).length
+  expect(known(1_400_000)).toBeGreaterThan(99_900)
+  expect(known(0)).toBeLessThan(1_000)
+})
