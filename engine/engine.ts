@@ -204,6 +204,7 @@ export class Engine {
       sendProbe: probeThrough(this.#client, schedule),
       lagMs,
       activeCalls: (nodeId) => this.calls.countByNode(nodeId),
+      shared: deps.shares && { shares: deps.shares, schedule },
       onNodeChange: (change) => {
         this.#nodes.note(change, this.dispatcher)
         deps.onNodeChange?.(change)
@@ -269,6 +270,7 @@ export class Engine {
     if (connected.kind !== 'connected') throw new WrongSetting(whyNot(connected))
     const restored = this.#control.restore(saved)
     this.routing.noteCalls()
+    this.dispatcher.noteCalls()
     this.#server?.release()
     this.dispatcher.start()
     this.trunks.start()

@@ -109,6 +109,16 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
       },
     ]),
   ),
+  // Both count calls against limits.
+  ...Object.fromEntries(
+    ['dispatcher', 'routing'].map((name) => [
+      `engine/${name}`,
+      {
+        folders: ['engine/limits', 'schema', sipGrammar],
+        packages: /^(node:|kysely$|better-sqlite3$|lru-cache$)/,
+      },
+    ]),
+  ),
   // Probes carriers' gateways with the dispatcher's prober, and reads carriers as routing does.
   'engine/trunks': {
     folders: ['engine/dispatcher', 'engine/routing', 'schema', sipGrammar],

@@ -4,7 +4,7 @@
  */
 import type { Charging, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Routing } from '../routing/routing.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { LiveCall } from './call-machine/live.ts'
 import { callUuidOf } from './call-machine/leg.ts'
@@ -22,6 +22,7 @@ import { fault, type End } from './cdr/end-reason.ts'
 import { CallTimers } from './call-timers.ts'
 import type { Deadlines } from './deadlines.ts'
 import { inviteFor } from './dialing/outgoing-invite.ts'
+import { takeRoom, type RoomDeps } from './dialing/room.ts'
 import { withheld, type WithheldDeps } from './dialing/withheld.ts'
 import type { HeaderFilter } from './sip/headers.ts'
 import { SavedCalls, type Restored, type SavedCallsDeps } from './saved-calls.ts'
@@ -40,8 +41,8 @@ export interface CallRunnerDeps extends WithheldDeps, Timing {
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly log: Log
-  readonly routing: Pick<Routing, 'admitCarrierCall'>
-  readonly dispatcher: { reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void }
+  readonly routing: RoomDeps['routing']
+  readonly dispatcher: RoomDeps['dispatcher'] & Pick<Dispatcher, 'reportOutcome'>
   /** What a live INVITE told about a carrier's gateway (SPECIFICATION.md §10.4). */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
   /** Another node of the installation says nothing to an INVITE. */
@@ -221,7 +222,6 @@ export class CallRunner {
   }
 
   #perform(command: Command): void {
-    const { calls, routing } = this.#deps
     switch (command.type) {
       case 'invite':
         return this.#invite(command)
@@ -246,13 +246,12 @@ export class CallRunner {
       case 'extend':
       case 'store':
         return this.#charge(command)
-      case 'admitCarrier': {
-        const { callUuid, carrierId } = command
-        const { isEmergency = false } = calls.call(callUuid)?.dialing ?? {}
-        const admitted = routing.admitCarrierCall(carrierId, isEmergency)
-        const tell = (isAdmitted: boolean): void =>
-          this.dispatch({ type: 'carrierAdmitted', callUuid, isAdmitted })
-        return typeof admitted === 'boolean' ? tell(admitted) : void admitted.then(tell)
+      case 'takeRoom': {
+        const { callUuid, destination } = command
+        const { isEmergency = false } = this.#deps.calls.call(callUuid)?.dialing ?? {}
+        return takeRoom(destination, isEmergency, this.#deps, (isTaken) =>
+          this.dispatch({ type: 'roomTaken', callUuid, isTaken }),
+        )
       }
       case 'count':
       case 'calleeLeft':

@@ -69,6 +69,8 @@ export interface Candidate {
   readonly host: string
   readonly port: number
   readonly transport: Transport
+  /** It is asked before it is tried (`max_calls`). */
+  readonly isLimited?: true
 }
 
 export interface Node {
@@ -108,10 +110,8 @@ export function entryOf(node: Node): Entry<Node> {
 function buildNode({ setId, tenantId }: SetRecord, record: NodeRecord, state: NodeState): Node {
   const { nodeId, host, port, transport } = record
   const destination = formatDestination(record)
-  return {
-    record,
-    destination,
-    state,
-    candidate: { kind: 'node', nodeId, setId, tenantId, uri: destination, host, port, transport },
-  }
+  const at = { nodeId, setId, tenantId, uri: destination, host, port, transport }
+  const candidate: Candidate = { kind: 'node', ...at }
+  const limited: Candidate = { ...candidate, isLimited: true }
+  return { record, destination, state, candidate: record.maxCalls > 0 ? limited : candidate }
 }

@@ -22,6 +22,7 @@ import type { OperatorState } from './node-health.ts'
 import { NodeDirectory } from './node-directory.ts'
 import type { NodeReference } from './node-directory.ts'
 import type { SendProbe } from './prober.ts'
+import { CallLimit, type SharedCounting } from '../limits/call-limit.ts'
 import { isLastInService, maySetState } from './set-state.ts'
 import { selectionOf, type SelectedNode } from './selection.ts'
 import { describeSet, type SetReport } from './set-status.ts'
@@ -39,6 +40,8 @@ export interface DispatcherDeps {
   readonly lagMs?: (() => number) | undefined
   /** Live calls on a node, counted, not kept. */
   readonly activeCalls: (nodeId: number) => number
+  /** Where other nodes of the installation count against the same limits. */
+  readonly shared?: SharedCounting | undefined
   readonly onNodeChange: (change: NodeChange) => void
   readonly probeDefaults: ProbeSettings
   readonly hosts: HostDirectory
@@ -54,6 +57,7 @@ export class Dispatcher {
   readonly #deps: DispatcherDeps
   readonly #targets: ProbedTargets
   readonly #directory: NodeDirectory
+  readonly #limit: CallLimit
   readonly #reloads: OneAtATime
   #sets: ReadonlyMap<number, DestinationSet> = new Map()
   #setOfNode: ReadonlyMap<number, number> = new Map()
@@ -68,6 +72,7 @@ export class Dispatcher {
   constructor(deps: DispatcherDeps) {
     this.#deps = deps
     this.#directory = new NodeDirectory(deps.hosts)
+    this.#limit = new CallLimit('node', deps.activeCalls, deps.shared)
     this.#targets = new ProbedTargets({
       now: deps.now,
       schedule: deps.schedule,
@@ -103,6 +108,8 @@ export class Dispatcher {
     this.#sets = new Map(records.map((record) => [record.setId, this.#build(record)]))
     this.#lowestSets = firstOfEach(records)
     this.#directory.replace(records)
+    this.#limit.keepOnly(new Set(this.#setOfNode.keys()))
+    this.noteCalls()
     for (const change of changes) this.#announce(change)
   }
 
@@ -138,7 +145,20 @@ export class Dispatcher {
   }
 
   #isFull({ record: { maxCalls, nodeId } }: Node): boolean {
-    return maxCalls > 0 && this.#deps.activeCalls(nodeId) >= maxCalls
+    return this.#limit.isReached(nodeId, maxCalls)
+  }
+
+  /** Asked before each attempt: false when the node has reached its `max_calls`; else the call is to be counted there in this turn. */
+  admitCall(nodeId: number): boolean | Promise<boolean> {
+    const { nodes = [] } = this.#setOf(nodeId) ?? {}
+    const node = nodes.find(({ record }) => record.nodeId === nodeId)
+    return this.#limit.admit(nodeId, node?.record.maxCalls ?? 0)
+  }
+
+  /** The live calls of nodes are counted without being asked for, such as those of the last run. */
+  noteCalls(): void {
+    for (const { nodes } of this.#sets.values())
+      for (const { record } of nodes) this.#limit.note(record.nodeId, record.maxCalls)
   }
 
   /** Whether active nodes exist but all have reached `max_calls`: 503 with `Retry-After`. */

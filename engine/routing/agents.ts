@@ -1,4 +1,5 @@
 /** AI agents: which one a dialled number means, and whether it can take one more call. */
+import type { CallLimit } from '../limits/call-limit.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { AgentRecord } from './routing-records.ts'
 import type { Tenancy } from './tenancy.ts'
@@ -12,6 +13,8 @@ export interface AgentCandidate {
   /** The Request-URI. */
   readonly uri: string
   readonly stripHeaders?: readonly string[] | undefined
+  /** It is asked before it is tried (`max_calls`). */
+  readonly isLimited?: true
 }
 
 export type AgentDecision =
@@ -20,17 +23,17 @@ export type AgentDecision =
   | { readonly kind: 'limited' }
 
 export class Agents {
-  readonly #activeCalls: (agentId: number) => number
+  readonly #limit: Pick<CallLimit, 'isReached' | 'admit'>
   readonly #byId = new Map<number, AgentRecord>()
   readonly #byNumber = new Map<string, AgentRecord[]>()
   readonly #ownsNumber: Tenancy['ownsNumber']
 
   constructor(
     agents: readonly AgentRecord[],
-    activeCalls: (agentId: number) => number,
+    limit: Pick<CallLimit, 'isReached' | 'admit'>,
     ownsNumber: Tenancy['ownsNumber'],
   ) {
-    this.#activeCalls = activeCalls
+    this.#limit = limit
     this.#ownsNumber = ownsNumber
     for (const agent of agents.filter(({ isActive }) => isActive)) {
       this.#byId.set(agent.agentId, agent)
@@ -43,6 +46,11 @@ export class Agents {
   /** Undefined: there is none, or it is switched off. */
   find(agentId: number): AgentDecision | undefined {
     return this.#decide(this.#byId.get(agentId))
+  }
+
+  /** Asked before each attempt; true: the call is to be counted there in this turn of the event loop. */
+  admit(agentId: number): boolean | Promise<boolean> {
+    return this.#limit.admit(agentId, this.#byId.get(agentId)?.maxCalls ?? 0)
   }
 
   mediaOf(agentId: number): MediaRules | undefined {
@@ -68,7 +76,8 @@ export class Agents {
   #decide(agent: AgentRecord | undefined): AgentDecision | undefined {
     if (!agent) return undefined
     const { agentId, name, tenantId, uri, maxCalls, stripHeaders } = agent
-    if (maxCalls > 0 && this.#activeCalls(agentId) >= maxCalls) return { kind: 'limited' }
-    return { kind: 'agent', agent: { kind: 'agent', agentId, name, tenantId, uri, stripHeaders } }
+    if (this.#limit.isReached(agentId, maxCalls)) return { kind: 'limited' }
+    const candidate = { kind: 'agent', agentId, name, tenantId, uri, stripHeaders } as const
+    return { kind: 'agent', agent: maxCalls > 0 ? { ...candidate, isLimited: true } : candidate }
   }
 }

@@ -2,29 +2,27 @@
  * `max_calls` and `max_cps` of carriers. Live calls are counted by call control; starts are
  * remembered for one second. Where other nodes count against the same limits, this one has a share of each.
  */
-import type { Schedule } from '../../schema/clock.ts'
-import type { Share, Shares } from '../../schema/contracts/limits.ts'
+import type { Share } from '../../schema/contracts/limits.ts'
+import type { SharedCounting } from '../limits/call-limit.ts'
 import type { CarrierRecord } from './routing-records.ts'
 
 const WINDOW_MS = 1_000
 
 type Limited = Pick<CarrierRecord, 'carrierId' | 'maxCalls' | 'maxCps'>
 
-/** Where other nodes count, too. */
-interface Shared {
-  readonly shares: Shares
-  readonly schedule: Schedule
-}
-
 export class CarrierLimits {
   readonly #activeCalls: (carrierId: number) => number
   readonly #now: () => number
-  readonly #shared: Shared | undefined
+  readonly #shared: SharedCounting | undefined
   readonly #byCarrier = new Map<number, { readonly calls: Share; readonly starts: Share }>()
   /** Times of the starts in the last second, oldest first. */
   readonly #starts = new Map<number, number[]>()
 
-  constructor(activeCalls: (carrierId: number) => number, now: () => number, shared?: Shared) {
+  constructor(
+    activeCalls: (carrierId: number) => number,
+    now: () => number,
+    shared?: SharedCounting,
+  ) {
     this.#activeCalls = activeCalls
     this.#now = now
     this.#shared = shared

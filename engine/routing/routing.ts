@@ -3,14 +3,13 @@
  * and outbound routes. Answers come from tables in memory; `replace` replaces them whole.
  */
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import type { Schedule } from '../../schema/clock.ts'
-import type { Shares } from '../../schema/contracts/limits.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
+import { CallLimit, type SharedCounting } from '../limits/call-limit.ts'
 import { GatewayGuard, type AddressesOf } from './gateway-guard.ts'
 import { gatewayNames } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
@@ -21,6 +20,7 @@ import { passedGateway, passedRoute, type Look, type PassedOver } from './outbou
 import type { OutboundCaller } from './outbound/outbound-routes.ts'
 import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
 import type {
+  AgentRecord,
   CarrierAuth,
   CarrierRecord,
   GatewayRecord,
@@ -57,7 +57,7 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly now: () => number
   readonly random: () => number
   /** Where other nodes count against the same limits. */
-  readonly shared?: { readonly shares: Shares; readonly schedule: Schedule } | undefined
+  readonly shared?: SharedCounting | undefined
 }
 
 export type OutboundDecision =
@@ -89,12 +89,14 @@ export class Routing {
   readonly #reloads: OneAtATime
   readonly #recognition: Recognition
   readonly #limits: CarrierLimits
+  readonly #agentLimit: CallLimit
   #carriers: ReadonlyMap<number, CarrierRecord> = new Map()
   #gateways: readonly CarrierGateway[] = []
   #guard = new GatewayGuard([], () => [])
   #guardVersion = -1
   readonly #look: Look
   #agents: Agents
+  #agentRecords: readonly AgentRecord[] = []
   #inbound = new InboundRoutes([], noTenants)
   #outbound = new OutboundRoutes([])
 
@@ -105,7 +107,8 @@ export class Routing {
     this.#recognition = new Recognition(deps)
     this.#look = { random: deps.random, passOver: () => undefined }
     this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now, deps.shared)
-    this.#agents = new Agents([], deps.activeAgentCalls, () => false)
+    this.#agentLimit = new CallLimit('agent', deps.activeAgentCalls, deps.shared)
+    this.#agents = new Agents([], this.#agentLimit, () => false)
   }
 
   /** Reads carriers and routes anew: there are none before. Live calls are not touched. */
@@ -127,7 +130,9 @@ export class Routing {
     this.#recognition.replace(carriers, tenancy)
     this.#buildGuard()
     const ownsNumber: Tenancy['ownsNumber'] = (...asked) => tenancy.ownsNumber(...asked)
-    this.#agents = new Agents(agents, this.#deps.activeAgentCalls, ownsNumber)
+    this.#agents = new Agents(agents, this.#agentLimit, ownsNumber)
+    this.#agentRecords = agents
+    this.#agentLimit.keepOnly(new Set(agents.map(({ agentId }) => agentId)))
     this.#deps.onLoaded(carriers)
     this.noteCalls()
     for (const problem of problems) this.#deps.onProblem(problem)
@@ -294,9 +299,15 @@ export class Routing {
     return true
   }
 
-  /** The live calls of carriers are counted without being asked for, such as those of the last run. */
+  /** Asked before each attempt to call an agent: false when it has reached its `max_calls`. */
+  admitAgentCall(agentId: number): boolean | Promise<boolean> {
+    return this.#agents.admit(agentId)
+  }
+
+  /** The live calls of carriers and agents are counted without being asked for, such as those of the last run. */
   noteCalls(): void {
     for (const carrier of this.#carriers.values()) this.#limits.noteCalls(carrier)
+    for (const { agentId, maxCalls } of this.#agentRecords) this.#agentLimit.note(agentId, maxCalls)
   }
 
   /** By what we prove to a carrier who we are; undefined: there is no such carrier any more. */

@@ -117,6 +117,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     candidates: [] as Candidate[],
     isAtCapacity: false,
     admitsCarrier: true,
+    fullNodes: new Set<number>(),
     inbound: { kind: 'set', setId: 1 } as InboundTarget,
     caller: { kind: 'stranger' } as Caller,
     /** By `number@domain`. */
@@ -234,15 +235,14 @@ export async function startCallRig(options: CallRigOptions = {}) {
         const isRouted = decision.kind === 'gateways' && decision.isEmergency
         return isRouted || answers.emergencyNumber === number
       },
-      admitCarrierCall: () => answers.admitsCarrier,
-      agent: () => answers.agent,
-      dialledAgent: () => answers.agent,
+      ...{ admitCarrierCall: () => answers.admitsCarrier, admitAgentCall: () => true },
+      ...{ agent: () => answers.agent, dialledAgent: () => answers.agent },
       knowsNumber: () => answers.knowsNumber,
       carrierAuth: () => options.carrierAuth,
     },
     dispatcher: {
-      candidates: () => answers.candidates,
-      isAtCapacity: () => answers.isAtCapacity,
+      ...{ candidates: () => answers.candidates, isAtCapacity: () => answers.isAtCapacity },
+      admitCall: (nodeId) => !answers.fullNodes.has(nodeId),
       setRecord: (setId) => sampleSet([], { setId, spyUri: answers.spyUri }),
       reportOutcome: (nodeId, outcome) => void outcomes.push([nodeId, outcome]),
     },

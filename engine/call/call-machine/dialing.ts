@@ -4,6 +4,7 @@
  */
 import { noCandidate, reasonHeader, type End } from '../cdr/end-reason.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
+import { fullEnd, type Limited } from '../dialing/room.ts'
 import type { ExtensionDestination } from '../inbound/extension-route.ts'
 import type { Destination } from '../inbound/route.ts'
 import type { Headers } from '../signalling.ts'
@@ -76,24 +77,33 @@ function tryNext(turn: Turn, call: Call): void {
   dialing.current = next
   dialing.attempts = []
   const from = calledFrom(call)
-  if (next.kind !== 'gateway') {
+  if (!isLimited(next)) {
     place(turn, call, { ...from, ...placeOf(next) })
     return startCurrent(turn, call)
   }
   // Not counted where it was tried before: the call must not fill a limit against itself.
   place(turn, call, from)
-  const { carrierId } = next
-  turn.commands.push({ type: 'admitCarrier', callUuid: call.start.callUuid, carrierId })
+  turn.commands.push({ type: 'takeRoom', callUuid: call.start.callUuid, destination: next })
   return undefined
 }
 
-/** The carrier of the next gateway takes the call, or has reached its limit. */
-export function carrierAdmitted(turn: Turn, call: Call, isAdmitted: boolean): void {
-  const { current } = call.dialing ?? {}
-  if (current?.kind !== 'gateway' || call.end) return undefined
-  if (!isAdmitted) return tryNext(turn, call)
-  const { carrierId, carrierName: carrier } = current
-  place(turn, call, { ...calledFrom(call), carrierId, carrier })
+/** Others are not asked: a call that is tried there costs nothing for it. */
+const isLimited = (destination: Destination): destination is Limited =>
+  destination.kind === 'gateway' || ('isLimited' in destination && destination.isLimited)
+
+/** The next destination takes the call, or has reached its limit. */
+export function roomTaken(turn: Turn, call: Call, isTaken: boolean): void {
+  const { dialing } = call
+  const { current } = dialing ?? {}
+  if (!dialing || !current || !isLimited(current) || dialing.attempts.length > 0 || call.end)
+    return undefined
+  if (!isTaken) {
+    const { last } = dialing
+    const isFirst = last.kind === 'refused' && last.code === noCandidate.code
+    if (isFirst) dialing.last = fullEnd(current, turn.timing.retryAfterSeconds)
+    return tryNext(turn, call)
+  }
+  place(turn, call, { ...calledFrom(call), ...placeOf(current) })
   return startCurrent(turn, call)
 }
 
@@ -109,6 +119,8 @@ function placeOf(destination: Destination): Partial<Place> {
       const { setId, nodeId, uri } = destination
       return { setId, nodeId, node: uri }
     }
+    case 'gateway':
+      return { carrierId: destination.carrierId, carrier: destination.carrierName }
     case 'agent':
       return { agentId: destination.agentId }
     case 'spy': {
@@ -117,7 +129,6 @@ function placeOf(destination: Destination): Partial<Place> {
     }
     case 'extension':
     case 'domain':
-    case 'gateway':
     case 'listener':
     case 'other-node':
     default:

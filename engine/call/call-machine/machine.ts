@@ -17,11 +17,11 @@ import {
 import { sourceWaited, startSource } from './calling.ts'
 import {
   attemptOver,
-  carrierAdmitted,
   dialRoute,
   forwardDecided,
   ringSource,
   ringTimedOut,
+  roomTaken,
 } from './dialing.ts'
 import { giveUpReinvite, giveUpRinging } from './exchange.ts'
 import { askForMore, extended, isLimited, limitGrant, resumeGrant } from './grant.ts'
@@ -35,9 +35,15 @@ import type {
   Timer,
   Turn,
 } from './protocol.ts'
-import { onRefer } from './refer.ts'
 import type { Call, Leg, World } from './state.ts'
-import { beginAttended, beginBasicTransfer, beginReplacement, transferSignal } from './transfer.ts'
+import { transferSignal } from './transfer.ts'
+import {
+  beginAttended,
+  beginBasicTransfer,
+  beginEarlyReplacement,
+  beginReplacement,
+  onRefer,
+} from './transfer-begun.ts'
 import { asOffer } from '../sdp/third-party.ts'
 import * as legs from './leg.ts'
 import { onLegEvent, timedOut } from './leg-events.ts'
@@ -102,7 +108,7 @@ function onEvent(turn: Turn, event: MachineEvent): void {
     case 'charged':
     case 'dial':
     case 'ring':
-    case 'carrierAdmitted':
+    case 'roomTaken':
     case 'forwardBegun':
     case 'journalled':
     case 'resumed':
@@ -111,7 +117,8 @@ function onEvent(turn: Turn, event: MachineEvent): void {
     case 'noted':
     case 'mediaLost':
     case 'supervise':
-    case 'replace': {
+    case 'replace':
+    case 'replaceEarly': {
       const call = turn.world.calls.get(event.callUuid)
       return call && onCallEvent(turn, call, event)
     }
@@ -157,8 +164,8 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
       advance(turn, call, 'dial')
       call.direction = event.route.direction
       return dialRoute(turn, call, event)
-    case 'carrierAdmitted':
-      return carrierAdmitted(turn, call, event.isAdmitted)
+    case 'roomTaken':
+      return roomTaken(turn, call, event.isTaken)
     case 'forwardBegun':
       call.forwardedTo = event.to
       return undefined
@@ -182,6 +189,9 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
     case 'replace':
       advance(turn, call, 'replace')
       return beginReplacement(turn, event)
+    case 'replaceEarly':
+      advance(turn, call, 'replace')
+      return beginEarlyReplacement(turn, event)
     default:
       return undefined
   }

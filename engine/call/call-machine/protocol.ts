@@ -1,5 +1,6 @@
 /** Events and commands of the call machine, as values. */
 import type { Callee } from '../dialing/outgoing-invite.ts'
+import type { Limited } from '../dialing/room.ts'
 import type { End, Refusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip/headers.ts'
 import type { Described, Headers, LegCommand, LegEventData } from '../signalling.ts'
@@ -51,7 +52,8 @@ export type MachineEvent =
     }
   | ({ readonly type: 'dial'; readonly callUuid: string } & Dial)
   | ({ readonly type: 'ring'; readonly callUuid: string } & SourcePhones)
-  | { readonly type: 'carrierAdmitted'; readonly callUuid: string; readonly isAdmitted: boolean }
+  /** The destination that is to be tried takes the call, or has as many as it may have. */
+  | { readonly type: 'roomTaken'; readonly callUuid: string; readonly isTaken: boolean }
   | {
       readonly type: 'withheld'
       readonly legId: string
@@ -104,6 +106,7 @@ export type MachineEvent =
   | ({ readonly type: 'transferTo' } & BasicTransferPlan)
   | ({ readonly type: 'attend' } & AttendedPlan)
   | ({ readonly type: 'replace' } & ReplacementPlan)
+  | ({ readonly type: 'replaceEarly' } & EarlyReplacementPlan)
 
 /** A call for the transferee: its answer ends the transferor's leg. */
 export interface BasicTransferPlan {
@@ -129,6 +132,12 @@ export interface ReplacementPlan {
   readonly callUuid: string
   readonly replaced: string
   readonly partner: string
+}
+
+/** The same for a call that still rings: its caller is replaced when it is answered. */
+export interface EarlyReplacementPlan {
+  readonly callUuid: string
+  readonly ringing: string
 }
 
 /** What is known of a call before it is dialled. */
@@ -226,7 +235,7 @@ export type Command =
     }
   /** The callee has left: the call does not count any more where it went. */
   | { readonly type: 'calleeLeft'; readonly callUuid: string }
-  | { readonly type: 'admitCarrier'; readonly callUuid: string; readonly carrierId: number }
+  | { readonly type: 'takeRoom'; readonly callUuid: string; readonly destination: Limited }
   | { readonly type: 'probe'; readonly legId: string; readonly uri: string }
   /** Another node of the installation says nothing. */
   | { readonly type: 'nodeSilent'; readonly name: string }

@@ -54,7 +54,7 @@ export type Note = {
 
 /** Who calls, until the answer. */
 export type Calling =
-  /** An INVITE that was received. `replacedBy`: the transfer whose transferee replaces the caller. */
+  /** An INVITE that was received. `replacedBy`: the transfer by which another party replaces the caller. */
   | { readonly kind: 'invite'; readonly legId: string; replacedBy?: string }
   /** A phone that was rung first (RFC 3725). */
   | {
@@ -330,17 +330,19 @@ export interface Exchange {
 
 export interface Transfer {
   readonly id: string
-  readonly kind: 'basic' | 'attended' | 'replacement'
+  readonly kind: 'basic' | 'attended' | 'replacement' | 'early'
   state: TransferState
   /** The leg that leaves; of a replacement, the leg that is replaced. */
   readonly transferor: string
-  /** The leg that gets another peer. */
-  readonly transferee: string
+  /** The leg that gets another peer; of an early replacement known when the ringing call is answered. */
+  transferee: string
   /** Attended: the transferor's second leg, and the party that it consulted. */
   readonly consulting?: string
   readonly target?: string
-  /** Basic and replacement: the other call. */
+  /** Basic and both replacements: the other call. */
   readonly newCall?: string
+  /** Early replacement: the call whose caller is replaced. */
+  readonly ringing?: string
   /** As dialled. */
   readonly destination: string
   /** What the called side was offered. */

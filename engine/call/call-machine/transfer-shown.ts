@@ -15,15 +15,16 @@ export function show(
 ): void {
   const { world } = turn
   const { kind, transferor, transferee, consulting, target, newCall, destination } = transfer
+  const isReplacement = kind === 'replacement' || kind === 'early'
   const callAt = (legId: string | undefined): Call | undefined => {
     const leg = legOf(world, legId)
     return leg && callOf(world, leg)
   }
-  const one = callAt(transferee)
+  const one = callAt(transferee) ?? world.calls.get(transfer.ringing ?? '')
   const other = kind === 'attended' ? callAt(target) : world.calls.get(newCall ?? '')
   if (!one || !other) return
   const shown = { state, destination, sipCode, callUuid: other.start.callUuid }
-  if (kind !== 'replacement')
+  if (!isReplacement)
     for (const call of [callAt(transferor), callAt(consulting)]) if (call) call.transfer = shown
   tell(turn, one, shown)
   const seen = { ...shown, callUuid: one.start.callUuid }

@@ -7,11 +7,18 @@ import { agrees } from '../sdp/agreement.ts'
 import { asOffer } from '../sdp/third-party.ts'
 import { offeringLeg } from './calling.ts'
 import { pause, resume } from './exchange.ts'
-import { answerOwed, closeLeg, endSubscription, notify, reinvite } from './leg.ts'
+import {
+  answerOwed,
+  closeLeg,
+  endSubscription,
+  notify,
+  reinvite,
+  respondProvisionally,
+} from './leg.ts'
 import { callOf, connectParties, legOf, oppositeSide } from './parties.ts'
-import type { AttendedPlan, BasicTransferPlan, ReplacementPlan, Signal, Turn } from './protocol.ts'
+import type { Signal, Turn } from './protocol.ts'
 import type { Described } from '../signalling.ts'
-import type { Call, Leg, Reinvited, Transfer } from './state.ts'
+import type { Leg, Reinvited, Transfer } from './state.ts'
 import { show } from './transfer-shown.ts'
 import { transferTable, type TransferAction, type TransferEvent } from './tables/transfer-table.ts'
 
@@ -19,92 +26,8 @@ import { transferTable, type TransferAction, type TransferEvent } from './tables
 const PARTING_MS = 3_000
 const requestTerminated = { status: 487, reason: 'Request Terminated' } as const
 
-type Fields = Omit<Transfer, 'id' | 'state' | 'gone' | 'isMoved'>
-
-function begin(turn: Turn, fields: Fields, ...calls: readonly (Call | undefined)[]): Transfer {
-  const id = `transfer-${turn.world.transferCount++}`
-  const transfer: Transfer = { ...fields, id, state: 'ringing', gone: [], isMoved: false }
-  turn.world.transfers.set(id, transfer)
-  for (const call of calls) call?.transferIds.push(id)
-  return transfer
-}
-
-/** The new call rings; until it is answered, the transferee stays connected to the transferor. */
-export function beginBasicTransfer(turn: Turn, plan: BasicTransferPlan): void {
-  const { world } = turn
-  const { transferor, transferee, callUuid, destination, offered, isReferred } = plan
-  const [leaving, staying] = [legOf(world, transferor), legOf(world, transferee)]
-  const call = world.calls.get(callUuid)
-  if (!leaving || !staying || !call) return
-  const transfer = begin(
-    turn,
-    {
-      kind: 'basic',
-      transferor,
-      transferee,
-      newCall: callUuid,
-      destination,
-      offered,
-      isReferred,
-    },
-    callOf(world, staying),
-    call,
-  )
-  call.callIds.push(staying.callId)
-  if (call.calling.kind === 'invite') call.calling.replacedBy = transfer.id
-  else call.calling = { kind: 'transferee', transferId: transfer.id }
-  leaving.excusedBy = transfer.id
-  show(turn, transfer, 'transferring', null)
-  if (isReferred && call.firstProgressAt !== null) notify(turn, leaving, 180, 'Ringing')
-}
-
-export function beginAttended(turn: Turn, plan: AttendedPlan): void {
-  const { world } = turn
-  const { transferor, transferee, consulting, target } = plan
-  const [staying, called] = [legOf(world, transferee), legOf(world, target)]
-  const [one, other] = [staying && callOf(world, staying), called && callOf(world, called)]
-  if (!staying || !called || !one || !other) return
-  const destination = other.start.calledNumber
-  const transfer = begin(
-    turn,
-    {
-      ...{ kind: 'attended', transferor, transferee, consulting, target, destination },
-      ...{ offered: asOffer(staying.media), isReferred: true },
-    },
-    one,
-    other,
-  )
-  for (const legId of [transferor, consulting]) {
-    const leg = legOf(world, legId)
-    if (leg) leg.excusedBy = transfer.id
-  }
-  show(turn, transfer, 'transferring', null)
-  step(turn, transfer, 'begin')
-}
-
-export function beginReplacement(turn: Turn, plan: ReplacementPlan): void {
-  const { world } = turn
-  const { callUuid, replaced, partner } = plan
-  const [call, staying] = [world.calls.get(callUuid), legOf(world, partner)]
-  if (!call || !staying) return
-  const destination = call.start.callerNumber
-  const transfer = begin(
-    turn,
-    {
-      ...{ kind: 'replacement', transferor: replaced, transferee: partner, newCall: callUuid },
-      ...{ destination, offered: call.offer ?? '', isReferred: false },
-    },
-    callOf(world, staying),
-    call,
-  )
-  call.replacement = transfer.id
-  if (call.offer !== undefined) transfer.body = call.offer
-  transfer.party = offeringLeg(turn, call)
-  show(turn, transfer, 'transferring', null)
-  step(turn, transfer, 'begin')
-}
-
-function step(turn: Turn, transfer: Transfer, event: TransferEvent): boolean {
+/** Makes one step of a transfer. */
+export function step(turn: Turn, transfer: Transfer, event: TransferEvent): boolean {
   const next = transferTable[transfer.state][event]
   if (next === undefined) return false
   transfer.state = next.to
@@ -150,12 +73,15 @@ function perform(turn: Turn, transfer: Transfer, action: TransferAction): void {
 export function transferSignal(turn: Turn, transfer: Transfer, signal: Signal): void {
   switch (signal.type) {
     case 'transferProgress':
+      if (transfer.kind === 'early') return tellWaiting(turn, transfer, signal)
       if (transfer.isReferred)
         notify(turn, legOf(turn.world, transfer.transferor), signal.status, signal.reason)
       return undefined
     case 'transferAnswered':
+      if (transfer.kind === 'early') return calleeOfEarly(turn, transfer, signal.describes)
       return newCallAnswered(turn, transfer, signal.sdp, signal.describes)
     case 'transferRefused':
+      if (transfer.kind === 'early') return earlyRefused(turn, transfer, signal)
       return refused(turn, transfer, signal)
     case 'transferConnected':
       return reconcile(turn, transfer)
@@ -188,6 +114,45 @@ function newCallAnswered(turn: Turn, transfer: Transfer, sdp: string, describes:
   step(turn, transfer, 'answered')
 }
 
+/** The caller that waits hears what the ringing call tells, without early media. */
+export function tellWaiting(
+  turn: Turn,
+  { newCall = '' }: Transfer,
+  { status, reason }: { readonly status: number; readonly reason: string },
+): void {
+  const { calling } = turn.world.calls.get(newCall) ?? {}
+  const leg = calling?.kind === 'invite' ? legOf(turn.world, calling.legId) : undefined
+  if (leg === undefined) return
+  respondProvisionally(
+    turn,
+    leg,
+    { status, reason, body: undefined, describes: undefined },
+    {},
+    false,
+  )
+}
+
+/** The called party of the ringing call has answered: a re-INVITE gives it the media of the caller that waits. */
+function calleeOfEarly(turn: Turn, transfer: Transfer, callee: Described): void {
+  transfer.transferee = callee ?? ''
+  if (legOf(turn.world, callee) && step(turn, transfer, 'answered')) return
+  turn.signals.push({ type: 'callerGone', callUuid: transfer.ringing ?? '' })
+}
+
+/** The caller that waits gets the response, and the call that it has waited for is over, too. */
+function earlyRefused(
+  turn: Turn,
+  transfer: Transfer,
+  { status, reason }: { readonly status: number; readonly reason: string },
+): void {
+  if (isSettled(transfer)) return
+  const { newCall = '', ringing = '' } = transfer
+  const end = { kind: 'refused', status, reason, code: 'replaces_refused' } as const
+  refused(turn, transfer, { status, reason })
+  turn.signals.push({ type: 'stop', callUuid: newCall, end })
+  turn.signals.push({ type: 'callerGone', callUuid: ringing })
+}
+
 function paused(turn: Turn, transfer: Transfer, of: string): void {
   const { world } = turn
   if (of === 'reconcile') {
@@ -217,7 +182,7 @@ function reinvited(turn: Turn, transfer: Transfer, of: string, result: Reinvited
   if (of !== 'move') return undefined
   if (result.kind === 'answered') {
     transfer.isMoved = true
-    if (step(turn, transfer, 'moved')) return undefined
+    if (step(turn, transfer, 'moved') || transfer.kind === 'early') return undefined
     restore(turn, transfer)
     return restoreTarget(turn, transfer)
   }
@@ -227,13 +192,14 @@ function reinvited(turn: Turn, transfer: Transfer, of: string, result: Reinvited
     return restoreTarget(turn, transfer)
   }
   if (transfer.kind === 'replacement') return replacementRefused(turn, transfer, result)
+  if (transfer.kind === 'early') return earlyRefused(turn, transfer, result)
   return void turn.signals.push({ type: 'callerGone', callUuid: transfer.newCall ?? '' })
 }
 
 /** The transferee has its new media: its new call is accepted. */
 function tellNewCall(turn: Turn, transfer: Transfer): void {
   const { kind, newCall: callUuid = '', transferee: legId } = transfer
-  if (kind === 'replacement') {
+  if (kind === 'replacement' || kind === 'early') {
     const call = turn.world.calls.get(callUuid)
     const sdp = legOf(turn.world, legId)?.media ?? ''
     if (call) call.answering = { sdp, describes: legId, headers: {} }
@@ -273,6 +239,10 @@ export function completeReplacement(turn: Turn, transfer: Transfer, leg: Leg): v
   if (partner === undefined) return
   if (partner.owedAnswer !== undefined) leg.awaitedAck = { kind: 'replacement', id: partner.id }
   step(turn, transfer, 'taken')
+  const { ringing: callUuid } = transfer
+  // It has waited for this caller, in place of its own.
+  if (callUuid !== undefined)
+    return void turn.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
   const replaced = legOf(world, transfer.transferor)
   connectParties(turn, partner, leg)
   closeLeg(turn, replaced, {})
@@ -282,7 +252,8 @@ export function completeReplacement(turn: Turn, transfer: Transfer, leg: Leg): v
 function reconcile(turn: Turn, transfer: Transfer): void {
   const reached = legOf(turn.world, reconciled(turn, transfer))
   const transferee = legOf(turn.world, transfer.transferee)
-  if (transfer.kind === 'replacement' || !reached || !transferee) return
+  const isReplacement = transfer.kind === 'replacement' || transfer.kind === 'early'
+  if (isReplacement || !reached || !transferee) return
   // Two phones behind NAT may describe the same place: only what the transferee has offered itself counts.
   const newCall = turn.world.calls.get(transfer.newCall ?? '')
   const isItsOffer = newCall === undefined || offeringLeg(turn, newCall) === transferee.id
@@ -309,7 +280,7 @@ function fail(turn: Turn, transfer: Transfer): void {
   const { status, reason } = refusal ?? requestTerminated
   const leaving = legOf(world, transferor)
   for (const leg of [leaving, legOf(world, consulting)]) if (leg) leg.excusedBy = undefined
-  show(turn, transfer, 'failed', kind === 'replacement' ? null : status)
+  show(turn, transfer, 'failed', kind === 'replacement' || kind === 'early' ? null : status)
   if (isReferred) {
     const call = leaving && callOf(world, leaving)
     if (call) call.failedTransfers += 1
@@ -319,7 +290,8 @@ function fail(turn: Turn, transfer: Transfer): void {
     for (const legId of [transfer.transferee, transfer.target]) resume(turn, legOf(world, legId))
     if (gone.includes(transferor)) hangUpAlone(turn, transfer.transferee)
     if (consulting !== undefined && gone.includes(consulting)) hangUpAlone(turn, transfer.target)
-  } else if (gone.includes(transferor)) hangUpAlone(turn, transfer.transferee)
+  } else if (kind === 'early') return
+  else if (gone.includes(transferor)) hangUpAlone(turn, transfer.transferee)
   else restore(turn, transfer)
 }
 
@@ -370,6 +342,10 @@ function callStopped(turn: Turn, transfer: Transfer, callUuid: string): void {
   const { kind, newCall = '', state } = transfer
   if (isSettled(transfer)) return undefined
   if (kind === 'attended') return refused(turn, transfer, requestTerminated)
+  // What the ringing call tells its caller, the caller that waits hears, too: its status is not known here yet.
+  if (kind === 'early' && callUuid !== newCall)
+    return void turn.signals.push({ type: 'callerGone', callUuid })
+  if (kind === 'early') return earlyRefused(turn, transfer, requestTerminated)
   if (callUuid === newCall) {
     if (kind === 'replacement') return refused(turn, transfer, requestTerminated)
     if (state !== 'ringing') turn.signals.push({ type: 'callerGone', callUuid })

@@ -13,7 +13,7 @@ import { requires100rel } from '../sip/headers.ts'
 import { respond } from '../sip/answers.ts'
 import type { Answer } from '../signalling.ts'
 import type { ReceivedRequest } from '../user-agent/received-request.ts'
-import { identityOf, partyOf, type Identity } from './identity.ts'
+import { callerIdentity, identityOf, partyOf, type Identity } from './identity.ts'
 import type { AskedReplacement } from './other-nodes.ts'
 
 interface Deps extends CallDeps {
@@ -29,6 +29,8 @@ export function replaceForOtherNode(
 ): void {
   const found = partyToReplace(asked, deps)
   if ('status' in found) return respond(answer, found.status, found.reason)
+  // It would have to answer an offer that the called party has not made yet.
+  if (found.answered === undefined && !request.body) return respond(answer, 488)
   const call = begin(request, found, asked, deps)
   if (call === undefined) return undefined
   try {
@@ -39,10 +41,13 @@ export function replaceForOtherNode(
 }
 
 interface Found {
-  readonly replaced: LiveLeg
-  /** The leg that the replaced one talks to. */
-  readonly partner: LiveLeg
-  /** The call of the replaced one. */
+  /** Absent: the call still rings, and its caller is replaced when it is answered. */
+  readonly answered?: {
+    readonly replaced: LiveLeg
+    /** The leg that the replaced one talks to. */
+    readonly partner: LiveLeg
+  }
+  /** The call of the replaced party. */
   readonly call: LiveCall
   readonly owner: Identity
 }
@@ -52,10 +57,13 @@ interface Refused {
   readonly reason?: string
 }
 
-/** RFC 3891 §3, in its order. A call that is not answered is not taken from one node to another: it counts as unknown. */
-function partyToReplace({ replaces, party }: AskedReplacement, deps: Deps): Found | Refused {
+/** RFC 3891 §3, in its order, and D83: who has called may have its place taken while the call rings. */
+function partyToReplace(asked: AskedReplacement, deps: Deps): Found | Refused {
+  const { replaces, party } = asked
   const { calls } = deps
   const { callId, toTag, fromTag, isEarlyOnly } = replaces
+  const ringing = calls.unanswered(callId, fromTag)
+  if (ringing) return callerToReplace(ringing, asked)
   const replaced = calls.legIn(callId, toTag, fromTag)
   const partner = replaced && calls.partnerOf(replaced)
   const call = replaced && calls.call(replaced.callUuid)
@@ -64,13 +72,22 @@ function partyToReplace({ replaces, party }: AskedReplacement, deps: Deps): Foun
   if (owner === undefined || partyOf(owner) !== party) return { status: 481 }
   if (isEarlyOnly) return { status: 486 }
   if (calls.isTransferring(replaced, partner)) return { status: 491 }
-  return { replaced, partner, call, owner }
+  return { answered: { replaced, partner }, call, owner }
+}
+
+function callerToReplace(call: LiveCall, { party }: AskedReplacement): Found | Refused {
+  const owner = callerIdentity(call)
+  const { calling, offer } = call
+  const canGiveWay = calling.kind === 'invite' && calling.replacedBy === undefined
+  if (!canGiveWay || owner === undefined || partyOf(owner) !== party) return { status: 481 }
+  // The called party would make the offer, which the caller that is replaced would have to answer.
+  return offer === undefined ? { status: 488 } : { call, owner }
 }
 
 /** The caller's side is that of the other node; what it calls is the party that stays. */
 function begin(
   request: ReceivedRequest,
-  { replaced, partner, call: its, owner }: Found,
+  { answered, call: its, owner }: Found,
   asked: AskedReplacement,
   deps: Deps,
 ): LiveCall | undefined {
@@ -78,8 +95,9 @@ function begin(
   // What it asserts is the transferee's, not the owner's.
   const read = readInvite(request, deps.newUuid(), { kind: 'trusted' }, deps.routing)
   const { start } = its
-  const calledNumber = replaced.side === 'caller' ? start.calledNumber : start.callerNumber
-  const before = [asked, its, deps.calls.call(partner.callUuid) ?? its]
+  const isCaller = answered === undefined || answered.replaced.side === 'caller'
+  const calledNumber = isCaller ? start.calledNumber : start.callerNumber
+  const before = [asked, its, deps.calls.call(answered?.partner.callUuid ?? '') ?? its]
   const transfersBefore = Math.max(...before.map((each) => each.transfersBefore))
   const invite = { ...read, origin: owner.origin, calledNumber }
   const leg = deps.calls.beginInvited(
@@ -98,7 +116,7 @@ function begin(
 function replace(
   request: ReceivedRequest,
   call: LiveCall,
-  { replaced, partner, call: its, owner }: Found,
+  { answered, call: its, owner }: Found,
   deps: Deps,
 ): void {
   const { headers } = request
@@ -109,6 +127,9 @@ function replace(
   if (rejection) return refuse(call, rejection, deps)
   admitFree(call, owner.origin, its.account?.tenantId ?? null, deps)
   const { callUuid } = call.start
+  if (answered === undefined)
+    return deps.dispatch({ type: 'replaceEarly', callUuid, ringing: its.start.callUuid })
+  const { replaced, partner } = answered
   return deps.dispatch({
     ...{ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id },
   })

@@ -220,3 +220,29 @@ test('an answer without Contact fails the call with 502, and the node is hung up
   expect(second.inbox).toEqual([])
   await rig.idle()
 })
+
+/** Each node takes so many calls at once; those of `full` have them, which is known when they are asked. */
+async function dialLimited(...full: readonly number[]) {
+  rig = await startCallRig()
+  const caller = await rig.caller()
+  const nodes = [await rig.node(), await rig.node()] as const
+  rig.answers.candidates = rig.answers.candidates.map((each) => ({ ...each, isLimited: true }))
+  for (const nodeId of full) rig.answers.fullNodes.add(nodeId)
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+  return { caller, nodes }
+}
+
+test('a node that is full when its turn comes is not called, the next one is', async () => {
+  const { caller, nodes } = await dialLimited(1)
+  nodes[1].reply(await nodes[1].next('INVITE'), 486, { tag: 'b' })
+  await caller.next(486)
+  expect(nodes[0].inbox).toEqual([])
+  expect(await rig.record()).toMatchObject({ node: rig.answers.candidates[1]?.uri })
+})
+
+test('when all nodes are full the caller may try again', async () => {
+  const { caller } = await dialLimited(1, 2)
+  const answer = await caller.next(503)
+  expect(answer.get('Retry-After')).toBe('5')
+  expect(await rig.record()).toMatchObject({ denialCode: 'node_limit', attempts: [], node: null })
+})

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { Agents } from '../../../engine/routing/agents.ts'
+import { CallLimit } from '../../../engine/limits/call-limit.ts'
 import type { AgentRecord } from '../../../engine/routing/routing-records.ts'
 
 const agent = (agentId: number, tenantId: number | null, parts: Partial<AgentRecord> = {}) => ({
@@ -10,26 +11,23 @@ const agent = (agentId: number, tenantId: number | null, parts: Partial<AgentRec
 
 const nobodys = () => false
 
+const having = (live: () => number): CallLimit => new CallLimit('agent', live, undefined)
+const idle = having(() => 0)
+
 const idOf = (decision: ReturnType<Agents['find']>): number | string | undefined =>
   decision?.kind === 'agent' ? decision.agent.agentId : decision?.kind
 
 test("a tenant's caller reaches its own agent, else the platform's, never another tenant's", () => {
-  const agents = new Agents([agent(1, null), agent(2, 2), agent(3, 3)], () => 0, nobodys)
+  const agents = new Agents([agent(1, null), agent(2, 2), agent(3, 3)], idle, nobodys)
   expect([2, 3, 4].map((tenant) => idOf(agents.dialled('700', tenant)))).toEqual([2, 3, 1])
-  const others = new Agents([agent(2, 2)], () => 0, nobodys)
+  const others = new Agents([agent(2, 2)], idle, nobodys)
   expect(idOf(others.dialled('700', 3))).toBeUndefined()
   expect(idOf(others.dialled('701', 2))).toBeUndefined()
 })
 
 test("a caller of no tenant reaches a tenant's agent by a number of this tenant only", () => {
   const dialled = (owner: number, ...list: AgentRecord[]) =>
-    idOf(
-      new Agents(
-        list,
-        () => 0,
-        (tenantId) => tenantId === owner,
-      ).dialled('700', null),
-    )
+    idOf(new Agents(list, idle, (tenantId) => tenantId === owner).dialled('700', null))
   expect(dialled(9, agent(2, 2))).toBeUndefined()
   expect(dialled(2, agent(2, 2))).toBe(2)
   expect(dialled(3, agent(2, 2), agent(3, 3))).toBe(3)
@@ -38,7 +36,8 @@ test("a caller of no tenant reaches a tenant's agent by a number of this tenant 
 
 test('an agent takes as many calls as it may, counted from the live ones', () => {
   let live = 1
-  const agents = new Agents([agent(1, null, { maxCalls: 2 })], () => live, nobodys)
+  const limit = having(() => live)
+  const agents = new Agents([agent(1, null, { maxCalls: 2 })], limit, nobodys)
   expect(idOf(agents.find(1))).toBe(1)
   live = 2
   expect(idOf(agents.find(1))).toBe('limited')
@@ -48,7 +47,7 @@ test('an agent takes as many calls as it may, counted from the live ones', () =>
 })
 
 test('an agent that is switched off is not there', () => {
-  const agents = new Agents([agent(1, null, { isActive: false })], () => 0, nobodys)
+  const agents = new Agents([agent(1, null, { isActive: false })], idle, nobodys)
   expect(agents.find(1)).toBeUndefined()
   expect(agents.dialled('700', null)).toBeUndefined()
 })

@@ -16,7 +16,6 @@ type Asked = Extract<
   Command,
   {
     readonly type:
-      | 'admitCarrier'
       | 'calleeLeft'
       | 'connectSource'
       | 'count'
@@ -28,6 +27,7 @@ type Asked = Extract<
       | 'probe'
       | 'refer'
       | 'reportHealth'
+      | 'takeRoom'
       | 'transfer'
   }
 >
@@ -72,9 +72,9 @@ export class Control extends CallBeginnings {
           legId: command.legId,
           isThere: this.chance.is(0.6),
         })
-      case 'admitCarrier': {
+      case 'takeRoom': {
         const { callUuid } = command
-        return this.emit({ type: 'carrierAdmitted', callUuid, isAdmitted: this.chance.is(0.8) })
+        return this.emit({ type: 'roomTaken', callUuid, isTaken: this.chance.is(0.8) })
       }
       case 'decideForward':
         return this.#decideForward(command)
@@ -220,15 +220,7 @@ export class Control extends CallBeginnings {
   }
 
   #semiAttended(transferor: Leg, transferee: Leg): void {
-    const ringing = [...this.scene.world.calls.values()].find(
-      ({ calling, phase, answeredAt, end, offer }) =>
-        (phase === 'dialing' || phase === 'forwarding') &&
-        answeredAt === null &&
-        !end &&
-        offer !== undefined &&
-        calling.kind === 'invite' &&
-        calling.replacedBy === undefined,
-    )
+    const ringing = [...this.scene.world.calls.values()].find(canBeReplaced)
     if (ringing?.offer === undefined) return this.#referFailed(transferor)
     return this.emit({
       ...{ type: 'transferTo', transferor: transferor.id, transferee: transferee.id },
@@ -297,22 +289,29 @@ export class Control extends CallBeginnings {
     if (call.answeredAt === null && this.chance.is(0.8)) return undefined
     const { callUuid } = this.receive()
     const { world } = this.scene
+    if (canBeReplaced(call) && this.call(callUuid)?.offer !== undefined) {
+      this.#admitFree(callUuid)
+      return this.emit({ type: 'replaceEarly', callUuid, ringing: call.start.callUuid })
+    }
     const legId = this.chance.is(0.5) ? call.legs.caller : call.legs.callee
     const replaced = world.legs.get(legId ?? '')
     const partner = replaced && partnerOf({ world }, replaced)
     if (!replaced || !partner) return this.refuse(callUuid, 481)
     if (this.#isTransferring(replaced, partner)) return this.refuse(callUuid, 491)
+    this.#admitFree(callUuid)
+    return this.emit({ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id })
+  }
+
+  #admitFree(callUuid: string): void {
     const known = { direction: 'internal', isEmergency: false, notes: [], origin: phone } as const
     this.emit({ type: 'admit', callUuid, ...known, ...free })
-    return this.emit({ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id })
   }
 
   #supervise(spied: Call): void {
     if (spied.end || spied.answeredAt === null || spied.place.node === null) return
     const { setId, nodeId, node } = spied.place
     const { callUuid } = this.ownCall().start
-    const known = { direction: 'internal', isEmergency: false, notes: [], origin: phone } as const
-    this.emit({ type: 'admit', callUuid, ...known, ...free })
+    this.#admitFree(callUuid)
     this.emit({ type: 'supervise', callUuid: spied.start.callUuid, by: callUuid })
     const place = { setId, nodeId, node }
     const candidates = [
@@ -334,3 +333,12 @@ export class Control extends CallBeginnings {
 const cut = (by: 'system' | 'api', q850: number, code: string | null): End => ({
   ...{ kind: 'cut', by, cause: q850, code },
 })
+
+/** It rings, and its caller can give way. */
+const canBeReplaced = ({ calling, phase, answeredAt, end, offer }: Call): boolean =>
+  (phase === 'dialing' || phase === 'forwarding') &&
+  answeredAt === null &&
+  !end &&
+  offer !== undefined &&
+  calling.kind === 'invite' &&
+  calling.replacedBy === undefined

@@ -248,7 +248,6 @@ class History implements Line, Scene {
         return this.#control.perform(command)
       case 'store':
         return this.#store(command)
-      case 'admitCarrier':
       case 'calleeLeft':
       case 'connectSource':
       case 'count':
@@ -259,6 +258,7 @@ class History implements Line, Scene {
       case 'probe':
       case 'refer':
       case 'reportHealth':
+      case 'takeRoom':
       case 'transfer':
         return this.#control.perform(command)
       case 'nodeSilent':

@@ -1,6 +1,7 @@
 /**
  * Transfers (RFC 5589, RFC 3725). In a `basic` transfer a new call is made for the transferee; `attended`
- * joins two calls of the transferor; in a `replacement` an INVITE with Replaces takes the place of a party.
+ * joins two calls of the transferor; in a `replacement` an INVITE with Replaces takes the place of a party, in an `early`
+ * one that of the caller of a call that still rings.
  */
 import type { Table } from './table.ts'
 

@@ -1,0 +1,231 @@
+/** Semi-attended transfers whose two calls are on different nodes: the second one still rings, at node b. */
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
+import {
+  asVersion,
+  establish,
+  extension101,
+  finalNotify,
+  notified,
+  recordsOf,
+  replacing,
+  type Pair,
+} from '../../../support/transfer-rig.ts'
+import { startTwoNodes, type TwoNodes } from '../../../support/two-nodes.ts'
+
+let nodes: TwoNodes
+
+beforeEach(async () => {
+  nodes = await startTwoNodes()
+})
+afterEach(() => nodes.stop())
+
+interface Consulting {
+  /** The transferor talks to X at node a. */
+  readonly first: Pair
+  /** It calls Y at node b, which rings. */
+  readonly phone: SipPeer
+  readonly leg: Leg
+  readonly y: SipPeer
+  readonly toY: PeerMessage
+}
+
+async function ringing(body = sdp('offer to y')): Promise<Consulting> {
+  const first = await establish(nodes.a)
+  const { b: rig } = nodes
+  rig.answers.caller = {
+    kind: 'extension',
+    extension: {
+      ...{ extensionId: 1, extension: '101', tenantId: 3, customerId: 7, domain: 'acme.example' },
+      ...{ displayName: 'Phone 101', isVoicemailEnabled: false },
+      secrets: { MD5: '', 'SHA-256': '' },
+    },
+  }
+  const [phone, y] = [await rig.caller(), await rig.node()]
+  const leg = phone.leg(rig.uri('1666'))
+  phone.request('INVITE', leg, { body })
+  const toY = await y.next('INVITE')
+  y.reply(toY, 180, { tag: 'y' })
+  leg.to = (await phone.next('180 INVITE')).get('To')
+  phone.inbox.length = 0
+  return { first, phone, leg, y, toY }
+}
+
+async function refer({ first: { a, aLeg }, leg }: Consulting, more = ''): Promise<void> {
+  const replaces = encodeURIComponent(replacing(leg, more))
+  a.request('REFER', aLeg, { headers: [`Refer-To: <sip:1666@acme.example?Replaces=${replaces}>`] })
+  await a.next('202 REFER')
+  expect((await notified(a)).body).toBe('SIP/2.0 100 Trying\r\n')
+}
+
+/** Y answers, and is told its peer; so is X. */
+async function answer({ first: { b: x }, y, toY }: Consulting): Promise<Leg> {
+  y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
+  await y.next('ACK')
+  const again = await y.next('INVITE')
+  expect(again.body).toContain('s=answer of b')
+  y.reply(again, 200, { body: asVersion(2, sdp('second answer of y')) })
+  await y.next('ACK')
+  const toX = await x.next('INVITE')
+  expect(toX.body).toContain('s=second answer of y')
+  x.reply(toX, 200, { body: sdp('answer of x', 4_002) })
+  await x.next('ACK')
+  return y.calledLeg(toY, 'y')
+}
+
+/** What X has said anew reaches Y. */
+async function reconciled(y: SipPeer): Promise<void> {
+  const again = await y.next('INVITE')
+  expect(again.body).toContain('s=answer of x')
+  y.reply(again, 200, { body: asVersion(3, sdp('third answer of y')) })
+  await y.next('ACK')
+}
+
+test.each(['', ';early-only'])(
+  'the party that stays is connected when the other one answers, and the transferor is out of both calls (%s)',
+  async (more) => {
+    const calls = await ringing()
+    const { first, phone, leg, y } = calls
+    await refer(calls, more)
+    expect((await notified(first.a)).body).toBe('SIP/2.0 180 Ringing\r\n')
+    const yLeg = await answer(calls)
+    expect((await finalNotify(first.a)).body).toBe('SIP/2.0 200 OK\r\n')
+    await phone.next('487 INVITE')
+    phone.request('ACK', leg)
+    await reconciled(y)
+    const { b: x, bLeg: xLeg } = first
+    x.request('INFO', xLeg)
+    y.reply(await y.next('INFO'), 200)
+    await x.next('200 INFO')
+    await nodes.a.advance(5_000)
+    first.a.reply(await first.a.next('BYE'), 200)
+    y.request('BYE', yLeg)
+    x.reply(await x.next('BYE'), 200)
+    await y.next('200 BYE')
+    // Who has called pays for both calls; what connects the nodes is free, and has a record on each.
+    for (const rig of [nodes.a, nodes.b]) {
+      expect(await recordsOf(rig, 2)).toMatchObject([
+        { disposition: 'ANSWERED', customerId: 7 },
+        { disposition: 'ANSWERED', customerId: null, isFree: true, direction: 'internal' },
+      ])
+      expect(rig.asked).toHaveLength(1)
+      await rig.idle()
+    }
+  },
+)
+
+test('the transferor may give up both calls at once: the target goes on ringing', async () => {
+  const calls = await ringing()
+  const { first, phone, leg, y } = calls
+  await refer(calls)
+  await notified(first.a)
+  const { to } = leg
+  leg.to = to.replace(/;tag=.*$/, '')
+  phone.request('CANCEL', leg)
+  await phone.next('487 INVITE')
+  leg.to = to
+  phone.request('ACK', leg)
+  first.a.request('BYE', first.aLeg)
+  await first.a.next('200 BYE')
+  expect(y.inbox.filter(({ method }) => method === 'CANCEL')).toEqual([])
+  const yLeg = await answer(calls)
+  await reconciled(y)
+  y.request('BYE', yLeg)
+  first.b.reply(await first.b.next('BYE'), 200)
+  for (const rig of [nodes.a, nodes.b]) {
+    await recordsOf(rig, 2)
+    await rig.idle()
+  }
+})
+
+test('refused by the target: the transferor gets the status in both calls, and the first goes on', async () => {
+  const calls = await ringing()
+  const { first, phone, leg, y, toY } = calls
+  await refer(calls)
+  await notified(first.a)
+  y.reply(toY, 486, { tag: 'y' })
+  await y.next('ACK')
+  await phone.next('486 INVITE')
+  phone.request('ACK', leg)
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 486 /)
+  expect(await recordsOf(nodes.b, 2)).toMatchObject([
+    { disposition: 'BUSY' },
+    { disposition: 'BUSY', denialCode: 'replaces_refused', isFree: true },
+  ])
+  first.b.request('INFO', first.bLeg)
+  first.a.reply(await first.a.next('INFO'), 200)
+  await first.b.next('200 INFO')
+  await nodes.b.idle()
+})
+
+test('the target refuses the media of the other party: both of its calls end, and the first goes on', async () => {
+  const calls = await ringing()
+  const { first, phone, leg, y, toY } = calls
+  await refer(calls)
+  await notified(first.a)
+  y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
+  await y.next('ACK')
+  y.reply(await y.next('INVITE'), 488)
+  y.reply(await y.next('BYE'), 200)
+  await phone.next('487 INVITE')
+  phone.request('ACK', leg)
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 488 /)
+  first.b.request('INFO', first.bLeg)
+  first.a.reply(await first.a.next('INFO'), 200)
+  await first.b.next('200 INFO')
+  await recordsOf(nodes.b, 2)
+  await nodes.b.idle()
+})
+
+test('the transferee hangs up: no phone goes on ringing', async () => {
+  const calls = await ringing()
+  const { first, phone, leg, y, toY } = calls
+  await refer(calls)
+  await notified(first.a)
+  first.b.request('BYE', first.bLeg)
+  await first.b.next('200 BYE')
+  y.reply(await y.next('CANCEL'), 200)
+  y.reply(toY, 487, { tag: 'y' })
+  await phone.next('487 INVITE')
+  phone.request('ACK', leg)
+  await recordsOf(nodes.b, 2)
+  await nodes.b.idle()
+})
+
+test('the target hangs up before it is connected: both of its calls end', async () => {
+  const calls = await ringing()
+  const { first, phone, leg, y, toY } = calls
+  await refer(calls)
+  await notified(first.a)
+  y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
+  await y.next('ACK')
+  const again = await y.next('INVITE')
+  y.request('BYE', y.calledLeg(toY, 'y'))
+  y.reply(again, 487)
+  await y.next('200 BYE')
+  await phone.next('487 INVITE')
+  phone.request('ACK', leg)
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 4/)
+  await recordsOf(nodes.b, 2)
+  await nodes.b.idle()
+})
+
+test('a call that began without an offer cannot be taken: 488, and it goes on ringing', async () => {
+  const calls = await ringing('')
+  const { first, y } = calls
+  await refer(calls)
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 488 /)
+  expect(nodes.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
+  expect(y.inbox).toEqual([])
+})
+
+test('a ringing call of another party cannot be taken: 481', async () => {
+  const calls = await ringing()
+  const { first } = calls
+  Object.assign(nodes.b.calls.call('uuid-1') ?? {}, {
+    origin: { ...extension101, extensionId: 2 },
+  })
+  await refer(calls)
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 481 /)
+  expect(nodes.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
+})
