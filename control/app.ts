@@ -9,6 +9,7 @@ import { revalidator } from './auth/revalidate.ts'
 import { keyRoutes } from './auth/keys/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
 import { userRoutes } from './auth/users/user-routes.ts'
+import { causeRoutes } from './causes/cause-routes.ts'
 import { clientRoutes } from './billing/client-routes.ts'
 import { customerRoutes, type CustomerRoutesDeps } from './billing/customer-routes.ts'
 import { ocsRoutes } from './billing/ocs-routes.ts'
@@ -34,6 +35,7 @@ import { correlationId } from './middleware/correlation-id.ts'
 import { cors, preflight } from './middleware/cors.ts'
 import { customerEdge } from './middleware/customer-edge.ts'
 import { butPreflight, inOrder, type Step } from './middleware/in-order.ts'
+import { noteActivity } from './middleware/note-activity.ts'
 import { rateLimit } from './middleware/rate-limit.ts'
 import { securityHeaders } from './middleware/security-headers.ts'
 import { tenantScope } from './middleware/tenant-scope.ts'
@@ -111,6 +113,7 @@ export function createApi(
   app.route('/api/v1', nodeRoutes(deps))
   app.route('/api/v1', banRoutes(deps))
   app.route('/api/v1', dispatcherRoutes(deps))
+  app.route('/api/v1', causeRoutes({ ...deps, keys: access.keys }))
   app.route('/api/v1', routingRoutes(deps))
   app.route('/api/v1', webhookRoutes(deps))
   app.route('/api/v1', extensionRoutes(deps))
@@ -192,6 +195,7 @@ function front(
         others === undefined ? access.addressOf : admittedAddress(access.addressOf),
         () => latest(deps),
       ),
+      noteActivity(access.activity),
       others === undefined ? limited : butNodes(limited),
       ...edge,
       butPreflight(tenantScope(access.tenants), bodyLimit()),

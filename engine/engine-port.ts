@@ -29,7 +29,8 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
         const node = dispatcher.find(setId, destination)
         return node && stamped(node)
       },
-      setState: (setId, destination, state) => dispatcher.setState(setId, destination, state),
+      setState: (setId, destination, state, by) =>
+        dispatcher.setState(setId, destination, state, by),
       isUnresolvable: (nodeId) => dispatcher.isUnresolvable(nodeId),
       reload: () => dispatcher.reload(),
     },

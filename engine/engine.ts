@@ -50,7 +50,8 @@ import { createMedia, type Media } from './media/create-media.ts'
 import { createRecordings, type Recordings } from './media/recording/recordings.ts'
 import { createRelays } from './media/relay/create-relays.ts'
 import type { RelayPool } from './media/relay/relay-pool.ts'
-import { NodeNotes } from './node-notes.ts'
+import { NodeNotes, stateOfNode } from './node-notes.ts'
+import { StateChanges } from './state-changes.ts'
 import { StorageNotes } from './storage-notes.ts'
 import type { Storage } from '../schema/storage/storage.ts'
 import { Trunks } from './trunks/trunks.ts'
@@ -119,6 +120,7 @@ export class Engine {
   readonly #others: ReturnType<typeof createHop> | undefined
   readonly #wallNow: () => number
   readonly #nodes: NodeNotes
+  readonly #states: StateChanges
   readonly #refused: RefusedCalls
   /** Proxies in front of WebSockets, which speak for many. */
   readonly #proxies: TrustedSources
@@ -171,6 +173,7 @@ export class Engine {
     const charging = counted(deps.charging, this.totals)
     this.events = new EventLog(wallNow)
     this.#nodes = new NodeNotes(this.events, log)
+    this.#states = new StateChanges({ ...deps, node: deps.node.name })
     this.storage = new StorageNotes([deps.disk ?? store.storage, store.storage], this.events, log)
     this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
     const isNode = (address: string): boolean => this.#others?.peers.isTold(address) === true
@@ -207,6 +210,7 @@ export class Engine {
       shared: deps.shares && { shares: deps.shares, schedule },
       onNodeChange: (change) => {
         this.#nodes.note(change, this.dispatcher)
+        this.#states.add(stateOfNode(change, this.dispatcher))
         deps.onNodeChange?.(change)
       },
       probeDefaults: probeDefaults(config),
@@ -310,6 +314,7 @@ export class Engine {
     this.#deadlines.stop()
     await this.registrar.stop()
     await this.#refused.stop()
+    await this.#states.stop()
     this.#client.disconnect()
     await this.#server?.stop()
   }
@@ -446,6 +451,7 @@ export class Engine {
       sendProbe: probeThrough(this.#client, schedule),
       lagMs: () => this.#client.lagMs(),
       send: registerThrough(this.#client, schedule),
+      onStateChange: (change) => this.#states.add(change),
     })
   }
 

@@ -3,6 +3,7 @@ import type { NodeState } from '../schema/contracts/dispatcher.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { Dispatcher, NodeChange } from './dispatcher/dispatcher.ts'
 import type { EventLog } from './event-log.ts'
+import type { StateChange } from './state-changes.ts'
 
 export class NodeNotes {
   readonly #events: EventLog
@@ -36,3 +37,12 @@ export class NodeNotes {
     }
   }
 }
+
+/** For the history of the node. */
+export const stateOfNode = (
+  { nodeId: subjectId, setId, destination: name, from, to, cause, reason, by }: NodeChange,
+  dispatcher: Dispatcher,
+): StateChange => ({
+  ...{ kind: 'node', subjectId, tenantId: dispatcher.setRecord(setId)?.tenantId ?? null, name },
+  ...{ from, to, cause, reason, by },
+})

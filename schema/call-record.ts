@@ -15,6 +15,14 @@ export interface Attempt {
   readonly endedAt: number
 }
 
+/** What a call needed that was refused for money, and what there was: neither is charged. */
+export interface MoneyLack {
+  /** What its first second costs, with connect fee and first increment. */
+  readonly requiredMicros: number
+  /** Of the wallet and its credit, or of the limit of the day. Negative: a debt. Rounded beyond 2^53. */
+  readonly availableMicros: number
+}
+
 /** The record of an ended call (CDR); `cdr` is its stored form. */
 export interface CallRecord {
   readonly callUuid: string
@@ -47,6 +55,8 @@ export interface CallRecord {
   readonly isUnauthorizedByOcs: boolean
   /** An emergency call, or a call within a tenant: not authorized and not charged. Not stored. */
   readonly isFree?: boolean
+  /** Absent: it was not refused for money. A crash before it is stored loses it. */
+  readonly lack?: MoneyLack | undefined
   /** Of its media; absent: nothing is known of it. */
   readonly quality?: CallQuality | undefined
 }
@@ -108,6 +118,8 @@ export function insertCallRecord(store: Store): (record: CallRecord, cost: CallC
         media_quality: param('media_quality'),
         is_recovered: param('is_recovered'),
         is_unauthorized_by_ocs: param('is_unauthorized_by_ocs'),
+        required_micros: param('required_micros'),
+        available_micros: param('available_micros'),
       })
       .onConflict((conflict) => conflict.column('call_uuid').doNothing()),
   )
@@ -154,5 +166,7 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     media_quality: quality === undefined ? null : JSON.stringify(bothDirections(quality)),
     is_recovered: toFlag(record.isRecovered),
     is_unauthorized_by_ocs: toFlag(record.isUnauthorizedByOcs),
+    required_micros: record.lack?.requiredMicros ?? null,
+    available_micros: record.lack?.availableMicros ?? null,
   }
 }

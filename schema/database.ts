@@ -32,6 +32,7 @@ import type {
   WalletLeaseTable,
 } from './tables/charging.ts'
 import type { ChangeEntryTable } from './tables/changes.ts'
+import type { CauseTables } from './tables/causes.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns, Sum } from './tables/kinds.ts'
 import type {
   BillingAlertTable,
@@ -52,7 +53,7 @@ export type { Flag } from './tables/kinds.ts'
 export type { WebhookDeliveryTable, WebhookEndpointTable } from './tables/webhooks.ts'
 export type { AlertKind, BillingAlertTable, PaymentEventTable } from './tables/payments.ts'
 
-export interface Database {
+export interface Database extends CauseTables {
   setting: SettingTable
   tenant: TenantTable
   tenant_domain: TenantDomainTable
@@ -391,4 +392,7 @@ export interface CdrTable {
   /** A restart closed the call, at its last heartbeat. */
   is_recovered: Defaulted<Flag>
   is_unauthorized_by_ocs: Defaulted<Flag>
+  /** Of a call refused for money: what its first seconds cost, and what there was. */
+  required_micros: number | null
+  available_micros: number | null
 }

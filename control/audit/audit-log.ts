@@ -24,6 +24,8 @@ export interface AuditFilter {
   readonly target?: string | undefined
   /** Only, or not, what agents did. */
   readonly agents?: boolean | undefined
+  /** True: only what was to change something. */
+  readonly changes?: boolean | undefined
   /** Milliseconds UTC; `before` is exclusive. */
   readonly from?: number | undefined
   readonly before?: number | undefined
@@ -107,7 +109,7 @@ export class AuditLog {
   async list(filter: AuditFilter, page: { limit: number; offset: number }) {
     let query = this.#store.db.selectFrom('audit_entry').selectAll()
     if (filter.tenantId !== null) query = query.where('tenant_id', '=', filter.tenantId)
-    const { actor, action, target, agents } = filter
+    const { actor, action, target, agents, changes } = filter
     if (actor !== undefined)
       query = query.where((entry) =>
         entry.or([entry('actor', '=', actor), entry('actor_name', '=', actor)]),
@@ -120,6 +122,7 @@ export class AuditLog {
     if (target !== undefined) query = query.where((entry) => includes(entry.ref('target'), target))
     if (agents !== undefined)
       query = query.where((entry) => (agents ? isOfAgent(entry) : entry.not(isOfAgent(entry))))
+    if (changes === true) query = query.where(isChange)
     const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
     const count = this.#store.db
       .selectFrom(some)
@@ -169,6 +172,14 @@ function isOfAgent(entry: ExpressionBuilder<Database, 'audit_entry'>) {
     .whereRef('uuid', '=', sql`substr(actor, 5)`)
   return entry.or([startsWith(entry.ref('action'), 'tool '), entry.exists(agents)])
 }
+
+/** Anything but the call of a tool, or one that told what it has changed. */
+export const isChange = (entry: ExpressionBuilder<Database, 'audit_entry'>) =>
+  entry.or([
+    entry.not(startsWith(entry.ref('action'), 'tool ')),
+    entry('before_digest', 'is not', null),
+    entry('after_digest', 'is not', null),
+  ])
 
 /** The actor of an entry. */
 export function auditedActor(

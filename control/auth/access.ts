@@ -10,6 +10,7 @@ import { RateLimits } from '../middleware/rate-limit.ts'
 import { clientAddress } from './client-address.ts'
 import { KeyCache } from './keys/key-cache.ts'
 import { KeyStore } from './keys/key-store.ts'
+import { KeyActivity } from './keys/key-activity.ts'
 import { KeyUsage } from './keys/key-usage.ts'
 import { KeyVerifier } from './keys/verify-key.ts'
 import { TenantScope } from './tenants.ts'
@@ -42,6 +43,7 @@ export function openAccess(
   })
   const permits = store.statements.isShared ? new Permits(store) : undefined
   const usage = new KeyUsage(store)
+  const activity = new KeyActivity(store, now)
   const audit = new AuditLog(store, (entry, error) =>
     deps.log('error', 'audit: an entry cannot be stored', { entry, error }),
   )
@@ -49,6 +51,7 @@ export function openAccess(
   return {
     keys,
     usage,
+    activity,
     users,
     verifier: new KeyVerifier(keys, cache, () => deps.nodes.heartbeatAgeMs),
     sessions,
@@ -68,12 +71,14 @@ export function openAccess(
     async tick(): Promise<void> {
       await audit.flush()
       await usage.flush()
+      await activity.flush()
       await idempotency.flush()
     },
     /** Called at the end. */
     async close(): Promise<void> {
       await audit.close()
       await usage.flush()
+      await activity.flush()
       await idempotency.flush()
     },
   }

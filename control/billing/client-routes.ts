@@ -19,6 +19,7 @@ import { endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../htt
 import { validate } from '../http/validate.ts'
 import { queryTime } from '../provisioning/fields.ts'
 import { LedgerStore, type LedgerEntryView } from './ledger-store.ts'
+import { isBalanceLow, refusedMicros } from './low-balance.ts'
 import { explanation } from './rates/price-explanation.ts'
 import { lookupFields } from './rates/rate-routes.ts'
 
@@ -90,6 +91,7 @@ async function customerRow(store: Store, id: number) {
       .selectFrom('customer')
       .leftJoin('wallet', 'wallet.customer_id', 'customer.id')
       .select([...columns, 'wallet.currency', exactSum('wallet.balance_micros').as('balance')])
+      .select(refusedMicros.as('refused_micros'))
       .where('customer.id', '=', id),
   )
   if (row === undefined) throw notFound('Customer')
@@ -114,7 +116,10 @@ async function walletOf(store: Store, ocs: Pick<OcsPort, 'balanceOf'>, id: numbe
     available: moneyToDecimal(row.currency === null ? 0 : spendableMicros),
     open_calls: openCalls,
     low_balance_threshold: moneyToNumber(threshold),
-    is_balance_low: balanceMicros < threshold,
+    is_balance_low: isBalanceLow({
+      ...{ balanceMicros, reservedMicros, thresholdMicros: threshold, creditMicros },
+      refusedMicros: row.refused_micros ?? 0,
+    }),
   }
 }
 

@@ -50,7 +50,8 @@ const ledgerQuery = z.strictObject({
 })
 
 export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: CustomerRoutesDeps) {
-  const customers = new CustomerStore(store, ocs.ledger)
+  const reservedOf = (id: number): bigint => ocs.balanceOf(id)?.reservedMicros ?? 0n
+  const customers = new CustomerStore(store, ocs.ledger, reservedOf)
   const ledger = new LedgerStore(store)
 
   return new Hono<ControlEnv>()

@@ -20,12 +20,14 @@ import { contains, grouped } from '../provisioning/rows.ts'
 import { refuseForeignNumbers } from '../provisioning/tenancy.ts'
 import { write } from '../provisioning/write.ts'
 import { customerBody, type CustomerBody } from './customer-body.ts'
+import { hasLowBalance, isBalanceLow, refusedMicros } from './low-balance.ts'
 
 interface Row extends Selectable<CustomerTable> {
   readonly slug: string | null
   readonly rate_plan: string | null
   readonly currency: string | null
   readonly balance_text: string | null
+  readonly refused_micros: number | null
 }
 
 export interface CustomerView {
@@ -44,7 +46,7 @@ export interface CustomerView {
   readonly max_daily_spend: number
   readonly max_call_seconds: number
   readonly low_balance_threshold: number
-  /** The balance is below the threshold. */
+  /** The balance is below the threshold, or the next call would be refused. */
   readonly is_balance_low: boolean
   readonly currency: string
   /** Decimal text, exact. */
@@ -60,17 +62,27 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
   readonly onlyAtCreation = ['balance']
   readonly #store: Store
   readonly #ledger: LedgerPort
+  readonly #reservedOf: (id: number) => bigint
 
-  /** @param ledger the only way to a balance. */
-  constructor(store: Store, ledger: LedgerPort) {
+  /**
+   * @param ledger the only way to a balance.
+   * @param reservedOf what is held for the live calls of a customer.
+   */
+  constructor(store: Store, ledger: LedgerPort, reservedOf: (id: number) => bigint = () => 0n) {
     this.#store = store
     this.#ledger = ledger
+    this.#reservedOf = reservedOf
   }
 
-  async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<CustomerView>> {
-    const matching = this.#visible(scope).where((row) =>
-      contains(row, ['customer.name', 'customer.email'], search),
-    )
+  /** @param isLow only those with a low balance. */
+  async list(
+    scope: RequestScope,
+    { limit, offset, search }: Slice,
+    isLow = false,
+  ): Promise<Rows<CustomerView>> {
+    const matching = this.#visible(scope)
+      .where((row) => contains(row, ['customer.name', 'customer.email'], search))
+      .$if(isLow, (query) => query.where(hasLowBalance))
     const total = await first(
       this.#store,
       matching.select((row) => row.fn.countAll<number>().as('n')),
@@ -272,7 +284,10 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       await this.#numbersOf(rows.map(({ id }) => id)),
       (number) => number.customer_id,
     )
-    return rows.map((row) => viewOf(row, numbers.get(row.id)?.map(({ number }) => number) ?? []))
+    return rows.map((row) => {
+      const own = numbers.get(row.id)?.map(({ number }) => number) ?? []
+      return viewOf(row, own, this.#reservedOf(row.id))
+    })
   }
 
   #numbersOf(customerIds: readonly number[]) {
@@ -307,6 +322,7 @@ const joined = [
   'rate_plan.name as rate_plan',
   'wallet.currency',
   exactSum('wallet.balance_micros').as('balance_text'),
+  refusedMicros.as('refused_micros'),
 ] as const
 
 const numberTaken = (index: number): ApiError =>
@@ -333,7 +349,7 @@ function columnsOf(body: CustomerBody, passwordHash: string | undefined) {
   }
 }
 
-function viewOf(row: Row, numbers: readonly string[]): CustomerView {
+function viewOf(row: Row, numbers: readonly string[], reservedMicros: bigint): CustomerView {
   const balanceMicros = BigInt(row.balance_text ?? 0)
   return {
     id: row.id,
@@ -351,7 +367,10 @@ function viewOf(row: Row, numbers: readonly string[]): CustomerView {
     max_daily_spend: moneyToNumber(row.max_daily_spend_micros),
     max_call_seconds: row.max_call_seconds,
     low_balance_threshold: moneyToNumber(row.low_balance_micros),
-    is_balance_low: balanceMicros < row.low_balance_micros,
+    is_balance_low: isBalanceLow({
+      ...{ balanceMicros, reservedMicros, thresholdMicros: row.low_balance_micros },
+      ...{ creditMicros: row.credit_limit_micros, refusedMicros: row.refused_micros ?? 0 },
+    }),
     currency: row.currency ?? 'USD',
     balance: moneyToDecimal(balanceMicros),
     balance_number: moneyToNumber(balanceMicros),

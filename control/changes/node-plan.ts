@@ -17,6 +17,8 @@ export interface NodeStateOrder {
   readonly state: NodeState
   /** Refused when the node has another one. */
   readonly expectedState: NodeState | undefined
+  /** The operator, for the history of the node. */
+  readonly by: string
 }
 
 export interface NodeStateWorld extends ChangeWorld {
@@ -26,7 +28,7 @@ export interface NodeStateWorld extends ChangeWorld {
 
 /** The tool's own words about it; a dry run and a call that changes nothing get `preview`. */
 export async function planNodeState(
-  { setId, destination, state, expectedState }: NodeStateOrder,
+  { setId, destination, state, expectedState, by }: NodeStateOrder,
   world: NodeStateWorld,
 ): Promise<Plan<{ readonly message: string }>> {
   const { engine } = world
@@ -56,7 +58,7 @@ export async function planNodeState(
         : `The node would be ${state} from the next call.`,
     },
     async apply() {
-      const result = await engine.dispatcher.setState(setId, node.destination, state)
+      const result = await engine.dispatcher.setState(setId, node.destination, state, by)
       if (result !== 'changed') throw stateRefusal(result, setId)
       return { message: `The node is ${state} from the next call.` }
     },

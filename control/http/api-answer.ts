@@ -12,8 +12,15 @@ import {
 
 /** Called once per response, when its status is known. */
 interface AnswerCount {
+  /** Method and path pattern; absent: no route. */
+  readonly route?: string
   /** Headers can still be set. */
   add(status: number, answer: Pick<ApiAnswer, 'req' | 'setEarly'>): void
+}
+
+/** Told of the response by route and client. */
+interface AnswerActivity {
+  ended(status: number, route: string, address: string, refusal: string | undefined): void
 }
 
 export class ApiAnswer<
@@ -22,8 +29,18 @@ export class ApiAnswer<
   count: AnswerCount | undefined
   /** The usage of the presented key, which counts its successful requests. */
   used: { succeeded(): void } | undefined
+  /** The code of the error that is the response. */
+  refusal: string | undefined
+  #activity: AnswerActivity | undefined
+  #address = ''
   /** Names and values alternate. */
   readonly #early: string[] = []
+
+  /** @param address of the client. */
+  noted(activity: AnswerActivity, address: string): void {
+    this.#activity = activity
+    this.#address = address
+  }
 
   /** Sets a header unless the handler sets the same name. Each name is set once. */
   setEarly(name: string, value: string): void {
@@ -37,6 +54,8 @@ export class ApiAnswer<
   ): this {
     this.count?.add(status, this)
     if (status < 400) this.used?.succeeded()
+    const route = this.count?.route ?? 'none'
+    this.#activity?.ended(status, route, this.#address, this.refusal)
     const own = typeof message === 'string' ? headers : message
     if (typeof message === 'string') this.statusMessage = message
     return super.writeHead(status, merged(this.#early, own))

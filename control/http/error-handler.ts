@@ -59,6 +59,9 @@ function asApiError(error: Error, c: Context<ControlEnv>, log: Log): ApiError {
 
 function answer(c: Context<ControlEnv>, error: ApiError): Response {
   c.set('refusal', { code: error.code, details: error.details })
+  // Absent in an app without a server.
+  const env: Partial<ControlEnv['Bindings']> | undefined = c.env
+  if (env?.outgoing !== undefined) env.outgoing.refusal = error.code
   return c.json(errorBody(error, c.get('correlationId')), error.status, { ...error.headers })
 }
 

@@ -161,7 +161,8 @@ export function dispatcherRoutes(
         const scope = requestScope(c.var.principal, now)
         const set = await setIn(scope, setRow)
         const before = nodeOf(set, nodeId)
-        refuse(await engine.dispatcher.setState(set.set_id, before.destination, state))
+        const by = c.var.principal.actor
+        refuse(await engine.dispatcher.setState(set.set_id, before.destination, state, by))
         const after = nodeOf(await setIn(scope, setRow), nodeId)
         c.set('change', { before: lasting(before), after: lasting(after) })
         return ok(c, { ...after, state })

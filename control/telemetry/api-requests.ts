@@ -21,7 +21,13 @@ const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as 
 const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 class RouteRequests {
+  /** Method and path pattern. */
+  readonly route: string
   readonly counts = [0, 0, 0, 0, 0]
+
+  constructor(route: string) {
+    this.route = route
+  }
 
   add(status: number): void {
     const index = Math.floor(status / 100) - 1
@@ -45,7 +51,7 @@ export class ApiRequests {
   }
 
   /** Counts what never becomes a request of a route, such as a rejected one (400, 408, 431). */
-  get unrouted(): { add(status: number): void } {
+  get unrouted(): { readonly route: string; add(status: number): void } {
     return this.#routeOf(NO_ROUTE, NO_ROUTE)
   }
 
@@ -64,7 +70,7 @@ export class ApiRequests {
     if (routes === undefined) return this.#routeOf(NO_ROUTE, path)
     const known = routes.get(path)
     if (known !== undefined) return known
-    const added = new RouteRequests()
+    const added = new RouteRequests(path === NO_ROUTE ? NO_ROUTE : `${method} ${path}`)
     routes.set(path, added)
     return added
   }

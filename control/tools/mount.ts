@@ -23,7 +23,7 @@ export function agentToolRoutes(
 ) {
   const { log, version, settings, others } = deps
   const { keys, usage } = access
-  const world = { ...deps, keys, usage, telemetry, pause: nextTurn }
+  const world = { ...deps, keys, usage, audit, telemetry, pause: nextTurn }
   const toolbox = new Toolbox(world, audit, log)
   const allowedHosts = settings.mcpAllowedHosts
   const revalidate: Revalidator = (c, scope) => revalidator(c, scope, access, () => latest(deps))

@@ -1,5 +1,6 @@
 /** Defines a tool for AI agents (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
+import type { AuditLog } from '../audit/audit-log.ts'
 import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -20,6 +21,7 @@ export interface ToolWorld extends Pick<
 > {
   readonly keys: KeyStore
   readonly usage: Pick<KeyUsage, 'daysOf'>
+  readonly audit: Pick<AuditLog, 'list'>
   readonly telemetry: Pick<Telemetry, 'read' | 'readForTenant'>
   /** Yields to the event loop during a long search. */
   readonly pause: Pause

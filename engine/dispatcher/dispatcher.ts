@@ -214,13 +214,25 @@ export class Dispatcher {
   /**
    * An operator's decision (SPECIFICATION.md §3.2). `inactive` blocks new INVITEs until an operator
    * ends it, restarts included; `probing` lets the probes decide when the node comes back.
+   *
+   * @param by the operator, for the history of the node.
    */
-  setState(setId: number, destination: string, state: NodeState): Promise<SetStateResult> {
+  setState(
+    setId: number,
+    destination: string,
+    state: NodeState,
+    by?: string,
+  ): Promise<SetStateResult> {
     // One after the other: of two nodes one stays in service, and no load knows less than what is stored.
-    return this.#reloads.between(() => this.#setState(setId, destination, state))
+    return this.#reloads.between(() => this.#setState(setId, destination, state, by))
   }
 
-  async #setState(setId: number, destination: string, state: NodeState): Promise<SetStateResult> {
+  async #setState(
+    setId: number,
+    destination: string,
+    state: NodeState,
+    by?: string,
+  ): Promise<SetStateResult> {
     const set = this.#sets.get(setId)
     if (!set) return 'unknown_set'
     const nodeId = idOf(set, destination)
@@ -231,7 +243,7 @@ export class Dispatcher {
       state === 'inactive' ? 'inactive' : 'active',
     )
     if (!isSaved) return 'last_active_node'
-    this.#targets.setState(nodeId, state)
+    this.#targets.setState(nodeId, state, by)
     return 'changed'
   }
 

@@ -23,6 +23,8 @@ export interface ProbedStateChange {
   /** What the last probe said, or who acted. */
   readonly reason: string
   readonly at: number
+  /** The operator, as in the audit log; absent: no operator, or not known. */
+  readonly by?: string | undefined
 }
 
 /** What is known of one target. */
@@ -112,12 +114,12 @@ export class ProbedTargets {
   }
 
   /** The operator's decision holds at once; a probe follows, so that a wrong one is soon noticed. */
-  setState(id: number, state: NodeState): void {
+  setState(id: number, state: NodeState, by?: string): void {
     const watched = this.#watched.get(id)
     if (!watched) return
     const operatorState = state === 'inactive' ? 'inactive' : 'active'
     watched.target = { ...watched.target, operatorState }
-    this.#move(watched, newHealth(state), 'operator', 'set by operator')
+    this.#move(watched, newHealth(state), 'operator', 'set by operator', by)
     if (state !== 'inactive') this.#prober.probeNow(id)
   }
 
@@ -141,11 +143,17 @@ export class ProbedTargets {
       this.#tell(watched, report.state, 'probe', status === 0 ? reason : `${status} ${reason}`)
   }
 
-  #move(watched: Watched, health: Health, cause: ProbedStateChange['cause'], reason: string): void {
+  #move(
+    watched: Watched,
+    health: Health,
+    cause: ProbedStateChange['cause'],
+    reason: string,
+    by?: string,
+  ): void {
     const from = watched.report.state
     const { state, failures, successes } = health
     watched.report = { ...watched.report, state, failures, successes }
-    if (from !== state) this.#tell(watched, from, cause, reason)
+    if (from !== state) this.#tell(watched, from, cause, reason, by)
   }
 
   #tell(
@@ -153,9 +161,11 @@ export class ProbedTargets {
     from: NodeState,
     cause: ProbedStateChange['cause'],
     reason: string,
+    by?: string,
   ): void {
     this.#deps.onChange({
       ...{ id: target.id, from, to: report.state, cause, reason, at: this.#deps.now() },
+      ...(by !== undefined && { by }),
     })
   }
 }

@@ -2,6 +2,7 @@
 import type { Log } from '../../schema/contracts/log.ts'
 import type { ProbedStatus } from '../../schema/contracts/dispatcher.ts'
 import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
+import type { ProbedStateChange } from '../dispatcher/probed-targets.ts'
 import type { CarrierRecord } from '../routing/routing-records.ts'
 import { gatewayUri } from '../routing/gateway-uri.ts'
 import { CarrierRegistration, type Account, type RegistrationDeps } from './carrier-registration.ts'
@@ -13,7 +14,21 @@ import {
 
 export interface TrunksDeps
   extends Omit<RegistrationDeps, 'onChange'>, Omit<GatewayProbesDeps, 'onChange'> {
+  /** A gateway or a registration is in another state. */
+  readonly onStateChange?: (change: TrunkChange) => void
   readonly log: Log
+}
+
+export interface TrunkChange {
+  readonly kind: 'gateway' | 'registration'
+  /** Of the gateway, or the carrier. */
+  readonly subjectId: number
+  readonly tenantId: number | null
+  readonly name: string
+  readonly from: string
+  readonly to: string
+  readonly cause: ProbedStateChange['cause'] | 'register'
+  readonly reason: string
 }
 
 const DEFAULT_EXPIRES_SECONDS = 3_600
@@ -26,17 +41,14 @@ export class Trunks {
   readonly #deps: TrunksDeps
   readonly #probes: GatewayProbes
   readonly #registrations = new Map<number, CarrierRegistration>()
-  readonly #names = new Map<number, string>()
+  readonly #gateways = new Map<number, Gateway>()
   #isRunning = false
 
   constructor(deps: TrunksDeps) {
     this.#deps = deps
     this.#probes = new GatewayProbes({
       ...deps,
-      onChange: ({ id: gatewayId, from, to, reason }) =>
-        deps.log(to === 'active' ? 'info' : 'warn', `gateway is ${to}`, {
-          ...{ gatewayId, carrier: this.#names.get(gatewayId), from, reason },
-        }),
+      onChange: (change) => this.#onGatewayChange(change),
     })
   }
 
@@ -72,13 +84,14 @@ export class Trunks {
   /** Follows the carriers as they are from now on; what has not changed is left alone. */
   watch(carriers: readonly CarrierRecord[]): void {
     this.#probes.watch(carriers)
-    this.#names.clear()
-    for (const { name, gateways } of carriers)
-      for (const { gatewayId } of gateways) this.#names.set(gatewayId, name)
+    this.#gateways.clear()
+    for (const { name: carrier, tenantId, gateways } of carriers)
+      for (const gateway of gateways)
+        this.#gateways.set(gateway.gatewayId, { carrier, tenantId, uri: gatewayUri(gateway) })
     const wanted = new Map(
       carriers.flatMap((carrier) => {
         const account = accountOf(carrier)
-        return account ? [[carrier.carrierId, { account, name: carrier.name }] as const] : []
+        return account ? [[carrier.carrierId, { account, carrier }] as const] : []
       }),
     )
     for (const [carrierId, registration] of this.#registrations) {
@@ -87,8 +100,8 @@ export class Trunks {
       this.#registrations.delete(carrierId)
       void registration.end()
     }
-    for (const [carrierId, { account, name }] of wanted)
-      if (!this.#registrations.has(carrierId)) this.#add(carrierId, name, account)
+    for (const [carrierId, { account, carrier }] of wanted)
+      if (!this.#registrations.has(carrierId)) this.#add(carrier, account)
   }
 
   /** Undefined: the carrier asks for none, or is not active. */
@@ -124,13 +137,33 @@ export class Trunks {
     }
   }
 
-  #add(carrierId: number, carrier: string, account: Account): void {
+  #onGatewayChange({ id: gatewayId, from, to, cause, reason }: ProbedStateChange): void {
+    const gateway = this.#gateways.get(gatewayId)
+    this.#deps.log(to === 'active' ? 'info' : 'warn', `gateway is ${to}`, {
+      ...{ gatewayId, carrier: gateway?.carrier, from, reason },
+    })
+    if (gateway === undefined) return
+    const { tenantId, uri } = gateway
+    const subject = { kind: 'gateway', subjectId: gatewayId, tenantId, name: uri } as const
+    this.#deps.onStateChange?.({ ...subject, from, to, cause, reason })
+  }
+
+  #add({ carrierId, name: carrier, tenantId }: CarrierRecord, account: Account): void {
+    // Attempts in between tell nothing: the carrier knows us, or it does not.
+    let last = 'unregistered'
     const registration = new CarrierRegistration(account, {
       ...this.#deps,
-      onChange: (state, answer) =>
+      onChange: (state, answer) => {
         this.#deps.log(state === 'failed' ? 'warn' : 'info', `carrier registration is ${state}`, {
           ...{ carrier, status: answer?.status, reason: answer?.reason },
-        }),
+        })
+        if (state === 'registering' || state === last) return
+        const reason = answer === null ? '' : `${answer.status} ${answer.reason}`
+        const subject = { kind: 'registration', subjectId: carrierId, tenantId, name: carrier }
+        const change = { ...subject, from: last, to: state, cause: 'register', reason } as const
+        last = state
+        this.#deps.onStateChange?.({ ...change, kind: 'registration' })
+      },
     })
     this.#registrations.set(carrierId, registration)
     if (this.#isRunning) this.#begin(registration)
@@ -143,6 +176,12 @@ export class Trunks {
         registration.begin()
     }, random() * SPREAD_MS)
   }
+}
+
+interface Gateway {
+  readonly carrier: string
+  readonly tenantId: number | null
+  readonly uri: string
 }
 
 /** Undefined: the carrier is not registered with. */

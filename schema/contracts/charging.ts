@@ -4,7 +4,7 @@
  * `engine/charging/external/` over HTTP. Every expected outcome is a value: nothing here throws for what
  * a network or a wallet may do.
  */
-import type { CallRecord } from '../call-record.ts'
+import type { CallRecord, MoneyLack } from '../call-record.ts'
 import type { BegunCall, OpenCall, Tariff } from '../call-journal.ts'
 import type { CallQuality } from './media.ts'
 
@@ -58,6 +58,8 @@ export type Verdict =
       readonly code: string
       readonly account: Account | null
       readonly funds?: Funds | undefined
+      /** Absent: it was not refused for money. */
+      readonly lack?: MoneyLack | undefined
     }
   /** No answer, and the fail mode is `closed`. */
   | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number }

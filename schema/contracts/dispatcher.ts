@@ -49,8 +49,17 @@ export interface DispatcherPort {
   status(setId?: number): readonly SetStatus[]
   /** The enabled node that this SIP URI names, however it is written. */
   find(setId: number, destination: string): FoundNode | undefined
-  /** Stores an operator's decision. Once it resolves, the next INVITE follows it. */
-  setState(setId: number, destination: string, state: NodeState): Promise<SetStateResult>
+  /**
+   * Stores an operator's decision. Once it resolves, the next INVITE follows it.
+   *
+   * @param by the operator as in the audit log, for the history of the node.
+   */
+  setState(
+    setId: number,
+    destination: string,
+    state: NodeState,
+    by?: string,
+  ): Promise<SetStateResult>
   /** DNS has no address for the node's name: probes alone do not bring it back. */
   isUnresolvable(nodeId: number): boolean
   /** Reads sets and nodes from the database again; live calls are not touched. Resolves when they apply. */

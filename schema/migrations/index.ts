@@ -50,6 +50,7 @@ import {
   forServer as operatorChangesForServer,
   sql as operatorChanges,
 } from './several-nodes/034-operator-changes.ts'
+import { sql as causes } from './several-nodes/039-causes.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -107,6 +108,7 @@ export const migrations: readonly Migration[] = [
     sql: operatorChanges,
     forServer: operatorChangesForServer,
   },
+  { version: 34, name: 'causes', sql: causes },
 ]
 
 export const newestVersion = migrations.length

@@ -28,7 +28,9 @@ const customer: z.ZodType<CustomerView> = z
     max_daily_spend: amount,
     max_call_seconds: count,
     low_balance_threshold: amount,
-    is_balance_low: z.boolean(),
+    is_balance_low: z
+      .boolean()
+      .describe('The balance is below the threshold, or the next call would be refused.'),
     currency,
     balance: decimal.describe('Exact amount.'),
     balance_number: amount,

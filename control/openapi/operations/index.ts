@@ -2,6 +2,7 @@
 import type { Operations } from '../operation.ts'
 import { accessOperations } from './access.ts'
 import { billingOperations } from './billing.ts'
+import { causeOperations } from './causes.ts'
 import { routingOperations } from './routing.ts'
 import { simulationOperations } from './simulation.ts'
 import { systemOperations } from './system.ts'
@@ -15,6 +16,7 @@ import { webhookOperations } from './webhooks.ts'
 
 export const operations: Operations = {
   ...systemOperations,
+  ...causeOperations,
   ...accessOperations,
   ...routingOperations,
   ...telephonyOperations,

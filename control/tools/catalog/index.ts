@@ -1,6 +1,9 @@
 /** All tools, in the order in which clients list them: first those of SPECIFICATION.md §4.4. */
 import type { Tool } from '../tool.ts'
 import { hangUpCall, listActiveCalls } from './call-tools.ts'
+import { searchAudit } from './causes/audit-tools.ts'
+import { getLedger, listCustomers } from './causes/customer-tools.ts'
+import { getKeyActivity, getNodeHistory, listTrunks } from './causes/history-tools.ts'
 import { describeTool } from './describe-tool.ts'
 import { reloadDispatchers, setDispatcherState } from './changes/dispatcher-state.ts'
 import { resumeApiKey, revokeSbcApiKey, suspendApiKey } from './changes/key-state.ts'
@@ -20,5 +23,6 @@ export const allTools: readonly Tool[] = [
   ...[getDispatcherStatus, listSbcEndpoints, setDispatcherState, reloadDispatchers],
   ...[listActiveCalls, getCall, searchCdrs, explainCall, simulateCall],
   ...[getTelemetry, listNodes, getCustomerBalance, lookupRate],
+  ...[getNodeHistory, listTrunks, getKeyActivity, searchAudit, listCustomers, getLedger],
   ...[hangUpCall, describeTool, suspendApiKey, resumeApiKey, undoChange],
 ]

@@ -33,7 +33,9 @@ export const getCustomerBalance = defineTool({
     reserved: amount,
     available: amount,
     open_calls: z.int(),
-    is_balance_low: z.boolean(),
+    is_balance_low: z
+      .boolean()
+      .describe('Below its threshold, or the next call would be refused for want of money.'),
   }),
   async run({ customer: wanted }, use) {
     const ocs = chargingOf(use)
@@ -94,7 +96,7 @@ export const lookupRate = defineTool({
   },
 })
 
-function chargingOf({ ocs }: ToolUse): OcsPort {
+export function chargingOf({ ocs }: ToolUse): OcsPort {
   if (ocs !== undefined) return ocs
   throw new ApiError(
     503,
@@ -103,13 +105,16 @@ function chargingOf({ ocs }: ToolUse): OcsPort {
   )
 }
 
-async function theCustomer(wanted: string | number, use: ToolUse) {
+/** With what is held for live calls. */
+export function customersFor(use: ToolUse): CustomerStore {
+  const ocs = chargingOf(use)
+  return new CustomerStore(use.store, ocs.ledger, (id) => ocs.balanceOf(id)?.reservedMicros ?? 0n)
+}
+
+export async function theCustomer(wanted: string | number, use: ToolUse) {
   const scope = toolScope(use)
   const id = await resolve(use.store, 'customer', wanted, { tenantId: 'any', scope })
-  const customer =
-    id === null
-      ? undefined
-      : await new CustomerStore(use.store, chargingOf(use).ledger).find(scope, id)
+  const customer = id === null ? undefined : await customersFor(use).find(scope, id)
   if (customer !== undefined) return customer
   throw new ApiError(
     404,
@@ -145,4 +150,4 @@ async function planNames({ store, principal: { tenantId } }: ToolUse): Promise<s
   return names.length === 0 ? 'none' : names.join(', ')
 }
 
-const toolScope = ({ principal, now }: ToolUse): RequestScope => requestScope(principal, now)
+export const toolScope = ({ principal, now }: ToolUse): RequestScope => requestScope(principal, now)

@@ -47,6 +47,7 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     isRecovered: false,
     isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
     isFree: call.isFree,
+    lack: end.kind === 'refused' ? end.lack : undefined,
   }
 }
 

@@ -1,5 +1,5 @@
 /** Maps the end of a call to the disposition, status and cause of its record. Pure. */
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallRecord, MoneyLack } from '../../../schema/call-record.ts'
 import type { Disposition } from '../../../schema/contracts/field-values.ts'
 
 /** The end of a call as it happened. The first one counts. */
@@ -37,6 +37,8 @@ export interface Refusal {
   readonly reason: string
   readonly code: string
   readonly headers?: Readonly<Record<string, string>>
+  /** Absent: it was not refused for money. */
+  readonly lack?: MoneyLack | undefined
 }
 
 export function refused(

@@ -198,8 +198,10 @@ export function refusalBy(
     return refused(403, 'Forbidden', verdict.code)
   if (verdict.kind === 'denied' && isUnknownNumber(invite, verdict.code, deps))
     return refused(404, 'Not Found', 'unknown_extension')
-  if (verdict.kind === 'denied')
-    return refused(402, 'Payment Required - Insufficient Funds', verdict.code)
+  if (verdict.kind === 'denied') {
+    const refusal = refused(402, 'Payment Required - Insufficient Funds', verdict.code)
+    return verdict.lack === undefined ? refusal : { ...refusal, lack: verdict.lack }
+  }
   return undefined
 }
 

@@ -1,5 +1,6 @@
 /** May this call start, and may it go on? Decides in memory; every answer is a value. */
 import type { Tariff } from '../../../schema/call-journal.ts'
+import type { MoneyLack } from '../../../schema/call-record.ts'
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import type { DenialCode, Rate } from '../../../schema/contracts/ocs.ts'
 import type { Counting, Customer, HeldRoom, Room } from '../customers/customer.ts'
@@ -16,6 +17,8 @@ export type Authorization =
       readonly code: DenialCode
       readonly payer: Customer | undefined
       readonly ratePrefix: string | null
+      /** Absent: it was not refused for money. */
+      readonly lack?: MoneyLack
     }
   /** The database has not stored records for a while: a call that cannot be billed does not start. */
   | { readonly kind: 'overloaded' }
@@ -177,7 +180,10 @@ function decidePayer(
     return { kind: 'short', payer, amountMicros, isCounted }
   }
   if (affordable < 1 && look.funds === 'unheard') return { kind: 'overloaded' }
-  if (affordable < 1) return denied(shortage(payer, 0, tariff, funds, now), payer, tariff)
+  if (affordable < 1) {
+    const refusal = denied(shortage(payer, 0, tariff, funds, now), payer, tariff)
+    return { ...refusal, lack: lackOf(refusal.code, payer, tariff, funds, now) }
+  }
   const grantedSeconds = grant(affordable, target, maxSeconds)
   const isLastGrant =
     isShort && look.funds !== 'unheard' && isShortOfFunds(payer, 0, tariff, funds, now)
@@ -235,6 +241,19 @@ function shortage(
   const withFunds = affordableSeconds(tariff, budgetWith(reservedMicros, funds))
   const withBoth = affordableSeconds(tariff, budgetOf(payer, reservedMicros, funds, now))
   return withFunds > withBoth ? 'daily_spend_limit' : 'insufficient_funds'
+}
+
+/** For the record of the call. */
+function lackOf(
+  code: DenialCode,
+  payer: Customer,
+  tariff: Tariff,
+  funds: bigint,
+  now: number,
+): MoneyLack {
+  const today = payer.dailyBudgetMicros(now)
+  const available = code === 'daily_spend_limit' && today !== undefined ? today : funds
+  return { requiredMicros: costMicros(tariff, 1), availableMicros: Number(available) }
 }
 
 const isShortOfFunds = (...asked: Parameters<typeof shortage>): boolean =>

@@ -15,9 +15,9 @@ export function toVerdict(authorization: Authorization | Decision): Verdict {
       return { kind: 'granted', account, grantedSeconds, funds: fundsOf(payer) }
     }
     case 'denied': {
-      const { code, payer, ratePrefix } = authorization
+      const { code, payer, ratePrefix, lack } = authorization
       const account = payer ? accountOf(payer, ratePrefix) : null
-      return { kind: 'denied', code, account, funds: fundsOf(payer) }
+      return { kind: 'denied', code, account, funds: fundsOf(payer), ...(lack && { lack }) }
     }
     case 'overloaded':
       return { kind: 'unreachable', retryAfterSeconds }

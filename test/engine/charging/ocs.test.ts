@@ -30,11 +30,21 @@ test('a balance that does not pay a minute is granted what it pays', async () =>
   expect(await ocs.authorize(question('a', '1555'))).toMatchObject({ grantedSeconds: 17 })
 })
 
-test('a balance below the first increment is refused', async () => {
+test('a balance below the first increment is refused, and the verdict says what was missing', async () => {
   const { ocs } = await customerWith(599_999)
   expect(await ocs.authorize(question('a'))).toMatchObject({
     kind: 'denied',
     code: 'insufficient_funds',
+    lack: { requiredMicros: 600_000, availableMicros: 599_999 },
+  })
+})
+
+test('a limit of the day that is too small says what is left of the day', async () => {
+  const { ocs } = await customerWith(2 * oneUnit, { max_daily_spend_micros: 700_000 })
+  expect(await ocs.authorize(question('a'))).toMatchObject({ kind: 'granted' })
+  expect(await ocs.authorize(question('b'))).toMatchObject({
+    ...{ kind: 'denied', code: 'daily_spend_limit' },
+    lack: { requiredMicros: 600_000, availableMicros: 100_000 },
   })
 })
 

@@ -38,7 +38,9 @@ export const setDispatcherState = defineChange({
   }),
   async plan({ state, setId: wanted, destination, expected_state: expectedState }, use) {
     await theSet(wanted, use)
-    const plan = await planNodeState({ setId: wanted, destination, state, expectedState }, use)
+    const by = use.principal.actor
+    const order = { setId: wanted, destination, state, expectedState, by }
+    const plan = await planNodeState(order, use)
     const own = { setId: wanted, destination, newState: state }
     return {
       ...plan,

@@ -1,0 +1,53 @@
+import { keyActivityView } from '../../causes/key-activity.ts'
+import { nodeHistoryOf } from '../../causes/node-history.ts'
+import { data, type Operations } from '../operation.ts'
+import { exampleTime } from './shared.ts'
+
+const keyActivity = keyActivityView.meta({ id: 'KeyActivity' })
+const history = nodeHistoryOf.meta({ id: 'DispatcherNodeHistory' })
+
+/** Since when, and why. */
+export const causeOperations: Operations = {
+  'GET /api/v1/dispatcher/:id/nodes/:nodeId/history': {
+    ...{ id: 'getDispatcherNodeHistory', tag: 'Dispatcher' },
+    summary: 'Get what changed the state of a node, and since when it is out of service',
+    answer: data(history, {
+      node: {
+        ...{ id: 1, set_id: 1, destination: 'sip:10.0.0.1:5060;transport=udp' },
+        ...{ state: 'probing', active_calls: 0 },
+      },
+      ...{ down_since: exampleTime, down_because: 'no answer' },
+      last_probe: { at: exampleTime, status: 0, reason: 'no answer' },
+      changes: [
+        {
+          ...{ at: exampleTime, from: 'active', to: 'probing', cause: 'probe' },
+          ...{ reason: 'no answer', by: null, seen_by: 'node-a' },
+        },
+      ],
+      has_older: false,
+    }),
+  },
+  'GET /api/v1/application-keys/:uuid/activity': {
+    ...{ id: 'getKeyActivity', tag: 'Keys' },
+    summary:
+      'Get what a key did: addresses, routes, refused attempts, changes. Requires audit:read, too.',
+    answer: data(keyActivity, {
+      ...{ uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff', name: 'reports', state: 'active' },
+      addresses: [
+        {
+          ...{ address: '192.0.2.7', is_new: true, first_at: exampleTime, last_at: exampleTime },
+          ...{ requests: 12, denied: 3 },
+        },
+      ],
+      routes: [{ route: 'GET /api/v1/customers', requests: 12, failed: 3 }],
+      refused: [
+        {
+          ...{ what: 'GET /api/v1/customers', code: 'address_not_allowed', attempts: 3 },
+          ...{ first_at: exampleTime, last_at: exampleTime },
+        },
+      ],
+      changes: [],
+      hours: [{ at: exampleTime, requests: 12, failed: 3 }],
+    }),
+  },
+}
