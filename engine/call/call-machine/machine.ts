@@ -44,7 +44,7 @@ import {
   beginReplacement,
   onRefer,
 } from './transfer-begun.ts'
-import { asOffer } from '../sdp/third-party.ts'
+import { asOffer, canBeOffered } from '../sdp/third-party.ts'
 import * as legs from './leg.ts'
 import { onLegEvent, timedOut } from './leg-events.ts'
 
@@ -237,6 +237,8 @@ function onCallSignal(turn: Turn, call: Call, signal: CallSignal): void {
       const offer = signal.offer ?? asOffer(leg?.media ?? '')
       startSource(turn, call, signal.legId, offer, signal.offer === undefined)
       advance(turn, call, 'pickedUp')
+      // No destination can be called with such media, and none is to blame for that.
+      if (!canBeOffered(offer)) return stop(turn, call, answerFailed)
       return void turn.commands.push({ type: 'connectSource', callUuid, offer })
     }
     case 'callerTaken':
