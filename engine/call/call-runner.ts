@@ -283,10 +283,11 @@ export class CallRunner {
   #invite(command: CommandOf<'invite'>): void {
     const { filter } = this.#deps
     const { legId, candidate, invite, describes, isBranch, near } = command
-    const { uri, nextHop, headers, credentials } = inviteFor(candidate, invite, filter, isBranch)
-    const refusal = withheld(candidate, { uri, nextHop }, invite, this.#deps)
+    const outgoing = inviteFor(candidate, invite, filter, isBranch)
+    const refusal = withheld(candidate, outgoing, invite, this.#deps)
     if (refusal) return this.dispatch({ type: 'withheld', legId, ...refusal })
     this.#begin(callUuidOf(legId))
+    const { uri, nextHop, headers, credentials } = outgoing
     const { body } = invite
     const about = { describes, callee: candidate }
     const sent = { uri, nextHop, headers, body, credentials }

@@ -31,7 +31,7 @@ export interface TwoNodes {
   /** The same by TCP. */
   phoneByTcp(): Promise<SipPeer>
   /** Extension 101 at node a calls 102. */
-  dial(): Promise<{ caller: SipPeer; leg: Leg }>
+  dial(offer?: string): Promise<{ caller: SipPeer; leg: Leg }>
   stop(): Promise<void>
 }
 
@@ -108,12 +108,12 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
       const via = (await peer.next('200 REGISTER')).get('Via')
       return bind(peer, Number(/rport=(\d+)/.exec(via)?.[1]))
     },
-    dial: async () => {
+    dial: async (offer = sdp('offer')) => {
       const targets = bindings.flatMap((binding) => hopAtA.targetOf(binding, home) ?? [])
       a.answers.contacts.set(`${home.extension}@${home.domain}`, targets)
       const caller = await a.caller()
       const leg = caller.leg(`sip:${home.extension}@${home.domain}`)
-      caller.request('INVITE', leg, { body: sdp('offer') })
+      caller.request('INVITE', leg, { body: offer })
       return { caller, leg }
     },
     stop: async () => {

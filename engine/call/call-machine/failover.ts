@@ -77,11 +77,16 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
   const [first] = results
   if (first && results.every(isWithoutRelay)) return first
   // No phone could be called as requested: the caller gets the reason.
-  const withheld = results.find((result) => result.kind === 'withheld' && result.end.status === 480)
+  const withheld = results.find(
+    (result) => result.kind === 'withheld' && isTold.has(result.end.status),
+  )
   if (withheld?.kind !== 'withheld') return unavailable
   const { status, reason, headers = {} } = withheld.end
   return { ...unavailable, status, reason, headers }
 }
+
+/** A phone that needs TLS, and one at another node that a message is too large for. */
+const isTold: ReadonlySet<number> = new Set([480, 513])
 
 const isWithoutRelay = (result: AttemptResult): boolean =>
   result.kind === 'withheld' && result.end.code === 'media_relay_unavailable'

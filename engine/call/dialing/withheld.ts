@@ -1,7 +1,8 @@
-/** Holds INVITEs back: to a carrier without a price, and for `sips:` without TLS. */
+/** Holds INVITEs back: to a carrier without a price, for `sips:` without TLS, and too large ones for another node. */
 import { senderOf, type Sender } from '../../../schema/rules/gateway-reach.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import { refused, type Refusal } from '../cdr/end-reason.ts'
+import type { Headers } from '../signalling.ts'
 import type { Callee, OutgoingCall, OutgoingInvite, PhoneCandidate } from './outgoing-invite.ts'
 
 export interface WithheldDeps {
@@ -19,8 +20,8 @@ export interface Withheld {
 /** Undefined: the INVITE may be sent. */
 export function withheld(
   candidate: Callee,
-  outgoing: Pick<OutgoingInvite, 'uri' | 'nextHop'>,
-  invite: Pick<OutgoingCall, 'isSecure'>,
+  outgoing: Pick<OutgoingInvite, 'uri' | 'nextHop' | 'headers'>,
+  invite: Pick<OutgoingCall, 'isSecure' | 'body'>,
   deps: WithheldDeps,
 ): Withheld | undefined {
   const { uri, nextHop } = outgoing
@@ -28,6 +29,8 @@ export function withheld(
   const hop = nextHop ?? route ?? uri
   const isSecure = invite.isSecure === true || /^sips:/i.test(uri)
   if (isSecure && !isByTls(hop)) return { why: 'sips needs TLS', end: insecure }
+  if ('holder' in candidate && isTooLarge(outgoing.headers, invite.body))
+    return { why: 'too large for another node', end: tooLarge }
   const carrier = unpricedCarrier(candidate, hop, uri, deps)
   if (carrier === undefined) return undefined
   // A tenant reads the record: it does not name another tenant's carrier.
@@ -91,6 +94,22 @@ function isByTls(hop: string): boolean {
   const target = sipTarget(hop)
   return target?.isSecure === true || target?.transport === 'tls' || target?.transport === 'wss'
 }
+
+/**
+ * What nodes send each other. All of their calls share a few connections, and a message that the other one cannot read
+ * ends such a connection (64 kB, to which each adds headers of its own).
+ */
+const MAX_BYTES = 16_384
+/** In UTF-8 a character may have more than a byte. */
+const isTooLarge = (headers: Headers, body = ''): boolean => {
+  let characters = body.length
+  for (const name in headers) characters += name.length + (headers[name]?.length ?? 0)
+  if (characters * 3 <= MAX_BYTES) return false
+  return Buffer.byteLength(JSON.stringify(headers) + body) > MAX_BYTES
+}
+
+/** RFC 3261 §21.5.7. */
+const tooLarge = refused(513, 'Message Too Large', 'message_too_large')
 
 const unpriced = refused(403, 'Forbidden', 'unpriced_gateway')
 

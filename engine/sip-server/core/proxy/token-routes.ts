@@ -42,6 +42,7 @@ export class TokenRoutes {
     })
     if (verdict === undefined) return undefined
     if (verdict.kind === 'refused') return { status: verdict.status, reason: verdict.reason }
+    if (request.text.length > MAX_CHARACTERS) return tooLarge
     const { nextHop, recordRoute, patienceMs } = verdict
     const hop = this.#hops.nextHop(nextHop)
     if ('problem' in hop) return flowFailed
@@ -60,5 +61,12 @@ export class TokenRoutes {
   }
 }
 
+/**
+ * What is sent on grows by headers of ours. All that pass between two servers share a connection, which ends with a
+ * message that the other server cannot read (64 kB).
+ */
+const MAX_CHARACTERS = 16_384
+/** RFC 3261 §21.5.7. */
+const tooLarge: Rejection = { status: 513, reason: 'Message Too Large' }
 /** RFC 5626 §5.3.1: who sent it may try another flow to the same phone. */
 const flowFailed: Rejection = { status: 430, reason: 'Flow Failed' }

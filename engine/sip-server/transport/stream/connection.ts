@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net'
 import { errorCode } from '../../errors.ts'
 import type { Flow } from '../../flow.ts'
-import { encodeMessage } from '../../message/decode.ts'
-import { StreamFramer, type Frame } from '../../message/stream-framer.ts'
+import { byteLength, encodeMessage } from '../../message/decode.ts'
+import { maxMessageBytes, StreamFramer, type Frame } from '../../message/stream-framer.ts'
 import { maxWaitingPongs, type StreamLimits } from '../limits.ts'
 import type { TransportCallbacks } from '../transport.ts'
 
@@ -61,6 +61,9 @@ export class Connection {
 
   /** Never throws; what cannot be written comes back as `sendFailed`. */
   send(text: string, reference: string): void {
+    // A peer such as ours would end the connection, and with it all else that is under way on it.
+    if (text.length * 3 > maxMessageBytes && byteLength(text) > maxMessageBytes)
+      return void setImmediate(this.#callbacks.sendFailed, reference, 'the message is too large')
     const buffered = this.socket.writableLength + this.#waitingBytes
     if (buffered + text.length > this.#limits.maxBufferedBytes) {
       setImmediate(this.#callbacks.sendFailed, reference, 'the peer does not read')

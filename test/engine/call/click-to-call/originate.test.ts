@@ -398,16 +398,3 @@ test('a phone that moves its media when it is told of the called side: that side
   expect((await rig.record()).disposition).toBe('ANSWERED')
   await rig.idle()
 })
-
-test('a phone whose media is no description is let go, and no destination is called or blamed', async () => {
-  const [a, b] = [await phone('101'), await rig.node()]
-  await originate()
-  const toA = await a.next('INVITE')
-  a.reply(toA, 200, { tag: 'a', body: `\r\n${sdp('no description')}` })
-  await a.next('ACK')
-  a.reply(await a.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject({ disposition: 'FAILED', attempts: [], billsec: 0 })
-  expect(b.inbox).toEqual([])
-  expect(rig.outcomes).toEqual([])
-  await rig.idle()
-})

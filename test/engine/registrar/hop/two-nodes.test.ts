@@ -233,3 +233,19 @@ test('a phone that refuses, or a caller that gives up, blames no node', async ()
   await nodes.a.advance(5_000)
   expect(nodes.a.silent).toEqual([])
 })
+
+test('an INVITE that is too large for another node is 513, and its phone can be called again', async () => {
+  const phone = await nodes.phone()
+  const large = `${sdp('offer')}a=x:${'y'.repeat(17_000)}\r\n`
+  const { caller } = await nodes.dial(large)
+  await caller.next('513 INVITE')
+  expect(phone.inbox).toEqual([])
+  expect(nodes.a.silent).toEqual([])
+  expect(await recordAtA(nodes)).toMatchObject({
+    attempts: [{ reason: 'too large for another node' }],
+    sipCode: 513,
+  })
+  const again = await nodes.dial()
+  phone.reply(await phone.next('INVITE'), 486, { tag: 'b' })
+  await again.caller.next('486 INVITE')
+})

@@ -260,3 +260,22 @@ test('a call by a token leaves nothing behind when it is over', () => {
     ...{ clientTransactions: 0, serverTransactions: 0, dialogs: 0, inboundRequests: 0 },
   })
 })
+
+/** As long as two servers may send each other, and more. */
+const longBody = `${sdp}a=x:${'y'.repeat(16_384)}\r\n`
+
+test('what is too large to be sent on is refused with 513, in both directions, and goes nowhere', () => {
+  const { server } = edge()
+  server.receive(invite([routeWith('call')], { body: longBody }))
+  expect(startLines(server.takeSent())).toEqual([
+    'SIP/2.0 513 Message Too Large > 203.0.113.7:5060',
+  ])
+  const call = answered()
+  const [up = ''] = call.entries
+  const large = `Subject: ${'y'.repeat(16_384)}\r\nContent-Length`
+  const request = fromPhone('INFO', [up]).replace('Content-Length', large)
+  call.server.receive(request, phone)
+  expect(startLines(call.server.takeSent())).toEqual([
+    'SIP/2.0 513 Message Too Large > 192.0.2.20:41000',
+  ])
+})

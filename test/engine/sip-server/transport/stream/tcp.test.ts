@@ -278,3 +278,17 @@ test('a peer that asks whether we live and never reads fills no memory', async (
   await seeing('message c1 on 1')
   expect(written).toBe(16)
 })
+
+test('a message that no peer could read is not sent, and the connection stands for the others', async () => {
+  const { transport, flows, seeing, dial } = await setUp()
+  const socket = dial()
+  socket.write(options('c1'))
+  await seeing('message c1 on 1')
+  const [flow] = flows
+  if (!flow) throw new Error('no message')
+  transport.send(`INFO sip:a SIP/2.0\r\nSubject: ${'ü'.repeat(33_000)}\r\n\r\n`, flow, 'r1')
+  await seeing('failed r1: the message is too large')
+  transport.send('SIP/2.0 200 OK', flow, 'r2')
+  expect(String((await emitted(socket, 'data'))[0])).toBe('SIP/2.0 200 OK')
+  expect(transport.connections).toBe(1)
+})
