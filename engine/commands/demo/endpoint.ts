@@ -16,10 +16,11 @@ export async function startEndpoint(
   world: World,
   log: Log,
   prepare: (client: UserAgent) => void,
+  host = '127.0.0.1',
 ): Promise<Endpoint> {
   const secret = world.randomBytes(16).toString('hex')
   const server = createSipServer({
-    listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
+    listen: [{ protocol: 'udp', host, port: 0 }],
     secret,
     log,
   })

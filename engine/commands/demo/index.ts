@@ -4,9 +4,10 @@ import { join } from 'node:path'
 import { seedFile } from '../seed.ts'
 import { readConfig } from '../../config.ts'
 import { createLogger } from '../../logger.ts'
-import type { Command, World } from '../command.ts'
+import { type Command, type World, WrongUsage } from '../command.ts'
 import { runPlatform } from '../serve.ts'
 import { withStore } from '../with-store.ts'
+import { incidentEnvironment, runIncidents } from './incidents/index.ts'
 import { placeCalls } from './caller.ts'
 import { nodeCountOf, runCluster } from './cluster.ts'
 import { demoSeed } from './demo-data.ts'
@@ -23,14 +24,27 @@ export const demo: Command = {
       meaning:
         'So many nodes, 2 to 9, that share a PostgreSQL server: needs one installed, and starts its own.',
     },
+    incidents: {
+      meaning: 'Ten things are wrong, for an AI agent to find: prints the URL of MCP, and a key.',
+    },
   },
   details: () =>
     'Ctrl-C stops everything and removes what it has made; nothing of a real installation is touched.',
-  run: async ({ options: { nodes } }, world) => {
+  run: async ({ options: { nodes, incidents } }, world) => {
+    if (nodes !== undefined && incidents !== undefined)
+      throw new WrongUsage('--incidents is for a demo of one node')
     if (nodes !== undefined) return runCluster(nodeCountOf(nodes), world)
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
+    const environment = demoEnvironment(world, join(folder, 'demo.db'))
     try {
-      await runDemo({ ...world, environment: demoEnvironment(world, join(folder, 'demo.db')) })
+      if (incidents === undefined) await runDemo({ ...world, environment })
+      else {
+        const { log } = createLogger(readConfig(environment).logLevel)
+        await runIncidents(
+          { ...world, environment: { ...environment, ...incidentEnvironment } },
+          log,
+        )
+      }
     } finally {
       rmSync(folder, { recursive: true, force: true })
     }

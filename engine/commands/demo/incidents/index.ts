@@ -1,0 +1,94 @@
+/** `tollgate demo --incidents`: a demo in which ten things are wrong, for an agent to find. */
+import { issueKey, consoleGrantor } from '../../../../control/auth/keys/issue-key.ts'
+import { newKeyBody } from '../../../../control/auth/keys/key-bodies.ts'
+import { KeyCache } from '../../../../control/auth/keys/key-cache.ts'
+import { KeyStore } from '../../../../control/auth/keys/key-store.ts'
+import type { Log } from '../../../../schema/contracts/log.ts'
+import type { Store } from '../../../../schema/open.ts'
+import { respond } from '../../../call/sip/answers.ts'
+import type { World } from '../../command.ts'
+import { seedFile } from '../../seed.ts'
+import { runPlatform } from '../../serve.ts'
+import { withStore } from '../../with-store.ts'
+import { type Endpoint, startEndpoint } from '../endpoint.ts'
+import { startPbxNode } from '../pbx-node.ts'
+import { GATEWAY_HOST, incidentSeed } from './incident-data.ts'
+import { plantIncidents } from './plant-incidents.ts'
+
+/** Discard: nothing of the demo listens there. */
+const NOTHING_LISTENS = 9
+
+/** Settings that the incidents need beside those of a demo. */
+export const incidentEnvironment = {
+  // The leaked key is tried from an address of the outside.
+  TRUSTED_PROXIES: '127.0.0.1/32',
+  NODE_TIMEOUT_MS: '1000',
+}
+
+interface Endpoints {
+  readonly office: readonly Endpoint[]
+  readonly support: readonly [Endpoint, Endpoint]
+  readonly southern: Endpoint
+  readonly phone: Endpoint
+}
+
+/** Serves until a signal. */
+export async function runIncidents(world: World, log: Log): Promise<void> {
+  const endpoints = await startEndpoints(world, log)
+  const { office, support, southern, phone } = endpoints
+  const [one, other] = support
+  const seed = incidentSeed({
+    office: office.map(({ port }) => port),
+    support: [one.port, other.port],
+    ...{ southern: southern.port, northern: NOTHING_LISTENS },
+  })
+  const keys = await withStore(world, async (store) => {
+    await seedFile(store, seed, world.now())
+    return makeKeys(store, world)
+  })
+  await runPlatform(world, ({ engine, addresses }) => {
+    const [, api = ''] = /api=(\S+)/.exec(addresses) ?? []
+    const sipPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
+    world.print(`console: http://${api}/; sign in as the user above`)
+    world.print('incidents: ten are planted now; it takes some seconds')
+    const stage = {
+      ...{ api, sipPort, phone: phone.client, node: office[0]?.client ?? phone.client },
+      ...{ dying: office[2] ?? phone, nightShift: keys.nightShift, reporting: keys.reporting },
+    }
+    plantIncidents(stage, world).then(
+      () => world.print(`incidents: planted; MCP http://${api}/mcp key ${keys.agent}`),
+      (error: unknown) => world.complain(`incidents: ${String(error)}`),
+    )
+    return { dismiss: () => undefined, finish: () => undefined }
+  })
+  await Promise.all([...office, ...support, southern, phone].map((endpoint) => endpoint.stop()))
+}
+
+async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
+  const pbx = () => startPbxNode(world, log)
+  return {
+    office: [await pbx(), await pbx(), await pbx()],
+    support: [await pbx(), await pbx()],
+    southern: await startEndpoint(
+      world,
+      log,
+      (client) => {
+        client.handle('OPTIONS', (_, answer) => respond(answer, 200))
+        client.handle('INVITE', (_, answer) => respond(answer, 503))
+      },
+      GATEWAY_HOST,
+    ),
+    phone: await startEndpoint(world, log, () => undefined),
+  }
+}
+
+async function makeKeys(store: Store, { now, randomBytes }: World) {
+  const mint = { store, keys: new KeyStore(store, new KeyCache()), now, randomBytes }
+  const make = async (name: string, scopes: readonly string[]) =>
+    (await issueKey(mint, newKeyBody.parse({ name, scopes }), consoleGrantor)).token
+  return {
+    agent: await make('agent', ['*']),
+    nightShift: await make('night-shift', ['*:read', 'dispatcher:write']),
+    reporting: await make('ci-reporting', ['*:read']),
+  }
+}

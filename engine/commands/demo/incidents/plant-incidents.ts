@@ -1,0 +1,127 @@
+/** Plants ten incidents in a running demo, by SIP and by its API. */
+import { z } from 'zod'
+import type { UserAgent } from '../../../call/user-agent/user-agent.ts'
+import type { World } from '../../command.ts'
+import type { Endpoint } from '../endpoint.ts'
+import { dial } from './incident-calls.ts'
+import {
+  BY_NORTHERN,
+  BY_SOUTHERN,
+  callers,
+  PREMIUM,
+  SUPPORT,
+  UNKNOWN_CALLER,
+  UNPRICED,
+} from './incident-data.ts'
+import { ask } from './incident-requests.ts'
+
+export interface Stage {
+  readonly api: string
+  readonly sipPort: number
+  /** Of the platform's own machine: From names the payer. */
+  readonly phone: UserAgent
+  /** Its calls go out by carriers. */
+  readonly node: UserAgent
+  readonly dying: Endpoint
+  /** Keys: of the operator of the night, and of a program that reports. */
+  readonly nightShift: string
+  readonly reporting: string
+}
+
+/** From where the leaked key is tried. */
+const STRANGER = '203.0.113.66'
+
+const BURST_CALLS = 15
+const TALK_MS = 500
+/** Longer than all calls of one incident need to be set up. */
+const LONG_TALK_MS = 3_000
+
+/** Resolves when all of it has happened: about 15 s. */
+export async function plantIncidents(stage: Stage, world: World): Promise<void> {
+  await Promise.all([usualDay(stage, world), usualUseOfKey(stage)])
+  await takeNodeOut(stage)
+  await stage.dying.stop()
+  const call = caller(stage, world)
+  const { phone, node } = stage
+  await Promise.all([
+    call(phone, callers.harbour, '15550201', { count: 6 }),
+    call(phone, callers.acme, `${PREMIUM}5550123`, { count: BURST_CALLS, everyMs: 150 }),
+    call(phone, callers.globex, '15550202', { count: 3 }),
+    call(phone, UNKNOWN_CALLER, '15550203', { count: 3 }),
+    call(phone, callers.initech, `${UNPRICED}1234567`, { count: 3 }),
+    call(phone, callers.umbrella, '15550204', { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
+    call(phone, callers.support, `${SUPPORT}1`, { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
+    call(node, callers.wayne, `${BY_NORTHERN}7946000`, { count: 4 }),
+    call(node, callers.stark, `${BY_SOUTHERN}5512345`, { count: 8 }),
+    leakKey(stage),
+  ])
+}
+
+interface Repeat {
+  readonly count: number
+  readonly everyMs?: number
+  readonly talkMs?: number
+}
+
+const caller =
+  ({ sipPort }: Stage, world: World) =>
+  (
+    client: UserAgent,
+    from: string,
+    to: string,
+    { count, everyMs = 300, talkMs = TALK_MS }: Repeat,
+  ) =>
+    Promise.all(
+      Array.from({ length: count }, async (_, index) => {
+        await pause(world, index * everyMs)
+        await dial({ client, from, to, talkMs }, sipPort, world)
+      }),
+    )
+
+const pause = ({ schedule }: World, ms: number): Promise<void> =>
+  new Promise((resolve) => void schedule(resolve, ms))
+
+/** Each customer has called before, so that not everything is new. */
+const usualDay = (stage: Stage, world: World): Promise<unknown> =>
+  Promise.all(
+    [callers.harbour, callers.acme, callers.wayne, callers.stark].map((from) =>
+      caller(stage, world)(stage.phone, from, '15550205', { count: 2 }),
+    ),
+  )
+
+async function usualUseOfKey({ api, reporting: key }: Stage): Promise<void> {
+  for (const path of ['/reports/cdrs', '/telephony/calls', '/reports/cdrs'])
+    await ask(api, { method: 'GET', path, key })
+}
+
+async function leakKey({ api, reporting: key }: Stage): Promise<void> {
+  const attempts = [
+    ...[
+      { method: 'GET', path: '/application-keys' },
+      { method: 'GET', path: '/customers' },
+    ],
+    ...[{ method: 'POST', path: '/application-keys', body: { name: 'mine', scopes: ['*'] } }],
+    ...[1, 2, 3, 4].map((id) => ({ method: 'DELETE', path: `/customers/${id}` })),
+    ...[1, 2].map((id) => ({ method: 'DELETE', path: `/routing/carriers/${id}` })),
+    {
+      method: 'POST',
+      path: '/users',
+      body: { username: 'mine', password: 'not a secret', role: 'admin' },
+    },
+  ] as const
+  for (const attempt of attempts) await ask(api, { ...attempt, key, address: STRANGER })
+}
+
+const sets = z.array(z.looseObject({ id: z.int(), set_id: z.int() }))
+const set = z.looseObject({
+  nodes: z.array(z.looseObject({ id: z.int(), description: z.string().nullable() })),
+})
+
+async function takeNodeOut({ api, nightShift: key }: Stage): Promise<void> {
+  const all = sets.parse(await ask(api, { method: 'GET', path: '/dispatcher', key }))
+  const id = all.find(({ set_id }) => set_id === 2)?.id ?? 0
+  const { nodes } = set.parse(await ask(api, { method: 'GET', path: `/dispatcher/${id}`, key }))
+  const node = nodes.find(({ description }) => description === 'support 1')?.id ?? 0
+  const path = `/dispatcher/${id}/nodes/${node}/state`
+  await ask(api, { method: 'PUT', path, key, body: { state: 'inactive' } })
+}
