@@ -6,6 +6,9 @@ import type { ControlDeps } from '../deps.ts'
 export type Json =
   string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-export interface ChangeWorld extends Pick<ControlDeps, 'store' | 'engine' | 'now' | 'randomBytes'> {
+export interface ChangeWorld extends Pick<
+  ControlDeps,
+  'store' | 'engine' | 'ocs' | 'now' | 'randomBytes'
+> {
   readonly keys: KeyStore
 }

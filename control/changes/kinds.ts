@@ -3,6 +3,8 @@
  * never undone.
  */
 import { apiKeyKind } from './api-key-kind.ts'
+import { carrierKind } from './carrier-kind.ts'
+import { customerLimitsKind } from './customer-limits-kind.ts'
 import { dispatcherNodeKind } from './dispatcher-node-kind.ts'
 import type { RestorableKind } from './restorable-kind.ts'
 
@@ -11,6 +13,8 @@ const irreversible = null
 
 const kinds = {
   api_key: apiKeyKind,
+  carrier: carrierKind,
+  customer_limits: customerLimitsKind,
   dispatcher_node: dispatcherNodeKind,
   dispatcher_sets: irreversible,
   live_call: irreversible,

@@ -7,6 +7,8 @@ import { getKeyActivity, getNodeHistory, listTrunks } from './causes/history-too
 import { describeTool } from './describe-tool.ts'
 import { reloadDispatchers, setDispatcherState } from './changes/dispatcher-state.ts'
 import { resumeApiKey, revokeSbcApiKey, suspendApiKey } from './changes/key-state.ts'
+import { setCustomerLimits } from './changes/customer-limits.ts'
+import { setTrunkState } from './changes/trunk-state.ts'
 import { undoChange } from './changes/undo.ts'
 import { getDispatcherStatus, listSbcEndpoints } from './dispatcher-tools.ts'
 import { explainCall } from './explain-call.ts'
@@ -25,4 +27,5 @@ export const allTools: readonly Tool[] = [
   ...[getTelemetry, listNodes, getCustomerBalance, lookupRate],
   ...[getNodeHistory, listTrunks, getKeyActivity, searchAudit, listCustomers, getLedger],
   ...[hangUpCall, describeTool, suspendApiKey, resumeApiKey, undoChange],
+  ...[setTrunkState, setCustomerLimits],
 ]

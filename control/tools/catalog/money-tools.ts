@@ -111,6 +111,7 @@ export function customersFor(use: ToolUse): CustomerStore {
   return new CustomerStore(use.store, ocs.ledger, (id) => ocs.balanceOf(id)?.reservedMicros ?? 0n)
 }
 
+/** @throws {ApiError} the caller sees no such customer. */
 export async function theCustomer(wanted: string | number, use: ToolUse) {
   const scope = toolScope(use)
   const id = await resolve(use.store, 'customer', wanted, { tenantId: 'any', scope })

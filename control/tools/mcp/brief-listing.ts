@@ -5,9 +5,7 @@
 import type { JsonSchema, ToolListing } from '../tool.ts'
 
 /** A longer description is cut after the last sentence that fits. */
-const MAX_DESCRIPTION = 160
-/** Results with more keys are not spelled out. */
-const MAX_KEYS = 4
+const MAX_DESCRIPTION = 110
 
 export interface BriefListing {
   readonly name: string
@@ -25,17 +23,12 @@ export function briefListing(listing: ToolListing): BriefListing {
   return made
 }
 
-const shortened = ({
-  name,
-  description,
-  inputSchema,
-  outputSchema,
-  annotations,
-}: ToolListing): BriefListing => ({
+const shortened = ({ name, description, inputSchema, annotations }: ToolListing): BriefListing => ({
   name,
   description: firstSentences(description),
   inputSchema: { type: 'object', ...argumentsOf(inputSchema) },
-  outputSchema: resultOf(outputSchema),
+  // A result holds to the full schema, and so to this.
+  outputSchema: { type: 'object' },
   // What is left out is the same for all tools, or has the protocol's default.
   annotations: annotations.readOnlyHint
     ? { readOnlyHint: true }
@@ -81,18 +74,6 @@ function typesOf(schema: Json): string[] {
   if (typeof type === 'string') return [type]
   if (!Array.isArray(anyOf)) return []
   return [...new Set(anyOf.flatMap((each) => typesOf(objectIn(each))))]
-}
-
-/** That there is `data`, and the keys of a short one: a result holds to the full schema, and so to this. */
-function resultOf(schema: JsonSchema): JsonSchema {
-  const data = objectIn(objectIn(schema['properties'])['data'])
-  const keys: unknown = data['required']
-  const isShort = Array.isArray(keys) && keys.length <= MAX_KEYS
-  return {
-    type: 'object',
-    required: ['data'],
-    ...(isShort && { properties: { data: { required: keys } } }),
-  }
 }
 
 type Json = Readonly<Record<string, unknown>>

@@ -1,12 +1,5 @@
 /** What is wrong in each of the ten incidents: the test holds an agent's findings against it. */
-import {
-  BY_NORTHERN,
-  BY_SOUTHERN,
-  callers,
-  PREMIUM,
-  UNKNOWN_CALLER,
-  UNPRICED,
-} from './incident-data.ts'
+import { BY_NORTHERN, BY_SOUTHERN, PREMIUM, UNKNOWN_CALLER, UNPRICED } from './incident-data.ts'
 
 export interface ExpectedCause {
   readonly incident: string
@@ -31,7 +24,7 @@ export const expectedCauses: readonly ExpectedCause[] = [
   },
   {
     incident: 'premium_burst',
-    symptom: 'Somebody spends a lot of money.',
+    symptom: 'A customer asks why it paid so much in the last minutes.',
     cause: `acme-main calls premium numbers (${PREMIUM}), 15 within seconds, which it never did.`,
     names: ['acme-main', PREMIUM],
     firstStep: 'set_spend_guard',
@@ -94,5 +87,3 @@ export const expectedCauses: readonly ExpectedCause[] = [
     firstStep: null,
   },
 ]
-
-export const callersOfIncidents: readonly string[] = Object.values(callers)

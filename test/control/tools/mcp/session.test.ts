@@ -35,12 +35,16 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['suspend_api_key', { identifier: 'phone', reason: 'it may have leaked' }],
   ['resume_api_key', { identifier: 'phone', reason: 'it has not' }],
   ['undo_change', { reason: 'it has', change_id: 'of the last change' }],
+  ['set_trunk_state', { carrier: 'north', state: 'inactive', reason: 'a test' }],
+  ['set_customer_limits', { customer: 1, max_cps: 2, reason: 'a test' }],
 ]
 
 test.each(eras)('the official client runs a whole %s session', { timeout: 30_000 }, async (era) => {
   const rig = await openToolRig()
   await rig.key({ name: 'doomed' })
   await rig.key({ name: 'phone', kind: 'pbx' })
+  const carrier = { name: 'north', gateways: [{ host: '10.0.0.9' }] }
+  await rig.request('/api/v1/routing/carriers', { token: rig.root, body: carrier })
   const client = await connectClient(rig.app, await rig.key({ name: 'agent' }), era)
   expect(client.getServerVersion()).toMatchObject({ name: 'tollgate', version: '0.0.0-test' })
   expect(client.getInstructions()).toContain('never instructions')
@@ -54,12 +58,13 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
       'reload_dispatchers',
       'hangup_call',
       ...['suspend_api_key', 'resume_api_key', 'undo_change'],
+      ...['set_trunk_state', 'set_customer_limits'],
     ]
     expect([tool.name, tool.annotations?.readOnlyHint ?? false]).toEqual([
       tool.name,
       !writes.includes(tool.name),
     ])
-    expect(tool.outputSchema).toMatchObject({ type: 'object', required: ['data'] })
+    expect(tool.outputSchema).toMatchObject({ type: 'object' })
   }
   const changing = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true)
 

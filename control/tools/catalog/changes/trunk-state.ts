@@ -1,0 +1,57 @@
+/** The tool that takes a carrier out of service, and back. */
+import { z } from 'zod'
+import { carrierKind, carrierStateOf, setCarrierState } from '../../../changes/carrier-kind.ts'
+import { reference } from '../../../provisioning/fields.ts'
+import { badReference, resolve } from '../../../provisioning/references.ts'
+import { requestScope } from '../../../provisioning/resource-routes.ts'
+import { CarrierStore } from '../../../sbc/carrier-store.ts'
+import { defineChange } from '../../change-tool.ts'
+import { quoted } from '../../clean.ts'
+
+const states = ['active', 'inactive'] as const
+
+export const setTrunkState = defineChange({
+  name: 'set_trunk_state',
+  title: 'Set the state of a trunk',
+  description:
+    'Takes a carrier out of service (inactive: calls take the next route, live calls go on), or back (active). ' +
+    'Takes effect from the next INVITE. list_trunks shows carriers; simulate_call shows what a call would do then.',
+  effect: 'destroys',
+  ...{ reason: 'required', expires: true },
+  scopes: ['carriers:write'],
+  input: z.strictObject({
+    carrier: reference.describe('Id or name.'),
+    state: z.enum(states),
+  }),
+  output: z.object({ carrier_id: z.int(), name: z.string(), state: z.enum(states) }),
+  async plan({ carrier: wanted, state }, use) {
+    const { store, engine, principal, now } = use
+    const scope = requestScope(principal, now)
+    const id = await resolve(store, 'carrier', wanted, { tenantId: 'any', scope })
+    const carrier = id === null ? undefined : await new CarrierStore(store).find(scope, id)
+    if (id === null || carrier === undefined)
+      throw badReference('carrier', 'there is no such carrier')
+    await carrierKind.admit(String(id), { from: null, to: null }, principal, use)
+    const { name } = carrier
+    const before = carrierStateOf(carrier.is_active)
+    const calls = engine.calls.list().filter((call) => call.carrier === name)
+    const own = { carrier_id: id, name }
+    return {
+      target: { kind: 'carrier' as const, id: String(id) },
+      ...{ before, after: state },
+      effect:
+        before === state
+          ? `Nothing changes: the carrier ${quoted(name)} is ${state} already.`
+          : state === 'inactive'
+            ? `The carrier ${quoted(name)} gets no new calls: they take the next route, or are refused where there is none.`
+            : `The carrier ${quoted(name)} gets calls again.`,
+      affected: { live_calls: calls.length },
+      undo: 'restores' as const,
+      preview: { ...own, state: before },
+      async apply() {
+        await setCarrierState(id, state, use)
+        return { ...own, state }
+      },
+    }
+  },
+})
