@@ -21,9 +21,11 @@ const patientTests = inFolders(
 /** Without sockets, in virtual time: nothing in them waits. */
 const virtualTests = inFolders('engine/call')
 
-/** The tests of the control API that have a database. */
-const databaseTests = globSync('test/control/**/*.test.ts').filter((file) =>
-  /\bopen(?:Control|Resources|ToolRig|ReportRig)\(/.test(readFileSync(file, 'utf8')),
+/** The tests of the control API and of charging that open a database by a rig of both kinds. */
+const databaseTests = globSync('test/{control,engine/charging}/**/*.test.ts').filter((file) =>
+  /\b(?:open(?:Control|Resources|ToolRig|ReportRig|Store)|customerWith|conserved)\b/.test(
+    readFileSync(file, 'utf8'),
+  ),
 )
 
 /** Those of the registrar that are not written for each database. */
@@ -31,7 +33,7 @@ const registrarTests = ['test/engine/registrar/{clock-jumps,over-the-wire}.test.
 
 /** Calls, money, crashes and stops of the built program. */
 const programTests = [
-  'test/process/{disk-full,external-ocs,gateways,number-spellings,outlive,ownership,recovery,stop,transfers,upgrade}.test.ts',
+  'test/process/{crash,disk-full,external-ocs,gateways,number-spellings,outlive,ownership,recovery,session-timer,start,stop,transfers,upgrade}.test.ts',
   'test/sipp/{brakes,external-ocs,inbound,phones}.test.ts',
 ]
 

@@ -39,7 +39,9 @@ const peers = [
     // By the projects postgres and postgres-process of vitest.config.ts.
     repeats: (file) =>
       process.env.TEST_DATABASE_URL === undefined &&
-      ['test/control', 'test/process', 'test/sipp'].some((folder) => under(folder)(file)),
+      ['test/control', 'test/engine/charging', 'test/process', 'test/sipp'].some((folder) =>
+        under(folder)(file),
+      ),
   },
   {
     ...{ program: 'tshark', debianPackage: 'tshark' },

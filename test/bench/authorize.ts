@@ -1,4 +1,5 @@
 /** In-process authorizations: customer by number, longest prefix among 100,000 rates, reservation. */
+import { transaction } from '../../schema/sql/query.ts'
 import {
   addCustomer,
   addPlan,
@@ -21,10 +22,12 @@ export async function run(): Promise<void> {
     first_rate_per_minute_micros: 60_000,
     rate_per_minute_micros: 60_000,
   }))
-  const planId = store.sqlite.transaction(() => addPlan(store, rates))()
-  const customers = Array.from({ length: 1_000 }, (_, index) =>
-    addCustomer(store, { name: `+1555${1_000 + index}`, rate_plan_id: planId }),
-  )
+  const planId = await transaction(store, () => addPlan(store, rates))
+  const customers: number[] = []
+  for (let index = 0; index < 1_000; index += 1)
+    customers.push(
+      await addCustomer(store, { name: `+1555${1_000 + index}`, rate_plan_id: planId }),
+    )
   const { ocs, time } = await ocsOn(store, undefined, 'allow')
   for (const customerId of customers) await topUp(ocs, customerId, 1_000_000_000_000)
   const spent = {

@@ -41,8 +41,8 @@ export async function run(): Promise<void> {
   const proxy = await postgresProxy(shared.url)
   const { ocs: onServer } = await shared.node('bench', { url: proxy.url })
   const store = freshStore()
-  const localPlan = addPlan(store, [plainRate])
-  for (const name of names) addCustomer(store, { name, rate_plan_id: localPlan })
+  const localPlan = await addPlan(store, [plainRate])
+  for (const name of names) await addCustomer(store, { name, rate_plan_id: localPlan })
   const onFile = await Ocs.open({
     ...{ store, journal: journalOf(store, schedule), schedule, unknownCaller: 'deny' },
     ...{ now: Date.now, wallNow: Date.now, log: () => undefined },

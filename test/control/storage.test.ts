@@ -52,8 +52,8 @@ test('nodes that charge here are refused at once: a call by 503, a report by 503
   const control = await openControl()
   const token = await control.key({ kind: 'billing', scopes: ['ocs:*'] })
   const store = localOf(control.store)
-  const plan = addPlan(store, [plainRate])
-  addCustomer(store, { name: '+15550001', rate_plan_id: plan, credit_limit_micros: 1e9 })
+  const plan = await addPlan(store, [plainRate])
+  await addCustomer(store, { name: '+15550001', rate_plan_id: plan, credit_limit_micros: 1e9 })
   await control.ocs.reload()
   fill(control)
   const ask = '/api/ocs/authorize?caller=%2B15550001&callee=15551234'

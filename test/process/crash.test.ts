@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { settingsOfDatabase } from '../support/program-database.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startProgram } from './program.ts'
 
@@ -20,7 +21,7 @@ test.each([
   ['a rejection', "Promise.reject(new Error('boom'))"],
 ])('%s that nothing catches: one fatal line, exit code 1', async (what, code) => {
   const program = startProgram(['serve'], {
-    DATABASE_PATH: join(folder, `${what}.db`),
+    ...(await settingsOfDatabase(join(folder, `${what}.db`))),
     NODE_OPTIONS: whenReady(code),
     LOG_LEVEL: 'fatal',
   })

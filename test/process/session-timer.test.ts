@@ -3,18 +3,17 @@
  * phone that vanishes in mid-call is noticed, and the books are right (RFC 4028).
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import { cpSync, readdirSync } from 'node:fs'
+import { cpSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { seedFile } from '../../engine/commands/seed.ts'
 import { readConfig } from '../../engine/config.ts'
-import type { LocalStore } from '../../schema/open.ts'
 import { startPlatform } from '../../engine/platform.ts'
-import { migrate } from '../../schema/migrate.ts'
-import { openDatabase } from '../../schema/open.ts'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
+import { provision } from '../support/commands-here.ts'
 import { freePort } from '../support/free-port.ts'
+import { settingsOfDatabase } from '../support/program-database.ts'
+import { serverRows } from '../support/server-rows.ts'
 import { type PeerMessage, sdp, SipPeer } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -33,11 +32,11 @@ async function startTollgate(sessionExpiresSeconds: number) {
   const caller = await SipPeer.openPatient(listener)
   const node = await SipPeer.openPatient(listener)
   const databasePath = join(folder, `${port}.db`)
-  const seeded = openDatabase(databasePath)
-  migrate(seeded.sqlite, Date.now())
-  await seedFile(seeded, JSON.stringify(seedFor([node.port])), Date.now())
-  seeded.close()
-  let platform = await serve(databasePath, port, sessionExpiresSeconds)
+  const database = await settingsOfDatabase(databasePath)
+  const file = join(folder, `${port}.json`)
+  writeFileSync(file, JSON.stringify(seedFor([node.port])))
+  await provision(database, file)
+  let platform = await serve(database, port, sessionExpiresSeconds)
   onTestFinished(async () => {
     caller.close()
     node.close()
@@ -49,20 +48,25 @@ async function startTollgate(sessionExpiresSeconds: number) {
     for (const name of readdirSync(folder).filter((file) => file.startsWith(`${port}.db`)))
       cpSync(join(folder, name), join(folder, `left-${name}`))
     await platform.stop()
-    platform = await serve(left, port, sessionExpiresSeconds)
-    return fileOf(platform)
+    platform = await serve({ ...database, DATABASE_PATH: left }, port, sessionExpiresSeconds)
   }
-  return { caller, node, port, store: fileOf(platform), crash }
+  /** What is stored. */
+  const rows = <Row>(sql: string): Row[] => {
+    const { DATABASE_URL: url } = database
+    return url === undefined
+      ? (platform.local?.sqlite.prepare<[], Row>(sql).all() ?? [])
+      : serverRows<Row>(url, sql, [])
+  }
+  return { caller, node, port, rows, crash }
 }
 
-function fileOf({ local }: Awaited<ReturnType<typeof serve>>): LocalStore {
-  if (local === undefined) throw new TypeError('there is no database file')
-  return local
-}
-
-async function serve(databasePath: string, port: number, sessionExpiresSeconds: number) {
+async function serve(
+  database: Record<string, string>,
+  port: number,
+  sessionExpiresSeconds: number,
+) {
   const config = readConfig({
-    DATABASE_PATH: databasePath,
+    ...database,
     SIP_LISTEN: `udp/127.0.0.1:${port}`,
     API_LISTEN: '127.0.0.1:0',
     EDGE_LISTEN: '127.0.0.1:0',
@@ -114,25 +118,26 @@ test.each([
     caller.learn(leg, ok)
     caller.request('ACK', leg)
     await node.next('ACK')
-    const store = when === 'in mid-call' ? tollgate.store : await tollgate.crash()
+    if (when !== 'in mid-call') await tollgate.crash()
 
     const [present, body] = missing === 'called' ? [caller, sdp('offer')] : [node, sdp('answer')]
     const isRefresh = (message: PeerMessage): boolean =>
       message.method === 'INVITE' && message.get('To').includes(';tag=')
     present.reply(await present.next(isRefresh), 200, { body })
     present.reply(await present.next('BYE'), 200)
-    const records = () => store.sqlite.prepare('SELECT * FROM cdr').all()
+    const records = () =>
+      tollgate.rows<{ billsec: number; cost_micros: number }>('SELECT * FROM cdr')
     await expect.poll(records).toHaveLength(1)
-    const [record] = records() as { billsec: number; cost_micros: number }[]
+    const [record] = records()
     expect(record).toMatchObject({
       ...{ disposition: 'ANSWERED', hangup_by: 'system' },
       hangup_cause: 'RECOVERY_ON_TIMER_EXPIRE',
     })
     expect(record?.billsec).toBeGreaterThan(0)
     expect(record?.cost_micros).toBe(cents(record?.billsec ?? 0))
-    const balance = store.sqlite.prepare(
-      'SELECT w.balance_micros FROM wallet w JOIN customer c ON c.id = w.customer_id WHERE c.name = ?',
+    const balances = tollgate.rows<{ balance_micros: number }>(
+      "SELECT w.balance_micros FROM wallet w JOIN customer c ON c.id = w.customer_id WHERE c.name = 'paying'",
     )
-    expect(balance.pluck().get('paying')).toBe(cents(1_000) - (record?.cost_micros ?? 0))
+    expect(balances).toEqual([{ balance_micros: cents(1_000) - (record?.cost_micros ?? 0) }])
   },
 )

@@ -5,6 +5,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { onSqlite } from '../support/on-sqlite.ts'
+import { settingsOfDatabase } from '../support/program-database.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startProgram } from './program.ts'
 
@@ -31,7 +33,7 @@ async function failure(environment: Record<string, string>) {
 }
 
 test('the first start makes an administrator, prints the password once, and says where it serves', async () => {
-  const environment = { DATABASE_PATH: join(folder, 'first.db') }
+  const environment = await settingsOfDatabase(join(folder, 'first.db'))
   const first = startProgram([], environment)
   const ready = await first.line(/^ready /)
   expect(ready).toMatch(
@@ -59,7 +61,7 @@ test('the first start makes an administrator, prints the password once, and says
 
 test('the password of the settings is used, and not printed', async () => {
   const program = startProgram(['serve'], {
-    DATABASE_PATH: join(folder, 'given.db'),
+    ...(await settingsOfDatabase(join(folder, 'given.db'))),
     ADMIN_PASSWORD: 'correct horse',
   })
   await program.line(/^ready /)
@@ -69,7 +71,7 @@ test('the password of the settings is used, and not printed', async () => {
   expect(program.printed).toHaveLength(1)
 })
 
-test('a wrong setting: exit code 2 and the one line that names it', async () => {
+onSqlite('no database')('a wrong setting: exit code 2 and the one line that names it', async () => {
   expect(await failure({ NODE_TIMEOUT_MS: 'soon' })).toEqual({
     code: 2,
     said: ['tollgate: NODE_TIMEOUT_MS is "soon"; allowed is a whole number from 100 to 60000 (ms)'],
@@ -77,7 +79,7 @@ test('a wrong setting: exit code 2 and the one line that names it', async () => 
   })
 })
 
-test('a SIP port in use: exit code 2 and one line that names it', async () => {
+onSqlite('no database')('a SIP port in use: exit code 2 and one line that names it', async () => {
   const port = await takenUdpPort()
   const { code, said } = await failure({
     DATABASE_PATH: join(folder, 'sip-port.db'),
@@ -88,7 +90,7 @@ test('a SIP port in use: exit code 2 and one line that names it', async () => {
   expect(said).toEqual([`tollgate: cannot listen on udp/127.0.0.1:${port}: EADDRINUSE`])
 })
 
-test.each(['API_LISTEN', 'EDGE_LISTEN'])(
+onSqlite('no database').each(['API_LISTEN', 'EDGE_LISTEN'])(
   'a port of %s in use: exit code 2 and one line that names it',
   async (setting) => {
     const port = await takenTcpPort()
@@ -102,30 +104,36 @@ test.each(['API_LISTEN', 'EDGE_LISTEN'])(
   },
 )
 
-test('a database of a newer version: exit code 2, one line, and the file is untouched', async () => {
-  const path = join(folder, 'newer.db')
-  const database = new Sqlite(path)
-  database.exec('CREATE TABLE schema_migration (version INTEGER); PRAGMA user_version = 4711')
-  database.close()
-  const before = readFileSync(path)
-  const { code, said } = await failure({ DATABASE_PATH: path })
-  expect(code).toBe(2)
-  expect(said).toEqual([expect.stringContaining('schema version 4711')])
-  expect(readFileSync(path).equals(before)).toBe(true)
-})
+onSqlite('file')(
+  'a database of a newer version: exit code 2, one line, and the file is untouched',
+  async () => {
+    const path = join(folder, 'newer.db')
+    const database = new Sqlite(path)
+    database.exec('CREATE TABLE schema_migration (version INTEGER); PRAGMA user_version = 4711')
+    database.close()
+    const before = readFileSync(path)
+    const { code, said } = await failure({ DATABASE_PATH: path })
+    expect(code).toBe(2)
+    expect(said).toEqual([expect.stringContaining('schema version 4711')])
+    expect(readFileSync(path).equals(before)).toBe(true)
+  },
+)
 
-test('a broken database: exit code 2, one line, and the file is untouched', async () => {
-  const path = join(folder, 'broken.db')
-  writeFileSync(path, 'SQLite format 3\0'.padEnd(4_096, 'x'))
-  const before = readFileSync(path)
-  const { code, said } = await failure({ DATABASE_PATH: path })
-  expect(code).toBe(2)
-  expect(said).toHaveLength(1)
-  expect(readFileSync(path).equals(before)).toBe(true)
-})
+onSqlite('file')(
+  'a broken database: exit code 2, one line, and the file is untouched',
+  async () => {
+    const path = join(folder, 'broken.db')
+    writeFileSync(path, 'SQLite format 3\0'.padEnd(4_096, 'x'))
+    const before = readFileSync(path)
+    const { code, said } = await failure({ DATABASE_PATH: path })
+    expect(code).toBe(2)
+    expect(said).toHaveLength(1)
+    expect(readFileSync(path).equals(before)).toBe(true)
+  },
+)
 
 test('a second process on the same database is refused; the first goes on', async () => {
-  const environment = { DATABASE_PATH: join(folder, 'shared.db') }
+  const environment = await settingsOfDatabase(join(folder, 'shared.db'))
   const first = startProgram(['serve'], environment)
   await first.line(/^ready /)
   const { code, said } = await failure(environment)
@@ -136,7 +144,8 @@ test('a second process on the same database is refused; the first goes on', asyn
 })
 
 test('what `tollgate seed` writes holds for a running process', async () => {
-  const environment = { DATABASE_PATH: join(folder, 'seeded.db'), LOG_LEVEL: 'info' }
+  const database = await settingsOfDatabase(join(folder, 'seeded.db'))
+  const environment = { ...database, LOG_LEVEL: 'info' }
   const serving = startProgram(['serve'], environment)
   await serving.line(/^ready /)
   const file = join(folder, 'seed.json')

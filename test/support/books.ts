@@ -1,15 +1,18 @@
-/** A database with a rate plan and customers, and an OCS on it, in virtual time. */
+/** A database (with TEST_DATABASE=postgres one on a server) with a rate plan and customers, and an OCS on it, in virtual time. */
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CustomerTable, RateTable } from '../../schema/database.ts'
-import type { LocalStore } from '../../schema/open.ts'
-import { execute, insert } from '../../schema/sql/sync-query.ts'
+import type { LocalStore, Store } from '../../schema/open.ts'
+import { execute, insert } from '../../schema/sql/query.ts'
 import type { Insertable } from 'kysely'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { emptyStore } from './empty-store.ts'
 import { journalOf } from './journals.ts'
 import { ManualTime } from './manual-time.ts'
+import { isOnPostgres } from './on-sqlite.ts'
+import { hurried, onlyProcess } from './only-process.ts'
+import { openTestStore, type TestStore } from './test-store.ts'
 
 /** 2026-01-05T10:00:00Z. */
 export const start = 1_767_607_200_000
@@ -31,60 +34,89 @@ export const plainRate = {
   rate_per_minute_micros: 60_000,
 }
 
+/** For tests that are about SQLite. */
 export function freshStore(path = ':memory:'): LocalStore {
   return emptyStore(start, path)
 }
 
-export function addPlan(
-  store: LocalStore,
+export const openStore = (): Promise<TestStore> => openTestStore(start)
+
+/** Rows in one statement. */
+const AT_ONCE = 500
+
+export async function addPlan(
+  store: Store,
   rates: readonly Omit<Insertable<RateTable>, 'rate_plan_id'>[],
-  name = 'default',
-): number {
-  const planId = insert(store, store.db.insertInto('rate_plan').values({ name, created_at: start }))
-  for (const rate of rates)
-    execute(store, store.db.insertInto('rate').values({ ...rate, rate_plan_id: planId }))
+): Promise<number> {
+  const plan = store.db.insertInto('rate_plan').values({ name: 'default', created_at: start })
+  const planId = await insert(store, plan.returning('id'))
+  const rows = rates.map((rate) => ({ ...rate, rate_plan_id: planId }))
+  // SQLite takes several only with the same columns.
+  const isUniform = new Set(rows.map((row) => Object.keys(row).join())).size === 1
+  const atOnce = isUniform ? AT_ONCE : 1
+  for (let first = 0; first < rows.length; first += atOnce) {
+    const some = rows.slice(first, first + atOnce)
+    await execute(store, store.db.insertInto('rate').values(some))
+  }
   return planId
 }
 
 /** A customer with its wallet and a calling number equal to its name. */
-export function addCustomer(
-  store: LocalStore,
+export async function addCustomer(
+  store: Store,
   customer: Partial<Insertable<CustomerTable>> & { readonly name: string },
-): number {
+): Promise<number> {
   const { db } = store
   const row = { created_at: start, updated_at: start, ...customer }
-  const customerId = insert(store, db.insertInto('customer').values(row))
+  const customerId = await insert(store, db.insertInto('customer').values(row).returning('id'))
   const number = { number: customer.name, customer_id: customerId }
-  execute(store, db.insertInto('customer_number').values(number))
+  await execute(store, db.insertInto('customer_number').values(number))
   const wallet = { customer_id: customerId, currency: 'USD', updated_at: start }
-  execute(store, db.insertInto('wallet').values(wallet))
+  await execute(store, db.insertInto('wallet').values(wallet))
   return customerId
 }
 
-export interface Books {
-  readonly store: LocalStore
+export interface Books<S extends Store = TestStore> {
+  readonly store: S
   readonly time: ManualTime
   readonly ocs: Ocs
   readonly log: string[]
+  /** Time passes, and what falls due meanwhile is done. */
+  readonly pass: (ms: number) => Promise<void>
+  /** Lets time pass until it is done, a tenth of a second at a time. */
+  readonly passUntil: (done: Promise<unknown>) => Promise<void>
 }
 
-export async function ocsOn(
-  store: LocalStore,
+const MAX_TRIES = 100
+
+export async function ocsOn<S extends Store & Partial<Pick<TestStore, 'settled'>>>(
+  store: S,
   time = new ManualTime(start),
   unknownCaller: 'deny' | 'allow' = 'deny',
   events?: EventSink,
-): Promise<Books> {
+): Promise<Books<S>> {
   const log: string[] = []
   const ocs = await Ocs.open({
     ...{ store, journal: journalOf(store, time.schedule) },
     now: time.now,
     wallNow: time.wallNow,
-    schedule: time.schedule,
+    schedule: isOnPostgres ? hurried(time.schedule) : time.schedule,
+    ...(isOnPostgres && { members: onlyProcess }),
     unknownCaller,
     ...(events === undefined ? {} : { events }),
     log: (level, message) => log.push(`${level} ${message}`),
   })
-  return { store, time, ocs, log }
+  const pass = async (ms: number): Promise<void> => {
+    time.advance(ms)
+    await store.settled?.()
+  }
+  const passUntil = async (done: Promise<unknown>): Promise<void> => {
+    const progress = { isOver: false }
+    const over = done.finally(() => (progress.isOver = true))
+    for (let tries = 0; !progress.isOver && tries < MAX_TRIES; tries += 1) await pass(100)
+    await over
+  }
+  return { store, time, ocs, log, pass, passUntil }
 }
 
 let topUps = 0
@@ -100,9 +132,9 @@ export async function customerWith(
   balanceMicros: number,
   terms: Partial<Insertable<CustomerTable>> = {},
 ): Promise<Books & { readonly customerId: number }> {
-  const store = freshStore()
-  const planId = addPlan(store, [goldenRate, plainRate])
-  const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId, ...terms })
+  const store = await openStore()
+  const planId = await addPlan(store, [goldenRate, plainRate])
+  const customerId = await addCustomer(store, { name: '+15550001', rate_plan_id: planId, ...terms })
   const books = await ocsOn(store)
   if (balanceMicros > 0) await topUp(books.ocs, customerId, balanceMicros)
   return { ...books, customerId }

@@ -5,14 +5,9 @@
  */
 import fc from 'fast-check'
 import Sqlite from 'better-sqlite3'
-import { Kysely, SqliteDialect } from 'kysely'
 import { expect } from 'vitest'
 import type { Tariff } from '../../schema/call-journal.ts'
-import type { Database } from '../../schema/database.ts'
-import type { LocalStore } from '../../schema/open.ts'
-import { LocalSecrets } from '../../schema/secrets/secrets.ts'
-import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
-import { Storage } from '../../schema/storage/storage.ts'
+import { storeOn, type Store } from '../../schema/open.ts'
 import { costMicros } from '../../engine/charging/pricing/price.ts'
 import {
   addCustomer,
@@ -25,37 +20,43 @@ import {
   openCall,
   plainRate,
   question,
+  start,
   topUp,
 } from './books.ts'
 import { journalOf } from './journals.ts'
 import { ManualTime } from './manual-time.ts'
+import { isOnPostgres } from './on-sqlite.ts'
+import { readRows, readValue } from './stored.ts'
+import { openTestStore, type TestStore } from './test-store.ts'
 
 const creditMicros = 100_000
 const callers = ['+15550001', '+15550002'] as const
 
-function template(): Buffer {
-  const store = freshStore()
-  const planId = addPlan(store, [goldenRate, plainRate])
+async function fill(store: Store): Promise<void> {
+  const planId = await addPlan(store, [goldenRate, plainRate])
   for (const name of callers)
-    addCustomer(store, { name, rate_plan_id: planId, credit_limit_micros: creditMicros })
+    await addCustomer(store, { name, rate_plan_id: planId, credit_limit_micros: creditMicros })
+}
+
+let image: Buffer | undefined
+
+async function imageOfFilled(): Promise<Buffer> {
+  const store = freshStore()
+  await fill(store)
   const bytes = store.sqlite.serialize()
   store.close()
   return bytes
 }
 
-const emptyBooks = template()
-
-function copyOfEmptyBooks(): LocalStore {
-  const sqlite = new Sqlite(emptyBooks)
-  sqlite.pragma('foreign_keys = ON')
-  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-  return {
-    sqlite,
-    statements: new SqliteStatements(sqlite),
-    db,
-    ...{ secrets: new LocalSecrets(sqlite, undefined), storage: new Storage() },
-    close: () => sqlite.close(),
+/** A file is copied: that takes a tenth of the time. */
+async function filledStore(): Promise<TestStore> {
+  if (isOnPostgres) {
+    const store = await openTestStore(start)
+    await fill(store)
+    return store
   }
+  const store = storeOn(new Sqlite((image ??= await imageOfFilled())))
+  return { ...store, settled: () => Promise.resolve(), close: async () => store.close() }
 }
 
 interface LiveCall {
@@ -91,7 +92,7 @@ export const steps: fc.Arbitrary<Step[]> = fc.array(
 
 /** One process after the other on the same database, driven by random steps. */
 class MoneyWorld {
-  readonly store: LocalStore
+  readonly store: TestStore
   readonly reported = new Map<string, number>()
   readonly durable = new Set<string>()
   /** Ends that no crash can lose, and how often each was told to be. */
@@ -102,18 +103,18 @@ class MoneyWorld {
   #calls: LiveCall[] = []
   #count = 0
 
-  private constructor(store: LocalStore, books: Books) {
+  private constructor(store: TestStore, books: Books) {
     this.store = store
     this.#books = books
   }
 
   static async open(): Promise<MoneyWorld> {
-    const store = copyOfEmptyBooks()
+    const store = await filledStore()
     return new MoneyWorld(store, await ocsOn(store))
   }
 
   async take([action, one, two]: Step): Promise<void> {
-    const { ocs, time } = this.#books
+    const { ocs, pass } = this.#books
     const call = this.#calls[one % Math.max(1, this.#calls.length)]
     if (action === 'authorize') await this.#authorize(one, two)
     if (action === 'topUp') await topUp(ocs, 1 + (one % 2), 1 + two * 500)
@@ -126,7 +127,7 @@ class MoneyWorld {
         actor: 'test',
         note: null,
       })
-    if (action === 'wait') time.advance(two % 30)
+    if (action === 'wait') await pass(two % 30)
     if (action === 'crash') await this.crash((index) => (one >> (index % 8)) % 2 === 0)
     if (call !== undefined) await this.#live(action, call, two)
   }
@@ -186,6 +187,7 @@ class MoneyWorld {
 
   /** Everything in memory is gone, with what had not been written. */
   async crash(isResumed: (index: number) => boolean): Promise<void> {
+    await this.store.settled()
     this.#books = await ocsOn(this.store, new ManualTime(this.#books.time.now() + 1))
     const { ocs } = this.#books
     const { saved } = await ocs.start()
@@ -197,10 +199,13 @@ class MoneyWorld {
       if (!this.durable.has(uuid) && !this.safe.has(uuid)) this.reported.delete(uuid)
   }
 
-  settle(): void {
-    void this.#books.ocs.stop()
+  async settle(): Promise<void> {
+    const { ocs, pass } = this.#books
+    const stopped = ocs.stop()
     // The journal forgets what is stored a moment later.
-    this.#books.time.advance(20)
+    await pass(20)
+    await stopped
+    await pass(20)
   }
 
   #next(): number {
@@ -227,16 +232,18 @@ class MoneyWorld {
   /** Every record costs its price, and exactly that was debited, once. */
   async checkRecords(): Promise<void> {
     expect(await this.#books.ocs.check()).toEqual([])
-    const rows = this.store.sqlite
-      .prepare<
-        [],
-        { call_uuid: string; number: string; billsec: number; cost: number; debit: number }
-      >(
-        `SELECT call_uuid, destination_number AS number, billsec, cost_micros AS cost,
+    const rows = await readRows<{
+      readonly call_uuid: string
+      readonly number: string
+      readonly billsec: number
+      readonly cost: number
+      readonly debit: number
+    }>(
+      this.store,
+      `SELECT call_uuid, destination_number AS number, billsec, cost_micros AS cost,
                 (SELECT coalesce(-sum(amount_micros), 0) FROM ledger_entry
                   WHERE kind = 'debit' AND ref = cdr.call_uuid) AS debit FROM cdr`,
-      )
-      .all()
+    )
     for (const row of rows) {
       expect(row.cost).toBe(priceOf(row.number, row.billsec))
       expect(row.debit).toBe(row.cost)
@@ -253,10 +260,7 @@ class MoneyWorld {
     }
     for (const uuid of this.answered) expect(stored.has(uuid)).toBe(true)
     expect(
-      this.store.sqlite
-        .prepare("SELECT count(*) FROM ledger_entry WHERE kind = 'debit'")
-        .pluck()
-        .get(),
+      await readValue(this.store, "SELECT count(*) FROM ledger_entry WHERE kind = 'debit'"),
     ).toBe(rows.filter(({ cost }) => cost > 0).length)
   }
 }
@@ -292,8 +296,7 @@ export async function conserved(taken: readonly Step[]): Promise<void> {
     world.checkPromises()
   }
   await world.crash(() => false)
-  world.settle()
-  await Promise.resolve()
+  await world.settle()
   await world.checkRecords()
-  world.store.close()
+  await world.store.close()
 }

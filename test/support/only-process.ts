@@ -11,6 +11,18 @@ export const onlyProcess: Membership = {
   notices: { on: () => () => undefined, notify: () => undefined },
 }
 
+/** Requests that are asked together wait so long. */
+const GROUP_MS = 10
+
+/** In virtual time: what waits for others that are to be asked with it waits no longer, as no time would pass meanwhile. */
+export const hurried =
+  (schedule: Schedule): Schedule =>
+  (work, delayMs) => {
+    if (delayMs > GROUP_MS) return schedule(work, delayMs)
+    const timer = setImmediate(work)
+    return () => clearImmediate(timer)
+  }
+
 /** The bound of a wait is no judge of a busy machine. */
 const LONG_MS = 100
 

@@ -1,4 +1,5 @@
 /** The database of a started program: a file in its folder, or, with TEST_DATABASE=postgres, one on a server. */
+import { onTestFinished } from 'vitest'
 import { isOnPostgres } from './on-sqlite.ts'
 import { freshDatabase } from './postgres.ts'
 
@@ -15,6 +16,13 @@ export async function programDatabase(
   if (!isOnPostgres || environment['DATABASE_URL'] !== undefined) return file
   const { url, drop } = await freshDatabase()
   return { settings: { DATABASE_URL: url, SECRET_KEY, NODE_NAME: 'sbc-1' }, drop }
+}
+
+/** The settings of a database that is gone after the test; `path`: of a file, or of those that a node has beside one on a server. */
+export async function settingsOfDatabase(path: string): Promise<Record<string, string>> {
+  const { settings, drop } = await programDatabase({})
+  onTestFinished(drop)
+  return { DATABASE_PATH: path, ...settings }
 }
 
 const SECRET_KEY = 'A'.repeat(43)

@@ -7,6 +7,7 @@ import type { PostgresStatements } from '../../schema/sql/postgres-statements.ts
 import type { PreparedStatement } from '../../schema/sql/statements.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { freshDatabase } from './postgres.ts'
+import { turnOfEventLoop } from './waiting.ts'
 
 interface Reused {
   readonly store: ServerStore
@@ -21,6 +22,8 @@ const changed = new WeakSet<object>()
 
 export interface TakenStore extends ServerStore {
   readonly url: string
+  /** Resolves once no statement runs, and none follows. */
+  readonly settled: () => Promise<void>
 }
 
 /** As a migration leaves it. `close` waits for the statements that run, and refuses later ones. */
@@ -28,9 +31,9 @@ export async function takeServerStore(): Promise<TakenStore> {
   const reused = free.pop() ?? (await make())
   const { store, url } = reused
   await store.statements.execute('SELECT test_base.reset()')
-  const { statements, whenIdle } = watched(store.statements)
+  const { statements, settled, whenIdle } = watched(store.statements)
   return {
-    ...{ ...store, statements, url, storage: new Storage() },
+    ...{ ...store, statements, url, settled, storage: new Storage() },
     async close() {
       await whenIdle()
       if (changed.has(statements)) await remove(reused)
@@ -90,14 +93,16 @@ async function keepBase(statements: PostgresStatements): Promise<void> {
 /** The same statements, and when none of them runs any more. */
 function watched(statements: PostgresStatements): {
   readonly statements: PostgresStatements
+  readonly settled: () => Promise<void>
   readonly whenIdle: () => Promise<void>
 } {
-  const now = { running: 0 }
+  const now = { running: 0, begun: 0 }
   let isOver = false
   let idle = (): void => undefined
   async function counted<T>(work: () => Promise<T>): Promise<T> {
     if (isOver) throw new Error('the test is over, and its database is closed')
     now.running += 1
+    now.begun += 1
     try {
       return await work()
     } finally {
@@ -130,5 +135,11 @@ function watched(statements: PostgresStatements): {
       })
     isOver = true
   }
-  return { statements: proxy, whenIdle }
+  const settled = async (): Promise<void> => {
+    for (let seen = -1; seen !== now.begun || now.running > 0;) {
+      seen = now.begun
+      for (let turn = 0; turn < 3; turn += 1) await turnOfEventLoop()
+    }
+  }
+  return { statements: proxy, settled, whenIdle }
 }

@@ -4,7 +4,11 @@
  */
 export const sqliteReasons = {
   file: 'is about a database file',
+  'no database': 'ends before a database is opened, or whatever the database is',
   handle: 'makes the handle of SQLite fail, as a full disk does',
+  'earlier version': 'is about what an earlier version has left in a file',
+  upgrade:
+    'is about the two processes of an upgrade on a file; on a server each has its leases (shared-money.test.ts)',
   'query plan': 'reads query plans of SQLite',
   'one process':
     'expects limits or the clock of one process; on a server limits are granted in shares, by its clock (shared-window.test.ts)',

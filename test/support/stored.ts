@@ -44,6 +44,12 @@ export const runSql = (
   ...values: readonly SqlValue[]
 ): Promise<number> => prepared(statements, sql).run(values)
 
+/** Several statements, apart by semicolons. */
+export async function runScript(store: Pick<Store, 'statements'>, sql: string): Promise<void> {
+  for (const statement of sql.split(';'))
+    if (statement.trim() !== '') await runSql(store, statement)
+}
+
 /** Every such statement on the table fails, until the returned function is called. */
 export async function failing(
   store: Pick<Store, 'statements'>,

@@ -4,11 +4,14 @@ import type Sqlite from 'better-sqlite3'
 import { emptyStore } from './empty-store.ts'
 import { isOnPostgres } from './on-sqlite.ts'
 import { takeServerStore } from './reused-database.ts'
+import { turnOfEventLoop } from './waiting.ts'
 
 export interface TestStore extends Store {
   readonly sqlite?: Sqlite.Database
   /** On a server. */
   readonly url?: string
+  /** Resolves once no statement runs, and none follows. */
+  settled(): Promise<void>
   close(): Promise<void>
 }
 
@@ -19,7 +22,7 @@ export const openedStores: TestStore[] = []
 export async function openTestStore(now: number, path?: string): Promise<TestStore> {
   if (isOnPostgres && path === undefined) return onServer()
   const store = emptyStore(now, path)
-  return { ...store, close: async () => store.close() }
+  return { ...store, settled: turnOfEventLoop, close: async () => store.close() }
 }
 
 async function onServer(): Promise<TestStore> {

@@ -8,6 +8,8 @@ import { errorHandler } from '../../../control/http/error-handler.ts'
 import { type Books, customerWith, endedCall } from '../../support/books.ts'
 import { documentOf } from '../../support/documented.ts'
 import { serve } from '../../support/in-memory-http.ts'
+import { readColumn, readRow } from '../../support/stored.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 
 function nodeWith(scopes: readonly string[]): KeyPrincipal {
   return {
@@ -28,7 +30,7 @@ function nodeWith(scopes: readonly string[]): KeyPrincipal {
 }
 
 /** The routes as the API mounts them, behind a key with these scopes. */
-function apiOf({ ocs, time }: Books, scopes: readonly string[] = ['ocs']) {
+function apiOf({ ocs, time, pass }: Books, scopes: readonly string[] = ['ocs']) {
   const routes = new Hono<ControlEnv>()
   routes.use((c, next) => {
     c.set('presented', { kind: 'accepted', principal: nodeWith(scopes) })
@@ -59,8 +61,8 @@ function apiOf({ ocs, time }: Books, scopes: readonly string[] = ['ocs']) {
         body: JSON.stringify(body),
       })
       for (let turn = 0; turn < 20; turn += 1) {
-        await new Promise((resolve) => setImmediate(resolve))
-        time.advance(10)
+        await turnOfEventLoop()
+        await pass(10)
       }
       return answer('POST', path, response)
     },
@@ -180,7 +182,7 @@ test('the record of a reported call says that its node let it pass without an an
   await api.post('cdr', { ...talked(10), unauthorized_by_ocs: true })
   await api.post('cdr', { ...talked(10), call_uuid: 'b' })
   const marks = 'SELECT is_unauthorized_by_ocs FROM cdr ORDER BY call_uuid'
-  expect(books.store.sqlite.prepare(marks).pluck().all()).toEqual([1, 0])
+  expect(await readColumn(books.store, marks)).toEqual([1, 0])
 })
 
 test('the same report again is a duplicate with the same numbers, also after other money moved', async () => {
@@ -214,7 +216,7 @@ test('the same call with another duration is refused, charged nothing, and kept 
   })
   expect(books.ocs.balanceOf(1)).toEqual(balance)
   expect(
-    books.store.sqlite.prepare('SELECT billsec, body FROM ocs_report WHERE is_conflict = 1').get(),
+    await readRow(books.store, 'SELECT billsec, body FROM ocs_report WHERE is_conflict = 1'),
   ).toEqual({ billsec: 86, body: JSON.stringify(talked(86)) })
 })
 
@@ -228,7 +230,7 @@ test.each([
   const books = await customerWith(2 * oneUnit)
   const api = apiOf(books)
   expect((await api.post('cdr', { ...talked(0), ...told })).body).toMatchObject({ cost: 0.6 })
-  expect(books.store.sqlite.prepare('SELECT billsec FROM cdr').pluck().all()).toEqual([1])
+  expect(await readColumn(books.store, 'SELECT billsec FROM cdr')).toEqual([1])
   expect((await api.post('cdr', talked(1))).body).toMatchObject({ cost: 0.6, duplicate: true })
 })
 
@@ -242,7 +244,7 @@ test.each([
   expect((await apiOf(books).post('cdr', { ...talked(0), ...told })).body).toMatchObject({
     cost: 0,
   })
-  expect(books.store.sqlite.prepare('SELECT billsec FROM cdr').pluck().all()).toEqual([0])
+  expect(await readColumn(books.store, 'SELECT billsec FROM cdr')).toEqual([0])
 })
 
 test('a call that the engine of this process billed is a duplicate over HTTP', async () => {
@@ -259,7 +261,7 @@ test('a call that the engine of this process billed is a duplicate over HTTP', a
 test('a call that was never authorized is charged to the customer of its caller', async () => {
   const books = await customerWith(oneUnit)
   expect((await apiOf(books).post('cdr', talked(20))).body).toMatchObject({ cost: 0.6 })
-  expect(books.store.sqlite.prepare('SELECT customer_id, rate_prefix FROM cdr').get()).toEqual({
+  expect(await readRow(books.store, 'SELECT customer_id, rate_prefix FROM cdr')).toEqual({
     customer_id: 1,
     rate_prefix: '49',
   })
@@ -297,7 +299,7 @@ test.each(['4930123', '49-30.123', '(49)%2030123', '%2534930123', '4930123;phone
     const body = { ...talked(20), caller: '+1 (555) 0001', callee: decodeURIComponent(callee) }
     expect((await post('cdr', body)).body).toMatchObject({ cost: 0.6 })
     const numbers = 'SELECT caller_id_number AS caller, destination_number AS callee FROM cdr'
-    expect(books.store.sqlite.prepare(numbers).get()).toEqual({
+    expect(await readRow(books.store, numbers)).toEqual({
       ...{ caller: '+15550001', callee: '4930123' },
     })
   },

@@ -2,12 +2,11 @@ import { beforeEach, expect, test } from 'vitest'
 import { EventHub } from '../../../control/events/event-hub.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { EventLog } from '../../../engine/event-log.ts'
-import { goldenRate } from '../../support/books.ts'
+import { addCustomer, addPlan, goldenRate } from '../../support/books.ts'
 import { deferred } from '../../support/deferred.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import { until } from '../../support/fake-ocs.ts'
 import { runSql } from '../../support/stored.ts'
-import { storeCustomer, storePlan } from '../../support/stored-calls.ts'
 
 let control: TestControl
 let log: EventLog
@@ -119,8 +118,8 @@ test('a tenant hears of its own only', async () => {
 
 test('a call that is answered comes with its price, so that a reader can tell its cost at any time', async () => {
   const { store, ocs } = control
-  const planId = await storePlan(store, [goldenRate])
-  const customerId = await storeCustomer(store, { name: '15550001111', rate_plan_id: planId })
+  const planId = await addPlan(store, [goldenRate])
+  const customerId = await addCustomer(store, { name: '15550001111', rate_plan_id: planId })
   await runSql(store, 'UPDATE wallet SET balance_micros = 10000000')
   await ocs.reload()
   const times = { startedAt: startOfTime - 2_000, answeredAt: startOfTime, stampOffsetMs: 0 }

@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
-import {
-  addCustomer,
-  addPlan,
-  endedCall,
-  freshStore,
-  ocsOn,
-  question,
-} from '../../support/books.ts'
+import { addCustomer, addPlan, endedCall, openStore, ocsOn, question } from '../../support/books.ts'
 
 /** 0.06 a minute, in steps of six seconds: 0.006 each. */
 const sixSeconds = {
@@ -20,11 +13,11 @@ async function walletWith(
   balanceMicros: number,
   terms: { readonly max_daily_spend_micros?: number } = {},
 ) {
-  const store = freshStore()
+  const store = await openStore()
   const told: OutgoingEvent[] = []
-  const planId = addPlan(store, [sixSeconds])
+  const planId = await addPlan(store, [sixSeconds])
   const customer = { name: '+15550001', rate_plan_id: planId, ...terms }
-  const customerId = addCustomer(store, customer)
+  const customerId = await addCustomer(store, customer)
   const sink = {
     wants: () => true,
     write: (event: OutgoingEvent) => void told.push(event),

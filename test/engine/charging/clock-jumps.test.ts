@@ -1,6 +1,7 @@
 /** Money goes by what was measured, whatever the machine's clock is set to; entries are dated by that clock. */
 import { expect, test } from 'vitest'
 import { customerWith, endedCall, ocsOn, openCall, question, start } from '../../support/books.ts'
+import { readColumn, readRows } from '../../support/stored.ts'
 
 const oneUnit = 1_000_000
 const hour = 3_600_000
@@ -51,7 +52,7 @@ test.each(jumps)('set by %i ms before a crash: charged is what was talked', asyn
   const after = await ocsOn(store, time)
   await after.ocs.start()
   expect(
-    store.sqlite.prepare('SELECT billsec, end_stamp - answer_stamp AS talked FROM cdr').all(),
+    await readRows(store, 'SELECT billsec, end_stamp - answer_stamp AS talked FROM cdr'),
   ).toEqual([{ billsec: 20, talked: 20_000 }])
 })
 
@@ -67,7 +68,5 @@ test('entries of the ledger are dated by the clock of the machine', async () => 
     note: null,
   } as const
   await ocs.move(move)
-  expect(store.sqlite.prepare('SELECT created_at FROM ledger_entry').pluck().all()).toEqual([
-    start + hour,
-  ])
+  expect(await readColumn(store, 'SELECT created_at FROM ledger_entry')).toEqual([start + hour])
 })

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { customerWith, endedCall, ocsOn, question, topUp } from '../../support/books.ts'
+import { onSqlite } from '../../support/on-sqlite.ts'
+import { readRow, readRows, readValue, runSql } from '../../support/stored.ts'
 
 const oneUnit = 1_000_000
 
@@ -78,17 +80,16 @@ test('an ended call costs what it talked, and its reservation is gone', async ()
     reservedMicros: 0n,
     openCalls: 0,
   })
-  expect(store.sqlite.prepare('SELECT cost_micros, currency, billsec FROM cdr').get()).toEqual({
+  expect(await readRow(store, 'SELECT cost_micros, currency, billsec FROM cdr')).toEqual({
     cost_micros: 641_700,
     currency: 'USD',
     billsec: 85,
   })
   expect(
-    store.sqlite
-      .prepare(
-        "SELECT amount_micros, balance_after_micros, ref FROM ledger_entry WHERE kind = 'debit'",
-      )
-      .all(),
+    await readRows(
+      store,
+      "SELECT amount_micros, balance_after_micros, ref FROM ledger_entry WHERE kind = 'debit'",
+    ),
   ).toEqual([{ amount_micros: -641_700, balance_after_micros: 1_358_300, ref: 'a' }])
 })
 
@@ -102,7 +103,7 @@ test('a call that was not answered costs nothing and leaves a record', async () 
     balanceMicros: BigInt(oneUnit),
     reservedMicros: 0n,
   })
-  expect(store.sqlite.prepare('SELECT disposition, cost_micros FROM cdr').all()).toHaveLength(1)
+  expect(await readRows(store, 'SELECT disposition, cost_micros FROM cdr')).toHaveLength(1)
 })
 
 test('what an ended call does not need is free again before its debit is written', async () => {
@@ -125,7 +126,7 @@ test('the same record reported again, at once or later, is stored and debited on
   time.advance(100)
   await later
   expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000n, reservedMicros: 0n })
-  expect(store.sqlite.prepare('SELECT count(*) FROM cdr').pluck().get()).toBe(1)
+  expect(await readValue(store, 'SELECT count(*) FROM cdr')).toBe(1)
   expect(await ocs.check()).toEqual([])
 })
 
@@ -158,20 +159,16 @@ test('an unknown call is not extended', async () => {
 })
 
 test('the moment that cutting a call takes is not charged beyond the wallet', async () => {
-  const { ocs, time, customerId } = await customerWith(30_000)
+  const { ocs, passUntil, customerId } = await customerWith(30_000)
   await ocs.authorize(question('a', '1555'))
-  const stored = ocs.report(endedCall('a', 31, { calledNumber: '1555' }))
-  time.advance(100)
-  await stored
+  await passUntil(ocs.report(endedCall('a', 31, { calledNumber: '1555' })))
   expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 0n })
 })
 
 test('a call that went on far past its grant is charged for what it consumed', async () => {
-  const { ocs, time, customerId } = await customerWith(30_000)
+  const { ocs, passUntil, customerId } = await customerWith(30_000)
   await ocs.authorize(question('a', '1555'))
-  const stored = ocs.report(endedCall('a', 40, { calledNumber: '1555' }))
-  time.advance(100)
-  await stored
+  await passUntil(ocs.report(endedCall('a', 40, { calledNumber: '1555' })))
   expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: -10_000n })
   expect(await ocs.check()).toEqual([])
 })
@@ -179,7 +176,7 @@ test('a call that went on far past its grant is charged for what it consumed', a
 test('a call keeps the price of its start when the rate changes', async () => {
   const { ocs, time, store, customerId } = await customerWith(2 * oneUnit)
   await ocs.authorize(question('a'))
-  store.sqlite.exec('UPDATE rate SET connect_fee_micros = 0')
+  await runSql(store, 'UPDATE rate SET connect_fee_micros = 0')
   await ocs.reload()
   await ocs.authorize(question('b'))
   const stored = [ocs.report(endedCall('a', 20)), ocs.report(endedCall('b', 20))]
@@ -194,12 +191,13 @@ test('live calls of a deactivated customer, or of one that is gone, may not go o
   const { ocs, store, time, customerId } = await customerWith(10_000_000)
   for (const uuid of ['a', 'b']) await ocs.authorize(question(uuid))
   expect(ocs.alive(['a', 'b', 'unknown'], time.now())).toEqual([])
-  const update = store.sqlite.prepare('UPDATE customer SET is_active = ? WHERE id = ?')
-  update.run(0, customerId)
+  const setActive = (isActive: 0 | 1) =>
+    runSql(store, 'UPDATE customer SET is_active = ? WHERE id = ?', isActive, customerId)
+  await setActive(0)
   await ocs.reloadCustomers()
   const code = 'customer_inactive'
   expect(ocs.alive(['a'], time.now())).toEqual([{ callUuid: 'a', code }])
-  update.run(1, customerId)
+  await setActive(1)
   await ocs.reloadCustomers()
   expect(ocs.alive(['a'], time.now())).toEqual([])
 })
@@ -222,20 +220,25 @@ test('a call between phones of one tenant was never authorized and costs nothing
   expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(BigInt(oneUnit))
 })
 
-test('what calls of another process hold counts, until they are over and what they cost is debited', async () => {
-  const { ocs: old, store, time, customerId } = await customerWith(oneUnit)
-  const fresh = (await ocsOn(store, time)).ocs
-  await old.authorize(question('a'))
-  await fresh.holdElsewhere(old.held())
-  const held = { reservedMicros: 600_000n, openCalls: 1 }
-  expect(fresh.balanceOf(customerId)).toMatchObject(held)
-  await fresh.holdElsewhere(old.held())
-  expect(fresh.balanceOf(customerId)).toMatchObject(held)
-  expect(await fresh.authorize(question('b'))).toMatchObject({ kind: 'denied' })
-  const stored = old.report(endedCall('a', 60))
-  void old.stop()
-  await stored
-  await fresh.holdElsewhere(old.held())
-  expect(fresh.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
-  expect(fresh.balanceOf(customerId)?.balanceMicros).toBe(old.balanceOf(customerId)?.balanceMicros)
-})
+onSqlite('upgrade')(
+  'what calls of another process hold counts, until they are over and what they cost is debited',
+  async () => {
+    const { ocs: old, store, time, customerId } = await customerWith(oneUnit)
+    const fresh = (await ocsOn(store, time)).ocs
+    await old.authorize(question('a'))
+    await fresh.holdElsewhere(old.held())
+    const held = { reservedMicros: 600_000n, openCalls: 1 }
+    expect(fresh.balanceOf(customerId)).toMatchObject(held)
+    await fresh.holdElsewhere(old.held())
+    expect(fresh.balanceOf(customerId)).toMatchObject(held)
+    expect(await fresh.authorize(question('b'))).toMatchObject({ kind: 'denied' })
+    const stored = old.report(endedCall('a', 60))
+    void old.stop()
+    await stored
+    await fresh.holdElsewhere(old.held())
+    expect(fresh.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
+    expect(fresh.balanceOf(customerId)?.balanceMicros).toBe(
+      old.balanceOf(customerId)?.balanceMicros,
+    )
+  },
+)

@@ -1,56 +1,29 @@
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Tariff } from '../../../schema/call-journal.ts'
-import type { LocalStore } from '../../../schema/open.ts'
-import {
-  addCustomer,
-  addPlan,
-  endedCall,
-  freshStore,
-  goldenRate,
-  ocsOn,
-  openCall,
-  question,
-  start,
-  topUp,
-} from '../../support/books.ts'
+import type { Store } from '../../../schema/open.ts'
+import { customerWith, endedCall, ocsOn, openCall, question, start } from '../../support/books.ts'
+import { failing, readRows, runSql } from '../../support/stored.ts'
 import { journalOf } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
-import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { onSqlite } from '../../support/on-sqlite.ts'
 
-const folder = temporaryFolder()
-let files = 0
+const customerInFunds = () => customerWith(100_000_000)
 
-async function customerInFile() {
-  files += 1
-  const path = join(folder, `recovery-${files}.db`)
-  const store = freshStore(path)
-  const planId = addPlan(store, [goldenRate])
-  const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId })
-  const books = await ocsOn(store)
-  await topUp(books.ocs, customerId, 100_000_000)
-  return { ...books, customerId, path }
-}
-
-const records = (store: LocalStore) =>
-  store.sqlite
-    .prepare(
-      'SELECT call_uuid, billsec, cost_micros, is_recovered, disposition, hangup_by FROM cdr',
-    )
-    .all()
+const records = (store: Store) =>
+  readRows(
+    store,
+    'SELECT call_uuid, billsec, cost_micros, is_recovered, disposition, hangup_by FROM cdr ORDER BY call_uuid',
+  )
 
 test('a call that a crash cut off is billed once, up to its last sign of life', async () => {
-  const { ocs, time, customerId, store, path } = await customerInFile()
+  const { ocs, time, customerId, store } = await customerInFunds()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   ocs.alive(['a'], start + 84_200)
   time.advance(100)
-  store.close()
-
-  const reopened = freshStore(path)
-  const after = await ocsOn(reopened, new ManualTime(start + 3_600_000))
+  const after = await ocsOn(store, new ManualTime(start + 3_600_000))
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
-  expect(records(reopened)).toEqual([
+  expect(await records(store)).toEqual([
     {
       call_uuid: 'a',
       billsec: 85,
@@ -64,62 +37,56 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
     balanceMicros: 100_000_000n - 641_700n,
     reservedMicros: 0n,
   })
-  expect(await (await ocsOn(reopened)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
+  expect(await (await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
   expect(await after.ocs.check()).toEqual([])
-  reopened.close()
 })
 
 test('a call that a crash cut off before its first sign of life is charged a second', async () => {
-  const { ocs, time, customerId, store } = await customerInFile()
+  const { ocs, time, customerId, store } = await customerInFunds()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   time.advance(100)
   const after = await ocsOn(store)
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
-  expect(records(store)).toMatchObject([{ billsec: 1, cost_micros: 600_000 }])
+  expect(await records(store)).toMatchObject([{ billsec: 1, cost_micros: 600_000 }])
   expect(after.ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 100_000_000n - 600_000n })
-  store.close()
 })
 
 test('a recovered call has the price of its start, also when the rate has changed since', async () => {
-  const { ocs, time, customerId, store } = await customerInFile()
+  const { ocs, time, customerId, store } = await customerInFunds()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   ocs.alive(['a'], start + 85_000)
   time.advance(100)
-  store.sqlite.exec('DELETE FROM rate')
+  await runSql(store, 'DELETE FROM rate')
   const after = await ocsOn(store)
   await after.ocs.start()
-  expect(records(store)).toMatchObject([{ cost_micros: 641_700 }])
-  store.close()
+  expect(await records(store)).toMatchObject([{ cost_micros: 641_700 }])
 })
 
 test('a restart that crashes before its commit leaves everything to the next one', async () => {
-  const { ocs, time, customerId, store } = await customerInFile()
+  const { ocs, time, customerId, store } = await customerInFunds()
   for (const uuid of ['a', 'b', 'c']) {
     await ocs.authorize(question(uuid))
     void ocs.answered(openCall(uuid, start, { customerId }))
   }
   ocs.alive(['a', 'b', 'c'], start + 20_000)
   time.advance(100)
-  store.sqlite.exec(
-    "CREATE TRIGGER away BEFORE INSERT ON ledger_entry BEGIN SELECT RAISE(ROLLBACK, 'cut'); END",
-  )
+  const works = await failing(store, 'INSERT', 'ledger_entry')
   const interrupted = await ocsOn(store)
   await interrupted.ocs.start()
-  expect(records(store)).toEqual([])
-  store.sqlite.exec('DROP TRIGGER away')
+  expect(await records(store)).toEqual([])
+  await works()
   const after = await ocsOn(store)
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 3, saved: [] })
-  expect(records(store)).toHaveLength(3)
+  expect(await records(store)).toHaveLength(3)
   expect(after.ocs.balanceOf(customerId)).toMatchObject({
     balanceMicros: 100_000_000n - 3n * 600_000n,
   })
-  store.close()
 })
 
 test('a call that was free when it was answered is charged to no customer whose number it shows', async () => {
-  const { customerId, store } = await customerInFile()
+  const { customerId, store } = await customerInFunds()
   const { ocs, time } = await ocsOn(store, new ManualTime(start), 'allow')
   await ocs.authorize(question('a', '4930123', '101'))
   void ocs.answered(openCall('a', start, { callerNumber: '+15550001' }))
@@ -127,13 +94,12 @@ test('a call that was free when it was answered is charged to no customer whose 
   time.advance(100)
   const after = await ocsOn(store, new ManualTime(start + 60_000), 'allow')
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
-  expect(records(store)).toMatchObject([{ call_uuid: 'a', billsec: 20, cost_micros: 0 }])
+  expect(await records(store)).toMatchObject([{ call_uuid: 'a', billsec: 20, cost_micros: 0 }])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)
-  store.close()
 })
 
 test('hundreds of open calls are each recovered once', async () => {
-  const { ocs, time, customerId, store } = await customerInFile()
+  const { ocs, time, customerId, store } = await customerInFunds()
   const uuids = Array.from({ length: 150 }, (_, index) => `call-${index}`)
   for (const uuid of uuids) {
     await ocs.authorize(question(uuid))
@@ -146,67 +112,62 @@ test('hundreds of open calls are each recovered once', async () => {
   await reported
   const after = await ocsOn(store)
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 149, saved: [] })
-  expect(records(store)).toHaveLength(150)
+  expect(await records(store)).toHaveLength(150)
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n - 150n * 600_000n)
   expect(await after.ocs.check()).toEqual([])
-  store.close()
 })
 
 test('a call that had ended before the crash keeps its end and its price', async () => {
-  const { ocs, time, customerId, store } = await customerInFile()
+  const { ocs, time, customerId, store } = await customerInFunds()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   void ocs.report(endedCall('a', 85))
   void ocs.report(endedCall('never answered', 0))
   time.advance(20)
-  expect(records(store)).toEqual([])
+  expect(await records(store)).toEqual([])
   const after = await ocsOn(store)
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 2, saved: [] })
-  expect(records(store)).toMatchObject([
+  expect(await records(store)).toMatchObject([
     { call_uuid: 'a', billsec: 85, cost_micros: 641_700, is_recovered: 0, hangup_by: 'caller' },
     { call_uuid: 'never answered', billsec: 0, cost_micros: 0, disposition: 'NO ANSWER' },
   ])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n - 641_700n)
   expect(await after.ocs.check()).toEqual([])
-  store.close()
 })
 
 test('a crash between the commit of a call and the note of it bills nothing twice', async () => {
-  const { ocs, time, customerId, store } = await customerInFile()
+  const { ocs, time, pass, customerId, store } = await customerInFunds()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }))
   void ocs.report(endedCall('a', 85))
-  time.advance(100)
-  expect(records(store)).toHaveLength(1)
+  await pass(100)
+  expect(await records(store)).toHaveLength(1)
   expect(journalOf(store, time.schedule).left()).toHaveLength(1)
   const after = await ocsOn(store)
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
-  expect(records(store)).toHaveLength(1)
+  expect(await records(store)).toHaveLength(1)
   expect(await after.ocs.check()).toEqual([])
-  store.close()
 })
 
-test('calls that an earlier version left in its table are billed, once', async () => {
-  const { customerId, store } = await customerInFile()
-  const tariff = { ...plainTariff, connectFeeMicros: 400_000 }
-  store.sqlite
-    .prepare('INSERT INTO call_journal VALUES (?, ?, ?, ?, ?)')
-    .run(
-      'old',
-      JSON.stringify(openCall('old', start, { customerId })),
-      JSON.stringify(tariff),
-      start,
-      start + 10_000,
-    )
-  expect(await (await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
-  expect(records(store)).toMatchObject([{ call_uuid: 'old', billsec: 10, cost_micros: 410_000 }])
-  expect(store.sqlite.prepare('SELECT * FROM call_journal').all()).toEqual([])
-  expect(await (await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
-  store.close()
-})
+onSqlite('earlier version')(
+  'calls that an earlier version left in its table are billed, once',
+  async () => {
+    const { customerId, store } = await customerInFunds()
+    const tariff = { ...plainTariff, connectFeeMicros: 400_000 }
+    const values = [JSON.stringify(openCall('old', start, { customerId })), JSON.stringify(tariff)]
+    const sql = 'INSERT INTO call_journal VALUES (?, ?, ?, ?, ?)'
+    await runSql(store, sql, 'old', ...values, start, start + 10_000)
+    expect(await (await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
+    expect(await records(store)).toMatchObject([
+      { call_uuid: 'old', billsec: 10, cost_micros: 410_000 },
+    ])
+    expect(await readRows(store, 'SELECT * FROM call_journal')).toEqual([])
+    expect(await (await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
+  },
+)
 
 test('a call that is resumed holds what it held, and is billed to its real end', async () => {
-  const { ocs, time, customerId, store } = await customerInFile()
+  const { ocs, time, customerId, store } = await customerInFunds()
   const grant = await ocs.authorize(question('a'))
   expect(grant).toMatchObject({ grantedSeconds: 60 })
   void ocs.answered(openCall('a', start, { customerId }), 'first')
@@ -215,7 +176,7 @@ test('a call that is resumed holds what it held, and is billed to its real end',
   ocs.changed('a', 'second')
   time.advance(50)
   const before = ocs.balanceOf(customerId)
-  store.sqlite.exec('DELETE FROM rate')
+  await runSql(store, 'DELETE FROM rate')
 
   const after = await ocsOn(store, new ManualTime(start + 3_000))
   expect(await after.ocs.start()).toEqual({
@@ -224,7 +185,7 @@ test('a call that is resumed holds what it held, and is billed to its real end',
       expect.objectContaining({ callUuid: 'a', state: 'second', shiftMs: 0, aliveAt: start }),
     ],
   })
-  expect(records(store)).toEqual([])
+  expect(await records(store)).toEqual([])
   expect(after.ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
   expect(after.ocs.resume('a')).toBe(true)
   expect(after.ocs.resume('a')).toBe(false)
@@ -232,15 +193,16 @@ test('a call that is resumed holds what it held, and is billed to its real end',
   expect(after.ocs.costSoFar('a', 85)).toEqual(ocs.costSoFar('a', 85))
   expect(await after.ocs.extend('a', 120)).toEqual({ kind: 'granted', grantedSeconds: 180 })
   void after.ocs.report(endedCall('a', 130))
-  after.time.advance(100)
-  expect(records(store)).toMatchObject([{ billsec: 130, cost_micros: 716_700, is_recovered: 0 }])
+  await after.pass(100)
+  expect(await records(store)).toMatchObject([
+    { billsec: 130, cost_micros: 716_700, is_recovered: 0 },
+  ])
   expect(after.ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
   expect(await after.ocs.check()).toEqual([])
-  store.close()
 })
 
 test('a call that is abandoned is closed at its last sign of life, once', async () => {
-  const { ocs, time, customerId, store } = await customerInFile()
+  const { ocs, time, customerId, store } = await customerInFunds()
   await ocs.authorize(question('a'))
   void ocs.answered(openCall('a', start, { customerId }), 'state')
   ocs.alive(['a'], start + 84_200)
@@ -252,29 +214,29 @@ test('a call that is abandoned is closed at its last sign of life, once', async 
   after.ocs.abandon('a')
   after.ocs.abandon('a')
   expect(after.ocs.resume('a')).toBe(false)
-  after.time.advance(200)
-  expect(records(store)).toMatchObject([{ billsec: 85, cost_micros: 641_700, is_recovered: 1 }])
+  await after.pass(200)
+  expect(await records(store)).toMatchObject([
+    { billsec: 85, cost_micros: 641_700, is_recovered: 1 },
+  ])
   expect(await after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 0, saved: [] })
   expect(await after.ocs.check()).toEqual([])
-  store.close()
 })
 
 test('a call that was dialled at the crash has one record, and costs nothing', async () => {
-  const { ocs, time, customerId, store } = await customerInFile()
+  const { ocs, time, customerId, store } = await customerInFunds()
   await ocs.authorize(question('a'))
   const { answeredAt: _, ...call } = openCall('a', start, { customerId })
   ocs.begun(call)
   time.advance(100)
   const after = await ocsOn(store)
   expect(await after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 1, saved: [] })
-  expect(records(store)).toEqual([
+  expect(await records(store)).toEqual([
     {
       ...{ call_uuid: 'a', billsec: 0, cost_micros: 0, is_recovered: 1 },
       ...{ disposition: 'FAILED', hangup_by: 'system' },
     },
   ])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)
-  store.close()
 })
 
 const plainTariff: Tariff = {

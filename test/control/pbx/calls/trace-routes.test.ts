@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Trace } from '../../../../schema/contracts/trace.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
-import { storeCustomer } from '../../../support/stored-calls.ts'
+import { addCustomer } from '../../../support/books.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
 const path = `/api/v1/calls/${uuid}/trace`
@@ -85,8 +85,8 @@ const charged = (customerId: number) => ({
 test('who may see customers is told which one was charged, and what it had', async () => {
   const control = await openControl()
   const tenant_id = await control.tenant('acme')
-  const ours = await storeCustomer(control.store, { name: 'ours', tenant_id })
-  const platform = await storeCustomer(control.store, { name: 'platform' })
+  const ours = await addCustomer(control.store, { name: 'ours', tenant_id })
+  const platform = await addCustomer(control.store, { name: 'platform' })
   control.engine.trace = () =>
     Promise.resolve({ ...trace, tenantId: tenant_id, entries: [charged(ours), charged(platform)] })
   const shown = async (body: object) => {

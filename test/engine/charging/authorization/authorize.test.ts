@@ -4,13 +4,14 @@ import {
   addPlan,
   customerWith,
   endedCall,
-  freshStore,
+  openStore,
   ocsOn,
   plainRate,
   question,
   start,
   topUp,
 } from '../../../support/books.ts'
+import { readValue, runScript, runSql } from '../../../support/stored.ts'
 
 const oneUnit = 1_000_000
 
@@ -26,19 +27,23 @@ test('the customer that the source determines pays, whatever number it shows', a
 })
 
 test("an extension's number leads to its customer, unless two domains disagree", async () => {
-  const store = freshStore()
-  const planId = addPlan(store, [plainRate])
-  const customerId = addCustomer(store, { name: 'acme', rate_plan_id: planId })
-  const other = addCustomer(store, { name: 'beta', rate_plan_id: planId })
-  store.sqlite
-    .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (1, 'a', 'A', 1, 0), (2, 'b', 'B', 1, 0);
-    INSERT INTO tenant_domain VALUES ('a.test', 1), ('b.test', 2);`)
-  const extension = store.sqlite.prepare(`INSERT INTO extension (tenant_id, domain, extension,
-    display_name, customer_id, ha1_md5, ha1_sha256, created_at, updated_at)
-    VALUES (?, ?, ?, '', ?, '', '', 0, 0)`)
-  extension.run(1, 'a.test', '101', customerId)
-  extension.run(1, 'a.test', '102', customerId)
-  extension.run(2, 'b.test', '102', other)
+  const store = await openStore()
+  const planId = await addPlan(store, [plainRate])
+  const customerId = await addCustomer(store, { name: 'acme', rate_plan_id: planId })
+  const other = await addCustomer(store, { name: 'beta', rate_plan_id: planId })
+  await runScript(
+    store,
+    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (1, 'a', 'A', 1, 0), (2, 'b', 'B', 1, 0);
+    INSERT INTO tenant_domain VALUES ('a.test', 1), ('b.test', 2);`,
+  )
+  await runScript(
+    store,
+    `INSERT INTO extension (tenant_id, domain, extension, display_name, customer_id, ha1_md5, ha1_sha256,
+        created_at, updated_at)
+      VALUES (1, 'a.test', '101', '', ${customerId}, '', '', 0, 0),
+             (1, 'a.test', '102', '', ${customerId}, '', '', 0, 0),
+             (2, 'b.test', '102', '', ${other}, '', '', 0, 0)`,
+  )
   const { ocs } = await ocsOn(store)
   await topUp(ocs, customerId, oneUnit)
   expect(await ocs.authorize(question('a', '1555', '101'))).toMatchObject({
@@ -51,9 +56,11 @@ test("an extension's number leads to its customer, unless two domains disagree",
 
 test('a customer of another tenant than the one that asks does not pay: nothing is reserved', async () => {
   const { store, ocs, customerId } = await customerWith(oneUnit, { max_cps: 1 })
-  store.sqlite
-    .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
-    UPDATE customer SET tenant_id = 3`)
+  await runScript(
+    store,
+    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
+    UPDATE customer SET tenant_id = 3`,
+  )
   await ocs.reloadCustomers()
   expect(await ocs.authorize({ ...question('a'), payerTenantId: 4 })).toEqual({
     ...{ kind: 'denied', code: 'payer_of_other_tenant', account: null },
@@ -93,14 +100,16 @@ test.each(['deny', 'allow'] as const)(
 
 test("an extension names its customer within its tenant, whatever other tenants' extensions are called", async () => {
   const { ocs, store, customerId } = await customerWith(oneUnit)
-  store.sqlite
-    .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
+  await runScript(
+    store,
+    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
     INSERT INTO tenant_domain VALUES ('a.example', 3), ('b.example', 4);
     UPDATE customer SET tenant_id = 3 WHERE id = ${customerId};
     INSERT INTO extension (tenant_id, domain, extension, display_name, customer_id, ha1_md5,
         ha1_sha256, created_at, updated_at)
       VALUES (3, 'a.example', '101', 'x', ${customerId}, '', '', 0, 0),
-             (4, 'b.example', '101', 'x', NULL, '', '', 0, 0);`)
+             (4, 'b.example', '101', 'x', NULL, '', '', 0, 0);`,
+  )
   await ocs.reloadCustomers()
   const asked = question('a', '1555', '101')
   expect(await ocs.authorize(asked)).toMatchObject({ kind: 'denied', code: 'unknown_caller' })
@@ -114,7 +123,7 @@ test('an unknown caller is refused, or let through at no cost where that is allo
     code: 'unknown_caller',
     account: null,
   })
-  const open = await ocsOn(freshStore(), undefined, 'allow')
+  const open = await ocsOn(await openStore(), undefined, 'allow')
   expect(await open.ocs.authorize(question('a', '4930', '+1999'))).toMatchObject({
     kind: 'granted',
     grantedSeconds: Infinity,
@@ -123,14 +132,14 @@ test('an unknown caller is refused, or let through at no cost where that is allo
   const stored = open.ocs.report(endedCall('a', 300, { callerNumber: '+1999' }))
   open.time.advance(100)
   await stored
-  expect(open.store.sqlite.prepare('SELECT cost_micros FROM cdr').pluck().get()).toBe(0)
+  expect(await readValue(open.store, 'SELECT cost_micros FROM cdr')).toBe(0)
 })
 
 test('a destination without a price is refused, one that is free is granted without end', async () => {
-  const store = freshStore()
+  const store = await openStore()
   const free = { prefix: '800', first_rate_per_minute_micros: 0, rate_per_minute_micros: 0 }
-  const planId = addPlan(store, [free])
-  addCustomer(store, { name: '+15550001', rate_plan_id: planId })
+  const planId = await addPlan(store, [free])
+  await addCustomer(store, { name: '+15550001', rate_plan_id: planId })
   const { ocs } = await ocsOn(store)
   expect(await ocs.authorize(question('a', '900'))).toMatchObject({ code: 'no_rate' })
   expect(await ocs.authorize(question('b', '800555'))).toMatchObject({ grantedSeconds: Infinity })
@@ -138,14 +147,14 @@ test('a destination without a price is refused, one that is free is granted with
 
 test('a price in another currency than the wallet is no price', async () => {
   const { ocs, store } = await customerWith(oneUnit)
-  store.sqlite.exec("UPDATE rate_plan SET currency = 'EUR'")
+  await runSql(store, "UPDATE rate_plan SET currency = 'EUR'")
   await ocs.reload()
   expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'no_rate' })
 })
 
 test('a blocked prefix denies', async () => {
   const { ocs, store } = await customerWith(oneUnit)
-  store.sqlite.exec('UPDATE rate SET is_blocked = 1')
+  await runSql(store, 'UPDATE rate SET is_blocked = 1')
   await ocs.reload()
   expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'destination_blocked' })
 })
@@ -153,13 +162,15 @@ test('a blocked prefix denies', async () => {
 test('an inactive customer, or one of an inactive tenant, neither starts nor extends a call', async () => {
   const { ocs, store } = await customerWith(oneUnit)
   await ocs.authorize(question('a', '1555'))
-  store.sqlite.exec('UPDATE customer SET is_active = 0')
+  await runSql(store, 'UPDATE customer SET is_active = 0')
   await ocs.reload()
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
   expect(await ocs.extend('a', 50)).toMatchObject({ code: 'customer_inactive' })
-  store.sqlite
-    .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (1, 'a', 'A', 0, 0);
-    UPDATE customer SET is_active = 1, tenant_id = 1`)
+  await runScript(
+    store,
+    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (1, 'a', 'A', 0, 0);
+    UPDATE customer SET is_active = 1, tenant_id = 1`,
+  )
   await ocs.reload()
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
 })
@@ -204,7 +215,7 @@ test('a day costs no more than allowed, promises included, and the next day is a
   // What was spent is known after a restart as well.
   const restarted = await ocsOn(store, time)
   expect(await restarted.ocs.authorize(question('c'))).toMatchObject({ code: 'daily_spend_limit' })
-  time.advance(24 * 3_600_000)
+  time.stall(24 * 3_600_000)
   expect(await restarted.ocs.authorize(question('d'))).toMatchObject({ kind: 'granted' })
 })
 

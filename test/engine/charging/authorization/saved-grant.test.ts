@@ -12,6 +12,7 @@ import {
   start,
   topUp,
 } from '../../../support/books.ts'
+import { readRows, runScript, runSql } from '../../../support/stored.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 
 const plain = '15550100'
@@ -33,14 +34,12 @@ async function crashedCall(
     expect(next.ocs.resume('a')).toBe(true)
     return next
   }
-  const costs = () => store.sqlite.prepare('SELECT billsec, cost_micros FROM cdr').all()
+  const costs = () => readRows(store, 'SELECT billsec, cost_micros FROM cdr')
   return { ocs, store, customerId, verdict, resumed, costs }
 }
 
-const report = ({ ocs, time }: Books, billsec: number) => {
-  void ocs.report(endedCall('a', billsec, { calledNumber: plain }))
-  time.advance(100)
-}
+const report = ({ ocs, passUntil }: Books, billsec: number) =>
+  passUntil(ocs.report(endedCall('a', billsec, { calledNumber: plain })))
 
 test('what it holds counts against the limits of its customer', async () => {
   const { verdict, resumed, customerId } = await crashedCall(60_000, { max_concurrent_calls: 1 })
@@ -53,13 +52,13 @@ test('what it holds counts against the limits of its customer', async () => {
 
 test('a customer that was deactivated meanwhile ends it at the next heartbeat, and pays', async () => {
   const { store, resumed, customerId, costs } = await crashedCall(1_000_000)
-  store.sqlite.exec('UPDATE customer SET is_active = 0')
+  await runSql(store, 'UPDATE customer SET is_active = 0')
   const next = await resumed(5)
   expect(await next.ocs.extend('a', 60)).toEqual({ kind: 'denied', code: 'customer_inactive' })
   const revoked = [{ callUuid: 'a', code: 'customer_inactive' }]
   expect(next.ocs.alive(['a'], start + 6_000)).toEqual(revoked)
-  report(next, 6)
-  expect(costs()).toEqual([{ billsec: 6, cost_micros: 6_000 }])
+  await report(next, 6)
+  expect(await costs()).toEqual([{ billsec: 6, cost_micros: 6_000 }])
   expect(next.ocs.balanceOf(customerId)?.balanceMicros).toBe(994_000n)
   expect(await next.ocs.check()).toEqual([])
 })
@@ -67,12 +66,12 @@ test('a customer that was deactivated meanwhile ends it at the next heartbeat, a
 test('a customer that was removed meanwhile ends it at the next heartbeat', async () => {
   // With a ledger it could not be removed.
   const { store, resumed, costs } = await crashedCall(0, { credit_limit_micros: 1_000_000 })
-  store.sqlite.exec('DELETE FROM wallet; DELETE FROM customer_number; DELETE FROM customer')
+  await runScript(store, 'DELETE FROM wallet; DELETE FROM customer_number; DELETE FROM customer')
   const next = await resumed(5)
   const revoked = [{ callUuid: 'a', code: 'customer_inactive' }]
   expect(next.ocs.alive(['a'], start + 6_000)).toEqual(revoked)
-  report(next, 6)
-  expect(costs()).toEqual([{ billsec: 6, cost_micros: 6_000 }])
+  await report(next, 6)
+  expect(await costs()).toEqual([{ billsec: 6, cost_micros: 6_000 }])
   expect(await next.ocs.check()).toEqual([])
   expect(next.ocs.stats()).toMatchObject({ openCalls: 0 })
 })
@@ -81,8 +80,8 @@ test('a grant that was used up meanwhile is extended, and every second is charge
   const { resumed, customerId, costs } = await crashedCall(1_000_000)
   const next = await resumed(150)
   expect(await next.ocs.extend('a', 150)).toEqual({ kind: 'granted', grantedSeconds: 210 })
-  report(next, 160)
-  expect(costs()).toEqual([{ billsec: 160, cost_micros: 160_000 }])
+  await report(next, 160)
+  expect(await costs()).toEqual([{ billsec: 160, cost_micros: 160_000 }])
   expect(next.ocs.balanceOf(customerId)?.balanceMicros).toBe(840_000n)
 })
 
@@ -93,8 +92,8 @@ test('nothing is left for a grant that was used up meanwhile: it costs all there
   const next = await resumed(150)
   const refusal = { kind: 'denied', code: 'insufficient_funds' }
   expect(await next.ocs.extend('a', 150)).toEqual(refusal)
-  report(next, 151)
-  expect(costs()).toEqual([{ billsec: 151, cost_micros: 30_000 }])
+  await report(next, 151)
+  expect(await costs()).toEqual([{ billsec: 151, cost_micros: 30_000 }])
   expect(next.ocs.balanceOf(customerId)?.balanceMicros).toBe(-10_000n)
   expect(await next.ocs.check()).toEqual([])
 })
@@ -112,7 +111,7 @@ test('what was spent and is reserved counts against the day, as before', async (
   expect(await next.ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 100 })
   const refusal = { kind: 'denied', code: 'daily_spend_limit' }
   expect(await next.ocs.extend('a', 100)).toEqual(refusal)
-  report(next, 100)
+  await report(next, 100)
   expect(await next.ocs.authorize(question('b', plain))).toMatchObject({
     code: 'daily_spend_limit',
   })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { addCustomer, customerWith, freshStore, ocsOn, question } from '../../../support/books.ts'
+import { addCustomer, customerWith, openStore, ocsOn, question } from '../../../support/books.ts'
+import { runSql } from '../../../support/stored.ts'
 
 const move = (more: Record<string, unknown> = {}) => ({
   customerId: 1,
@@ -13,10 +14,8 @@ const move = (more: Record<string, unknown> = {}) => ({
 
 test('ledger entries can be neither changed nor deleted', async () => {
   const { store } = await customerWith(1_000_000)
-  expect(() => store.sqlite.exec('UPDATE ledger_entry SET amount_micros = 0')).toThrow(
-    'append-only',
-  )
-  expect(() => store.sqlite.exec('DELETE FROM ledger_entry')).toThrow('append-only')
+  for (const change of ['UPDATE ledger_entry SET amount_micros = 0', 'DELETE FROM ledger_entry'])
+    await expect(runSql(store, change)).rejects.toThrow('append-only')
 })
 
 test('a top-up is there for the very next call', async () => {
@@ -64,9 +63,9 @@ test('a deduction takes nothing that is promised to a live call', async () => {
 })
 
 test('money for an unknown customer is refused, and a customer without a wallet gets one', async () => {
-  const store = freshStore()
-  addCustomer(store, { name: 'acme' })
-  store.sqlite.exec('DELETE FROM wallet')
+  const store = await openStore()
+  await addCustomer(store, { name: 'acme' })
+  await runSql(store, 'DELETE FROM wallet')
   const { ocs } = await ocsOn(store)
   expect(ocs.balanceOf(1)).toMatchObject({ currency: null })
   expect(await ocs.move(move({ customerId: 99 }))).toEqual({ kind: 'unknown_customer' })
@@ -83,7 +82,7 @@ test('a top-up of nothing, or below nothing, is a mistake of the program', async
 test('a balance that is not the sum of its ledger is found', async () => {
   const { ocs, store } = await customerWith(1_000_000)
   expect(await ocs.check()).toEqual([])
-  store.sqlite.exec('UPDATE wallet SET balance_micros = 2000000')
+  await runSql(store, 'UPDATE wallet SET balance_micros = 2000000')
   expect(await ocs.check()).toEqual([
     'wallet 1 holds 2000000 micro-units, its ledger adds up to 1000000',
     'customer 1 has 2000000 micro-units, memory says 1000000',

@@ -1,28 +1,30 @@
 /** A large table is taken over while calls go on, and whatever is written meanwhile is in it. */
 import { expect, test } from 'vitest'
 import { Rates } from '../../../../engine/charging/pricing/rates.ts'
-import { addPlan, freshStore, start } from '../../../support/books.ts'
+import { transaction } from '../../../../schema/sql/query.ts'
+import { addPlan, openStore, start } from '../../../support/books.ts'
+import { runSql } from '../../../support/stored.ts'
 
 const count = 2_500
 
 async function open() {
-  const store = freshStore()
+  const store = await openStore()
   const rate = { first_rate_per_minute_micros: 1, rate_per_minute_micros: 1 }
-  const planId = store.sqlite.transaction(() =>
+  const planId = await transaction(store, () =>
     addPlan(
       store,
       Array.from({ length: count }, (_, index) => ({ prefix: String(10_000 + index), ...rate })),
     ),
-  )()
+  )
   const between = { pause: (): Promise<void> => Promise.resolve() }
   const rates = new Rates(store, () => between.pause())
   await rates.reload()
   const set = (price: number, prefix?: string) =>
-    store.sqlite
-      .prepare(
-        `UPDATE rate SET rate_per_minute_micros = ? ${prefix ? `WHERE prefix = ${prefix}` : ''}`,
-      )
-      .run(price)
+    runSql(
+      store,
+      `UPDATE rate SET rate_per_minute_micros = ? ${prefix ? `WHERE prefix = '${prefix}'` : ''}`,
+      price,
+    )
   const priceOf = (prefix: string) =>
     rates.table.find(planId, `${prefix}55`, start)?.tariff.ratePerMinuteMicros
   return { rates, planId, set, priceOf, between }
@@ -32,7 +34,7 @@ const [early, late] = ['10000', '12499']
 
 test('the new rates hold when it is done, and the old ones until then', async () => {
   const { rates, set, priceOf, between } = await open()
-  set(2)
+  await set(2)
   let pauses = 0
   between.pause = () => {
     pauses += 1
@@ -45,9 +47,9 @@ test('the new rates hold when it is done, and the old ones until then', async ()
 
 test('a rate that is written after its slice was read is not lost', async () => {
   const { rates, planId, set, priceOf, between } = await open()
-  set(2)
+  await set(2)
   between.pause = async () => {
-    set(3, early)
+    await set(3, early)
     await rates.reloadPrefix(planId, early)
     expect(priceOf(early)).toBe(3)
   }
@@ -57,23 +59,21 @@ test('a rate that is written after its slice was read is not lost', async () => 
 
 test('of two writes of a prefix the later one stays, whenever what they ask for is read', async () => {
   const { rates, planId, set, priceOf } = await open()
-  set(2, early)
+  await set(2, early)
   const first = rates.reloadPrefix(planId, early)
-  set(3, early)
+  await set(3, early)
   await Promise.all([first, rates.reloadPrefix(planId, early)])
   expect(priceOf(early)).toBe(3)
 })
 
 test('what is written while a table loads is in the table that is asked for then', async () => {
   const { rates, set, priceOf, between } = await open()
-  set(2)
+  await set(2)
   let later: Promise<void> | undefined
-  between.pause = () => {
-    if (later === undefined) {
-      set(3)
-      later = rates.reload()
-    }
-    return Promise.resolve()
+  between.pause = async () => {
+    if (later !== undefined) return
+    await set(3)
+    later ??= rates.reload()
   }
   await rates.reload()
   await later

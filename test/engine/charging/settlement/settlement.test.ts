@@ -14,7 +14,9 @@ import {
   start,
   topUp,
 } from '../../../support/books.ts'
+import { readColumn, runSql } from '../../../support/stored.ts'
 import { journalOf } from '../../../support/journals.ts'
+import { onSqlite } from '../../../support/on-sqlite.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { followForCharging } from '../../../../engine/follow-changes.ts'
 import { FileChanges } from '../../../../schema/changes/file-changes.ts'
@@ -43,16 +45,16 @@ test('a call that shows signs of life keeps what it holds', async () => {
 })
 
 test('while records cannot be stored they wait, and are stored once when that works again', async () => {
-  const { ocs, time, customerId, store, log } = await customerWith(2 * oneUnit)
+  const { ocs, pass, customerId, store, log } = await customerWith(2 * oneUnit)
   await ocs.authorize(question('a'))
-  store.sqlite.exec('ALTER TABLE cdr RENAME TO cdr_away')
+  await runSql(store, 'ALTER TABLE cdr RENAME TO cdr_away')
   const stored = ocs.report(endedCall('a', 20))
-  time.advance(500)
+  await pass(500)
   expect(log[0]).toBe('error billing: records cannot be stored')
   expect(ocs.stats().waitingWrites).toBe(1)
   expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: BigInt(2 * oneUnit) })
-  store.sqlite.exec('ALTER TABLE cdr_away RENAME TO cdr')
-  time.advance(1_000)
+  await runSql(store, 'ALTER TABLE cdr_away RENAME TO cdr')
+  for (let tries = 0; tries < 3; tries += 1) await pass(1_000)
   await stored
   expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000n, reservedMicros: 0n })
   expect(ocs.stats().waitingWrites).toBe(0)
@@ -65,17 +67,17 @@ test('a record that the database refuses for ever does not hold up the others', 
   const bad = ocs.report(endedCall('bad', 20, { endedAt: Number.NaN }))
   const good = ocs.report(endedCall('good', 20))
   time.advance(100)
-  await expect(bad).rejects.toThrow('NOT NULL')
+  await expect(bad).rejects.toThrow(/not.null/i)
   await good
-  expect(store.sqlite.prepare('SELECT call_uuid FROM cdr').pluck().all()).toEqual(['good'])
+  expect(await readColumn(store, 'SELECT call_uuid FROM cdr')).toEqual(['good'])
   expect(ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 1_400_000n, reservedMicros: 0n })
 })
 
-test('money that another process moves is noticed within a second', async () => {
+onSqlite('file')('money that another process moves is noticed within a second', async () => {
   const path = join(temporaryFolder(), 'tollgate.db')
   const store = freshStore(path)
-  const planId = addPlan(store, [plainRate])
-  const customerId = addCustomer(store, { name: '+15550001', rate_plan_id: planId })
+  const planId = await addPlan(store, [plainRate])
+  const customerId = await addCustomer(store, { name: '+15550001', rate_plan_id: planId })
   const { ocs, time } = await ocsOn(store)
   const changes = new FileChanges(store, { schedule: time.schedule, log: () => undefined })
   followForCharging(changes, ocs)
@@ -117,5 +119,6 @@ test('the journal holds a call from its answer to its end', async () => {
   expect(journal()).toMatchObject([{ kind: 'ended', record: { billsec: 20 } }])
   time.advance(100)
   await stored
+  time.advance(20)
   expect(journal()).toEqual([])
 })
