@@ -131,7 +131,7 @@ export function createApi(
   app.route('/api/v1', spyRoutes(deps))
   app.route('/api/v1', simulateRoutes(deps))
   app.route('/api/v1', recordingRoutes(deps))
-  app.route('/api/v1', reportRoutes(deps.reports))
+  app.route('/api/v1', reportRoutes(deps))
   app.route('/api/v1', agentRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, telemetry, audit, subscriptions))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })

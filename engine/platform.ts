@@ -168,11 +168,11 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     }
     if (!oldProcess) await serveSip()
     const reports = openReports({
-      ...{ store, now: deps.steadyNow, log },
-      databaseUrl: config.databaseUrl,
+      ...{ store, now: deps.steadyNow, log, databaseUrl: config.databaseUrl },
+      keeping: { ...deps, days: config.retention.callRecordDays },
     })
     const stopWatch = stores.watch({
-      onLogGone: () => void reports.stop(),
+      onLogGone: () => void reports.restart(),
       onChange: (problem) => engine.storage.note(problem),
     })
     // For a start that fails from here on. A stop ends it earlier, so that what waits can be written.

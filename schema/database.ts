@@ -25,6 +25,7 @@ import type {
   UserTable,
 } from './tables/access.ts'
 import type { AiAgentTable } from './tables/agent.ts'
+import type { CallSumTables } from './tables/call-sums.ts'
 import type {
   CallJournalTable,
   CdrOutboxTable,
@@ -53,7 +54,7 @@ export type { Flag } from './tables/kinds.ts'
 export type { WebhookDeliveryTable, WebhookEndpointTable } from './tables/webhooks.ts'
 export type { AlertKind, BillingAlertTable, PaymentEventTable } from './tables/payments.ts'
 
-export interface Database extends CauseTables {
+export interface Database extends CallSumTables, CauseTables {
   setting: SettingTable
   tenant: TenantTable
   tenant_domain: TenantDomainTable

@@ -40,7 +40,7 @@ export const money = (range: { readonly min?: number; readonly max?: number } = 
     return z.NEVER
   })
 
-/** An RFC 3339 date-time, parsed as milliseconds UTC. */
+/** An RFC 3339 date-time, or a date, which is its first moment in UTC; parsed as milliseconds UTC. */
 export const time = z.string().transform(readTime).meta({ format: 'date-time' })
 
 /** The same in a query, where an unescaped `+` arrives as a space. */
@@ -50,9 +50,10 @@ export const queryTime = z
   .meta({ format: 'date-time' })
 
 function readTime(value: string, context: z.RefinementCtx): number {
-  const ms = parseTime(value)
+  const ms = parseTime(/^\d{4}-\d\d-\d\d$/.test(value) ? `${value}T00:00:00Z` : value)
   if (ms !== undefined) return ms
-  context.addIssue({ code: 'custom', message: 'must be an RFC 3339 date-time' })
+  const message = 'must be an RFC 3339 date-time, or a date such as 2026-11-22'
+  context.addIssue({ code: 'custom', message })
   return z.NEVER
 }
 

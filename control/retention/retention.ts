@@ -104,6 +104,7 @@ export class Retention {
       const [ids, uuids] = [old.map(({ id }) => id), old.map((call) => call.call_uuid)]
       if (old.length === 0) return 0
       await execute(store, store.db.deleteFrom('ocs_report').where('call_uuid', 'in', uuids))
+      await execute(store, store.db.deleteFrom('cdr_cost_change').where('cdr_id', 'in', ids))
       await execute(store, store.db.deleteFrom('cdr').where('id', 'in', ids))
       return old.length
     })

@@ -17,7 +17,7 @@ import { clean } from './clean.ts'
 /** The dependencies of all tools. */
 export interface ToolWorld extends Pick<
   ControlDeps,
-  'store' | 'engine' | 'nodes' | 'ocs' | 'now' | 'steadyNow' | 'randomBytes'
+  'store' | 'engine' | 'nodes' | 'ocs' | 'reports' | 'now' | 'steadyNow' | 'randomBytes'
 > {
   readonly keys: KeyStore
   readonly usage: Pick<KeyUsage, 'daysOf'>

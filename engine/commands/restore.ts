@@ -70,7 +70,9 @@ function put(backup: LocalStore, places: Places, world: World): void {
     world.print(`the database until now is kept as ${kept}`)
   }
   // Logs of another database would be taken in, and undo or damage this one.
-  for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true })
+  // Sums of its calls are made again.
+  for (const suffix of ['-wal', '-shm', '.sums', '.sums-wal', '.sums-shm'])
+    rmSync(path + suffix, { force: true })
   renameSync(copy, path)
   sync(dirname(path))
   world.print(`${path} is ${file} now`)

@@ -46,6 +46,7 @@ import {
 } from './several-nodes/030-limit-shares.ts'
 import { sql as longestGrant } from './several-nodes/031-longest-grant.ts'
 import { sql as nodeAddresses } from './several-nodes/032-node-addresses.ts'
+import { forServer as sumsForServer, sql as callSums } from './several-nodes/033-call-sums.ts'
 import {
   forServer as operatorChangesForServer,
   sql as operatorChanges,
@@ -102,13 +103,14 @@ export const migrations: readonly Migration[] = [
   { version: 30, name: 'limit-shares', sql: limitShares, forServer: sharesForServer },
   { version: 31, name: 'longest-grant', sql: longestGrant },
   { version: 32, name: 'node-addresses', sql: nodeAddresses },
+  { version: 33, name: 'call-sums', sql: callSums, forServer: sumsForServer },
   {
-    version: 33,
+    version: 34,
     name: 'operator-changes',
     sql: operatorChanges,
     forServer: operatorChangesForServer,
   },
-  { version: 34, name: 'causes', sql: causes },
+  { version: 35, name: 'causes', sql: causes },
 ]
 
 export const newestVersion = migrations.length

@@ -1,6 +1,6 @@
 /** Periodic work that several nodes must not do at the same time, such as deleting what is old. */
 import type { Store } from '../open.ts'
-import { transaction } from './query.ts'
+import { lockedTransaction, transaction } from './query.ts'
 
 /** Of the advisory locks. */
 const locks = {
@@ -8,6 +8,7 @@ const locks = {
   recordings: 0x70_11_6a_91,
   webhooks: 0x70_11_6a_92,
   removedEndpoints: 0x70_11_6a_93,
+  callSums: 0x70_11_6a_94,
 } as const
 
 export type OneNodesWork = keyof typeof locks
@@ -24,11 +25,26 @@ export function onOneNode<T>(
   name: OneNodesWork,
   work: () => Promise<T>,
 ): Promise<Outcome<T>> {
-  return transaction(store, async () => {
-    if (store.statements.isShared && !(await isTaken(store, locks[name])))
-      return { kind: 'elsewhere' }
-    return { kind: 'done', result: await work() }
-  })
+  return transaction(store, () => unlessElsewhere(store, name, work))
+}
+
+/** The same in a transaction that sees what others commit meanwhile, as `lockedTransaction` says. */
+export function onOneNodeLocked<T>(
+  store: Pick<Store, 'statements'>,
+  name: OneNodesWork,
+  work: () => Promise<T>,
+): Promise<Outcome<T>> {
+  return lockedTransaction(store, () => unlessElsewhere(store, name, work))
+}
+
+async function unlessElsewhere<T>(
+  store: Pick<Store, 'statements'>,
+  name: OneNodesWork,
+  work: () => Promise<T>,
+): Promise<Outcome<T>> {
+  if (store.statements.isShared && !(await isTaken(store, locks[name])))
+    return { kind: 'elsewhere' }
+  return { kind: 'done', result: await work() }
 }
 
 /** Until the transaction ends. */

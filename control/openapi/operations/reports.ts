@@ -7,6 +7,7 @@ import {
   recordingErrors,
 } from '../../../schema/contracts/field-values.ts'
 import type { CarrierSums } from '../../pbx/reports/carrier-sums.ts'
+import { summary } from '../../pbx/sums/summary.ts'
 import type { CdrView } from '../../pbx/reports/cdr-view.ts'
 import { bare, data, either, type Operations, text } from '../operation.ts'
 import { count, decimal, exampleTime, moment } from './shared.ts'
@@ -146,7 +147,25 @@ const carrierSums: z.ZodType<CarrierSums> = z
   .describe('A call counts at the carrier that took it, or that was tried last.')
   .meta({ id: 'CarrierSums' })
 
+const exampleFigures = {
+  ...{ calls: 20, answered: 12, denied: 2, failed: 1, asr_percent: 60, billsec: 900 },
+  ...{ cost: { USD: '16.50' }, mean_pdd_ms: 180 },
+  ...{ first_call: exampleTime, last_call: exampleTime },
+}
+
 export const reportOperations: Operations = {
+  'GET /api/v1/reports/calls': {
+    ...{ id: 'summarizeCalls', tag: 'Calls' },
+    summary:
+      'Count the calls of a period of 100 days at most by customer, tenant, caller, first digits of the called number, node, carrier, denial code or minute',
+    answer: data(summary.meta({ id: 'CallSummary' }), {
+      ...{ start: exampleTime, end: '2026-01-02T00:00:00.000Z', complete: true, source: 'sums' },
+      totals: { groups: 1, ...exampleFigures },
+      other_calls: 0,
+      groups: [{ group: '7', name: 'Acme', ...exampleFigures, call_uuids: [exampleUuid] }],
+    }),
+    refusals: [503],
+  },
   'GET /api/v1/reports/carriers': {
     ...{ id: 'listCarrierSums', tag: 'Calls' },
     summary: 'Get calls, answer-seizure ratio and mean length by carrier, of 31 days at most',

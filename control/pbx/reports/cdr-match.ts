@@ -1,5 +1,5 @@
 /** Filters of a report besides its period: numbers, payer, carrier, node, cause or Call-ID. */
-import { type Expression, type ExpressionBuilder, sql, type SqlBool } from 'kysely'
+import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { z } from 'zod'
 import type { Database } from '../../../schema/database.ts'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
@@ -51,7 +51,7 @@ export function matches(
   if (called !== undefined) conditions.push(eb('destination_number', 'in', spellings(called)))
   if (customer_id !== undefined) conditions.push(eb('customer_id', '=', customer_id))
   if (carrier !== undefined) conditions.push(eb('carrier', '=', carrier))
-  if (node !== undefined) conditions.push(isOnNode(eb, node))
+  if (node !== undefined) conditions.push(onNode(sql.ref<string>('node'), node))
   if (cause !== undefined)
     conditions.push(
       eb.or([
@@ -66,17 +66,17 @@ export function matches(
 }
 
 /** Numbers are stored normalized, with and without `+`; anything else is stored as dialled. */
-function spellings(number: string): string[] {
+export function spellings(number: string): string[] {
   const digits = numberOrText(number).replace(/^\+/, '')
   return [number, digits, `+${digits}`]
 }
 
 /** Stored as `sip:host:port;transport=udp`. The filter may end before the port or before the transport. */
-function isOnNode(eb: ExpressionBuilder<Database, 'cdr'>, node: string): Expression<SqlBool> {
+export function onNode(column: RawBuilder<string>, node: string): RawBuilder<SqlBool> {
   const address = likePattern(node.toLowerCase().replace(/^sips?:/, '')).slice(1, -1)
-  return eb.or(
-    [':%', ';%', ''].map(
-      (rest) => sql<SqlBool>`lower(node) LIKE ${`sip:${address}${rest}`} ESCAPE '\\'`,
-    ),
+  const patterns = [':%', ';%', ''].map((rest) => `sip:${address}${rest}`)
+  const conditions = patterns.map(
+    (pattern) => sql<SqlBool>`lower(${column}) LIKE ${pattern} ESCAPE '\\'`,
   )
+  return sql`(${sql.join(conditions, sql` OR `)})`
 }

@@ -2,8 +2,11 @@
  * A report as bytes, produced in pieces on demand. Each piece takes a few milliseconds, so that other work
  * can run between them.
  */
-import type { Store } from '../../../schema/open.ts'
 import type { Page } from '../../http/page.ts'
+import type { Place } from '../sums/places.ts'
+import { rollUp, type RollUpRequest } from '../sums/roll-up.ts'
+import { summaryOf } from '../sums/summary.ts'
+import type { SummaryRequest } from '../sums/summary-request.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { carrierSums } from './carrier-sums.ts'
 import {
@@ -24,10 +27,17 @@ export interface ReportRequest {
   readonly page: Page | undefined
 }
 
+/** Answered with one JSON text. */
+type SumsRequest =
+  | { readonly format: 'summary'; readonly summary: SummaryRequest }
+  | { readonly format: 'roll-up'; readonly rollUp: RollUpRequest }
+
+export type ThreadRequest = ReportRequest | SumsRequest
+
 /** Produces reports. */
 export interface ReportMaker {
   /** The pieces in order. Call `return` when no more are needed. */
-  open(request: ReportRequest): AsyncGenerator<Uint8Array, void>
+  open(request: ThreadRequest): AsyncGenerator<Uint8Array, void>
   stop(): Promise<void>
 }
 
@@ -44,12 +54,15 @@ const nothing: Bytes = new Uint8Array(0)
 
 /** An empty piece: nothing to send yet. */
 export async function* reportChunks(
-  store: Pick<Store, 'statements' | 'db'>,
-  request: ReportRequest,
+  place: Place,
+  request: ThreadRequest,
 ): AsyncGenerator<Bytes, void, undefined> {
+  const { store } = place
+  if (request.format === 'summary') return yield* whole(summaryOf(place, request.summary))
+  if (request.format === 'roll-up') return yield* whole(rollUp(place, request.rollUp))
   const { filter, format } = request
   if (format === 'carriers') {
-    yield* carrierChunks(store, filter)
+    yield* whole(dataOf(carrierSums(store, filter)))
     return
   }
   const cdrs = new CdrStore(store, filter)
@@ -69,16 +82,21 @@ export async function* reportChunks(
   yield writer.take()
 }
 
-async function* carrierChunks(
-  store: Pick<Store, 'statements' | 'db'>,
-  filter: CdrFilter,
+/** What `work` results in, as JSON. */
+async function* whole(
+  work: AsyncGenerator<void, unknown, undefined>,
 ): AsyncGenerator<Bytes, void, undefined> {
-  const sums = carrierSums(store, filter)
-  let step = await sums.next()
-  for (; step.done !== true; step = await sums.next()) yield nothing
+  let step = await work.next()
+  for (; step.done !== true; step = await work.next()) yield nothing
   const writer = new ByteWriter()
-  writer.add(JSON.stringify({ success: true, data: step.value }))
+  writer.add(JSON.stringify(step.value))
   yield writer.take()
+}
+
+async function* dataOf<T>(
+  work: AsyncGenerator<void, T, undefined>,
+): AsyncGenerator<void, { readonly success: true; readonly data: T }, undefined> {
+  return { success: true, data: yield* work }
 }
 
 const csvLine = (text: CdrText) => (row: CdrValues) => text.csv(row)

@@ -1,17 +1,21 @@
 /**
  * `GET /reports/cdrs` (SPECIFICATION.md §4.1): the calls that started in a period, in the bare shape, with
  * totals of all matching records; or as CSV or NDJSON of any length, chosen by `format` or `Accept`.
- * `GET /reports/carriers`: what calls came to by carrier.
+ * `GET /reports/carriers`: what calls came to by carrier. `GET /reports/calls`: by customer, destination, node …
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { dispositions } from '../../../schema/contracts/field-values.ts'
 import { requires } from '../../auth/requires.ts'
+import type { ControlDeps } from '../../deps.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
+import { ok } from '../../http/envelope.ts'
 import { pageQuery } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { queryTime } from '../../provisioning/fields.ts'
+import { requestScope } from '../../provisioning/resource-routes.ts'
+import { askSummary, summaryQuery } from '../sums/summary-input.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
 import type { Reports } from './reports.ts'
@@ -36,8 +40,18 @@ const MAX_SUMMED_DAYS = 31
 
 const sumsQuery = z.strictObject({ start_date: queryTime, end_date: queryTime })
 
-export function reportRoutes(reports: Reports) {
+export function reportRoutes({
+  reports,
+  store,
+  now,
+}: Pick<ControlDeps, 'reports' | 'store' | 'now'>) {
   return new Hono<ControlEnv>()
+    .get('/reports/calls', requires('cdrs:read'), validate('query', summaryQuery), async (c) => {
+      const { start_date: from, end_date: before, ...asked } = c.req.valid('query')
+      const scope = requestScope(c.var.principal, now)
+      return ok(c, await askSummary({ ...asked, from, before }, { store, reports }, scope))
+    })
+
     .get('/reports/carriers', requires('cdrs:read'), validate('query', sumsQuery), async (c) => {
       const { start_date: from, end_date: before } = c.req.valid('query')
       refuseBackwards(from, before)

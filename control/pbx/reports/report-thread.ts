@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
-import type { ReportMaker, ReportRequest } from './report-chunks.ts'
+import type { ReportMaker, ThreadRequest } from './report-chunks.ts'
 import type { Ask, ReportPlace, Told } from './report-worker.ts'
 
 interface Waiting {
@@ -35,7 +35,7 @@ export class ReportThread implements ReportMaker {
     this.#worker = this.#start()
   }
 
-  async *open(request: ReportRequest): AsyncGenerator<Uint8Array, void> {
+  async *open(request: ThreadRequest): AsyncGenerator<Uint8Array, void> {
     const report = ++this.#lastReport
     const worker = (this.#worker ??= this.#start())
     const asked = [this.#ask(worker, { report, request })]

@@ -1,6 +1,7 @@
 /**
  * The thread that produces reports, with connections of its own that only read: calls do not wait for it. No
- * read spans two pieces, so that a slow reader does not pin an old snapshot of the database.
+ * read spans two pieces, so that a slow reader does not pin an old snapshot of the database. It also keeps the sums of
+ * records, which with SQLite are a file that it alone writes.
  */
 import { setPriority } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -8,12 +9,12 @@ import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from '../../../schema/database.ts'
-import type { Store } from '../../../schema/open.ts'
 import { queryBuilder } from '../../../schema/postgres/query-builder.ts'
 import { failureOf } from '../../../schema/sql/failure.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
-import { reportChunks, type ReportRequest } from './report-chunks.ts'
+import { openSums, type Place } from '../sums/places.ts'
+import { reportChunks, type ThreadRequest } from './report-chunks.ts'
 
 /** The database, which the thread opens by itself. */
 export type ReportPlace = { readonly path: string } | { readonly url: string }
@@ -21,7 +22,7 @@ export type ReportPlace = { readonly path: string } | { readonly url: string }
 /** `request` comes with the first message of a report; `isOver` ends the report. */
 export interface Ask {
   readonly report: number
-  readonly request?: ReportRequest
+  readonly request?: ThreadRequest
   readonly isOver?: true
 }
 
@@ -40,23 +41,25 @@ if (process.platform === 'linux') setPriority(0, 2)
 /** Reports of one node that the server works on at the same time. */
 const CONNECTIONS = 2
 
-const store = storeAt(workerData as ReportPlace)
+const opened = placeAt(workerData as ReportPlace)
 const reports = new Map<number, ReturnType<typeof reportChunks>>()
 
 parentPort?.on('message', ({ report, request, isOver }: Ask) => {
   if (isOver === true) return void reports.delete(report)
-  if (request !== undefined) reports.set(report, reportChunks(store, request))
+  if (request !== undefined) reports.set(report, reportChunks(opened, request))
   return void step(report)
 })
 
-function storeAt(place: ReportPlace): Pick<Store, 'db' | 'statements'> {
+function placeAt(place: ReportPlace): Place {
   if ('url' in place) {
     const statements = new PostgresStatements({ url: place.url, connections: CONNECTIONS })
-    return { db: queryBuilder(), statements }
+    const store = { db: queryBuilder(), statements }
+    return { store, sums: store }
   }
   const sqlite = new Sqlite(place.path, { readonly: true, fileMustExist: true })
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-  return { db, statements: new SqliteStatements(sqlite) }
+  const store = { db, statements: new SqliteStatements(sqlite) }
+  return { store, sums: openSums(place.path) }
 }
 
 /** Produces one piece. When it is not ready, other work runs before the next attempt. */

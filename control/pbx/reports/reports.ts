@@ -4,10 +4,21 @@
  */
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Cancel } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { MaybeLocal } from '../../../schema/sql/handle.ts'
-import { reportChunks, type ReportMaker, type ReportRequest } from './report-chunks.ts'
+import { keepSums, type KeepSumsDeps } from '../sums/keep-sums.ts'
+import { openSums, type Place } from '../sums/places.ts'
+import type { RolledUp, RollUpRequest } from '../sums/roll-up.ts'
+import { summary, type Summary } from '../sums/summary.ts'
+import type { SummaryRequest } from '../sums/summary-request.ts'
+import {
+  reportChunks,
+  type ReportMaker,
+  type ReportRequest,
+  type ThreadRequest,
+} from './report-chunks.ts'
 import { ReportThread } from './report-thread.ts'
 import type { ReportPlace } from './report-worker.ts'
 
@@ -18,6 +29,8 @@ export interface ReportsDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log
+  /** Absent: records are added to the sums by `rollUp` alone. */
+  readonly keeping?: Omit<KeepSumsDeps, 'log' | 'rollUp'>
 }
 
 /** Next to the bundle; absent when the program runs from its sources. */
@@ -27,15 +40,28 @@ export function openReports(deps: ReportsDeps): Reports {
   const place = placeOf(deps)
   const maker =
     place === undefined || !existsSync(threadFile)
-      ? new ReportsHere(deps.store)
+      ? new ReportsHere(placeHere(deps))
       : new ReportThread(threadFile, place, deps.log)
-  return new Reports(maker, deps.now)
+  return new Reports(maker, deps)
 }
 
 function placeOf({ store, databaseUrl }: ReportsDeps): ReportPlace | undefined {
   if (databaseUrl !== undefined) return { url: databaseUrl }
   const { sqlite } = store
   return sqlite === undefined || sqlite.memory ? undefined : { path: sqlite.name }
+}
+
+/** The file of the sums is made when they are asked for. */
+function placeHere({ store }: ReportsDeps): Place {
+  const { sqlite } = store
+  if (sqlite === undefined) return { store, sums: store }
+  let sums: Place['sums'] | undefined
+  return {
+    store,
+    get sums() {
+      return (sums ??= openSums(sqlite.memory ? ':memory:' : sqlite.name))
+    },
+  }
 }
 
 /** Each uses about two megabytes. */
@@ -57,15 +83,40 @@ export class Reports {
   readonly #maker: ReportMaker
   readonly #now: () => number
   readonly #open = new Set<Open>()
+  readonly #stopKeeping: Cancel
 
-  constructor(maker: ReportMaker, now: () => number) {
+  constructor(
+    maker: ReportMaker,
+    { now, log, keeping }: Pick<ReportsDeps, 'now' | 'log' | 'keeping'>,
+  ) {
     this.#maker = maker
     this.#now = now
+    const rollUp = (request: RollUpRequest) => this.rollUp(request)
+    this.#stopKeeping = keeping ? keepSums({ ...keeping, log, rollUp }) : () => undefined
   }
 
   /** Undefined when too many are open. Request the first piece immediately. */
   open(request: ReportRequest): AsyncGenerator<Uint8Array, void> | undefined {
-    const { tenantId } = request.filter
+    return this.#openFor(request.filter.tenantId, request)
+  }
+
+  /** Undefined when too many reports are open. */
+  async summarize(request: SummaryRequest): Promise<Summary | undefined> {
+    const pieces = this.#openFor(request.tenantId, { format: 'summary', summary: request })
+    return pieces && summary.parse(JSON.parse(await textOf(pieces)))
+  }
+
+  /** Adds records to the kept sums. One at a time: the caller waits for the answer. */
+  async rollUp(request: RollUpRequest): Promise<RolledUp> {
+    const text = await textOf(this.#maker.open({ format: 'roll-up', rollUp: request }))
+    // Only `rollUp` writes it.
+    return JSON.parse(text) as RolledUp
+  }
+
+  #openFor(
+    tenantId: number | null,
+    request: ThreadRequest,
+  ): AsyncGenerator<Uint8Array, void> | undefined {
     if (!this.#hasRoom(tenantId)) this.#closeIdle()
     if (!this.#hasRoom(tenantId)) return undefined
     const open = { pieces: this.#maker.open(request), tenantId, askedAt: this.#now() }
@@ -73,7 +124,13 @@ export class Reports {
     return this.#watched(open)
   }
 
+  /** Ends the thread; the next report starts another. */
+  restart(): Promise<void> {
+    return this.#maker.stop()
+  }
+
   stop(): Promise<void> {
+    this.#stopKeeping()
     return this.#maker.stop()
   }
 
@@ -107,15 +164,21 @@ export class Reports {
   }
 }
 
-class ReportsHere implements ReportMaker {
-  readonly #store: Store
+async function textOf(pieces: AsyncGenerator<Uint8Array, void>): Promise<string> {
+  const blocks: Uint8Array[] = []
+  for await (const piece of pieces) blocks.push(piece)
+  return Buffer.concat(blocks).toString()
+}
 
-  constructor(store: Store) {
-    this.#store = store
+class ReportsHere implements ReportMaker {
+  readonly #place: Place
+
+  constructor(place: Place) {
+    this.#place = place
   }
 
-  async *open(request: ReportRequest): AsyncGenerator<Uint8Array, void> {
-    for await (const piece of reportChunks(this.#store, request)) {
+  async *open(request: ThreadRequest): AsyncGenerator<Uint8Array, void> {
+    for await (const piece of reportChunks(this.#place, request)) {
       if (piece.length > 0) yield piece
       await nextTurn()
     }

@@ -17,13 +17,14 @@ import { getCall, searchCdrs } from './record-tools.ts'
 import { listSbcApiKeys } from './sbc-key-tools.ts'
 import { simulateCall } from './simulate-call.ts'
 import { listNodes } from './node-tools.ts'
+import { summarizeCalls } from './summarize-calls.ts'
 import { getTelemetry } from './telemetry-tools.ts'
 import { getApiKeyStatus, listApiKeys } from './tenant-key-tools.ts'
 
 export const allTools: readonly Tool[] = [
   ...[listSbcApiKeys, revokeSbcApiKey, listApiKeys, getApiKeyStatus],
   ...[getDispatcherStatus, listSbcEndpoints, setDispatcherState, reloadDispatchers],
-  ...[listActiveCalls, getCall, searchCdrs, explainCall, simulateCall],
+  ...[listActiveCalls, getCall, summarizeCalls, searchCdrs, explainCall, simulateCall],
   ...[getTelemetry, listNodes, getCustomerBalance, lookupRate],
   ...[getNodeHistory, listTrunks, getKeyActivity, searchAudit, listCustomers, getLedger],
   ...[hangUpCall, describeTool, suspendApiKey, resumeApiKey, undoChange],

@@ -136,7 +136,11 @@ export class CdrOutbox {
   #acknowledged({ call_uuid: callUuid }: OutboxRow, body: unknown): void {
     const cost = readCost(body)
     this.#write(callUuid, async () => {
-      if (cost !== undefined) await this.#statements.setCost.run({ callUuid, ...cost })
+      if (cost !== undefined) {
+        await this.#statements.costGone.run({ callUuid })
+        await this.#statements.setCost.run({ callUuid, ...cost })
+        await this.#statements.costCome.run({ callUuid })
+      }
       await this.#statements.remove.run({ callUuid })
     })
   }

@@ -1,4 +1,5 @@
 /** The outbox in SQL. The statements run in the caller's transaction. */
+import { sql } from 'kysely'
 import type { Param } from '../../../schema/sql/compiled.ts'
 import { prepare } from '../../../schema/sql/prepared.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -56,6 +57,31 @@ export function outboxStatements(store: Store) {
             currency: eb.fn.coalesce(eb.val(param('currency')), 'currency'),
           }))
           .where('call_uuid', '=', param('callUuid')),
+    ),
+    /** Before and after `setCost`: the sums of a record follow its cost (D249). */
+    costGone: prepare(store, (db, param: Param<{ callUuid: string }>) =>
+      db
+        .insertInto('cdr_cost_change')
+        .columns(['cdr_id', 'cost_micros', 'currency'])
+        .expression(
+          db
+            .selectFrom('cdr')
+            .select(['id', sql<number>`-cost_micros`.as('cost_micros'), 'currency'])
+            .where('call_uuid', '=', param('callUuid'))
+            .where('cost_micros', '<>', 0),
+        ),
+    ),
+    costCome: prepare(store, (db, param: Param<{ callUuid: string }>) =>
+      db
+        .insertInto('cdr_cost_change')
+        .columns(['cdr_id', 'cost_micros', 'currency'])
+        .expression(
+          db
+            .selectFrom('cdr')
+            .select(['id', 'cost_micros', 'currency'])
+            .where('call_uuid', '=', param('callUuid'))
+            .where('cost_micros', '<>', 0),
+        ),
     ),
     claim: store.statements.isShared ? claimOn(store) : undefined,
   }

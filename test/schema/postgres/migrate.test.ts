@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { migrate } from '../../../schema/migrate.ts'
 import { migratePostgres } from '../../../schema/postgres/migrate.ts'
 import { migrations } from '../../../schema/migrations/index.ts'
+import { sumTables } from '../../../schema/migrations/several-nodes/033-call-sums.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 
@@ -73,6 +74,8 @@ describe.runIf(hasPostgres)('a migrated database', () => {
   let drop: () => Promise<void>
   beforeAll(async () => {
     migrate(sqlite, 0)
+    // A file of its own with SQLite.
+    sqlite.exec(sumTables)
     const database = await freshDatabase()
     drop = database.drop
     statements = new PostgresStatements(database)

@@ -1,11 +1,16 @@
-/** The thread of reports on a database server. */
+/** The thread of reports, on both databases. */
+import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { Reports } from '../../../../control/pbx/reports/reports.ts'
 import { ReportThread } from '../../../../control/pbx/reports/report-thread.ts'
 import type { ReportPlace } from '../../../../control/pbx/reports/report-worker.ts'
+import { migrate } from '../../../../schema/migrate.ts'
+import { openDatabase } from '../../../../schema/open.ts'
 import { DatabaseUnavailable } from '../../../../schema/sql/failure.ts'
 import { execute } from '../../../../schema/sql/query.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { sharedDatabase } from '../../../support/shared-database.ts'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 const file = new URL('../../../../control/pbx/reports/report-worker.ts', import.meta.url)
 
@@ -28,6 +33,24 @@ const record = (n: number) => ({
   ...{ duration: 0, billsec: 0, disposition: 'FAILED' as const, sip_code: 503 },
   ...{ hangup_cause: 'NONE', hangup_by: 'system' as const, attempts: '[]', cost_micros: 0 },
   ...{ source_address: '192.0.2.1' },
+})
+
+test('the thread keeps the sums of an SQLite file, and answers from them', async () => {
+  const path = join(temporaryFolder(), 'a.db')
+  const store = openDatabase(path)
+  onTestFinished(() => store.close())
+  migrate(store.sqlite, 0)
+  const records = Array.from({ length: 30 }, (_, n) => record(n))
+  await execute(store, store.db.insertInto('cdr').values(records))
+  const thread = new ReportThread(file, { path }, () => undefined)
+  const reports = new Reports(thread, { now: () => 0, log: () => undefined })
+  onTestFinished(() => reports.stop())
+  expect(await reports.rollUp({ now: 0, keptFrom: undefined })).toEqual({ added: 30, behind: 0 })
+  const found = await reports.summarize({
+    ...{ tenantId: null, from: 0, before: 100, groupBy: 'caller', filters: {} },
+    ...{ orderBy: 'count', limit: 5 },
+  })
+  expect(found).toMatchObject({ source: 'sums', totals: { groups: 1, calls: 30 } })
 })
 
 describe.runIf(hasPostgres)('reports on PostgreSQL', () => {

@@ -17,6 +17,7 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['reload_dispatchers', {}],
   ['list_active_calls', {}],
   ['get_call', { call_uuid: endedCall }],
+  ['summarize_calls', { start: '2026-01-01', end: '2026-01-02', group_by: 'customer' }],
   ['search_cdrs', {}],
   ['explain_call', { call_uuid: endedCall }],
   ['simulate_call', { from: '4930', to: '4940', source: '192.0.2.1' }],

@@ -1,0 +1,44 @@
+/** By what calls are grouped, and which of these groups have kept sums. */
+import { type RawBuilder, sql } from 'kysely'
+
+export const groupings = [
+  ...(['customer', 'tenant', 'caller', 'callee_prefix'] as const),
+  ...(['node', 'carrier', 'denial_code', 'minute'] as const),
+] as const
+export type Grouping = (typeof groupings)[number]
+
+/** Groups that a filter may name, and that calls of a customer are summed by, too. */
+export type MemberDimension = 'caller' | 'callee_prefix' | 'node' | 'carrier' | 'denial_code'
+export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute'
+
+/** Digits of a called number that its group has, without a leading `+`. */
+export const PREFIX_LENGTH = 4
+export const MINUTE_MS = 60_000
+export const DAY_MS = 86_400_000
+
+/** In `customer_id` and `tenant_id` of sums. */
+export const ALL = -1
+export const NONE = 0
+
+/** The member of groups that are not kept apart, because there are too many of them on that day. */
+export const OTHERS = '\u0001'
+
+/** Sums by customer and one of these are kept as well. */
+export const paired: ReadonlySet<string> = new Set<MemberDimension>([
+  ...(['callee_prefix', 'node', 'carrier', 'denial_code'] as const),
+])
+
+/** The group of a record. */
+export const memberOf: Readonly<Record<Grouping, RawBuilder<string>>> = {
+  customer: sql`coalesce(CAST(cdr.customer_id AS TEXT), '')`,
+  tenant: sql`coalesce(CAST(cdr.tenant_id AS TEXT), '')`,
+  caller: sql`cdr.caller_id_number`,
+  callee_prefix: sql`substr(ltrim(cdr.destination_number, '+'), 1, ${sql.lit(PREFIX_LENGTH)})`,
+  node: sql`coalesce(cdr.node, '')`,
+  carrier: sql`coalesce(cdr.carrier, '')`,
+  denial_code: sql`coalesce(cdr.denial_code, '')`,
+  minute: sql`CAST(cdr.start_stamp - cdr.start_stamp % ${sql.lit(MINUTE_MS)} AS TEXT)`,
+}
+
+export const startOfDay = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS
+export const endOfDay = (ms: number): number => Math.ceil(ms / DAY_MS) * DAY_MS

@@ -1,0 +1,54 @@
+/** Records of a period, newest first, in windows of a bounded number: each is a statement of some milliseconds. */
+import { sql } from 'kysely'
+import { first } from '../../../schema/sql/query.ts'
+import type { Place } from './places.ts'
+
+/** Which index leads to the records. */
+export interface WindowScope {
+  readonly tenantId: number | null
+  readonly customerId: number | undefined
+}
+
+/** Of the starts of calls; `before` is exclusive. */
+export interface Window {
+  readonly from: number
+  readonly before: number
+}
+
+/** Records of a window: about 15 ms. */
+const WINDOW = 10_000
+
+export async function* windows(
+  store: Place['store'],
+  scope: WindowScope,
+  { from, before }: Window,
+): AsyncGenerator<Window, void, undefined> {
+  for (let end = before; end > from;) {
+    const start = await startOf(store, scope, { from, before: end })
+    yield { from: start, before: end }
+    end = start
+  }
+}
+
+/** The start of the `WINDOW`-th record from the end; records of one millisecond stay together. */
+async function startOf(
+  store: Place['store'],
+  { tenantId, customerId }: WindowScope,
+  { from, before }: Window,
+): Promise<number> {
+  let query = store.db
+    .selectFrom('cdr')
+    .select('start_stamp')
+    .where('start_stamp', '>=', from)
+    .where('start_stamp', '<', before)
+    .orderBy('start_stamp', 'desc')
+    .limit(1)
+    .offset(WINDOW - 1)
+  if (customerId !== undefined) query = query.where('customer_id', '=', customerId)
+  if (tenantId !== null)
+    query =
+      customerId === undefined
+        ? query.where('tenant_id', '=', tenantId)
+        : query.where(sql<boolean>`+tenant_id = ${tenantId}`)
+  return (await first(store, query))?.start_stamp ?? from
+}
