@@ -7,9 +7,11 @@ import { auditTrail, mutatingMethods } from './audit/audit-trail.ts'
 import type { Access } from './auth/access.ts'
 import { revalidator } from './auth/revalidate.ts'
 import { keyRoutes } from './auth/keys/key-routes.ts'
+import { suspendRoutes } from './auth/keys/suspend-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
 import { userRoutes } from './auth/users/user-routes.ts'
 import { causeRoutes } from './causes/cause-routes.ts'
+import { changeRoutes } from './changes/change-routes.ts'
 import { clientRoutes } from './billing/client-routes.ts'
 import { customerRoutes, type CustomerRoutesDeps } from './billing/customer-routes.ts'
 import { ocsRoutes } from './billing/ocs-routes.ts'
@@ -105,6 +107,9 @@ export function createApi(
   app.route('/api/v1', userRoutes(store, access.users, now))
   app.route('/api/v1', keyRoutes({ ...deps, keys: access.keys }, access.usage, access.idempotency))
   app.route('/api/v1', auditRoutes(audit))
+  const changeWorld = { ...deps, keys: access.keys, usage: access.usage }
+  app.route('/api/v1', suspendRoutes(changeWorld))
+  app.route('/api/v1', changeRoutes(changeWorld))
   app.route(
     '/api/v1',
     tenantRoutes(deps, async () => deps.ocs?.reloadCustomers()),
@@ -112,8 +117,8 @@ export function createApi(
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', nodeRoutes(deps))
   app.route('/api/v1', banRoutes(deps))
-  app.route('/api/v1', dispatcherRoutes(deps))
-  app.route('/api/v1', causeRoutes({ ...deps, keys: access.keys }))
+  app.route('/api/v1', dispatcherRoutes(changeWorld))
+  app.route('/api/v1', causeRoutes(changeWorld))
   app.route('/api/v1', routingRoutes(deps))
   app.route('/api/v1', webhookRoutes(deps))
   app.route('/api/v1', extensionRoutes(deps))

@@ -31,6 +31,7 @@ export interface Target {
 }
 
 export interface Ended extends Undone {
+  readonly undone_by: string
   readonly state: Extract<ChangeState, 'undone' | 'expired' | 'superseded'>
 }
 

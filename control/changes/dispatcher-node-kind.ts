@@ -12,10 +12,10 @@ export const dispatcherNodeKind: RestorableKind = {
   // The engine decides whether it is the last one in service, and keeps the state in memory, too.
   isRow: false,
   read: (id, world) => readNodeState(id, world),
-  async restore(id, state, { engine }) {
+  async restore(id, state, { engine }, by) {
     const { setId, destination } = placeOf(id)
     if (!isNodeState(state)) throw notFound('Node')
-    const result = await engine.dispatcher.setState(setId, destination, state)
+    const result = await engine.dispatcher.setState(setId, destination, state, by)
     if (result !== 'changed') throw stateRefusal(result, setId)
   },
   /** Probes move a node between active and probing by themselves. */

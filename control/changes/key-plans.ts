@@ -15,7 +15,7 @@ export interface KeyWorld extends Pick<ChangeWorld, 'keys' | 'now'> {
   readonly principal: Principal
 }
 
-type KeyPlan = Plan<{ readonly key: AppKey }>
+export type KeyPlan = Plan<{ readonly key: AppKey }>
 
 /** Rejected with the next request, and good again when it is resumed. */
 export async function planSuspension(
@@ -90,6 +90,10 @@ export function refuseOwnKey(key: AppKey, principal: Principal, isConfirmed: boo
     'This is the key of this very request: its next request would be rejected. Nothing was changed: set confirm_self to true if that is wanted',
   )
 }
+
+/** A key that was made for tools: it names a scope of MCP. */
+export const isOfAgent = (principal: Principal): boolean =>
+  principal.kind === 'key' && principal.scopeLabels.some((label) => label.startsWith('mcp:'))
 
 const lackOf = ({ isActive }: AppKey): string =>
   isActive ? '' : ' when an administrator makes it active, too'

@@ -10,8 +10,17 @@ export interface RestorableKind {
   readonly isRow: boolean
   /** Null: it is not there. */
   readonly read: (id: string, world: ChangeWorld) => Promise<Json | null>
-  /** Throws an `ApiError` when it cannot take that state now; nothing has changed then. */
-  readonly restore: (id: string, state: Json | null, world: ChangeWorld) => Promise<void>
+  /**
+   * Throws an `ApiError` when it cannot take that state now; nothing has changed then.
+   *
+   * @param by the actor as in the audit log.
+   */
+  readonly restore: (
+    id: string,
+    state: Json | null,
+    world: ChangeWorld,
+    by: string,
+  ) => Promise<void>
   /** Absent: they are the same JSON. */
   readonly isSame?: (one: Json | null, other: Json | null) => boolean
   /** Throws an `ApiError` unless the principal may bring it from one state to the other; the platform always may. */

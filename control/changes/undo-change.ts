@@ -82,7 +82,7 @@ export async function restore(
     const found = await admitted(entry, restoring)
     if (found === 'ended') return found
     if (kind.isRow) {
-      await kind.restore(id, before, world)
+      await kind.restore(id, before, world, ended.undone_by)
       await entries.end(changeId, ended)
     } else await entries.claim(changeId, world.now() + CLAIM_MS)
     return found
@@ -100,7 +100,7 @@ async function restoreBeside(
   { kind, entries, world }: Restoring,
 ): Promise<void> {
   try {
-    await kind.restore(id, stateIn(before), world)
+    await kind.restore(id, stateIn(before), world, ended.undone_by)
   } catch (error) {
     if (error instanceof ApiError) await entries.claim(changeId, null)
     throw error

@@ -5,6 +5,7 @@ import type { ErrorStatus } from '../http/api-error.ts'
 /** In the order of the page. */
 export const tags = {
   System: 'Health, telemetry, audit log and SIP bans.',
+  Changes: 'What operators and agents changed, and its undoing.',
   Keys: 'Application keys: credentials for programs.',
   Sessions: 'Login and logout.',
   Users: 'Staff accounts.',

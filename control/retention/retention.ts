@@ -1,5 +1,5 @@
 /**
- * Deletes call records and audit entries past their retention period, in small batches: SIP shares the
+ * Deletes call records, audit entries and changes past their retention period, in small batches: SIP shares the
  * thread, and a batch takes two milliseconds. Records of calls from unknown sources, which cost nothing,
  * are deleted earlier. Ledger entries are kept forever, and so is what an external OCS has not received.
  */
@@ -85,13 +85,15 @@ export class Retention {
     const before = now - callRecordDays * DAY_MS
     const calls = callRecordDays === 0 ? 0 : await this.#forgetCalls(oldCalls, before)
     const minutes = callRecordDays === 0 ? 0 : await this.#forgetRefused(before)
-    const entries = auditDays === 0 ? 0 : await this.#forgetEntries(now - auditDays * DAY_MS)
+    const auditedSince = now - auditDays * DAY_MS
+    const entries = auditDays === 0 ? 0 : await this.#forgetEntries(auditedSince)
+    const changes = auditDays === 0 ? 0 : await this.#forgetChanges(auditedSince)
     const permits = await this.#alone(
       async () => (await this.#permits?.sweep(now - HOUR_MS, BATCH)) ?? 0,
     )
     this.#removed.callRecords += calls + samples
     this.#removed.auditEntries += entries
-    if ([samples, calls, minutes, entries, permits].includes(BATCH)) return
+    if ([samples, calls, minutes, entries, changes, permits].includes(BATCH)) return
     this.#restsUntil = now + PAUSE_MS
     this.#tell()
   }
@@ -128,6 +130,18 @@ export class Retention {
       const { store } = this.#deps
       const ids = old.map(({ id }) => id)
       await execute(store, store.db.deleteFrom('audit_entry').where('id', 'in', ids))
+      return old.length
+    })
+  }
+
+  /** Those that cannot end by themselves any more. */
+  #forgetChanges(before: number): Promise<number> {
+    return this.#alone(async () => {
+      const old = await this.#statements.oldChanges.all({ before, batch: BATCH })
+      if (old.length === 0) return 0
+      const { store } = this.#deps
+      const ids = old.map(({ id }) => id)
+      await execute(store, store.db.deleteFrom('change_entry').where('id', 'in', ids))
       return old.length
     })
   }
@@ -208,6 +222,16 @@ function prepareAll(store: Store) {
       .orderBy('at')
       .limit(param('batch')),
   )
+  const oldChanges: Prepared<Batch, { id: number }> = prepare(store, (db, param) =>
+    db
+      .selectFrom('change_entry')
+      .select('id')
+      .where('at', '<', param('before'))
+      .where('state', '<>', 'pending')
+      .where((row) => row.or([row('state', '<>', 'made'), row('expires_at', 'is', null)]))
+      .orderBy('at')
+      .limit(param('batch')),
+  )
   const keepSince: Prepared<{ value: string }, unknown> = prepare(store, (db, param) =>
     db
       .insertInto('setting')
@@ -218,6 +242,6 @@ function prepareAll(store: Store) {
   )
   return {
     ...{ oldSamples, oldRefused, forgetRefused },
-    ...{ oldCalls, oldEntries, keepSince },
+    ...{ oldCalls, oldEntries, oldChanges, keepSince },
   }
 }

@@ -1,9 +1,13 @@
 /** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
+import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
-import type { SetStateResult } from '../../schema/contracts/dispatcher.ts'
+import { changeDuration, changeReason } from '../changes/change-fields.ts'
+import type { ChangeWorld } from '../changes/change-world.ts'
+import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
+import { type NodeStateOrder, type NodeStateWorld, planNodeState } from '../changes/node-plan.ts'
 import type { ControlDeps } from '../deps.ts'
 import { conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -22,6 +26,7 @@ import {
 } from '../provisioning/resource-routes.ts'
 import { nodeBody, type NodeBody } from './dispatcher-body.ts'
 import { nodeUri } from './gateway-reach.ts'
+import { newUuid } from '../uuid.ts'
 import { DispatcherStore } from './dispatcher-store.ts'
 import { reservedNetworks } from './source-claims.ts'
 import {
@@ -35,11 +40,18 @@ import {
 
 const noun = 'Dispatcher set'
 const nodeParam = z.strictObject({ id: id(noun), nodeId: id('Node') })
-const stateBody = z.strictObject({ state: z.enum(['active', 'probing', 'inactive']) })
+const states = ['active', 'probing', 'inactive'] as const
+const stateBody = z.strictObject({
+  state: z.enum(states),
+  expected_state: z
+    .enum(states)
+    .optional()
+    .describe('Refused with 409 when the node has another state.'),
+  reason: changeReason.optional(),
+  duration: changeDuration.optional(),
+})
 
-export function dispatcherRoutes(
-  deps: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'others'>,
-) {
+export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'settings' | 'others'>) {
   const { store, now, engine, settings, others } = deps
   const sets = new DispatcherStore(
     store,
@@ -157,15 +169,18 @@ export function dispatcherRoutes(
       validate('json', stateBody),
       async (c) => {
         const { id: setRow, nodeId } = c.req.valid('param')
-        const { state } = c.req.valid('json')
-        const scope = requestScope(c.var.principal, now)
+        const body = c.req.valid('json')
+        const { principal } = c.var
+        const scope = requestScope(principal, now)
         const set = await setIn(scope, setRow)
         const before = nodeOf(set, nodeId)
-        const by = c.var.principal.actor
-        refuse(await engine.dispatcher.setState(set.set_id, before.destination, state, by))
+        const place = { setId: set.set_id, destination: before.destination }
+        const world = { ...deps, elsewhere: others?.of(c) }
+        const { changeId } = await setState(place, body, principal, world)
         const after = nodeOf(await setIn(scope, setRow), nodeId)
-        c.set('change', { before: lasting(before), after: lasting(after) })
-        return ok(c, { ...after, state })
+        const change = { before: lasting(before), after: lasting(after) }
+        c.set('change', { ...change, changeId, reason: body.reason ?? null })
+        return ok(c, { ...after, state: body.state, change_id: changeId })
       },
     )
 }
@@ -181,18 +196,21 @@ const withCallsElsewhere =
 /** For the audit log: without volatile fields such as latencies. */
 const lasting = ({ status, ...node }: NodeView) => ({ ...node, state: status?.state ?? null })
 
-/**
- * Maps the engine's result to a response. The engine knows every enabled node, because each write reloads
- * it.
- */
-function refuse(result: SetStateResult): void {
-  switch (result) {
-    case 'changed':
-      return
-    case 'last_active_node':
-      throw conflict('last_active_node', 'The set would have no node in service')
-    case 'unknown_set':
-    case 'unknown_destination':
-      throw conflict('node_disabled', 'The node is not enabled')
+/** As the tool set_dispatcher_state does it. */
+function setState(
+  place: Pick<NodeStateOrder, 'setId' | 'destination'>,
+  { state, expected_state: expectedState, reason, duration }: z.output<typeof stateBody>,
+  principal: Principal,
+  world: NodeStateWorld,
+) {
+  const { engine, now, randomBytes } = world
+  if (engine.dispatcher.find(place.setId, place.destination) === undefined)
+    throw conflict('node_disabled', 'The node is not enabled')
+  const wanted = { ...place, state, expectedState, by: principal.actor }
+  const order: ChangeOrder = {
+    ...{ principal, tool: 'set_dispatcher_state', scopes: ['dispatcher:write' as const] },
+    ...{ reason: reason ?? null, isDryRun: false, changeId: newUuid(randomBytes) },
+    expiresAt: duration === undefined ? null : now() + duration * 1_000,
   }
+  return makeChange(order, () => planNodeState(wanted, world), world)
 }

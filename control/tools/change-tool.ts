@@ -3,10 +3,10 @@
  * be undone where that is possible, and it may end by itself (`duration`).
  */
 import { z } from 'zod'
-import { timeToText } from '../../schema/columns.ts'
-import { type ChangeOrder, type MadeChange, makeChange } from '../changes/make-change.ts'
+import { changeDuration, changeReason, dryRun } from '../changes/change-fields.ts'
+import { answerOf, changeOutput } from '../changes/change-answer.ts'
+import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import type { Plan } from '../changes/plan.ts'
-import { text } from '../provisioning/fields.ts'
 import { newUuid } from '../uuid.ts'
 import { defineTool, type Tool, type ToolSpec, type ToolUse } from './tool.ts'
 
@@ -38,38 +38,11 @@ interface ChangeSpec<I extends z.ZodObject, O extends z.ZodObject> extends Omit<
   ) => Promise<Plan<z.input<O>>> | Plan<z.input<O>>
 }
 
-const MIN_DURATION_SECONDS = 60
-/** Thirty days. */
-const MAX_DURATION_SECONDS = 2_592_000
-
-/** Why a change is made: it is stored, and shown with the change later. */
-export const changeReason = text(500)
-  .min(3)
-  .refine((value) => value.trim().length >= 3, 'must have at least 3 characters')
-  .describe('Why, in 3 to 500 characters; it is stored with the change.')
-
-export const changeDuration = z
-  .int()
-  .min(MIN_DURATION_SECONDS)
-  .max(MAX_DURATION_SECONDS)
-  .describe('Seconds after which the platform undoes it. Absent: until it is undone.')
-
 const changeInput = z.object({
-  dry_run: z.boolean().default(false).describe('True: tells the effect, and changes nothing.'),
+  dry_run: dryRun,
   reason: changeReason.optional(),
   duration: changeDuration.optional(),
 })
-
-const changeOutput = {
-  dry_run: z.boolean(),
-  changed: z.boolean().describe('False: it was so already. In a dry run: whether it would change.'),
-  change_id: z.string().nullable().describe('For undo_change; null when nothing was changed.'),
-  effect: z.string(),
-  affected: z.record(z.string(), z.number()),
-  previous_state: z.unknown(),
-  undo: z.string().describe('How it is undone, or that it cannot be.'),
-  expires_at: z.string().nullable().describe('When the platform undoes it.'),
-}
 
 export function defineChange<I extends z.ZodObject, O extends z.ZodObject>(
   spec: ChangeSpec<I, O>,
@@ -106,26 +79,4 @@ function useOf({ dry_run, reason, duration }: z.output<typeof changeInput>, use:
     changeId: newUuid(use.randomBytes),
     expiresAt: duration === undefined ? null : use.now() + duration * 1_000,
   }
-}
-
-/** The fields of an answer that all changes have. */
-export function answerOf({ plan, isDryRun, isChanged, changeId, expiresAt }: MadeChange<unknown>) {
-  return {
-    dry_run: isDryRun,
-    changed: isChanged,
-    change_id: changeId,
-    effect: plan.effect,
-    affected: { ...plan.affected },
-    previous_state: plan.before,
-    undo: undoOf(plan.undo, isChanged, changeId),
-    expires_at: expiresAt === null ? null : timeToText(expiresAt),
-  }
-}
-
-function undoOf(undo: 'restores' | 'none', isChanged: boolean, changeId: string | null): string {
-  if (!isChanged) return 'Nothing to undo'
-  if (undo === 'none') return 'It cannot be undone'
-  return changeId === null
-    ? 'undo_change, with the change_id of the real call'
-    : `undo_change with change_id ${changeId}`
 }

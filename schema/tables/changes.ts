@@ -5,7 +5,12 @@ import type { Id } from './kinds.ts'
  * `pending`: it is being made. `unconfirmed`: the process ended while it was made, and nothing says whether it was.
  * `superseded`: its time ran out after a later change of the same target.
  */
-export type ChangeState = 'pending' | 'made' | 'unconfirmed' | 'undone' | 'expired' | 'superseded'
+export const changeStates = [
+  ...(['pending', 'made', 'unconfirmed'] as const),
+  ...(['undone', 'expired', 'superseded'] as const),
+] as const
+
+export type ChangeState = (typeof changeStates)[number]
 
 export interface ChangeEntryTable {
   id: Id

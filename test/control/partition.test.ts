@@ -79,14 +79,27 @@ async function fill(
   // Pages and files without data.
   ids.set('/console', ['calls', 'no-such-call'])
   ids.set('/console/assets', ['no-such-file'])
-  // Without its arguments; what tools show and change is in tools/partition.test.ts.
-  ids.set('/mcp/tools', ['explain_call'])
+  // Descriptions of tools have no data; what tools show and change is in tools/partition.test.ts.
+  ids.set('/mcp/tools', ['no_such_tool'])
   await make('/webhooks', { url: `https://${CANARY}.example/`, ...tenant })
   ids.set('/webhooks', [...(ids.get('/webhooks') ?? []), 1])
+  const suspended = await control.request(
+    `/api/v1/application-keys/${ids.get('/application-keys')?.[0]}/suspend`,
+    {
+      ...{ token, headers: { 'X-Tenant-Slug': CANARY }, body: { reason: `${CANARY} leaked` } },
+    },
+  )
+  ids.set('/changes', [suspended.data<{ change_id: string }>().change_id])
   // Alerts are seen by global credentials only.
   ids.set('/billing/alerts', [1])
   return ids
 }
+
+/** Of routes that would otherwise refuse the body alone. */
+const bodies = new Map<string, object>([
+  ['/state', { state: 'inactive' }],
+  ...['/suspend', '/resume', '/undo'].map((path) => [path, { reason: 'to try it' }] as const),
+])
 
 /** `/api/v1/dispatcher/:id/nodes/:nodeId` with the ids of the other tenant's rows. */
 function pathTo(path: string, ids: ReadonlyMap<string, readonly (string | number)[]>): string {
@@ -132,7 +145,7 @@ test('a key of another tenant finds and changes nothing on any route', async () 
   for (const { method, path } of routeNotes(control.app)) {
     const name = `${method} ${path}`
     const hasBody = method !== 'GET' && method !== 'DELETE'
-    const body = path.endsWith('/state') ? { state: 'inactive' } : {}
+    const body = bodies.get(path.slice(path.lastIndexOf('/'))) ?? {}
     const answer = await control.request(pathTo(path, ids), {
       token,
       method,
@@ -203,7 +216,7 @@ test("a key of one domain reaches nothing of its tenant's other domains, nor wha
   const before = await stored(control)
   for (const { method, path, access } of routeNotes(app)) {
     if (access?.kind !== 'scope' || path === '/mcp') continue
-    const body = path.endsWith('/state') ? { state: 'inactive' } : {}
+    const body = bodies.get(path.slice(path.lastIndexOf('/'))) ?? {}
     const hasBody = method !== 'GET' && method !== 'DELETE'
     const answer = await control.request(pathTo(path, ids), {
       token,

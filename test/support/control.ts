@@ -13,6 +13,7 @@ import { expectDocumented } from './documented.ts'
 import { type ServedApp, served } from './in-memory-http.ts'
 import { journalOf } from './journals.ts'
 import { openReports } from '../../control/pbx/reports/reports.ts'
+import type { ChangeDuties } from '../../control/changes/change-duties.ts'
 import type { EventHub } from '../../control/events/event-hub.ts'
 import type { Telemetry } from '../../control/telemetry/telemetry.ts'
 import type { Subscriptions } from '../../control/tools/mcp/subscriptions.ts'
@@ -48,6 +49,7 @@ export interface TestControl {
   readonly access: Access
   readonly telemetry: Telemetry
   readonly hub: EventHub
+  readonly changes: ChangeDuties
   readonly subscriptions: Subscriptions
   readonly store: Store
   readonly engine: TestEngine
@@ -145,7 +147,7 @@ export async function openControl({
       ...{ mcpAllowedHosts: [], trustedProxies, reservedNetworks: ['127.0.0.0/8'], hasMediaRelay },
     },
   }
-  const { access, telemetry, hub, subscriptions, ...made } = createControl(deps, {
+  const { access, telemetry, hub, changes, subscriptions, ...made } = createControl(deps, {
     connectionsPerAddress: 4_096,
   })
   const app = served(made.api.app, made.api.server)
@@ -156,6 +158,7 @@ export async function openControl({
     access,
     telemetry,
     hub,
+    changes,
     subscriptions,
     store,
     engine,

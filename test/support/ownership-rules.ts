@@ -119,7 +119,16 @@ export const operations: Readonly<Record<string, Operations>> = {
     },
   },
   '/dispatcher/{id}/nodes': { body: { host: '10.3.0.2' }, rules: node },
-  '/dispatcher/{id}/nodes/{nodeId}/state': { body: {}, rules: plains('state') },
+  '/dispatcher/{id}/nodes/{nodeId}/state': {
+    body: {},
+    rules: plains('state', 'expected_state', 'reason', 'duration'),
+  },
+  '/application-keys/{uuid}/suspend': {
+    body: {},
+    rules: plains('reason', 'dry_run', 'duration', 'confirm_self'),
+  },
+  '/application-keys/{uuid}/resume': { body: {}, rules: plains('reason', 'dry_run') },
+  '/changes/{change_id}/undo': { body: {}, rules: plains('reason', 'dry_run') },
   '/routing/carriers': {
     body: { name: 'mine', gateways: [{ host: '10.4.0.1' }] },
     rules: {

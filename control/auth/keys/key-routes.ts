@@ -1,6 +1,7 @@
 /** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { isOfAgent, refuseOwnKey } from '../../changes/key-plans.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok } from '../../http/envelope.ts'
@@ -26,6 +27,13 @@ const PATH = '/application-keys'
 
 /** Any text: an invalid uuid is not found, like a uuid of another tenant. */
 const keyPath = z.strictObject({ uuid: z.string().max(100) })
+
+const revokeQuery = z.strictObject({
+  confirm_self: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('true: the key of an agent may revoke itself.'),
+})
 
 export function keyRoutes(
   mint: KeyMint,
@@ -118,14 +126,23 @@ export function keyRoutes(
       },
     )
 
-    .delete(`${PATH}/:uuid`, requires('keys:write'), validate('param', keyPath), async (c) => {
-      const revoked = await keys.atomically(async () => {
-        const before = await find(c.req.valid('param').uuid, c.var.principal)
-        return { before, after: await keys.revoke(before, now()) }
-      })
-      c.set('change', auditedChange(revoked))
-      return ok(c, keyView(revoked.after, now()))
-    })
+    .delete(
+      `${PATH}/:uuid`,
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('query', revokeQuery),
+      async (c) => {
+        const { principal } = c.var
+        const isConfirmed = c.req.valid('query').confirm_self === 'true' || !isOfAgent(principal)
+        const revoked = await keys.atomically(async () => {
+          const before = await find(c.req.valid('param').uuid, principal)
+          refuseOwnKey(before, principal, isConfirmed)
+          return { before, after: await keys.revoke(before, now()) }
+        })
+        c.set('change', auditedChange(revoked))
+        return ok(c, keyView(revoked.after, now()))
+      },
+    )
 }
 
 const isInDomain = (key: AppKey, { domain }: Principal): boolean =>

@@ -29,7 +29,7 @@ const keyFields = z.strictObject({
   last_used_at: moment.nullable(),
   created_at: moment,
 })
-const key: z.ZodType<ReturnType<typeof keyView>> = keyFields.meta({ id: 'ApplicationKey' })
+export const key: z.ZodType<ReturnType<typeof keyView>> = keyFields.meta({ id: 'ApplicationKey' })
 const newKey = keyFields
   .extend({ token: z.string().describe('Shown only in this response.') })
   .meta({ id: 'NewApplicationKey' })
@@ -105,7 +105,7 @@ const tenant: z.ZodType<TenantView> = z
 
 const loggedOut = z.strictObject({ logged_out: z.literal(true) })
 
-const exampleKey = {
+export const exampleKey = {
   ...{ uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', kind: 'sbc', name: 'monitoring' },
   ...{ description: null, key_prefix: 'sbc_live_a1B', scopes: ['*:read'], rate_limit_rpm: 1200 },
   ...{ expires_at: null, is_active: true, state: 'active', suspended_at: null, revoked_at: null },
@@ -164,6 +164,7 @@ const keys: Operations = {
   'DELETE /api/v1/application-keys/:uuid': {
     ...{ id: 'revokeApplicationKey', tag: 'Keys', summary: 'Revoke a key permanently' },
     answer: data(key, { ...exampleKey, state: 'revoked', is_active: false }),
+    refusals: [409],
   },
 }
 

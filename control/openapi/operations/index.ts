@@ -1,6 +1,7 @@
 /** All operations of the API. A test fails for a route that is not described here. */
 import type { Operations } from '../operation.ts'
 import { accessOperations } from './access.ts'
+import { changeOperations } from './changes.ts'
 import { billingOperations } from './billing.ts'
 import { causeOperations } from './causes.ts'
 import { routingOperations } from './routing.ts'
@@ -18,6 +19,7 @@ export const operations: Operations = {
   ...systemOperations,
   ...causeOperations,
   ...accessOperations,
+  ...changeOperations,
   ...routingOperations,
   ...telephonyOperations,
   ...recordingOperations,

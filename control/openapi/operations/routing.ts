@@ -131,9 +131,15 @@ const dispatcher: Operations = {
     body: { state: 'inactive' },
     answer: data(
       node
-        .extend({ state: z.enum(['active', 'probing', 'inactive']) })
+        .extend({
+          state: z.enum(['active', 'probing', 'inactive']),
+          change_id: z.string().nullable().describe('Null: it was so already.'),
+        })
         .meta({ id: 'DispatcherNodeInState' }),
-      { ...exampleNode, state: 'inactive' },
+      {
+        ...{ ...exampleNode, state: 'inactive' },
+        change_id: '3c1f2a52-8c0f-4a86-9f53-2d3f9d3f7c10',
+      },
     ),
     refusals: [409],
   },

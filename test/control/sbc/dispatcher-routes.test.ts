@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { NodeState, SetStateResult } from '../../../schema/contracts/dispatcher.ts'
 import { openResources } from '../../support/resources.ts'
 import { runSql } from '../../support/stored.ts'
 
@@ -297,34 +296,6 @@ test('a set shows what the engine sees of each node', async () => {
   expect((await call('GET', `/dispatcher/${id}/nodes/${shown?.id}`)).data()).toMatchObject({
     status,
   })
-})
-
-test('the state of a node is set through the engine, whose refusals are answers', async () => {
-  const { call, engine } = await openResources()
-  const { id, nodes } = (await call('POST', '/dispatcher', set)).data<{
-    id: number
-    nodes: { id: number }[]
-  }>()
-  const asked: [number, string, NodeState][] = []
-  let result: SetStateResult = 'changed'
-  Object.assign(engine.dispatcher, {
-    setState: (setId: number, destination: string, state: NodeState) => {
-      asked.push([setId, destination, state])
-      return result
-    },
-  })
-  const path = `/dispatcher/${id}/nodes/${nodes[0]?.id}/state`
-  const changed = await call('PUT', path, { state: 'inactive' })
-  expect(changed.data()).toMatchObject({ id: nodes[0]?.id, state: 'inactive' })
-  expect(asked).toEqual([[7, 'sip:10.0.0.1:5060;transport=udp', 'inactive']])
-  result = 'last_active_node'
-  expect((await call('PUT', path, { state: 'inactive' })).code).toBe('last_active_node')
-  result = 'unknown_destination'
-  expect((await call('PUT', path, { state: 'active' })).code).toBe('node_disabled')
-  expect((await call('PUT', path, { state: 'down' })).status).toBe(400)
-  expect((await call('PUT', `/dispatcher/${id}/nodes/999/state`, { state: 'active' })).status).toBe(
-    404,
-  )
 })
 
 test("a tenant finds its own sets only, and another's answer as sets that do not exist", async () => {

@@ -1,9 +1,9 @@
 /** The tool that undoes what a changing tool did. */
 import { z } from 'zod'
 import { timeToText } from '../../../../schema/columns.ts'
+import { changeReason, dryRun } from '../../../changes/change-fields.ts'
 import { stateIn } from '../../../changes/change-store.ts'
 import { undoChange as undo } from '../../../changes/undo-change.ts'
-import { changeReason } from '../../change-tool.ts'
 import { defineTool } from '../../tool.ts'
 import { time } from '../shapes.ts'
 
@@ -19,7 +19,7 @@ export const undoChange = defineTool({
   input: z.strictObject({
     change_id: z.uuid(),
     reason: changeReason,
-    dry_run: z.boolean().default(false).describe('True: tells the effect, and changes nothing.'),
+    dry_run: dryRun,
   }),
   output: z.object({
     change_id: z.string(),

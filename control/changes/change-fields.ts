@@ -1,0 +1,24 @@
+/** Fields that the bodies of changes share, in tools and in the API. */
+import { z } from 'zod'
+import { text } from '../provisioning/fields.ts'
+
+const MIN_DURATION_SECONDS = 60
+/** Thirty days. */
+const MAX_DURATION_SECONDS = 2_592_000
+
+/** Why a change is made: it is stored, and shown with the change later. */
+export const changeReason = text(500)
+  .min(3)
+  .refine((value) => value.trim().length >= 3, 'must have at least 3 characters')
+  .describe('Why, in 3 to 500 characters; it is stored with the change.')
+
+export const changeDuration = z
+  .int()
+  .min(MIN_DURATION_SECONDS)
+  .max(MAX_DURATION_SECONDS)
+  .describe('Seconds after which the platform undoes it. Absent: until it is undone.')
+
+export const dryRun = z
+  .boolean()
+  .default(false)
+  .describe('True: tells the effect, and changes nothing.')

@@ -1,0 +1,219 @@
+import { randomBytes } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { AuditLog } from '../../../control/audit/audit-log.ts'
+import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
+import { newKeyBody } from '../../../control/auth/keys/key-bodies.ts'
+import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
+import { KeyStore } from '../../../control/auth/keys/key-store.ts'
+import { ChangeDuties } from '../../../control/changes/change-duties.ts'
+import { ChangeStore } from '../../../control/changes/change-store.ts'
+import type { Store } from '../../../schema/open.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { sharedDatabase } from '../../support/shared-database.ts'
+import { failing, readColumn, readRows } from '../../support/stored.ts'
+import { testEngine } from '../../support/test-engine.ts'
+import { openToolRig, type ToolRig } from '../../support/tools-rig.ts'
+
+const first = 'sip:10.0.0.1:5060;transport=udp'
+const second = 'sip:10.0.0.2:5060;transport=udp'
+const minute = 60_000
+
+type Made = { change_id: string; changed: boolean; effect: string; expires_at: string | null }
+
+/** As a process that has just started. */
+const started = (rig: ToolRig): ChangeDuties =>
+  new ChangeDuties({
+    ...{ ...rig.deps, keys: rig.access.keys, audit: rig.access.audit, now: rig.now },
+    newCorrelationId: () => 'c',
+  })
+
+const nodeStates = ({ engine }: ToolRig): readonly string[] =>
+  engine.dispatcher.status(1).flatMap(({ nodes }) => nodes.map(({ state }) => state))
+
+const entryStates = ({ store }: ToolRig) =>
+  readColumn<string>(store, 'SELECT state FROM change_entry ORDER BY id')
+
+const set = (rig: ToolRig, state: string, more: object = {}) =>
+  rig.tool('set_dispatcher_state', { state, setId: 1, destination: first, ...more })
+
+const drain = async (rig: ToolRig, more: object = {}): Promise<Made> =>
+  (await set(rig, 'inactive', more)).data<Made>()
+
+test('after its duration a change is undone, not before, also by a process that started since', async () => {
+  const rig = await openToolRig()
+  const made = await drain(rig, { duration: 60, reason: 'one-way audio' })
+  expect(made.expires_at).toBe(new Date(rig.now() + minute).toISOString())
+  rig.tick(minute - 1)
+  await started(rig).look()
+  expect(nodeStates(rig)).toEqual(['inactive', 'active'])
+  rig.tick(1)
+  await started(rig).look()
+  expect(nodeStates(rig)).toEqual(['active', 'active'])
+  expect(await entryStates(rig)).toEqual(['expired'])
+  await set(rig, 'inactive')
+  await started(rig).look()
+  expect(nodeStates(rig)).toEqual(['inactive', 'active'])
+  const entries =
+    "SELECT actor, action, change_id, reason FROM audit_entry WHERE actor = 'platform'"
+  expect(await readRows(rig.store, entries)).toEqual([
+    {
+      ...{ actor: 'platform', action: 'expire set_dispatcher_state' },
+      ...{ change_id: made.change_id, reason: 'one-way audio' },
+    },
+  ])
+  const undone = await rig.tool('undo_change', { change_id: made.change_id, reason: 'too late' })
+  expect(undone.data<Made>()).toMatchObject({ changed: false })
+})
+
+test('a clock that is set forward ends no change', async () => {
+  const rig = await openToolRig()
+  const { changes } = rig
+  await drain(rig, { duration: 60 })
+  rig.jump(3_600_000)
+  await changes.look()
+  expect(nodeStates(rig)).toEqual(['inactive', 'active'])
+  rig.tick(minute)
+  await changes.look()
+  expect(nodeStates(rig)).toEqual(['active', 'active'])
+})
+
+test('the end of a change undoes nothing that came later', async () => {
+  const rig = await openToolRig()
+  await drain(rig, { duration: 60 })
+  await set(rig, 'active')
+  await drain(rig)
+  rig.tick(minute)
+  await started(rig).look()
+  expect(nodeStates(rig)).toEqual(['inactive', 'active'])
+  expect(await entryStates(rig)).toEqual(['superseded', 'made', 'made'])
+})
+
+test('a repeated change makes it last longer, never shorter, and one undo brings the first state back', async () => {
+  const rig = await openToolRig()
+  await drain(rig, { duration: 120 })
+  const shorter = await drain(rig, { duration: 60 })
+  expect(shorter).toMatchObject({ changed: false, change_id: null })
+  const longer = await drain(rig, { duration: 180 })
+  expect(longer).toMatchObject({
+    changed: true,
+    effect: expect.stringMatching(/^It stays so until/),
+  })
+  rig.tick(2 * minute)
+  await started(rig).look()
+  expect([nodeStates(rig)[0], await entryStates(rig)]).toEqual(['inactive', ['superseded', 'made']])
+  const forGood = await drain(rig)
+  rig.tick(60 * minute)
+  await started(rig).look()
+  expect(nodeStates(rig)[0]).toBe('inactive')
+  const { status } = await rig.tool('undo_change', { change_id: forGood.change_id, reason: 'well' })
+  expect([status, nodeStates(rig)[0]]).toEqual([200, 'active'])
+})
+
+test('what cannot be undone yet is tried again, and told once', async () => {
+  const rig = await openToolRig()
+  const duties = started(rig)
+  await drain(rig)
+  await set(rig, 'active', { duration: 60 })
+  await drain(rig, { destination: second })
+  rig.tick(minute)
+  await duties.look()
+  await duties.look()
+  expect(nodeStates(rig)).toEqual(['active', 'inactive'])
+  expect(rig.logged).toEqual([
+    {
+      ...{ level: 'warn', message: 'a change is over, but cannot be undone yet' },
+      fields: expect.objectContaining({ code: 'last_active_node' }) as unknown,
+    },
+  ])
+  await set(rig, 'active', { destination: second })
+  rig.tick(minute)
+  await duties.look()
+  expect(nodeStates(rig)).toEqual(['inactive', 'active'])
+})
+
+test.each(['made', 'unconfirmed'] as const)(
+  'what a crash has left half made is found out by the state of its target: %s',
+  async (state) => {
+    const rig = await openToolRig()
+    const { setState } = rig.engine.dispatcher
+    rig.engine.dispatcher.setState = async (...given) => {
+      if (state === 'made') await setState(...given)
+      throw new Error('the process ends here')
+    }
+    expect((await set(rig, 'inactive')).status).toBe(500)
+    rig.engine.dispatcher.setState = setState
+    // Until it is settled no other change of the node knows what it would come back to.
+    expect((await set(rig, 'probing')).code).toBe('change_under_way')
+    rig.tick(30_000)
+    await started(rig).look()
+    expect(await entryStates(rig)).toEqual([state])
+    expect((await set(rig, 'probing')).status).toBe(200)
+  },
+)
+
+test('a crash between the undoing and its entry leaves a change that is undone once more', async () => {
+  const rig = await openToolRig()
+  const { change_id } = await drain(rig)
+  const given = { change_id, reason: 'audio is back' }
+  const { setState } = rig.engine.dispatcher
+  let repaired: (() => Promise<unknown>) | undefined
+  rig.engine.dispatcher.setState = async (...all) => {
+    const result = await setState(...all)
+    repaired = await failing(rig.store, 'UPDATE', 'change_entry')
+    return result
+  }
+  expect((await rig.tool('undo_change', given)).status).toBe(500)
+  rig.engine.dispatcher.setState = setState
+  await repaired?.()
+  expect([nodeStates(rig)[0], await entryStates(rig)]).toEqual(['active', ['made']])
+  rig.tick(30_000)
+  expect((await rig.tool('undo_change', given)).data<Made>()).toMatchObject({ changed: true })
+  expect([nodeStates(rig)[0], await entryStates(rig)]).toEqual(['active', ['undone']])
+})
+
+describe.runIf(hasPostgres)('changes of several nodes', () => {
+  test('of all nodes one undoes a change whose time is over, once', async () => {
+    const { open } = await sharedDatabase()
+    const stores = [await open(), await open(), await open()]
+    let now = 1_000_000
+    const [node, ...others] = stores.map((store) => processOn(store, () => now))
+    if (node === undefined) throw new Error('no node')
+    const changes = 20
+    const keys: string[] = []
+    for (let number = 1; number <= changes; number += 1) keys.push(await node.suspend(number))
+    now += minute
+    await Promise.all([node, ...others].map(({ duties }) => duties.look()))
+    await Promise.all([node, ...others].map(({ duties }) => duties.look()))
+    for (const uuid of keys) expect((await node.keys.byUuid(uuid, null))?.suspendedAt).toBeNull()
+    const ended = await readColumn(node.store, 'SELECT state FROM change_entry')
+    expect(ended).toEqual(keys.map(() => 'expired'))
+    const told = await readColumn<string>(node.store, 'SELECT change_id FROM audit_entry')
+    expect(told.toSorted()).toEqual(keys.toSorted())
+  })
+})
+
+function processOn(store: Store, now: () => number) {
+  const keys = new KeyStore(store, new KeyCache())
+  const audit = new AuditLog(store, () => undefined)
+  const world = { store, keys, randomBytes, now, engine: testEngine() }
+  const duties = new ChangeDuties({
+    ...{ ...world, audit, newCorrelationId: () => 'c', log: () => undefined },
+  })
+  /** The change is named as the key. */
+  const suspend = async (number: number): Promise<string> => {
+    const body = newKeyBody.parse({ name: `key ${number}` })
+    const { key } = await issueKey(world, body, consoleGrantor)
+    await keys.setSuspension(key, { at: now(), by: 'user:ada' })
+    const state = (at: number | null, by: string | null) =>
+      JSON.stringify({ suspended_at: at, suspended_by: by, revoked_at: null })
+    await new ChangeStore(store).insert({
+      ...{ change_id: key.uuid, at: now(), actor: 'user:ada', actor_name: null, tenant_id: null },
+      ...{ tool: 'suspend_api_key', scopes: '["keys:write"]', target_kind: 'api_key' },
+      ...{ target_id: key.uuid, reason: null, effect: '', undo: 'restores', state: 'made' },
+      ...{ state_before: state(null, null), state_after: state(now(), 'user:ada') },
+      ...{ expires_at: now() + minute, claimed_until: null, proposal_id: null },
+    })
+    return key.uuid
+  }
+  return { store, keys, duties, suspend }
+}
