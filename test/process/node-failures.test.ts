@@ -255,6 +255,31 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     await booksAreRight(before + 1)
   })
 
+  test('a node that was paused for half a minute goes on as the same run, with its calls and its leases', async () => {
+    const before = (await records()).length
+    const [hangUp, other] = [await talk(at(1)), await talk(at(1))]
+    at(1).signal('SIGSTOP')
+    await age('sbc-2', 30_000)
+    await eventually(async () =>
+      expect(await stateOf(0, 'sbc-2')).toMatchObject({ state: 'lost', epoch: 1 }),
+    )
+    // The other one looks for nodes that are gone every second, and takes nothing of this one.
+    await new Promise((resolve) => setTimeout(resolve, 2_500))
+    const waiting = hangUp()
+    at(1).signal('SIGCONT')
+    await waiting
+    await eventually(async () => {
+      expect((await ask(1, '/readyz')).status).toBe(200)
+      expect(await stateOf(0, 'sbc-2')).toMatchObject({ state: 'serving', epoch: 1 })
+    })
+    await (
+      await talk(at(1), dialUntilItRings(at(1)))
+    )()
+    await other()
+    await booksAreRight(before + 3)
+    expect(await metric(1, 'tollgate_process_fenced')).toBe('0')
+  })
+
   test('a node that was paused for longer than its leases last is fenced: no new call, a clear answer, its live calls end in order', async () => {
     const before = (await records()).length
     const hangUp = await talk(at(1))
