@@ -484,6 +484,7 @@ export class Engine {
     const { self, key } = installation
     return new OtherNodes({
       ...{ self, key, wallNow, log, peers: this.#others.peers },
+      isRecording: (callUuid) => this.recordings?.isRecording(callUuid) === true,
       onRefused: (source) => void this.guard.unknownSource(source),
       onHeard: (address) => this.#others?.peers.heard(address),
     })

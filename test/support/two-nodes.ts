@@ -50,6 +50,7 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
       ...{ self, key: Buffer.alloc(32, 1), wallNow: () => a.time.wallNow() },
       onRefused: ({ address, port }: Binding['source']) => void refused.push(`${address}:${port}`),
       onHeard: () => undefined,
+      isRecording: () => false,
       log: () => undefined,
     }
     return { peer, common }

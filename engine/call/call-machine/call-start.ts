@@ -9,6 +9,8 @@ export interface CallStart {
   readonly sourceAddress: string
   /** The call began here: no INVITE was received. */
   readonly isOurs?: boolean
+  /** It connects another node to a call of this one, and that node records what is said. */
+  readonly isRecordedElsewhere?: boolean
   /** Milliseconds by the steady clock, as all times of a call (schema/clock.ts). */
   readonly startedAt: number
 }

@@ -40,6 +40,7 @@ type SavedFields = Pick<
   readonly transfersBefore: number | undefined
   readonly failedTransfers: number | undefined
   readonly isOurs: true | undefined
+  readonly isRecordedElsewhere: true | undefined
   readonly isEmergency: true | undefined
 }
 
@@ -157,6 +158,7 @@ function savedFields(call: Call, answeredAt: number | null): SavedFields {
     callIds: call.callIds,
     peers: call.peers,
     isOurs: call.start.isOurs === true || undefined,
+    isRecordedElsewhere: call.start.isRecordedElsewhere === true || undefined,
     isEmergency: call.isEmergency || undefined,
     grantedSeconds: call.grantedSeconds,
     grantDenial: call.grantDenial,
@@ -212,7 +214,13 @@ export function restoreCall(
   const at = (time: number | null): number | null => (time === null ? null : time + shiftMs)
   const stampOffsetMs = fields.stampOffsetMs - shiftMs
   const [first] = saved.legs
-  const { isOurs, payerTenantId = null, supervisedBy = [], isEmergency = false } = fields
+  const {
+    isOurs,
+    isRecordedElsewhere,
+    payerTenantId = null,
+    supervisedBy = [],
+    isEmergency = false,
+  } = fields
   const { transfersBefore = 0, failedTransfers = 0 } = fields
   const isFree = opened.isFree === true
   const call: Call = {
@@ -223,6 +231,7 @@ export function restoreCall(
       ...{ callerNumber: opened.callerNumber, callerName: opened.callerName },
       ...{ sourceAddress: opened.sourceAddress, startedAt: opened.startedAt - stampOffsetMs },
       ...(isOurs && { isOurs }),
+      ...(isRecordedElsewhere && { isRecordedElsewhere }),
     },
     account: accountOf(opened),
     stampOffsetMs,

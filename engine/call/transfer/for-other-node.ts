@@ -100,8 +100,12 @@ function begin(
   const before = [asked, its, deps.calls.call(answered?.partner.callUuid ?? '') ?? its]
   const transfersBefore = Math.max(...before.map((each) => each.transfersBefore))
   const invite = { ...read, origin: owner.origin, calledNumber }
+  const begun = startOf(invite, hostPort(sourceAddress, sourcePort), deps.now())
   const leg = deps.calls.beginInvited(
-    { start: startOf(invite, hostPort(sourceAddress, sourcePort), deps.now()), transfersBefore },
+    {
+      start: { ...begun, ...(asked.isRecorded && { isRecordedElsewhere: true }) },
+      transfersBefore,
+    },
     {
       callerTag: tagOf(headers['from']),
       offer: request.body || undefined,

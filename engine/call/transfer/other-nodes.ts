@@ -21,6 +21,8 @@ export interface OtherNodesDeps {
   }
   /** Milliseconds UTC, by the clock of the machine: other nodes have another steady one. */
   readonly wallNow: () => number
+  /** Whether this node records the call at the moment. */
+  readonly isRecording: (callUuid: string) => boolean
   /** A token is forged, too old, or comes from where it must not. */
   readonly onRefused: (source: Source) => void
   /** From there a token has come that only a node can have. */
@@ -35,6 +37,14 @@ export interface AskedReplacement {
   readonly party: string
   /** How many transfers, one after the other, have led to it. */
   readonly transfersBefore: number
+  /** That node records what the two parties say to each other from now on. */
+  readonly isRecorded: boolean
+}
+
+/** What a transfer tells of itself. */
+interface Asking extends Pick<AskedReplacement, 'party' | 'transfersBefore'> {
+  /** Of the transferee. */
+  readonly callUuid: string
 }
 
 /** From the choice of the nodes to their INVITE passes what the others need to refuse. */
@@ -54,15 +64,16 @@ export class OtherNodes {
   /** Those that may have this dialog of a party; none where there is no other node. */
   candidates(
     replaces: Replaces,
-    { party, transfersBefore }: Pick<AskedReplacement, 'party' | 'transfersBefore'>,
+    { party, transfersBefore, callUuid }: Asking,
   ): readonly OtherNodeCandidate[] {
     const { self, peers, wallNow } = this.#deps
+    const isRecorded = this.#deps.isRecording(callUuid)
     const others = peers.alive.filter((name) => name !== self)
     return others.flatMap((holder) => {
       const peer = peers.find(holder)
       if (peer === undefined) return []
       const token = this.#tokens.write(
-        { party, issuer: self, issuedAt: wallNow(), transfersBefore },
+        { party, issuer: self, issuedAt: wallNow(), transfersBefore, isRecorded },
         holder,
         replaces,
       )
@@ -79,7 +90,8 @@ export class OtherNodes {
     const token = replaces && this.#tokens.read(text, this.#deps.self, replaces)
     if (replaces && token && this.#isFrom(token.issuer, request) && this.#isFresh(token)) {
       this.#deps.onHeard(request.sourceAddress)
-      return { replaces, party: token.party, transfersBefore: token.transfersBefore }
+      const { party, transfersBefore, isRecorded } = token
+      return { replaces, party, transfersBefore, isRecorded }
     }
     this.#deps.onRefused(sourceOf(request))
     return 'refused'

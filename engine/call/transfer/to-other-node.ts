@@ -23,7 +23,9 @@ export interface AttendedTransfer {
 /** False: there is no other node that could have the dialog. */
 export function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean {
   const { transferor, transferee, target, payer, replaces } = transfer
-  const asked = { party: partyOf(payer), transfersBefore: transfersBeforeOf(transfer, deps) }
+  const { callUuid: itsUuid } = transferee
+  const transfersBefore = transfersBeforeOf(transfer, deps)
+  const asked = { party: partyOf(payer), transfersBefore, callUuid: itsUuid }
   const candidates = deps.otherNodes?.candidates(replaces, asked) ?? []
   if (candidates.length === 0) return false
   const tenantId = deps.calls.call(transferor.callUuid)?.account?.tenantId ?? null

@@ -16,6 +16,8 @@ export interface TransferToken {
   readonly issuedAt: number
   /** How many transfers, one after the other, have led to it: a loop of machines may lead across nodes. */
   readonly transfersBefore: number
+  /** That node records the call of the transferee, and with it what the two parties say to each other from now on. */
+  readonly isRecorded: boolean
 }
 
 /** The header of the INVITE that has it. It passes between nodes only. */
@@ -38,8 +40,8 @@ export class TransferTokens {
 
   /** @param holder the node that reads it. */
   write(token: TransferToken, holder: string, replaces: Replaces): string {
-    const { party, issuer, issuedAt, transfersBefore } = token
-    const fields: Fields = [party, issuer, issuedAt, transfersBefore]
+    const { party, issuer, issuedAt, transfersBefore, isRecorded } = token
+    const fields: Fields = [party, issuer, issuedAt, transfersBefore, isRecorded]
     return this.#box.seal(placeOf(holder, replaces), JSON.stringify(fields)).slice(SEALED.length)
   }
 
@@ -49,12 +51,21 @@ export class TransferTokens {
     const opened = this.#box.open(placeOf(holder, replaces), SEALED + text)
     if (opened === undefined) return undefined
     // Authenticated: only `write` has written it.
-    const [party, issuer, issuedAt, transfersBefore] = JSON.parse(opened) as Fields
-    return { party, issuer, issuedAt, transfersBefore }
+    const [party, issuer, issuedAt, transfersBefore, isRecorded = false] = JSON.parse(
+      opened,
+    ) as Fields
+    return { party, issuer, issuedAt, transfersBefore, isRecorded }
   }
 }
 
-type Fields = readonly [party: string, issuer: string, issuedAt: number, transfersBefore: number]
+type Fields = readonly [
+  party: string,
+  issuer: string,
+  issuedAt: number,
+  transfersBefore: number,
+  /** Absent: a node of an earlier version has written it. */
+  isRecorded?: boolean,
+]
 
 const placeOf = (holder: string, { callId, toTag, fromTag, isEarlyOnly }: Replaces) => ({
   ...{ table: 'transfer token', column: 'dialog' },

@@ -12,14 +12,14 @@ export type ExtensionAt = (
 
 /**
  * From the moment on at which its destination is dialled. What a supervisor hears is of others, who have not been asked,
- * and may wish not to be recorded.
+ * and may wish not to be recorded. What another node records is not recorded twice.
  */
 export function recordingWish(
   call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing'>,
   extensionAt: ExtensionAt,
 ): CallRecording {
   const { start, origin, destination, dialing } = call
-  if (isOfSupervisor(start)) return 'never'
+  if (isOfSupervisor(start) || start.isRecordedElsewhere === true) return 'never'
   const called = destination ?? dialing?.current
   const caller =
     origin?.kind === 'extension' ? extensionAt(origin.domain, origin.extension) : undefined

@@ -23,6 +23,8 @@ export interface RecordedCalls {
   list(): readonly ActiveCall[]
   /** What the extensions of its parties wish. */
   wishOf(callUuid: string): CallRecording
+  /** It connects another node to a call of this one, and that node records what is said. */
+  isRecordedElsewhere(callUuid: string): boolean
   /** Undefined: no leg of this call. */
   sideOf(callUuid: string, legId: string): 'caller' | 'callee' | undefined
 }
@@ -72,7 +74,7 @@ export class Recorder {
   readonly #recordings = new Map<string, Recording>()
   readonly #bySession = new Map<string, Recording>()
   readonly #tone = beepWav()
-  /** Live calls of which something is recorded, also in the recording of another one. */
+  /** Live calls of which something is recorded, also in the recording of another one, and by another node. */
   readonly #captured = new Set<string>()
 
   constructor(deps: RecorderDeps) {
@@ -107,6 +109,10 @@ export class Recorder {
   connected(session: MediaSession): void {
     const { callUuids } = session
     const { calls } = this.#deps
+    if (callUuids.some((uuid) => calls.isRecordedElsewhere(uuid))) {
+      for (const uuid of callUuids) if (calls.find(uuid)) this.#captured.add(uuid)
+      return
+    }
     const callUuid =
       callUuids.find((uuid) => this.#recordings.has(uuid)) ??
       callUuids.find((uuid) => calls.wishOf(uuid) === 'always')

@@ -122,6 +122,7 @@ export class Recordings implements RecordingsPort {
           const call = calls.call(callUuid)
           return call ? recordingWish(call, extensionAt) : 'never'
         },
+        isRecordedElsewhere: (callUuid) => calls.call(callUuid)?.start.isRecordedElsewhere === true,
         sideOf: (callUuid, legId) => {
           const leg = calls.leg(legId)
           return leg?.callUuid === callUuid ? leg.side : undefined

@@ -4,12 +4,12 @@ import type { SipRequest } from '../../../../engine/call/signalling.ts'
 
 const replaces = { callId: 'c1', toTag: 'to', fromTag: 'from', isEarlyOnly: false }
 const party = 'extension 7'
-const asked = { party, transfersBefore: 3 }
+const asked = { party, transfersBefore: 3, callUuid: 'u' }
 const addresses = { a: '192.0.2.1', b: '192.0.2.2', c: '192.0.2.3' }
 
 /** Nodes a, b and c; a asks. */
 function cluster() {
-  const world = { now: 1_700_000_000_000, alive: ['a', 'b', 'c'], refused: 0 }
+  const world = { now: 1_700_000_000_000, alive: ['a', 'b', 'c'], refused: 0, recorded: '' }
   const [told, heard]: string[][] = [[], []]
   const nodeOf = (self: keyof typeof addresses, key = Buffer.alloc(32, 1)): OtherNodes =>
     new OtherNodes({
@@ -24,6 +24,7 @@ function cluster() {
           return world.alive
         },
       },
+      isRecording: (callUuid) => callUuid === world.recorded,
       onRefused: () => void (world.refused += 1),
       onHeard: (address) => void heard?.push(address),
       log: (level, message) => void told?.push(`${level} ${message}`),
@@ -50,8 +51,11 @@ test('each of the others that is there is asked, with what only it can read', ()
     ['c', 'sip:192.0.2.3:5060'],
   ])
   expect(candidates[0]?.replaces).toBe('c1;to-tag=to;from-tag=from')
-  expect(b.read(inviteOf(a))).toEqual({ replaces, party, transfersBefore: 3 })
-  expect(heard).toEqual([addresses.a])
+  const told = { replaces, party, transfersBefore: 3 }
+  expect(b.read(inviteOf(a))).toEqual({ ...told, isRecorded: false })
+  world.recorded = 'u'
+  expect(b.read(inviteOf(a))).toEqual({ ...told, isRecorded: true })
+  expect(heard).toEqual([addresses.a, addresses.a])
   expect(c.read(inviteOf(a))).toBe('refused')
   world.alive = ['a', 'c']
   expect(a.candidates(replaces, asked).map(({ holder }) => holder)).toEqual(['c'])

@@ -33,6 +33,11 @@ test('what a supervisor hears is not recorded, whatever its extension says; no I
   expect(wish('api', '102')).toBe('always')
 })
 
+test('what connects another node, which records the call, is not recorded a second time', () => {
+  const link = { ...start('10.0.0.1:5060', '102'), isRecordedElsewhere: true }
+  expect(recordingWish({ start: link, origin: from('101') }, extensionAt)).toBe('never')
+})
+
 test('the extensions of both parties are asked, the called one as soon as it is dialled', () => {
   const wish = (call: Omit<Parameters<typeof recordingWish>[0], 'start'>) =>
     recordingWish({ ...call, start: start('10.0.0.1:5060', '101') }, extensionAt)

@@ -50,6 +50,7 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
   }
   const live = new Map([[callUuid, call]])
   const sessions: MediaSession[] = []
+  const elsewhere = new Set<string>()
   const events: EngineHappening[] = []
   const logged: string[] = []
   const finished: UnfinishedRecording[] = []
@@ -63,6 +64,7 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
       find: (uuid) => live.get(uuid),
       list: () => [...live.values()],
       wishOf: (uuid) => (uuid === callUuid ? wish : 'never'),
+      isRecordedElsewhere: (uuid) => elsewhere.has(uuid),
       sideOf: (uuid, legId) =>
         legId === `${uuid}.1` ? 'caller' : legId === `${uuid}.2` ? 'callee' : undefined,
     },
@@ -78,7 +80,7 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
   const commands = () => asked.map(({ command }) => command)
   return {
     ...{ recorder, time, asked, commands, live, call, sessions, events, logged, finished },
-    ...{ unfinished, session, place },
+    ...{ unfinished, session, place, elsewhere },
     types: () => events.map(({ type }) => type),
     isOn: () => recorder.isRecording(callUuid),
   }
@@ -359,4 +361,17 @@ test('what was stopped before a crash stays stopped, and may be started again', 
   await next.recorder.resume()
   expect([next.isOn(), next.asked]).toEqual([false, []])
   expect(await next.recorder.control(callUuid, 'start')).toEqual({ kind: 'recording' })
+})
+
+test('what another node records is not recorded twice, and its calls count as recorded', async () => {
+  const { recorder, session, live, call, asked, elsewhere } = open()
+  live.set(otherUuid, { ...call, callUuid: otherUuid })
+  elsewhere.add(otherUuid)
+  recorder.connected(
+    session({ legs: [`${callUuid}.2`, `${otherUuid}.1`], callUuids: [callUuid, otherUuid] }),
+  )
+  await turnOfEventLoop()
+  expect(asked).toEqual([])
+  expect(recorder.ended(callUuid, startOfTime, 3)).toBe(true)
+  expect(recorder.ended(otherUuid, startOfTime, 3)).toBe(true)
 })
