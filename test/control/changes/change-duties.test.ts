@@ -195,7 +195,7 @@ describe.runIf(hasPostgres)('changes of several nodes', () => {
 function processOn(store: Store, now: () => number) {
   const keys = new KeyStore(store, new KeyCache())
   const audit = new AuditLog(store, () => undefined)
-  const world = { store, keys, randomBytes, now, engine: testEngine() }
+  const world = { store, keys, randomBytes, now, engine: testEngine(), ocs: undefined }
   const duties = new ChangeDuties({
     ...{ ...world, audit, newCorrelationId: () => 'c', log: () => undefined },
   })
