@@ -1,4 +1,5 @@
-/** Since when and why, for people: the history of a node, and what a key did. */
+/** Since when and why, for people: what is unusual, the history of a node, and what a key did. */
+import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { first } from '../../schema/sql/query.ts'
@@ -12,6 +13,8 @@ import { queryInteger } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { queryTime } from '../provisioning/fields.ts'
 import { id } from '../provisioning/resource-routes.ts'
+import { findAnomalies, MAX_FINDINGS, USUAL_FINDINGS } from './anomalies/find-anomalies.ts'
+import { kinds } from './anomalies/finding.ts'
 import { activityOf } from './key-activity.ts'
 import { nodeHistory } from './node-history.ts'
 import { periodOf } from './period.ts'
@@ -31,13 +34,34 @@ const periodQuery = {
   end_date: queryTime.optional().describe('Exclusive. Defaults to now.'),
 }
 const historyQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(200, 50) })
+/** Separated by commas. */
+const kindList = z
+  .string()
+  .max(200)
+  .transform((text) => text.split(','))
+  .pipe(z.array(z.enum(kinds)).min(1).max(kinds.length))
+const anomalyQuery = z.strictObject({
+  ...periodQuery,
+  kinds: kindList.optional().describe(`Some of ${kinds.join(', ')}. Defaults to all.`),
+  limit: limitUpTo(MAX_FINDINGS, USUAL_FINDINGS),
+})
 const activityQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(100, 20) })
 
 export function causeRoutes(
-  deps: Pick<ControlDeps, 'store' | 'engine' | 'now'> & { readonly keys: Pick<KeyStore, 'byUuid'> },
+  deps: Pick<ControlDeps, 'store' | 'engine' | 'now' | 'ocs' | 'others'> & {
+    readonly keys: Pick<KeyStore, 'byUuid'>
+  },
 ) {
   const { store, now, keys } = deps
   return new Hono<ControlEnv>()
+    .get('/anomalies', requires('cdrs:read'), validate('query', anomalyQuery), async (c) => {
+      const { start_date: start, end_date: end, kinds: asked = kinds, limit } = c.req.valid('query')
+      const span = periodOf({ start, end }, now(), { longestDays: 7 })
+      const world = { ...deps, elsewhere: deps.others?.of(c), pause: nextTurn }
+      const wanted = [...new Set(asked)]
+      return ok(c, await findAnomalies(world, c.var.principal, { span, wanted, limit }))
+    })
+
     .get(
       '/dispatcher/:id/nodes/:nodeId/history',
       requires('dispatcher:read'),
@@ -71,6 +95,10 @@ export function causeRoutes(
         return ok(c, await activityOf(store, key, { ...period, limit }, now()))
       },
     )
+}
+
+const nextTurn = async (): Promise<void> => {
+  await setImmediate()
 }
 
 /** Its number, by which calls and tools name it. */

@@ -152,12 +152,17 @@ test('a key of another tenant finds and changes nothing on any route', async () 
       ...(hasBody && { body }),
     })
     expect([name, answer.text.includes(CANARY)]).toEqual([name, false])
+    if (isDescription(method, path)) continue
     if (path.includes(':')) expect([400, 403, 404]).toContain(answer.status)
     else if (method === 'GET' && answer.status === 200 && path !== '/api/v1/audit')
       expect([name, totalOf(answer.body)]).toEqual([name, ownRows.get(path) ?? 0])
   }
   expect(await stored(control)).toBe(before)
 })
+
+/** The schemas of a tool: the same for all. */
+const isDescription = (method: string, path: string): boolean =>
+  method === 'GET' && path === '/api/v1/mcp/tools/:name'
 
 /** Itself and its key. */
 const ownRows = new Map([
@@ -225,7 +230,8 @@ test("a key of one domain reaches nothing of its tenant's other domains, nor wha
     })
     const name = `${method} ${path}`
     if (!ofDomain.test(path)) expect([name, answer.status]).toEqual([name, 403])
-    else if (path.includes(':')) expect([name, answer.status]).not.toEqual([name, 200])
+    else if (path.includes(':') && !isDescription(method, path))
+      expect([name, answer.status]).not.toEqual([name, 200])
   }
   expect(await stored(control)).toBe(before)
 })

@@ -1,13 +1,39 @@
+import { anomaliesView } from '../../causes/anomalies/find-anomalies.ts'
 import { keyActivityView } from '../../causes/key-activity.ts'
 import { nodeHistoryOf } from '../../causes/node-history.ts'
 import { data, type Operations } from '../operation.ts'
 import { exampleTime } from './shared.ts'
 
 const keyActivity = keyActivityView.meta({ id: 'KeyActivity' })
+const anomalies = anomaliesView.meta({ id: 'Anomalies' })
 const history = nodeHistoryOf.meta({ id: 'DispatcherNodeHistory' })
 
 /** Since when, and why. */
 export const causeOperations: Operations = {
+  'GET /api/v1/anomalies': {
+    ...{ id: 'findAnomalies', tag: 'System' },
+    summary:
+      'Find what is unusual in a period against the same hours of the 14 days before. Kinds need the scopes of what they show.',
+    answer: data(anomalies, {
+      ...{ start: exampleTime, end: exampleTime, total: 1, searched: ['destination'], skipped: [] },
+      findings: [
+        {
+          ...{ kind: 'destination', severity: 'critical', subject: 'customer 7' },
+          what: 'customer 7 "acme" spent 16.50 USD on 15 calls to 881, never before in 14 days: 99 % of all that it spent.',
+          ...{ first_at: exampleTime, last_at: exampleTime },
+          evidence: ['6f9619ff-8b86-4d01-b42d-00cf4fc964ff'],
+          next: {
+            tool: 'explain_call',
+            arguments: { call_uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff' },
+          },
+          first_step: {
+            tool: 'set_spend_guard',
+            arguments: { customer: 7, prefix: '881', action: 'block', duration: 86_400 },
+          },
+        },
+      ],
+    }),
+  },
   'GET /api/v1/dispatcher/:id/nodes/:nodeId/history': {
     ...{ id: 'getDispatcherNodeHistory', tag: 'Dispatcher' },
     summary: 'Get what changed the state of a node, and since when it is out of service',

@@ -2,6 +2,7 @@
 import type { Tool } from '../tool.ts'
 import { hangUpCall, listActiveCalls } from './call-tools.ts'
 import { searchAudit } from './causes/audit-tools.ts'
+import { findAnomalies } from './causes/find-anomalies.ts'
 import { getLedger, listCustomers } from './causes/customer-tools.ts'
 import { getKeyActivity, getNodeHistory, listTrunks } from './causes/history-tools.ts'
 import { describeTool } from './describe-tool.ts'
@@ -26,7 +27,15 @@ export const allTools: readonly Tool[] = [
   ...[getDispatcherStatus, listSbcEndpoints, setDispatcherState, reloadDispatchers],
   ...[listActiveCalls, getCall, summarizeCalls, searchCdrs, explainCall, simulateCall],
   ...[getTelemetry, listNodes, getCustomerBalance, lookupRate],
-  ...[getNodeHistory, listTrunks, getKeyActivity, searchAudit, listCustomers, getLedger],
+  ...[
+    findAnomalies,
+    getNodeHistory,
+    listTrunks,
+    getKeyActivity,
+    searchAudit,
+    listCustomers,
+    getLedger,
+  ],
   ...[hangUpCall, describeTool, suspendApiKey, resumeApiKey, undoChange],
   ...[setTrunkState, setCustomerLimits],
 ]

@@ -25,6 +25,7 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['list_nodes', {}],
   ['get_customer_balance', { customer: 'acme customer' }],
   ['lookup_rate', { number: '4930', customer: 1 }],
+  ['find_anomalies', {}],
   ['get_node_history', { node: 1 }],
   ['list_trunks', {}],
   ['get_key_activity', { uuid: 'root' }],
