@@ -1,5 +1,7 @@
 /** Explains a call record: its outcome, the reason, and what an operator can do. */
 import { z } from 'zod'
+import { moneyToDecimal } from '../../../schema/columns.ts'
+import { unusualAbout } from '../../causes/unusual-call.ts'
 import type { CdrRow } from '../../pbx/reports/cdr-store.ts'
 import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
 import { findRecord } from '../../pbx/reports/find-record.ts'
@@ -13,8 +15,8 @@ export const explainCall = defineTool({
   name: 'explain_call',
   title: 'Explain a call',
   description:
-    'Explains the outcome of one call: who ended or refused it, which destinations were tried and what they answered, ' +
-    'what it cost at which rate, and what to check next.',
+    'Explains the outcome of one call: who ended or refused it, and what each destination answered. ' +
+    'Also what it cost at which rate, what was unusual against the past of its customer, and what to check next; of a call refused for money, what it needed and what there was.',
   effect: 'reads',
   isAboutCall: true,
   scopes: ['calls:read', 'cdrs:read'],
@@ -32,6 +34,17 @@ export const explainCall = defineTool({
         customer_id: z.int().nullable(),
       })
       .nullable(),
+    money: z
+      .object({
+        required: z.string().describe('For its first second, with connect fee and increment.'),
+        available: z.string(),
+        currency: z.string().nullable(),
+      })
+      .nullable()
+      .describe('When it was refused; null: it was not refused for money, or it was not recorded.'),
+    source_address: z.string().nullable(),
+    unusual: z.array(z.string()).describe('Empty: nothing, or too little to compare it with.'),
+    compared_with: z.int().describe('Calls of the customer in the 14 days before, 2,000 at most.'),
     live: liveCall.nullable(),
     record: callRecord.nullable(),
   }),
@@ -42,7 +55,7 @@ export const explainCall = defineTool({
         outcome: 'live' as const,
         explanation: 'The call is live. It has no record until it ends.',
         advice: null,
-        charge: null,
+        ...{ charge: null, money: null, source_address: null, unusual: [], compared_with: 0 },
         live: liveView(live, use.steadyNow()),
         record: null,
       }
@@ -51,9 +64,22 @@ export const explainCall = defineTool({
     const record = recordView(row)
     const { cost_exact, currency, billsec, customer_id } = record
     const charge = { cost_exact, currency, rate_prefix: row.rate_prefix, billsec, customer_id }
-    return { ...verdict(row, record.attempts.length), charge, live: null, record }
+    const { signs, compared } = await unusualAbout(
+      { store: use.store, tenantId: use.principal.tenantId },
+      row,
+    )
+    return {
+      ...verdict(row, record.attempts.length),
+      ...{ charge, money: moneyOf(row), source_address: row.source_address },
+      ...{ unusual: [...signs], compared_with: compared, live: null, record },
+    }
   },
 })
+
+function moneyOf({ required_micros: required, available_micros: available, currency }: CdrRow) {
+  if (required === null || available === null) return null
+  return { required: moneyToDecimal(required), available: moneyToDecimal(available), currency }
+}
 
 function verdict(row: CdrRow, attempts: number) {
   const tried = triedText(attempts)

@@ -1,7 +1,9 @@
 /** The health of the platform in one result that a model can read. */
 import { z } from 'zod'
 import { telemetryOfAll, tenantTelemetryOfAll } from '../../telemetry/telemetry-of-all.ts'
-import { defineTool } from '../tool.ts'
+import { failuresIn, failuresView } from '../../causes/failures.ts'
+import { periodInput, periodOf } from '../../causes/period.ts'
+import { defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
 
 const node = z.object({
@@ -48,27 +50,37 @@ export const getTelemetry = defineTool({
   title: 'Telemetry',
   description:
     'Returns the health of the platform: live calls, success rates, nodes, event-loop lag and charging verdicts. ' +
+    'With start or end also what happened in that period: calls by denial, and requests of the API that failed, by route and key. ' +
     'A tenant credential sees only its own calls and nodes.',
   effect: 'reads',
   scopes: ['metrics:read'],
-  input: z.strictObject({}),
+  input: z.strictObject({
+    ...periodInput,
+    limit: z.int().min(1).max(50).default(15).describe('Of the failures.'),
+  }),
   output: z.object({
     at: time,
     calls,
     nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
     platform: platform.nullable().describe('Null for tenant credentials.'),
+    period: failuresView.optional().describe('With start or end.'),
   }),
-  async run(_, { telemetry, elsewhere, principal: { tenantId } }) {
+  async run({ start, end, limit }, use) {
+    const { telemetry, elsewhere, principal } = use
+    const { tenantId } = principal
+    const isPeriod = start !== undefined || end !== undefined
+    const period = isPeriod ? { period: await periodFor({ start, end }, limit, use) } : {}
     if (tenantId !== null) {
       const own = await telemetry.readForTenant(tenantId)
       const view = elsewhere === undefined ? own : await tenantTelemetryOfAll(elsewhere, own)
-      return { ...view, nodes: view.nodes.slice(0, MAX_ROWS), platform: null }
+      return { ...view, nodes: view.nodes.slice(0, MAX_ROWS), platform: null, ...period }
     }
     const own = await telemetry.read()
     const view = elsewhere === undefined ? own : await telemetryOfAll(elsewhere, own)
     const { at, calls: counted, nodes, ...rest } = view
     return {
       at,
+      ...period,
       calls: counted,
       nodes: nodes.slice(0, MAX_ROWS),
       platform: {
@@ -83,3 +95,19 @@ export const getTelemetry = defineTool({
     }
   },
 })
+
+function periodFor(
+  asked: { readonly start?: number | undefined; readonly end?: number | undefined },
+  limit: number,
+  { store, pause, now, principal }: ToolUse,
+) {
+  const period = periodOf(asked, now(), { longestDays: 7 })
+  const { tenantId, domain, isOnlyDomain, scopes } = principal
+  const isWhole = domain === null || isOnlyDomain === true
+  const reader = {
+    ...{ store, pause, tenantId, domain },
+    maySeeKeys: scopes.has('keys:read'),
+    maySeeCalls: isWhole && scopes.has('cdrs:read'),
+  }
+  return failuresIn(reader, { ...period, limit })
+}

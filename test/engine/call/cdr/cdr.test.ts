@@ -3,6 +3,7 @@ import { beginCall } from '../../../../engine/call/call-machine/new-call.ts'
 import { emptyWorld, type Call } from '../../../../engine/call/call-machine/state.ts'
 import { callRecord, openCall } from '../../../../engine/call/cdr/cdr.ts'
 import type { End } from '../../../../engine/call/cdr/end-reason.ts'
+import { toColumns } from '../../../../schema/call-record.ts'
 import { sampleStart } from '../../../support/call-machine.ts'
 
 const bye: End = { kind: 'hung-up', by: 'caller' }
@@ -52,6 +53,22 @@ test.each(ends)(
 
 test('never more is charged than was granted', () => {
   expect(callRecord(answeredCall(60), bye, 65_050).billsec).toBe(60)
+})
+
+test('the record of a call that was refused for money says what it needed and what there was', () => {
+  const lack = { requiredMicros: 600_000, availableMicros: 5 }
+  const end: End = {
+    ...{ kind: 'refused', status: 402, reason: 'Payment Required', code: 'insufficient_funds' },
+    lack,
+  }
+  const record = callRecord(newCall(), end, 9_000)
+  expect(toColumns(record, { costMicros: 0, currency: null })).toMatchObject({
+    ...{ denial_code: 'insufficient_funds', required_micros: 600_000, available_micros: 5 },
+  })
+  const cancelled = callRecord(newCall(), { kind: 'cancelled' }, 9_000)
+  expect(toColumns(cancelled, { costMicros: 0, currency: null })).toMatchObject({
+    ...{ required_micros: null, available_micros: null },
+  })
 })
 
 test('a call that was not answered costs nothing', () => {
