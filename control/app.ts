@@ -60,6 +60,8 @@ import { openApiRoutes } from './openapi/openapi-routes.ts'
 import { frontPage, pagePolicy } from './openapi/pages.ts'
 import { nodeRoutes } from './nodes/node-routes.ts'
 import { settingsRoutes } from './settings-routes.ts'
+import { decisionRoutes } from './proposals/decision-routes.ts'
+import { proposalRoutes } from './proposals/proposal-routes.ts'
 import { banRoutes } from './sbc/ban-routes.ts'
 import { dispatcherRoutes } from './sbc/dispatcher-routes.ts'
 import { routingRoutes } from './sbc/routing-routes.ts'
@@ -67,13 +69,13 @@ import { metricsRoute, telemetryRoutes } from './telemetry/telemetry-routes.ts'
 import type { Telemetry } from './telemetry/telemetry.ts'
 import { tenantRoutes } from './tenants/tenant-routes.ts'
 import type { Subscriptions } from './tools/mcp/subscriptions.ts'
-import { agentToolRoutes } from './tools/mount.ts'
+import { agentToolRoutes, type openTools } from './tools/mount.ts'
 import { webhookRoutes } from './webhooks/webhook-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
-/** What tells clients of what happens. */
-interface Streams {
+/** What the server shares with the routes. */
+export interface ApiParts extends ReturnType<typeof openTools> {
   readonly hub: EventHub
   readonly feed: EventFeed
   readonly subscriptions: Subscriptions
@@ -84,10 +86,10 @@ export function createApi(
   deps: ControlDeps,
   access: Access,
   telemetry: Telemetry,
-  { hub, feed, subscriptions }: Streams,
+  { hub, feed, subscriptions, toolbox, proposals }: ApiParts,
 ): ControlApp {
   const { store, now, steadyNow, engine, version } = deps
-  const { audit } = access
+  const { audit, links } = access
   const app = front(deps, access, telemetry)
   if (deps.others !== undefined) app.use(QUESTIONS_PATH, answerQuestions({ ...deps, feed }))
 
@@ -138,7 +140,9 @@ export function createApi(
   app.route('/api/v1', recordingRoutes(deps))
   app.route('/api/v1', reportRoutes(deps))
   app.route('/api/v1', agentRoutes(deps))
-  app.route('/', agentToolRoutes(deps, access, telemetry, audit, subscriptions))
+  app.route('/', agentToolRoutes(deps, access, toolbox, subscriptions))
+  app.route('/api/v1', proposalRoutes(proposals))
+  app.route('/', decisionRoutes({ proposals, links, audit, now }))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
   return app

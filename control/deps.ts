@@ -51,6 +51,8 @@ export interface ControlSettings {
   readonly recordingsPath: string | undefined
   /** Names under which `/mcp` may be reached besides addresses and localhost. */
   readonly mcpAllowedHosts: readonly string[]
+  /** Where people reach this API; undefined: webhooks have no links. */
+  readonly publicUrl?: string | undefined
   /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */
   readonly reservedNetworks: readonly string[]
   /** Whether `RTPENGINE` names media relays: without one, some media rules are refused. */

@@ -19,11 +19,13 @@ import {
   type OnRefused,
   type Watch,
 } from './http/http-server.ts'
+import { isUnstored } from '../schema/storage/storage.ts'
 import { correlationIds } from './middleware/correlation-id.ts'
 import { describeRefused } from './middleware/rate-limit.ts'
 import { TICK_MS } from './telemetry/recent.ts'
 import { Telemetry } from './telemetry/telemetry.ts'
 import { LOOK_MS, Subscriptions } from './tools/mcp/subscriptions.ts'
+import { openTools } from './tools/mount.ts'
 
 export interface Address {
   readonly host: string
@@ -48,6 +50,8 @@ export interface ServerOptions {
 
 /** A connection is closed so soon after its last response when another process serves. */
 const LEAVE_MS = 100
+/** How late a proposal may expire. */
+const PROPOSALS_TICK_MS = 10_000
 /** How long a stopping server waits for pending responses. */
 const STOP_MS = 2_000
 
@@ -92,22 +96,23 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
     })
     return { app, server }
   }
-  const api = serve(createApi(deps, access, telemetry, { hub, feed, subscriptions }))
+  const tools = openTools(deps, access, telemetry, access.audit)
+  deps.webhooks.completeWith((endpoint, body) => access.links.complete(endpoint, body))
+  const api = serve(createApi(deps, access, telemetry, { hub, feed, subscriptions, ...tools }))
   const edge = serve(createEdge(deps, access, telemetry))
   const { keys, audit } = access
   const now = () => earliest(deps)
   const changes = new ChangeDuties({ ...deps, now, keys, audit, newCorrelationId: newId })
-  return { access, telemetry, hub, feed, subscriptions, changes, api, edge }
+  const { proposals } = tools
+  return { access, telemetry, hub, feed, subscriptions, changes, proposals, api, edge }
 }
 
 export async function startControl(
   deps: ControlDeps,
   options: ServerOptions,
 ): Promise<ControlServer> {
-  const { access, telemetry, hub, feed, subscriptions, changes, ...made } = createControl(
-    deps,
-    options.limits,
-  )
+  const { access, telemetry, hub, feed, subscriptions, changes, proposals, ...made } =
+    createControl(deps, options.limits)
   await access.prepare()
   await options.beforeListening?.()
   const api = await listen(made.api.server, options.api)
@@ -129,6 +134,12 @@ export async function startControl(
     })
   const cancel = options.every(USAGE_FLUSH_INTERVAL_MS, () => void tick())
   const stopChanges = options.every(CHANGES_LOOK_MS, () => void changes.look())
+  const expire = (): Promise<void> =>
+    proposals.tick().catch((error: unknown) => {
+      // Then the next time.
+      if (!isUnstored(error)) deps.log('error', 'proposals cannot be ended', { error })
+    })
+  const stopProposals = options.every(PROPOSALS_TICK_MS, () => void expire())
   return {
     api: addressOf(api),
     edge: addressOf(edge),
@@ -147,6 +158,7 @@ export async function startControl(
       cancel()
       stopChanges()
       stopTelemetry()
+      stopProposals()
       for (const stop of stopHub) stop()
       // The server cannot wait for streams: they do not end by themselves.
       hub.close()

@@ -26,6 +26,7 @@ export function readConfig(environment: Environment) {
       connectionsPerAddress: read(settings.sipConnectionsPerAddress),
     },
     apiListen: read(settings.apiListen),
+    publicUrl: read(settings.publicUrl),
     edgeListen: read(settings.edgeListen),
     httpConnectionsPerAddress: read(settings.httpConnectionsPerAddress),
     trustedProxies: read(settings.trustedProxies),

@@ -16,6 +16,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
   return {
     calls: engine.calls,
     events: engine.events,
+    tell: (happening) => engine.events.add(happening),
     trace: (callUuid) => engine.trace(callUuid),
     simulate: (request) => engine.simulate(request),
     originate: (request) => engine.originate(request),

@@ -349,6 +349,7 @@ function openControl(
         recordingsPath: config.recording?.folder,
         paymentWebhookSecret: config.paymentWebhookSecret,
         mcpAllowedHosts: config.mcpAllowedHosts,
+        publicUrl: config.publicUrl,
         trustedProxies: config.trustedProxies,
         hasMediaRelay: config.relays.length > 0,
         reservedNetworks: [

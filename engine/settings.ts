@@ -121,6 +121,12 @@ export const settings = {
     'comma list of the DNS servers that say where SIP hosts are; unset, the hosts file counts first',
   ),
   apiListen: withDefault('API_LISTEN', hostAndPort, '127.0.0.1:8080', 'control API'),
+  publicUrl: unset(
+    'PUBLIC_URL',
+    httpUrl,
+    'webhooks have no links',
+    'address under which people reach the API and the console, such as https://gate.example; links in webhooks begin with it',
+  ),
   edgeListen: withDefault('EDGE_LISTEN', hostAndPort, '127.0.0.1:8081', 'customer edge'),
   httpConnectionsPerAddress: withDefault(
     'HTTP_CONNECTIONS_PER_ADDRESS',

@@ -32,7 +32,7 @@ import type {
   OcsReportTable,
   WalletLeaseTable,
 } from './tables/charging.ts'
-import type { ChangeEntryTable } from './tables/changes.ts'
+import type { ChangeEntryTable, ChangeProposalTable } from './tables/changes.ts'
 import type { CauseTables } from './tables/causes.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns, Sum } from './tables/kinds.ts'
 import type {
@@ -96,6 +96,7 @@ export interface Database extends CallSumTables, CauseTables {
   idempotent_claim: IdempotentClaimTable
   rate_grant: RateGrantTable
   audit_entry: AuditEntryTable
+  change_proposal: ChangeProposalTable
   change_entry: ChangeEntryTable
   node: NodeTable
   limit_share: LimitShareTable

@@ -13,6 +13,7 @@ import { KeyStore } from './keys/key-store.ts'
 import { KeyActivity } from './keys/key-activity.ts'
 import { KeyUsage } from './keys/key-usage.ts'
 import { KeyVerifier } from './keys/verify-key.ts'
+import { ApprovalLinks } from '../proposals/approval-links.ts'
 import { TenantScope } from './tenants.ts'
 import { jwtSecret } from './users/jwt-secret.ts'
 import { LoginGuard } from './users/login-guard.ts'
@@ -55,6 +56,7 @@ export function openAccess(
     users,
     verifier: new KeyVerifier(keys, cache, () => deps.nodes.heartbeatAgeMs),
     sessions,
+    links: new ApprovalLinks({ store, users, readSecret, publicUrl: deps.settings.publicUrl }),
     passwords,
     guard: new LoginGuard(permits),
     tenants: new TenantScope(store),

@@ -9,7 +9,7 @@ import type { Scope } from './scopes.ts'
 
 const ofDomain: ReadonlySet<Scope> = new Set<Scope>([
   ...(['extensions:read', 'extensions:write', 'keys:read', 'keys:write'] as const),
-  ...(['calls:originate', 'mcp:read', 'mcp:write'] as const),
+  ...(['calls:originate', 'mcp:read', 'mcp:write', 'mcp:propose'] as const),
   // Figures without names.
   'metrics:read',
 ])

@@ -23,6 +23,7 @@ const resources = [
   'users',
   'tenants',
   'guard',
+  'proposals',
 ] as const
 
 type Resource = (typeof resources)[number]
@@ -37,6 +38,7 @@ const specialScopes = [
   'recordings:listen',
   'recordings:delete',
   'settings:view',
+  'mcp:propose',
 ] as const
 
 /** One exact permission, as required by a route. */
@@ -93,7 +95,7 @@ export type Role = 'admin' | 'operator' | 'auditor' | 'customer'
 /** A customer can access only its own wallet and call records under `/api/client/`; it has no scopes. */
 export const roleScopes: Readonly<Record<Role, readonly string[]>> = {
   admin: ['*'],
-  operator: ['*:read', 'dispatcher:*', 'calls:*'],
+  operator: ['*:read', 'dispatcher:*', 'calls:*', 'proposals:*'],
   auditor: ['*:read'],
   customer: [],
 }

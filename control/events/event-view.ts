@@ -42,6 +42,9 @@ export function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
       const status = contacts > 0 ? 'registered' : 'unregistered'
       return { at, extension, domain, status, contacts }
     }
+    case 'proposal.created':
+    case 'proposal.decided':
+      return { at, proposal_id: event.proposalId, tool: event.tool, state: event.state }
     case 'recording.ready':
       return { at, ...recordingView(event.recording) }
     case 'recording.failed':

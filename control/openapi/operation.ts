@@ -20,6 +20,7 @@ export const tags = {
   Charging: 'Online charging for nodes: authorize, extend and report calls.',
   Payments: 'Payment events, and alerts that need attention.',
   'Customer edge': 'Self-service for customers.',
+  Proposals: 'Changes that agents propose and people decide on.',
   Webhooks: 'Call and billing events, sent to HTTP endpoints.',
   'Tools for AI agents': 'The MCP tools over plain HTTP.',
 } as const

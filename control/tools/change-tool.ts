@@ -63,7 +63,12 @@ export function defineChange<I extends z.ZodObject, O extends z.ZodObject>(
       const order: ChangeOrder = { ...use, tool: name, scopes: spec.scopes }
       // It was checked against a schema that extends that of the tool.
       const own = given as z.output<I>
-      const made = await makeChange(order, async () => plan(own, use), tool)
+      const planned = async () => {
+        const made = await plan(own, use)
+        tool.accept?.(made)
+        return made
+      }
+      const made = await makeChange(order, planned, tool)
       const { before, after } = made.plan
       if (made.changeId !== null) tool.changed({ before, after })
       return { ...made.own, ...answerOf(made) }

@@ -11,20 +11,37 @@ import type { Telemetry } from '../telemetry/telemetry.ts'
 import { mcpRoutes, type Revalidator } from './mcp/mcp-routes.ts'
 import type { Subscriptions } from './mcp/subscriptions.ts'
 import { toolRoutes } from './tool-routes.ts'
+import { Proposals } from '../proposals/proposals.ts'
 import { Toolbox } from './toolbox.ts'
+
+/** The tools, and the proposals to use them. */
+export function openTools(
+  deps: ControlDeps,
+  access: Pick<Access, 'keys' | 'usage' | 'users' | 'tenants'>,
+  telemetry: Telemetry,
+  audit: AuditLog,
+) {
+  const proposals: Proposals = new Proposals({
+    ...{ ...deps, keys: access.keys, users: access.users, tenants: access.tenants },
+    tools: {
+      find: (name) => toolbox.proposable(name),
+      names: () => toolbox.proposableNames(),
+    },
+  })
+  const { keys, usage } = access
+  const world = { ...deps, keys, usage, audit, telemetry, proposals, pause: nextTurn }
+  const toolbox: Toolbox = new Toolbox(world, audit, deps.log)
+  return { toolbox, proposals }
+}
 
 /** Mounted at the root: `/mcp` and `/api/v1/mcp/tools`. */
 export function agentToolRoutes(
   deps: ControlDeps,
   access: Access,
-  telemetry: Telemetry,
-  audit: AuditLog,
+  toolbox: Toolbox,
   subscriptions: Subscriptions,
 ) {
   const { log, version, settings, others } = deps
-  const { keys, usage } = access
-  const world = { ...deps, keys, usage, audit, telemetry, pause: nextTurn }
-  const toolbox = new Toolbox(world, audit, log)
   const allowedHosts = settings.mcpAllowedHosts
   const revalidate: Revalidator = (c, scope) => revalidator(c, scope, access, () => latest(deps))
   const served = { toolbox, subscriptions, revalidate, version, allowedHosts, log, others }

@@ -12,6 +12,8 @@ import type { Change } from '../http/control-env.ts'
 import { problemsOf } from '../http/validate.ts'
 import type { Pause } from '../pbx/reports/cdr-store.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
+import type { AcceptedPlan } from '../proposals/planned.ts'
+import type { Proposals } from '../proposals/proposals.ts'
 import { clean } from './clean.ts'
 
 /** The dependencies of all tools. */
@@ -22,6 +24,7 @@ export interface ToolWorld extends Pick<
   readonly keys: KeyStore
   readonly usage: Pick<KeyUsage, 'daysOf'>
   readonly audit: Pick<AuditLog, 'list'>
+  readonly proposals: Pick<Proposals, 'tool' | 'toolNames' | 'propose' | 'list'>
   readonly telemetry: Pick<Telemetry, 'read' | 'readForTenant'>
   /** Yields to the event loop during a long search. */
   readonly pause: Pause
@@ -36,6 +39,8 @@ export interface ToolUse extends ToolWorld {
   readonly listings: () => readonly ToolListing[]
   /** The proposal that a person approved; absent: the caller asks by itself. */
   readonly proposalId?: string | undefined
+  /** Is shown each plan before the change is made, and throws when it is not what the person has approved. */
+  readonly accept?: ((plan: AcceptedPlan) => void) | undefined
   /** For the audit log: the row before and after. */
   readonly changed: (change: Change) => void
 }
@@ -43,6 +48,8 @@ export interface ToolUse extends ToolWorld {
 /** The effect on the platform; clients ask a person before a tool that changes something. */
 export type Effect =
   | 'reads'
+  /** Asks a person to change something. */
+  | 'proposes'
   /** Reversible and idempotent. */
   | 'changes'
   /** Irreversible, or ends something live. */
@@ -112,7 +119,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
   spec: ToolSpec<I, O>,
 ): Tool {
   const { name, effect, input, output } = spec
-  const scopes: readonly Scope[] = [effect === 'reads' ? 'mcp:read' : 'mcp:write', ...spec.scopes]
+  const scopes: readonly Scope[] = [...scopesOf[effect], ...spec.scopes]
   let listing: ToolListing | undefined
   return {
     name,
@@ -130,6 +137,14 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
       return output.parse(spec.isOwnText === true ? result : clean(result))
     },
   }
+}
+
+/** Those of MCP, by what a tool does. */
+const scopesOf: Readonly<Record<Effect, readonly Scope[]>> = {
+  reads: ['mcp:read'],
+  proposes: ['mcp:read', 'mcp:propose'],
+  changes: ['mcp:write'],
+  destroys: ['mcp:write'],
 }
 
 function listingOf<I extends z.ZodObject, O extends z.ZodObject>(

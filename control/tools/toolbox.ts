@@ -7,6 +7,14 @@ import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
 import { lackOf } from '../auth/requires.ts'
 import type { Scope } from '../auth/scopes.ts'
+import { scopesToApprove } from '../proposals/may-decide.ts'
+import {
+  type AcceptedPlan,
+  plannedIn,
+  plannedOf,
+  type PlannedChange,
+} from '../proposals/planned.ts'
+import type { Proposable } from '../proposals/proposable.ts'
 import { fromNodeOfCall } from './tools-elsewhere.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -26,6 +34,7 @@ export interface ToolCaller {
   readonly isNode?: boolean
   /** The proposal that a person approved; absent: the caller asks by itself. */
   readonly proposalId?: string | undefined
+  readonly accept?: ToolUse['accept']
 }
 
 export class Toolbox {
@@ -52,7 +61,7 @@ export class Toolbox {
   admit(name: string, principal: Principal): readonly Scope[] {
     const tool = this.#tools.get(name)
     if (tool === undefined) throw unknownTool
-    admit(tool, principal)
+    admit(tool, { principal })
     return tool.scopes
   }
 
@@ -76,9 +85,9 @@ export class Toolbox {
       return undefined
     }
     let change: Change | undefined
-    const { principal, elsewhere, proposalId } = caller
+    const { principal, elsewhere, proposalId, accept } = caller
     const used = this.#useOf(principal, elsewhere, (made) => (change = made))
-    const use = { ...used, proposalId }
+    const use = { ...used, proposalId, accept }
     const own = await this.#answer(tool, given, use)
     const answer = (await fromNodeOfCall(tool, given, own, elsewhere)) ?? own
     const about = tool.effect === 'reads' ? notAChange : changeIn(given, answer)
@@ -94,9 +103,37 @@ export class Toolbox {
     return { ...this.#world, principal, elsewhere, changed, listings: () => this.list() }
   }
 
+  /** A tool as proposals use it. Undefined: there is no such tool, or it changes nothing. */
+  proposable(name: string): Proposable | undefined {
+    const tool = this.#tools.get(name)
+    if (tool === undefined || !isChanging(tool)) return undefined
+    return {
+      scopes: tool.scopes,
+      plan: (given, principal) => this.#plan(tool, given, principal),
+      make: async (given, { decider, reason, ...approval }) => {
+        const answer = await this.call(name, { ...given, reason }, { ...decider, ...approval })
+        if (answer === undefined) throw unknownTool
+        if (answer.kind === 'refused') throw answer.error
+        return told.safeParse(answer.data).data?.change_id ?? null
+      },
+    }
+  }
+
+  proposableNames(): readonly string[] {
+    return [...this.#tools.values()].filter(isChanging).map(({ name }) => name)
+  }
+
+  async #plan(tool: Tool, given: object, principal: Principal): Promise<PlannedChange> {
+    let plan: AcceptedPlan | undefined
+    const accept = (made: AcceptedPlan) => (plan = made)
+    const use = { ...this.#useOf(principal, undefined, () => undefined), accept }
+    const answer = await tool.use({ ...given, dry_run: true, reason: 'a dry run' }, use)
+    return plan === undefined ? plannedIn(answer) : plannedOf(plan)
+  }
+
   async #answer(tool: Tool, given: unknown, use: ToolUse): Promise<ToolAnswer> {
     try {
-      admit(tool, use.principal)
+      admit(tool, use)
       return { kind: 'done', data: await tool.use(given, use) }
     } catch (error) {
       if (error instanceof ApiError) return { kind: 'refused', error: cleaned(error) }
@@ -134,6 +171,8 @@ export class Toolbox {
   }
 }
 
+const isChanging = ({ effect }: Tool): boolean => effect === 'changes' || effect === 'destroys'
+
 interface AuditedChange {
   readonly change?: Change | undefined
   readonly change_id: string | null
@@ -163,7 +202,13 @@ const failed = new ApiError(
   'The tool failed with an internal error. The log has the cause. Retry at most once.',
 )
 
-function admit({ name, scopes }: Tool, principal: Principal): void {
+/** A person who approves a proposal needs no scope of MCP: those are of agents. */
+function admit(
+  tool: Tool,
+  { principal, proposalId }: Pick<ToolUse, 'principal' | 'proposalId'>,
+): void {
+  const { name } = tool
+  const scopes = proposalId === undefined ? tool.scopes : scopesToApprove(tool.scopes)
   const lacking = scopes.filter((scope) => !principal.scopes.has(scope))
   if (lacking.length === 0) {
     for (const scope of scopes) refuseBeyondDomain(principal, scope)
@@ -172,8 +217,11 @@ function admit({ name, scopes }: Tool, principal: Principal): void {
   throw new ApiError(
     403,
     'insufficient_scope',
-    `${lackOf(name, lacking, principal)}. ` +
-      'Ask an administrator for a key with this scope. Retrying will not help',
+    `${lackOf(name, lacking, principal)}. ${
+      isChanging(tool) && principal.scopes.has('mcp:propose')
+        ? `Call propose_change with tool ${JSON.stringify(name)}, the same arguments and a reason: a person decides`
+        : 'Ask an administrator for a key with this scope. Retrying will not help'
+    }`,
   )
 }
 

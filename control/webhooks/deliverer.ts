@@ -12,6 +12,9 @@ import type { Send, Sent } from './sender.ts'
 import { signatures } from './standard-signature.ts'
 import type { WriteQueue } from '../../schema/storage/write-queue.ts'
 
+/** Resolves with the body as it is sent: the same at each attempt. */
+export type Complete = (endpoint: EndpointRow, body: string) => Promise<string>
+
 export interface DelivererDeps extends Clocks {
   /** The name under which it takes deliveries. */
   readonly node: string
@@ -20,6 +23,8 @@ export interface DelivererDeps extends Clocks {
   readonly deliveries: DeliveryStore
   readonly writes: WriteQueue
   readonly send: Send
+  /** Adds what only this endpoint is sent, and nothing stores. */
+  readonly complete?: Complete
   /** Receivers may be in private networks: what they answer is not for tenants to read. */
   readonly allowPrivate: boolean
   /** From 0 (inclusive) to 1 (exclusive). */
@@ -191,9 +196,19 @@ export class Deliverer {
 
   async #deliver(endpoint: EndpointRow, delivery: DueDelivery): Promise<void> {
     this.#take(endpoint, delivery.id)
-    const { now, send } = this.#deps
+    const sent = await this.#send(endpoint, delivery).catch((error: unknown): Sent => ({
+      kind: 'failed',
+      reason: String(error),
+    }))
+    // Deliveries in flight at the end are repeated after the next start.
+    if (this.#isRunning) this.#note(endpoint, delivery, sent)
+  }
+
+  async #send(endpoint: EndpointRow, delivery: DueDelivery): Promise<Sent> {
+    const { now, send, complete } = this.#deps
+    const { message_id: id } = delivery
+    const body = (await complete?.(endpoint, delivery.body)) ?? delivery.body
     const seconds = Math.floor(now() / 1_000)
-    const { message_id: id, body } = delivery
     const headers = {
       'Content-Type': 'application/json',
       'User-Agent': 'Tollgate',
@@ -201,12 +216,9 @@ export class Deliverer {
       'webhook-timestamp': String(seconds),
       'webhook-signature': signatures(secretsOf(endpoint, latest(this.#deps)), id, seconds, body),
     }
-    const sent = await send(endpoint.url, headers, body).catch((error: unknown): Sent => ({
-      kind: 'failed',
-      reason: String(error),
-    }))
-    // Deliveries in flight at the end are repeated after the next start.
-    if (this.#isRunning) this.#note(endpoint, delivery, sent)
+    const sent = await send(endpoint.url, headers, body)
+    // A receiver may send back what it was sent, and the list of deliveries shows answers.
+    return sent.kind === 'answered' && body !== delivery.body ? { ...sent, excerpt: '' } : sent
   }
 
   /** In flight until its new state is committed: until then the stored state is outdated. */

@@ -17,6 +17,8 @@ export interface EndpointChange {
   readonly description?: string | null
   readonly events?: readonly (EventType | '*')[]
   readonly is_active?: boolean
+  /** Null: its events have no links. */
+  readonly approver_id?: number | null
 }
 
 /** Of one tenant or of the platform: each event is written once per subscribed owner. */
@@ -58,10 +60,11 @@ export class EndpointStore {
   }
 
   async insert(
-    body: NewEndpoint,
+    body: Omit<NewEndpoint, 'approval_links'>,
     secret: string,
     tenantId: number | null,
     now: number,
+    approverId: number | null = null,
   ): Promise<number> {
     return write(this.#store, async () => {
       const count = this.#visible(null)
@@ -75,6 +78,7 @@ export class EndpointStore {
         description: body.description,
         events: JSON.stringify(body.events),
         is_active: toFlag(body.is_active),
+        approver_id: approverId,
         // Encrypted for its row, which does not exist yet.
         secret: '',
         created_at: now,
@@ -89,11 +93,12 @@ export class EndpointStore {
 
   /** Reactivating an endpoint resets its failure state. */
   async update(id: number, change: EndpointChange, now: number): Promise<void> {
-    const { url, description, events, is_active: isActive } = change
+    const { url, description, events, is_active: isActive, approver_id } = change
     await this.#set(id, {
       ...(url !== undefined && { url }),
       ...(description !== undefined && { description }),
       ...(events !== undefined && { events: JSON.stringify(events) }),
+      ...(approver_id !== undefined && { approver_id }),
       ...(isActive !== undefined && { is_active: toFlag(isActive) }),
       ...(isActive === true && { disabled_reason: null }),
       updated_at: now,
@@ -207,6 +212,7 @@ export const endpointView = (row: EndpointRow) => ({
   description: row.description,
   events: typesOf(row),
   is_active: fromFlag(row.is_active),
+  approval_links: row.approver_id !== null,
   disabled_reason: row.disabled_reason,
   previous_secret_expires_at:
     row.previous_secret_expires_at === null ? null : timeToText(row.previous_secret_expires_at),

@@ -17,12 +17,19 @@ const url = (allowPrivate: boolean) =>
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
 
+const approvalLinks = z
+  .boolean()
+  .describe(
+    'Whether `proposal.created` has `approve_url`: who follows it decides with the rights of the user who has set this.',
+  )
+
 export const newEndpointBody = (allowPrivate: boolean) =>
   z.strictObject({
     url: url(allowPrivate),
     events: events.default(['*']),
     description: text(500).nullable().default(null),
     is_active: z.boolean().default(true),
+    approval_links: approvalLinks.default(false),
     tenant: reference.nullish(),
   })
 export type NewEndpoint = z.output<ReturnType<typeof newEndpointBody>>
@@ -33,6 +40,7 @@ export const endpointPatch = (allowPrivate: boolean) =>
     events: events.optional(),
     description: text(500).nullable().optional(),
     is_active: z.boolean().optional(),
+    approval_links: approvalLinks.optional(),
   })
 
 const daySeconds = 86_400

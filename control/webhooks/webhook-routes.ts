@@ -34,6 +34,8 @@ export interface WebhookRoutesDeps {
   readonly randomBytes: (size: number) => Buffer
 }
 
+type EndpointPatch = Omit<EndpointChange, 'approver_id'> & { readonly approval_links?: boolean }
+
 const noun = 'Webhook endpoint'
 const path = '/webhooks'
 const deliveryParam = z.strictObject({ id: id(noun), deliveryId: id('Delivery') })
@@ -69,10 +71,11 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       const body = c.req.valid('json')
       const scope = requestScope(c.var.principal, now)
       refuseUnheard(c.var.principal, body.events)
+      const approverId = body.approval_links ? approverOf(c.var.principal) : null
       const secret = newSecret(randomBytes)
       const after = await transaction(store, async () => {
         const tenantId = await tenantOf(store, body.tenant, scope)
-        const newId = await endpoints.insert(body, secret, tenantId, now())
+        const newId = await endpoints.insert(body, secret, tenantId, now(), approverId)
         return endpointView(found(await endpoints.find(scope, newId), noun))
       })
       await webhooks.reload()
@@ -98,10 +101,10 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       validate('json', endpointPatch(allowPrivate)),
       async (c) => {
         // Absent fields are missing, not undefined: the body was parsed from JSON.
-        const change = c.req.valid('json') as EndpointChange
+        const change = c.req.valid('json') as EndpointPatch
         const after = await changed(c, c.req.valid('param').id, (before) => {
           refuseUnheard(c.var.principal, change.events ?? typesOf(before))
-          return endpoints.update(before.id, change, now())
+          return endpoints.update(before.id, withApprover(change, before, c.var.principal), now())
         })
         return ok(c, after)
       },
@@ -172,12 +175,39 @@ function refuseInactive({ is_active: isActive }: { readonly is_active: 0 | 1 }):
   throw conflict('endpoint_inactive', 'The endpoint is inactive')
 }
 
+/** Links must not go to where their user has not sent them. */
+function withApprover(
+  { approval_links: links, ...change }: EndpointPatch,
+  before: EndpointRow,
+  principal: Principal,
+): EndpointChange {
+  if (links === true) return { ...change, approver_id: approverOf(principal) }
+  const isElsewhere = change.url !== undefined && change.url !== before.url
+  return links === false || isElsewhere ? { ...change, approver_id: null } : change
+}
+
+/** Links act for a person: no program can have them sent, and what the person may not decide they do not. */
+function approverOf(principal: Principal): number {
+  if (principal.kind !== 'user')
+    throw new ApiError(
+      403,
+      'person_required',
+      'Only a signed-in user can have approval links sent',
+      {
+        details: [{ path: 'approval_links', message: 'requires the session of a user' }],
+      },
+    )
+  refuseBeyondScope(principal, [{ field: 'approval_links', scopes: ['proposals:write'] }])
+  return principal.userId
+}
+
 /** The scope that reads the same data elsewhere, per event type. */
 const readScopes: Readonly<Record<string, Scope>> = {
   call: 'cdrs:read',
   wallet: 'wallets:read',
   dispatcher: 'dispatcher:read',
   key: 'keys:read',
+  proposal: 'proposals:read',
 }
 
 /** Throws 403 unless the principal may read the events of an endpoint. */

@@ -11,7 +11,7 @@ import { onOneNode } from '../../schema/sql/one-node.ts'
 import { transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
-import { Deliverer } from './deliverer.ts'
+import { type Complete, Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
 import {
   type EventSink,
@@ -67,6 +67,7 @@ export class Webhooks {
   readonly #reloads = new OneAtATime(() => this.#load())
   readonly #sweeps = new OneAtATime(() => this.#sweep())
   readonly #maintenance = new OneAtATime(() => this.#maintain())
+  #complete: Complete = async (_, body) => body
   #pruned = 0
   #isStopped = false
   #cancelSweep: (() => void) | undefined
@@ -90,6 +91,7 @@ export class Webhooks {
       deliveries: this.deliveries,
       writes: this.#writes,
       send: this.#sender.send,
+      complete: (endpoint, body) => this.#complete(endpoint, body),
       onGone: (id) => this.endpoints.disable(id, 'gone', deps.now()),
       afterGone: () => this.#reloadSoon(),
     })
@@ -104,6 +106,11 @@ export class Webhooks {
   /** For the API: writes an event inside the transaction of the caller. */
   write(event: OutgoingEvent): Promise<void> {
     return this.#outbox.writeOfApi(event)
+  }
+
+  /** What else each endpoint is sent. */
+  completeWith(complete: Complete): void {
+    this.#complete = complete
   }
 
   get allowPrivate(): boolean {

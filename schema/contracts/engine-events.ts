@@ -2,6 +2,7 @@
 import type { ActiveCall, EndedCall } from './calls.ts'
 import type { NodeState } from './dispatcher.ts'
 import type { RecordedCall } from './recordings.ts'
+import type { ProposalState } from '../tables/changes.ts'
 
 /** What happened; `tenantId` null: it concerns the whole platform. */
 export type EngineHappening = { readonly tenantId: number | null } & (
@@ -37,7 +38,16 @@ export type EngineHappening = { readonly tenantId: number | null } & (
       /** How many phones the extension has now. */
       readonly contacts: number
     }
+  | ProposalHappening
 )
+
+/** A change was proposed, or what becomes of it is known. */
+export interface ProposalHappening {
+  readonly type: 'proposal.created' | 'proposal.decided'
+  readonly proposalId: string
+  readonly tool: string
+  readonly state: ProposalState
+}
 
 /** About a live call. */
 export type LiveCallEvent =

@@ -10,7 +10,7 @@ import type {
   SpyResult,
 } from './calls.ts'
 import type { DispatcherPort } from './dispatcher.ts'
-import type { EventsPort } from './engine-events.ts'
+import type { EventsPort, ProposalHappening } from './engine-events.ts'
 import type { RecordingsPort } from './recordings.ts'
 import type { RegistrationsPort, TrunksPort } from './registrations.ts'
 import type { RelayStatus } from './relays.ts'
@@ -67,6 +67,8 @@ export interface EnginePort {
   readonly dispatcher: DispatcherPort
   readonly calls: CallsPort
   readonly events: EventsPort
+  /** Adds what has happened in the API to the events. */
+  tell(happening: ProposalHappening & { readonly tenantId: number | null }): void
   /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
   trace(callUuid: string): Promise<Trace | undefined>
   /** What would happen to a call now; nothing changes. Undefined: its source does not exist, or may not call. */

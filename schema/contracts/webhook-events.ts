@@ -13,6 +13,8 @@ export const eventTypes = [
   'dispatcher.node.down',
   'dispatcher.node.up',
   'key.revoked',
+  'proposal.created',
+  'proposal.decided',
 ] as const
 
 export type EventType = (typeof eventTypes)[number]

@@ -52,6 +52,7 @@ import {
   sql as operatorChanges,
 } from './several-nodes/034-operator-changes.ts'
 import { sql as causes } from './several-nodes/039-causes.ts'
+import { sql as proposals } from './several-nodes/036-proposals.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -111,6 +112,7 @@ export const migrations: readonly Migration[] = [
     forServer: operatorChangesForServer,
   },
   { version: 35, name: 'causes', sql: causes },
+  { version: 36, name: 'proposals', sql: proposals },
 ]
 
 export const newestVersion = migrations.length

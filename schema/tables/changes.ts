@@ -1,5 +1,5 @@
 /** Changes that can be undone, as `control/changes` writes them. */
-import type { Id } from './kinds.ts'
+import type { Defaulted, Id } from './kinds.ts'
 
 /**
  * `pending`: it is being made. `unconfirmed`: the process ended while it was made, and nothing says whether it was.
@@ -43,3 +43,50 @@ export interface ChangeEntryTable {
   claimed_until: number | null
   proposal_id: string | null
 }
+
+/** A change that an agent has proposed, and what a person has decided. */
+export interface ChangeProposalTable {
+  id: Id
+  uuid: string
+  at: number
+  /** In which the change is made; null: the proposal is the platform's. */
+  tenant_id: number | null
+  /** Of the credential that has proposed it; null: all domains. */
+  domain: string | null
+  /** Who has proposed it, as in the audit log. */
+  actor: string
+  /** The name of the key. */
+  actor_name: string | null
+  tool: string
+  /** JSON object, without secrets. */
+  arguments: string
+  /** SHA-256, base64url, of tool, tenant and arguments: an open proposal is not made twice. */
+  arguments_digest: string
+  reason: string
+  effect: string
+  /** JSON object of counts. */
+  affected: string
+  /** JSON. */
+  previous_state: string
+  undo: string
+  risk: 'low' | 'medium' | 'high'
+  /** SHA-256, base64url, of what a person is shown. */
+  plan_digest: string
+  /** One more each time when what is shown has changed. */
+  revision: Defaulted<number>
+  expires_at: number
+  state: Defaulted<ProposalState>
+  decided_at: number | null
+  decided_by: string | null
+  decided_by_name: string | null
+  decided_via: 'api' | 'link' | null
+  /** What the person has written. */
+  note: string | null
+  /** When the outcome was known; null while an approved change is being made. */
+  settled_at: number | null
+  /** Null: nothing had to be changed, or nothing was. */
+  change_id: string | null
+  failure: string | null
+}
+
+export type ProposalState = 'open' | 'approved' | 'refused' | 'expired' | 'failed'

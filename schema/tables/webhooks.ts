@@ -17,6 +17,8 @@ export interface WebhookEndpointTable {
   /** Encrypted; also signs until it expires. */
   previous_secret: string | null
   previous_secret_expires_at: number | null
+  /** The user with whose rights its links approve changes; null: its events have no links. */
+  approver_id: number | null
   /** Removed; its deliveries are being deleted. */
   removed_at: number | null
   created_at: number

@@ -36,6 +36,10 @@ test('axe finds nothing on any screen, and none is wider than a phone', async ()
   const rig = await startConsoleRig(browser)
   await placeCall(rig)
   for (const [path, body] of made) expect(await postFrom(rig.console.page, path, body)).toBe(201)
+  const proposal = {
+    ...{ tool: 'revoke_sbc_api_key', arguments: { identifier: 'ci' }, reason: 'it looks leaked' },
+  }
+  expect(await postFrom(rig.console.page, '/mcp/tools/propose_change', proposal)).toBe(200)
   for (const [colorScheme, width] of [
     ['light', 1_280],
     ['dark', 360],

@@ -55,6 +55,13 @@ async function fill(
     sip_uri: `sip:${CANARY}@10.0.0.8`,
     ...tenant,
   })
+  const proposal = await control.request('/api/v1/mcp/tools/propose_change', {
+    ...{ token, headers: { 'X-Tenant-Slug': CANARY } },
+    body: {
+      ...{ tool: 'revoke_sbc_api_key', arguments: { identifier: CANARY }, reason: CANARY },
+    },
+  })
+  ids.set('/proposals', [proposal.data<{ proposal_id: string }>().proposal_id])
   ids.set('/tenants', [1])
   control.engine.activeCalls = [
     {
@@ -124,6 +131,7 @@ const tables = [
     'webhook_endpoint',
     'extension',
     'ai_agent',
+    'change_proposal',
   ],
 ]
 

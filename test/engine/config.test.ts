@@ -18,6 +18,7 @@ test('an empty environment gives the documented defaults', () => {
       connectionsPerAddress: 256,
     },
     apiListen: { host: '127.0.0.1', port: 8080 },
+    publicUrl: undefined,
     edgeListen: { host: '127.0.0.1', port: 8081 },
     httpConnectionsPerAddress: 256,
     trustedProxies: [],

@@ -15,6 +15,7 @@ import { journalOf } from './journals.ts'
 import { openReports } from '../../control/pbx/reports/reports.ts'
 import type { ChangeDuties } from '../../control/changes/change-duties.ts'
 import type { EventHub } from '../../control/events/event-hub.ts'
+import type { Proposals } from '../../control/proposals/proposals.ts'
 import type { Telemetry } from '../../control/telemetry/telemetry.ts'
 import type { Subscriptions } from '../../control/tools/mcp/subscriptions.ts'
 import type { EventsPort } from '../../schema/contracts/engine-events.ts'
@@ -51,6 +52,7 @@ export interface TestControl {
   readonly hub: EventHub
   readonly changes: ChangeDuties
   readonly subscriptions: Subscriptions
+  readonly proposals: Proposals
   readonly store: Store
   readonly engine: TestEngine
   readonly ocs: Ocs
@@ -98,6 +100,7 @@ export interface ControlOptions {
   readonly trustedProxies?: readonly string[]
   readonly hasMediaRelay?: boolean
   readonly recordingsPath?: string | undefined
+  readonly publicUrl?: string
 }
 
 export async function openControl({
@@ -106,6 +109,7 @@ export async function openControl({
   trustedProxies = [],
   hasMediaRelay = false,
   recordingsPath,
+  publicUrl,
 }: ControlOptions = {}): Promise<TestControl> {
   let steady = startOfTime
   let offsetMs = 0
@@ -144,12 +148,19 @@ export async function openControl({
     loopDelay: { percentile: () => 0, reset: () => undefined },
     settings: {
       ...{ jwtSecret: undefined, paymentWebhookSecret, recordingsPath },
-      ...{ mcpAllowedHosts: [], trustedProxies, reservedNetworks: ['127.0.0.0/8'], hasMediaRelay },
+      ...{
+        publicUrl,
+        mcpAllowedHosts: [],
+        trustedProxies,
+        reservedNetworks: ['127.0.0.0/8'],
+        hasMediaRelay,
+      },
     },
   }
-  const { access, telemetry, hub, changes, subscriptions, ...made } = createControl(deps, {
-    connectionsPerAddress: 4_096,
-  })
+  const { access, telemetry, hub, changes, subscriptions, proposals, ...made } = createControl(
+    deps,
+    { connectionsPerAddress: 4_096 },
+  )
   const app = served(made.api.app, made.api.server)
   let keys = 0
 
@@ -160,6 +171,7 @@ export async function openControl({
     hub,
     changes,
     subscriptions,
+    proposals,
     store,
     engine,
     ocs,

@@ -195,8 +195,11 @@ export const operations: Readonly<Record<string, Operations>> = {
   },
   '/webhooks': {
     body: { url: 'https://example.com/' },
-    rules: { ...tenant, ...plains('url', 'events', 'description', 'is_active') },
+    // The links act for the user who switches them on.
+    rules: { ...tenant, ...plains('url', 'events', 'description', 'is_active', 'approval_links') },
   },
+  '/proposals/{uuid}/approve': { body: { revision: 1 }, rules: plains('revision', 'note') },
+  '/proposals/{uuid}/refuse': { body: {}, rules: plains('note') },
   '/webhooks/{id}/rotate': { body: {}, rules: plains('overlap_seconds') },
   '/pbx/extensions': {
     body: { extension: '150', password: 'a password', display_name: 'mine' },

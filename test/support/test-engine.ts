@@ -10,6 +10,8 @@ export interface TestEngine extends EnginePort {
   sets: SetStatus[]
   activeCalls: ActiveCall[]
   figures: TelemetrySnapshot
+  /** What the API has added to the events. */
+  told: Parameters<EnginePort['tell']>[0][]
 }
 
 const noEvents: EventsPort = { epoch: 0, last: 0, forgotten: () => 0, after: () => [] }
@@ -21,6 +23,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     sets: [],
     activeCalls: [],
     figures: {},
+    told: [],
     dispatcher: {
       status: (setId) => engine.sets.filter((set) => setId === undefined || set.setId === setId),
       find: (setId, destination) => {
@@ -57,6 +60,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
         engine.activeCalls.filter(({ carrier }) => carrier === `${id}`).length,
     },
     events,
+    tell: (happening) => void engine.told.push(happening),
     trace: () => Promise.resolve(undefined),
     originate: () => Promise.resolve({ kind: 'unknown_extension' }),
     spy: () => ({ kind: 'spy_mode_unavailable' }),

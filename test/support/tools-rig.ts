@@ -3,7 +3,7 @@ import type { Insertable } from 'kysely'
 import type { CdrTable } from '../../schema/database.ts'
 import { execute } from '../../schema/sql/query.ts'
 import type { DispatcherPort, NodeStatus } from '../../schema/contracts/dispatcher.ts'
-import { openControl, type Answer, type TestControl } from './control.ts'
+import { openControl, type Answer, type ControlOptions, type TestControl } from './control.ts'
 
 export interface ToolRig extends TestControl {
   /** One call over plain REST. */
@@ -17,8 +17,8 @@ export const endedCall = '22222222-2222-4222-8222-222222222222'
 export const deniedCall = '33333333-3333-4333-8333-333333333333'
 
 /** Tenant `acme` owns set 1 with two nodes, a live call, two records, a customer and keys. */
-export async function openToolRig(): Promise<ToolRig> {
-  const control = await openControl()
+export async function openToolRig(options?: ControlOptions): Promise<ToolRig> {
+  const control = await openControl(options)
   const root = await control.key({ name: 'root' })
   const tenantId = await control.tenant('acme', ['acme.example'])
   await control.tenant('other', ['other.example'])

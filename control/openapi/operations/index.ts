@@ -4,6 +4,7 @@ import { accessOperations } from './access.ts'
 import { changeOperations } from './changes.ts'
 import { billingOperations } from './billing.ts'
 import { causeOperations } from './causes.ts'
+import { proposalOperations } from './proposals.ts'
 import { routingOperations } from './routing.ts'
 import { simulationOperations } from './simulation.ts'
 import { systemOperations } from './system.ts'
@@ -30,4 +31,5 @@ export const operations: Operations = {
   ...selfServiceOperations,
   ...webhookOperations,
   ...toolOperations,
+  ...proposalOperations,
 }

@@ -15,6 +15,7 @@ const event = z
       ...(['node.down', 'node.up', 'registration'] as const),
       ...(['relay.down', 'relay.up', 'relay.restarted'] as const),
       ...(['storage.failed', 'storage.recovered'] as const),
+      ...(['proposal.created', 'proposal.decided'] as const),
     ]),
     data: z.looseObject({ at: moment }),
   })

@@ -12,6 +12,7 @@ const endpointFields = z.strictObject({
   description: z.string().nullable(),
   events: z.array(z.enum(['*', ...eventTypes])),
   is_active: z.boolean(),
+  approval_links: z.boolean(),
   disabled_reason: z.enum(['gone', 'backlog']).nullable(),
   previous_secret_expires_at: moment.nullable(),
   created_at: moment,
@@ -41,7 +42,12 @@ const delivery = z
 
 const exampleEndpoint = {
   ...{ id: 1, url: 'https://crm.example/hook', description: null, events: ['*'] },
-  ...{ is_active: true, disabled_reason: null, previous_secret_expires_at: null },
+  ...{
+    is_active: true,
+    approval_links: false,
+    disabled_reason: null,
+    previous_secret_expires_at: null,
+  },
   ...{ created_at: exampleTime, updated_at: exampleTime },
 }
 const exampleSecret = { ...exampleEndpoint, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }

@@ -14,6 +14,7 @@ import { undoChange } from './changes/undo.ts'
 import { getDispatcherStatus, listSbcEndpoints } from './dispatcher-tools.ts'
 import { explainCall } from './explain-call.ts'
 import { getCustomerBalance, lookupRate } from './money-tools.ts'
+import { listProposals, proposeChange } from './proposal-tools.ts'
 import { getCall, searchCdrs } from './record-tools.ts'
 import { listSbcApiKeys } from './sbc-key-tools.ts'
 import { simulateCall } from './simulate-call.ts'
@@ -38,4 +39,5 @@ export const allTools: readonly Tool[] = [
   ],
   ...[hangUpCall, describeTool, suspendApiKey, resumeApiKey, undoChange],
   ...[setTrunkState, setCustomerLimits],
+  ...[proposeChange, listProposals],
 ]

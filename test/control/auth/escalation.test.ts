@@ -119,12 +119,19 @@ test('no tool makes, widens or wakes a key, and each that changes something need
   type Tool = { name: string; scopes: string[]; annotations: { readOnlyHint: boolean } }
   const { tools } = (await call('GET', '/api/v1/mcp/tools')).data<{ tools: Tool[] }>()
   const writing = tools.filter(({ annotations }) => !annotations.readOnlyHint)
-  expect(writing.map(({ name }) => name).toSorted()).toEqual(
-    ['hangup_call', 'reload_dispatchers', 'revoke_sbc_api_key', 'set_dispatcher_state'].toSorted(),
-  )
-  for (const { scopes } of writing) {
-    expect(scopes).toContain('mcp:write')
-    expect(scopes.filter((scope) => !scope.startsWith('mcp:'))).toHaveLength(1)
+  const expected = [
+    ...['hangup_call', 'propose_change', 'reload_dispatchers', 'resume_api_key'],
+    ...['revoke_sbc_api_key', 'set_customer_limits', 'set_dispatcher_state', 'set_trunk_state'],
+    ...['suspend_api_key', 'undo_change'],
+  ]
+  expect(writing.map(({ name }) => name).toSorted()).toEqual(expected)
+  for (const { name, scopes } of writing) {
+    // A proposal is another one's to decide; undoing needs the scopes of the change that is undone.
+    if (name === 'propose_change') expect(scopes).toEqual(['mcp:read', 'mcp:propose'])
+    else expect(scopes).toContain('mcp:write')
+    const isOfOthers = name === 'propose_change' || name === 'undo_change'
+    const own = scopes.filter((scope) => !scope.startsWith('mcp:'))
+    expect([name, own.length > 0]).toEqual([name, !isOfOthers])
   }
 })
 

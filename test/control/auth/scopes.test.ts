@@ -68,6 +68,8 @@ test('only these routes are open to all', () => {
     'GET /console/:screen',
     'GET /console/:screen/:item',
     'GET /console/assets/:file',
+    // Its link is the credential.
+    'GET /decide',
     'GET /docs',
     'GET /docs/:file',
     'GET /health',
@@ -78,6 +80,7 @@ test('only these routes are open to all', () => {
     'POST /api/client/payments/webhook',
     'POST /api/v1/auth/login',
     'POST /api/v1/auth/session',
+    'POST /decide',
   ])
 })
 

@@ -36,7 +36,7 @@ const used = [
     'Ban',
     'WebhookEndpoint',
   ],
-  ...['WebhookEndpointWithSecret', 'WebhookDelivery', 'Simulation', 'TestCall'],
+  ...['WebhookEndpointWithSecret', 'WebhookDelivery', 'Simulation', 'TestCall', 'Proposal'],
 ]
 const path = 'control/console/web/api/api-types.ts'
 

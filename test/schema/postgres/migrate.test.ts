@@ -122,7 +122,8 @@ describe.runIf(hasPostgres)('a migrated database', () => {
     )
     const found = await there(
       `SELECT r.relname, a.attname, f.relname, b.attname,
-              CASE confdeltype WHEN 'a' THEN 'NO ACTION' WHEN 'c' THEN 'CASCADE' END
+              CASE confdeltype WHEN 'a' THEN 'NO ACTION' WHEN 'c' THEN 'CASCADE'
+                              WHEN 'n' THEN 'SET NULL' END
          FROM pg_constraint k JOIN pg_class r ON r.oid = conrelid JOIN pg_class f ON f.oid = confrelid
          JOIN pg_attribute a ON a.attrelid = conrelid AND a.attnum = conkey[1]
          JOIN pg_attribute b ON b.attrelid = confrelid AND b.attnum = confkey[1]

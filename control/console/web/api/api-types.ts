@@ -654,8 +654,11 @@ export interface WebhookEndpoint {
     | 'dispatcher.node.down'
     | 'dispatcher.node.up'
     | 'key.revoked'
+    | 'proposal.created'
+    | 'proposal.decided'
   )[]
   readonly is_active: boolean
+  readonly approval_links: boolean
   readonly disabled_reason: 'gone' | 'backlog' | null
   readonly previous_secret_expires_at: string | null
   readonly created_at: string
@@ -680,8 +683,11 @@ export interface WebhookEndpointWithSecret {
     | 'dispatcher.node.down'
     | 'dispatcher.node.up'
     | 'key.revoked'
+    | 'proposal.created'
+    | 'proposal.decided'
   )[]
   readonly is_active: boolean
+  readonly approval_links: boolean
   readonly disabled_reason: 'gone' | 'backlog' | null
   readonly previous_secret_expires_at: string | null
   readonly created_at: string
@@ -772,6 +778,32 @@ export interface TestCall {
   readonly call_uuid: string
   readonly status: 'originating'
   readonly max_seconds: number
+}
+
+export interface Proposal {
+  readonly proposal_id: string
+  readonly at: string
+  readonly tenant_slug: string | null
+  readonly proposed_by: string
+  readonly proposed_by_name: string | null
+  readonly tool: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly reason: string
+  readonly effect: string
+  readonly affected: Readonly<Record<string, number>>
+  readonly previous_state: unknown
+  readonly undo: string
+  readonly risk: 'low' | 'medium' | 'high'
+  readonly revision: number
+  readonly state: 'open' | 'approved' | 'refused' | 'expired' | 'failed'
+  readonly expires_at: string
+  readonly decided_at: string | null
+  readonly decided_by: string | null
+  readonly decided_by_name: string | null
+  readonly decided_via: 'api' | 'link' | null
+  readonly note: string | null
+  readonly change_id: string | null
+  readonly failure: string | null
 }
 
 export interface CallPrice {

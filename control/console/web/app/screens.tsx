@@ -10,6 +10,7 @@ import { SettingsScreen } from '../screens/administration/settings.tsx'
 import { WebhookScreen, WebhooksScreen } from '../screens/administration/webhooks.tsx'
 import { CallScreen } from '../screens/calls/call.tsx'
 import { CallsScreen } from '../screens/calls/calls.tsx'
+import { ProposalScreen, ProposalsScreen } from '../screens/changes/proposals.tsx'
 import { CustomerScreen } from '../screens/customers/customer.tsx'
 import { CustomersScreen } from '../screens/customers/customers.tsx'
 import { HistoryScreen } from '../screens/calls/history.tsx'
@@ -54,6 +55,12 @@ const screens: readonly Screen[] = [
     all: () => <CustomersScreen />,
     oneTitle: 'Customer',
     one: (id) => <CustomerScreen id={id} />,
+  },
+  {
+    ...{ name: 'proposals', title: 'Proposals', scope: 'proposals:read' },
+    all: () => <ProposalsScreen />,
+    oneTitle: 'Proposal',
+    one: (uuid) => <ProposalScreen uuid={uuid} />,
   },
   {
     ...{ name: 'carriers', title: 'Carriers', scope: 'carriers:read' },

@@ -39,6 +39,11 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['undo_change', { reason: 'it has', change_id: 'of the last change' }],
   ['set_trunk_state', { carrier: 'north', state: 'inactive', reason: 'a test' }],
   ['set_customer_limits', { customer: 1, max_cps: 2, reason: 'a test' }],
+  [
+    'propose_change',
+    { tool: 'resume_api_key', arguments: { identifier: 'phone' }, reason: 'it has not' },
+  ],
+  ['list_proposals', {}],
 ]
 
 test.each(eras)('the official client runs a whole %s session', { timeout: 30_000 }, async (era) => {
@@ -61,6 +66,7 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
       'hangup_call',
       ...['suspend_api_key', 'resume_api_key', 'undo_change'],
       ...['set_trunk_state', 'set_customer_limits'],
+      'propose_change',
     ]
     expect([tool.name, tool.annotations?.readOnlyHint ?? false]).toEqual([
       tool.name,

@@ -159,6 +159,7 @@ function EndpointForm({ endpoint, onSecret, onClose }: FormProps) {
           events: textIn(form, 'events').split(/[\s,]+/),
           description: textIn(form, 'description') || null,
           is_active: textIn(form, 'state') === 'active',
+          approval_links: textIn(form, 'links') === 'yes',
         }
         if (endpoint !== undefined) return send('PATCH', `/webhooks/${endpoint.id}`, body)
         const answer = await send<WebhookEndpointWithSecret>('POST', '/webhooks', body)
@@ -190,6 +191,14 @@ function EndpointForm({ endpoint, onSecret, onClose }: FormProps) {
           name="state"
           value={endpoint?.is_active === false ? 'inactive' : 'active'}
           options={words('active', 'inactive')}
+        />
+      </label>
+      <label>
+        Links to approve proposals
+        <Choice
+          name="links"
+          value={endpoint?.approval_links === true ? 'yes' : 'no'}
+          options={{ no: 'no', yes: 'yes: who gets one decides with your rights' }}
         />
       </label>
     </Dialog>

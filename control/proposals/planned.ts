@@ -1,0 +1,40 @@
+/** What a change would do, as the dry run of its tool tells it. */
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
+import type { Json } from '../changes/change-world.ts'
+import type { Plan } from '../changes/plan.ts'
+
+export interface PlannedChange {
+  /** False: it is so already. */
+  readonly isChange: boolean
+  readonly effect: string
+  readonly affected: Readonly<Record<string, number>>
+  readonly before: Json
+  /** How it is undone, or that it cannot be. */
+  readonly undo: string
+  readonly isReversible: boolean
+}
+
+/** The part of a plan that a person is shown. */
+export type AcceptedPlan = Pick<Plan<unknown>, 'effect' | 'before' | 'after' | 'affected' | 'undo'>
+
+const told = z.looseObject({
+  changed: z.boolean(),
+  effect: z.string(),
+  affected: z.record(z.string(), z.number()).default({}),
+  previous_state: z.json(),
+  undo: z.string().default('by the tool that made the change'),
+})
+
+export function plannedOf({ effect, affected, before, after, undo }: AcceptedPlan): PlannedChange {
+  const isReversible = undo === 'restores'
+  const isChange = !isDeepStrictEqual(before, after)
+  const how = isReversible ? 'undo_change' : 'It cannot be undone'
+  return { isChange, effect, affected, before, undo: how, isReversible }
+}
+
+/** Of a tool without a plan, such as `undo_change`: what its answer says. */
+export function plannedIn(answer: unknown): PlannedChange {
+  const { changed, effect, affected, previous_state: before, undo } = told.parse(answer)
+  return { isChange: changed, effect, affected, before, undo, isReversible: true }
+}
