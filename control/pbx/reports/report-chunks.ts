@@ -5,6 +5,7 @@
 import type { Page } from '../../http/page.ts'
 import type { Place } from '../sums/places.ts'
 import { rollUp, type RollUpRequest } from '../sums/roll-up.ts'
+import { search, type SearchRequest } from '../sums/search.ts'
 import { summaryOf } from '../sums/summary.ts'
 import type { SummaryRequest } from '../sums/summary-request.ts'
 import { ByteWriter } from './byte-writer.ts'
@@ -30,6 +31,7 @@ export interface ReportRequest {
 /** Answered with one JSON text. */
 type SumsRequest =
   | { readonly format: 'summary'; readonly summary: SummaryRequest }
+  | { readonly format: 'search'; readonly search: SearchRequest }
   | { readonly format: 'roll-up'; readonly rollUp: RollUpRequest }
 
 export type ThreadRequest = ReportRequest | SumsRequest
@@ -59,6 +61,7 @@ export async function* reportChunks(
 ): AsyncGenerator<Bytes, void, undefined> {
   const { store } = place
   if (request.format === 'summary') return yield* whole(summaryOf(place, request.summary))
+  if (request.format === 'search') return yield* whole(search(place, request.search))
   if (request.format === 'roll-up') return yield* whole(rollUp(place, request.rollUp))
   const { filter, format } = request
   if (format === 'carriers') {

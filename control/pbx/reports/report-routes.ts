@@ -8,14 +8,14 @@ import { z } from 'zod'
 import { dispositions } from '../../../schema/contracts/field-values.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ControlDeps } from '../../deps.ts'
-import { ApiError, badRequest } from '../../http/api-error.ts'
+import { badRequest } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { pageQuery } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { queryTime } from '../../provisioning/fields.ts'
 import { requestScope } from '../../provisioning/resource-routes.ts'
-import { askSummary, summaryQuery } from '../sums/summary-input.ts'
+import { askSummary, refuseForNow, summaryQuery } from '../sums/summary-input.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
 import type { Reports } from './reports.ts'
@@ -133,10 +133,7 @@ const READY = 1
 /** Waits for the first piece: an error there still has its own response. */
 async function bodyOf(reports: Reports, request: ReportRequest): Promise<ReadableStream> {
   const pieces = reports.open(request)
-  if (pieces === undefined)
-    throw new ApiError(503, 'too_many_reports', 'Too many reports are in progress', {
-      headers: { 'Retry-After': '10' },
-    })
+  if (pieces === undefined) refuseForNow()
   let ready: IteratorResult<Uint8Array, void> | undefined = await pieces.next()
   return new ReadableStream<Uint8Array>(
     {

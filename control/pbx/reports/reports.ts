@@ -11,6 +11,7 @@ import type { MaybeLocal } from '../../../schema/sql/handle.ts'
 import { keepSums, type KeepSumsDeps } from '../sums/keep-sums.ts'
 import { openSums, type Place } from '../sums/places.ts'
 import type { RolledUp, RollUpRequest } from '../sums/roll-up.ts'
+import type { Found, SearchRequest } from '../sums/search.ts'
 import { summary, type Summary } from '../sums/summary.ts'
 import type { SummaryRequest } from '../sums/summary-request.ts'
 import {
@@ -104,6 +105,13 @@ export class Reports {
   async summarize(request: SummaryRequest): Promise<Summary | undefined> {
     const pieces = this.#openFor(request.tenantId, { format: 'summary', summary: request })
     return pieces && summary.parse(JSON.parse(await textOf(pieces)))
+  }
+
+  /** Undefined when too many reports are open. */
+  async search(request: SearchRequest): Promise<Found | undefined> {
+    const pieces = this.#openFor(request.tenantId, { format: 'search', search: request })
+    // Only `search` writes it.
+    return pieces && (JSON.parse(await textOf(pieces)) as Found)
   }
 
   /** Adds records to the kept sums. One at a time: the caller waits for the answer. */

@@ -33,7 +33,7 @@ const callFilters = {
 }
 
 /** Names of filters, as input of tools and in queries. */
-const callFilterInput = {
+export const callFilterInput = {
   customer: reference.optional().describe('Id or exact name.'),
   ...callFilters,
 }
@@ -79,7 +79,7 @@ type Filters = Partial<Record<MemberDimension, string | undefined>> & {
 }
 
 /** The filters, and the tenant whose calls are meant. Throws 400 for a name that the reader cannot see. */
-async function filtersOf(
+export async function filtersOf(
   given: Filters,
   store: Store,
   scope: RequestScope,
@@ -121,7 +121,10 @@ export async function askSummary(
     throw badRequest(`The period is longer than ${MAX_DAYS} days`)
   const filtered = await filtersOf(asked, store, scope)
   const found = await reports.summarize({ ...filtered, from, before, groupBy, orderBy, limit })
-  if (found !== undefined) return found
+  return found ?? refuseForNow()
+}
+
+export function refuseForNow(): never {
   throw new ApiError(503, 'too_many_reports', 'Too many reports are in progress', {
     headers: { 'Retry-After': '10' },
   })

@@ -6,13 +6,16 @@ import {
   hangupParties,
   mosSources,
 } from '../../../schema/contracts/field-values.ts'
+import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
-import { findRecord } from '../../pbx/reports/find-record.ts'
-import { text, time as timeInput } from '../../provisioning/fields.ts'
+import type { CdrRow } from '../../pbx/reports/cdr-store.ts'
+import { findRecord, recordsOf } from '../../pbx/reports/find-record.ts'
+import { callFilterInput, filtersOf, refuseForNow } from '../../pbx/sums/summary-input.ts'
+import { money, text, time as timeInput } from '../../provisioning/fields.ts'
+import { requestScope } from '../../provisioning/resource-routes.ts'
 import { defineTool } from '../tool.ts'
-import { searchRecords } from './call-records.ts'
 import { findCall, liveCall, viewOf as liveView } from './call-tools.ts'
 import { callUuid, MAX_ROWS, time } from './shapes.ts'
 
@@ -56,19 +59,37 @@ export const callRecord = z.object({
 
 const DAY_MS = 86_400_000
 
+/** A call in about 120 bytes. */
+const briefCall = z.object({
+  call_uuid: z.string(),
+  call: z.string().describe('Start, caller>callee, disposition or denial_code, seconds, cost.'),
+})
+
+const recordFields = z.enum(Object.keys(callRecord.shape) as [keyof typeof callRecord.shape])
+
+const { callee_prefix: callee, ...filterInput } = callFilterInput
+
 export const searchCdrs = defineTool({
   name: 'search_cdrs',
   title: 'Search call records',
   description:
-    'Finds calls that started in a period, newest first. If the result has a cursor, there may be older calls: ' +
-    'call again with the cursor and the same arguments. explain_call explains one call.',
+    'Finds calls that started in a period, newest or dearest first. If the result has a cursor, there may be older calls: ' +
+    'call again with the cursor and the same arguments. format brief is short; summarize_calls counts calls by group, ' +
+    'explain_call explains one call.',
   effect: 'reads',
   scopes: ['cdrs:read'],
   input: z.strictObject({
-    start_date: timeInput.optional().describe('RFC 3339. Defaults to one day before end_date.'),
-    end_date: timeInput.optional().describe('RFC 3339, exclusive. Defaults to now.'),
-    disposition: z.enum(dispositions).optional(),
+    start_date: timeInput
+      .optional()
+      .describe('RFC 3339 or a date. Defaults to one day before end_date.'),
+    end_date: timeInput.optional().describe('Exclusive. Defaults to now.'),
     number: text(64).min(1).optional().describe('Part of the calling or the called number.'),
+    ...filterInput,
+    callee: callee.describe('The called number, or its first digits.'),
+    min_cost: money().optional().describe('The least cost of a call, in any currency.'),
+    order: z.enum(['newest', 'cost']).default('newest'),
+    format: z.enum(['full', 'brief']).default('full'),
+    fields: z.array(recordFields).min(1).optional().describe('Fields of full records to return.'),
     limit: z.int().min(1).max(MAX_ROWS).default(20),
     cursor: z
       .string()
@@ -76,32 +97,58 @@ export const searchCdrs = defineTool({
       .optional(),
   }),
   output: z.object({
-    records: z.array(callRecord),
+    records: z.array(z.union([briefCall, callRecord.partial()])),
     cursor: z.string().nullable().describe('Null when the whole period was searched.'),
   }),
-  async run({ start_date, end_date, disposition, number, limit, cursor }, use) {
-    const part = number === undefined ? undefined : numberOrText(number)
+  async run({ start_date, end_date, format, fields, ...asked }, use) {
+    const { number, order, limit, cursor, min_cost: minCostMicros } = asked
     const before = end_date ?? use.now() + 1
     const from = start_date ?? before - DAY_MS
     if (before < from)
       throw badRequest('The period ends before it begins: end_date must be after start_date')
-    const after = positionOf(cursor)
-    const found = await searchRecords(
-      { from, before, disposition, number: part, limit, after },
-      use,
-    )
-    const { stoppedAt } = found
+    const scope = requestScope(use.principal, use.now)
+    const given = { ...asked, callee_prefix: asked.callee }
+    const { tenantId, filters } = await filtersOf(given, use.store, scope)
+    const found = await use.reports.search({
+      ...{ tenantId, from, before, order, limit },
+      filters: { ...filters, minCostMicros },
+      number: number === undefined ? undefined : numberOrText(number),
+      after: positionOf(cursor),
+    })
+    if (found === undefined) refuseForNow()
+    const { ids, stoppedAt } = found
+    const rows = await recordsOf(ids, use)
+    const views = rows.map((row) => (format === 'brief' ? briefOf(row) : recordView(row)))
     return {
-      records: found.rows.map(recordView),
-      cursor: stoppedAt === undefined ? null : `${stoppedAt.start_stamp}-${stoppedAt.id}`,
+      records: fields === undefined || format === 'brief' ? views : views.map(only(fields)),
+      cursor: stoppedAt === undefined ? null : `${stoppedAt.startStamp}-${stoppedAt.id}`,
     }
   },
 })
 
+const only = (fields: readonly string[]) => (view: object) =>
+  Object.fromEntries(Object.entries(view).filter(([name]) => fields.includes(name)))
+
+function briefOf(row: CdrRow): z.input<typeof briefCall> {
+  const { call_uuid, billsec, cost_micros: cost, currency } = row
+  const words = [
+    // Without milliseconds.
+    timeToText(row.start_stamp).replace(/\.\d+/, ''),
+    `${oneWord(row.caller_id_number)}>${oneWord(row.destination_number)}`,
+    row.denial_code ?? row.disposition,
+    ...(billsec > 0 ? [`${billsec}s`] : []),
+    ...(cost > 0 ? [moneyToDecimal(cost), currency ?? ''] : []),
+  ]
+  return { call_uuid, call: words.join(' ').trimEnd() }
+}
+
+/** What a caller writes stays in its place of the line. */
+const oneWord = (written: string): string => written.replaceAll(/[\s>]+/g, '_')
+
 function positionOf(cursor: string | undefined) {
   if (cursor === undefined) return undefined
-  const [start_stamp = 0, id = 0] = cursor.split('-').map(Number)
-  return { start_stamp, id }
+  const [startStamp = 0, id = 0] = cursor.split('-').map(Number)
+  return { startStamp, id }
 }
 
 export const getCall = defineTool({

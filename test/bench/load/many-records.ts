@@ -9,8 +9,20 @@ export const startOfRecords = Date.UTC(2026, 0, 1)
 
 const BATCH = 1_000_000
 
+/** Records, and over how many days they are spread. */
+export interface Filling {
+  readonly days: number
+  /** Of `@first` to `@end`, the calls of `@start` and every `@stepMs` from then on. */
+  readonly insert: string
+}
+
 /** Creates the database at `path`; every tenth record is of the first tenant. 10 million: 80 s, 5 GB. */
-export function fillRecords(path: string, records: number, progress: (text: string) => void): void {
+export function fillRecords(
+  path: string,
+  records: number,
+  progress: (text: string) => void,
+  filling: Filling = tenDays,
+): void {
   const store = openDatabase(path)
   const { sqlite } = store
   const begin = performance.now()
@@ -28,8 +40,8 @@ export function fillRecords(path: string, records: number, progress: (text: stri
       )
       .all()
     for (const { name } of indexes) sqlite.exec(`DROP INDEX ${name}`)
-    const insert = sqlite.prepare(statement)
-    const stepMs = (DAYS * DAY_MS) / records
+    const insert = sqlite.prepare(filling.insert)
+    const stepMs = (filling.days * DAY_MS) / records
     for (let first = 0; first < records; first += BATCH) {
       const end = Math.min(first + BATCH, records)
       insert.run({ first, end, start: startOfRecords, stepMs })
@@ -43,7 +55,9 @@ export function fillRecords(path: string, records: number, progress: (text: stri
   }
 }
 
-const statement = `
+const tenDays: Filling = {
+  days: DAYS,
+  insert: `
 WITH RECURSIVE
   call (n) AS (
     SELECT CAST(@first AS INTEGER) UNION ALL SELECT n + 1 FROM call WHERE n + 1 < @end
@@ -67,4 +81,5 @@ SELECT
     iif(is_busy, 486, 200), iif(is_busy, 'Busy Here', 'OK'), at, at + 2000
   ),
   iif(n % 10 = 0, 1, NULL), '1', iif(is_busy, 0, 110 * (n % 120)), 'USD', '203.0.113.7:5060'
-FROM timed`
+FROM timed`,
+}
