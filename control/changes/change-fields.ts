@@ -1,6 +1,7 @@
 /** Fields that the bodies of changes share, in tools and in the API. */
 import { z } from 'zod'
 import { text } from '../provisioning/fields.ts'
+import { cleanText } from '../tools/clean.ts'
 
 const MIN_DURATION_SECONDS = 60
 /** Thirty days. */
@@ -10,6 +11,8 @@ const MAX_DURATION_SECONDS = 2_592_000
 export const changeReason = text(500)
   .min(3)
   .refine((value) => value.trim().length >= 3, 'must have at least 3 characters')
+  // An agent may quote what it has read: a token in it is not stored.
+  .transform((value) => cleanText(value))
   .describe('Why, in 3 to 500 characters; it is stored with the change.')
 
 export const changeDuration = z

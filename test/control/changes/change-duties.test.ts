@@ -10,7 +10,7 @@ import { ChangeStore } from '../../../control/changes/change-store.ts'
 import type { Store } from '../../../schema/open.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
-import { failing, readColumn, readRows } from '../../support/stored.ts'
+import { failing, readColumn, readRows, runSql } from '../../support/stored.ts'
 import { testEngine } from '../../support/test-engine.ts'
 import { openToolRig, type ToolRig } from '../../support/tools-rig.ts'
 
@@ -172,6 +172,21 @@ test('a crash between the undoing and its entry leaves a change that is undone o
 })
 
 describe.runIf(hasPostgres)('changes of several nodes', () => {
+  test('all nodes are told of a suspension and of its end', async () => {
+    const { open } = await sharedDatabase()
+    const store = await open()
+    const keys = new KeyStore(store, new KeyCache())
+    const mint = { store, keys, randomBytes, now: () => 0 }
+    const { key } = await issueKey(mint, newKeyBody.parse({ name: 'leaked' }), consoleGrantor)
+    for (const suspension of [{ at: 1, by: 'user:ada' }, null]) {
+      await runSql(store, 'DELETE FROM change_counter')
+      await keys.setSuspension(key, suspension)
+      expect(await readColumn(store, 'SELECT topic FROM change_counter')).toEqual([
+        'application_key',
+      ])
+    }
+  })
+
   test('of all nodes one undoes a change whose time is over, once', async () => {
     const { open } = await sharedDatabase()
     const stores = [await open(), await open(), await open()]
