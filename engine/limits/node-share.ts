@@ -68,8 +68,10 @@ export class NodeShare implements Share {
 
   admits(limit: number, own = 0): boolean {
     this.#follow(limit)
+    // First: what may not be held any more is not free.
+    const canHold = this.#holder.canHold()
     const free = this.#free + own
-    if (free <= 0 || this.#isClosed || !this.#holder.canHold()) return false
+    if (free <= 0 || this.#isClosed || !canHold) return false
     this.#starts += 1
     if ((free - 1) * 2 < this.#ahead && this.#holder.now() >= this.#aheadAt)
       this.#holder.want(this, false)
@@ -173,6 +175,12 @@ export class NodeShare implements Share {
     if (this.isWaitedFor) this.#holder.want(this, true)
   }
 
+  /** What is not used may be held by another node meanwhile. */
+  void(): void {
+    this.#slots = Math.min(this.#slots, this.#used())
+    this.#keep = undefined
+  }
+
   /** Gives back what is not used; no call begins any more. */
   close(): void {
     this.#isClosed = true
@@ -231,8 +239,7 @@ export class NodeShare implements Share {
     this.#limit = limit
     this.#quietUntil = -Infinity
     if (!isLess) return
-    this.#slots = Math.min(this.#slots, this.#used())
-    this.#keep = undefined
+    this.void()
     this.#holder.want(this, false)
   }
 }

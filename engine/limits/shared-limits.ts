@@ -69,6 +69,8 @@ export class SharedLimits implements Shares {
   #waiting = 0
   #isFailing = false
   #isStopped = false
+  /** Others may have taken what is held here. */
+  #isStale = false
   /** When these are stored, rows of other processes of this node are to be removed. Undefined: none are. */
   #unstored: Set<NodeShare> | undefined
   #looks = 0
@@ -81,7 +83,7 @@ export class SharedLimits implements Shares {
     this.#deps = deps
     this.#rows = new ShareRows(store, members.name, members.process)
     this.#holder = {
-      ...{ now, schedule, canHold: () => !this.#isStopped && members.canHold() },
+      ...{ now, schedule, canHold: () => !this.#isStopped && this.#canHold() },
       hasRoom: () => this.#waiting < MAX_WAITING,
       waits: (change) => {
         this.#waiting += change
@@ -140,8 +142,7 @@ export class SharedLimits implements Shares {
 
   /** Never rejects. */
   async #exchange(): Promise<void> {
-    const { canHold } = this.#deps.members
-    if (!canHold()) return this.#putOff()
+    if (!this.#canHold()) return this.#putOff()
     const unstored = this.#unstored
     const shares = [...this.#wanting].slice(0, AT_ONCE)
     for (const share of shares) this.#wanting.delete(share)
@@ -149,11 +150,14 @@ export class SharedLimits implements Shares {
     try {
       if (shares.length > 0) await this.#store(shares)
       for (const share of shares) unstored?.delete(share)
-      if (unstored?.size === 0 && canHold()) {
+      if (unstored?.size === 0 && this.#canHold()) {
         await this.#rows.freeOthersOfNode()
         if (this.#unstored === unstored) this.#unstored = undefined
       }
-      if (this.#isFailing) this.#deps.log('info', 'limits: they are shared with other nodes again')
+      if (this.#isFailing) {
+        this.#deps.log('info', 'limits: they are shared with other nodes again')
+        this.#storeAll()
+      }
       this.#isFailing = false
     } catch (error) {
       for (const share of shares) {
@@ -166,6 +170,24 @@ export class SharedLimits implements Shares {
     this.#asking = new Set()
     if (this.#isWorkLeft)
       this.#soon(this.#isFailing ? LOOK_MS : this.#waiting > 0 ? ASK_AGAIN_MS : GROUP_MS)
+  }
+
+  /** After a time in which others may have taken what this node holds, each share is stored again before it is used. */
+  #canHold(): boolean {
+    const canHold = this.#deps.members.canHold()
+    if (canHold && this.#isStale) {
+      this.#isStale = false
+      for (const share of this.#active.values()) share.void()
+      this.#storeAll()
+    }
+    if (!canHold) this.#isStale = true
+    return canHold
+  }
+
+  /** A server that took over may have lost the last of it. */
+  #storeAll(): void {
+    for (const share of this.#active.values()) this.#wanting.add(share)
+    if (this.#wanting.size > 0) this.#soon(GROUP_MS)
   }
 
   get #isWorkLeft(): boolean {
@@ -226,6 +248,7 @@ export class SharedLimits implements Shares {
 
   #look(): void {
     this.#cancelLook = this.#deps.schedule(() => this.#look(), LOOK_MS)
+    this.#canHold()
     this.#looks += 1
     if (this.#looks % LOOKS_PER_RELEASE === 0) void this.#releaseGone()
     const isRepeated = this.#looks % LOOKS_PER_REPETITION === 0

@@ -126,22 +126,19 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
   }
   const ocs = charging instanceof Ocs ? charging : undefined
   const held = () => ocs?.held() ?? []
-  /** While another process may lease for this node, what that has leased is its own. */
-  const share = (isBeside: boolean): void => {
-    if (ocs?.leases) ocs.leases.isBeside = isBeside
-  }
   return new Upgrade({
     ...{ held, log, schedule },
     obstacle: () => obstacleTo(parts),
+    // Before it serves it takes over what is leased under its name.
+    quiet: async () => {
+      await ocs?.leases?.beginBeside()
+    },
     startProgram: () => {
       const descriptors = [...sharingOf(engine).descriptors(), ...control.descriptors()]
       const leaseName = ocs?.leases?.names.own
-      const newProcess = startProgram(descriptors, {
+      return startProgram(descriptors, {
         ...{ form: UPGRADE_FORM, listening: listeningOf(config), leaseName },
       })
-      // Before it serves it takes over what is leased under its name.
-      share(true)
-      return newProcess
     },
     writeAll: () => engine.registrar.flush(),
     handOver: (pass) => {
@@ -154,7 +151,8 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
       retake()
     },
     alone: () => {
-      share(false)
+      // Nothing else leases for this node any more.
+      if (ocs?.leases) ocs.leases.isBeside = false
       void limits?.alone()
     },
     leave: () => {

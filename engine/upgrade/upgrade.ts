@@ -15,6 +15,8 @@ export type UpgradeOutcome =
   | { readonly kind: 'refused'; readonly reason: string }
 
 export interface UpgradeDeps {
+  /** Resolves when nothing is under way that a new process must not meet. Never rejects. Absent: nothing ever is. */
+  readonly quiet?: () => Promise<void>
   /** Starts the program on disk, with the sockets of this process. */
   readonly startProgram: () => NewProcess
   /** Why it cannot be; undefined: it can. */
@@ -73,34 +75,44 @@ export class Upgrade {
     if (this.#state !== 'alone') return Promise.resolve(refused('an upgrade is under way already'))
     const obstacle = this.#deps.obstacle()
     if (obstacle !== undefined) return Promise.resolve(refused(obstacle))
-    const { log, schedule, startProgram } = this.#deps
+    const { log, quiet } = this.#deps
     return new Promise((resolve) => {
       this.#settle = (outcome) => {
         if (outcome.kind === 'upgraded') log('info', 'another process serves now', { ...outcome })
         else log('warn', 'the upgrade is refused; this process goes on', { ...outcome })
         resolve(outcome)
       }
-      try {
-        const newProcess = startProgram()
-        this.#state = 'starting'
-        this.#complaint = undefined
-        this.#newProcess = newProcess
-        log('info', 'an upgrade begins', { newProcess: newProcess.pid })
-        this.#cancelTimer = schedule(
-          () => this.#fail(`the new process did not serve within ${START_MS / 1_000} s`),
-          START_MS,
-        )
-        newProcess.onMessage((message) => this.#take(message, newProcess))
-        newProcess.onEnd((how) => this.#ended(newProcess, how))
-      } catch (error) {
-        this.#settle(refused(error instanceof Error ? error.message : String(error)))
-      }
+      this.#state = 'starting'
+      if (quiet === undefined) this.#start()
+      else void quiet().then(() => this.#start())
     })
+  }
+
+  #start(): void {
+    // This process may have been told to stop meanwhile.
+    if (this.#state !== 'starting') return this.#deps.alone()
+    const { log, schedule, startProgram } = this.#deps
+    try {
+      const newProcess = startProgram()
+      this.#complaint = undefined
+      this.#newProcess = newProcess
+      log('info', 'an upgrade begins', { newProcess: newProcess.pid })
+      this.#cancelTimer = schedule(
+        () => this.#fail(`the new process did not serve within ${START_MS / 1_000} s`),
+        START_MS,
+      )
+      newProcess.onMessage((message) => this.#take(message, newProcess))
+      newProcess.onEnd((how) => this.#ended(newProcess, how))
+    } catch (error) {
+      this.#fail(error instanceof Error ? error.message : String(error))
+      this.#deps.alone()
+    }
   }
 
   /** This process stops: the new one is not to serve. Without effect once it does. */
   cancel(): void {
-    if (this.#state !== 'left' && this.#newProcess !== undefined) this.#fail('the process stops')
+    if (this.#state === 'starting' || this.#state === 'handing over')
+      this.#fail('the process stops')
   }
 
   /** Nothing is left here. Resolves when the new process passes nothing on any more. */

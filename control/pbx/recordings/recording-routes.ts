@@ -113,12 +113,16 @@ async function answerWith(
   const length = { 'Content-Length': String(end - start + 1) }
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...headers, ...length })
   if (file === undefined) throw notFound('recording')
+  const handle = await open(file).catch(() => undefined)
+  // A node that asks goes on to the next one, also when this one has no place for its readers.
+  if (handle === undefined && c.get('nodeRequest') !== undefined) throw notFound('recording')
   const leave = readers.enter(c.var.principal.tenantId)
-  if (leave === undefined)
+  if (leave === undefined) {
+    await handle?.close()
     throw new ApiError(503, 'too_many_readers', 'Too many recordings are being read', {
       headers: { 'Retry-After': '5' },
     })
-  const handle = await open(file).catch(() => undefined)
+  }
   if (handle === undefined) {
     const answer = await fileElsewhere(c, others, leave).catch((error: unknown) => {
       leave()

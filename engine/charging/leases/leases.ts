@@ -19,7 +19,7 @@ import { WaitingCalls } from './waiting-calls.ts'
 import { ASK, FREED, messages, readMessage } from './lease-notices.ts'
 import type { Membership } from './membership.ts'
 
-interface LeasesDeps {
+export interface LeasesDeps {
   readonly store: Store
   readonly members: Membership
   readonly customers: Customers
@@ -38,16 +38,6 @@ const LOOK_MS = 1_000
 const LOOKS_PER_RELEASE = 5
 /** Of wallets in one statement. */
 const AT_ONCE = 1_000
-/** Undefined: no other process spends from the same wallets. */
-export const leasesOf = (
-  {
-    members,
-    ...deps
-  }: Omit<LeasesDeps, 'members' | 'customers'> & {
-    readonly members?: Membership | undefined
-  },
-  customers: Customers,
-): Leases | undefined => members && new Leases({ ...deps, members, customers })
 
 export class Leases {
   readonly names: LeaseNames
@@ -63,6 +53,7 @@ export class Leases {
   readonly #lowered = new Set<number>()
   /** Another process of this node spends what it has leased. */
   #isBeside: boolean
+  #taking: Promise<unknown> = Promise.resolve()
   /** Perhaps given back: the database did not answer. */
   readonly #unsure = new Map<number, bigint>()
   #isFailing = false
@@ -96,13 +87,25 @@ export class Leases {
     this.#lookLater()
   }
 
-  /** For a planned upgrade: another process of this node leases from now on, or does no more. */
+  /** Whether another process of this node leases. */
   set isBeside(isBeside: boolean) {
     this.#isBeside = isBeside
   }
 
+  /** Another one is about to. Resolves when nothing under its name is taken over here any more. */
+  beginBeside(): Promise<unknown> {
+    this.#isBeside = true
+    return this.#taking
+  }
+
   /** The other process has ended: what it has left is leased here. Never rejects. */
-  async takeOther(): Promise<void> {
+  takeOther(): Promise<void> {
+    const taking = this.#takeOther()
+    this.#taking = Promise.all([this.#taking, taking])
+    return taking
+  }
+
+  async #takeOther(): Promise<void> {
     if (this.#isBeside) return
     try {
       this.#note(await this.#rows.takeOther())
@@ -367,7 +370,7 @@ export class Leases {
     }, LOOK_MS)
   }
 
-  /** One by one; a failure is tried again later. */
+  /** A failure is tried again later. */
   async #releaseGone(): Promise<void> {
     try {
       for (const node of this.#deps.members.gone?.() ?? []) while (await this.#rows.release(node));

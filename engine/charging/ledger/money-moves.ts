@@ -3,6 +3,7 @@ import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
 import type { LedgerEntry, MoneyMove, MoneyMoved } from '../../../schema/contracts/ocs.ts'
 import type { EventSink, OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
+import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { first, lockedTransaction } from '../../../schema/sql/query.ts'
 import { isDepletion, type AccountingEvents } from '../accounting-events.ts'
 import type { Customer } from '../customers/customer.ts'
@@ -49,14 +50,23 @@ export class MoneyMoves {
     return move.amountMicros < 0 ? this.#deduct(move, customer) : this.#write(move, customer)
   }
 
-  /** What is deducted is promised to no call meanwhile. */
+  /**
+   * What is deducted is promised to no call meanwhile.
+   *
+   * @throws {DatabaseUnavailable} whether the wallet has it is not known.
+   */
   async #deduct(move: MoneyMove, customer: Customer): Promise<MoneyMoved> {
     const earlier = await this.#deps.ledger.find(move.kind, move.ref)
     if (earlier !== undefined) return answerAgain(move, customer.terms.walletId, earlier)
     const amountMicros = BigInt(-move.amountMicros)
     const { leases } = this.#deps
-    if (amountMicros > customer.spendableMicros) await leases?.obtain(customer, amountMicros)
+    const isTold =
+      amountMicros <= customer.spendableMicros ||
+      leases === undefined ||
+      (await leases.obtain(customer, amountMicros))
     const { spendableMicros } = customer
+    if (amountMicros > spendableMicros && !isTold)
+      throw new DatabaseUnavailable('the database server does not say what the wallet has')
     if (amountMicros > spendableMicros)
       return {
         kind: 'insufficient_funds',

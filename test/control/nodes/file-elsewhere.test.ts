@@ -26,10 +26,13 @@ async function three() {
   const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
   const file = join(root, 'c', `${uuid}.wav`)
   writeFileSync(file, audio)
-  const row = { call_uuid: uuid, tenant_id: null, started_at: startOfTime, duration_ms: 1_300 }
-  const { db } = control.store
-  const query = db.insertInto('recording').values({ ...row, bytes: audio.length, sha256 })
-  await execute(control.store, query)
+  const { store } = control
+  const add = async (call_uuid: string, bytes: number): Promise<void> => {
+    const row = { call_uuid, tenant_id: null, started_at: startOfTime, duration_ms: 1_300 }
+    const query = store.db.insertInto('recording').values({ ...row, bytes, sha256 })
+    await execute(store, query)
+  }
+  await add(uuid, audio.length)
   const token = await control.key()
   const get = async (node: JoinedNode, headers: Record<string, string> = {}) => {
     const all = { authorization: `Bearer ${token}`, ...headers }
@@ -42,7 +45,7 @@ async function three() {
       .data<readonly { action: string; status: number }[]>()
       .map(({ action, status }) => `${action.split(' ')[0]} ${status}`)
   }
-  return { ...joined, a, b, c, file, token, get, heard }
+  return { ...joined, a, b, c, root, file, token, get, heard, add }
 }
 
 test('a recording is heard at every node, whole and in parts, and each hearing is audited once', async () => {
@@ -79,6 +82,22 @@ test('a place for a reader is free again after a recording of another node was h
   for (let count = 0; count < 70; count += 1) expect((await get(a)).response.status).toBe(200)
   rmSync(file)
   for (let count = 0; count < 70; count += 1) expect((await get(a)).response.status).toBe(404)
+})
+
+test('a node without the file that has no place for readers does not hide the one that has it', async () => {
+  const { a, b, root, token, get, add } = await three()
+  // Large enough to be under way for as long as its readers do not read.
+  const large = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c22'
+  const bytes = Buffer.alloc(1_000_000)
+  writeFileSync(join(root, 'b', `${large}.wav`), bytes)
+  await add(large, bytes.length)
+  const authorization = `Bearer ${token}`
+  const slow = () =>
+    b.app.request(`/api/v1/calls/${large}/recording`, { headers: { authorization } })
+  const readers = await Promise.all(Array.from({ length: 64 }, slow))
+  expect((await slow()).status).toBe(503)
+  expect((await get(a)).response.status).toBe(200)
+  await Promise.all(readers.map(async (reader) => reader.body?.cancel()))
 })
 
 test('a recording is removed from the disk of its node, whichever node is asked, and not while that one is away', async () => {

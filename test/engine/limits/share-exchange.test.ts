@@ -121,6 +121,23 @@ test('a node that others may take for gone frees nothing; then its calls are sto
   expect(done).toEqual(['calls: 3', 'others freed'])
 })
 
+test('what a node holds that others may have taken meanwhile is stored again before it is used', async () => {
+  const { limits, node, done, pass } = openNode()
+  const share = limits.of('calls', () => 0)
+  const obtained = share.obtain(5)
+  await pass(20)
+  const { end } = await obtained
+  end()
+  expect(share.admits(5)).toBe(true)
+  node.isHolding = false
+  expect(share.admits(5)).toBe(false)
+  node.isHolding = true
+  expect(share.admits(5)).toBe(false)
+  const before = done.length
+  await pass(20)
+  expect(done.length).toBeGreaterThan(before)
+})
+
 test('a node that others may take for gone can stop', async () => {
   const { limits, node, done } = openNode()
   node.isHolding = false

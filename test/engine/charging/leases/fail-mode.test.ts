@@ -34,8 +34,8 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     node.isAlive = false
     return node
   }
-  /** Until what it returns is called, the database answers no question about limits. */
-  async function lockShares(): Promise<() => Promise<void>> {
+  /** Until what it returns is called, the database answers nothing that changes the table. */
+  async function lockTable(name: 'limit_share' | 'wallet'): Promise<() => Promise<void>> {
     const { statements } = shared.store
     let unlock = (): void => undefined
     const unlocked = new Promise<void>((resolve) => {
@@ -44,7 +44,7 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     let over = unlocked
     await new Promise<void>((locked) => {
       over = statements.transaction(async () => {
-        await statements.prepare('LOCK TABLE limit_share IN EXCLUSIVE MODE').run([])
+        await statements.prepare(`LOCK TABLE ${name} IN EXCLUSIVE MODE`).run([])
         locked()
         await unlocked
       })
@@ -110,6 +110,27 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     expect(await ocs.extend('b', 50)).toEqual({ kind: 'denied', code: 'ocs_unreachable' })
   })
 
+  test('does not say of a deduction that the wallet has too little', async () => {
+    const { ocs, store } = await shared.node('a')
+    await topUp(ocs, customerId, oneUnit)
+    const deduct = (ref: string) =>
+      ocs.move({
+        ...{ customerId, kind: 'adjust', amountMicros: -oneUnit, ref, actor: 'test', note: null },
+      })
+    // Statements without locks are answered.
+    const connect = () => store.statements.prepare('SELECT pg_sleep(0.02)').all([])
+    await Promise.all([connect(), connect(), connect(), connect()])
+    const unlock = await lockTable('wallet')
+    try {
+      await expect(deduct('one')).rejects.toThrow('does not say what the wallet has')
+    } finally {
+      await unlock()
+    }
+    await eventually(async () =>
+      expect(await deduct('two')).toEqual({ kind: 'moved', balanceMicros: 0n }),
+    )
+  })
+
   test('with `open` spends more than it has leased before it is taken for dead', async () => {
     const { ocs } = await shared.node('a', { failMode: 'open', url: proxy.url })
     await topUp(ocs, customerId, oneUnit)
@@ -128,7 +149,7 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     // A busy machine may take longer for the first connections than a call waits.
     const connect = () => store.statements.prepare('SELECT pg_sleep(0.02)').all([])
     await Promise.all([connect(), connect(), connect(), connect()])
-    const unlock = await lockShares()
+    const unlock = await lockTable('limit_share')
     try {
       expect(await ocs.authorize(question('a', '1555'))).toMatchObject({
         code: 'insufficient_funds',

@@ -92,6 +92,37 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     await old.stop()
   })
 
+  test('an upgrade begins when what an earlier process has left is taken over whole', async () => {
+    const { old, next } = await upgrading(200_000)
+    await next.ocs.authorize(question('new', '1555'))
+    await next.kill()
+    const { leases } = old.ocs
+    if (leases === undefined) throw new Error('it has leases')
+    leases.isBeside = false
+    const { statements } = shared.store
+    let unlock = (): void => undefined
+    let isOver = Promise.resolve()
+    await new Promise<void>((locked) => {
+      isOver = statements.transaction(async () => {
+        await statements.prepare('SELECT id FROM wallet FOR UPDATE').all([])
+        await new Promise<void>((unlocked) => {
+          unlock = unlocked
+          locked()
+        })
+      })
+    })
+    const done: string[] = []
+    const taking = leases.takeOther().then(() => done.push('taken over'))
+    const quiet = leases.beginBeside().then(() => done.push('begun'))
+    await later(20)
+    expect(done).toEqual([])
+    unlock()
+    await Promise.all([isOver, taking, quiet])
+    expect(done).toEqual(['taken over', 'begun'])
+    expect((await rows()).map(({ node }) => node)).toEqual(['a'])
+    await old.stop()
+  })
+
   test('what the old process of an upgrade holds is leased by the new one when it has ended', async () => {
     const { old, next, customerId } = await upgrading(200_000)
     expect(await old.ocs.authorize(question('passed on', '1555'))).toMatchObject({
