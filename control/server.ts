@@ -74,7 +74,7 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
   const peers = others && new PeerEvents(others, steadyNow, schedule)
   const hub = new EventHub(deps.engine.events, steadyNow, deps.ocs, peers)
   const feed = new EventFeed(deps.engine.events, steadyNow, deps.ocs)
-  const subscriptions = new Subscriptions()
+  const subscriptions = new Subscriptions(steadyNow)
   const limits = { ...defaultLimits, ...options }
   const refused: OnRefused = (status, address, set) => {
     telemetry.requests.unrouted.add(status)

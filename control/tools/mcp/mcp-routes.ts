@@ -87,7 +87,7 @@ function subscriberOf(
   const checks = [...scopes].map((scope) => revalidate(c, scope))
   return {
     ...{ actor, tenantId, sees: JSON.stringify([tenantId, domain]) },
-    uris: watched.map(({ uri }) => uri),
+    uris: watched.map(({ uri, everyMs = 0 }) => ({ uri, everyMs })),
     isStillAdmitted: async () => {
       for (const isAdmitted of checks) if (!(await isAdmitted())) return false
       return true

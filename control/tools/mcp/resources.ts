@@ -10,18 +10,32 @@ export interface ToolResource {
   readonly tool: string
   /** What of the data a subscriber is told of when it changes; undefined: it cannot be subscribed to. */
   readonly watched?: (data: ToolData) => unknown
+  /** How often it is looked at for subscribers. */
+  readonly everyMs?: number
 }
 
-const nodeStates = ({ nodes }: ToolData): unknown =>
-  Array.isArray(nodes)
-    ? nodes.map((node: Readonly<Record<string, unknown>>) => [
-        node['setId'],
-        node['destination'],
-        node['state'],
-      ])
-    : nodes
+/** These fields of each row. */
+const fieldsOf =
+  (list: string, ...fields: readonly string[]) =>
+  ({ [list]: rows }: ToolData): unknown =>
+    Array.isArray(rows)
+      ? rows.map((row: Readonly<Record<string, unknown>>) => fields.map((field) => row[field]))
+      : rows
+
+/** It reads the calls of fifteen days. */
+const ANOMALIES_MS = 60_000
 
 export const resources: readonly ToolResource[] = [
+  {
+    uri: 'tollgate://anomalies',
+    name: 'anomalies',
+    title: 'Anomalies',
+    description:
+      'What is unusual in the last day. Can be subscribed to: is looked at every minute.',
+    tool: 'find_anomalies',
+    watched: fieldsOf('findings', 'kind', 'subject', 'severity'),
+    everyMs: ANOMALIES_MS,
+  },
   {
     uri: 'tollgate://nodes',
     name: 'nodes',
@@ -29,7 +43,7 @@ export const resources: readonly ToolResource[] = [
     description:
       'The nodes of all dispatcher sets. Can be subscribed to: says when the state of one changes.',
     tool: 'get_dispatcher_status',
-    watched: nodeStates,
+    watched: fieldsOf('nodes', 'setId', 'destination', 'state'),
   },
   {
     uri: 'tollgate://dispatcher/sets',

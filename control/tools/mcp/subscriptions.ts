@@ -25,9 +25,21 @@ export interface Subscriber {
   readonly sees: string
   /** Whether its credential still allows reading all of `uris`; never rejects. */
   readonly isStillAdmitted: () => Promise<boolean>
-  readonly uris: readonly string[]
+  readonly uris: readonly WatchedUri[]
   /** A text that changes with what the subscriber sees of a resource; undefined: it cannot be read now. */
   readonly versionOf: (uri: string) => Promise<string | undefined>
+}
+
+interface WatchedUri {
+  readonly uri: string
+  /** How often it is looked at. */
+  readonly everyMs: number
+}
+
+interface Seen {
+  /** Steady time. */
+  readonly at: number
+  readonly version: Promise<string | undefined>
 }
 
 interface Stream {
@@ -43,7 +55,15 @@ export class Subscriptions implements ServerEventBus {
   readonly #streams = new Set<Stream>()
   /** The stream that the request under way opens: the SDK does not name it when it subscribes. */
   readonly #opening = new AsyncLocalStorage<Stream>()
+  /** What credentials that see the same share, by resource. */
+  readonly #seen = new Map<string, Seen>()
+  readonly #now: () => number
   #isLooking = false
+
+  /** @param now steady time in milliseconds. */
+  constructor(now: () => number) {
+    this.#now = now
+  }
 
   get size(): number {
     return this.#streams.size
@@ -63,7 +83,8 @@ export class Subscriptions implements ServerEventBus {
     // From here on it counts.
     this.#streams.add(stream)
     try {
-      for (const uri of subscriber.uris) stream.versions.set(uri, await subscriber.versionOf(uri))
+      for (const { uri } of subscriber.uris)
+        stream.versions.set(uri, await subscriber.versionOf(uri))
       const response = await this.#opening.run(stream, request)
       // A refused one has not subscribed.
       if (stream.tell === undefined || response.body === null) this.#streams.delete(stream)
@@ -91,11 +112,11 @@ export class Subscriptions implements ServerEventBus {
 
   /** Ends the streams of credentials that have lost their permission, and tells the others what has changed. */
   async look(): Promise<void> {
-    if (this.#isLooking || this.#streams.size === 0) return
+    if (this.#isLooking) return
     this.#isLooking = true
     try {
-      const seen = new Map<string, Promise<string | undefined>>()
-      for (const stream of this.#streams) await this.#lookFor(stream, seen)
+      for (const stream of this.#streams) await this.#lookFor(stream)
+      if (this.#streams.size === 0) this.#seen.clear()
     } finally {
       this.#isLooking = false
     }
@@ -106,20 +127,29 @@ export class Subscriptions implements ServerEventBus {
     for (const stream of this.#streams) stream.end()
   }
 
-  async #lookFor(stream: Stream, seen: Map<string, Promise<string | undefined>>): Promise<void> {
+  async #lookFor(stream: Stream): Promise<void> {
     const { subscriber, versions } = stream
     if (!(await subscriber.isStillAdmitted())) return stream.end()
-    for (const uri of subscriber.uris) {
-      const shared = `${uri} ${subscriber.sees}`
-      const reading = seen.get(shared) ?? subscriber.versionOf(uri)
-      seen.set(shared, reading)
-      const version = await reading
+    for (const watched of subscriber.uris) {
+      const version = await this.#look(watched, subscriber)
+      const { uri } = watched
       if (version === undefined || version === versions.get(uri)) continue
       versions.set(uri, version)
       stream.unread += 1
       if (stream.unread > MAX_UNREAD) return stream.end()
       stream.tell?.({ kind: 'resource_updated', uri })
     }
+  }
+
+  /** What was seen a moment ago is not read again. */
+  #look({ uri, everyMs }: WatchedUri, { sees, versionOf }: Subscriber) {
+    const shared = `${uri} ${sees}`
+    const now = this.#now()
+    const last = this.#seen.get(shared)
+    if (last !== undefined && now - last.at < everyMs) return last.version
+    const version = versionOf(uri)
+    this.#seen.set(shared, { at: now, version })
+    return version
   }
 
   /** The same bytes; `stream.end` ends them. */

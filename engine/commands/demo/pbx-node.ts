@@ -8,8 +8,8 @@ import { silentAudio } from './silent-audio.ts'
 const ringingMs = 300
 
 /** A backend PBX node that rings and answers; numbers that end in 9 are busy. */
-export const startPbxNode = (world: World, log: Log): Promise<Endpoint> =>
-  startEndpoint(world, log, (client) => answerCalls(client, world))
+export const startPbxNode = (world: World, log: Log, host?: string): Promise<Endpoint> =>
+  startEndpoint(world, log, (client) => answerCalls(client, world), host)
 
 function answerCalls(client: UserAgent, world: World): void {
   client.handle('OPTIONS', (_request, answer) => respond(answer, 200))

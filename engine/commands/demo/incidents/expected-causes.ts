@@ -34,7 +34,7 @@ export const expectedCauses: readonly ExpectedCause[] = [
     symptom: 'globex cannot call.',
     cause: 'The wallet of globex is empty.',
     names: ['globex', 'insufficient_funds'],
-    firstStep: null,
+    firstStep: 'set_customer_limits',
   },
   {
     incident: 'unknown_caller',
@@ -62,14 +62,14 @@ export const expectedCauses: readonly ExpectedCause[] = [
     symptom: `Calls to ${BY_NORTHERN} fail.`,
     cause: 'The gateway of the carrier northern does not answer.',
     names: ['northern'],
-    firstStep: null,
+    firstStep: 'set_trunk_state',
   },
   {
     incident: 'failing_carrier',
     symptom: `Calls to ${BY_SOUTHERN} fail.`,
     cause: 'The carrier southern answers its probes, and refuses every call with 503.',
     names: ['southern', '503'],
-    firstStep: null,
+    firstStep: 'set_trunk_state',
   },
   {
     incident: 'state_by_hand',
@@ -84,6 +84,6 @@ export const expectedCauses: readonly ExpectedCause[] = [
     symptom: 'umbrella says that every second call fails.',
     cause: 'umbrella may have one call at a time.',
     names: ['umbrella', 'concurrent_limit'],
-    firstStep: null,
+    firstStep: 'set_customer_limits',
   },
 ]

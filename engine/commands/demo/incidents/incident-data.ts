@@ -12,6 +12,8 @@ export const callers = {
   support: '+15550190',
 } as const
 
+export type CustomerName = keyof typeof callers
+
 /** No customer has it. */
 export const UNKNOWN_CALLER = '+15559990'
 

@@ -13,10 +13,10 @@ import { withStore } from '../../with-store.ts'
 import { type Endpoint, startEndpoint } from '../endpoint.ts'
 import { startPbxNode } from '../pbx-node.ts'
 import { GATEWAY_HOST, incidentSeed } from './incident-data.ts'
+import { storePastDays } from './past-days.ts'
 import { plantIncidents } from './plant-incidents.ts'
 
-/** Discard: nothing of the demo listens there. */
-const NOTHING_LISTENS = 9
+const LEAKED_KEY = 'ci-reporting'
 
 /** Settings that the incidents need beside those of a demo. */
 export const incidentEnvironment = {
@@ -29,22 +29,25 @@ interface Endpoints {
   readonly office: readonly Endpoint[]
   readonly support: readonly [Endpoint, Endpoint]
   readonly southern: Endpoint
+  readonly northern: Endpoint
   readonly phone: Endpoint
 }
 
 /** Serves until a signal. */
 export async function runIncidents(world: World, log: Log): Promise<void> {
   const endpoints = await startEndpoints(world, log)
-  const { office, support, southern, phone } = endpoints
+  const { office, support, southern, northern, phone } = endpoints
   const [one, other] = support
   const seed = incidentSeed({
     office: office.map(({ port }) => port),
     support: [one.port, other.port],
-    ...{ southern: southern.port, northern: NOTHING_LISTENS },
+    ...{ southern: southern.port, northern: northern.port },
   })
   const keys = await withStore(world, async (store) => {
     await seedFile(store, seed, world.now())
-    return makeKeys(store, world)
+    const made = await makeKeys(store, world)
+    await storePastDays(store, LEAKED_KEY, world)
+    return made
   })
   await runPlatform(world, ({ engine, addresses }) => {
     const [, api = ''] = /api=(\S+)/.exec(addresses) ?? []
@@ -53,7 +56,12 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
     world.print('incidents: ten are planted now; it takes some seconds')
     const stage = {
       ...{ api, sipPort, phone: phone.client, node: office[0]?.client ?? phone.client },
-      ...{ dying: office[2] ?? phone, nightShift: keys.nightShift, reporting: keys.reporting },
+      ...{
+        northern,
+        dying: office[2] ?? phone,
+        nightShift: keys.nightShift,
+        reporting: keys.reporting,
+      },
     }
     plantIncidents(stage, world).then(
       () => world.print(`incidents: planted; MCP http://${api}/mcp key ${keys.agent}`),
@@ -61,7 +69,9 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
     )
     return { dismiss: () => undefined, finish: () => undefined }
   })
-  await Promise.all([...office, ...support, southern, phone].map((endpoint) => endpoint.stop()))
+  await Promise.all(
+    [...office, ...support, southern, northern, phone].map((endpoint) => endpoint.stop()),
+  )
 }
 
 async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
@@ -78,6 +88,7 @@ async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
       },
       GATEWAY_HOST,
     ),
+    northern: await startPbxNode(world, log, GATEWAY_HOST),
     phone: await startEndpoint(world, log, () => undefined),
   }
 }
@@ -89,6 +100,6 @@ async function makeKeys(store: Store, { now, randomBytes }: World) {
   return {
     agent: await make('agent', ['*']),
     nightShift: await make('night-shift', ['*:read', 'dispatcher:write']),
-    reporting: await make('ci-reporting', ['*:read']),
+    reporting: await make(LEAKED_KEY, ['*:read']),
   }
 }

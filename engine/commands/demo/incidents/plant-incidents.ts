@@ -23,6 +23,8 @@ export interface Stage {
   /** Its calls go out by carriers. */
   readonly node: UserAgent
   readonly dying: Endpoint
+  /** The gateway of the carrier northern. */
+  readonly northern: Endpoint
   /** Keys: of the operator of the night, and of a program that reports. */
   readonly nightShift: string
   readonly reporting: string
@@ -40,19 +42,19 @@ const LONG_TALK_MS = 3_000
 export async function plantIncidents(stage: Stage, world: World): Promise<void> {
   await Promise.all([usualDay(stage, world), usualUseOfKey(stage)])
   await takeNodeOut(stage)
-  await stage.dying.stop()
+  await Promise.all([stage.dying.stop(), stage.northern.stop()])
   const call = caller(stage, world)
   const { phone, node } = stage
   await Promise.all([
     call(phone, callers.harbour, '15550201', { count: 6 }),
     call(phone, callers.acme, `${PREMIUM}5550123`, { count: BURST_CALLS, everyMs: 150 }),
     call(phone, callers.globex, '15550202', { count: 3 }),
-    call(phone, UNKNOWN_CALLER, '15550203', { count: 3 }),
+    call(phone, UNKNOWN_CALLER, '15550203', { count: 12, everyMs: 150 }),
     call(phone, callers.initech, `${UNPRICED}1234567`, { count: 3 }),
     call(phone, callers.umbrella, '15550204', { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
     call(phone, callers.support, `${SUPPORT}1`, { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
     call(node, callers.wayne, `${BY_NORTHERN}7946000`, { count: 4 }),
-    call(node, callers.stark, `${BY_SOUTHERN}5512345`, { count: 8 }),
+    call(node, callers.stark, `${BY_SOUTHERN}5512345`, { count: 24, everyMs: 150 }),
     leakKey(stage),
   ])
 }
@@ -81,13 +83,19 @@ const caller =
 const pause = ({ schedule }: World, ms: number): Promise<void> =>
   new Promise((resolve) => void schedule(resolve, ms))
 
-/** Each customer has called before, so that not everything is new. */
-const usualDay = (stage: Stage, world: World): Promise<unknown> =>
-  Promise.all(
-    [callers.harbour, callers.acme, callers.wayne, callers.stark].map((from) =>
-      caller(stage, world)(stage.phone, from, '15550205', { count: 2 }),
-    ),
-  )
+/** Calls that nothing is wrong with; a probe of each gateway is answered meanwhile. */
+const usualDay = (stage: Stage, world: World): Promise<unknown> => {
+  const call = caller(stage, world)
+  return Promise.all([
+    call(stage.phone, callers.harbour, '15550205', { count: 2 }),
+    call(stage.phone, callers.acme, '15550205', { count: 2 }),
+    call(stage.node, callers.wayne, `${BY_NORTHERN}7946000`, { count: 2 }),
+    pause(world, PROBED_MS),
+  ])
+}
+
+/** After the start, every gateway has been probed. */
+const PROBED_MS = 3_000
 
 async function usualUseOfKey({ api, reporting: key }: Stage): Promise<void> {
   for (const path of ['/reports/cdrs', '/telephony/calls', '/reports/cdrs'])
@@ -101,7 +109,7 @@ async function leakKey({ api, reporting: key }: Stage): Promise<void> {
       { method: 'GET', path: '/customers' },
     ],
     ...[{ method: 'POST', path: '/application-keys', body: { name: 'mine', scopes: ['*'] } }],
-    ...[1, 2, 3, 4].map((id) => ({ method: 'DELETE', path: `/customers/${id}` })),
+    ...[1, 2, 3, 4, 5, 6, 7, 8].map((id) => ({ method: 'DELETE', path: `/customers/${id}` })),
     ...[1, 2].map((id) => ({ method: 'DELETE', path: `/routing/carriers/${id}` })),
     {
       method: 'POST',

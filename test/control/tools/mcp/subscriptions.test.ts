@@ -1,8 +1,8 @@
 /** `subscriptions/listen`: a client is told that what it sees of a resource has changed. */
 import { expect, onTestFinished, test } from 'vitest'
 import { connectClient } from '../../../support/mcp-client.ts'
-import { openToolRig, type ToolRig } from '../../../support/tools-rig.ts'
-import { runSql } from '../../../support/stored.ts'
+import { openToolRig, storeRecord, type ToolRig } from '../../../support/tools-rig.ts'
+import { readColumn, runSql } from '../../../support/stored.ts'
 import { eventually } from '../../../support/waiting.ts'
 
 const nodes = 'tollgate://nodes'
@@ -115,4 +115,25 @@ test('a client of 2025 is not promised what no stream could bring it', async () 
   onTestFinished(() => modern.close())
   expect(legacy.getServerCapabilities()?.resources?.subscribe).toBeUndefined()
   expect(modern.getServerCapabilities()?.resources?.subscribe).toBe(true)
+})
+
+test('an anomaly is told within a minute to a client that sees its calls', async () => {
+  const rig = await openToolRig()
+  const anomalies = 'tollgate://anomalies'
+  const owner = await listener(rig, await rig.key(ofTenant('acme')), [anomalies])
+  const stranger = await listener(rig, await rig.key(ofTenant('other')), [anomalies])
+  await rig.subscriptions.look()
+  const tenantId = (
+    await readColumn<number>(rig.store, `SELECT id FROM tenant WHERE slug = 'acme'`)
+  )[0]
+  for (let index = 10; index < 40; index += 1)
+    await storeRecord(rig, tenantId ?? null, `55555555-5555-4555-8555-5555555555${index}`, {
+      ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds', billsec: 0 },
+    })
+  await rig.subscriptions.look()
+  expect(owner.told).toEqual([])
+  rig.tick(60_000)
+  await rig.subscriptions.look()
+  await eventually(() => expect(owner.told).toEqual([anomalies]))
+  expect(stranger.told).toEqual([])
 })
