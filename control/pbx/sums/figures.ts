@@ -23,8 +23,24 @@ export interface Figures {
   dearest: string
 }
 
-/** As a statement gives them. */
-export type FiguresRow = Readonly<Omit<Figures, 'cost'>> & { readonly cost: string }
+/** A group as a statement gives it, in the order of the columns below: half as dear to read as an object. */
+export type GroupValues = readonly [
+  member: string,
+  currency: string,
+  calls: number,
+  answered: number,
+  denied: number,
+  failed: number,
+  billsec: number,
+  cost: string,
+  pddMs: number,
+  pddCalls: number,
+  firstAt: number,
+  lastAt: number,
+  firstId: number,
+  lastId: number,
+  dearest: string,
+]
 
 export const noFigures = (): Figures => ({
   ...{ calls: 0, answered: 0, denied: 0, failed: 0, billsec: 0, cost: 0n, pddMs: 0, pddCalls: 0 },
@@ -47,7 +63,15 @@ export function add(sum: Figures, other: Readonly<Figures>): void {
   if (other.dearest > sum.dearest) sum.dearest = other.dearest
 }
 
-export const read = (row: FiguresRow): Figures => ({ ...row, cost: BigInt(row.cost) })
+export function figuresIn(values: GroupValues): Figures {
+  const [, , calls, answered, denied, failed, billsec, cost, pddMs, pddCalls] = values
+  return {
+    ...{ calls, answered, denied, failed, billsec, pddMs, pddCalls },
+    cost: cost === '0' ? 0n : BigInt(cost),
+    ...{ firstAt: values[10], lastAt: values[11], firstId: values[12], lastId: values[13] },
+    dearest: values[14],
+  }
+}
 
 /** Texts of the same length, in the order of the costs. */
 const DEAREST_BASE = 1_000_000_000_000_000_000n

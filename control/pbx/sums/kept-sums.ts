@@ -1,6 +1,6 @@
 /** Which kept sums answer a question, and what they say. */
 import { type RawBuilder, sql } from 'kysely'
-import { all } from '../../../schema/sql/query.ts'
+import { first, rawRows } from '../../../schema/sql/query.ts'
 import { conditionsOf, isMember, memberFilters } from './call-filters.ts'
 import {
   ALL,
@@ -9,10 +9,11 @@ import {
   type Grouping,
   type MemberDimension,
   memberOf,
+  OTHERS,
   paired,
   PREFIX_LENGTH,
 } from './dimensions.ts'
-import { type FiguresRow, ofCostChanges, ofRecords, ofSums } from './figures.ts'
+import { type GroupValues, ofCostChanges, ofRecords, ofSums } from './figures.ts'
 import type { Place } from './places.ts'
 import type { Watermark } from './slice.ts'
 import type { SummaryRequest } from './summary-request.ts'
@@ -23,8 +24,6 @@ export interface KeptSums {
   readonly customer: 'all' | 'each' | number
   readonly member: { readonly dimension: MemberDimension; readonly value: string } | undefined
 }
-
-export type GroupRow = FiguresRow & { readonly member: string; readonly currency: string }
 
 /** Undefined: only the records say it. */
 export function keptSumsFor({ groupBy, filters }: SummaryRequest): KeptSums | undefined {
@@ -54,32 +53,37 @@ export function keptSumsFor({ groupBy, filters }: SummaryRequest): KeptSums | un
 /** Days of one statement: about 0.1 s. */
 const DAYS = 16
 
-/** What the sums of whole days say. */
+/** What the sums of whole days say, in parts. Undefined: some of what is asked is in a group of others. */
 export async function readSums(
   { sums }: Place,
   kept: KeptSums,
   { groupBy, tenantId }: SummaryRequest,
   [from, before]: readonly [number, number],
-): Promise<readonly GroupRow[]> {
-  const rows: GroupRow[] = []
+): Promise<readonly (readonly GroupValues[])[] | undefined> {
+  const parts: (readonly GroupValues[])[] = []
+  const { member } = kept
+  const column = sql.ref<string>('member')
   for (let day = from; day < before; day += DAYS * DAY_MS) {
     const end = Math.min(before, day + DAYS * DAY_MS)
     const days = Array.from({ length: (end - day) / DAY_MS }, (_, index) => day + index * DAY_MS)
-    let query = sums.db
+    let rows = sums.db
       .selectFrom('call_sum')
-      .select([groupOf(kept, groupBy).as('member'), 'currency', ...ofSums])
       .where('day', 'in', days)
       .where('dimension', '=', dimensionOf(kept, tenantId))
       .where(sql<boolean>`${customersOf(kept)}`)
+    if (tenantId !== null) rows = rows.where('tenant_id', '=', tenantId)
+    if (member !== undefined) {
+      const others = rows.select('member').where('member', '=', OTHERS).limit(1)
+      if ((await first(sums, others)) !== undefined) return undefined
+      rows = rows.where(isMember(member.dimension, member.value, column))
+    }
+    const query = rows
+      .select([groupOf(kept, groupBy).as('member'), 'currency', ...ofSums])
       .groupBy(sql`1`)
       .groupBy(sql`2`)
-    if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
-    const { member } = kept
-    const column = sql.ref<string>('member')
-    if (member !== undefined) query = query.where(isMember(member.dimension, member.value, column))
-    rows.push(...(await all(sums, query)))
+    parts.push(await rawRows<GroupValues>(sums, query))
   }
-  return rows
+  return parts
 }
 
 /** Minutes of all tenants are kept as one sum: there are as many of each tenant. */
@@ -108,7 +112,7 @@ export async function readTail(
   { upTo, changesUpTo, gaps }: Watermark,
   request: SummaryRequest,
   [from, before]: readonly [number, number],
-): Promise<readonly GroupRow[]> {
+): Promise<readonly (readonly GroupValues[])[]> {
   const { db } = store
   const member = memberOf[request.groupBy].as('member')
   const isNew = sql<boolean>`(${sql.join(
@@ -142,5 +146,5 @@ export async function readTail(
     records = records.where(condition)
     changes = changes.where(condition)
   }
-  return [...(await all(store, records)), ...(await all(store, changes))]
+  return [await rawRows<GroupValues>(store, records), await rawRows<GroupValues>(store, changes)]
 }

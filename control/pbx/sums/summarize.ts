@@ -3,11 +3,11 @@
  * rest, and what they do not have yet, from the records, newest first and so many at most.
  */
 import { type RawBuilder, sql } from 'kysely'
-import { all, first, transaction } from '../../../schema/sql/query.ts'
+import { first, rawRows, transaction } from '../../../schema/sql/query.ts'
 import { conditionsOf } from './call-filters.ts'
 import { endOfDay, memberOf, OTHERS, startOfDay } from './dimensions.ts'
-import { add, type Figures, noFigures, ofRecords, read } from './figures.ts'
-import { type GroupRow, type KeptSums, keptSumsFor, readSums, readTail } from './kept-sums.ts'
+import { add, type Figures, figuresIn, type GroupValues, noFigures, ofRecords } from './figures.ts'
+import { type KeptSums, keptSumsFor, readSums, readTail } from './kept-sums.ts'
 import type { Place } from './places.ts'
 import { type Window, windows } from './record-windows.ts'
 import { behind } from './roll-up.ts'
@@ -37,7 +37,7 @@ const MAX_WINDOWS = 50
 /** With more records that the sums lack, the records are read instead. */
 const MAX_TAIL = 200_000
 /** Groups in memory; what comes beyond is among the others. */
-const MAX_GROUPS = 50_000
+const MAX_GROUPS = 100_000
 
 /** Yields between statements. */
 export async function* summarize(
@@ -69,7 +69,12 @@ export async function* summarize(
   const [start, end] = days
   if (!(yield* records({ from: Math.min(end, before), before })))
     return groups.end(reached, false, false)
-  groups.add(await readKept(place, kept, request, days))
+  const parts = await readKept(place, kept, request, days)
+  if (parts === undefined) {
+    const isComplete = yield* records({ from, before: reached })
+    return groups.end(isComplete ? from : reached, isComplete, false)
+  }
+  for (const part of parts) groups.add(part)
   reached = Math.max(start, from)
   yield
   const isComplete = yield* records({ from, before: reached })
@@ -99,17 +104,17 @@ async function daysOf(
   return start < end ? [start, end] : undefined
 }
 
-/** As they are at one moment, with what they lack. */
+/** As they are at one moment, with what they lack. Undefined: they cannot tell. */
 function readKept(
   place: Place,
   kept: KeptSums,
   request: SummaryRequest,
   days: readonly [number, number],
-): Promise<readonly GroupRow[]> {
+): Promise<readonly (readonly GroupValues[])[] | undefined> {
   return transaction(place.sums, async () => {
     const watermark = await watermarkOf(place)
     const sums = watermark.upTo === 0 ? [] : await readSums(place, kept, request, days)
-    return [...sums, ...(await readTail(place, watermark, request, days))]
+    return sums && [...sums, ...(await readTail(place, watermark, request, days))]
   })
 }
 
@@ -117,7 +122,7 @@ function readRecords(
   { store }: Place,
   { tenantId, groupBy, filters }: SummaryRequest,
   { from, before }: Window,
-): Promise<readonly GroupRow[]> {
+): Promise<readonly GroupValues[]> {
   const ofTenant: RawBuilder<number> =
     filters.customerId === undefined ? sql`cdr.tenant_id` : sql`+cdr.tenant_id`
   let query = store.db
@@ -133,7 +138,7 @@ function readRecords(
     .groupBy(sql`2`)
   if (tenantId !== null) query = query.where(sql<boolean>`${ofTenant} = ${tenantId}`)
   for (const condition of conditionsOf(filters)) query = query.where(condition)
-  return all(store, query)
+  return rawRows<GroupValues>(store, query)
 }
 
 interface MutableGroup extends GroupSum {
@@ -143,13 +148,14 @@ interface MutableGroup extends GroupSum {
 class Groups {
   readonly #groups = new Map<string, MutableGroup>()
 
-  add(rows: readonly GroupRow[]): void {
-    for (const row of rows) {
-      const figures = read(row)
-      const group = this.#groupOf(row.member)
+  add(rows: readonly GroupValues[]): void {
+    for (const values of rows) {
+      const [member, currency] = values
+      const figures = figuresIn(values)
+      const group = this.#groupOf(member)
       add(group.figures, figures)
-      if (figures.cost !== 0n || row.currency !== '')
-        group.costs.set(row.currency, (group.costs.get(row.currency) ?? 0n) + figures.cost)
+      if (figures.cost !== 0n || currency !== '')
+        group.costs.set(currency, (group.costs.get(currency) ?? 0n) + figures.cost)
     }
   }
 
@@ -164,11 +170,29 @@ class Groups {
   #groupOf(member: string): MutableGroup {
     const known = this.#groups.get(member)
     if (known !== undefined) return known
-    if (this.#groups.size >= MAX_GROUPS && member !== OTHERS) return this.#groupOf(OTHERS)
+    if (this.#groups.size >= MAX_GROUPS && member !== OTHERS) this.#forgetLightest()
     const group = { member, figures: noFigures(), costs: new Map<string, bigint>() }
     this.#groups.set(member, group)
     return group
   }
+
+  /** Half of the groups, those that cost least and have fewest calls, are others from now on. */
+  #forgetLightest(): void {
+    const others = this.#groupOf(OTHERS)
+    const light = [...this.#groups.values()].toSorted(byWeight).slice(MAX_GROUPS / 2)
+    for (const { member, figures, costs } of light) {
+      if (member === OTHERS) continue
+      this.#groups.delete(member)
+      add(others.figures, figures)
+      for (const [currency, cost] of costs)
+        others.costs.set(currency, (others.costs.get(currency) ?? 0n) + cost)
+    }
+  }
+}
+
+function byWeight({ figures: one }: GroupSum, { figures: other }: GroupSum): number {
+  if (one.cost !== other.cost) return one.cost > other.cost ? -1 : 1
+  return other.calls - one.calls
 }
 
 /** Over all groups, listed or not. */

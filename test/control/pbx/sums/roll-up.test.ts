@@ -104,6 +104,10 @@ describe.each(eachDatabase)('kept sums on $database', ({ open }) => {
     const found = await summarizeAt(place, { groupBy: 'caller' })
     expect(found).toMatchObject({ totals: { calls: 7_002 }, other_calls: 2_001 })
     expect(found.groups[0]).toMatchObject({ group: 'known', calls: 2 })
+    // One that the sums do not keep apart is counted in the records.
+    const filters = { members: { caller: 'flood 6999' } }
+    const one = await summarizeAt(place, { groupBy: 'tenant', filters })
+    expect(one).toMatchObject({ source: 'records', complete: true, totals: { calls: 1 } })
   })
 
   test('of more groups than a day keeps, those that cost most are kept', async () => {
