@@ -116,7 +116,7 @@ export interface HourOfKey {
 }
 
 /** Bounded by hours, routes and codes. */
-export function hoursOf(
+function hoursOf(
   store: Reader,
   keyId: number,
   { from, before }: Pick<Asked, 'from' | 'before'>,

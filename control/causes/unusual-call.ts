@@ -47,7 +47,7 @@ export async function unusualAbout(
 }
 
 /** Pure. */
-export function signsOf(call: ComparedCall, past: readonly ComparedCall[]): readonly string[] {
+function signsOf(call: ComparedCall, past: readonly ComparedCall[]): readonly string[] {
   if (past.length < MIN_PAST) return []
   const of = `of the customer's last ${plural(past.length, 'call')} in ${PAST_DAYS} days`
   const isFirst = (name: 'source_address' | 'caller_id_number' | 'rate_prefix'): boolean =>

@@ -26,7 +26,7 @@ export interface SumsReader {
 }
 
 /** Of one statement: about 5 ms, in which SIP waits where the database is a file. */
-const MAX_RECORDS = 2_000
+const MAX_RECORDS = 1_000
 const LONGEST_SLICE_MS = 3_600_000
 const SHORTEST_SLICE_MS = 60_000
 

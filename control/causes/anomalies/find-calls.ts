@@ -11,6 +11,10 @@ import { type RefusalFinding, refusalFindings } from './refusals.ts'
 import type { AnomalyWorld, Span } from './world.ts'
 
 const DAY_MS = 86_400_000
+/** More calls than this in a day are compared with fewer days: each takes more than half a second. */
+const BUSY_CALLS = 50_000
+/** Yesterday, the day before, and the same day of the weeks before. */
+const daysWhenBusy: ReadonlySet<number> = new Set([1, 2, 7, 14])
 /** Records that are looked through for where refused calls came from. */
 const MAX_LOOKED = 5_000
 const callKinds: readonly Kind[] = [
@@ -30,7 +34,10 @@ export async function findInCalls(
   if (!callKinds.some((kind) => kinds.has(kind))) return []
   const { days, parts } = daysOf(span)
   const read: (readonly CallSum[])[] = []
-  for (const day of days) read.push(await sumsOf(world, day))
+  for (const [ago, day] of days.entries()) {
+    const isBusy = parts === 1 && callsIn(read[0] ?? []) > BUSY_CALLS
+    if (ago === 0 || !isBusy || daysWhenBusy.has(ago)) read.push(await sumsOf(world, day))
+  }
   const findings: Finding[] = []
   for (let index = 0; index < parts; index += 1) {
     const [now = [], ...past] = read.slice(index, index + 1 + PAST_DAYS)
@@ -38,6 +45,9 @@ export async function findInCalls(
   }
   return findings
 }
+
+const callsIn = (sums: readonly CallSum[]): number =>
+  sums.reduce((count, { calls }) => count + calls, 0)
 
 /** The days of the period and those before, the latest first. A period below a day is one part of its own length. */
 function daysOf({ from, before }: Span): {

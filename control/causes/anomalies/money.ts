@@ -97,7 +97,7 @@ function destinationFindings(
     if (!isUnusual) return []
     const usual = hasPast
       ? `usually ${moneyText(mean, spent.currency)} in these hours`
-      : 'never before in 14 days'
+      : 'never on the days before'
     const share = Math.round((spent.costMicros / Math.max(1, total.now.costMicros)) * 100)
     const premium = isPremium(spent, total) ? ', far above its usual price of a call' : ''
     return [

@@ -19,7 +19,7 @@ export const causeOperations: Operations = {
       findings: [
         {
           ...{ kind: 'destination', severity: 'critical', subject: 'customer 7' },
-          what: 'customer 7 "acme" spent 16.50 USD on 15 calls to 881, never before in 14 days: 99 % of all that it spent.',
+          what: 'customer 7 "acme" spent 16.50 USD on 15 calls to 881, never on the days before: 99 % of all that it spent.',
           ...{ first_at: exampleTime, last_at: exampleTime },
           evidence: ['6f9619ff-8b86-4d01-b42d-00cf4fc964ff'],
           next: {
