@@ -112,7 +112,7 @@ test('a wallet is topped up, and the ledger shows it', async () => {
   expect(complaints).toEqual([])
 })
 
-test('a key is revoked; its name cannot reorder or hide text', async () => {
+test('a key is suspended, resumed and revoked; its name cannot reorder or hide text', async () => {
   const { tollgate, console: opened } = await startConsoleRig(browser)
   const token = await tollgate.createKey('--name', 'ci <b>\u202Egnp.exe')
   const { page, complaints } = opened
@@ -123,6 +123,17 @@ test('a key is revoked; its name cannot reorder or hide text', async () => {
   expect((await ask()).status).toBe(200)
   await page.getByRole('link', { name: 'Keys' }).click()
   const key = row(page, 'ci <b><U+202E>gnp.exe')
+  for (const [action, state, status] of [
+    ['Suspend', 'suspended', 401],
+    ['Resume', 'active', 200],
+  ] as const) {
+    await key.getByRole('button', { name: new RegExp(`^${action}`) }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByLabel('Reason').fill('an alert of the night')
+    await dialog.getByRole('button', { name: action }).click()
+    await key.getByText(state).waitFor()
+    expect((await ask()).status).toBe(status)
+  }
   await key.getByRole('button', { name: /^Revoke/ }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
   await key.getByText('revoked').waitFor()

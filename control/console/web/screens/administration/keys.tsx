@@ -1,4 +1,4 @@
-/** Application keys: who uses them, rotated and revoked. */
+/** Application keys: who uses them, rotated, suspended and revoked. */
 import { useSignal } from '@preact/signals'
 import { get, send } from '../../api/api.ts'
 import type { ApplicationKey, NewApplicationKey } from '../../api/api-types.ts'
@@ -58,7 +58,7 @@ const columns: readonly ShownColumn<ApplicationKey>[] = [
 
 interface Asked {
   readonly key: ApplicationKey
-  readonly what: 'rotate' | 'revoke'
+  readonly what: 'rotate' | 'suspend' | 'resume' | 'revoke'
 }
 
 export function KeysScreen() {
@@ -80,6 +80,15 @@ export function KeysScreen() {
           <button type="button" onClick={ask(key, 'rotate')} aria-label={`Rotate ${key.name}`}>
             Rotate
           </button>
+          {key.state === 'suspended' ? (
+            <button type="button" onClick={ask(key, 'resume')} aria-label={`Resume ${key.name}`}>
+              Resume
+            </button>
+          ) : (
+            <button type="button" onClick={ask(key, 'suspend')} aria-label={`Suspend ${key.name}`}>
+              Suspend
+            </button>
+          )}
           <button type="button" onClick={ask(key, 'revoke')} aria-label={`Revoke ${key.name}`}>
             Revoke
           </button>
@@ -111,6 +120,14 @@ export function KeysScreen() {
       {asked.value?.what === 'revoke' && (
         <Revoke key={asked.value.key.uuid} revoked={asked.value.key} onClose={close} />
       )}
+      {(asked.value?.what === 'suspend' || asked.value?.what === 'resume') && (
+        <Suspension
+          key={asked.value.key.uuid}
+          of={asked.value.key}
+          what={asked.value.what}
+          onClose={close}
+        />
+      )}
       {asked.value?.what === 'rotate' && (
         <Rotate
           rotated={asked.value.key}
@@ -135,6 +152,39 @@ function Revoke({ revoked, onClose }: { revoked: ApplicationKey; onClose: () => 
         Programs that use <Text value={revoked.name} max={60} /> are refused from their next request
         on. It cannot be undone.
       </p>
+    </Dialog>
+  )
+}
+
+interface SuspensionProps {
+  readonly of: ApplicationKey
+  readonly what: 'suspend' | 'resume'
+  readonly onClose: () => void
+}
+
+function Suspension({ of: key, what, onClose }: SuspensionProps) {
+  const isSuspended = what === 'resume'
+  return (
+    <Dialog
+      title={isSuspended ? 'Resume this key?' : 'Suspend this key?'}
+      action={isSuspended ? 'Resume' : 'Suspend'}
+      isDangerous={!isSuspended}
+      onConfirm={(form) =>
+        send('POST', `/application-keys/${key.uuid}/${what}`, {
+          reason: form.get('reason'),
+        })
+      }
+      onClose={onClose}
+    >
+      <p>
+        Requests of <Text value={key.name} max={60} />{' '}
+        {isSuspended
+          ? 'are accepted from now on, unless it is inactive or expired.'
+          : 'are rejected from now on, until it is resumed.'}
+      </p>
+      <label>
+        Reason <input name="reason" minLength={3} maxLength={500} required />
+      </label>
     </Dialog>
   )
 }
