@@ -124,6 +124,38 @@ describe.runIf(hasPostgres)('limits and bans of two nodes on one database', () =
     await three()
   })
 
+  test('a node of a set has as many calls as it may have, from both nodes together', async () => {
+    const customers = (await ask(0, '/customers')).data as { id: number; name: string }[]
+    const customer = customers.find(({ name }) => name === 'paying')
+    const allow = async (calls: number, callsOfNode: number): Promise<void> => {
+      const [pbx] = (await ask(0, '/dispatcher/1/nodes')).data as { id: number }[]
+      const limit = { max_concurrent_calls: calls }
+      const limitOfNode = { max_calls: callsOfNode }
+      for (const [path, body] of [
+        [`/customers/${customer?.id}`, limit],
+        [`/dispatcher/1/nodes/${pbx?.id}`, limitOfNode],
+      ] as const)
+        expect((await ask(0, path, { method: 'PATCH', body })).status).toBe(200)
+      // The other node follows within a second.
+      await new Promise((resolve) => setTimeout(resolve, 1_000))
+    }
+    const isFull = async (index: number): Promise<void> => {
+      const { caller } = await dial(index)
+      expect((await caller.next(503)).get('Retry-After')).not.toBe('')
+    }
+    await allow(10, 2)
+    const [one, two] = [await talk(0), await talk(1)]
+    await isFull(0)
+    await isFull(1)
+    await one()
+    await quietTime()
+    const three = await talk(1)
+    await isFull(0)
+    await two()
+    await three()
+    await allow(2, 0)
+  })
+
   test('a source that is banned on one node is banned on both within a second, and let in again on both', async () => {
     const source = '203.0.113.66'
     const listed = async (index: number) =>

@@ -34,3 +34,11 @@ test('a history follows from its seed, and goes the same way when nothing is wri
     expect(simulateHistory(seed, { isCopied: false }), `seed ${seed}`).toEqual(history)
   }
 })
+
+test('so it is when callers wait for ringing calls, whose callers they replace', () => {
+  // In the last one the phone of a forwarded call hangs up before the waiting caller has its 200.
+  for (const seed of [...Array.from({ length: 600 }, (_, index) => index + 1), 5_523]) {
+    const history = simulateHistory(seed, { takesRinging: true })
+    expect(history.calls, `seed ${seed}`).toBeGreaterThan(0)
+  }
+})

@@ -135,7 +135,11 @@ export function tellWaiting(
 /** The called party of the ringing call has answered: a re-INVITE gives it the media of the caller that waits. */
 function calleeOfEarly(turn: Turn, transfer: Transfer, callee: Described): void {
   transfer.transferee = callee ?? ''
-  if (legOf(turn.world, callee) && step(turn, transfer, 'answered')) return
+  const leg = legOf(turn.world, callee)
+  // That of a phone's 3xx is in a call of its own.
+  const itsCall = leg && callOf(turn.world, leg)
+  if (itsCall?.transferIds.includes(transfer.id) === false) itsCall.transferIds.push(transfer.id)
+  if (leg && step(turn, transfer, 'answered')) return
   turn.signals.push({ type: 'callerGone', callUuid: transfer.ringing ?? '' })
 }
 
@@ -343,8 +347,11 @@ function callStopped(turn: Turn, transfer: Transfer, callUuid: string): void {
   if (isSettled(transfer)) return undefined
   if (kind === 'attended') return refused(turn, transfer, requestTerminated)
   // What the ringing call tells its caller, the caller that waits hears, too: its status is not known here yet.
-  if (kind === 'early' && callUuid !== newCall)
-    return void turn.signals.push({ type: 'callerGone', callUuid })
+  if (kind === 'early' && callUuid !== newCall) {
+    for (const gone of new Set([callUuid, transfer.ringing ?? '']))
+      turn.signals.push({ type: 'callerGone', callUuid: gone })
+    return undefined
+  }
   if (kind === 'early') return earlyRefused(turn, transfer, requestTerminated)
   if (callUuid === newCall) {
     if (kind === 'replacement') return refused(turn, transfer, requestTerminated)

@@ -41,8 +41,11 @@ export class Control extends CallBeginnings {
     return this.#answeredAt.get(callUuid) ?? null
   }
 
-  begin(): void {
+  begin(takesRinging = false): void {
     const chance = this.chance
+    if (takesRinging)
+      for (let count = 0; count < 3; count++)
+        this.at(chance.between(200, 30_000), () => this.#replaceRinging())
     for (let count = chance.pick([1, 1, 1, 2, 2, 3]); count > 0; count--) {
       const way = chance.weighted({ invite: 75, source: 25 })
       this.at(chance.between(0, 20_000), () => (way === 'invite' ? this.invited() : this.source()))
@@ -289,10 +292,8 @@ export class Control extends CallBeginnings {
     if (call.answeredAt === null && this.chance.is(0.8)) return undefined
     const { callUuid } = this.receive()
     const { world } = this.scene
-    if (canBeReplaced(call) && this.call(callUuid)?.offer !== undefined) {
-      this.#admitFree(callUuid)
-      return this.emit({ type: 'replaceEarly', callUuid, ringing: call.start.callUuid })
-    }
+    if (canBeReplaced(call) && this.call(callUuid)?.offer !== undefined)
+      return this.#takeRinging(callUuid, call)
     const legId = this.chance.is(0.5) ? call.legs.caller : call.legs.callee
     const replaced = world.legs.get(legId ?? '')
     const partner = replaced && partnerOf({ world }, replaced)
@@ -300,6 +301,20 @@ export class Control extends CallBeginnings {
     if (this.#isTransferring(replaced, partner)) return this.refuse(callUuid, 491)
     this.#admitFree(callUuid)
     return this.emit({ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id })
+  }
+
+  #replaceRinging(): void {
+    const ringing = [...this.scene.world.calls.values()].find(canBeReplaced)
+    if (this.scene.isQuiet || ringing === undefined) return
+    const { callUuid } = this.receive()
+    if (this.call(callUuid)?.offer === undefined) return this.refuse(callUuid, 488)
+    return this.#takeRinging(callUuid, ringing)
+  }
+
+  /** As an INVITE of another node does: it takes the place of the caller when the call is answered. */
+  #takeRinging(callUuid: string, ringing: Call): void {
+    this.#admitFree(callUuid)
+    this.emit({ type: 'replaceEarly', callUuid, ringing: ringing.start.callUuid })
   }
 
   #admitFree(callUuid: string): void {

@@ -3,6 +3,8 @@
 export interface HistoryOptions {
   /** The machine goes on with what was written and read back, after each step. */
   readonly isCopied?: boolean
+  /** Ringing calls are taken by other nodes, as in semi-attended transfers. */
+  readonly takesRinging?: boolean
   /** What happened, line by line. */
   readonly onLine?: (line: string) => void
 }

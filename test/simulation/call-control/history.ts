@@ -104,7 +104,7 @@ class History implements Line, Scene {
   }
 
   run(): HistoryResult {
-    this.#control.begin()
+    this.#control.begin(this.#options.takesRinging)
     for (const at of [30_000, 60_000, 90_000, 120_000, 150_000])
       this.agenda.at(at, () => this.#restart())
     this.agenda.runUntil(livelyMs)
