@@ -5,7 +5,12 @@
 import type { JsonSchema, ToolListing } from '../tool.ts'
 
 /** A longer description is cut after the last sentence that fits. */
-const MAX_DESCRIPTION = 110
+const MAX_DESCRIPTION = 90
+/** As JSON: more words are left out, and a wrong one is refused with all of them. */
+const MAX_WORDS = 120
+
+/** Where they are optional, the instructions of the server are enough (`server.ts`). */
+const impliedArguments: ReadonlySet<string> = new Set(['limit', 'cursor', 'confirm_self'])
 
 export interface BriefListing {
   readonly name: string
@@ -49,7 +54,10 @@ function firstSentences(whole: string): string {
  * refusal of a wrong value says what is allowed.
  */
 function argumentsOf(schema: JsonSchema): Json {
-  const properties = Object.entries(objectIn(schema['properties'])).map(
+  const shown = Object.entries(objectIn(schema['properties'])).filter(
+    ([name]) => !impliedArguments.has(name),
+  )
+  const properties = shown.map(
     ([name, property]) => [name, argumentOf(objectIn(property))] as const,
   )
   return {
@@ -63,7 +71,7 @@ function argumentOf(schema: Json): Json {
   const types = typesOf(schema)
   return {
     ...(types.length > 0 && { type: types.length === 1 ? types[0] : types }),
-    ...(words !== undefined && { enum: words }),
+    ...(words !== undefined && JSON.stringify(words).length <= MAX_WORDS && { enum: words }),
     ...(items !== undefined && { items: argumentOf(objectIn(items)) }),
   }
 }

@@ -37,6 +37,15 @@ export const resources: readonly ToolResource[] = [
     everyMs: ANOMALIES_MS,
   },
   {
+    uri: 'tollgate://proposals',
+    name: 'proposals',
+    title: 'Proposals',
+    description:
+      'Proposed changes, and what people decided. Can be subscribed to: says when one is made or decided.',
+    tool: 'list_proposals',
+    watched: fieldsOf('proposals', 'proposal_id', 'state'),
+  },
+  {
     uri: 'tollgate://nodes',
     name: 'nodes',
     title: 'Nodes',

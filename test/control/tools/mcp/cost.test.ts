@@ -3,6 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { expect, test } from 'vitest'
 import { allTools } from '../../../../control/tools/catalog/index.ts'
 import { briefListing } from '../../../../control/tools/mcp/brief-listing.ts'
+import { instructions } from '../../../../control/tools/mcp/server.ts'
 import { connectClient, eras, textOf } from '../../../support/mcp-client.ts'
 import { endedCall, liveCall, openToolRig, storeRecord } from '../../../support/tools-rig.ts'
 
@@ -25,7 +26,11 @@ test('each tool of the list says in full sentences what it does, and names every
     expect([name, brief.description.length <= MAX_DESCRIPTION]).toEqual([name, true])
     const argumentsOf = (schema: { readonly [key: string]: unknown }) =>
       Object.keys(schema['properties'] ?? {})
-    expect(argumentsOf(brief.inputSchema)).toEqual(argumentsOf(listing.inputSchema))
+    const implied = ['limit', 'cursor', 'confirm_self']
+    expect(argumentsOf(brief.inputSchema)).toEqual(
+      argumentsOf(listing.inputSchema).filter((argument) => !implied.includes(argument)),
+    )
+    for (const argument of implied) expect(instructions).toContain(argument)
     expect(brief.inputSchema['required']).toEqual(listing.inputSchema['required'])
   }
 })
