@@ -24,7 +24,18 @@ export function followForCharging(changes: Changes, ocs: Ocs): void {
     reload: (details) => reloadRates(ocs, details),
     intervalMs: RATES_INTERVAL_MS,
   })
+  followSpendGuards(changes, ocs)
 }
+
+/** Many may be set one after the other; the next call is braked soon enough. */
+const GUARDS_INTERVAL_MS = 100
+
+export const followSpendGuards = (changes: Changes, guards: Pick<Ocs, 'reloadSpendGuards'>): void =>
+  void changes.follow({
+    topics: ['spend_guard'],
+    reload: () => guards.reloadSpendGuards(),
+    intervalMs: GUARDS_INTERVAL_MS,
+  })
 
 /** A detail is a plan and one of its prefixes. */
 async function reloadRates(ocs: Ocs, details: Details): Promise<void> {

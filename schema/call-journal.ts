@@ -57,6 +57,8 @@ export interface SavedGrant {
   readonly grantedSeconds: number | null
   readonly amountMicros: number
   readonly isLastGrant: boolean
+  /** Of the extension that calls; absent: the source is none. */
+  readonly extensionId?: number
 }
 
 /** A call that the last run left open. */

@@ -43,6 +43,7 @@ import type {
 import type { RecordingTable } from './tables/recordings.ts'
 import type { RefusedCallsTable } from './tables/refused-calls.ts'
 import type { BindingTable } from './tables/registration.ts'
+import type { SpendGuardTable, SpendGuardUseTable } from './tables/spend-guards.ts'
 import type {
   WebhookDeliveryTable,
   WebhookEndpointTable,
@@ -63,6 +64,8 @@ export interface Database extends CallSumTables, CauseTables {
   customer_number: CustomerNumberTable
   wallet: WalletTable
   wallet_lease: WalletLeaseTable
+  spend_guard: SpendGuardTable
+  spend_guard_use: SpendGuardUseTable
   ledger_entry: LedgerEntryTable
   rate_plan: RatePlanTable
   rate: RateTable

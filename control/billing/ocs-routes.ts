@@ -64,6 +64,7 @@ const denials: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
   concurrent_limit: [403, 'The customer has reached its limit of open calls'],
   cps_limit: [403, 'The customer has reached its limit of calls per second'],
   daily_spend_limit: [403, 'The customer has reached its daily spending limit'],
+  spend_guard: [403, 'A spend guard stops calls to this destination'],
   max_call_seconds: [403, 'The call has reached its longest allowed duration'],
   payer_of_other_tenant: [403, 'The paying customer belongs to another tenant'],
   no_payer: [403, 'The source of the call has no customer'],

@@ -52,12 +52,15 @@ import { toNodeVerdict, toVerdict } from './authorization/verdict.ts'
 import { CallRecords, countLeft, inTime } from './call-records.ts'
 import type { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
+import { revokedAmong } from './guards/revoked-calls.ts'
+import { SpendGuards } from './guards/spend-guards.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/money-sums.ts'
 import type { Leases } from './leases/leases.ts'
 import { leasesOf } from './leases/leases-of.ts'
 import type { Membership } from './leases/membership.ts'
+import { statsOf } from './ocs-stats.ts'
 import { costMicros, priceParts } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
 import { chargeLeft } from './settlement/charge.ts'
@@ -96,6 +99,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #records: CallRecords
   readonly #customers: Customers
   readonly rates: Rates
+  readonly #guards: SpendGuards
   readonly #reservations = new Reservations()
   readonly #heldElsewhere: HeldElsewhere
   readonly #events: AccountingEvents
@@ -140,11 +144,15 @@ export class Ocs implements Charging, OcsPort {
       payerOf: (customerId) => this.#customers.byId(customerId),
     })
     this.rates = new Rates(store, nextTurn)
+    this.#guards = new SpendGuards({
+      ...{ store, now, wallNow, schedule, log: deps.log },
+      onNewCap: () => this.#reservations.countLive((...call) => this.#guards.metersOf(...call)),
+    })
     this.leases = leasesOf(deps, this.#customers)
     this.#charges = new Charges({ books: () => this.#books(), leases: this.leases })
     this.#decisions = new Decisions({
       ...{ unknownCaller: deps.unknownCaller, failMode: deps.failMode ?? 'closed' },
-      ...{ now, leases: this.leases },
+      ...{ now, leases: this.leases, caps: this.#guards.caps },
       books: () => this.#books(),
       isOverloaded: () => this.#isOverloaded,
       onNew: (request, authorization) => {
@@ -209,6 +217,7 @@ export class Ocs implements Charging, OcsPort {
     if (this.#charges.areWaiting) await this.#charges.finish()
     this.#records.waitNoLonger()
     const isStored = await this.#calls.flush()
+    await this.#guards.caps.stop()
     await this.leases?.stop()
     return isStored ? [] : this.#calls.unwritten()
   }
@@ -272,10 +281,7 @@ export class Ocs implements Charging, OcsPort {
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
     this.#records.alive(callUuids, nowMs)
-    return callUuids.flatMap((callUuid) => {
-      const payer = this.#reservations.touch(callUuid, nowMs)?.payer
-      return payer?.terms.isActive === false ? [{ callUuid, code: 'customer_inactive' }] : []
-    })
+    return revokedAmong(callUuids, nowMs, this.#reservations, this.#guards)
   }
 
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
@@ -348,10 +354,13 @@ export class Ocs implements Charging, OcsPort {
     return this.rates.reloadPrefix(planId, prefix)
   }
 
-  /** Takes over customers and rates. */
+  readonly reloadSpendGuards = (): Promise<void> => this.#guards.reload()
+
+  /** Takes over customers, rates and spend guards. */
   async reload(): Promise<void> {
     await this.reloadCustomers()
     await this.reloadRates()
+    await this.reloadSpendGuards()
   }
 
   /** Returns one line per fault in the books: ledgers against balances, and balances against memory. */
@@ -360,15 +369,10 @@ export class Ocs implements Charging, OcsPort {
   }
 
   stats(): OcsStats {
-    const { waiting, commits, failures, lostEvents } = this.#calls.stats()
-    let reservedMicros = 0n
-    for (const customer of this.#customers.all()) reservedMicros += customer.reservedMicros
-    return {
-      ...{ openCalls: this.#reservations.size, reservedMicros, waitingWrites: waiting },
-      ...{ commits, commitFailures: failures, lostEvents },
-      verdicts: this.#decisions.counts(),
-      moved: this.#sums.list(),
-    }
+    return statsOf({
+      ...{ customers: this.#customers, reservations: this.#reservations, sums: this.#sums },
+      ...{ stored: this.#calls.stats(), verdicts: this.#decisions.counts() },
+    })
   }
 
   // ---- inside ----------------------------------------------------------------------------------
@@ -378,6 +382,7 @@ export class Ocs implements Charging, OcsPort {
       customers: this.#customers,
       rates: this.rates.table,
       reservations: this.#reservations,
+      guards: this.#guards,
     }
   }
 

@@ -8,7 +8,7 @@ export const topics = [
   ...['dispatcher_set', 'dispatcher_node'],
   ...['carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
   ...['customer', 'customer_number', 'wallet', 'rate_plan', 'rate'],
-  ...['webhook_endpoint', 'source_ban'],
+  ...['webhook_endpoint', 'source_ban', 'spend_guard'],
 ] as const
 
 export type Topic = (typeof topics)[number]

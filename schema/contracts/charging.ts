@@ -22,6 +22,10 @@ export interface AuthorizationRequest {
   readonly payerTenantId?: number | readonly number[] | null
   /** False: From names no payer (`no_payer` without `customerId`). Default: true. */
   readonly mayNamePayer?: boolean
+  /** The extension that calls, for spend guards; absent or null: the source is none. */
+  readonly extensionId?: number | null
+  /** No spend guard brakes it. Absent: it is an ordinary number. */
+  readonly isEmergencyNumber?: boolean
   /** Milliseconds UTC. The rate in force then is the call's rate to its end. */
   readonly startedAt: number
 }
@@ -60,6 +64,8 @@ export type Verdict =
       readonly funds?: Funds | undefined
       /** Absent: it was not refused for money. */
       readonly lack?: MoneyLack | undefined
+      /** Which spend guard has denied it (`spend_guard`). */
+      readonly guardUuid?: string | undefined
     }
   /** No answer, and the fail mode is `closed`. */
   | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number }

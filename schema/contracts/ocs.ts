@@ -10,6 +10,8 @@ import type { AuthorizationRequest } from './charging.ts'
 export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
   /** What a live call would cost if it ended after `seconds` of talk. Free calls: 0, no currency and no tariff. */
   costSoFar(callUuid: string, seconds: number): CostSoFar
+  /** Takes over spend guards as they are stored now, for calls that start once it resolves. */
+  reloadSpendGuards(): Promise<void>
   /** Present figures, and totals since the start. */
   stats(): OcsStats
 }
@@ -54,6 +56,8 @@ export type DenialCode =
   | 'concurrent_limit'
   | 'cps_limit'
   | 'daily_spend_limit'
+  /** A spend guard blocks calls to such numbers, or its cap is used up. */
+  | 'spend_guard'
   | 'unknown_caller'
   /** The paying customer belongs to another tenant than the source of the call. */
   | 'payer_of_other_tenant'
@@ -69,7 +73,12 @@ export type DenialCode =
 
 export type NodeVerdict =
   | NodeGrant
-  | { readonly kind: 'denied'; readonly code: DenialCode }
+  | {
+      readonly kind: 'denied'
+      readonly code: DenialCode
+      /** Which spend guard has denied it. */
+      readonly guardUuid?: string | undefined
+    }
   /** The database has not stored records for a while: a call that cannot be billed does not start. */
   | { readonly kind: 'overloaded' }
 

@@ -53,6 +53,10 @@ import {
 } from './several-nodes/034-operator-changes.ts'
 import { sql as causes } from './several-nodes/039-causes.ts'
 import { sql as proposals } from './several-nodes/036-proposals.ts'
+import {
+  forServer as spendGuardsForServer,
+  sql as spendGuards,
+} from './several-nodes/035-spend-guards.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -113,6 +117,7 @@ export const migrations: readonly Migration[] = [
   },
   { version: 35, name: 'causes', sql: causes },
   { version: 36, name: 'proposals', sql: proposals },
+  { version: 37, name: 'spend-guards', sql: spendGuards, forServer: spendGuardsForServer },
 ]
 
 export const newestVersion = migrations.length

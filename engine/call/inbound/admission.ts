@@ -183,7 +183,10 @@ export function askedOf(invite: IncomingInvite, deps: RouteDeps) {
   // What a tenant has written (carriers, nodes, extensions) spends the money of its own customers only.
   const payerTenantId = origin.kind === 'proxy' ? origin.tenantIds : tenantOf(origin, deps)
   const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
-  return { caller, callee, customerId, payerTenantId, mayNamePayer }
+  const extensionId = origin.kind === 'extension' ? origin.extensionId : null
+  const isEmergencyNumber = deps.routing.isEmergencyNumber(callee)
+  const asked = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
+  return isEmergencyNumber ? { ...asked, isEmergencyNumber } : asked
 }
 
 /** What the caller is told when charging refuses; undefined: the call goes on. */
@@ -196,6 +199,8 @@ export function refusalBy(
     return refused(503, 'Service Unavailable', 'ocs_unreachable', retryAfter(verdict))
   if (verdict.kind === 'denied' && isPayerRefused(verdict.code))
     return refused(403, 'Forbidden', verdict.code)
+  if (verdict.kind === 'denied' && verdict.code === 'spend_guard')
+    return refused(403, 'Forbidden', 'spend_guard')
   if (verdict.kind === 'denied' && isUnknownNumber(invite, verdict.code, deps))
     return refused(404, 'Not Found', 'unknown_extension')
   if (verdict.kind === 'denied') {

@@ -5,9 +5,22 @@ import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts
 import type { DenialCode, Rate } from '../../../schema/contracts/ocs.ts'
 import type { Counting, Customer, HeldRoom, Room } from '../customers/customer.ts'
 import { isAmong, type Customers } from '../customers/customers.ts'
+import { freeOn, type Meter } from '../guards/meter.ts'
+import type { Guardable, SpendGuards } from '../guards/spend-guards.ts'
 import { affordableSeconds, grantLength } from '../pricing/grant.ts'
 import { costMicros, MAX_COST_MICROS } from '../pricing/price.ts'
 import type { RateTable } from '../pricing/rate-table.ts'
+import {
+  budgetOf,
+  grant,
+  grantCost,
+  isShortOfFunds,
+  lackOf,
+  leastOf,
+  leftWithin,
+  noMeters,
+  shortage,
+} from './budget.ts'
 import type { Reservation, Reservations } from './reservations.ts'
 
 export type Authorization =
@@ -19,6 +32,8 @@ export type Authorization =
       readonly ratePrefix: string | null
       /** Absent: it was not refused for money. */
       readonly lack?: MoneyLack
+      /** Of the spend guard that denies it. */
+      readonly guardUuid?: string | undefined
     }
   /** The database has not stored records for a while: a call that cannot be billed does not start. */
   | { readonly kind: 'overloaded' }
@@ -34,6 +49,15 @@ export type Funds =
   /** All that is needed, whatever there is: nothing is known of it, and the fail mode is `open`. */
   | 'trusted'
 
+/** What is taken for what is left of the caps that a call counts on. */
+export type CapsBy =
+  /** What this process has taken; more may be asked for. */
+  | 'ask'
+  /** What it has taken: there is no more. */
+  | 'taken'
+  /** What it has taken. Whether there is more is not known. */
+  | 'unheard'
+
 /** The lease of this process is too small for a whole grant, or its share of a limit for the call: ask, then decide again. */
 export interface Short {
   readonly kind: 'short'
@@ -42,6 +66,8 @@ export interface Short {
   readonly amountMicros: number
   /** Its start counts. False: other nodes are to be asked for room. */
   readonly isCounted: boolean
+  /** Caps on which so much is to be taken; absent: enough is. */
+  readonly capped?: { readonly meters: readonly Meter[]; readonly amountMicros: number }
 }
 
 /** What is taken for the payer's money, and for room in its limits. */
@@ -50,6 +76,7 @@ export interface DecidedBy {
   readonly counting?: Counting
   /** Room for the call, of other nodes, too. Absent: they may be asked for it. */
   readonly held?: HeldRoom
+  readonly caps?: CapsBy
 }
 
 /** What decisions are made on. */
@@ -57,6 +84,7 @@ export interface Books {
   readonly customers: Customers
   readonly rates: RateTable
   readonly reservations: Reservations
+  readonly guards: Pick<SpendGuards, 'of' | 'metersOf'>
 }
 
 /** More open calls than this are refused: the table has a bound. */
@@ -77,14 +105,14 @@ export function authorize(
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
-  { funds, counting, held }: DecidedBy = { funds: 'ask' },
+  { funds, counting, held, caps = 'ask' }: DecidedBy = { funds: 'ask' },
 ): Authorization | Short {
   const known = books.reservations.find(request.callUuid)
   if (known !== undefined) return { kind: 'granted', reservation: known }
   const roomFor = (payer: Customer): Room => payer.admit(now, held, counting)
-  const look = { roomFor, funds, fundsOf: fundsBy(funds) }
+  const look = { roomFor, funds, fundsOf: fundsBy(funds), caps, leftOn: freeOn }
   const decision = decide(request, books, unknownCaller, now, look)
-  return decision.kind === 'granted' ? reserve(request, decision.grant, books, now) : decision
+  return decision.kind === 'granted' ? reserve(request, decision, books, now) : decision
 }
 
 const fundsBy = (funds: Funds): ((payer: Customer) => bigint) =>
@@ -96,12 +124,15 @@ interface Look {
   readonly roomFor: (payer: Customer) => Room
   readonly funds: Funds
   readonly fundsOf: (payer: Customer) => bigint
+  readonly caps: CapsBy
+  /** What its caps let it cost; Infinity: it counts on none. */
+  readonly leftOn: (meters: readonly Meter[]) => number
 }
 
 type Grant = Omit<Reservation, 'callUuid' | 'amountMicros' | 'isEnded'>
 type Denied = Extract<Authorization, { readonly kind: 'denied' }>
 export type Decision =
-  | { readonly kind: 'granted'; readonly grant: Grant }
+  | { readonly kind: 'granted'; readonly grant: Grant; readonly meters: readonly Meter[] }
   | Exclude<Authorization, { readonly kind: 'granted' }>
 
 /** Decides a new call of which nothing is reserved or counted, on all that its payer has. */
@@ -115,6 +146,8 @@ export const foreseen = (
     roomFor: (payer) => payer.foresee(now),
     funds: 'leased',
     fundsOf: ({ availableMicros }) => availableMicros,
+    caps: 'taken',
+    leftOn: (meters) => Math.min(...meters.map(({ leftMicros }) => leftMicros)),
   })
   return decision.kind === 'short' ? { kind: 'overloaded' } : decision
 }
@@ -134,10 +167,12 @@ function decide(
   if (payer !== undefined) return decidePayer(request, payer, books, now, look)
   if (unknownCaller === 'deny')
     return denied(request.mayNamePayer === false ? 'no_payer' : 'unknown_caller', undefined)
-  return { kind: 'granted', grant: withoutPayer }
+  const guarded = books.guards.of(request, undefined)
+  if (guarded?.kind === 'blocked') return guardedOff(undefined, guarded.guardUuid)
+  return { kind: 'granted', grant: withoutPayer, meters: noMeters }
 }
 
-type Question = Omit<AuthorizationRequest, 'callUuid'>
+type Question = Guardable
 
 function payerOf(
   { customerId, caller, payerTenantId = null, mayNamePayer = true }: Question,
@@ -161,6 +196,9 @@ function decidePayer(
 ): Decision | Short {
   const { terms } = payer
   if (!terms.isActive) return denied('customer_inactive', payer)
+  const guarded = books.guards.of(request, payer)
+  if (guarded?.kind === 'blocked') return guardedOff(payer, guarded.guardUuid)
+  const meters = guarded?.meters ?? noMeters
   const rate = rateOf(payer, request.callee, request.startedAt, books.rates)
   if (rate === undefined) return denied('no_rate', payer)
   const { tariff } = rate
@@ -171,26 +209,36 @@ function decidePayer(
   const isCounted = room === 'room'
   const maxSeconds = terms.maxCallSeconds > 0 ? terms.maxCallSeconds : Infinity
   const funds = look.fundsOf(payer)
-  const affordable = affordableSeconds(tariff, budgetOf(payer, 0, funds, now))
+  const payable = affordableSeconds(tariff, budgetOf(payer, 0, funds, now))
+  const left = leftWithin(meters, tariff, 0, look.leftOn)
+  const affordable = Math.min(payable, left)
   const target = Math.min(grantLength(tariff), maxSeconds)
-  const isShort = affordable < target
+  const isShort = payable < target
   const mayLease = isShort && look.funds === 'ask' && payer.lease !== undefined
-  if (mayLease || !isCounted) {
-    const amountMicros = mayLease ? costMicros(tariff, target) : 0
-    return { kind: 'short', payer, amountMicros, isCounted }
+  const mayTake = left < target && look.caps === 'ask'
+  if (mayLease || mayTake || !isCounted) {
+    const price = costMicros(tariff, target)
+    const capped = mayTake ? { capped: { meters, amountMicros: price } } : {}
+    return { kind: 'short', payer, amountMicros: mayLease ? price : 0, isCounted, ...capped }
   }
-  if (affordable < 1 && look.funds === 'unheard') return { kind: 'overloaded' }
+  if (payable < 1 && look.funds === 'unheard') return { kind: 'overloaded' }
+  if (left < 1 && look.caps === 'unheard') return { kind: 'overloaded' }
+  if (left < 1) return guardedOff(payer, leastOf(meters)?.guard.guardUuid, tariff)
   if (affordable < 1) {
     const refusal = denied(shortage(payer, 0, tariff, funds, now), payer, tariff)
     return { ...refusal, lack: lackOf(refusal.code, payer, tariff, funds, now) }
   }
   const grantedSeconds = grant(affordable, target, maxSeconds)
   const isLastGrant =
-    isShort && look.funds !== 'unheard' && isShortOfFunds(payer, 0, tariff, funds, now)
+    isShort &&
+    payable <= left &&
+    look.funds !== 'unheard' &&
+    isShortOfFunds(payer, 0, tariff, funds, now)
   const isTrusted = look.funds === 'trusted'
   return {
     kind: 'granted',
     grant: { payer, tariff, grantedSeconds, maxSeconds, isLastGrant, isTrusted },
+    meters,
   }
 }
 
@@ -210,77 +258,31 @@ export function rateOf(
   return isPayable ? rate : undefined
 }
 
-/** Whole seconds since the answer; the longest possible at once where more talk costs nothing more. */
-const grant = (affordable: number, target: number, maxSeconds: number): number =>
-  affordable === Infinity ? maxSeconds : Math.min(affordable, target, maxSeconds)
-
-/**
- * What this call may cost in all; `reservedMicros` of it is reserved for it already. A debt counts as an
- * empty wallet: a call that costs nothing is free for debtors too.
- */
-function budgetOf(payer: Customer, reservedMicros: number, funds: bigint, now: number): number {
-  const today = payer.dailyBudgetMicros(now) ?? funds
-  return budgetWith(reservedMicros, today < funds ? today : funds)
-}
-
-/** The most that one call may cost is exact as a number. */
-function budgetWith(reservedMicros: number, availableMicros: bigint): number {
-  const more = availableMicros > 0n ? Number(availableMicros) : 0
-  return Math.min(reservedMicros + more, MAX_COST_MICROS)
-}
-
-/** Which of the two budgets was too small. */
-function shortage(
-  payer: Customer,
-  reservedMicros: number,
-  tariff: Tariff,
-  funds: bigint,
-  now: number,
-): 'insufficient_funds' | 'daily_spend_limit' {
-  if (payer.lease?.isShortOfDay === true) return 'daily_spend_limit'
-  const withFunds = affordableSeconds(tariff, budgetWith(reservedMicros, funds))
-  const withBoth = affordableSeconds(tariff, budgetOf(payer, reservedMicros, funds, now))
-  return withFunds > withBoth ? 'daily_spend_limit' : 'insufficient_funds'
-}
-
-/** For the record of the call. */
-function lackOf(
-  code: DenialCode,
-  payer: Customer,
-  tariff: Tariff,
-  funds: bigint,
-  now: number,
-): MoneyLack {
-  const today = payer.dailyBudgetMicros(now)
-  const available = code === 'daily_spend_limit' && today !== undefined ? today : funds
-  return { requiredMicros: costMicros(tariff, 1), availableMicros: Number(available) }
-}
-
-const isShortOfFunds = (...asked: Parameters<typeof shortage>): boolean =>
-  shortage(...asked) === 'insufficient_funds'
-
 function reserve(
-  { callUuid }: AuthorizationRequest,
-  terms: Grant,
+  asked: AuthorizationRequest,
+  { grant: terms, meters }: Extract<Decision, { readonly kind: 'granted' }>,
   { reservations }: Books,
   now: number,
 ): Authorization {
+  const { callUuid } = asked
   const amountMicros = grantCost(terms.tariff, terms.grantedSeconds)
   return {
     kind: 'granted',
-    reservation: reservations.open({ callUuid, ...terms, amountMicros }, now),
+    reservation: reservations.open({ callUuid, ...terms, amountMicros, asked }, now, meters),
   }
 }
-
-/** A grant is unlimited only where every duration costs the same. */
-const grantCost = (tariff: Tariff | null, grantedSeconds: number): number =>
-  tariff === null ? 0 : costMicros(tariff, grantedSeconds === Infinity ? 1 : grantedSeconds)
 
 const denied = (
   code: DenialCode,
   payer: Customer | undefined,
   tariff: Tariff | null = null,
 ): Denied => ({ kind: 'denied', code, payer, ratePrefix: tariff?.prefix ?? null })
+
+const guardedOff = (
+  payer: Customer | undefined,
+  guardUuid: string | undefined,
+  tariff: Tariff | null = null,
+): Denied => ({ ...denied('spend_guard', payer, tariff), guardUuid })
 
 export type Extension =
   | { readonly kind: 'granted'; readonly reservation: Reservation }
@@ -293,9 +295,10 @@ export type Extension =
 export function extend(
   callUuid: string,
   usedSeconds: number,
-  { reservations }: Books,
+  { reservations, guards }: Books,
   now: number,
   by: Funds = 'ask',
+  caps: CapsBy = 'ask',
 ): Extension | Short {
   const reservation = reservations.find(callUuid)
   if (reservation === undefined || reservation.isEnded)
@@ -308,24 +311,35 @@ export function extend(
   if (target <= grantedSeconds) return { kind: 'granted', reservation }
   if (maxSeconds <= grantedSeconds) return { kind: 'denied', code: 'max_call_seconds' }
   const funds = fundsBy(by)(payer)
-  const affordable = affordableSeconds(tariff, budgetOf(payer, amountMicros, funds, now))
+  const payable = affordableSeconds(tariff, budgetOf(payer, amountMicros, funds, now))
+  const { asked } = reservation
+  const meters = asked === undefined ? noMeters : guards.metersOf(asked, payer)
+  const left = leftWithin(meters, tariff, amountMicros, freeOn)
   const wanted = Math.min(target, maxSeconds)
-  const isShort = affordable < wanted
-  if (isShort && by === 'ask' && payer.lease !== undefined)
-    return {
-      ...{ kind: 'short', payer, isCounted: true },
-      amountMicros: costMicros(tariff, wanted) - amountMicros,
-    }
-  const extended = grant(affordable, target, maxSeconds)
-  if (extended <= grantedSeconds && by === 'unheard') return unreachable
+  const isShort = payable < wanted
+  const mayLease = isShort && by === 'ask' && payer.lease !== undefined
+  const mayTake = left < wanted && caps === 'ask'
+  if (mayLease || mayTake) {
+    const more = costMicros(tariff, wanted) - amountMicros
+    const capped = mayTake ? { capped: { meters, amountMicros: more } } : {}
+    return { kind: 'short', payer, isCounted: true, amountMicros: mayLease ? more : 0, ...capped }
+  }
+  const extended = grant(Math.min(payable, left), target, maxSeconds)
+  const isMore = extended > grantedSeconds
+  if (!isMore && (by === 'unheard' || caps === 'unheard')) return unreachable
   const isLastGrant =
-    isShort && by !== 'unheard' && isShortOfFunds(payer, amountMicros, tariff, funds, now)
-  if (extended <= grantedSeconds) {
+    isShort &&
+    payable <= left &&
+    by !== 'unheard' &&
+    isShortOfFunds(payer, amountMicros, tariff, funds, now)
+  if (!isMore) {
     if (isLastGrant) reservations.exhaust(reservation)
+    if (left < payable) return { kind: 'denied', code: 'spend_guard' }
     return { kind: 'denied', code: shortage(payer, amountMicros, tariff, funds, now) }
   }
   const more = { grantedSeconds: extended, amountMicros: grantCost(tariff, extended), isLastGrant }
-  return { kind: 'granted', reservation: reservations.extend(reservation, more, now) }
+  const counted = { meters, usedSeconds }
+  return { kind: 'granted', reservation: reservations.extend(reservation, more, now, counted) }
 }
 
 /** Extends nothing: the lease has run out, or others may have it. */

@@ -1,11 +1,13 @@
 /** Decides calls in memory. Where other processes spend from the same wallet, a call may wait a moment for a lease. */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import type { HeldRoom } from '../customers/customer.ts'
+import type { Caps } from '../guards/caps.ts'
 import type { Leases } from '../leases/leases.ts'
 import {
   authorize,
   type Authorization,
   type Books,
+  type CapsBy,
   type DecidedBy,
   extend,
   type Extension,
@@ -23,6 +25,7 @@ interface DecisionsDeps {
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly leases: Leases | undefined
+  readonly caps: Pick<Caps, 'obtain'>
   /** What becomes of a call when it is not known whether its payer has money. */
   readonly failMode: 'closed' | 'open'
   /** Called for each decision on a new call; not for one that is asked again. */
@@ -45,24 +48,27 @@ export class Decisions {
   /** At once, unless money has to be leased for it, or other nodes asked for room. */
   authorize(request: AuthorizationRequest): Authorization | Promise<Authorization> {
     const isRepeated = this.#isKnown(request)
-    const decision = this.#decide(request, 'ask')
+    const decision = this.#decide(request, 'ask', 'ask')
     if (decision.kind === 'short') return this.#authorizeLater(request, decision)
     return this.#decided(request, decision, isRepeated)
   }
 
   async #authorizeLater(request: AuthorizationRequest, short: Short): Promise<Authorization> {
-    const [held, funds] = await Promise.all([
+    const [held, funds, caps] = await Promise.all([
       short.payer.obtainRoom(short.isCounted),
       this.#obtain(short),
+      this.#take(short),
     ])
     try {
       let isRepeated = this.#isKnown(request)
-      let decision = this.#decide(request, funds, held)
+      let decision = this.#decide(request, funds, caps, held)
       // Other calls have reserved meanwhile what was there for it.
       if (decision.kind === 'short') {
-        const more = await this.#obtain(decision)
+        const [more, capped] = await Promise.all([this.#obtain(decision), this.#take(decision)])
         isRepeated = this.#isKnown(request)
-        decision = this.#decide(request, more, { ...held, isCounted: true })
+        const last = capped === 'ask' ? 'taken' : capped
+        const most = more === 'ask' ? funds : more
+        decision = this.#decide(request, most, last, { ...held, isCounted: true })
       }
       const final = decision.kind === 'short' ? ({ kind: 'overloaded' } as const) : decision
       return this.#decided(request, final, isRepeated)
@@ -84,14 +90,26 @@ export class Decisions {
     return this.#deps.failMode === 'open' ? 'trusted' : 'unheard'
   }
 
-  #decide(request: AuthorizationRequest, funds: Funds, held?: HeldRoom): Authorization | Short {
+  /** Returns on what of its caps the call is decided then. */
+  async #take({ capped }: Pick<Short, 'capped'>): Promise<CapsBy> {
+    if (capped === undefined) return 'ask'
+    const isHeard = await this.#deps.caps.obtain(capped.meters, capped.amountMicros)
+    return isHeard ? 'taken' : 'unheard'
+  }
+
+  #decide(
+    request: AuthorizationRequest,
+    funds: Funds,
+    caps: CapsBy,
+    held?: HeldRoom,
+  ): Authorization | Short {
     const { isOverloaded, leases, books, unknownCaller, now, failMode } = this.#deps
     if (isOverloaded()) return { kind: 'overloaded' }
     const isCutOff = leases?.isValid === false
     if (isCutOff && failMode === 'closed') return { kind: 'overloaded' }
     const by: DecidedBy = isCutOff
-      ? { funds: 'trusted', counting: 'alone' }
-      : { funds, counting: failMode === 'open' ? 'heard' : 'all' }
+      ? { funds: 'trusted', counting: 'alone', caps }
+      : { funds, counting: failMode === 'open' ? 'heard' : 'all', caps }
     return authorize(request, books(), unknownCaller, now(), held ? { ...by, held } : by)
   }
 
@@ -115,12 +133,22 @@ export class Decisions {
     const before = books().reservations.find(callUuid)?.amountMicros ?? 0
     let answer = extend(callUuid, usedSeconds, books(), now(), isCutOff ? 'trusted' : 'ask')
     if (answer.kind === 'short') {
-      const funds = await this.#obtain(answer)
-      answer = extend(callUuid, usedSeconds, books(), now(), funds)
+      const [funds, caps] = await Promise.all([this.#obtain(answer), this.#take(answer)])
+      const first = isCutOff ? 'trusted' : funds
+      answer = extend(callUuid, usedSeconds, books(), now(), first, caps)
+      // The price of the call was within its caps, and is not any more, or the other way round.
+      if (answer.kind === 'short')
+        answer = extend(callUuid, usedSeconds, books(), now(), ...(await this.#last(answer, first)))
     }
     if (answer.kind === 'short') return unreachable
     if (answer.kind === 'granted') this.#reserved(answer.reservation, before)
     return answer
+  }
+
+  /** On what is decided that was asked for twice. */
+  async #last(short: Short, before: Funds): Promise<[Funds, CapsBy]> {
+    const [funds, caps] = await Promise.all([this.#obtain(short), this.#take(short)])
+    return [funds === 'ask' ? before : funds, caps === 'ask' ? 'taken' : caps]
   }
 
   #reserved({ payer, amountMicros }: Reservation, before: number): void {

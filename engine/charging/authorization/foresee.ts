@@ -1,5 +1,6 @@
 /** What a call would be told, of which nothing is reserved or counted. */
 import type { AuthorizationRequest, Foreseen } from '../../../schema/contracts/charging.ts'
+import { affordableSeconds } from '../pricing/grant.ts'
 import { foreseen, longestCall, rateOf, type Books, type Decision } from './authorize.ts'
 import { toVerdict } from './verdict.ts'
 
@@ -15,8 +16,14 @@ export function foresee(
     : { kind: 'overloaded' }
   const verdict = toVerdict(decision)
   if (decision.kind === 'granted') {
-    const longestSeconds = longestCall({ ...decision.grant, amountMicros: 0 }, now)
-    return { verdict, tariff: decision.grant.tariff, longestSeconds }
+    const { grant, meters } = decision
+    const longest = longestCall({ ...grant, amountMicros: 0 }, now)
+    const left = Math.min(...meters.map(({ leftMicros }) => leftMicros))
+    const capped =
+      grant.tariff === null || meters.length === 0
+        ? Infinity
+        : affordableSeconds(grant.tariff, left)
+    return { verdict, tariff: grant.tariff, longestSeconds: Math.min(longest, capped) }
   }
   const payer = decision.kind === 'denied' ? decision.payer : undefined
   const rate = payer && books && rateOf(payer, request.callee, request.startedAt, books.rates)

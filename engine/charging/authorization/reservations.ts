@@ -3,6 +3,9 @@ import type { Tariff } from '../../../schema/call-journal.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { Held } from '../../../schema/contracts/ocs.ts'
 import type { Customer } from '../customers/customer.ts'
+import { type Counted, freeOn, type Meter, recount } from '../guards/meter.ts'
+import type { Guardable } from '../guards/spend-guards.ts'
+import { costMicros } from '../pricing/price.ts'
 
 export interface Reservation {
   readonly callUuid: string
@@ -20,6 +23,8 @@ export interface Reservation {
   readonly isTrusted?: boolean
   /** Since the answer: until then no process could end the call. Absent: it began in this one. */
   readonly resumedAtSeconds?: number
+  /** What was asked about it, for spend guards. Absent: none brakes it. */
+  readonly asked?: Guardable
   /** The call has ended; its record is not committed yet. */
   readonly isEnded: boolean
 }
@@ -28,9 +33,25 @@ type Grant = Pick<Reservation, 'grantedSeconds' | 'amountMicros' | 'isLastGrant'
 
 /** Only this table may change it. */
 type Entry = { -readonly [field in keyof Reservation]: Reservation[field] } & {
+  /** On which caps it counts; undefined: on none. */
+  counted?: Counted[]
+  /** Since the answer, when it was extended last. */
+  usedSeconds?: number
   /** Milliseconds. Without a sign of life until then, the call counts as lost. */
   expiresAt: number
 }
+
+interface Extended {
+  readonly meters: readonly Meter[]
+  readonly usedSeconds: number
+}
+
+const noMeters: readonly Meter[] = []
+const notCounted: Extended = { meters: noMeters, usedSeconds: 0 }
+
+/** Those on which the last of its amount counts: what it costs beyond counts there, too. */
+const lastOf = (counted: readonly Counted[], amountMicros: number): readonly Meter[] =>
+  counted.filter(({ toMicros }) => toMicros === amountMicros).map(({ meter }) => meter)
 
 /** How long a call may ring, be transferred or send no report, on top of its grant. */
 const graceMs = 10 * 60_000
@@ -52,9 +73,14 @@ export class Reservations {
     return this.#entries.get(callUuid)
   }
 
-  open(call: Omit<Reservation, 'isEnded'>, now: number): Reservation {
-    const entry = { ...call, isEnded: false, expiresAt: expiry(call, now) }
+  open(
+    call: Omit<Reservation, 'isEnded'>,
+    now: number,
+    meters: readonly Meter[] = noMeters,
+  ): Reservation {
+    const entry: Entry = { ...call, isEnded: false, expiresAt: expiry(call, now) }
     this.#entries.set(call.callUuid, entry)
+    if (meters.length > 0) recount((entry.counted = []), meters, 0, call.amountMicros)
     if (call.payer === undefined) return entry
     call.payer.reservedMicros += BigInt(call.amountMicros)
     call.payer.openCalls += 1
@@ -72,9 +98,12 @@ export class Reservations {
     { callUuid }: Reservation,
     { grantedSeconds, amountMicros, isLastGrant }: Grant,
     now: number,
+    { meters, usedSeconds }: Extended = notCounted,
   ): Reservation {
     const entry = this.#entries.get(callUuid)
     if (entry === undefined) throw new Error(`call ${callUuid} holds no reservation`)
+    if (meters.length > 0) recount((entry.counted ??= []), meters, entry.amountMicros, amountMicros)
+    if (usedSeconds > 0) entry.usedSeconds = usedSeconds
     setAmount(entry, amountMicros)
     entry.grantedSeconds = grantedSeconds
     entry.isLastGrant = isLastGrant
@@ -99,6 +128,13 @@ export class Reservations {
   end(callUuid: string, costMicros: number): void {
     const entry = this.#entries.get(callUuid)
     if (entry === undefined || entry.isEnded) return
+    const { counted, amountMicros } = entry
+    if (counted) recount(counted, lastOf(counted, amountMicros), amountMicros, costMicros)
+    this.#end(entry, costMicros)
+  }
+
+  #end(entry: Entry, costMicros: number): void {
+    if (entry.isEnded) return
     setAmount(entry, costMicros)
     entry.isEnded = true
     if (entry.payer !== undefined) entry.payer.openCalls -= 1
@@ -108,9 +144,33 @@ export class Reservations {
   release(callUuid: string): void {
     const entry = this.#entries.get(callUuid)
     if (entry === undefined) return
-    this.end(callUuid, 0)
+    // Of a call that is lost, all that it holds of a cap counts as spent.
+    this.#end(entry, 0)
     setAmount(entry, 0)
+    for (const { meter, fromMicros, toMicros } of entry.counted ?? [])
+      meter.spent(toMicros - fromMicros)
     this.#entries.delete(callUuid)
+  }
+
+  /**
+   * There is a new cap: what live calls may have left of their grants counts on it. `metersOf`: the caps of a call.
+   */
+  countLive(metersOf: (asked: Guardable, payer: Customer) => readonly Meter[]): void {
+    for (const entry of this.#entries.values()) {
+      const { asked, payer, isEnded, tariff, amountMicros, usedSeconds = 0 } = entry
+      if (asked === undefined || payer === undefined || isEnded || tariff === null) continue
+      const known = entry.counted ?? []
+      const meters = metersOf(asked, payer).filter((meter) => !known.some((c) => c.meter === meter))
+      if (meters.length === 0) continue
+      const usedMicros = Math.min(costMicros(tariff, usedSeconds), amountMicros)
+      recount((entry.counted ??= []), meters, usedMicros, amountMicros)
+    }
+  }
+
+  /** What is free of the caps that a call counts on; Infinity: it counts on none. */
+  leftOfCaps(callUuid: string): number {
+    const { counted = [], amountMicros = 0 } = this.#entries.get(callUuid) ?? {}
+    return Math.max(0, freeOn(lastOf(counted, amountMicros)))
   }
 
   /** Releases what lost calls hold. Returns their uuids. */

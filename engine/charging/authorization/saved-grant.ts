@@ -11,6 +11,7 @@ export const toSavedGrant = (reservation: Reservation): SavedGrant => ({
   grantedSeconds: toBound(reservation.grantedSeconds),
   amountMicros: reservation.amountMicros,
   isLastGrant: reservation.isLastGrant,
+  ...(reservation.asked?.extensionId != null && { extensionId: reservation.asked.extensionId }),
 })
 
 /**
@@ -23,11 +24,17 @@ export function resumeGrant(
   now: number,
 ): void {
   if (grant === undefined) return
-  const { payerId, maxSeconds, grantedSeconds, amountMicros, isLastGrant } = grant
+  const { payerId, maxSeconds, grantedSeconds, amountMicros, isLastGrant, extensionId } = grant
   const payer = payerId === null ? undefined : customers.byId(payerId)
   const { payer: counted } = reservations.open(
     {
       ...{ callUuid, tariff, amountMicros, isLastGrant },
+      // What it holds of caps was taken by the process before this one, and counts as spent.
+      asked: {
+        ...{ caller: call.callerNumber, callee: call.calledNumber, customerId: payerId },
+        ...{ payerTenantId: call.tenantId, startedAt: call.startedAt },
+        ...(extensionId !== undefined && { extensionId }),
+      },
       payer: payerId === null ? payer : (payer ?? removed(payerId, call.tenantId)),
       maxSeconds: maxSeconds ?? Infinity,
       grantedSeconds: grantedSeconds ?? Infinity,

@@ -15,9 +15,10 @@ export function toVerdict(authorization: Authorization | Decision): Verdict {
       return { kind: 'granted', account, grantedSeconds, funds: fundsOf(payer) }
     }
     case 'denied': {
-      const { code, payer, ratePrefix, lack } = authorization
+      const { code, payer, ratePrefix, lack, guardUuid } = authorization
       const account = payer ? accountOf(payer, ratePrefix) : null
-      return { kind: 'denied', code, account, funds: fundsOf(payer), ...(lack && { lack }) }
+      const why = { ...(lack && { lack }), ...(guardUuid !== undefined && { guardUuid }) }
+      return { kind: 'denied', code, account, funds: fundsOf(payer), ...why }
     }
     case 'overloaded':
       return { kind: 'unreachable', retryAfterSeconds }

@@ -23,7 +23,7 @@ export const noCharge: Charge = {
 /** A call without a reservation was authorized while the OCS was away, or is reported late. */
 export function chargeOf(record: CallRecord, books: Books): Charge {
   const reservation = books.reservations.find(record.callUuid)
-  if (reservation !== undefined) return chargeReserved(reservation, record.billsec)
+  if (reservation !== undefined) return chargeReserved(reservation, record.billsec, books)
   const isFree = record.isFree === true || record.direction === 'internal'
   return isFree ? noCharge : chargeUnreserved(record, books)
 }
@@ -35,15 +35,20 @@ const cutOffSeconds = 2
  * Charges a call that was authorized here, at the price of its start. A duration far beyond the grant (the
  * call should have been cut and was not) is charged in full, even below the credit limit.
  */
-function chargeReserved(reservation: Reservation, billsec: number): Charge {
-  const { payer, tariff, grantedSeconds, amountMicros } = reservation
+function chargeReserved(
+  reservation: Reservation,
+  billsec: number,
+  { reservations }: Pick<Books, 'reservations'>,
+): Charge {
+  const { callUuid, payer, tariff, grantedSeconds, amountMicros } = reservation
   const isOutOfFunds = reservation.isLastGrant && billsec >= grantedSeconds
   if (tariff === null) return { payer, tariff, costMicros: 0, isOutOfFunds }
   const price = costMicros(tariff, billsec)
   if (payer === undefined || !isCutOff(reservation, billsec))
     return { payer, tariff, costMicros: price, isOutOfFunds }
   const { spendableMicros } = payer
-  const payable = amountMicros + (spendableMicros > 0n ? Number(spendableMicros) : 0)
+  const more = spendableMicros > 0n ? Number(spendableMicros) : 0
+  const payable = amountMicros + Math.min(more, reservations.leftOfCaps(callUuid))
   return { payer, tariff, costMicros: Math.min(price, payable), isOutOfFunds }
 }
 
@@ -69,7 +74,8 @@ export function missingFor(
   const { payer, tariff } = reservation
   if (payer?.lease === undefined || tariff === null) return undefined
   if (!isCutOff(reservation, billsec)) return undefined
-  const amountMicros = BigInt(costMicros(tariff, billsec) - reservation.amountMicros)
+  const beyond = costMicros(tariff, billsec) - reservation.amountMicros
+  const amountMicros = BigInt(Math.min(beyond, reservations.leftOfCaps(callUuid)))
   return amountMicros > 0n && amountMicros > payer.spendableMicros
     ? { payer, amountMicros }
     : undefined

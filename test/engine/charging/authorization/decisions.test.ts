@@ -49,10 +49,12 @@ test('a call whose money another one took while both waited for room gets its ow
   const books = {
     customers: { byNumber: () => payer } as unknown as Customers,
     ...{ rates: new RateTable([rate]), reservations: new Reservations() },
+    guards: { of: () => undefined, metersOf: () => [] },
   }
   const decisions = new Decisions({
     ...{ books: () => books, isOverloaded: () => false, unknownCaller: 'deny', now: () => start },
     ...{ leases, failMode: 'closed', onNew: () => undefined },
+    caps: { obtain: () => Promise.resolve(true) },
   })
   lend(BigInt(minuteMicros))
   const dial = async (uuid: string) => decisions.authorize(question(uuid, '1555'))

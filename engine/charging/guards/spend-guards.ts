@@ -1,0 +1,113 @@
+/**
+ * Spend guards on the call path: whether a call is blocked, and on which caps it counts. Without a guard a call asks one
+ * flag; with any number of them it looks up its payer, its extension and its tenants (guard-table.ts).
+ */
+import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
+import type { SpendGuard } from '../../../schema/contracts/spend-guards.ts'
+import { OneAtATime } from '../../../schema/one-at-a-time.ts'
+import { Caps, type CapsDeps } from './caps.ts'
+import { loadGuards } from './guard-rows.ts'
+import { type GuardedCall, GuardTable } from './guard-table.ts'
+import type { Meter } from './meter.ts'
+
+/** What guards may ask about a call; it may have no uuid yet. */
+export type Guardable = Omit<AuthorizationRequest, 'callUuid'>
+
+/** What guards have to know of its payer. */
+interface Payer {
+  readonly terms: {
+    readonly customerId: number
+    readonly tenantId: number | null
+    readonly currency: string | null
+  }
+}
+
+/** What guards say of a call. */
+export type Guarded =
+  | { readonly kind: 'blocked'; readonly guardUuid: string }
+  | { readonly kind: 'capped'; readonly meters: readonly Meter[] }
+
+interface SpendGuardsDeps extends CapsDeps {
+  /** There is a cap that was not there before: live calls count on it, too. */
+  readonly onNewCap: () => void
+}
+
+export class SpendGuards {
+  readonly caps: Caps
+  readonly #deps: SpendGuardsDeps
+  readonly #reloads = new OneAtATime(() => this.#load())
+  #table = new GuardTable()
+  #capUuids: ReadonlySet<string> = new Set()
+
+  constructor(deps: SpendGuardsDeps) {
+    this.#deps = deps
+    this.caps = new Caps(deps)
+  }
+
+  /** Takes over what is stored now. Resolves when it applies. */
+  reload(): Promise<void> {
+    return this.#reloads.request()
+  }
+
+  async #load(): Promise<void> {
+    const { store, wallNow, onNewCap } = this.#deps
+    const guards = await loadGuards(store, wallNow())
+    const caps = guards.filter(({ action }) => action === 'cap')
+    await this.caps.load(caps)
+    this.#table = new GuardTable(guards)
+    const before = this.#capUuids
+    this.#capUuids = new Set(caps.map(({ guardUuid }) => guardUuid))
+    if (caps.some(({ guardUuid }) => !before.has(guardUuid))) onNewCap()
+  }
+
+  /** Undefined: no guard covers the call. A call without a payer spends nothing, and no cap counts it. */
+  of(call: Guardable, payer: Payer | undefined): Guarded | undefined {
+    if (this.#table.isEmpty || call.isEmergencyNumber === true) return undefined
+    const guards = this.#table.covering(facts(call, payer), this.#deps.wallNow())
+    if (guards.length === 0) return undefined
+    const block = guards.find((guard) => isBlocked(guard, payer))
+    if (block !== undefined) return { kind: 'blocked', guardUuid: block.guardUuid }
+    return payer && { kind: 'capped', meters: guards.map((guard) => this.caps.meterOf(guard)) }
+  }
+
+  /** On which caps a call counts that is live: a block that was set meanwhile does not end it. */
+  metersOf(call: Guardable, payer: Payer): readonly Meter[] {
+    if (this.#table.isEmpty || call.isEmergencyNumber === true) return none
+    return this.#table
+      .covering(facts(call, payer), this.#deps.wallNow())
+      .filter((guard) => !isBlocked(guard, payer))
+      .map((guard) => this.caps.meterOf(guard))
+  }
+
+  /** Whether any guard ends calls that were live when it was set. */
+  get endsCalls(): boolean {
+    return this.#table.endsCalls
+  }
+
+  /** Whether this call was live when a guard was set that ends such calls. */
+  isEnded(call: Guardable, payer: Payer | undefined): boolean {
+    if (call.isEmergencyNumber === true) return false
+    return this.#table
+      .covering(facts(call, payer), this.#deps.wallNow())
+      .some(({ endsCallsBefore }) => endsCallsBefore !== null && call.startedAt < endsCallsBefore)
+  }
+}
+
+const none: readonly Meter[] = []
+
+/** What costs another money than the cap is in cannot be counted on it. */
+const isBlocked = ({ action, currency }: SpendGuard, payer: Payer | undefined): boolean =>
+  action === 'block' ||
+  (payer !== undefined && payer.terms.currency !== null && payer.terms.currency !== currency)
+
+function facts(call: Guardable, payer: Payer | undefined): GuardedCall {
+  const { callee, caller, extensionId = null, payerTenantId = null, mayNamePayer = true } = call
+  const { customerId = null, tenantId = null } = payer?.terms ?? {}
+  // Of a proxy that serves several tenants, only the payer tells which one calls.
+  const source = typeof payerTenantId === 'object' ? onlyOf(payerTenantId) : payerTenantId
+  const tenantIds = [tenantId, source === tenantId ? null : source].filter((id) => id !== null)
+  return { customerId, extensionId, tenantIds, caller: mayNamePayer ? caller : null, callee }
+}
+
+const onlyOf = (ids: readonly number[] | null): number | null =>
+  ids?.length === 1 ? (ids[0] ?? null) : null

@@ -1,0 +1,237 @@
+/** Spend guards of one process, in virtual time. */
+import { expect, test } from 'vitest'
+import {
+  type Books,
+  customerWith,
+  endedCall,
+  freshStore,
+  ocsOn,
+  openCall,
+  question,
+  start,
+} from '../../../support/books.ts'
+import { addGuard, capOf, takenOf } from '../../../support/spend-guards.ts'
+
+const oneUnit = 1_000_000
+const minute = 60_000
+const day = 86_400_000
+
+/** What a call or an extension is told, when a moment has passed. */
+async function told<T>({ time }: Pick<Books, 'time'>, answer: Promise<T>): Promise<T> {
+  let isOver = false
+  void answer.finally(() => (isOver = true))
+  for (let turn = 0; turn < 100 && !isOver; turn += 1) {
+    await Promise.resolve()
+    time.advance(1)
+  }
+  return answer
+}
+
+const dial = (books: Books, uuid: string, callee = '1555', more: object = {}) =>
+  told(books, books.ocs.authorize({ ...question(uuid, callee), ...more }))
+
+const extend = (books: Books, uuid: string, usedSeconds: number) =>
+  told(books, books.ocs.extend(uuid, usedSeconds))
+
+const end = (books: Books, uuid: string, billsec: number) =>
+  told(books, books.ocs.report(endedCall(uuid, billsec, { calledNumber: '1555' })))
+
+async function guarded(more: Parameters<typeof addGuard>[2], terms = {}) {
+  const books = await customerWith(oneUnit, terms)
+  await addGuard(books.store, 'guard', { customer_id: books.customerId, ...more })
+  await books.ocs.reloadSpendGuards()
+  return books
+}
+
+const braked = { kind: 'denied', code: 'spend_guard', guardUuid: 'guard' }
+
+test.each(['1555', '+1555', '001555', '+001555', '01555', '0001555', '*31#1555', '155512'])(
+  'the next call to %s is refused, and says which guard it was',
+  async (callee) => {
+    const books = await guarded({})
+    expect(await dial(books, 'a', callee)).toMatchObject(braked)
+    expect(books.ocs.foresee({ ...question('a', callee) })).toMatchObject({
+      ...{ verdict: braked, longestSeconds: 0 },
+    })
+    expect(await dial(books, 'b', '1666')).toMatchObject({ kind: 'granted' })
+    expect(books.ocs.stats()).toMatchObject({ openCalls: 1, verdicts: { spend_guard: 1 } })
+  },
+)
+
+test('an emergency number is never braked', async () => {
+  const books = await guarded({ prefix: '' })
+  const asked = { isEmergencyNumber: true }
+  expect(await dial(books, 'a', '1555', asked)).toMatchObject({ kind: 'granted' })
+})
+
+test('a guard brakes until it expires, and a removed one at once no more', async () => {
+  const books = await guarded({ expires_at: start + 1_000 })
+  expect(await dial(books, 'a')).toMatchObject(braked)
+  books.time.advance(1_000)
+  expect(await dial(books, 'b')).toMatchObject({ kind: 'granted' })
+  await addGuard(books.store, 'other', { customer_id: 1, prefix: '16' })
+  await books.ocs.reloadSpendGuards()
+  expect(await dial(books, 'c', '1666')).toMatchObject({ code: 'spend_guard' })
+  books.store.sqlite.exec("UPDATE spend_guard SET ended_at = 1 WHERE guard_uuid = 'other'")
+  await books.ocs.reloadSpendGuards()
+  expect(await dial(books, 'd', '1666')).toMatchObject({ kind: 'granted' })
+})
+
+test('a call without a payer is stopped by a block of its extension or tenant, and counts on no cap', async () => {
+  const store = freshStore()
+  store.sqlite
+    .exec(`INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0);
+    INSERT INTO tenant_domain VALUES ('a.test', 3);
+    INSERT INTO extension (id, tenant_id, domain, extension, display_name, ha1_md5, ha1_sha256, created_at, updated_at)
+      VALUES (5, 3, 'a.test', '101', '', '', '', 0, 0)`)
+  await addGuard(store, 'guard', { extension_id: 5 })
+  await addGuard(store, 'tenant', { tenant_id: 3, prefix: '16' })
+  await addGuard(store, 'cap', { tenant_id: 3, prefix: '17', ...capOf(0) })
+  const books = await ocsOn(store, undefined, 'allow')
+  const phone = { extensionId: 5, payerTenantId: 3 }
+  expect(await dial(books, 'a', '1555', phone)).toMatchObject({ ...braked, account: null })
+  expect(await dial(books, 'b', '1666', phone)).toMatchObject({ guardUuid: 'tenant' })
+  expect(await dial(books, 'c', '1777', phone)).toMatchObject({ kind: 'granted' })
+  const pbx = { caller: '101', payerTenantId: 3 }
+  expect(await dial(books, 'd', '1555', pbx)).toMatchObject(braked)
+  expect(await dial(books, 'e', '1555')).toMatchObject({ kind: 'granted' })
+})
+
+test('calls at once are granted what a cap leaves, to the second, and never more', async () => {
+  // 0.06 a minute: two and a half minutes.
+  const books = await guarded({ ...capOf(150_000) })
+  const verdicts = ['a', 'b', 'c', 'd'].map((uuid) => dial(books, uuid))
+  const seconds = (await Promise.all(verdicts)).map((verdict) =>
+    verdict.kind === 'granted' ? verdict.grantedSeconds : verdict,
+  )
+  expect(seconds).toMatchObject([60, 60, 30, braked])
+  expect(await takenOf(books.store)).toEqual({ guard: 150_000 })
+  // What the first one has not spent is there for the next.
+  await end(books, 'a', 20)
+  expect(await dial(books, 'e')).toMatchObject({ kind: 'granted', grantedSeconds: 40 })
+  expect(await extend(books, 'b', 50)).toMatchObject({ kind: 'denied', code: 'spend_guard' })
+  await end(books, 'b', 60)
+  await end(books, 'c', 30)
+  await end(books, 'e', 40)
+  expect(books.ocs.balanceOf(1)?.balanceMicros).toBe(850_000n)
+  expect(await dial(books, 'f')).toMatchObject(braked)
+})
+
+test('the wallet does not count as used up when a cap ends a call', async () => {
+  const books = await guarded({ ...capOf(30_000) })
+  expect(await dial(books, 'a')).toMatchObject({ kind: 'granted', grantedSeconds: 30 })
+  expect(await extend(books, 'a', 25)).toMatchObject({ code: 'spend_guard' })
+  // The call is cut a moment late: what it costs beyond the cap is nobody's.
+  await end(books, 'a', 31)
+  expect(books.ocs.balanceOf(1)?.balanceMicros).toBe(970_000n)
+})
+
+test('a live call is extended within the cap, and refused when it is used up', async () => {
+  const books = await guarded({ ...capOf(100_000) })
+  expect(await dial(books, 'a')).toMatchObject({ grantedSeconds: 60 })
+  expect(await extend(books, 'a', 50)).toMatchObject({ kind: 'granted', grantedSeconds: 100 })
+  expect(await extend(books, 'a', 90)).toMatchObject({ kind: 'denied', code: 'spend_guard' })
+})
+
+test('what a live call has left of its grant counts on a cap that is set meanwhile', async () => {
+  const books = await customerWith(oneUnit)
+  await dial(books, 'a')
+  await extend(books, 'a', 50)
+  await addGuard(books.store, 'guard', { customer_id: 1, ...capOf(100_000) })
+  await books.ocs.reloadSpendGuards()
+  // It had talked for 50 s at least of 110, so 60 s of it count, and 40 are left.
+  expect(await dial(books, 'b')).toMatchObject({ kind: 'granted', grantedSeconds: 40 })
+  expect(await extend(books, 'a', 100)).toMatchObject({ kind: 'denied', code: 'spend_guard' })
+  await end(books, 'a', 80)
+  // 30 s of it were not used.
+  expect(await dial(books, 'c')).toMatchObject({ kind: 'granted', grantedSeconds: 30 })
+})
+
+test('a block lets live calls go on, and ends those that it is told to end', async () => {
+  const books = await customerWith(oneUnit)
+  await dial(books, 'a')
+  await dial(books, 'b', '1666')
+  void books.ocs.answered(openCall('a', start), '{}')
+  await addGuard(books.store, 'guard', { customer_id: 1 })
+  await books.ocs.reloadSpendGuards()
+  expect(await extend(books, 'a', 50)).toMatchObject({ kind: 'granted' })
+  expect(books.ocs.alive(['a', 'b'], books.time.now())).toEqual([])
+  books.store.sqlite.exec(`UPDATE spend_guard SET ends_calls_before = ${start + 1}`)
+  await books.ocs.reloadSpendGuards()
+  expect(books.ocs.alive(['a', 'b'], books.time.now())).toEqual([
+    { callUuid: 'a', code: 'spend_guard' },
+  ])
+})
+
+test('a cap of a day begins again at midnight UTC, with what calls are granted from then on', async () => {
+  const books = await guarded({ ...capOf(60_000), per: 'day' })
+  books.time.advance(day - (start % day) - 30_000)
+  expect(await dial(books, 'a')).toMatchObject({ grantedSeconds: 60 })
+  expect(await dial(books, 'b')).toMatchObject(braked)
+  books.time.advance(30_000)
+  expect(await extend(books, 'a', 50)).toMatchObject({ kind: 'granted', grantedSeconds: 110 })
+  expect(await dial(books, 'c')).toMatchObject({ kind: 'granted', grantedSeconds: 10 })
+  expect(await takenOf(books.store)).toEqual({ guard: 120_000 })
+})
+
+test('a call counts on every cap that covers it: the least of them decides', async () => {
+  const books = await guarded({ ...capOf(90_000) })
+  await addGuard(books.store, 'wide', { customer_id: 1, prefix: '1', ...capOf(120_000) })
+  await books.ocs.reloadSpendGuards()
+  expect(await dial(books, 'a')).toMatchObject({ grantedSeconds: 60 })
+  expect(await dial(books, 'b')).toMatchObject({ grantedSeconds: 30 })
+  expect(await dial(books, 'c')).toMatchObject(braked)
+  expect(await dial(books, 'd', '1666')).toMatchObject({ grantedSeconds: 30 })
+  expect(await dial(books, 'e', '1666')).toMatchObject({ guardUuid: 'wide' })
+})
+
+test('a cap in another currency than the wallet stops the call: it cannot be counted', async () => {
+  const books = await guarded({ ...capOf(oneUnit), currency: 'EUR' })
+  expect(await dial(books, 'a')).toMatchObject(braked)
+})
+
+test('what was spent of a cap is spent after a restart, and what was not is there', async () => {
+  const books = await guarded({ ...capOf(100_000) })
+  await dial(books, 'a')
+  await end(books, 'a', 20)
+  await told(books, books.ocs.stop())
+  expect(await takenOf(books.store)).toEqual({ guard: 20_000 })
+  const next = await ocsOn(books.store, books.time)
+  expect(await dial(next, 'b')).toMatchObject({ grantedSeconds: 60 })
+  expect(await dial(next, 'c')).toMatchObject({ grantedSeconds: 20 })
+  expect(await dial(next, 'd')).toMatchObject(braked)
+})
+
+test('a crash gives no cap a second time, and a call that goes on is held to it', async () => {
+  const books = await guarded({ ...capOf(100_000) })
+  await dial(books, 'a')
+  const call = openCall('a', start, { calledNumber: '1555', customerId: 1 })
+  await told(books, books.ocs.answered(call, '{}'))
+  const next = await ocsOn(books.store, books.time)
+  await next.ocs.start()
+  expect(next.ocs.resume('a')).toBe(true)
+  expect(await dial(next, 'b')).toMatchObject({ grantedSeconds: 40 })
+  expect(await extend(next, 'a', 50)).toMatchObject({ kind: 'denied', code: 'spend_guard' })
+  expect(await takenOf(books.store)).toEqual({ guard: 100_000 })
+})
+
+test('while the database does not say what is left of a cap, its calls are told to come back', async () => {
+  const books = await guarded({ ...capOf(100_000) })
+  await dial(books, 'a', '1666')
+  books.store.sqlite.exec('ALTER TABLE spend_guard_use RENAME TO gone')
+  expect(await dial(books, 'b')).toMatchObject({ kind: 'unreachable' })
+  expect(await dial(books, 'c', '1666')).toMatchObject({ kind: 'granted' })
+  books.store.sqlite.exec('ALTER TABLE gone RENAME TO spend_guard_use')
+  expect(await dial(books, 'd')).toMatchObject({ kind: 'granted', grantedSeconds: 60 })
+})
+
+test('what calls do not need is given back within a second', async () => {
+  const books = await guarded({ ...capOf(500_000) })
+  await dial(books, 'a')
+  await end(books, 'a', 1)
+  for (let second = 0; second < 3; second += 1) {
+    books.time.advance(minute / 60)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  expect(await takenOf(books.store)).toEqual({ guard: 1_000 })
+})

@@ -1,0 +1,83 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { coversNumber, normalPrefix, spellingsOf } from '../../../schema/rules/called-prefix.ts'
+import { readUserPart } from '../../../schema/rules/phone-number.ts'
+
+test.each([
+  ['1900', '1900'],
+  ['+1900', '1900'],
+  ['001900', '1900'],
+  ['+001900', '1900'],
+  ['1 (900)', '1900'],
+  ['+1-900', '1900'],
+  ['0900', '0900'],
+  ['0 900', '0900'],
+  ['00 900', '900'],
+  ['*31#', '*31#'],
+  ['', ''],
+])('the prefix %j is stored as %j', (given, stored) => {
+  expect(normalPrefix(given)).toBe(stored)
+})
+
+test.each(['0', '00', '+', '+0', 'abc', '19x', '++1', '１９', '1'.repeat(21), '1;x=y'])(
+  '%j is no prefix',
+  (given) => {
+    expect(normalPrefix(given)).toBeUndefined()
+  },
+)
+
+const spellings = [
+  ...['19001234567', '+19001234567', '0019001234567', '+0019001234567', '00019001234567'],
+  ...['019001234567', '1 900 123-4567', '+1 (900) 1234567', '1.900.1234567'],
+  ...['19001234567;phone-context=+44', '+19001234567;ext=5', '%2B19001234567', '1%209001234567'],
+  ...['*31#19001234567', '#31#0019001234567', '*6719001234567', '*31#*6719001234567'],
+]
+
+test.each(spellings)('the guard on 1900 covers %s', (dialled) => {
+  const { kind, text } = readUserPart(dialled)
+  expect(kind).toBe('number')
+  expect(coversNumber('1900', text)).toBe(true)
+  expect(coversNumber('1901', text)).toBe(false)
+  expect(coversNumber('', text)).toBe(true)
+})
+
+test.each(['0900123', '00900123', '000900123', '+0900123'])(
+  'the guard on the national prefix 0900 covers %s',
+  (dialled) => expect(coversNumber('0900', dialled)).toBe(true),
+)
+
+test.each(['900123', '+900123', '1900123', '1230900', '09123'])(
+  'the guard on the national prefix 0900 does not cover %s',
+  (dialled) => expect(coversNumber('0900', dialled)).toBe(false),
+)
+
+test('an ordinary number has one spelling: it costs one look-up per length', () => {
+  expect(spellingsOf('+4930123456')).toEqual(['4930123456'])
+})
+
+const digits = (minLength: number, maxLength: number) =>
+  fc.stringMatching(new RegExp(`^[1-9][0-9]{${minLength - 1},${maxLength - 1}}$`))
+const front = fc.constantFrom('', '+', '0', '00', '000', '+00', '*31#', '#31#00', '*67', '*31#0')
+const separator = fc.constantFrom('', ' ', '-', '.', '(', ')')
+
+test('no spelling of a number gets around a guard on its prefix, and none is covered by another prefix', () => {
+  fc.assert(
+    fc.property(
+      digits(1, 8),
+      digits(1, 8),
+      front,
+      fc.array(separator, { minLength: 16, maxLength: 16 }),
+      digits(3, 6),
+      (prefix, rest, before, between, other) => {
+        const number = prefix + rest
+        const spelt = [...number].map((digit, at) => digit + (between[at] ?? '')).join('')
+        const { kind, text } = readUserPart(before + spelt)
+        expect(kind).toBe('number')
+        expect(coversNumber(prefix, text)).toBe(true)
+        expect(coversNumber(normalPrefix(`+${prefix}`) ?? '-', text)).toBe(true)
+        if (!before.includes('*6') && !before.includes('#'))
+          expect(coversNumber(other, text)).toBe(number.startsWith(other))
+      },
+    ),
+  )
+})

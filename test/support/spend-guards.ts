@@ -1,0 +1,30 @@
+/** Spend guards as they are stored. */
+import type { Insertable } from 'kysely'
+import type { SpendGuardTable } from '../../schema/tables/spend-guards.ts'
+import type { Store } from '../../schema/open.ts'
+import { execute } from '../../schema/sql/query.ts'
+import { start } from './books.ts'
+
+type Row = Partial<Insertable<SpendGuardTable>>
+
+/** On the number 1555, blocked, unless `more` says otherwise. */
+export async function addGuard(store: Store, guardUuid: string, more: Row): Promise<void> {
+  const row = {
+    ...{ guard_uuid: guardUuid, prefix: '1555', action: 'block' as const, reason: 'a test' },
+    ...{ created_by: 'user:test', created_at: start, changed_at: start, ...more },
+  }
+  await execute(store, store.db.insertInto('spend_guard').values(row))
+}
+
+export const capOf = (amountMicros: number) =>
+  ({ action: 'cap', amount_micros: amountMicros, currency: 'USD', per: 'duration' }) as const
+
+/** What all processes have taken of caps. */
+export async function takenOf(store: Store): Promise<Readonly<Record<string, number>>> {
+  const rows = await store.statements
+    .prepare<{ guard_uuid: string; taken: number }>(
+      'SELECT guard_uuid, sum(taken_micros) AS taken FROM spend_guard_use GROUP BY guard_uuid',
+    )
+    .all([])
+  return Object.fromEntries(rows.map(({ guard_uuid, taken }) => [guard_uuid, taken]))
+}
