@@ -12,6 +12,7 @@ import { clientLoginRoutes, loginRoutes } from './auth/users/login-routes.ts'
 import { userRoutes } from './auth/users/user-routes.ts'
 import { causeRoutes } from './causes/cause-routes.ts'
 import { changeRoutes } from './changes/change-routes.ts'
+import { guardRoutes, type GuardRoutesDeps } from './billing/guards/guard-routes.ts'
 import { clientRoutes } from './billing/client-routes.ts'
 import { customerRoutes, type CustomerRoutesDeps } from './billing/customer-routes.ts'
 import { ocsRoutes } from './billing/ocs-routes.ts'
@@ -148,7 +149,9 @@ export function createApi(
   return app
 }
 
-type BillingDeps = CustomerRoutesDeps & PaymentRoutesDeps & { readonly ocs: OcsPort }
+type BillingDeps = CustomerRoutesDeps &
+  PaymentRoutesDeps &
+  GuardRoutesDeps & { readonly ocs: OcsPort }
 
 /** On both listeners: the requests of customers and of their payment provider. */
 function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
@@ -160,6 +163,7 @@ function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
 function mountBilling(app: ControlApp, deps: BillingDeps): void {
   app.route('/api/v1', customerRoutes(deps))
   app.route('/api/v1', rateRoutes(deps))
+  app.route('/api/v1', guardRoutes(deps))
   app.route('/api/ocs', ocsRoutes(deps.ocs, deps))
   app.route('/api/v1', alertRoutes(deps))
   mountForCustomers(app, deps)

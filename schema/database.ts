@@ -26,12 +26,7 @@ import type {
 } from './tables/access.ts'
 import type { AiAgentTable } from './tables/agent.ts'
 import type { CallSumTables } from './tables/call-sums.ts'
-import type {
-  CallJournalTable,
-  CdrOutboxTable,
-  OcsReportTable,
-  WalletLeaseTable,
-} from './tables/charging.ts'
+import type { ChargingTables } from './tables/charging.ts'
 import type { ChangeEntryTable, ChangeProposalTable } from './tables/changes.ts'
 import type { CauseTables } from './tables/causes.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns, Sum } from './tables/kinds.ts'
@@ -43,7 +38,7 @@ import type {
 import type { RecordingTable } from './tables/recordings.ts'
 import type { RefusedCallsTable } from './tables/refused-calls.ts'
 import type { BindingTable } from './tables/registration.ts'
-import type { SpendGuardTable, SpendGuardUseTable } from './tables/spend-guards.ts'
+import type { SpendGuardTables } from './tables/spend-guards.ts'
 import type {
   WebhookDeliveryTable,
   WebhookEndpointTable,
@@ -55,7 +50,7 @@ export type { Flag } from './tables/kinds.ts'
 export type { WebhookDeliveryTable, WebhookEndpointTable } from './tables/webhooks.ts'
 export type { AlertKind, BillingAlertTable, PaymentEventTable } from './tables/payments.ts'
 
-export interface Database extends CallSumTables, CauseTables {
+export interface Database extends CallSumTables, CauseTables, ChargingTables, SpendGuardTables {
   setting: SettingTable
   tenant: TenantTable
   tenant_domain: TenantDomainTable
@@ -63,9 +58,6 @@ export interface Database extends CallSumTables, CauseTables {
   customer: CustomerTable
   customer_number: CustomerNumberTable
   wallet: WalletTable
-  wallet_lease: WalletLeaseTable
-  spend_guard: SpendGuardTable
-  spend_guard_use: SpendGuardUseTable
   ledger_entry: LedgerEntryTable
   rate_plan: RatePlanTable
   rate: RateTable
@@ -79,9 +71,6 @@ export interface Database extends CallSumTables, CauseTables {
   ai_agent: AiAgentTable
   binding: BindingTable
   cdr: CdrTable
-  call_journal: CallJournalTable
-  ocs_report: OcsReportTable
-  cdr_outbox: CdrOutboxTable
   refused_calls: RefusedCallsTable
   recording: RecordingTable
   payment_event: PaymentEventTable

@@ -2,6 +2,7 @@
  * What changes can be about. For each kind: how its state is read, and how it is restored. A kind without them is
  * never undone.
  */
+import { spendGuardKind } from '../billing/guards/spend-guard-kind.ts'
 import { apiKeyKind } from './api-key-kind.ts'
 import { carrierKind } from './carrier-kind.ts'
 import { customerLimitsKind } from './customer-limits-kind.ts'
@@ -18,6 +19,7 @@ const kinds = {
   dispatcher_node: dispatcherNodeKind,
   dispatcher_sets: irreversible,
   live_call: irreversible,
+  spend_guard: spendGuardKind,
 } as const satisfies Readonly<Record<string, RestorableKind | null>>
 
 export type ChangeKind = keyof typeof kinds

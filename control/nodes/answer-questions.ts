@@ -1,6 +1,7 @@
 /** Answers what other nodes ask for themselves. Stands in front of every route. */
 import type { MiddlewareHandler } from 'hono'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
+import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { EventFeed } from '../events/event-feed.ts'
 import { partOf } from '../events/shared-event.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -9,7 +10,7 @@ import { type Counts, type Question, question } from './questions.ts'
 
 interface Answering {
   readonly engine: Pick<EnginePort, 'calls' | 'events'>
-  readonly ocs: PriceSource | undefined
+  readonly ocs: (PriceSource & Pick<OcsPort, 'callsUnder'>) | undefined
   readonly feed: EventFeed
 }
 
@@ -25,6 +26,8 @@ export const answerQuestions =
       }
       case 'counts':
         return Promise.resolve(c.json(countsIn(engine, asked.data)))
+      case 'guarded':
+        return Promise.resolve(c.json({ calls: ocs?.callsUnder(asked.data) ?? 0 }))
       case 'events':
         return Promise.resolve(c.json(partOf(engine.events, asked.data, ocs)))
       case 'follow': {

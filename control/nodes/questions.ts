@@ -1,5 +1,6 @@
 /** What nodes ask each other for themselves, without a caller: no client can ask it, whatever it sends. */
 import { z } from 'zod'
+import { guardScopes } from '../../schema/contracts/spend-guards.ts'
 
 /** Questions are answered below this path, in front of every route. */
 export const QUESTIONS_PATH = '/api/v1/nodes/question'
@@ -15,6 +16,14 @@ export const question = z.discriminatedUnion('kind', [
     of: z.enum(['nodes', 'carriers', 'agents']),
     ids: z.array(z.int()).max(MAX_COUNTED),
   }),
+  /** How many live calls a spend guard covers there. */
+  z.strictObject({
+    kind: z.literal('guarded'),
+    scope: z.enum(guardScopes),
+    scopeId: z.int(),
+    prefix: z.string().max(40),
+    extension: z.strictObject({ number: z.string().max(100), tenantId: z.int() }).nullable(),
+  }),
   /** The kept events behind this id. */
   z.strictObject({
     kind: z.literal('events'),
@@ -26,6 +35,8 @@ export const question = z.discriminatedUnion('kind', [
 ])
 
 export type Question = z.output<typeof question>
+
+export const guardedAnswer = z.object({ calls: z.int().min(0) })
 
 /** By id. */
 export const countsAnswer = z.record(z.string(), z.int().min(0))

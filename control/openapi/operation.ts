@@ -17,6 +17,7 @@ export const tags = {
   Agents: 'AI agents that answer calls.',
   Customers: 'Customers, wallets and ledgers.',
   Rates: 'Rate plans and rates.',
+  'Spend guards': 'Brakes on calls to a prefix of called numbers.',
   Charging: 'Online charging for nodes: authorize, extend and report calls.',
   Payments: 'Payment events, and alerts that need attention.',
   'Customer edge': 'Self-service for customers.',

@@ -38,6 +38,7 @@ import type {
   Rate,
   ReportAnswer,
 } from '../../schema/contracts/ocs.ts'
+import type { Brake } from '../../schema/contracts/spend-guards.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../schema/open.ts'
 import { AccountingEvents } from './accounting-events.ts'
@@ -53,7 +54,7 @@ import { CallRecords, countLeft, inTime } from './call-records.ts'
 import type { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { revokedAmong } from './guards/revoked-calls.ts'
-import { SpendGuards } from './guards/spend-guards.ts'
+import { countUnder, SpendGuards } from './guards/spend-guards.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/money-sums.ts'
@@ -61,7 +62,7 @@ import type { Leases } from './leases/leases.ts'
 import { leasesOf } from './leases/leases-of.ts'
 import type { Membership } from './leases/membership.ts'
 import { statsOf } from './ocs-stats.ts'
-import { costMicros, priceParts } from './pricing/price.ts'
+import { quoteOf } from './pricing/quote.ts'
 import { Rates } from './pricing/rates.ts'
 import { chargeLeft } from './settlement/charge.ts'
 import { Charges } from './settlement/charges.ts'
@@ -161,11 +162,12 @@ export class Ocs implements Charging, OcsPort {
       },
     })
     this.ledger = createLedger(store)
+    const sums = this.#sums
     this.#settlement = new Settlement({
-      ...{ now, records: this.#records, reservations: this.#reservations, sums: this.#sums },
+      ...{ now, records: this.#records, reservations: this.#reservations, sums },
     })
     this.#moves = new MoneyMoves({
-      ...{ store, ledger: this.ledger, customers: this.#customers, sums: this.#sums, wallNow },
+      ...{ store, ledger: this.ledger, customers: this.#customers, sums, wallNow },
       ...{ events: this.#events, sink: deps.events, leases: this.leases },
     })
   }
@@ -336,24 +338,18 @@ export class Ocs implements Charging, OcsPort {
   }
 
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {
-    const rate = this.rateFor(planId, number, at)
-    if (rate === undefined) return undefined
-    const { tariff } = rate
-    return { rate, costMicros: costMicros(tariff, seconds), parts: priceParts(tariff, seconds) }
+    return quoteOf(this.rateFor(planId, number, at), seconds)
   }
 
   reloadCustomers(): Promise<void> {
     return this.#customers.reload()
   }
 
-  reloadRates(): Promise<void> {
-    return this.rates.reload()
-  }
+  readonly reloadRates = (): Promise<void> => this.rates.reload()
+  readonly reloadPrefix = (planId: number, prefix: string): Promise<void> =>
+    this.rates.reloadPrefix(planId, prefix)
 
-  reloadPrefix(planId: number, prefix: string): Promise<void> {
-    return this.rates.reloadPrefix(planId, prefix)
-  }
-
+  readonly callsUnder = (brake: Brake): number => countUnder(brake, this.#reservations.all())
   readonly reloadSpendGuards = (): Promise<void> => this.#guards.reload()
 
   /** Takes over customers, rates and spend guards. */

@@ -6,12 +6,15 @@ import type { EntryKind } from './field-values.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Tariff } from '../call-journal.ts'
 import type { AuthorizationRequest } from './charging.ts'
+import type { Brake } from './spend-guards.ts'
 
 export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
   /** What a live call would cost if it ended after `seconds` of talk. Free calls: 0, no currency and no tariff. */
   costSoFar(callUuid: string, seconds: number): CostSoFar
   /** Takes over spend guards as they are stored now, for calls that start once it resolves. */
   reloadSpendGuards(): Promise<void>
+  /** How many live calls of this process such a guard would cover. */
+  callsUnder(brake: Brake): number
   /** Present figures, and totals since the start. */
   stats(): OcsStats
 }

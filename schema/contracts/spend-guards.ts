@@ -12,13 +12,19 @@ export const guardScopes = ['customer', 'extension', 'tenant'] as const
 /** Whose calls are braked. */
 export type GuardScope = (typeof guardScopes)[number]
 
-export interface SpendGuard {
-  readonly guardUuid: string
+/** Which calls are braked. */
+export interface Brake {
   readonly scope: GuardScope
   /** Of the customer, the extension or the tenant. */
   readonly scopeId: number
   /** As `normalPrefix` writes it. */
   readonly prefix: string
+  /** Of an extension: a PBX or a proxy of the tenant brings its calls under this number. */
+  readonly extension: { readonly number: string; readonly tenantId: number } | null
+}
+
+export interface SpendGuard extends Brake {
+  readonly guardUuid: string
   readonly action: GuardAction
   /** Of a cap; 0 for a block. */
   readonly amountMicros: number

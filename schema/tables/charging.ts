@@ -2,7 +2,7 @@
 import type { Defaulted, Flag, Sum } from './kinds.ts'
 
 /** Answered calls that have not ended; `kill -9` must not lose them. */
-export interface CallJournalTable {
+interface CallJournalTable {
   call_uuid: string
   /** JSON of the `OpenCall` (see call-journal.ts). */
   call: string
@@ -28,7 +28,7 @@ export interface OcsReportTable {
 }
 
 /** CDRs that an external OCS has not yet acknowledged. */
-export interface CdrOutboxTable {
+interface CdrOutboxTable {
   call_uuid: string
   /** JSON body of `POST /api/ocs/cdr`. */
   body: string
@@ -38,7 +38,7 @@ export interface CdrOutboxTable {
 }
 
 /** What one process may spend of a wallet without asking. */
-export interface WalletLeaseTable {
+interface WalletLeaseTable {
   wallet_id: number
   /** Its `NODE_NAME`. */
   node: string
@@ -47,4 +47,11 @@ export interface WalletLeaseTable {
   version: number
   /** Of the node's last request: one that arrives later than a newer one changes nothing. */
   request: number
+}
+
+export interface ChargingTables {
+  wallet_lease: WalletLeaseTable
+  call_journal: CallJournalTable
+  ocs_report: OcsReportTable
+  cdr_outbox: CdrOutboxTable
 }

@@ -31,11 +31,16 @@ export interface SpendGuardTable {
 }
 
 /** What all processes have taken of a cap in one period. */
-export interface SpendGuardUseTable {
+interface SpendGuardUseTable {
   guard_uuid: string
   period_start: number
   amount_micros: number
   taken_micros: number
   /** To the last request. */
   given_micros: number
+}
+
+export interface SpendGuardTables {
+  spend_guard: SpendGuardTable
+  spend_guard_use: SpendGuardUseTable
 }

@@ -18,11 +18,16 @@ async function fill(
   const make = async (path: string, body: object) => {
     const answer = await control.request(`/api/v1${path}`, { token, body })
     if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)
-    type Made = { id?: number; uuid?: string; nodes?: { id: number }[] }
+    type Made = {
+      id?: number
+      uuid?: string
+      nodes?: { id: number }[]
+      guard?: { guard_id: string }
+    }
     // Extensions are answered without an envelope.
     const made = answer.data<Made | undefined>() ?? (answer.body as Made)
     const nodes = made.nodes?.map(({ id }) => id) ?? []
-    ids.set(path, [made.uuid ?? made.id ?? 0, ...nodes])
+    ids.set(path, [made.guard?.guard_id ?? made.uuid ?? made.id ?? 0, ...nodes])
   }
   const name = CANARY
   const tenant = { tenant: CANARY }
@@ -44,6 +49,8 @@ async function fill(
   await make('/rate-plans', { name, ...tenant })
   await make('/rates', { rate_plan: CANARY, prefix: '49', rate_per_minute: 1, description: CANARY })
   await make('/customers', { name, ...tenant, numbers: [CANARY], rate_plan: CANARY, balance: '10' })
+  const block = { prefix: '19', action: 'block', reason: CANARY }
+  await make('/spend-guards', { customer: CANARY, ...block })
   await make('/routing/carriers', { name, ...tenant, gateways: [{ host: '10.0.0.9' }] })
   await make('/outbound-routes', { name, ...tenant, carrier: CANARY })
   await make('/inbound-routes', { name, ...tenant, set_id: 7 })
@@ -132,6 +139,7 @@ const tables = [
     'extension',
     'ai_agent',
     'change_proposal',
+    'spend_guard',
   ],
 ]
 

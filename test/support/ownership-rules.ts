@@ -16,6 +16,9 @@ export const CALL = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 const foreign = (field: string, ...values: readonly unknown[]): readonly Body[] =>
   values.map((value) => ({ [field]: value }))
 
+/** A spend guard is on one of them. */
+const alone = (body: Body): Body => ({ customer: undefined, ...body })
+
 const named = (field: string, of: string): Record<string, Rule> => ({
   [field]: foreign(field, `${CANARY} ${of}`, `${CANARY} ${of} of the platform`),
   [`${field}_id`]: foreign(`${field}_id`, 1, 2),
@@ -98,6 +101,16 @@ export const operations: Readonly<Record<string, Operations>> = {
         platform,
       ]),
     ),
+  },
+  '/spend-guards': {
+    body: { customer: 'own customer', prefix: '1900', action: 'block', reason: 'a test' },
+    rules: {
+      customer: foreign('customer', 1, 2, `${CANARY} customer`),
+      extension: foreign('extension', 1, '199@canary.example').map(alone),
+      tenant: foreign('tenant', CANARY, 1, 'unheard-of').map(alone),
+      ...plains('prefix', 'action', 'amount', 'per', 'end_live_calls'),
+      ...plains('reason', 'dry_run', 'duration'),
+    },
   },
   '/guard/bans': {
     body: { address: '192.0.2.1' },

@@ -8,6 +8,7 @@ import { proposalOperations } from './proposals.ts'
 import { routingOperations } from './routing.ts'
 import { simulationOperations } from './simulation.ts'
 import { systemOperations } from './system.ts'
+import { spendGuardOperations } from './spend-guards.ts'
 import { selfServiceOperations } from './self-service.ts'
 import { recordingOperations } from './recordings.ts'
 import { reportOperations } from './reports.ts'
@@ -28,6 +29,7 @@ export const operations: Operations = {
   ...watchingOperations,
   ...simulationOperations,
   ...billingOperations,
+  ...spendGuardOperations,
   ...selfServiceOperations,
   ...webhookOperations,
   ...toolOperations,

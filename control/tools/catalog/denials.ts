@@ -27,6 +27,10 @@ const denials: Readonly<Record<string, readonly [why: string, advice: string]>> 
     'The customer reached its daily spending limit.',
     'The limit resets at 00:00 UTC.',
   ],
+  spend_guard: [
+    'A spend guard stops calls to this number, or its cap is used up.',
+    'list_spend_guards shows it, with its reason. remove_spend_guard takes it off.',
+  ],
   unknown_caller: [
     'No customer owns the calling number, so the call has no payer.',
     'A person can add the number to a customer.',

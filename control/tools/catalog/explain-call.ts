@@ -5,6 +5,7 @@ import { unusualAbout } from '../../causes/unusual-call.ts'
 import type { CdrRow } from '../../pbx/reports/cdr-store.ts'
 import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
 import { findRecord } from '../../pbx/reports/find-record.ts'
+import { guardsOfCall } from '../../billing/guards/guards-of-call.ts'
 import { defineTool } from '../tool.ts'
 import { findCall, liveCall, viewOf as liveView } from './call-tools.ts'
 import { denialOf } from './denials.ts'
@@ -45,6 +46,7 @@ export const explainCall = defineTool({
     source_address: z.string().nullable(),
     unusual: z.array(z.string()).describe('Empty: nothing, or too little to compare it with.'),
     compared_with: z.int().describe('Calls of the customer in the 14 days before, 2,000 at most.'),
+    spend_guards: z.array(z.string()).optional().describe('guard_id of those that stopped it.'),
     live: liveCall.nullable(),
     record: callRecord.nullable(),
   }),
@@ -68,9 +70,11 @@ export const explainCall = defineTool({
       { store: use.store, tenantId: use.principal.tenantId },
       row,
     )
+    const guards = row.denial_code === 'spend_guard' ? await guardsOfCall(row, use) : undefined
     return {
       ...verdict(row, record.attempts.length),
       ...{ charge, money: moneyOf(row), source_address: row.source_address },
+      ...(guards && { spend_guards: guards }),
       ...{ unusual: [...signs], compared_with: compared, live: null, record },
     }
   },

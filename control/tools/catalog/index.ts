@@ -10,6 +10,7 @@ import { reloadDispatchers, setDispatcherState } from './changes/dispatcher-stat
 import { resumeApiKey, revokeSbcApiKey, suspendApiKey } from './changes/key-state.ts'
 import { setCustomerLimits } from './changes/customer-limits.ts'
 import { setTrunkState } from './changes/trunk-state.ts'
+import { listSpendGuards, removeSpendGuard, setSpendGuard } from './changes/spend-guards.ts'
 import { undoChange } from './changes/undo.ts'
 import { getDispatcherStatus, listSbcEndpoints } from './dispatcher-tools.ts'
 import { explainCall } from './explain-call.ts'
@@ -37,6 +38,7 @@ export const allTools: readonly Tool[] = [
     listCustomers,
     getLedger,
   ],
+  ...[setSpendGuard, removeSpendGuard, listSpendGuards],
   ...[hangUpCall, describeTool, suspendApiKey, resumeApiKey, undoChange],
   ...[setTrunkState, setCustomerLimits],
   ...[proposeChange, listProposals],

@@ -87,6 +87,10 @@ export class Reservations {
     return entry
   }
 
+  all(): IterableIterator<Reservation> {
+    return this.#entries.values()
+  }
+
   /** Of calls that a wallet pays for. */
   *held(): Iterable<Held> {
     for (const { callUuid, payer, amountMicros } of this.#entries.values())

@@ -2,11 +2,11 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
-import type { StoredGuard } from './guard-table.ts'
+import type { SpendGuard } from '../../../schema/contracts/spend-guards.ts'
 import type { Meter } from './meter.ts'
 
 /** Those that have not ended; an expired one is among them. */
-export async function loadGuards(store: Store, at: number): Promise<readonly StoredGuard[]> {
+export async function loadGuards(store: Store, at: number): Promise<readonly SpendGuard[]> {
   const rows = await all(
     store,
     store.db

@@ -18,11 +18,6 @@ export interface GuardedCall {
   readonly callee: string
 }
 
-/** A guard as it is stored, with the extension's number where it is on one. */
-export interface StoredGuard extends SpendGuard {
-  readonly extension: { readonly number: string; readonly tenantId: number } | null
-}
-
 export class GuardTable {
   readonly #scopes: Readonly<Record<GuardScope, Map<number, Prefixes>>> = {
     ...{ customer: new Map(), extension: new Map(), tenant: new Map() },
@@ -33,7 +28,7 @@ export class GuardTable {
   /** Whether any of them ends calls that were live when it was set. */
   readonly endsCalls: boolean
 
-  constructor(guards: readonly StoredGuard[] = []) {
+  constructor(guards: readonly SpendGuard[] = []) {
     this.isEmpty = guards.length === 0
     this.endsCalls = guards.some(({ endsCallsBefore }) => endsCallsBefore !== null)
     for (const guard of guards) {

@@ -3,7 +3,7 @@
  * flag; with any number of them it looks up its payer, its extension and its tenants (guard-table.ts).
  */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
-import type { SpendGuard } from '../../../schema/contracts/spend-guards.ts'
+import type { Brake, SpendGuard } from '../../../schema/contracts/spend-guards.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { Caps, type CapsDeps } from './caps.ts'
 import { loadGuards } from './guard-rows.ts'
@@ -94,6 +94,29 @@ export class SpendGuards {
 }
 
 const none: readonly Meter[] = []
+
+/** How many of these live calls a guard covers that is set now. */
+export function countUnder(brake: Brake, calls: Iterable<LiveCall>): number {
+  const none = {
+    amountMicros: 0,
+    currency: null,
+    per: null,
+    expiresAt: null,
+    endsCallsBefore: null,
+  }
+  const table = new GuardTable([{ ...brake, ...none, guardUuid: '', action: 'block', startsAt: 0 }])
+  let count = 0
+  for (const { asked, payer, isEnded } of calls)
+    if (asked !== undefined && !isEnded && table.covering(facts(asked, payer), 0).length > 0)
+      count += 1
+  return count
+}
+
+interface LiveCall {
+  readonly asked?: Guardable
+  readonly payer: Payer | undefined
+  readonly isEnded: boolean
+}
 
 /** What costs another money than the cap is in cannot be counted on it. */
 const isBlocked = ({ action, currency }: SpendGuard, payer: Payer | undefined): boolean =>

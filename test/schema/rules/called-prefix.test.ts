@@ -70,7 +70,7 @@ test('no spelling of a number gets around a guard on its prefix, and none is cov
       digits(3, 6),
       (prefix, rest, before, between, other) => {
         const number = prefix + rest
-        const spelt = [...number].map((digit, at) => digit + (between[at] ?? '')).join('')
+        const spelt = Array.from(number, (digit, at) => digit + (between[at] ?? '')).join('')
         const { kind, text } = readUserPart(before + spelt)
         expect(kind).toBe('number')
         expect(coversNumber(prefix, text)).toBe(true)

@@ -32,6 +32,12 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['search_audit', {}],
   ['list_customers', {}],
   ['get_ledger', { customer: 1 }],
+  [
+    'set_spend_guard',
+    { customer: 'acme customer', prefix: '1900', action: 'block', reason: 'too dear' },
+  ],
+  ['remove_spend_guard', { guard_id: liveCall, reason: 'of the last guard' }],
+  ['list_spend_guards', {}],
   ['hangup_call', { call_uuid: liveCall, dry_run: true }],
   ['describe_tool', { name: 'search_cdrs' }],
   ['suspend_api_key', { identifier: 'phone', reason: 'it may have leaked' }],
@@ -64,6 +70,7 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
       'set_dispatcher_state',
       'reload_dispatchers',
       'hangup_call',
+      ...['set_spend_guard', 'remove_spend_guard'],
       ...['suspend_api_key', 'resume_api_key', 'undo_change'],
       ...['set_trunk_state', 'set_customer_limits'],
       'propose_change',
@@ -78,11 +85,19 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
 
   // The client itself holds each structured content against the output schema.
   let changeId: unknown
+  let guardId: unknown
   for (const [name, given] of calls) {
-    const asked = 'change_id' in given ? { ...given, change_id: changeId } : given
+    const asked = {
+      ...given,
+      ...('change_id' in given && { change_id: changeId }),
+      ...('guard_id' in given && { guard_id: guardId }),
+    }
     const result = await client.callTool({ name, arguments: asked })
-    const { data } = result.structuredContent as { data: { change_id?: unknown } }
+    const { data } = result.structuredContent as {
+      data: { change_id?: unknown; guard?: { guard_id: unknown } }
+    }
     changeId = data.change_id ?? changeId
+    guardId = data.guard?.guard_id ?? guardId
     // A change cannot be asked for again by a client that sees text only.
     const isChange = changing.some((tool) => tool.name === name)
     expect([name, result.isError ?? false, textOf(result)]).toEqual([

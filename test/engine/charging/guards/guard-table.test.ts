@@ -1,13 +1,10 @@
 import { expect, test } from 'vitest'
-import {
-  type GuardedCall,
-  GuardTable,
-  type StoredGuard,
-} from '../../../../engine/charging/guards/guard-table.ts'
+import { type GuardedCall, GuardTable } from '../../../../engine/charging/guards/guard-table.ts'
+import type { SpendGuard } from '../../../../schema/contracts/spend-guards.ts'
 
 const at = 1_000
 
-const guard = (guardUuid: string, more: Partial<StoredGuard>): StoredGuard => ({
+const guard = (guardUuid: string, more: Partial<SpendGuard>): SpendGuard => ({
   ...{ guardUuid, scope: 'customer', scopeId: 1, prefix: '1900', action: 'block' },
   ...{ amountMicros: 0, currency: null, per: null, startsAt: 0 },
   ...{ expiresAt: null, endsCallsBefore: null, extension: null },
@@ -47,10 +44,10 @@ test('a guard ends when it expires', () => {
 test('a guard on an extension covers its phone, and what a PBX or proxy of its tenant brings under its number', () => {
   const extension = { number: '101', tenantId: 7 }
   const table = new GuardTable([guard('one', { scope: 'extension', scopeId: 5, extension })])
-  const nobody = { customerId: null }
-  expect(found(table, call('1900', { ...nobody, extensionId: 5 }))).toEqual(['one'])
-  expect(found(table, call('1900', { ...nobody, extensionId: 6, caller: '101' }))).toEqual([])
-  const fromPbx = { ...nobody, caller: '101', tenantIds: [7] }
+  const unpaid = { customerId: null }
+  expect(found(table, call('1900', { ...unpaid, extensionId: 5 }))).toEqual(['one'])
+  expect(found(table, call('1900', { ...unpaid, extensionId: 6, caller: '101' }))).toEqual([])
+  const fromPbx = { ...unpaid, caller: '101', tenantIds: [7] }
   expect(found(table, call('1900', fromPbx))).toEqual(['one'])
   expect(found(table, call('1900', { ...fromPbx, tenantIds: [8] }))).toEqual([])
   expect(found(table, call('1900', { ...fromPbx, caller: null }))).toEqual([])

@@ -97,6 +97,7 @@ export const denials: Readonly<Record<string, string>> = {
   concurrent_limit: 'the customer has as many calls as allowed',
   cps_limit: 'the customer starts more calls per second than allowed',
   daily_spend_limit: 'the customer has spent what one day allows',
+  spend_guard: 'a spend guard stops calls to this number, or its cap is used up',
   payer_of_other_tenant:
     'the paying customer belongs to another tenant than the source of the call',
   no_payer: 'the source has no customer, and may not name one',

@@ -1,0 +1,90 @@
+/** Who a spend guard brakes, and what they have spent lately. */
+import type { Store } from '../../../schema/open.ts'
+import type { Brake } from '../../../schema/contracts/spend-guards.ts'
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
+import { coversNumber } from '../../../schema/rules/called-prefix.ts'
+import { moneyToNumber } from '../../../schema/columns.ts'
+import { all } from '../../../schema/sql/query.ts'
+import { bodyOf } from '../../nodes/answer-data.ts'
+import type { AskedNodes } from '../../nodes/other-nodes.ts'
+import { guardedAnswer } from '../../nodes/questions.ts'
+
+export interface GuardedWorld {
+  readonly store: Store
+  readonly ocs: Pick<OcsPort, 'callsUnder'>
+  /** The other nodes of the installation; undefined: there is none to ask. */
+  readonly elsewhere?: AskedNodes | undefined
+  /** Milliseconds UTC. */
+  readonly now: () => number
+}
+
+const HOUR_MS = 3_600_000
+const DAY_MS = 24 * HOUR_MS
+/** Numbers that were called in a day; the newest of more. */
+const MAX_NUMBERS = 20_000
+
+/** Live calls of all nodes, and what ended calls to the prefix have cost. */
+export async function guardedCalls(
+  brake: Brake,
+  world: GuardedWorld,
+): Promise<Readonly<Record<string, number>>> {
+  const at = world.now()
+  const [lastHour, lastDay] = [
+    await costSince(brake, at - HOUR_MS, world.store),
+    await costSince(brake, at - DAY_MS, world.store),
+  ]
+  return {
+    live_calls: await liveCalls(brake, world),
+    calls_last_hour: lastHour.calls,
+    ...spending('spent_last_hour', lastHour.costMicros),
+    calls_last_day: lastDay.calls,
+    ...spending('spent_last_day', lastDay.costMicros),
+  }
+}
+
+async function liveCalls(brake: Brake, { ocs, elsewhere }: GuardedWorld): Promise<number> {
+  const own = ocs.callsUnder(brake)
+  if (elsewhere === undefined) return own
+  const answers = await elsewhere.question({ kind: 'guarded', ...brake })
+  return answers.reduce((sum, answer) => sum + (bodyOf(answer, guardedAnswer)?.calls ?? 0), own)
+}
+
+/** In one currency: a plain number; in several, one of each. */
+function spending(name: string, costs: ReadonlyMap<string, number>): Record<string, number> {
+  if (costs.size < 2) return { [name]: moneyToNumber([...costs.values()][0] ?? 0) }
+  return Object.fromEntries(
+    [...costs].map(([currency, micros]) => [`${name}_${currency}`, moneyToNumber(micros)]),
+  )
+}
+
+/** Of answered calls. They are summed by number: the spellings of a prefix are read here. */
+async function costSince(brake: Brake, since: number, store: Store) {
+  let query = store.db
+    .selectFrom('cdr')
+    .select(({ fn }) => [
+      'destination_number',
+      'currency',
+      fn.countAll<number>().as('calls'),
+      fn.sum<number>('cost_micros').as('cost'),
+    ])
+    .where('start_stamp', '>=', since)
+    .where('billsec', '>', 0)
+    .groupBy(['destination_number', 'currency'])
+    .orderBy('cost', 'desc')
+    .limit(MAX_NUMBERS)
+  if (brake.scope === 'customer') query = query.where('customer_id', '=', brake.scopeId)
+  if (brake.scope === 'tenant') query = query.where('tenant_id', '=', brake.scopeId)
+  if (brake.extension !== null)
+    query = query
+      .where('tenant_id', '=', brake.extension.tenantId)
+      .where('caller_id_number', '=', brake.extension.number)
+  const costMicros = new Map<string, number>()
+  let calls = 0
+  for (const row of await all(store, query)) {
+    if (!coversNumber(brake.prefix, row.destination_number)) continue
+    calls += row.calls
+    if (row.currency !== null)
+      costMicros.set(row.currency, (costMicros.get(row.currency) ?? 0) + row.cost)
+  }
+  return { calls, costMicros }
+}

@@ -1,0 +1,36 @@
+/** Which spend guards stopped a call: those that covered it at that time. Its record says only that one did. */
+import type { Store } from '../../../schema/open.ts'
+import { coversNumber } from '../../../schema/rules/called-prefix.ts'
+import type { Principal } from '../../auth/principal.ts'
+import { type GuardRow, GuardStore } from './guard-store.ts'
+
+interface StoppedCall {
+  readonly caller_id_number: string
+  readonly destination_number: string
+  readonly start_stamp: number
+  readonly answer_stamp: number | null
+  readonly end_stamp: number
+  readonly customer_id: number | null
+  readonly tenant_id: number | null
+}
+
+/** Their uuids, the longest prefix first; without those that the caller may not see. */
+export async function guardsOfCall(
+  call: StoppedCall,
+  { store, principal }: { readonly store: Store; readonly principal: Principal },
+): Promise<string[]> {
+  const at = call.answer_stamp === null ? call.start_stamp : call.end_stamp
+  const rows = await new GuardStore(store).inForce(principal.tenantId, at)
+  return rows
+    .filter((row) => isOf(row, call) && coversNumber(row.prefix, call.destination_number))
+    .toSorted((a, b) => b.prefix.length - a.prefix.length)
+    .map(({ guard_uuid }) => guard_uuid)
+}
+
+function isOf(row: GuardRow, call: StoppedCall): boolean {
+  if (row.customer_id !== null) return row.customer_id === call.customer_id
+  if (row.tenant_id !== null) return row.tenant_id === call.tenant_id
+  // A refused call without a payer has no tenant in its record.
+  const isOfTenant = call.tenant_id === null || row.extension_tenant === call.tenant_id
+  return isOfTenant && row.number === call.caller_id_number.replace(/^\+/, '')
+}

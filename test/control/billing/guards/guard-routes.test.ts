@@ -1,0 +1,206 @@
+/** Spend guards by REST: what they do to the next call, and who may set and remove them. */
+import { beforeEach, expect, test } from 'vitest'
+import { openResources, type TestResources } from '../../../support/resources.ts'
+import { endedCall } from '../../../support/books.ts'
+import { storeCall } from '../../../support/stored-calls.ts'
+
+let world: TestResources
+
+beforeEach(async () => {
+  world = await openResources()
+  for (const slug of ['acme', 'other']) {
+    await world.tenant(slug, [`${slug}.example`])
+    await made('/rate-plans', { name: `${slug} plan`, tenant: slug })
+    await made('/rates', { rate_plan: `${slug} plan`, prefix: '', rate_per_minute: '0.60' })
+    await made('/customers', {
+      ...{ name: `${slug} customer`, tenant: slug, rate_plan: `${slug} plan`, balance: '10' },
+      numbers: [slug === 'acme' ? '4930100' : '4930200'],
+    })
+    const phone = { tenant: slug, extension: '101', password: 'long enough', display_name: 'x' }
+    await made('/pbx/extensions', phone)
+  }
+})
+
+async function made(path: string, body: object): Promise<void> {
+  const answer = await world.call('POST', path, body)
+  if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)
+}
+
+interface Changed {
+  readonly guard: Record<string, unknown> & { readonly guard_id: string }
+  readonly changed: boolean
+  readonly change_id: string | null
+  readonly effect: string
+  readonly affected: Record<string, number>
+}
+
+const block = { customer: 'acme customer', prefix: '+1 900', action: 'block', reason: 'too dear' }
+const cap = { ...block, action: 'cap', amount: '1.00' }
+
+const set = async (
+  body: object,
+  by = (given: object) => world.call('POST', '/spend-guards', given),
+) => {
+  const answer = await by(body)
+  expect([answer.status, answer.text]).toEqual([201, answer.text])
+  return answer.data<Changed>()
+}
+const asAcme = (method: string, path: string, body?: object) =>
+  world.callAs('acme', method, path, body)
+const dial = async (
+  callee: string,
+  caller = '4930100',
+  uuid = `${callee} ${Math.floor(world.now())}`,
+) => {
+  const query = new URLSearchParams({ caller, callee, call_uuid: uuid.replaceAll(' ', '-') })
+  const { status, body } = await world.call('GET', `/api/ocs/authorize?${query.toString()}`)
+  return [status, (body as { code?: string }).code]
+}
+
+test('the next call to the prefix is refused, and one to another number is not', async () => {
+  const { guard, effect, changed } = await set({ ...block, duration: 3_600 })
+  expect(changed).toBe(true)
+  expect(effect).toBe(
+    'Calls of customer "acme customer" to numbers that begin with "1900" are refused until 2026-01-01T01:00:00.000Z.',
+  )
+  expect(guard).toMatchObject({
+    ...{ scope: 'customer', name: 'acme customer', prefix: '1900', action: 'block' },
+    ...{ state: 'active', set_by: 'platform', expires_at: '2026-01-01T01:00:00.000Z' },
+  })
+  expect(await dial('001900555')).toEqual([403, 'spend_guard'])
+  expect(await dial('1800555')).toEqual([200, undefined])
+  expect(await dial('1900555', '4930200')).toEqual([200, undefined])
+})
+
+test('a dry run tells live calls and spending, and changes nothing', async () => {
+  const hour = 3_600_000
+  const called = (uuid: string, hours: number, costMicros: number) =>
+    storeCall(
+      world.store,
+      endedCall(uuid, 60, {
+        ...{ customerId: 1, tenantId: 1, calledNumber: '+1900555' },
+        startedAt: world.now() - hours * hour,
+      }),
+      { costMicros, currency: 'USD' },
+    )
+  await called('one', 0.5, 600_000)
+  await called('two', 5, 400_000)
+  await dial('1900555')
+  const { changed, change_id, affected } = await set({ ...block, dry_run: true })
+  expect([changed, change_id]).toEqual([true, null])
+  expect(affected).toEqual({
+    ...{ live_calls: 1, calls_last_hour: 1, spent_last_hour: 0.6 },
+    ...{ calls_last_day: 2, spent_last_day: 1 },
+  })
+  expect((await world.call('GET', '/spend-guards')).data()).toEqual([])
+})
+
+test('setting it again changes nothing, and setting another action replaces it', async () => {
+  const first = await set(block)
+  const again = await set({ ...block, prefix: '001900' })
+  expect([again.changed, again.guard.guard_id]).toEqual([false, first.guard.guard_id])
+  const replaced = await set(cap)
+  expect([replaced.changed, replaced.guard.guard_id]).toEqual([true, first.guard.guard_id])
+  expect((await world.call('GET', '/spend-guards')).data()).toMatchObject([
+    { action: 'cap', amount_exact: '1.00', currency: 'USD', per: 'duration', left_exact: '1.00' },
+  ])
+})
+
+test('a removed guard brakes no more, and is listed with those that ended', async () => {
+  const { guard } = await set(block)
+  const path = `/spend-guards/${guard.guard_id}`
+  expect((await world.call('DELETE', `${path}?reason=over&dry_run=true`)).status).toBe(200)
+  expect(await dial('1900555')).toEqual([403, 'spend_guard'])
+  expect((await world.call('DELETE', path)).data<Changed>().changed).toBe(true)
+  expect(await dial('1900555')).toEqual([200, undefined])
+  expect((await world.call('DELETE', path)).data<Changed>().changed).toBe(false)
+  expect((await world.call('GET', '/spend-guards')).data()).toEqual([])
+  expect((await world.call('GET', '/spend-guards?state=all')).data()).toMatchObject([
+    { state: 'removed' },
+  ])
+  expect((await world.call('GET', path)).data()).toMatchObject({ state: 'removed' })
+})
+
+test.each([
+  [{ customer: undefined }, 'customer'],
+  [{ tenant: 'acme' }, 'customer'],
+  [{ prefix: '00' }, 'prefix'],
+  [{ prefix: 'abc' }, 'prefix'],
+  [{ amount: '1' }, 'amount'],
+  [{ per: 'day' }, 'per'],
+  [{ action: 'cap' }, 'amount'],
+  [{ action: 'cap', amount: '-1' }, 'amount'],
+  [{ reason: 'x' }, 'reason'],
+  [{ duration: 5 }, 'duration'],
+  [{ customer: 'unknown' }, 'customer'],
+  [{ customer: undefined, extension: '101' }, 'extension'],
+])('%j is refused at %s', async (wrong, path) => {
+  const answer = await world.call('POST', '/spend-guards', { ...block, ...wrong })
+  expect(answer.status).toBe(400)
+  const [detail] = (answer.body as { details: readonly { path: string }[] }).details
+  expect(detail?.path).toBe(path)
+})
+
+test('a tenant guards its own, and sees and removes nothing of others', async () => {
+  const own = await set({ ...block, customer: undefined, extension: '101' }, (body) =>
+    asAcme('POST', '/spend-guards', body),
+  )
+  expect(own.guard).toMatchObject({ name: '101@acme.example', set_by: 'tenant' })
+  for (const foreign of [{ customer: 'other customer' }, { tenant: 'other' }, { customer: 2 }]) {
+    const body = { ...block, customer: undefined, ...foreign }
+    expect((await asAcme('POST', '/spend-guards', body)).status).toBe(400)
+  }
+  const { guard } = await set({ ...block, customer: 'other customer' })
+  expect((await asAcme('GET', `/spend-guards/${guard.guard_id}`)).status).toBe(404)
+  expect((await asAcme('DELETE', `/spend-guards/${guard.guard_id}`)).status).toBe(404)
+  expect((await asAcme('GET', '/spend-guards')).data()).toMatchObject([
+    { guard_id: own.guard.guard_id },
+  ])
+})
+
+test("a tenant does not take off the platform's brake, nor replace it by a weaker one", async () => {
+  const { guard } = await set(block)
+  const path = `/spend-guards/${guard.guard_id}`
+  expect((await asAcme('GET', '/spend-guards')).data()).toMatchObject([{ set_by: 'platform' }])
+  const refused = await asAcme('DELETE', path)
+  expect([refused.status, refused.code]).toEqual([403, 'platform_only'])
+  // Its own one stands beside it.
+  await set({ ...cap, amount: '100' }, (body) => asAcme('POST', '/spend-guards', body))
+  expect(await dial('1900555')).toEqual([403, 'spend_guard'])
+})
+
+test('a guard needs the scope guard:write, and is seen with guard:read', async () => {
+  const reader = await world.key({ scopes: ['guard:read'] })
+  const request = (method: string, body?: object) =>
+    world.request('/api/v1/spend-guards', { token: reader, method, body })
+  expect((await request('GET')).status).toBe(200)
+  expect((await request('POST', block)).status).toBe(403)
+  const other = await world.key({ scopes: ['customers:write'] })
+  expect((await world.request('/api/v1/spend-guards', { token: other })).status).toBe(403)
+})
+
+test('a cap of a tenant whose customers pay in several currencies is refused', async () => {
+  await made('/customers', { name: 'in euro', tenant: 'acme', currency: 'EUR', numbers: [] })
+  const answer = await world.call('POST', '/spend-guards', {
+    ...cap,
+    ...{ customer: undefined, tenant: 'acme' },
+  })
+  expect((answer.body as { details: unknown }).details).toMatchObject([{ path: 'amount' }])
+})
+
+test('the audit has the reason and the change, which can be undone', async () => {
+  const { guard, change_id } = await set(block)
+  const [entry] = (await world.call('GET', '/audit?action=POST')).data<Record<string, unknown>[]>()
+  expect(entry).toMatchObject({ change_id, reason: 'too dear' })
+  const undo = (given: object) => world.call('POST', '/api/v1/mcp/tools/undo_change', given)
+  const undone = await undo({ change_id, reason: 'a mistake' })
+  expect(undone.status).toBe(200)
+  expect(await dial('1900555')).toEqual([200, undefined])
+  const removed = await set(block)
+  expect(removed.guard.guard_id).not.toBe(guard.guard_id)
+  const { change_id: removal } = (
+    await world.call('DELETE', `/spend-guards/${removed.guard.guard_id}`)
+  ).data<Changed>()
+  expect((await undo({ change_id: removal, reason: 'a mistake' })).status).toBe(200)
+  expect(await dial('1900556')).toEqual([403, 'spend_guard'])
+})
