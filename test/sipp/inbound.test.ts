@@ -49,6 +49,8 @@ test('without funds the caller gets 402 with the text of the specification, and 
     denial_code: 'insufficient_funds',
     cost_micros: 0,
     node: null,
+    required_micros: expect.any(Number),
+    available_micros: expect.any(Number),
   })
   expect(attemptsOf(call ?? { attempts: '[]' })).toEqual([])
 })
