@@ -1,5 +1,5 @@
 /**
- * Deletes call records, audit entries and changes past their retention period, in small batches: SIP shares the
+ * Deletes call records, audit entries, changes and proposals past their retention period, in small batches: SIP shares the
  * thread, and a batch takes two milliseconds. Records of calls from unknown sources, which cost nothing,
  * are deleted earlier. Ledger entries are kept forever, and so is what an external OCS has not received.
  */
@@ -88,12 +88,13 @@ export class Retention {
     const auditedSince = now - auditDays * DAY_MS
     const entries = auditDays === 0 ? 0 : await this.#forgetEntries(auditedSince)
     const changes = auditDays === 0 ? 0 : await this.#forgetChanges(auditedSince)
+    const proposals = auditDays === 0 ? 0 : await this.#forgetProposals(auditedSince)
     const permits = await this.#alone(
       async () => (await this.#permits?.sweep(now - HOUR_MS, BATCH)) ?? 0,
     )
     this.#removed.callRecords += calls + samples
     this.#removed.auditEntries += entries
-    if ([samples, calls, minutes, entries, changes, permits].includes(BATCH)) return
+    if ([samples, calls, minutes, entries, changes, proposals, permits].includes(BATCH)) return
     this.#restsUntil = now + PAUSE_MS
     this.#tell()
   }
@@ -142,6 +143,18 @@ export class Retention {
       const { store } = this.#deps
       const ids = old.map(({ id }) => id)
       await execute(store, store.db.deleteFrom('change_entry').where('id', 'in', ids))
+      return old.length
+    })
+  }
+
+  /** Those whose outcome is known. */
+  #forgetProposals(before: number): Promise<number> {
+    return this.#alone(async () => {
+      const old = await this.#statements.oldProposals.all({ before, batch: BATCH })
+      if (old.length === 0) return 0
+      const { store } = this.#deps
+      const ids = old.map(({ id }) => id)
+      await execute(store, store.db.deleteFrom('change_proposal').where('id', 'in', ids))
       return old.length
     })
   }
@@ -232,6 +245,14 @@ function prepareAll(store: Store) {
       .orderBy('at')
       .limit(param('batch')),
   )
+  const oldProposals: Prepared<Batch, { id: number }> = prepare(store, (db, param) =>
+    db
+      .selectFrom('change_proposal')
+      .select('id')
+      .where('settled_at', '<', param('before'))
+      .orderBy('settled_at')
+      .limit(param('batch')),
+  )
   const keepSince: Prepared<{ value: string }, unknown> = prepare(store, (db, param) =>
     db
       .insertInto('setting')
@@ -242,6 +263,6 @@ function prepareAll(store: Store) {
   )
   return {
     ...{ oldSamples, oldRefused, forgetRefused },
-    ...{ oldCalls, oldEntries, oldChanges, keepSince },
+    ...{ oldCalls, oldEntries, oldChanges, oldProposals, keepSince },
   }
 }

@@ -1,7 +1,7 @@
 /** What an agent proposes, as people see it and decide on the console. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from '../support/console-browser.ts'
+import { openBrowser, postFrom } from '../support/console-browser.ts'
 import { startConsoleRig } from '../support/console-rig.ts'
 
 let browser: Browser
@@ -15,8 +15,18 @@ const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText
 const confirm = (page: Page, action: string) =>
   page.getByRole('dialog').getByRole('button', { name: action }).click()
 
+interface Keys {
+  readonly data: readonly { name: string; uuid: string; state: string }[]
+}
+
+async function keyNamed(page: Page, name: string): Promise<Keys['data'][number] | undefined> {
+  const script = `fetch('/api/v1/application-keys?limit=200').then((answer) => answer.json())`
+  const keys: Keys = await page.evaluate(script)
+  return keys.data.find((key) => key.name === name)
+}
+
 test(
-  'a person sees at once what an agent proposes, approves what is shown, and refuses the rest',
+  'a person sees at once what an agent proposes, approves what is shown, refuses the rest, and undoes a change',
   { timeout: 180_000 },
   async () => {
     const { tollgate, console: opened } = await startConsoleRig(browser)
@@ -72,6 +82,22 @@ test(
     expect(await row(page, 'leaked').count()).toBe(0)
     await page.getByRole('link', { name: 'Keys' }).click()
     await row(page, 'in use').getByText('active').waitFor()
+
+    const change = { reason: 'it may have leaked' }
+    const { uuid } = (await keyNamed(page, 'in use')) ?? { uuid: '' }
+    expect(await postFrom(page, `/application-keys/${uuid}/suspend`, change)).toBe(200)
+    await page.getByRole('link', { name: 'Changes' }).click()
+    await row(page, '"leaked"').getByRole('link', { name: 'proposed' }).waitFor()
+    expect(await row(page, '"leaked"').getByRole('button').count()).toBe(0)
+    await row(page, '"in use"').getByText('made').waitFor()
+    await isClean()
+    await row(page, '"in use"').getByRole('button', { name: /^Undo/ }).click()
+    await page.getByRole('dialog').getByLabel('Reason').fill('it has not')
+    await isClean()
+    await confirm(page, 'Undo')
+    await row(page, '"in use"').getByText('undone').waitFor()
+    expect(await row(page, '"in use"').getByRole('button').count()).toBe(0)
+    expect(await keyNamed(page, 'in use')).toMatchObject({ state: 'active' })
     expect(complaints).toEqual([])
   },
 )

@@ -36,7 +36,14 @@ const used = [
     'Ban',
     'WebhookEndpoint',
   ],
-  ...['WebhookEndpointWithSecret', 'WebhookDelivery', 'Simulation', 'TestCall', 'Proposal'],
+  ...[
+    'WebhookEndpointWithSecret',
+    'WebhookDelivery',
+    'Simulation',
+    'TestCall',
+    'Proposal',
+    'Change',
+  ],
 ]
 const path = 'control/console/web/api/api-types.ts'
 

@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
+import { Retention } from '../../../control/retention/retention.ts'
 import { apiWith } from '../../support/control.ts'
 import { drain, openProposalRig } from '../../support/proposal-rig.ts'
-import { readRows, runSql } from '../../support/stored.ts'
+import { readColumn, readRows, runSql } from '../../support/stored.ts'
 
+const byText = (a: string, b: string) => a.localeCompare(b)
 const refused = (status: number, code: string) => [status, code]
 
 test('a proposal tells effect, risk and undo as a dry run does, and changes nothing', async () => {
@@ -242,4 +244,22 @@ test('undoing a change can be proposed, too', async () => {
   expect(risk).toBe('low')
   expect((await rig.decide('approve', proposal_id, rig.people.acme)).status).toBe(200)
   expect(rig.stateOfNode()).toBe('active')
+})
+
+test('proposals are kept as long as the audit log, and open ones longer', async () => {
+  const rig = await openProposalRig()
+  const { proposal_id: done } = await rig.proposed()
+  await rig.decide('refuse', done, rig.people.acme)
+  const { proposal_id: open } = await rig.proposed()
+  const left = async () =>
+    (await readColumn<string>(rig.store, 'SELECT uuid FROM change_proposal')).toSorted(byText)
+  const step = (auditDays: number) =>
+    new Retention(rig.deps, { callRecordDays: 0, auditDays }).step()
+  rig.tick(86_400_000)
+  await step(0)
+  await step(1)
+  expect(await left()).toEqual([done, open].toSorted(byText))
+  rig.tick(1)
+  await step(1)
+  expect(await left()).toEqual([open])
 })

@@ -806,6 +806,28 @@ export interface Proposal {
   readonly failure: string | null
 }
 
+export interface Change {
+  readonly change_id: string
+  readonly at: string
+  readonly state: 'pending' | 'made' | 'unconfirmed' | 'undone' | 'expired' | 'superseded'
+  readonly actor: string
+  readonly actor_name: string | null
+  readonly tenant_id: number | null
+  readonly tool: string
+  readonly target_kind: string
+  readonly target_id: string
+  readonly reason: string | null
+  readonly effect: string
+  readonly before: unknown
+  readonly after: unknown
+  readonly is_reversible: boolean
+  readonly expires_at: string | null
+  readonly undone_at: string | null
+  readonly undone_by: string | null
+  readonly undo_reason: string | null
+  readonly proposal_id: string | null
+}
+
 export interface CallPrice {
   readonly currency: string
   readonly connect_fee: string

@@ -10,6 +10,7 @@ import { SettingsScreen } from '../screens/administration/settings.tsx'
 import { WebhookScreen, WebhooksScreen } from '../screens/administration/webhooks.tsx'
 import { CallScreen } from '../screens/calls/call.tsx'
 import { CallsScreen } from '../screens/calls/calls.tsx'
+import { ChangesScreen } from '../screens/changes/changes.tsx'
 import { ProposalScreen, ProposalsScreen } from '../screens/changes/proposals.tsx'
 import { CustomerScreen } from '../screens/customers/customer.tsx'
 import { CustomersScreen } from '../screens/customers/customers.tsx'
@@ -62,6 +63,7 @@ const screens: readonly Screen[] = [
     oneTitle: 'Proposal',
     one: (uuid) => <ProposalScreen uuid={uuid} />,
   },
+  { name: 'changes', title: 'Changes', scope: 'audit:read', all: () => <ChangesScreen /> },
   {
     ...{ name: 'carriers', title: 'Carriers', scope: 'carriers:read' },
     all: () => <CarriersScreen />,

@@ -65,6 +65,11 @@ export function sessionEnded(): void {
 export const may = (scope: string): boolean =>
   session.value.kind === 'signed-in' && session.value.user.permissions.includes(scope)
 
+/** Whether the user may change anything at all: an auditor may not. */
+export const mayWrite = (): boolean =>
+  session.value.kind === 'signed-in' &&
+  session.value.user.permissions.some((scope) => scope.endsWith(':write'))
+
 /** A user of the platform sees all tenants. */
 export const isGlobal = (): boolean =>
   session.value.kind === 'signed-in' && session.value.user.tenant_slug === null
