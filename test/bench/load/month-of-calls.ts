@@ -4,7 +4,7 @@ import type { Filling } from './many-records.ts'
 export const MONTH_DAYS = 30
 export const CUSTOMERS = 300
 
-/** The divisors differ, so that one group does not say another. */
+/** Each customer has thirty numbers and calls twenty countries. The divisors differ, so that one group does not say another. */
 export const monthOfCalls: Filling = {
   days: MONTH_DAYS,
   insert: `
@@ -14,7 +14,7 @@ WITH RECURSIVE
   ),
   drawn AS (
     SELECT n, CAST(@start + n * @stepMs AS INTEGER) AS at, (n / 13) * 37 % 100 AS lot,
-      1 + n % ${CUSTOMERS} AS customer, (n / 11) * 7919 % 9000 AS caller, (n / 7) * 31 % 300 AS country
+      1 + n % ${CUSTOMERS} AS customer, (n / 11) % 30 AS caller, (n / 7) % 20 AS country
     FROM call
   )
 INSERT INTO cdr (
@@ -25,7 +25,7 @@ INSERT INTO cdr (
 )
 SELECT
   printf('00000000-0000-4000-8000-%012d', n), n || '-a84b4c76e66710@203.0.113.7', 'outbound',
-  '49301' || (10000 + caller), (1000 + country * 29) || printf('%07d', n % 10000000),
+  '49301' || (10000 + customer * 30 + caller), (1000 + (customer * 7 + country * 29) % 300) || printf('%07d', n % 10000000),
   at, iif(lot < 60, at + 2000, NULL), at + 2000 + n % 120000, 150 + n % 1000,
   2 + n % 120, iif(lot < 60, 1 + n % 120, 0),
   iif(lot < 60, 'ANSWERED', iif(lot < 80, 'BUSY', 'FAILED')), iif(lot < 60, 200, iif(lot < 80, 486, 503)),
