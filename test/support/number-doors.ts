@@ -203,6 +203,12 @@ export async function openDoors() {
   })
 
   return {
+    /** No call of customer acme to such numbers is placed any more. */
+    async brake(prefix: string): Promise<void> {
+      const body = { customer: 'acme', prefix, action: 'block', reason: 'a test' }
+      const answer = await control.request('/api/v1/spend-guards', { token, body })
+      if (answer.status !== 201) throw new Error(answer.text)
+    },
     /** By user part of a SIP URI. */
     sip: {
       'INVITE of a phone': (user: string) => invite(`sip:${user}@${domain}`),

@@ -1,0 +1,26 @@
+// A spend guard is not got around by any door or spelling.
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { openDoors } from '../../support/number-doors.ts'
+import { escapedSpellings } from '../../support/number-spellings.ts'
+
+const doors = await openDoors()
+await doors.brake('1900')
+
+const paid = Object.entries(doors.sip).filter(([name]) =>
+  ['INVITE of a phone', 'REFER', 'Contact of a 302', 'callee of the OCS'].includes(name),
+)
+const front = fc.constantFrom('', '+', '00', '000', '0')
+
+test.each(paid)('%s: no spelling gets around a spend guard', async (_, door) => {
+  expect(await door('19005551234')).toEqual({ refused: 403, code: 'spend_guard' })
+  const spelt = fc.tuple(front, escapedSpellings('19005551234'))
+  await fc.assert(
+    fc.asyncProperty(spelt, async ([before, number]) => {
+      const verdict = await door(before + number.replace(/^\+/, ''))
+      expect(verdict).toHaveProperty('refused')
+    }),
+    { numRuns: 30 },
+  )
+  expect(await door('18005551234')).not.toHaveProperty('refused')
+})
