@@ -161,7 +161,6 @@ test('the cause of each of ten incidents is found in six calls and 40 kB, with e
   await client.connect(
     new StreamableHTTPClientTransport(new URL(url), { requestInit: { headers } }),
   )
-  const known = new Set((await client.listTools()).tools.map(({ name }) => name))
   for (const { incident, names, firstStep } of expectedCauses) {
     const agent = new OnCallAgent(client)
     const found = await investigations[incident]?.(agent)
@@ -173,7 +172,7 @@ test('the cause of each of ten incidents is found in six calls and 40 kB, with e
       firstStep: step?.tool ?? null,
       said,
     }).toEqual({ incident, isDear: false, missing: [], hasEvidence: true, firstStep, said })
-    if (step !== null && known.has(step.tool)) await tryMakeAndUndo(agent, step)
+    if (step !== null) await tryMakeAndUndo(agent, step)
   }
 })
 

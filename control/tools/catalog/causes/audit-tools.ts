@@ -9,7 +9,7 @@ export const searchAudit = defineTool({
   name: 'search_audit',
   title: 'Search the audit log',
   description:
-    'Finds changes through the API and calls of tools, newest first: who did what from which address, and whether it was refused. changes_only leaves out what only read.',
+    'Finds changes through the API and calls of tools, newest first. Each says who did what from which address, and whether it was refused. changes_only leaves out what only read.',
   effect: 'reads',
   scopes: ['audit:read'],
   input: z.strictObject({

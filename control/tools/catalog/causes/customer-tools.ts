@@ -60,7 +60,7 @@ export const getLedger = defineTool({
   name: 'get_ledger',
   title: 'Get the ledger of a customer',
   description:
-    'Lists what moved the balance of a customer in a period, newest first: debits of calls (ref is the call_uuid), top-ups, refunds and adjustments with actor and note. Sums are of the entries shown.',
+    'Lists what moved the balance of a customer in a period, newest first. Debits of calls (ref is the call_uuid), top-ups, refunds and adjustments with actor and note. Sums are of the entries shown.',
   effect: 'reads',
   scopes: ['wallets:read'],
   input: z.strictObject({

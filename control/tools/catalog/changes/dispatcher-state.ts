@@ -13,8 +13,8 @@ export const setDispatcherState = defineChange({
   name: 'set_dispatcher_state',
   title: 'Set the state of a node',
   description:
-    'Takes a node out of service (inactive: live calls continue, no new calls), returns it to service (active), or returns it ' +
-    'after successful probes (probing). Takes effect from the next INVITE. The last active node of a set cannot be taken out. ' +
+    'Takes a node out of service, or back. inactive: live calls continue, no new calls; active: in service; probing: ' +
+    'in service after successful probes. Takes effect from the next INVITE. The last active node of a set cannot be taken out. ' +
     'Do a dry run first. undo_change brings the previous state back, and so does the end of duration.',
   effect: 'destroys',
   ...{ reason: 'optional', expires: true },
