@@ -7,6 +7,7 @@ import type { LocalStore, Store } from '../schema/open.ts'
 import { makeBackup } from './backups/make-backup.ts'
 import { ScheduledBackups } from './backups/scheduled-backups.ts'
 import type { Config } from './config.ts'
+import { type NodeChange, NodeNews, type NodeNewsDeps } from './stores/node-news.ts'
 import { LOST_NODES_LOOK_MS, LostNodes, type LostNodesDeps } from './stores/lost-nodes.ts'
 
 interface DutyDeps extends Clocks {
@@ -42,17 +43,27 @@ export function scheduleBackups(store: LocalStore, { config, now, log }: DutyDep
 
 /** What every process does. Returns what ends each. */
 export const startDuties = (
-  store: Store,
-  node: LostNodesDeps['nodes'],
+  { store, node }: { readonly store: Store; readonly node: LostNodesDeps['nodes'] },
+  { events }: Pick<NodeNewsDeps, 'events'>,
+  { sink }: Pick<NodeNewsDeps, 'sink'>,
   deps: DutyDeps,
-): (() => void)[] => [forgetOldRecords(store, deps), watchNodes(node, deps)]
+): (() => void)[] => [
+  forgetOldRecords(store, deps),
+  watchNodes(node, { ...deps, store, events, sink }),
+]
 
 function watchNodes(
   nodes: LostNodesDeps['nodes'],
-  { steadyNow: now, log, schedule }: DutyDeps,
+  deps: DutyDeps & Omit<NodeNewsDeps, 'now'>,
 ): () => void {
-  const lost = new LostNodes({ nodes, now, log })
-  return repeating({ schedule })(LOST_NODES_LOOK_MS, () => lost.look())
+  const { steadyNow, log } = deps
+  const news = deps.store.statements.isShared ? new NodeNews(deps) : undefined
+  const tell = news && ((change: NodeChange) => news.add(change))
+  const lost = new LostNodes({ nodes, now: steadyNow, log, ...(tell && { tell }) })
+  return repeating(deps)(LOST_NODES_LOOK_MS, () => {
+    lost.look()
+    void news?.retry()
+  })
 }
 
 function forgetOldRecords(store: Store, deps: DutyDeps): () => void {

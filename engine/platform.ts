@@ -191,7 +191,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     webhooks.start()
     const apiUrl = nodeUrlOf(config, control.api, deps.hostName)
     await node.become('serving', apiUrl, ...nodeSipPlaceOf(engine, deps))
-    const duties = [() => void webhooks.stop(), ...startDuties(store, node, deps)]
+    const duties = [() => void webhooks.stop(), ...startDuties(stores, engine, webhooks, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
     closers.push(stopDuties)

@@ -30,6 +30,10 @@ export function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
     case 'node.down':
     case 'node.up':
       return { at, set_id: event.setId, destination: event.destination, state: event.state }
+    case 'node.lost':
+    case 'node.recovered':
+    case 'node.fenced':
+      return { at, node: event.node, address: event.address, epoch: event.epoch }
     case 'relay.down':
     case 'relay.up':
     case 'relay.restarted':

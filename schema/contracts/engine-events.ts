@@ -22,6 +22,13 @@ export type EngineHappening = { readonly tenantId: number | null } & (
       readonly state: NodeState
     }
   | {
+      /** A process of the installation. */
+      readonly type: 'node.lost' | 'node.recovered' | 'node.fenced'
+      readonly node: string
+      readonly address: string
+      readonly epoch: number
+    }
+  | {
       readonly type: 'relay.down' | 'relay.up' | 'relay.restarted'
       /** `host:port`. */
       readonly relay: string

@@ -13,6 +13,7 @@ const event = z
       ...(['recording.started', 'recording.stopped'] as const),
       ...(['recording.ready', 'recording.failed'] as const),
       ...(['node.down', 'node.up', 'registration'] as const),
+      ...(['node.lost', 'node.recovered', 'node.fenced'] as const),
       ...(['relay.down', 'relay.up', 'relay.restarted'] as const),
       ...(['storage.failed', 'storage.recovered'] as const),
       ...(['proposal.created', 'proposal.decided'] as const),

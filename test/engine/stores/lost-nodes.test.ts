@@ -3,12 +3,18 @@ import { LostNodes } from '../../../engine/stores/lost-nodes.ts'
 import type { NodeCondition, NodeStatus } from '../../../schema/contracts/nodes.ts'
 
 function watched() {
-  const world = { now: 0, state: 'serving' as NodeStatus['state'], isThis: false }
+  const world = { now: 0, state: 'serving' as NodeStatus['state'], isThis: false, epoch: 1 }
   const nodes: { condition: NodeCondition; list(): readonly NodeStatus[] } = {
     condition: 'valid',
     list: () => [
       {
-        ...{ name: 'sbc-2', epoch: 1, address: 'http://10.0.0.2:8080', sipUri: null, liveCalls: 3 },
+        ...{
+          name: 'sbc-2',
+          epoch: world.epoch,
+          address: 'http://10.0.0.2:8080',
+          sipUri: null,
+          liveCalls: 3,
+        },
         ...{ sipAddresses: [] },
         ...{ version: '1.0.0', startedAt: 0, heartbeatAt: 0 },
         ...{ state: world.state, isThis: world.isThis },
@@ -16,9 +22,11 @@ function watched() {
     ],
   }
   const logged: string[] = []
+  const told: string[] = []
   const lost = new LostNodes({
     ...{ nodes, now: () => world.now },
     log: (level, message): void => void logged.push(`${level} ${message.split(':')[0] ?? ''}`),
+    tell: ({ type, node, epoch }): void => void told.push(`${type} ${node} ${epoch}`),
   })
   /** Looks each second. */
   const pass = (seconds: number): void => {
@@ -27,7 +35,7 @@ function watched() {
       lost.look()
     }
   }
-  return { world, nodes, logged, pass }
+  return { world, nodes, logged, told, pass }
 }
 
 const gone = 'error another node is not heard any more'
@@ -44,6 +52,19 @@ test('a node that is lost is logged once, and once when it is back', () => {
   world.state = 'serving'
   pass(5)
   expect(logged).toEqual([gone, 'info another node is heard again'])
+})
+
+test('that a node is lost, then fenced, then back is told once each, with the run that it is about', () => {
+  const { world, told, pass } = watched()
+  world.state = 'lost'
+  pass(30)
+  world.state = 'stopped'
+  world.epoch = 2
+  pass(30)
+  world.state = 'serving'
+  world.epoch = 3
+  pass(30)
+  expect(told).toEqual(['node.lost sbc-2 1', 'node.fenced sbc-2 1', 'node.recovered sbc-2 3'])
 })
 
 test('a node that has stopped in order is not lost, and this one is never', () => {

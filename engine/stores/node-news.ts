@@ -1,0 +1,98 @@
+/**
+ * Tells webhooks and readers of events that a node is lost, is heard again, or was fenced. All nodes that live see it;
+ * the row of the first one that writes it is the claim, and the delivery is stored in its transaction.
+ */
+import type { EngineHappening } from '../../schema/contracts/engine-events.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import type { EventSink } from '../../schema/contracts/webhook-events.ts'
+import { HEARTBEAT_TTL_MS } from '../../schema/nodes/node-registry.ts'
+import type { Store } from '../../schema/open.ts'
+import { transaction } from '../../schema/sql/query.ts'
+
+export interface NodeChange {
+  readonly type: 'node.lost' | 'node.recovered' | 'node.fenced'
+  readonly node: string
+  readonly address: string
+  /** Of the run that it is about. */
+  readonly epoch: number
+}
+
+export interface NodeNewsDeps {
+  readonly store: Pick<Store, 'statements'>
+  readonly sink: Pick<EventSink, 'writeAll'>
+  readonly events: { add(happening: EngineHappening): void }
+  /** Milliseconds UTC. */
+  readonly now: () => number
+  readonly log: Log
+}
+
+export class NodeNews {
+  readonly #deps: NodeNewsDeps
+  readonly #claims: ReturnType<typeof prepare>
+  /** By type and node: the database did not take them yet. No more than there are nodes. */
+  readonly #untold = new Map<string, NodeChange>()
+  #telling: Promise<void> | undefined
+
+  constructor(deps: NodeNewsDeps) {
+    this.#deps = deps
+    this.#claims = prepare(deps.store)
+  }
+
+  /** Soon. What fails is tried again by `retry`. */
+  add(change: NodeChange): void {
+    this.#untold.set(`${change.type} ${change.node}`, change)
+    void this.retry()
+  }
+
+  /** Never rejects. One at a time. */
+  retry(): Promise<void> {
+    this.#telling ??= this.#tellAll().finally(() => (this.#telling = undefined))
+    return this.#telling
+  }
+
+  async #tellAll(): Promise<void> {
+    try {
+      for (const [key, change] of [...this.#untold]) {
+        if (await this.#tell(change)) this.#deps.events.add({ ...change, tenantId: null })
+        if (this.#untold.get(key) === change) this.#untold.delete(key)
+      }
+    } catch (error) {
+      this.#deps.log('warn', 'that a node is lost or back cannot be told yet', { error })
+    }
+  }
+
+  /** False: another node has told it, or it is not so any more. */
+  #tell({ type, ...data }: NodeChange): Promise<boolean> {
+    return transaction(this.#deps.store, async () => {
+      const claimed = await this.#claims[type].all([data.node, data.epoch])
+      if (claimed.length === 0) return false
+      const at = new Date(this.#deps.now()).toISOString()
+      await this.#deps.sink.writeAll([{ type, tenantId: null, data: { ...data, at } }])
+      return true
+    })
+  }
+}
+
+const SILENT = `node.heartbeat_at < extract(epoch FROM clock_timestamp()) * 1000 - ${HEARTBEAT_TTL_MS}`
+
+/** A row as long as the node is lost, and one for the last run of it that was fenced. */
+function prepare({ statements }: Pick<Store, 'statements'>) {
+  const claim = (sql: string) => statements.prepare<{ readonly name: string }>(sql)
+  return {
+    'node.lost': claim(
+      `INSERT INTO setting (name, value)
+       SELECT 'lost node ' || node.name, CAST($2 AS text) FROM node
+       WHERE node.name = $1 AND node.epoch = CAST($2 AS bigint) AND node.state <> 'stopped' AND ${SILENT}
+       ON CONFLICT (name) DO NOTHING RETURNING name`,
+    ),
+    'node.recovered': claim(
+      `DELETE FROM setting USING node WHERE setting.name = 'lost node ' || node.name AND node.name = $1
+         AND node.epoch = CAST($2 AS bigint) AND NOT (${SILENT}) RETURNING setting.name`,
+    ),
+    'node.fenced': claim(
+      `INSERT INTO setting (name, value) VALUES ('fenced node ' || $1, CAST($2 AS text))
+       ON CONFLICT (name) DO UPDATE SET value = excluded.value
+         WHERE CAST(setting.value AS bigint) < CAST(excluded.value AS bigint) RETURNING name`,
+    ),
+  }
+}
