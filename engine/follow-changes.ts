@@ -30,7 +30,7 @@ export function followForCharging(changes: Changes, ocs: Ocs): void {
 /** Many may be set one after the other; the next call is braked soon enough. */
 const GUARDS_INTERVAL_MS = 100
 
-export const followSpendGuards = (changes: Changes, guards: Pick<Ocs, 'reloadSpendGuards'>): void =>
+const followSpendGuards = (changes: Changes, guards: Pick<Ocs, 'reloadSpendGuards'>): void =>
   void changes.follow({
     topics: ['spend_guard'],
     reload: () => guards.reloadSpendGuards(),

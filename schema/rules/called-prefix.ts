@@ -6,7 +6,7 @@
 import { withoutSeparators } from './phone-number.ts'
 
 /** Longer prefixes name one number. */
-export const MAX_PREFIX_LENGTH = 20
+const MAX_PREFIX_LENGTH = 20
 
 /** The stored form of a prefix; empty: all numbers. Undefined: it is no prefix, or only zeros, which say nothing. */
 export function normalPrefix(text: string): string | undefined {
