@@ -48,7 +48,10 @@ test.each(eras)(
     await expect(client.callTool({ name: 'no_such_tool' })).rejects.toThrow('Unknown tool')
 
     // It revokes the key that it works with: the next call is refused, and says so.
-    await client.callTool({ name: 'revoke_sbc_api_key', arguments: { identifier: 'agent' } })
+    await client.callTool({
+      name: 'revoke_sbc_api_key',
+      arguments: { identifier: 'agent', confirm_self: true },
+    })
     const refused = await client.callTool({ name: 'list_sbc_api_keys', arguments: {} })
     expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringMatching(/revoked/)])
   },
