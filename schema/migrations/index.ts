@@ -51,12 +51,12 @@ import {
   forServer as operatorChangesForServer,
   sql as operatorChanges,
 } from './several-nodes/034-operator-changes.ts'
-import { sql as causes } from './several-nodes/039-causes.ts'
+import { sql as causes } from './several-nodes/035-causes.ts'
 import { sql as proposals } from './several-nodes/036-proposals.ts'
 import {
   forServer as spendGuardsForServer,
   sql as spendGuards,
-} from './several-nodes/035-spend-guards.ts'
+} from './several-nodes/037-spend-guards.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {

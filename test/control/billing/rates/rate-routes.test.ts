@@ -115,7 +115,7 @@ test.each([
   ['increment', { increment: 0 }],
   ['increment', { increment: 86_401 }],
   ['blocked', { blocked: 'no' }],
-  ['effective_from', { effective_from: '2026-01-01' }],
+  ['effective_from', { effective_from: '2026-01' }],
   [
     'effective_to',
     { effective_from: '2026-02-01T00:00:00Z', effective_to: '2026-02-01T00:00:00Z' },
