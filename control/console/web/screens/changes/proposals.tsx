@@ -117,7 +117,7 @@ export function ProposalScreen({ uuid }: { uuid: string }) {
         <Text value={shown.effect} max={600} /> <State state={shown.state} />
       </h2>
       {shown.state === 'open' && may('proposals:write') && (
-        <p class="tools">
+        <p class="tools" key="decide">
           <button type="button" class="primary" onClick={() => (asked.value = 'approve')}>
             Approve
           </button>
