@@ -43,6 +43,7 @@ const used = [
     'TestCall',
     'Proposal',
     'Change',
+    'SpendGuard',
   ],
 ]
 const path = 'control/console/web/api/api-types.ts'

@@ -834,6 +834,28 @@ export interface Change {
   readonly proposal_id: string | null
 }
 
+export interface SpendGuard {
+  readonly guard_id: string
+  readonly scope: 'customer' | 'extension' | 'tenant'
+  readonly scope_id: number
+  readonly name: string | null
+  readonly prefix: string
+  readonly action: 'block' | 'cap'
+  readonly amount_exact: string | null
+  readonly currency: string | null
+  readonly per: 'duration' | 'day' | null
+  readonly used_exact: string | null
+  readonly left_exact: string | null
+  readonly state: 'active' | 'expired' | 'removed'
+  readonly set_by: 'platform' | 'tenant'
+  readonly reason: string
+  readonly created_by: string
+  readonly created_at: string
+  readonly expires_at: string | null
+  readonly ends_calls_before: string | null
+  readonly removed_at: string | null
+}
+
 export interface CallPrice {
   readonly currency: string
   readonly connect_fee: string

@@ -12,6 +12,7 @@ import { CallScreen } from '../screens/calls/call.tsx'
 import { CallsScreen } from '../screens/calls/calls.tsx'
 import { ChangesScreen } from '../screens/changes/changes.tsx'
 import { ProposalScreen, ProposalsScreen } from '../screens/changes/proposals.tsx'
+import { SpendGuardsScreen } from '../screens/changes/spend-guards.tsx'
 import { CustomerScreen } from '../screens/customers/customer.tsx'
 import { CustomersScreen } from '../screens/customers/customers.tsx'
 import { HistoryScreen } from '../screens/calls/history.tsx'
@@ -64,6 +65,10 @@ const screens: readonly Screen[] = [
     one: (uuid) => <ProposalScreen uuid={uuid} />,
   },
   { name: 'changes', title: 'Changes', scope: 'audit:read', all: () => <ChangesScreen /> },
+  {
+    ...{ name: 'spend-guards', title: 'Spend guards', scope: 'guard:read' },
+    all: () => <SpendGuardsScreen />,
+  },
   {
     ...{ name: 'carriers', title: 'Carriers', scope: 'carriers:read' },
     all: () => <CarriersScreen />,
