@@ -95,7 +95,11 @@ export type Role = 'admin' | 'operator' | 'auditor' | 'customer'
 /** A customer can access only its own wallet and call records under `/api/client/`; it has no scopes. */
 export const roleScopes: Readonly<Record<Role, readonly string[]>> = {
   admin: ['*'],
-  operator: ['*:read', 'dispatcher:*', 'calls:*', 'proposals:*'],
+  operator: ['*:read', 'dispatcher:*', 'calls:*'],
   auditor: ['*:read'],
   customer: [],
 }
+
+/** An operator decides on what agents propose, too, as far as it could do that itself. */
+export const permissionsOf = (role: Role): ReadonlySet<Scope> =>
+  expandScopes(role === 'operator' ? [...roleScopes.operator, 'proposals:write'] : roleScopes[role])

@@ -7,7 +7,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import type { UserPrincipal } from '../auth/principal.ts'
-import { expandScopes, roleScopes } from '../auth/scopes.ts'
+import { permissionsOf, roleScopes } from '../auth/scopes.ts'
 import { actorOfUser } from '../auth/users/sessions.ts'
 import type { UserRow, UserStore } from '../auth/users/user-store.ts'
 import type { EndpointRow } from '../webhooks/endpoint-store.ts'
@@ -93,7 +93,7 @@ function principalOf(user: UserRow): UserPrincipal {
   const scopeLabels = roleScopes[user.role]
   return {
     ...{ kind: 'user', actor: actorOfUser(user), userId: user.id, username: user.username },
-    ...{ role: user.role, scopeLabels, scopes: expandScopes(scopeLabels) },
+    ...{ role: user.role, scopeLabels, scopes: permissionsOf(user.role) },
     ...{ tenantId: user.tenant_id, tenantSlug: user.tenant_slug, domain: null },
     ...{ jti: '', expiresAt: 0, latestExpiresAt: 0, passwordMark: '' },
   }

@@ -7,7 +7,7 @@ import type { Store } from '../../../schema/open.ts'
 import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
 import { execute, transaction } from '../../../schema/sql/query.ts'
 import type { CustomerPrincipal, Presented, Principal, UserPrincipal } from '../principal.ts'
-import { expandScopes, roleScopes } from '../scopes.ts'
+import { permissionsOf, roleScopes } from '../scopes.ts'
 import { signJwt, verifyJwt, type Claims } from './jwt.ts'
 import type { CustomerLogin, UserRow, UserStore } from './user-store.ts'
 
@@ -144,7 +144,7 @@ export class Sessions {
       latestExpiresAt: latestExpiryOf(claims) * 1_000,
       passwordMark: claims.pwd,
       scopeLabels,
-      scopes: expandScopes(scopeLabels),
+      scopes: permissionsOf(user.role),
       tenantId: user.tenant_id,
       tenantSlug: user.tenant_slug,
       domain: null,
@@ -164,7 +164,7 @@ export class Sessions {
       jti: claims.jti,
       expiresAt: claims.exp * 1_000,
       scopeLabels: roleScopes.customer,
-      scopes: expandScopes(roleScopes.customer),
+      scopes: permissionsOf('customer'),
       tenantId: customer.tenant_id,
       tenantSlug: null,
       domain: null,

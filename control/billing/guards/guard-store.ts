@@ -73,7 +73,7 @@ export class GuardStore {
         .selectAll('spend_guard')
         .select(names)
         .orderBy('spend_guard.created_at', 'desc')
-        .orderBy('guard_uuid')
+        .orderBy('guard_uuid', 'desc')
         .limit(slice.limit)
         .offset(slice.offset),
     )

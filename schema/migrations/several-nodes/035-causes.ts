@@ -19,6 +19,8 @@ CREATE TABLE state_change (
 ) STRICT;
 CREATE INDEX state_change_subject ON state_change (kind, subject_id, at);
 CREATE INDEX state_change_at ON state_change (at);
+CREATE INDEX state_change_kind ON state_change (kind, at);
+CREATE INDEX state_change_tenant ON state_change (tenant_id, kind, at);
 
 CREATE TABLE key_address (
   application_key_id INTEGER NOT NULL REFERENCES application_key (id) ON DELETE CASCADE,

@@ -32,7 +32,8 @@ CREATE INDEX spend_guard_customer ON spend_guard (customer_id, ended_at);
 CREATE INDEX spend_guard_extension ON spend_guard (extension_id, ended_at);
 CREATE INDEX spend_guard_tenant ON spend_guard (tenant_id, ended_at);
 CREATE INDEX spend_guard_setter ON spend_guard (set_by_tenant_id);
-CREATE INDEX spend_guard_ended ON spend_guard (ended_at);
+CREATE INDEX spend_guard_ended ON spend_guard (ended_at, created_at);
+CREATE INDEX spend_guard_created ON spend_guard (created_at);
 
 CREATE TABLE spend_guard_use (
   guard_uuid TEXT NOT NULL REFERENCES spend_guard (guard_uuid) ON DELETE CASCADE,

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Customers } from '../../../../engine/charging/customers/customers.ts'
 import type { LocalStore, Store } from '../../../../schema/open.ts'
+import { DatabaseUnavailable } from '../../../../schema/sql/failure.ts'
 import type { Statements } from '../../../../schema/sql/statements.ts'
 import {
   addCustomer,
@@ -61,6 +62,11 @@ async function storeOfThree<S extends Store>(store: S): Promise<S> {
 
 const oneUnit = 1_000_000
 
+/** The server did not say in time what the wallet has: nothing was moved. */
+function unknown(error: unknown): undefined {
+  if (!(error instanceof DatabaseUnavailable)) throw error
+}
+
 test.each(Array.from({ length: isOnPostgres ? 5 : 20 }, (_, seed) => seed))(
   'loads, settlements and moves in any order: every sum is right at every moment (seed %i)',
   async (seed) => {
@@ -86,8 +92,8 @@ test.each(Array.from({ length: isOnPostgres ? 5 : 20 }, (_, seed) => seed))(
       count += 1
       const entry = { customerId, kind, amountMicros, ref: `m-${count}`, actor: 'test', note: null }
       const moved = async (): Promise<void> => {
-        const result = await ocs.move(entry)
-        if (result.kind === 'moved')
+        const result = await ocs.move(entry).catch(unknown)
+        if (result?.kind === 'moved')
           paidIn[customerId - 1] = (paidIn[customerId - 1] ?? 0n) + BigInt(amountMicros)
       }
       running.push(moved())
