@@ -33,7 +33,7 @@ test(
     // A cap without an amount.
     await dialog(page).getByRole('button', { name: 'Set' }).click()
     await dialog(page).getByRole('alert').waitFor()
-    await dialog(page).getByLabel('Amount').fill('5.25')
+    await dialog(page).getByLabel('Amount of a cap').fill('5.25')
     await dialog(page).getByRole('button', { name: 'Set' }).click()
     const guard = row(page, 'customer paying')
     await guard.getByText('1900…').waitFor()
