@@ -75,18 +75,31 @@ export async function endOfSlice(store: Place['store'], upTo: number, count: num
   return (await first(store, query))?.last ?? upTo
 }
 
-/** One statement, so that a record and the changes of its cost are seen as they were at one moment. */
+/**
+ * Records, and changes of the costs of others. While more changes wait than are read at a time, they come first: a record
+ * that is read with all changes of its cost must not leave one of them for later, which would count twice.
+ */
 export async function readSlice(place: Place, known: Watermark, upTo: number): Promise<Slice> {
-  const { store } = place
+  const slice = await read(place, known, upTo)
+  return slice.changeIds.length < MAX_CHANGES ? slice : read(place, known, undefined)
+}
+
+/** One statement, so that a record and the changes of its cost are seen as they were at one moment. */
+async function read(
+  { store }: Place,
+  known: Watermark,
+  /** Undefined: changes alone. */
+  upTo: number | undefined,
+): Promise<Slice> {
   const whole = { cost: sql<number>`cdr.cost_micros`, currency: sql<string>`cdr.currency` }
   const changed = { cost: sql<number>`change.cost_micros`, currency: sql<string>`change.currency` }
   const { db } = store
   let query = db
     .selectFrom('cdr')
     .where('cdr.id', '>', known.upTo)
-    .where('cdr.id', '<=', upTo)
+    .where('cdr.id', '<=', upTo ?? known.upTo)
     .select([sql<number>`0`.as('change_id'), ...columns(whole)])
-  if (known.gaps.length > 0)
+  if (known.gaps.length > 0 && upTo !== undefined)
     query = query.unionAll(
       db
         .selectFrom('cdr')
@@ -107,7 +120,7 @@ export async function readSlice(place: Place, known: Watermark, upTo: number): P
       .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
       .select([sql<number>`change.id`.as('change_id'), ...columns(changed)]),
   )
-  return sorted(await rawRows<Row>(store, query), known, upTo)
+  return sorted(await rawRows<Row>(store, query), known, upTo ?? known.upTo)
 }
 
 const columns = (of: {

@@ -80,6 +80,29 @@ describe.each(eachDatabase)('kept sums on $database', ({ open }) => {
     expect(Number(await keptCalls(place))).toBe(stored)
   })
 
+  test('a cost that was changed before its record came in counts once, behind any number of other changes', async () => {
+    const place = placeOf(await open())
+    await storeRecords(place, [
+      aRecord({ cost_micros: 5_000_000, currency: 'USD', disposition: 'ANSWERED' }),
+      aRecord({ disposition: 'ANSWERED' }),
+    ])
+    await runSql(
+      place.store,
+      `INSERT INTO cdr_cost_change (cdr_id, cost_micros, currency)
+       WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 6000)
+       SELECT (SELECT max(id) FROM cdr), CASE WHEN i % 2 = 0 THEN 1 ELSE -1 END, 'USD' FROM n`,
+    )
+    await runSql(
+      place.store,
+      `INSERT INTO cdr_cost_change (cdr_id, cost_micros, currency)
+       SELECT min(id), 5000000, 'USD' FROM cdr`,
+    )
+    expect(await rollUpAt(place)).toBe(0)
+    const kept = "SELECT sum(cost_micros) FROM call_sum WHERE dimension = 'minute'"
+    expect(Number(await readValue(place.sums, kept))).toBe(5_000_000)
+    expect(Number(await keptCalls(place))).toBe(2)
+  })
+
   test('more records than fit one step come in, step by step', async () => {
     const place = placeOf(await open())
     await storeMany(place, 5_500)
