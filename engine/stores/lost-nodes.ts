@@ -19,6 +19,8 @@ export const LOST_NODES_LOOK_MS = 1_000
 export class LostNodes {
   readonly #deps: LostNodesDeps
   readonly #lost = new Map<string, Pick<NodeStatus, 'epoch' | 'startedAt'>>()
+  /** Names of nodes that this process has heard. */
+  readonly #heard = new Set<string>()
   #heardSince: number | undefined
 
   constructor(deps: LostNodesDeps) {
@@ -49,10 +51,13 @@ export class LostNodes {
         this.#lost.set(name, { epoch, startedAt })
         tell({ type: 'node.fenced', node: name, address, epoch: lost.epoch })
       }
-      if ((state === 'serving' || state === 'draining') && this.#lost.delete(name)) {
-        log('info', 'another node is heard again', { node: name, address })
-        tell({ type: 'node.recovered', node: name, address, epoch })
-      }
+      if (state !== 'serving' && state !== 'draining') continue
+      const isBack = this.#lost.delete(name)
+      if (isBack) log('info', 'another node is heard again', { node: name, address })
+      // It may have come back while no other node was there to tell it: its next loss would not be told, either.
+      if (!isBack && this.#heard.has(name)) continue
+      this.#heard.add(name)
+      tell({ type: 'node.recovered', node: name, address, epoch })
     }
   }
 }

@@ -67,6 +67,13 @@ test('that a node is lost, then fenced, then back is told once each, with the ru
   expect(told).toEqual(['node.lost sbc-2 1', 'node.fenced sbc-2 1', 'node.recovered sbc-2 3'])
 })
 
+test('a node that came back while no other one was there is told as such, once', () => {
+  const { told, logged, pass } = watched()
+  pass(30)
+  expect(told).toEqual(['node.recovered sbc-2 1'])
+  expect(logged).toEqual([])
+})
+
 test('a node that has stopped in order is not lost, and this one is never', () => {
   const { world, logged, pass } = watched()
   world.state = 'stopped'
