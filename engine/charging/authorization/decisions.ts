@@ -61,12 +61,12 @@ export class Decisions {
     ])
     try {
       let isRepeated = this.#isKnown(request)
-      let decision = this.#decide(request, funds, caps, held)
+      let decision = this.#decide(request, funds, once(caps), held)
       // Other calls have reserved meanwhile what was there for it.
       if (decision.kind === 'short') {
         const [more, capped] = await Promise.all([this.#obtain(decision), this.#take(decision)])
         isRepeated = this.#isKnown(request)
-        const last = capped === 'ask' ? 'taken' : capped
+        const last = capped === 'ask' ? lastOf(caps) : capped
         const most = more === 'ask' ? funds : more
         decision = this.#decide(request, most, last, { ...held, isCounted: true })
       }
@@ -135,10 +135,12 @@ export class Decisions {
     if (answer.kind === 'short') {
       const [funds, caps] = await Promise.all([this.#obtain(answer), this.#take(answer)])
       const first = isCutOff ? 'trusted' : funds
-      answer = extend(callUuid, usedSeconds, books(), now(), first, caps)
+      answer = extend(callUuid, usedSeconds, books(), now(), first, once(caps))
       // The price of the call was within its caps, and is not any more, or the other way round.
-      if (answer.kind === 'short')
-        answer = extend(callUuid, usedSeconds, books(), now(), ...(await this.#last(answer, first)))
+      if (answer.kind === 'short') {
+        const last = await this.#last(answer, first, caps)
+        answer = extend(callUuid, usedSeconds, books(), now(), ...last)
+      }
     }
     if (answer.kind === 'short') return unreachable
     if (answer.kind === 'granted') this.#reserved(answer.reservation, before)
@@ -146,9 +148,9 @@ export class Decisions {
   }
 
   /** On what is decided that was asked for twice. */
-  async #last(short: Short, before: Funds): Promise<[Funds, CapsBy]> {
+  async #last(short: Short, before: Funds, capsBefore: CapsBy): Promise<[Funds, CapsBy]> {
     const [funds, caps] = await Promise.all([this.#obtain(short), this.#take(short)])
-    return [funds === 'ask' ? before : funds, caps === 'ask' ? 'taken' : caps]
+    return [funds === 'ask' ? before : funds, caps === 'ask' ? lastOf(capsBefore) : caps]
   }
 
   #reserved({ payer, amountMicros }: Reservation, before: number): void {
@@ -156,3 +158,8 @@ export class Decisions {
       this.#deps.leases?.reserved(payer, amountMicros - before)
   }
 }
+
+/** While a call waits, another one may use what was taken for it: it asks once more. A used-up cap answers at once. */
+const once = (caps: CapsBy): CapsBy => (caps === 'taken' ? 'ask' : caps)
+
+const lastOf = (caps: CapsBy): CapsBy => (caps === 'ask' ? 'taken' : caps)

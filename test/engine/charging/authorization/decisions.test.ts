@@ -4,6 +4,7 @@ import { Decisions } from '../../../../engine/charging/authorization/decisions.t
 import { Reservations } from '../../../../engine/charging/authorization/reservations.ts'
 import { Customer } from '../../../../engine/charging/customers/customer.ts'
 import type { Customers } from '../../../../engine/charging/customers/customers.ts'
+import { Meter } from '../../../../engine/charging/guards/meter.ts'
 import { Lease } from '../../../../engine/charging/leases/lease.ts'
 import type { Leases } from '../../../../engine/charging/leases/leases.ts'
 import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
@@ -62,4 +63,36 @@ test('a call whose money another one took while both waited for room gets its ow
   expect(await Promise.all([dial('a'), dial('b')])).toMatchObject([granted, granted])
   expect(payer).toMatchObject({ openCalls: 2, reservedMicros: BigInt(2 * minuteMicros) })
   expect([await dial('c'), await dial('d')]).toMatchObject([granted, { code: 'cps_limit' }])
+})
+
+test('a call whose part of a cap another one used while it waited asks once more, and is not refused', async () => {
+  const payer = new Customer(terms, 1_000_000n)
+  const guard = {
+    ...{ guardUuid: 'guard', scope: 'customer', scopeId: 1, prefix: '', action: 'cap' },
+    ...{ amountMicros: 1_000_000, currency: 'USD', per: 'duration', extension: null },
+    ...{ startsAt: start, expiresAt: null, endsCallsBefore: null },
+  } as const
+  const meter = new Meter(guard, start, () => undefined)
+  const books = {
+    customers: { byNumber: () => payer } as unknown as Customers,
+    ...{ rates: new RateTable([rate]), reservations: new Reservations() },
+    guards: { of: () => ({ kind: 'capped', meters: [meter] }) as const, metersOf: () => [meter] },
+  }
+  let taken = 0
+  let isOthersTurn = true
+  const obtain = (_: readonly Meter[], micros: number): Promise<boolean> => {
+    const given = micros - meter.freeMicros
+    meter.taken(given, (taken += given))
+    if (isOthersTurn) meter.hold(meter.freeMicros)
+    isOthersTurn = !isOthersTurn
+    return Promise.resolve(true)
+  }
+  const decisions = new Decisions({
+    ...{ books: () => books, isOverloaded: () => false, unknownCaller: 'deny', now: () => start },
+    ...{ leases: undefined, failMode: 'closed', onNew: () => undefined, caps: { obtain } },
+  })
+  expect(await decisions.authorize(question('a', '1555'))).toMatchObject({ kind: 'granted' })
+  expect(await decisions.extend('a', 50)).toMatchObject({
+    ...{ kind: 'granted', reservation: { grantedSeconds: 110 } },
+  })
 })
