@@ -84,7 +84,7 @@ export interface Books {
   readonly customers: Customers
   readonly rates: RateTable
   readonly reservations: Reservations
-  readonly guards: Pick<SpendGuards, 'of' | 'metersOf'>
+  readonly guards: Pick<SpendGuards, 'of' | 'metersOf' | 'endsCalls' | 'isEnded'>
 }
 
 /** More open calls than this are refused: the table has a bound. */
@@ -306,13 +306,16 @@ export function extend(
   const { payer, tariff, grantedSeconds, maxSeconds, amountMicros } = reservation
   if (payer !== undefined && !payer.terms.isActive)
     return { kind: 'denied', code: 'customer_inactive' }
+  const { asked } = reservation
+  // A node that asks over HTTP hears of it by this alone.
+  if (asked !== undefined && guards.endsCalls && guards.isEnded(asked, payer))
+    return { kind: 'denied', code: 'spend_guard' }
   if (payer === undefined || tariff === null) return { kind: 'granted', reservation }
   const target = usedSeconds + grantLength(tariff)
   if (target <= grantedSeconds) return { kind: 'granted', reservation }
   if (maxSeconds <= grantedSeconds) return { kind: 'denied', code: 'max_call_seconds' }
   const funds = fundsBy(by)(payer)
   const payable = affordableSeconds(tariff, budgetOf(payer, amountMicros, funds, now))
-  const { asked } = reservation
   const meters = asked === undefined ? noMeters : guards.metersOf(asked, payer)
   const left = leftWithin(meters, tariff, amountMicros, freeOn)
   const wanted = Math.min(target, maxSeconds)

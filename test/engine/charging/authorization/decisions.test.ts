@@ -33,6 +33,8 @@ const share: Share = {
   noted: () => undefined,
 }
 
+const noGuards = { endsCalls: false, isEnded: () => false }
+
 test('a call whose money another one took while both waited for room gets its own, and its start counts once', async () => {
   const lease = new Lease()
   const shared = { shares: { of: () => share }, now: () => start }
@@ -50,7 +52,7 @@ test('a call whose money another one took while both waited for room gets its ow
   const books = {
     customers: { byNumber: () => payer } as unknown as Customers,
     ...{ rates: new RateTable([rate]), reservations: new Reservations() },
-    guards: { of: () => undefined, metersOf: () => [] },
+    guards: { ...noGuards, of: () => undefined, metersOf: () => [] },
   }
   const decisions = new Decisions({
     ...{ books: () => books, isOverloaded: () => false, unknownCaller: 'deny', now: () => start },
@@ -76,7 +78,11 @@ test('a call whose part of a cap another one used while it waited asks once more
   const books = {
     customers: { byNumber: () => payer } as unknown as Customers,
     ...{ rates: new RateTable([rate]), reservations: new Reservations() },
-    guards: { of: () => ({ kind: 'capped', meters: [meter] }) as const, metersOf: () => [meter] },
+    guards: {
+      ...noGuards,
+      of: () => ({ kind: 'capped', meters: [meter] }) as const,
+      metersOf: () => [meter],
+    },
   }
   let taken = 0
   let isOthersTurn = true

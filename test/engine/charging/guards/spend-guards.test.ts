@@ -161,6 +161,9 @@ test('a block lets live calls go on, and ends those that it is told to end', asy
   expect(books.ocs.alive(['a', 'b'], books.time.now())).toEqual([
     { callUuid: 'a', code: 'spend_guard' },
   ])
+  // A node that asks over HTTP gives no signs of life.
+  const late = await told(books, books.ocs.extendForNode('a', 100))
+  expect(late).toEqual({ kind: 'denied', code: 'spend_guard' })
 })
 
 test('a cap of a day begins again at midnight UTC, with what calls are granted from then on', async () => {
