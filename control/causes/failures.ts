@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import { all } from '../../schema/sql/query.ts'
 import { callSums, type SumsReader } from './anomalies/call-sums.ts'
+import { inTurn } from './searches.ts'
 import { type Asked, count, moment } from './views.ts'
 
 const HOUR_MS = 3_600_000
@@ -48,7 +49,9 @@ export async function failuresIn(
   asked: Asked,
 ): Promise<z.output<typeof failuresView>> {
   const { from, before, limit } = asked
-  const sums = reader.maySeeCalls ? await callSums(reader, from, before) : []
+  const sums = reader.maySeeCalls
+    ? await inTurn(reader, () => callSums(reader, from, before))
+    : []
   const refused: Record<string, number> = {}
   const calls = { total: 0, answered: 0, failed: 0 }
   for (const { denial, answered, ...sum } of sums) {

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Store } from '../../../schema/open.ts'
 import { prepare } from '../../../schema/sql/prepared.ts'
 import { all } from '../../../schema/sql/query.ts'
+import { windows } from '../../pbx/sums/record-windows.ts'
 
 export interface CallSum {
   readonly customerId: number | null
@@ -25,10 +26,8 @@ export interface SumsReader {
   readonly pause: () => Promise<void>
 }
 
-/** Of one statement: about 5 ms, in which SIP waits where the database is a file. */
+/** Of one statement, however busy the period is: about 5 ms, in which SIP waits where the database is a file. */
 const MAX_RECORDS = 1_000
-const LONGEST_SLICE_MS = 3_600_000
-const SHORTEST_SLICE_MS = 60_000
 
 /** Of the calls that began in the period. */
 export async function callSums(
@@ -38,16 +37,12 @@ export async function callSums(
 ): Promise<readonly CallSum[]> {
   const sums = new Map<string, CallSum>()
   const slice = preparedSlice(reader)
-  let lengthMs = LONGEST_SLICE_MS
-  for (let start = from; start < before;) {
-    const end = Math.min(start + lengthMs, before)
-    const rows = await slice.all({ from: start, before: end, tenantId: reader.tenantId ?? 0 })
-    const records = rows.reduce((count, { calls }) => count + calls, 0)
+  const { store, tenantId } = reader
+  const scope = { tenantId, customerId: undefined }
+  for await (const window of windows(store, scope, { from, before }, MAX_RECORDS)) {
+    const rows = await slice.all({ ...window, tenantId: tenantId ?? 0 })
     for (const row of rows) add(sums, row)
-    if (records > 0) await reader.pause()
-    if (records > MAX_RECORDS) lengthMs = Math.max(lengthMs / 2, SHORTEST_SLICE_MS)
-    else if (records < MAX_RECORDS / 4) lengthMs = Math.min(lengthMs * 2, LONGEST_SLICE_MS)
-    start = end
+    if (rows.length > 0) await reader.pause()
   }
   return [...sums.values()]
 }

@@ -5,6 +5,7 @@ import { ApiError } from '../../http/api-error.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { admitScope } from '../../auth/requires.ts'
 import type { Scope } from '../../auth/scopes.ts'
+import { inTurn } from '../searches.ts'
 import { moment } from '../views.ts'
 import { findInCalls } from './find-calls.ts'
 import { findInKeys } from './find-keys.ts'
@@ -66,11 +67,11 @@ export async function findAnomalies(
   const searched = wanted.filter((kind) => !lacking.some((each) => each.kind === kind))
   const asked = new Set(searched)
   const own: AnomalyWorld = { ...world, tenantId, domain }
-  const found = [
+  const found = await inTurn(own, async () => [
     ...(await findInCalls(own, span, asked)),
     ...(asked.has('key_use') ? await findInKeys(own, span) : []),
     ...(await findOutages(own, span, asked)),
-  ]
+  ])
   const findings = worstOfEach(found).toSorted(bySeverity)
   return {
     ...{ start: timeToText(span.from), end: timeToText(span.before) },

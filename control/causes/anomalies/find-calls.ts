@@ -17,6 +17,8 @@ const BUSY_CALLS = 50_000
 const daysWhenBusy: ReadonlySet<number> = new Set([1, 2, 7, 14])
 /** Records that are looked through for where refused calls came from. */
 const MAX_LOOKED = 5_000
+/** Findings of a day in spending, and as many in refusals, the greatest: each looks through thousands of records. */
+const MAX_OF_DAY = 50
 const callKinds: readonly Kind[] = [
   'spend',
   'destination',
@@ -97,12 +99,24 @@ async function findInDay(
   { now, past, span }: Day,
   kinds: ReadonlySet<Kind>,
 ): Promise<readonly Finding[]> {
-  const money = moneyFindings(now, past).filter(({ kind }) => kinds.has(kind))
-  const refusals = refusalFindings(now, past).filter(({ kind }) => kinds.has(kind))
+  const money = moneyFindings(now, past)
+    .filter(({ kind }) => kinds.has(kind))
+    .toSorted((one, other) => other.costMicros - one.costMicros)
+    .slice(0, MAX_OF_DAY)
+  const refusals = refusalFindings(now, past)
+    .filter(({ kind }) => kinds.has(kind))
+    .toSorted((one, other) => other.calls - one.calls)
+    .slice(0, MAX_OF_DAY)
   const names = await customerNames(world, [...money, ...refusals])
   const findings: Finding[] = []
-  for (const found of money) findings.push(await moneyFinding(world, found, names, span))
-  for (const found of refusals) findings.push(await refusalFinding(world, found, names, span))
+  for (const found of money) {
+    findings.push(await moneyFinding(world, found, names, span))
+    await world.pause()
+  }
+  for (const found of refusals) {
+    findings.push(await refusalFinding(world, found, names, span))
+    await world.pause()
+  }
   if (kinds.has('trunk'))
     for (const { carrier, calls, asrPercent, usualPercent, firstAt, lastAt } of carrierFindings(
       now,

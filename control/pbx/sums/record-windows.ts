@@ -15,26 +15,28 @@ export interface Window {
   readonly before: number
 }
 
-/** Records of a window: about 15 ms. */
+/** Records of a window in the thread of reports: about 15 ms. */
 const WINDOW = 10_000
 
 export async function* windows(
   store: Place['store'],
   scope: WindowScope,
   { from, before }: Window,
+  records = WINDOW,
 ): AsyncGenerator<Window, void, undefined> {
   for (let end = before; end > from;) {
-    const start = await startOf(store, scope, { from, before: end })
+    const start = await startOf(store, scope, { from, before: end }, records)
     yield { from: start, before: end }
     end = start
   }
 }
 
-/** The start of the `WINDOW`-th record from the end; records of one millisecond stay together. */
+/** The start of the last of so many records from the end; records of one millisecond stay together. */
 async function startOf(
   store: Place['store'],
   { tenantId, customerId }: WindowScope,
   { from, before }: Window,
+  records: number,
 ): Promise<number> {
   let query = store.db
     .selectFrom('cdr')
@@ -43,7 +45,7 @@ async function startOf(
     .where('start_stamp', '<', before)
     .orderBy('start_stamp', 'desc')
     .limit(1)
-    .offset(WINDOW - 1)
+    .offset(records - 1)
   if (customerId !== undefined) query = query.where('customer_id', '=', customerId)
   if (tenantId !== null)
     query =
