@@ -1,4 +1,5 @@
 /** Who a spend guard brakes, and what they have spent lately. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Store } from '../../../schema/open.ts'
 import type { Brake } from '../../../schema/contracts/spend-guards.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
@@ -8,6 +9,7 @@ import { all } from '../../../schema/sql/query.ts'
 import { bodyOf } from '../../nodes/answer-data.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { guardedAnswer } from '../../nodes/questions.ts'
+import { type Window, windows } from '../../pbx/sums/record-windows.ts'
 
 export interface GuardedWorld {
   readonly store: Store
@@ -20,8 +22,10 @@ export interface GuardedWorld {
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
-/** Numbers that were called in a day; the newest of more. */
-const MAX_NUMBERS = 20_000
+/** Records of one statement: SIP shares the thread. */
+const WINDOW = 1_000
+/** Of a period with more than 20,000 records, the newest are looked at. */
+const MAX_WINDOWS = 20
 
 /** Live calls of all nodes, and what ended calls to the prefix have cost. */
 export async function guardedCalls(
@@ -30,8 +34,8 @@ export async function guardedCalls(
 ): Promise<Readonly<Record<string, number>>> {
   const at = world.now()
   const [lastHour, lastDay] = [
-    await costSince(brake, at - HOUR_MS, world.store),
-    await costSince(brake, at - DAY_MS, world.store),
+    await costSince(brake, { from: at - HOUR_MS, before: at + 1 }, world.store),
+    await costSince(brake, { from: at - DAY_MS, before: at + 1 }, world.store),
   ]
   return {
     live_calls: await liveCalls(brake, world),
@@ -58,7 +62,29 @@ function spending(name: string, costs: ReadonlyMap<string, number>): Record<stri
 }
 
 /** Of answered calls. They are summed by number: the spellings of a prefix are read here. */
-async function costSince(brake: Brake, since: number, store: Store) {
+async function costSince(brake: Brake, { from, before }: Window, store: Store) {
+  const scope = {
+    tenantId: brake.scope === 'tenant' ? brake.scopeId : (brake.extension?.tenantId ?? null),
+    customerId: brake.scope === 'customer' ? brake.scopeId : undefined,
+  }
+  const costMicros = new Map<string, number>()
+  let calls = 0
+  let left = MAX_WINDOWS
+  for await (const window of windows(store, scope, { from, before }, WINDOW)) {
+    if (left === 0) break
+    left -= 1
+    for (const row of await costsIn(brake, window, store)) {
+      if (!coversNumber(brake.prefix, row.destination_number)) continue
+      calls += row.calls
+      if (row.currency !== null)
+        costMicros.set(row.currency, (costMicros.get(row.currency) ?? 0) + row.cost)
+    }
+    await nextTurn()
+  }
+  return { calls, costMicros }
+}
+
+function costsIn(brake: Brake, { from, before }: Window, store: Store) {
   let query = store.db
     .selectFrom('cdr')
     .select(({ fn }) => [
@@ -67,24 +93,15 @@ async function costSince(brake: Brake, since: number, store: Store) {
       fn.countAll<number>().as('calls'),
       fn.sum<number>('cost_micros').as('cost'),
     ])
-    .where('start_stamp', '>=', since)
+    .where('start_stamp', '>=', from)
+    .where('start_stamp', '<', before)
     .where('billsec', '>', 0)
     .groupBy(['destination_number', 'currency'])
-    .orderBy('cost', 'desc')
-    .limit(MAX_NUMBERS)
   if (brake.scope === 'customer') query = query.where('customer_id', '=', brake.scopeId)
   if (brake.scope === 'tenant') query = query.where('tenant_id', '=', brake.scopeId)
   if (brake.extension !== null)
     query = query
       .where('tenant_id', '=', brake.extension.tenantId)
       .where('caller_id_number', '=', brake.extension.number)
-  const costMicros = new Map<string, number>()
-  let calls = 0
-  for (const row of await all(store, query)) {
-    if (!coversNumber(brake.prefix, row.destination_number)) continue
-    calls += row.calls
-    if (row.currency !== null)
-      costMicros.set(row.currency, (costMicros.get(row.currency) ?? 0) + row.cost)
-  }
-  return { calls, costMicros }
+  return all(store, query)
 }
