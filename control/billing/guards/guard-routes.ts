@@ -38,7 +38,7 @@ const ofChange = {
 }
 const newGuard = guardBody.extend({ ...ofChange, duration: changeDuration.optional() })
 const removal = z.strictObject({
-  reason: z.string().min(3).max(500).default('removed by API'),
+  reason: changeReason.default('removed by API'),
   dry_run: z.enum(['true', 'false']).default('false'),
 })
 /** A number in the query is an id. */

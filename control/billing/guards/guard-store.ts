@@ -137,9 +137,11 @@ export class GuardStore {
     const { db } = this.#store
     const row = { ...state, changed_at: at, ended_at: null, ended_by: null }
     const update = db.updateTable('spend_guard').set(row).where('guard_uuid', '=', guardUuid)
-    if ((await execute(this.#store, update)) > 0) return
+    if ((await execute(this.#store, update.where('ended_at', 'is', null))) > 0) return
     await this.#forgetOld(at)
     await this.#refuseMany(state.set_by_tenant_id, at)
+    // One that ended comes back, when its removal is undone.
+    if ((await execute(this.#store, update)) > 0) return
     const insert = db.insertInto('spend_guard').values({ ...row, guard_uuid: guardUuid })
     await execute(this.#store, insert)
   }

@@ -1,8 +1,12 @@
 /** Spend guards by REST: what they do to the next call, and who may set and remove them. */
 import { beforeEach, expect, test } from 'vitest'
 import { openResources, type TestResources } from '../../../support/resources.ts'
+import type { Selectable } from 'kysely'
+import { execute } from '../../../../schema/sql/query.ts'
+import type { SpendGuardTable } from '../../../../schema/tables/spend-guards.ts'
 import { endedCall } from '../../../support/books.ts'
 import { storeCall } from '../../../support/stored-calls.ts'
+import { readRows } from '../../../support/stored.ts'
 
 let world: TestResources
 
@@ -203,4 +207,29 @@ test('the audit has the reason and the change, which can be undone', async () =>
   ).data<Changed>()
   expect((await undo({ change_id: removal, reason: 'a mistake' })).status).toBe(200)
   expect(await dial('1900556')).toEqual([403, 'spend_guard'])
+})
+
+test('undoing removals brings back no more guards than a tenant may have', async () => {
+  const { guard } = await set(block, (body) => asAcme('POST', '/spend-guards', body))
+  const removal = await asAcme('DELETE', `/spend-guards/${guard.guard_id}`)
+  const { store } = world
+  const [row] = await readRows<Selectable<SpendGuardTable>>(store, 'SELECT * FROM spend_guard')
+  if (row === undefined) throw new Error('there is no guard')
+  for (let index = 0; index < 1_000; index += 1) {
+    const other = { guard_uuid: `other ${index}`, prefix: String(10_000 + index) }
+    const inForce = { ...row, ...other, ended_at: null, ended_by: null }
+    await execute(store, store.db.insertInto('spend_guard').values(inForce))
+  }
+  const { change_id } = removal.data<Changed>()
+  const undone = await asAcme('POST', `/changes/${change_id}/undo`, { reason: 'a mistake' })
+  expect([undone.status, undone.code]).toEqual([409, 'too_many_spend_guards'])
+})
+
+test('a token in the reason of a removal is not stored', async () => {
+  const { guard } = await set(block)
+  const secret = `sbc_live_${'a'.repeat(64)}`
+  await world.call('DELETE', `/spend-guards/${guard.guard_id}?reason=leaked+${secret}`)
+  const stored = await readRows(world.store, 'SELECT reason FROM change_entry')
+  expect(stored).toHaveLength(2)
+  expect(JSON.stringify(stored)).not.toContain(secret)
 })
