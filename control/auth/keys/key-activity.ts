@@ -2,6 +2,7 @@
  * Where each key is used from, on which routes and with which outcome: counted in memory by the response, written once a
  * second. A request costs a few look-ups; what is counted is bounded per key. Several nodes add to the same rows.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Prepared } from '../../../schema/sql/prepared.ts'
@@ -219,7 +220,9 @@ export class KeyActivity {
         .limit(BATCH)
         .offset(MAX_ADDRESSES)
       const rows = db.deleteFrom('key_address').where('application_key_id', '=', id)
-      await execute(this.#store, rows.where('address', 'in', beyond))
+      // A network may have more addresses than one statement removes in a minute.
+      while ((await execute(this.#store, rows.where('address', 'in', beyond))) === BATCH)
+        await nextTurn()
     }
   }
 

@@ -131,6 +131,21 @@ test('a key is bounded: two hundred addresses, the last seen, and a hundred name
   expect(newest?.address).toBe('198.51.1.169')
 })
 
+test('as many addresses are kept however many a key is used from in a minute', async () => {
+  const rig = await opened()
+  await rig.key({ name: 'worker' })
+  const { activity } = rig.access
+  await activity.flush()
+  for (let index = 0; index < 1_300; index += 1) {
+    activity.of(2).ended(429, 'none', `2001:db8::${index.toString(16)}`, 'rate_limited')
+    if (index % 90 === 89) await activity.flush()
+  }
+  rig.tick(61_000)
+  await activity.flush()
+  const kept = 'SELECT count(*) FROM key_address WHERE application_key_id = 2'
+  expect(Number(await readValue(rig.store, kept))).toBe(200)
+})
+
 test('the activity of a key needs the scopes of keys and of the audit log, and its tenant', async () => {
   const rig = await opened()
   const uuid = await rig.uuidOf(rig.root)
