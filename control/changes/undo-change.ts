@@ -13,6 +13,7 @@ import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import { type ChangeEntry, ChangeStore, CLAIM_MS, type Ended, stateIn } from './change-store.ts'
 import type { ChangeWorld, Json } from './change-world.ts'
 import { restorable } from './kinds.ts'
+import { quoted } from '../tools/clean.ts'
 import { changeUnderWay } from './make-change.ts'
 import type { RestorableKind } from './restorable-kind.ts'
 
@@ -144,8 +145,9 @@ const admission =
     await kind.admit(entry.target_id, change, principal, world)
   }
 
-const effectOf = ({ change_id, tool, target_kind }: ChangeEntry): string =>
-  `The ${target_kind} gets back the state that it had before change ${change_id} (${tool}).`
+/** A person approves it by this text, so it says what is taken back; that text has names in quotes already. */
+const effectOf = ({ change_id, tool, target_kind, target_id, effect }: ChangeEntry): string =>
+  `The ${target_kind} ${quoted(target_id)} gets back the state that it had before change ${change_id} (${tool}), whose effect was: ${effect}`
 
 const endedEffect = ({ state, undone_at: at }: ChangeEntry): string =>
   `Nothing changes: it was ${state === 'expired' ? 'over' : 'undone'} at ${timeToText(at ?? 0)} already.`

@@ -33,8 +33,8 @@ export function plannedOf({ effect, affected, before, after, undo }: AcceptedPla
   return { isChange, effect, affected, before, undo: how, isReversible }
 }
 
-/** Of a tool without a plan, such as `undo_change`: what its answer says. */
+/** Of a tool without a plan, such as `undo_change`: what its answer says. It cannot be undone by `undo_change`, and takes off what may be a brake. */
 export function plannedIn(answer: unknown): PlannedChange {
   const { changed, effect, affected, previous_state: before, undo } = told.parse(answer)
-  return { isChange: changed, effect, affected, before, undo, isReversible: true }
+  return { isChange: changed, effect, affected, before, undo, isReversible: false }
 }

@@ -90,7 +90,7 @@ export const changeOperations: Operations = {
     body: { reason: 'repaired' },
     answer: data(undone, {
       ...{ dry_run: false, changed: true },
-      effect: `The dispatcher_node gets back the state that it had before change ${exampleId} (set_dispatcher_state).`,
+      effect: `The dispatcher_node "1/sip:10.0.0.2:5060" gets back the state that it had before change ${exampleId} (set_dispatcher_state), whose effect was: Node "sip:10.0.0.2:5060" of set 1 goes from active to inactive: its live calls continue, and it gets no new ones.`,
       change: exampleUndone,
     }),
     refusals: [409],
