@@ -49,9 +49,7 @@ export async function failuresIn(
   asked: Asked,
 ): Promise<z.output<typeof failuresView>> {
   const { from, before, limit } = asked
-  const sums = reader.maySeeCalls
-    ? await inTurn(reader, () => callSums(reader, from, before))
-    : []
+  const sums = reader.maySeeCalls ? await inTurn(reader, () => callSums(reader, from, before)) : []
   const refused: Record<string, number> = {}
   const calls = { total: 0, answered: 0, failed: 0 }
   for (const { denial, answered, ...sum } of sums) {

@@ -9,7 +9,7 @@ import type { ControlEnv } from '../../http/control-env.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import type { Toolbox, ToolCaller } from '../toolbox.ts'
 import { callerOf } from '../caller.ts'
-import { listenedResources } from './listen-request.ts'
+import { mcpRequest } from './listen-request.ts'
 import { ownPages } from './own-pages.ts'
 import { type ToolResource, watchedResources } from './resources.ts'
 import { mcpServer } from './server.ts'
@@ -65,8 +65,8 @@ export function mcpRoutes(deps: McpRoutesDeps) {
       const { actor, scopeLabels } = caller.principal
       const authInfo: AuthInfo = { token: '', clientId: actor, scopes: [...scopeLabels] }
       callers.set(authInfo, caller)
-      const wanted = await listenedResources(c.req.raw)
-      const answer = () => handler.fetch(c.req.raw, { authInfo })
+      const { request, wanted } = await mcpRequest(c)
+      const answer = () => handler.fetch(request, { authInfo })
       if (wanted === undefined) return answer()
       return subscriptions.open(subscriberOf(c, wanted, caller, deps), answer)
     },

@@ -43,6 +43,27 @@ test('a listener hears once of each change that it sees, and no other tenant doe
   expect(stranger.told).toEqual([])
 })
 
+test('a body that does not end is refused at a megabyte, not kept in memory', async () => {
+  const rig = await openToolRig()
+  let pieces = 0
+  const body = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      pieces += 1
+      controller.enqueue(new Uint8Array(65_536).fill(32))
+      if (pieces === 512) controller.close()
+    },
+  })
+  const token = await rig.key({ scopes: ['mcp:read'] })
+  const headers = {
+    ...{ authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    ...{ 'mcp-method': 'subscriptions/listen', 'mcp-protocol-version': '2026-07-28' },
+    accept: 'application/json, text/event-stream',
+  }
+  const answer = await rig.app.request('/mcp', { method: 'POST', headers, body })
+  expect(answer.status).toBe(413)
+  expect(pieces).toBeLessThan(256)
+})
+
 test('looking for changes leaves no audit entry', async () => {
   const rig = await openToolRig()
   await listener(rig, rig.root)
