@@ -73,8 +73,11 @@ export class Caps {
     const byUuid = new Map(caps.map((guard) => [guard.guardUuid, guard]))
     for (const [uuid, meter] of this.#meters) {
       const guard = byUuid.get(uuid)
-      if (guard !== undefined) meter.guard = guard
-      else if (meter.isIdle) this.#meters.delete(uuid)
+      if (guard !== undefined) {
+        meter.guard = guard
+        meter.isOver = false
+        if (meter.isMissing) this.#lookLater()
+      } else if (meter.isIdle) this.#meters.delete(uuid)
     }
     if (caps.length === 0) return
     const starts = caps.map((guard) => this.#periodOf(guard))
@@ -134,7 +137,7 @@ export class Caps {
 
   /** Never rejects. */
   async #exchange(): Promise<void> {
-    const missing = [...this.#meters.values()].filter(({ freeMicros }) => freeMicros < 0)
+    const missing = [...this.#meters.values()].filter(({ isMissing }) => isMissing)
     for (const meter of new Set([...this.#waiting.keys(), ...missing])) await this.#take(meter)
   }
 
@@ -155,7 +158,8 @@ export class Caps {
     const ahead = store.statements.isShared ? 0 : meter.aheadMicros
     try {
       const got = await take(store, meter, Math.min(wanted + ahead, meter.guard.amountMicros))
-      if (got !== undefined) meter.taken(got.given_micros, got.taken_micros)
+      if (got === undefined) meter.isOver = true
+      else meter.taken(got.given_micros, got.taken_micros)
       if ((got?.given_micros ?? 0) < wanted) meter.quietUntil = now() + QUIET_MS
       if (this.#isFailing) log('info', 'billing: caps of spend guards can be used again')
       this.#isFailing = false
@@ -180,8 +184,8 @@ export class Caps {
   async #look(): Promise<void> {
     for (const meter of this.#meters.values()) {
       if (meter.freeMicros > 0) await this.#giveBack(meter, false)
-      if (meter.freeMicros !== 0) this.#lookLater()
-      if (meter.freeMicros < 0) this.#soon()
+      if (meter.freeMicros > 0 || meter.isMissing) this.#lookLater()
+      if (meter.isMissing) this.#soon()
     }
   }
 

@@ -19,6 +19,8 @@ export class Meter {
   #aheadMicros = 0
   /** The cap is used up: until then the database is not asked again. */
   quietUntil = -Infinity
+  /** The guard is not in force any more, as the database has said: what is missing is not asked for. */
+  isOver = false
   /** Something is free, or missing. */
   readonly #onChange: () => void
 
@@ -40,6 +42,10 @@ export class Meter {
   /** No call of this process counts on it. */
   get isIdle(): boolean {
     return this.#freeMicros === 0 && this.#heldMicros === 0
+  }
+
+  get isMissing(): boolean {
+    return this.#freeMicros < 0 && !this.isOver
   }
 
   hold(micros: number): void {

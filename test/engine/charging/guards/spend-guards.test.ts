@@ -1,5 +1,5 @@
 /** Spend guards of one process, in virtual time. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import {
   type Books,
   customerWith,
@@ -164,6 +164,25 @@ test('a block lets live calls go on, and ends those that it is told to end', asy
   // A node that asks over HTTP gives no signs of life.
   const late = await told(books, books.ocs.extendForNode('a', 100))
   expect(late).toEqual({ kind: 'denied', code: 'spend_guard' })
+})
+
+test('a cap that is removed while calls hold more than it is asked for no more', async () => {
+  const books = await customerWith(oneUnit)
+  const { statements } = books.store
+  await dial(books, 'a')
+  await addGuard(books.store, 'guard', { customer_id: 1, ...capOf(10_000) })
+  await books.ocs.reloadSpendGuards()
+  const prepare = vi.spyOn(statements, 'prepare')
+  const asked = async () => {
+    prepare.mockClear()
+    for (let second = 0; second < 5; second += 1) await books.pass(1_000)
+    return prepare.mock.calls.filter(([sql]) => sql.includes('spend_guard_use')).length
+  }
+  expect(await asked()).toBeGreaterThan(1)
+  await runSql(books.store, 'UPDATE spend_guard SET ended_at = 1')
+  await books.ocs.reloadSpendGuards()
+  await asked()
+  expect(await asked()).toBe(0)
 })
 
 test('a cap of a day begins again at midnight UTC, with what calls are granted from then on', async () => {
