@@ -70,10 +70,10 @@ test('a call whose money another one took while both waited for room gets its ow
 test('a call whose part of a cap another one used while it waited asks once more, and is not refused', async () => {
   const payer = new Customer(terms, 1_000_000n)
   const guard = {
-    ...{ guardUuid: 'guard', scope: 'customer', scopeId: 1, prefix: '', action: 'cap' },
-    ...{ amountMicros: 1_000_000, currency: 'USD', per: 'duration', extension: null },
+    ...({ guardUuid: 'guard', scope: 'customer', scopeId: 1, prefix: '', action: 'cap' } as const),
+    ...({ amountMicros: 1_000_000, currency: 'USD', per: 'duration', extension: null } as const),
     ...{ startsAt: start, expiresAt: null, endsCallsBefore: null },
-  } as const
+  }
   const meter = new Meter(guard, start, () => undefined)
   const books = {
     customers: { byNumber: () => payer } as unknown as Customers,
