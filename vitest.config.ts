@@ -13,7 +13,7 @@ const not = (...groups: readonly (readonly string[])[]): string[] =>
 const measuringTests = [
   'test/process/{attack,bad-input,clock,foreign-lock,idle-connections,node-failures,node-limits,nodes,strangers,upgrade}.test.ts',
 ]
-/** They wait more than they work, so three at a time. */
+/** They wait more than they work, so four at a time. */
 const patientTests = inFolders(
   ...['baresip', 'kamailio', 'sipp', 'sipsak', 'sipvicious', 'webphone', 'conformance'],
   ...['rtpengine', 'tls', 'console', 'process'],
@@ -76,7 +76,7 @@ const postgresProcessProject = {
     env: onPostgres,
     pool: 'forks' as const,
     isolate: false,
-    maxWorkers: 3,
+    maxWorkers: 4,
     sequence: { groupOrder: 1 },
     ...patience,
     testTimeout: 180_000,
@@ -117,7 +117,7 @@ export default defineConfig({
           include: [...patientTests, ...not(measuringTests)],
           pool: 'forks',
           isolate: false,
-          maxWorkers: 3,
+          maxWorkers: 4,
           sequence: { groupOrder: 1 },
           ...patience,
           // Some start the program seven times.
