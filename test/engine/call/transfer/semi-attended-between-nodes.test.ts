@@ -114,6 +114,24 @@ test.each(['', ';early-only'])(
   },
 )
 
+/** The transferor has sent its REFER, and Y has answered: next Y gets the media of the other party. */
+async function answered(): Promise<Consulting> {
+  const calls = await ringing()
+  const { first, y, toY } = calls
+  await refer(calls)
+  await notified(first.a)
+  y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
+  await y.next('ACK')
+  return calls
+}
+
+/** What one party sends, the other one gets. */
+async function goesOn({ a, b, bLeg }: Pair): Promise<void> {
+  b.request('INFO', bLeg)
+  a.reply(await a.next('INFO'), 200)
+  await b.next('200 INFO')
+}
+
 test('the transferor may give up both calls at once: the target goes on ringing', async () => {
   const calls = await ringing()
   const { first, phone, leg, y } = calls
@@ -152,27 +170,18 @@ test('refused by the target: the transferor gets the status in both calls, and t
     { disposition: 'BUSY' },
     { disposition: 'BUSY', denialCode: 'replaces_refused', isFree: true },
   ])
-  first.b.request('INFO', first.bLeg)
-  first.a.reply(await first.a.next('INFO'), 200)
-  await first.b.next('200 INFO')
+  await goesOn(first)
   await nodes.b.idle()
 })
 
 test('the target refuses the media of the other party: both of its calls end, and the first goes on', async () => {
-  const calls = await ringing()
-  const { first, phone, leg, y, toY } = calls
-  await refer(calls)
-  await notified(first.a)
-  y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
-  await y.next('ACK')
+  const { first, phone, leg, y } = await answered()
   y.reply(await y.next('INVITE'), 488)
   y.reply(await y.next('BYE'), 200)
   await phone.next('487 INVITE')
   phone.request('ACK', leg)
   expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 488 /)
-  first.b.request('INFO', first.bLeg)
-  first.a.reply(await first.a.next('INFO'), 200)
-  await first.b.next('200 INFO')
+  await goesOn(first)
   await recordsOf(nodes.b, 2)
   await nodes.b.idle()
 })
@@ -193,12 +202,7 @@ test('the transferee hangs up: no phone goes on ringing', async () => {
 })
 
 test('the target hangs up before it is connected: both of its calls end', async () => {
-  const calls = await ringing()
-  const { first, phone, leg, y, toY } = calls
-  await refer(calls)
-  await notified(first.a)
-  y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
-  await y.next('ACK')
+  const { first, phone, leg, y, toY } = await answered()
   const again = await y.next('INVITE')
   y.request('BYE', y.calledLeg(toY, 'y'))
   y.reply(again, 487)
