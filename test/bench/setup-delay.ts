@@ -1,0 +1,97 @@
+/**
+ * What Tollgate, and Kamailio with a charging server, add to the time from INVITE to 200. SIPp places the load. Beside
+ * it, calls of this process are timed in fine steps: one through the contestant, one straight to a node, in turns. Both
+ * wait for the same two processors, so the difference is what the contestant adds.
+ */
+import { setTimeout as pause } from 'node:timers/promises'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { median, spread } from './load/figures.ts'
+import { startKamailio, whyNoKamailio } from './load/kamailio.ts'
+import { caller, oneCustomer } from './load/one-customer.ts'
+import { SetupProbe } from './load/setup-probe.ts'
+import { placeCalls, startNode } from './load/sipp-load.ts'
+
+export const describe =
+  'how much later a call is answered through Tollgate, and through Kamailio with a charging server, beside a load; ' +
+  'arguments: rate=500 seconds=20 turns=5 warmup=30 probes=20 (pairs a second) peer=flat|no'
+
+export async function run(words: readonly string[] = []): Promise<void> {
+  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
+  const number = (name: string, otherwise: number) => Number(options.get(name) ?? otherwise)
+  const [rate, seconds, turns] = [number('rate', 500), number('seconds', 20), number('turns', 5)]
+  const missing = options.get('peer') === 'no' ? 'peer=no' : whyNoKamailio()
+  if (missing !== undefined) console.log(`  ${missing}: no peer figures`)
+  const nodes = [await startNode(), await startNode(), await startNode()]
+  const ports = nodes.map(({ port }) => port)
+  const tollgate = await TollgateProcess.start(oneCustomer(ports), { LOG_LEVEL: 'warn' })
+  const kamailio = missing === undefined ? await startKamailio(ports, 'flat') : undefined
+  const contestants = [
+    { name: 'tollgate', port: tollgate.sipPort },
+    ...(kamailio ? [{ name: 'kamailio', port: kamailio.sipPort }] : []),
+  ]
+  const direct = ports[0] ?? 0
+  const pairs = number('probes', 20)
+  try {
+    const taken = new Map<string, Delays[]>()
+    for (const { port } of contestants)
+      await placeCalls(port, rate, rate * number('warmup', 30), caller)
+    for (let turn = 0; turn < turns; turn += 1)
+      for (const { name, port } of turn % 2 === 0 ? contestants : contestants.toReversed()) {
+        const delays = await besideLoad(port, direct, { rate, seconds, pairs })
+        console.log(`  ${name.padEnd(9)} ${textOf(delays)}`)
+        taken.set(name, [...(taken.get(name) ?? []), delays])
+      }
+    for (const [name, all] of taken) {
+      const added = (part: number) =>
+        spread(
+          all.map((each) => addedBy(each, part)),
+          1,
+        )
+      console.log(`  ${name.padEnd(9)} adds p50 ${added(0.5)} ms, p99 ${added(0.99)} ms`)
+    }
+  } finally {
+    await kamailio?.stop()
+    await tollgate.stop()
+    for (const node of nodes) await node.stop()
+  }
+}
+
+/** Milliseconds of each probe, in rising order. */
+interface Delays {
+  readonly through: readonly number[]
+  readonly direct: readonly number[]
+}
+
+async function besideLoad(
+  port: number,
+  direct: number,
+  { rate, seconds, pairs }: { rate: number; seconds: number; pairs: number },
+): Promise<Delays> {
+  const probe = await SetupProbe.open(caller)
+  const through: Promise<number>[] = []
+  const straight: Promise<number>[] = []
+  const load = placeCalls(port, rate, rate * seconds, caller)
+  await pause(2_000)
+  for (let pair = 0; pair < (seconds - 3) * pairs; pair += 1) {
+    through.push(probe.place(port))
+    await pause(500 / pairs)
+    straight.push(probe.place(direct))
+    await pause(500 / pairs)
+  }
+  const delays = { through: await Promise.all(through), direct: await Promise.all(straight) }
+  await load
+  await pause(500)
+  probe.close()
+  const sorted = (values: readonly number[]) => values.toSorted((a, b) => a - b)
+  return { through: sorted(delays.through), direct: sorted(delays.direct) }
+}
+
+const at = (sorted: readonly number[], part: number): number =>
+  part === 0.5 ? median(sorted) : (sorted[Math.floor(sorted.length * part)] ?? Number.NaN)
+
+const addedBy = ({ through, direct }: Delays, part: number): number =>
+  at(through, part) - at(direct, part)
+
+const textOf = ({ through, direct }: Delays): string =>
+  `through it p50 ${at(through, 0.5).toFixed(1)}, p99 ${at(through, 0.99).toFixed(1)}, longest ` +
+  `${at(through, 0.9999).toFixed(1)} ms; straight p50 ${at(direct, 0.5).toFixed(1)}, p99 ${at(direct, 0.99).toFixed(1)} ms`
