@@ -3,7 +3,8 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
-import { paying, seedFor } from '../sipp/call-case.ts'
+import { paying, poor, seedFor } from '../sipp/call-case.ts'
+import { freePort } from '../support/free-port.ts'
 import { Kamailio } from '../support/kamailio.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
@@ -12,40 +13,64 @@ import { eventually } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 
+interface Places {
+  readonly port: number
+  /** From which the calls of the carrier are sent. */
+  readonly carrierPort: number
+  readonly folder: string
+  readonly nodes: readonly TollgateProcess[]
+}
+
 /** That of the guide, with the places of this test. */
-function configurationFor(port: number, folder: string, nodes: readonly TollgateProcess[]): string {
+function configurationFor({ port, carrierPort, folder, nodes }: Places): string {
   const [, guided = ''] = /```cfg\n([\s\S]*?)\n```/.exec(readFileSync('GUIDE.md', 'utf8')) ?? []
   const list = join(folder, 'dispatcher.list')
   writeFileSync(list, nodes.map(({ sipPort }) => `1 sip:127.0.0.1:${sipPort}\n`).join(''))
+  const addresses = join(folder, 'address.list')
+  writeFileSync(addresses, '1 127.0.0.1\n')
   const settings = 'debug=1\nlog_stderror=yes\nchildren=1\nauto_aliases=no\nloadmodule "xlog.so"'
   return guided
     .replace('10.0.0.5:5060', `127.0.0.1:${port}`)
+    .replaceAll('10.0.0.5:5061', `127.0.0.1:${carrierPort}`)
     .replace('/etc/kamailio/dispatcher.list', list)
+    .replace('/etc/kamailio/address.list', addresses)
     .replace('\nloadmodule', `\n${settings}\nloadmodule`)
 }
 
 describe.runIf(hasPostgres)('the dispatcher of the guide', () => {
-  test('calls take turns over the nodes; when one is killed none of the following calls fails', async () => {
+  test('calls of known addresses take turns over the nodes, and the carrier pays; none fails after one is killed', async () => {
     const { url, drop } = await freshDatabase()
     onTestFinished(drop)
     const database = new PostgresStatements({ url, connections: 1 })
     onTestFinished(() => database.close())
     const pbx = await SippNode.start('nodes/answers.xml')
     onTestFinished(async () => void (await pbx.stop()))
-    const environment = { DATABASE_URL: url, SECRET_KEY: 'A'.repeat(43) }
+    const environment = {
+      DATABASE_URL: url,
+      SECRET_KEY: 'A'.repeat(43),
+      TRUSTED_SOURCES: '192.0.2.0/24',
+    }
+    const carrierPort = await freePort()
+    const front = {
+      ...{ name: 'front', direction: 'in', customer: 'paying' },
+      gateways: [{ host: '127.0.0.1', port: carrierPort }],
+    }
     const start = async (name: string): Promise<TollgateProcess> => {
       const settings = { ...environment, NODE_NAME: name }
-      const tollgate = await TollgateProcess.start(seedFor([pbx.port]), settings)
+      const tollgate = await TollgateProcess.start(
+        { ...seedFor([pbx.port]), carriers: [front] },
+        settings,
+      )
       onTestFinished(() => tollgate.stop())
       return tollgate
     }
     const nodes = [await start('sbc-1'), await start('sbc-2')]
     const kamailio = await Kamailio.start({
-      configuration: (port, folder) => configurationFor(port, folder, nodes),
+      configuration: (port, folder) => configurationFor({ port, carrierPort, folder, nodes }),
     })
     onTestFinished(() => kamailio.stop())
     const call = (calls: number) =>
-      callWith('inbound/answered.xml', kamailio.port, { keys: { caller: paying }, calls, rate: 5 })
+      callWith('inbound/answered.xml', kamailio.port, { keys: { caller: poor }, calls, rate: 5 })
     const answered = async (): Promise<number> => {
       const count = "SELECT count(*)::float8 AS n FROM cdr WHERE disposition = 'ANSWERED'"
       return (await database.prepare<{ n: number }>(count).get([]))?.n ?? 0
@@ -60,8 +85,11 @@ describe.runIf(hasPostgres)('the dispatcher of the guide', () => {
       return Number(ended)
     }
 
+    const stranger = { keys: { caller: paying }, extra: ['-i', '127.0.0.2'] }
+    expect(await callWith('inbound/unknown-source.xml', kamailio.port, stranger)).toEqual(clean)
     expect(await call(10)).toEqual(clean)
     await eventually(async () => expect(await answered()).toBe(10))
+    expect(nodes[0]?.wallet('paying').debits).toBe(10)
     expect(await Promise.all(nodes.map(began))).toEqual([5, 5])
     await nodes[0]?.kill()
     expect(await call(10)).toEqual(clean)

@@ -1,5 +1,6 @@
 /** The application of GUIDE.md that forwards calls to several nodes, on a server that speaks drachtio-server's protocol. */
 import { spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
@@ -20,6 +21,7 @@ function applicationFor(admin: { readonly port: number }, nodes: readonly SipPee
     .replace("'drachtio-srf'", `'${createRequire(import.meta.url).resolve('drachtio-srf')}'`)
     .replace('9022', String(admin.port))
     .replace(/const nodes = \[.*\]/, `const nodes = [${places}]`)
+    .replace(/const callers = \[.*\]/, `const callers = ['127.0.0.1']`)
 }
 
 test('calls take turns over the nodes that answer, and requests in dialogs follow them', async () => {
@@ -55,6 +57,7 @@ test('calls take turns over the nodes that answer, and requests in dialogs follo
     node.reply(await node.next('BYE'), 200)
     await caller.next('200 BYE')
   }
+  expect(await strangerAt(front.port('udp'))).toMatch(/^SIP\/2\.0 403 /)
   await callAt(nodes[0], '1001')
   await callAt(nodes[1], '1002')
   await callAt(nodes[0], '1003')
@@ -75,3 +78,28 @@ test('calls take turns over the nodes that answer, and requests in dialogs follo
   nodes[1].always('OPTIONS', 200, { tag: 'o' })
   await eventually(async () => expect([await next(), await next()]).toContain(nodes[1]))
 })
+
+/** The final answer to the INVITE of an address that is none of the callers. */
+async function strangerAt(port: number): Promise<string> {
+  const socket = createSocket('udp4')
+  onTestFinished(() => void socket.close())
+  await new Promise<void>((resolve) => void socket.bind(0, '127.0.0.2', resolve))
+  const lines = [
+    `INVITE sip:1000@127.0.0.1:${port} SIP/2.0`,
+    `Via: SIP/2.0/UDP 127.0.0.2:${socket.address().port};branch=z9hG4bKstranger`,
+    'Max-Forwards: 70',
+    'From: <sip:15550100@acme.example>;tag=stranger',
+    `To: <sip:1000@127.0.0.1:${port}>`,
+    'Call-ID: stranger',
+    'CSeq: 1 INVITE',
+    `Contact: <sip:15550100@127.0.0.2:${socket.address().port}>`,
+    'Content-Length: 0',
+  ]
+  const answered = new Promise<string>((resolve) => {
+    socket.on('message', (bytes) => {
+      if (!bytes.toString().startsWith('SIP/2.0 1')) resolve(bytes.toString())
+    })
+  })
+  socket.send(`${lines.join('\r\n')}\r\n\r\n`, port, '127.0.0.1')
+  return answered
+}
