@@ -1,6 +1,7 @@
 /** The tool that takes a carrier out of service, and back. */
 import { z } from 'zod'
 import { carrierKind, carrierStateOf, setCarrierState } from '../../../changes/carrier-kind.ts'
+import { countsOfAsked } from '../../../nodes/counts-of-all.ts'
 import { reference } from '../../../provisioning/fields.ts'
 import { badReference, resolve } from '../../../provisioning/references.ts'
 import { requestScope } from '../../../provisioning/resource-routes.ts'
@@ -25,7 +26,7 @@ export const setTrunkState = defineChange({
   }),
   output: z.object({ carrier_id: z.int(), name: z.string(), state: z.enum(states) }),
   async plan({ carrier: wanted, state }, use) {
-    const { store, engine, principal, now } = use
+    const { store, engine, principal, now, elsewhere } = use
     const scope = requestScope(principal, now)
     const id = await resolve(store, 'carrier', wanted, { tenantId: 'any', scope })
     const carrier = id === null ? undefined : await new CarrierStore(store).find(scope, id)
@@ -34,7 +35,9 @@ export const setTrunkState = defineChange({
     await carrierKind.admit(String(id), { from: null, to: null }, principal, use)
     const { name } = carrier
     const before = carrierStateOf(carrier.is_active)
-    const calls = engine.calls.list().filter((call) => call.carrier === name)
+    // Tenants' carriers may have one name.
+    const more = await countsOfAsked(elsewhere, 'carriers', [id])
+    const calls = engine.calls.countByCarrier(id) + (more?.(id) ?? 0)
     const own = { carrier_id: id, name }
     return {
       target: { kind: 'carrier' as const, id: String(id) },
@@ -45,7 +48,7 @@ export const setTrunkState = defineChange({
           : state === 'inactive'
             ? `The carrier ${quoted(name)} gets no new calls: they take the next route, or are refused where there is none.`
             : `The carrier ${quoted(name)} gets calls again.`,
-      affected: { live_calls: calls.length },
+      affected: { live_calls: calls },
       undo: 'restores' as const,
       preview: { ...own, state: before },
       async apply() {

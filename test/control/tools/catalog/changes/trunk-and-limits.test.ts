@@ -96,3 +96,14 @@ test('a credit limit counts from the next call on, and a change without a limit 
     expect.stringContaining('at least one limit'),
   ])
 })
+
+test('the live calls of a trunk are those of its id: another tenant may have a trunk of the same name', async () => {
+  const rig = await openRig()
+  const [call] = rig.engine.activeCalls
+  if (call === undefined) throw new Error('there is no live call')
+  // The rig counts by id; a record has the name.
+  rig.engine.activeCalls.push({ ...call, carrier: 'north' }, { ...call, carrier: '1' })
+  const given = { carrier: 'north', state: 'inactive', reason, dry_run: true }
+  const told = await rig.tool('set_trunk_state', given)
+  expect(told.data<{ affected: unknown }>().affected).toEqual({ live_calls: 1 })
+})
