@@ -51,6 +51,7 @@ export function readConfig(environment: Environment) {
       failMode: read(settings.ocsFailMode),
     },
     unknownCaller: read(settings.unknownCaller),
+    exitCodes: read(settings.exitCodes),
     nodeTimeoutMs: read(settings.nodeTimeoutMs),
     nodeProgressTimeoutMs: read(settings.nodeProgressTimeoutMs),
     passedHeaders: read(settings.passedHeaders),

@@ -222,7 +222,7 @@ export class Engine {
       ...{ trustedSources: config.trustedSources, edgeProxies: config.edgeProxies },
       nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
       defaultSetId: (tenantId) => this.dispatcher.defaultSetId(tenantId),
-      ...{ now, random, hosts: this.#hosts },
+      ...{ now, random, hosts: this.#hosts, exitCodes: config.exitCodes },
       shared: deps.shares && { shares: deps.shares, schedule },
       activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
       activeAgentCalls: (agentId) => this.calls.countByAgent(agentId),

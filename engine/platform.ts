@@ -295,7 +295,7 @@ async function openCharging(
   if (url === undefined) {
     const ocs = await Ocs.open({
       ...{ store, journal, now, wallNow, schedule, log, failMode },
-      unknownCaller: config.unknownCaller,
+      ...{ unknownCaller: config.unknownCaller, exitCodes: config.exitCodes },
       events: webhooks.sink,
       members: membersOf(stores, deps.oldProcess),
       shares,

@@ -117,6 +117,22 @@ export const hostNames: Kind<readonly string[]> = {
   allowed: 'a comma list of host names, such as tollgate.example.com',
 }
 
+const MAX_EXIT_CODES = 8
+
+/** The longest first. */
+export const exitCodes: Kind<readonly string[]> = {
+  schema: z.string().transform(
+    orIssue((value) => {
+      if (value.toLowerCase() === 'none') return []
+      const codes = listOf(value, (code) => (/^[0-9]{2,6}$/.test(code) ? code : undefined))
+      return codes && codes.length <= MAX_EXIT_CODES
+        ? [...new Set(codes)].toSorted((a, b) => b.length - a.length)
+        : undefined
+    }),
+  ),
+  allowed: `none, or a comma list of at most ${MAX_EXIT_CODES} codes of 2 to 6 digits, such as 00`,
+}
+
 const MAX_EXTENSION_HEADERS = 32
 
 /** In small letters. The mark of our own calls is not among them: only this program sets it. */

@@ -7,6 +7,7 @@ import {
   dnsServers,
   drachtioUrls,
   edgeProxyRules,
+  exitCodes,
   extensionHeaders,
   hostAndPort,
   hostName,
@@ -224,6 +225,12 @@ export const settings = {
     oneOf('deny', 'allow'),
     'deny',
     'allow sets up calls of callers without a customer, at cost 0',
+  ),
+  exitCodes: unset(
+    'EXIT_CODES',
+    exitCodes,
+    'none; spend guards take 00, 0011, 011 and 810 for such codes',
+    'comma list of what is dialled in place of +: a called number that begins with one is priced, blocked, routed and counted as the number with +; the same on all nodes',
   ),
   nodeTimeoutMs: withDefault(
     'NODE_TIMEOUT_MS',

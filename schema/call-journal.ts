@@ -59,6 +59,12 @@ export interface SavedGrant {
   readonly isLastGrant: boolean
   /** Of the extension that calls; absent: the source is none. */
   readonly extensionId?: number
+  /** The tenant of the call's source, for spend guards; null: it has none. Absent: another version has saved it. */
+  readonly sourceTenantId?: number | null
+  /** False: the calling number names no payer. Absent: it may. */
+  readonly mayNamePayer?: false
+  /** No spend guard brakes it. */
+  readonly isEmergencyNumber?: true
 }
 
 /** A call that the last run left open. */

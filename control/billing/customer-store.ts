@@ -20,6 +20,7 @@ import { contains, grouped } from '../provisioning/rows.ts'
 import { refuseForeignNumbers } from '../provisioning/tenancy.ts'
 import { write } from '../provisioning/write.ts'
 import { customerBody, type CustomerBody } from './customer-body.ts'
+import { refuseBraked } from './guards/braked.ts'
 import { hasLowBalance, isBalanceLow, refusedMicros } from './low-balance.ts'
 
 interface Row extends Selectable<CustomerTable> {
@@ -197,6 +198,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
       const calls = db.selectFrom('cdr').select('id').where('customer_id', '=', id).limit(1)
       if ((await first(this.#store, calls)) !== undefined || (await this.#hasEntries(id)))
         throw new ApiError(409, 'in_use', 'The customer has a history: deactivate it instead')
+      await refuseBraked(this.#store, 'customer', id, scope)
       await execute(this.#store, db.deleteFrom('wallet').where('customer_id', '=', id))
       await execute(this.#store, db.deleteFrom('customer').where('id', '=', id))
       return 'removed' as const

@@ -4,6 +4,7 @@ import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { ExtensionTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
+import { refuseBraked } from '../billing/guards/braked.ts'
 import { notFound } from '../http/api-error.ts'
 import {
   mediaColumnsOf,
@@ -131,6 +132,7 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
       const isRenamed = before.extension !== body.extension || before.domain !== home.domain
       if (isRenamed && body.password == null)
         throw badReference('password', 'is required with a new extension or domain')
+      if (isRenamed) await refuseBraked(this.#store, 'extension', id, scope)
       const isNew = isRenamed || (await this.isNewSecret(id, body))
       await execute(
         this.#store,
@@ -167,6 +169,7 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
 
   async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
     if ((await this.find(scope, id)) === undefined) return 'absent'
+    await refuseBraked(this.#store, 'extension', id, scope)
     await execute(this.#store, this.#store.db.deleteFrom('extension').where('id', '=', id))
     return 'removed'
   }

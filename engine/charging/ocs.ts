@@ -41,6 +41,7 @@ import type {
 import type { Brake } from '../../schema/contracts/spend-guards.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../schema/open.ts'
+import { type ExitCodes, international } from '../../schema/rules/exit-codes.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import type { Books } from './authorization/authorize.ts'
 import { costSoFar } from './authorization/cost-so-far.ts'
@@ -80,6 +81,8 @@ export interface OcsDeps {
   readonly schedule: Schedule
   /** Callers without a customer are refused, or allowed at no cost. */
   readonly unknownCaller: 'deny' | 'allow'
+  /** What is dialled in place of `+`; absent: the installation names none. */
+  readonly exitCodes?: ExitCodes | undefined
   /** A call that cannot be decided, because this process is cut off from what others share, is refused or allowed. */
   readonly failMode?: 'closed' | 'open'
   /** Takes the events of accounting webhooks; absent: none are written. */
@@ -100,6 +103,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #records: CallRecords
   readonly #customers: Customers
   readonly rates: Rates
+  readonly exitCodes: ExitCodes | undefined
   readonly #guards: SpendGuards
   readonly #reservations = new Reservations()
   readonly #heldElsewhere: HeldElsewhere
@@ -123,8 +127,9 @@ export class Ocs implements Charging, OcsPort {
 
   /** Of an empty database, until `reload`. */
   constructor(deps: OcsDeps) {
-    const { store, now, wallNow, schedule } = deps
+    const { store, now, wallNow, schedule, exitCodes } = deps
     this.#deps = deps
+    this.exitCodes = exitCodes
     this.#events = new AccountingEvents(deps.events)
     this.#calls = openCallStore({
       ...{ store, schedule, now, wallNow, events: this.#events, sink: deps.events },
@@ -144,9 +149,9 @@ export class Ocs implements Charging, OcsPort {
       ...{ reservations: this.#reservations, now },
       payerOf: (customerId) => this.#customers.byId(customerId),
     })
-    this.rates = new Rates(store, nextTurn)
+    this.rates = new Rates(store, nextTurn, exitCodes)
     this.#guards = new SpendGuards({
-      ...{ store, now, wallNow, schedule, log: deps.log },
+      ...{ store, now, wallNow, schedule, exitCodes, log: deps.log },
       onNewCap: () => this.#reservations.countLive((...call) => this.#guards.metersOf(...call)),
     })
     this.leases = leasesOf(deps, this.#customers)
@@ -305,7 +310,8 @@ export class Ocs implements Charging, OcsPort {
     return { kind: 'granted', grantedSeconds, reservedMicros: amountMicros }
   }
 
-  reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer> {
+  reportFromNode(given: CallRecord, body: string): Promise<ReportAnswer> {
+    const record = { ...given, calledNumber: international(given.calledNumber, this.exitCodes) }
     if (this.#deps.store.storage.problem !== undefined) return Promise.resolve(unstored)
     const report = { body, at: this.#deps.wallNow() }
     const stored = this.#charges.of(record, (charge) =>
@@ -341,15 +347,13 @@ export class Ocs implements Charging, OcsPort {
     return quoteOf(this.rateFor(planId, number, at), seconds)
   }
 
-  reloadCustomers(): Promise<void> {
-    return this.#customers.reload()
-  }
-
+  readonly reloadCustomers = (): Promise<void> => this.#customers.reload()
   readonly reloadRates = (): Promise<void> => this.rates.reload()
   readonly reloadPrefix = (planId: number, prefix: string): Promise<void> =>
     this.rates.reloadPrefix(planId, prefix)
 
-  readonly callsUnder = (brake: Brake): number => countUnder(brake, this.#reservations.all())
+  readonly callsUnder = (brake: Brake): number =>
+    countUnder(brake, this.#reservations.all(), this.exitCodes)
   readonly reloadSpendGuards = (): Promise<void> => this.#guards.reload()
 
   /** Takes over customers, rates and spend guards. */
@@ -370,8 +374,6 @@ export class Ocs implements Charging, OcsPort {
       ...{ stored: this.#calls.stats(), verdicts: this.#decisions.counts() },
     })
   }
-
-  // ---- inside ----------------------------------------------------------------------------------
 
   #books(): Books {
     return {

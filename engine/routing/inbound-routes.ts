@@ -1,5 +1,6 @@
 /** Where a call from a trunk goes: called number prefix or domain → dispatcher set, extension or agent. */
-import { digitsOf, PrefixTable } from './prefix-table.ts'
+import { type ExitCodes, internationalPrefix } from '../../schema/rules/exit-codes.ts'
+import { PrefixTable } from './prefix-table.ts'
 import type { InboundRouteRecord, InboundTarget } from './routing-records.ts'
 import type { Tenancy } from './tenancy.ts'
 
@@ -18,11 +19,14 @@ export interface InboundCaller {
 export class InboundRoutes {
   readonly #table: PrefixTable<InboundRouteRecord>
   readonly #tenancy: Ownership
+  readonly #exitCodes: ExitCodes | undefined
 
-  constructor(routes: readonly InboundRouteRecord[], tenancy: Ownership) {
+  constructor(routes: readonly InboundRouteRecord[], tenancy: Ownership, exitCodes?: ExitCodes) {
     this.#tenancy = tenancy
+    this.#exitCodes = exitCodes
     const active = routes.filter((route) => route.isActive)
-    this.#table = new PrefixTable(active.map((route) => [route.prefix ?? '', route] as const))
+    const entries = active.map((route) => [route.prefix ?? '', route] as const)
+    this.#table = new PrefixTable(entries, exitCodes)
   }
 
   find(caller: InboundCaller, calledNumber: string, domain: string): InboundTarget | undefined {
@@ -33,7 +37,7 @@ export class InboundRoutes {
         const rank = rankOf(route)
         // Longer prefixes come first, so a later route must be strictly more specific.
         const isBetter =
-          !best || rank > best.rank || (rank === best.rank && isBefore(route, best, caller))
+          !best || rank > best.rank || (rank === best.rank && this.#isBefore(route, best, caller))
         if (isBetter) best = { route, rank }
       }
     return best?.route.target
@@ -50,6 +54,23 @@ export class InboundRoutes {
     if (domain !== null && this.#tenancy.ownsDomain(tenantId, domain)) return true
     return this.#tenancy.ownsNumber(tenantId, calledNumber)
   }
+
+  #isBefore(
+    route: InboundRouteRecord,
+    best: { readonly route: InboundRouteRecord },
+    caller: InboundCaller,
+  ): boolean {
+    if (this.#prefixOf(route) !== this.#prefixOf(best.route)) return false
+    const isOfPlatform = route.tenantId === null
+    if (caller.tenantId === null && isOfPlatform !== (best.route.tenantId === null))
+      return isOfPlatform
+    const byPriority = route.priority - best.route.priority
+    return byPriority < 0 || (byPriority === 0 && route.routeId < best.route.routeId)
+  }
+
+  #prefixOf({ prefix }: InboundRouteRecord): string {
+    return internationalPrefix(prefix ?? '', this.#exitCodes)
+  }
 }
 
 type Ownership = Pick<Tenancy, 'ownsNumber' | 'ownsDomain'>
@@ -61,18 +82,3 @@ function admits(route: InboundRouteRecord, caller: InboundCaller, domain: string
 
 const rankOf = (route: InboundRouteRecord) =>
   (route.carrierId === null ? 0 : 2) + (route.domain === null ? 0 : 1)
-
-function isBefore(
-  route: InboundRouteRecord,
-  best: { readonly route: InboundRouteRecord },
-  caller: InboundCaller,
-): boolean {
-  if (prefixLength(route) !== prefixLength(best.route)) return false
-  const isOfPlatform = route.tenantId === null
-  if (caller.tenantId === null && isOfPlatform !== (best.route.tenantId === null))
-    return isOfPlatform
-  const byPriority = route.priority - best.route.priority
-  return byPriority < 0 || (byPriority === 0 && route.routeId < best.route.routeId)
-}
-
-const prefixLength = (route: InboundRouteRecord) => digitsOf(route.prefix ?? '').length

@@ -4,6 +4,7 @@
  */
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
+import { type ExitCodes, international } from '../../schema/rules/exit-codes.ts'
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { Agents, type AgentDecision } from './agents.ts'
@@ -16,6 +17,7 @@ import { InboundRoutes } from './inbound-routes.ts'
 import type { Origin } from './origin.ts'
 import { candidateOf, type GatewayCandidate } from './outbound/gateway-candidate.ts'
 import type { CarrierPrice } from './outbound/least-cost.ts'
+import type { OutboundDecision } from './outbound/outbound-decision.ts'
 import { passedGateway, passedRoute, type Look, type PassedOver } from './outbound/passed-over.ts'
 import type { OutboundCaller } from './outbound/outbound-routes.ts'
 import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
@@ -33,6 +35,7 @@ import { Tenancy } from './tenancy.ts'
 
 export type { ExtensionOrigin, Origin } from './origin.ts'
 export type { GatewayCandidate } from './outbound/gateway-candidate.ts'
+export type { OutboundDecision } from './outbound/outbound-decision.ts'
 
 export interface RoutingDeps extends RecognitionDeps {
   readonly hosts: RecognitionDeps['hosts'] & {
@@ -54,28 +57,13 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
   /** A row that cannot be used, in one sentence. */
   readonly onProblem: (problem: string) => void
+  /** What is dialled in place of `+`; undefined: the installation names none. */
+  readonly exitCodes?: ExitCodes | undefined
   readonly now: () => number
   readonly random: () => number
   /** Where other nodes count against the same limits. */
   readonly shared?: SharedCounting | undefined
 }
-
-export type OutboundDecision =
-  | {
-      readonly kind: 'gateways'
-      /** In the order in which they are tried; never empty. */
-      readonly gateways: readonly GatewayCandidate[]
-      /** The call skips wallet, limits and drain. */
-      readonly isEmergency: boolean
-    }
-  /** 403. */
-  | { readonly kind: 'blocked'; readonly routeName: string }
-  /** Every carrier of the routes has reached `max_calls` or `max_cps`: 503 with `Retry-After`. */
-  | { readonly kind: 'limited' }
-  /** There is a route, but nothing behind it can take a call now: 503. */
-  | { readonly kind: 'unavailable' }
-  /** No route knows the number. */
-  | { readonly kind: 'none' }
 
 /** What is left when no route speaks for a call. */
 export type DefaultTarget =
@@ -118,11 +106,12 @@ export class Routing {
 
   replace(records: RoutingRecords): void {
     const { tenants, carriers, inboundRoutes, outboundRoutes, agents, problems } = records
-    const tenancy = new Tenancy(tenants)
+    const { exitCodes } = this.#deps
+    const tenancy = new Tenancy(tenants, exitCodes)
     this.#gateways = records.gateways
     this.#carriers = new Map(carriers.map((carrier) => [carrier.carrierId, carrier]))
-    this.#inbound = new InboundRoutes(inboundRoutes, tenancy)
-    this.#outbound = new OutboundRoutes(outboundRoutes)
+    this.#inbound = new InboundRoutes(inboundRoutes, tenancy, exitCodes)
+    this.#outbound = new OutboundRoutes(outboundRoutes, exitCodes)
     this.#limits.keepOnly(new Set(this.#carriers.keys()))
     const gateways = [...carriers.flatMap((carrier) => carrier.gateways), ...this.#gateways]
     const names = [...gateways.flatMap(gatewayNames), ...agents.flatMap(({ uri }) => namesIn(uri))]
@@ -187,6 +176,11 @@ export class Routing {
     return carrier ? carrier.numberRules.in(number) : number
   }
 
+  /** A number that is called, with `+` in place of an exit code. */
+  dialledNumber(number: string): string {
+    return international(number, this.#deps.exitCodes)
+  }
+
   /** What a carrier that we register with may call instead of a number: the user of our Contact. */
   registeredUser(origin: Origin): string | undefined {
     const carrier = origin.kind === 'carrier' ? this.#carriers.get(origin.carrierId) : undefined
@@ -233,7 +227,7 @@ export class Routing {
 
   /** Whether an outbound route may take a number that a caller of this tenant dials, for any payer. */
   knowsNumber(calledNumber: string, tenantId: number | null): boolean {
-    return this.#outbound.knows(calledNumber, tenantId)
+    return this.#outbound.knows(this.dialledNumber(calledNumber), tenantId)
   }
 
   /**
@@ -242,12 +236,13 @@ export class Routing {
    */
   outboundCandidates(
     customerId: number | null,
-    calledNumber: string,
+    dialled: string,
     tenantId: number | null = null,
     { random, passOver }: Look = this.#look,
     onlyCarrierId?: number,
   ): OutboundDecision {
     const caller: OutboundCaller = { customerId, tenantId }
+    const calledNumber = this.dialledNumber(dialled)
     const priceOf = (route: OutboundRouteRecord) => this.#priceOf(route, calledNumber)
     const matched = this.#outbound.match(caller, calledNumber, random, priceOf, passOver)
     if (matched.kind === 'blocked') return { kind: 'blocked', routeName: matched.route.name }
@@ -348,7 +343,9 @@ export class Routing {
     { route, calledNumber, price, isEmergency }: Offer,
     { random, passOver }: Look,
   ): GatewayCandidate[] {
-    const number = carrier.numberRules.out(rewriteByRoute(route, calledNumber))
+    const number = carrier.numberRules.out(
+      rewriteByRoute(route, calledNumber, this.#deps.exitCodes),
+    )
     if (number === '') {
       passOver(passedRoute(route, 'number_stripped'))
       return []

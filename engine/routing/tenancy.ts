@@ -1,4 +1,5 @@
 /** What belongs to which tenant: numbers and SIP domains, as the platform has listed them. */
+import type { ExitCodes } from '../../schema/rules/exit-codes.ts'
 import { PrefixTable } from './prefix-table.ts'
 import type { TenantRecord } from './routing-records.ts'
 
@@ -7,11 +8,12 @@ export class Tenancy {
   readonly #domains = new Map<string, number>()
   readonly #slugs = new Map<string, number>()
 
-  constructor(tenants: readonly TenantRecord[]) {
+  constructor(tenants: readonly TenantRecord[], exitCodes?: ExitCodes) {
     this.#numbers = new PrefixTable(
       tenants.flatMap(({ tenantId, numbers }) =>
         numbers.map((start) => [start, tenantId] as const),
       ),
+      exitCodes,
     )
     for (const { tenantId, slug, domains, isActive } of tenants) {
       for (const domain of domains) this.#domains.set(domain, tenantId)

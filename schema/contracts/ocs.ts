@@ -6,6 +6,7 @@ import type { EntryKind } from './field-values.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Tariff } from '../call-journal.ts'
 import type { AuthorizationRequest } from './charging.ts'
+import type { ExitCodes } from '../rules/exit-codes.ts'
 import type { Brake } from './spend-guards.ts'
 
 export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
@@ -13,6 +14,8 @@ export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
   costSoFar(callUuid: string, seconds: number): CostSoFar
   /** Takes over spend guards as they are stored now, for calls that start once it resolves. */
   reloadSpendGuards(): Promise<void>
+  /** What is dialled in place of `+`, as spend guards compare numbers; undefined: the installation names none. */
+  readonly exitCodes: ExitCodes | undefined
   /** How many live calls of this process such a guard would cover. */
   callsUnder(brake: Brake): number
   /** Present figures, and totals since the start. */

@@ -23,7 +23,9 @@ class Form<T extends object> {
   }
 }
 
-const optional: ReadonlySet<string> = new Set(['isFree', 'answeredAt'])
+const optional: ReadonlySet<string> = new Set([
+  ...['isFree', 'answeredAt', 'extensionId', 'mayNamePayer', 'isEmergencyNumber'],
+])
 
 /** The uuid comes first: a damaged line is named by it. */
 export const callForm = new Form<OpenCall>([
@@ -40,4 +42,5 @@ export const tariffForm = new Form<Tariff>([
 
 export const grantForm = new Form<SavedGrant>([
   ...(['payerId', 'maxSeconds', 'grantedSeconds', 'amountMicros', 'isLastGrant'] as const),
+  ...(['extensionId', 'sourceTenantId', 'mayNamePayer', 'isEmergencyNumber'] as const),
 ])

@@ -47,6 +47,10 @@ export function readUserPart(user: string): ReadNumber {
 /** Returns the value for a record or a price: the normal form, or the text itself. */
 export const numberOrText = (text: string): string => readNumber(text).text
 
+/** A leading `+` never decides a match. */
+export const withoutPlus = (number: string): string =>
+  number.startsWith('+') ? number.slice(1) : number
+
 export const withoutSeparators = (text: string): string => text.replace(separators, '')
 
 const normalForm = /^\+?[0-9*#]+$/

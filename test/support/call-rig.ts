@@ -225,7 +225,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     newUuid: () => `uuid-${++lastUuid}`,
     routing: {
       ...routing,
-      inboundNumber: (_origin, number) => number,
+      ...{ inboundNumber: (_origin, number) => number, dialledNumber: (number) => number },
       registeredUser: () => undefined,
       inboundTarget: () => answers.inbound,
       outboundCandidates: (_customerId, number, _tenantId, _look, onlyCarrierId) =>

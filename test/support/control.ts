@@ -101,6 +101,8 @@ export interface ControlOptions {
   readonly hasMediaRelay?: boolean
   readonly recordingsPath?: string | undefined
   readonly publicUrl?: string
+  /** Absent: the installation names none. */
+  readonly exitCodes?: readonly string[]
 }
 
 export async function openControl({
@@ -110,6 +112,7 @@ export async function openControl({
   hasMediaRelay = false,
   recordingsPath,
   publicUrl,
+  exitCodes,
 }: ControlOptions = {}): Promise<TestControl> {
   let steady = startOfTime
   let offsetMs = 0
@@ -132,7 +135,7 @@ export async function openControl({
     schedule: isOnPostgres ? timers.schedule : () => () => undefined,
     journal: journalOf(store, () => () => undefined),
     events: webhooks.sink,
-    unknownCaller: 'deny',
+    ...{ unknownCaller: 'deny', exitCodes },
     log: () => undefined,
   })
   const deps: ControlDeps = {

@@ -13,6 +13,7 @@ import {
 } from '../../engine/call/inbound/incoming-invite.ts'
 import { routeCall, type RouteDeps } from '../../engine/call/inbound/route.ts'
 import { admit, planRoute } from '../../engine/call/inbound/admission.ts'
+import { simulate } from '../../engine/call/simulation/simulate.ts'
 import { HeaderFilter } from '../../engine/call/sip/headers.ts'
 import type { Headers, SipRequest } from '../../engine/call/signalling.ts'
 import { readRefer } from '../../engine/call/transfer/refer-request.ts'
@@ -66,12 +67,13 @@ const seed = {
 /** As a value to be compared: `refused`, or everything that a call to a number is. */
 export type Verdict = Readonly<Record<string, unknown>>
 
-export async function openDoors() {
-  const control = await openResources()
+/** @param exitCodes of the installation, the longest first. */
+export async function openDoors(exitCodes?: readonly string[]) {
+  const control = await openResources(exitCodes && { exitCodes })
   const { store, ocs, engine } = control
   await seedFile(store, JSON.stringify(seed), control.now())
   await ocs.reload()
-  const { routing } = routingOver(await loadRouting(store))
+  const { routing } = routingOver(await loadRouting(store), { exitCodes })
   const directory = new ExtensionDirectory(store)
   await directory.load()
   const deps: RouteDeps = {
@@ -164,6 +166,22 @@ export async function openDoors() {
     return place({ ...reading, calledNumber: number, calledUser: user })
   }
 
+  /** What `simulate_call` tells of a call of extension 101. */
+  function simulated(to: string): Verdict {
+    const source = { kind: 'extension', extension: '101', domain } as const
+    const { verdict, payment, candidates } =
+      simulate(
+        { source, from: '101', to, callId: undefined, at: undefined },
+        {
+          ...{ ...deps, routing, filter, wallNow: control.now, ownHost: () => 'sbc.example' },
+          dispatcher: { ...deps.dispatcher, foreseen: () => [], selection: () => [] },
+          calls: { size: 0, isDraining: false, unserved: undefined, isCalling: () => false },
+          foresee: (asked) => ocs.foresee(asked),
+        },
+      ) ?? {}
+    return { verdict, payment, numbers: candidates?.map(({ number }) => number) }
+  }
+
   const token = await control.key({ rate_limit_rpm: 100_000 })
   const api = async (method: string, path: string, body?: unknown): Promise<Verdict> => {
     const answer = await control.request(path, { token, method, body })
@@ -203,6 +221,7 @@ export async function openDoors() {
   })
 
   return {
+    simulated,
     /** No call of customer acme to such numbers is placed any more. */
     async brake(prefix: string): Promise<void> {
       const body = { customer: 'acme', prefix, action: 'block', reason: 'a test' }

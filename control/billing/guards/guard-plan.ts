@@ -5,7 +5,7 @@ import type { Plan } from '../../changes/plan.ts'
 import { badRequest, notFound } from '../../http/api-error.ts'
 import { requestScope } from '../../provisioning/resource-routes.ts'
 import { quoted } from '../../tools/clean.ts'
-import type { GuardBody } from './guard-body.ts'
+import { type GuardBody, storedPrefix } from './guard-body.ts'
 import { noun, refuseForeign } from './guard-rights.ts'
 import { type GuardState, GuardStore, stateOf } from './guard-store.ts'
 import { currencyOf, type GuardTarget, targetOf } from './guard-target.ts'
@@ -31,7 +31,8 @@ export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPl
   const { store, principal, now } = use
   const at = now()
   const guards = new GuardStore(store)
-  const target = await targetOf(store, body, requestScope(principal, now))
+  const prefix = storedPrefix(body.prefix, use.ocs.exitCodes)
+  const target = await targetOf(store, { ...body, prefix }, requestScope(principal, now))
   const terms = await termsOf(body, target, use)
   const present = await guards.present(target, principal.tenantId, at)
   const before = present === undefined ? null : stateOf(present)

@@ -13,7 +13,7 @@ import { type Window, windows } from '../../pbx/sums/record-windows.ts'
 
 export interface GuardedWorld {
   readonly store: Store
-  readonly ocs: Pick<OcsPort, 'callsUnder'>
+  readonly ocs: Pick<OcsPort, 'callsUnder' | 'exitCodes'>
   /** The other nodes of the installation; undefined: there is none to ask. */
   readonly elsewhere?: AskedNodes | undefined
   /** Milliseconds UTC. */
@@ -34,8 +34,8 @@ export async function guardedCalls(
 ): Promise<Readonly<Record<string, number>>> {
   const at = world.now()
   const [lastHour, lastDay] = [
-    await costSince(brake, { from: at - HOUR_MS, before: at + 1 }, world.store),
-    await costSince(brake, { from: at - DAY_MS, before: at + 1 }, world.store),
+    await costSince(brake, { from: at - HOUR_MS, before: at + 1 }, world),
+    await costSince(brake, { from: at - DAY_MS, before: at + 1 }, world),
   ]
   return {
     live_calls: await liveCalls(brake, world),
@@ -62,7 +62,11 @@ function spending(name: string, costs: ReadonlyMap<string, number>): Record<stri
 }
 
 /** Of answered calls. They are summed by number: the spellings of a prefix are read here. */
-async function costSince(brake: Brake, { from, before }: Window, store: Store) {
+async function costSince(
+  brake: Brake,
+  { from, before }: Window,
+  { store, ocs }: Pick<GuardedWorld, 'store' | 'ocs'>,
+) {
   const scope = {
     tenantId: brake.scope === 'tenant' ? brake.scopeId : (brake.extension?.tenantId ?? null),
     customerId: brake.scope === 'customer' ? brake.scopeId : undefined,
@@ -74,7 +78,7 @@ async function costSince(brake: Brake, { from, before }: Window, store: Store) {
     if (left === 0) break
     left -= 1
     for (const row of await costsIn(brake, window, store)) {
-      if (!coversNumber(brake.prefix, row.destination_number)) continue
+      if (!coversNumber(brake.prefix, row.destination_number, ocs.exitCodes)) continue
       calls += row.calls
       if (row.currency !== null)
         costMicros.set(row.currency, (costMicros.get(row.currency) ?? 0) + row.cost)

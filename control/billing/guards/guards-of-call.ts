@@ -1,4 +1,5 @@
 /** Which spend guards stopped a call: those that covered it at that time. Its record says only that one did. */
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
 import { coversNumber } from '../../../schema/rules/called-prefix.ts'
 import type { Principal } from '../../auth/principal.ts'
@@ -14,15 +15,24 @@ interface StoppedCall {
   readonly tenant_id: number | null
 }
 
+interface World {
+  readonly store: Store
+  readonly principal: Principal
+  /** Absent: an OCS elsewhere charges. */
+  readonly ocs?: Pick<OcsPort, 'exitCodes'> | undefined
+}
+
 /** Their uuids, the longest prefix first; without those that the caller may not see. */
 export async function guardsOfCall(
   call: StoppedCall,
-  { store, principal }: { readonly store: Store; readonly principal: Principal },
+  { store, principal, ocs }: World,
 ): Promise<string[]> {
   const at = call.answer_stamp === null ? call.start_stamp : call.end_stamp
   const rows = await new GuardStore(store).inForce(principal.tenantId, at)
   return rows
-    .filter((row) => isOf(row, call) && coversNumber(row.prefix, call.destination_number))
+    .filter(
+      (row) => isOf(row, call) && coversNumber(row.prefix, call.destination_number, ocs?.exitCodes),
+    )
     .toSorted((a, b) => b.prefix.length - a.prefix.length)
     .map(({ guard_uuid }) => guard_uuid)
 }

@@ -28,7 +28,8 @@ export async function originate(
   const phones = phonesOf(source, deps)
   if (phones.length === 0) return { kind: 'extension_unregistered' }
 
-  const invite = inviteOfSource({ ...request, callUuid: deps.newUuid() }, source)
+  const destination = deps.routing.dialledNumber(request.destination)
+  const invite = inviteOfSource({ ...request, destination, callUuid: deps.newUuid() }, source)
   const { callUuid } = invite
   const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
   const denied = (code: string): OriginateResult => {

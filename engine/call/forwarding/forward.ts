@@ -3,6 +3,7 @@
  * own is dialled, on the account of the extension that forwards: both keep their record, payer and leg, and end
  * together, as after a transfer.
  */
+import { escapeUser } from '../../sip-server/message/index.ts'
 import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall } from '../call-machine/live.ts'
@@ -28,7 +29,7 @@ export function forwardBy(call: LiveCall, headers: Headers, deps: CallDeps): For
   if (dialing === undefined || current?.kind !== 'extension') return undefined
   const { invite } = dialing
   const visited = [...dialing.visited, current.uri]
-  const forwarding = forwardingOf(headers)
+  const forwarding = dialledBy(forwardingOf(headers), deps)
   const origin = extensionIn(current, deps)
   const isFar = visited.length > MAX_FORWARDS || invite.hopsLeft < 1
   if (forwarding === undefined || origin === undefined || isFar) return undefined
@@ -49,6 +50,17 @@ export function forwardBy(call: LiveCall, headers: Headers, deps: CallDeps): For
     closedBy(calls) === undefined &&
     calls.countForwarding(current.uri) < MAX_UNANSWERED
   return mayGoOut ? { invite: forwarded, route: undefined } : undefined
+}
+
+function dialledBy(
+  forwarding: Forwarding | undefined,
+  { routing }: RouteDeps,
+): Forwarding | undefined {
+  if (forwarding === undefined) return undefined
+  const number = routing.dialledNumber(forwarding.number)
+  return number === forwarding.number
+    ? forwarding
+    : { ...forwarding, number, user: escapeUser(number) }
 }
 
 function extensionIn(

@@ -30,7 +30,7 @@ export function readInvite(
   request: SipRequest,
   callUuid: string,
   origin: Origin,
-  routing: Pick<Routing, 'inboundNumber' | 'registeredUser'>,
+  routing: Pick<Routing, 'inboundNumber' | 'dialledNumber' | 'registeredUser'>,
 ): IncomingInvite {
   const claimed = partyOf(request.headers['from'] ?? '')
   const isPhone = origin.kind === 'extension'
@@ -38,7 +38,10 @@ export function readInvite(
   const from = isPhone && !isAnonymous(claimed) ? { ...claimed, name: origin.displayName } : claimed
   const caller = callerOf(headers['p-asserted-identity'], headers['from'] ?? '')
   const dialled = calledParty(request, routing.registeredUser(origin))
-  const called = renumbered(dialled, routing.inboundNumber(origin, dialled.number))
+  const called = renumbered(
+    dialled,
+    routing.dialledNumber(routing.inboundNumber(origin, dialled.number)),
+  )
   return {
     origin,
     callUuid,

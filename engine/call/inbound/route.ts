@@ -29,6 +29,7 @@ export interface RouteDeps extends ExtensionRouteDeps {
   readonly routing: Pick<
     Routing,
     | 'inboundNumber'
+    | 'dialledNumber'
     | 'registeredUser'
     | 'inboundTarget'
     | 'outboundCandidates'

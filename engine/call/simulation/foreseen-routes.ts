@@ -43,6 +43,7 @@ export function foreseenRoutes(engines: Engines): ForeseenRoutes {
     ...engines,
     routing: {
       inboundNumber: (...question) => routing.inboundNumber(...question),
+      dialledNumber: (number) => routing.dialledNumber(number),
       registeredUser: (origin) => routing.registeredUser(origin),
       inboundTarget: (...question) => routing.inboundTarget(...question),
       isEmergencyNumber: (number) => routing.isEmergencyNumber(number),

@@ -3,6 +3,7 @@
  * record, on the account of the transferor; the transferee's call continues with its own record, because its leg
  * is still charged.
  */
+import { escapeUser } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/live.ts'
 import { refused, type End } from '../cdr/end-reason.ts'
@@ -40,9 +41,10 @@ const MAX_TRANSFERS = 10
 
 /** Resolves when the new call is admitted or denied; NOTIFYs and its record tell the rest. */
 export async function transferToNewCall(
-  plan: TransferPlan,
+  asked: TransferPlan,
   deps: CallDeps,
 ): Promise<TransferStart> {
+  const plan = { ...asked, target: dialledBy(asked.target, deps) }
   const { transferor, transferee, target, isReferred } = plan
   const invite = { ...inviteFor(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
   const routePlan = planRoute(invite, deps)
@@ -61,6 +63,11 @@ export async function transferToNewCall(
   if (refusal === undefined) return { kind: 'transferring', callUuid }
   const code = 'code' in refusal && refusal.code !== null ? refusal.code : 'not_allowed'
   return { kind: 'denied', code }
+}
+
+function dialledBy(target: Target, { routing }: CallDeps): Target {
+  const number = routing.dialledNumber(target.number)
+  return number === target.number ? target : { ...target, number, user: escapeUser(number) }
 }
 
 /** How many transfers, one after the other, lead to the new call. */

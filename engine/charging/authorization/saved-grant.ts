@@ -2,6 +2,7 @@
 import type { SavedGrant } from '../../../schema/call-journal.ts'
 import type { SavedCall } from '../call-records.ts'
 import { Customer } from '../customers/customer.ts'
+import { type Guardable, sourceTenantOf } from '../guards/spend-guards.ts'
 import type { Books } from './authorize.ts'
 import type { Reservation } from './reservations.ts'
 
@@ -11,7 +12,15 @@ export const toSavedGrant = (reservation: Reservation): SavedGrant => ({
   grantedSeconds: toBound(reservation.grantedSeconds),
   amountMicros: reservation.amountMicros,
   isLastGrant: reservation.isLastGrant,
-  ...(reservation.asked?.extensionId != null && { extensionId: reservation.asked.extensionId }),
+  ...(reservation.asked && sourceOf(reservation.asked)),
+})
+
+/** What spend guards have to know of the source. */
+const sourceOf = (asked: Guardable): Partial<SavedGrant> => ({
+  ...(asked.extensionId != null && { extensionId: asked.extensionId }),
+  sourceTenantId: sourceTenantOf(asked),
+  ...(asked.mayNamePayer === false && { mayNamePayer: false }),
+  ...(asked.isEmergencyNumber === true && { isEmergencyNumber: true }),
 })
 
 /**
@@ -24,7 +33,8 @@ export function resumeGrant(
   now: number,
 ): void {
   if (grant === undefined) return
-  const { payerId, maxSeconds, grantedSeconds, amountMicros, isLastGrant, extensionId } = grant
+  const { payerId, maxSeconds, grantedSeconds, amountMicros, isLastGrant } = grant
+  const { extensionId, sourceTenantId = call.tenantId, mayNamePayer, isEmergencyNumber } = grant
   const payer = payerId === null ? undefined : customers.byId(payerId)
   const { payer: counted } = reservations.open(
     {
@@ -32,8 +42,10 @@ export function resumeGrant(
       // What it holds of caps was taken by the process before this one, and counts as spent.
       asked: {
         ...{ caller: call.callerNumber, callee: call.calledNumber, customerId: payerId },
-        ...{ payerTenantId: call.tenantId, startedAt: call.startedAt },
+        ...{ payerTenantId: sourceTenantId, startedAt: call.startedAt },
         ...(extensionId !== undefined && { extensionId }),
+        ...(mayNamePayer === false && { mayNamePayer }),
+        ...(isEmergencyNumber && { isEmergencyNumber }),
       },
       payer: payerId === null ? payer : (payer ?? removed(payerId, call.tenantId)),
       maxSeconds: maxSeconds ?? Infinity,

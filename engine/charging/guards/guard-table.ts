@@ -3,7 +3,8 @@
  * entry per length of prefix: what it costs does not grow with the number of guards.
  */
 import type { GuardScope, SpendGuard } from '../../../schema/contracts/spend-guards.ts'
-import { spellingsOf } from '../../../schema/rules/called-prefix.ts'
+import { comparedPrefix, spellingsOf } from '../../../schema/rules/called-prefix.ts'
+import type { ExitCodes } from '../../../schema/rules/exit-codes.ts'
 
 /** What a guard may name of a call. */
 export interface GuardedCall {
@@ -28,14 +29,17 @@ export class GuardTable {
   /** Whether any of them ends calls that were live when it was set. */
   readonly endsCalls: boolean
 
-  constructor(guards: readonly SpendGuard[] = []) {
+  readonly #exitCodes: ExitCodes | undefined
+
+  constructor(guards: readonly SpendGuard[] = [], exitCodes?: ExitCodes) {
+    this.#exitCodes = exitCodes
     this.isEmpty = guards.length === 0
     this.endsCalls = guards.some(({ endsCallsBefore }) => endsCallsBefore !== null)
     for (const guard of guards) {
       const { scope, scopeId, extension } = guard
       const prefixes = this.#scopes[scope].get(scopeId) ?? new Prefixes()
       this.#scopes[scope].set(scopeId, prefixes)
-      prefixes.add(guard)
+      prefixes.add(guard, comparedPrefix(guard.prefix, exitCodes))
       if (extension !== null)
         this.#extensions.set(keyOf(extension.tenantId, extension.number), scopeId)
     }
@@ -51,7 +55,7 @@ export class GuardTable {
     for (const id of extensionIds) add(extension.get(id))
     for (const id of call.tenantIds) add(tenant.get(id))
     if (sets.length === 0) return none
-    const spellings = spellingsOf(call.callee)
+    const spellings = spellingsOf(call.callee, this.#exitCodes)
     const found = new Set<SpendGuard>()
     for (const set of sets) for (const digits of spellings) set.find(digits, at, found)
     return found.size === 0 ? none : [...found]
@@ -74,8 +78,7 @@ class Prefixes {
   /** The longest first. */
   #lengths: readonly number[] = []
 
-  add(guard: SpendGuard): void {
-    const { prefix } = guard
+  add(guard: SpendGuard, prefix: string): void {
     const others = this.#byPrefix.get(prefix)
     if (others === undefined) this.#byPrefix.set(prefix, [guard])
     else others.push(guard)

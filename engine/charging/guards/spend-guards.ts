@@ -4,6 +4,7 @@
  */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import type { Brake, SpendGuard } from '../../../schema/contracts/spend-guards.ts'
+import type { ExitCodes } from '../../../schema/rules/exit-codes.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { Caps, type CapsDeps } from './caps.ts'
 import { loadGuards } from './guard-rows.ts'
@@ -28,6 +29,8 @@ export type Guarded =
   | { readonly kind: 'capped'; readonly meters: readonly Meter[] }
 
 interface SpendGuardsDeps extends CapsDeps {
+  /** What is dialled in place of `+`; absent: the usual ones. */
+  readonly exitCodes?: ExitCodes | undefined
   /** There is a cap that was not there before: live calls count on it, too. */
   readonly onNewCap: () => void
 }
@@ -54,7 +57,7 @@ export class SpendGuards {
     const guards = await loadGuards(store, wallNow())
     const caps = guards.filter(({ action }) => action === 'cap')
     await this.caps.load(caps)
-    this.#table = new GuardTable(guards)
+    this.#table = new GuardTable(guards, this.#deps.exitCodes)
     const before = this.#capUuids
     this.#capUuids = new Set(caps.map(({ guardUuid }) => guardUuid))
     if (caps.some(({ guardUuid }) => !before.has(guardUuid))) onNewCap()
@@ -96,7 +99,7 @@ export class SpendGuards {
 const none: readonly Meter[] = []
 
 /** How many of these live calls a guard covers that is set now. */
-export function countUnder(brake: Brake, calls: Iterable<LiveCall>): number {
+export function countUnder(brake: Brake, calls: Iterable<LiveCall>, exitCodes?: ExitCodes): number {
   const none = {
     amountMicros: 0,
     currency: null,
@@ -104,7 +107,8 @@ export function countUnder(brake: Brake, calls: Iterable<LiveCall>): number {
     expiresAt: null,
     endsCallsBefore: null,
   }
-  const table = new GuardTable([{ ...brake, ...none, guardUuid: '', action: 'block', startsAt: 0 }])
+  const guard = { ...brake, ...none, guardUuid: '', action: 'block', startsAt: 0 } as const
+  const table = new GuardTable([guard], exitCodes)
   let count = 0
   for (const { asked, payer, isEnded } of calls)
     if (asked !== undefined && !isEnded && table.covering(facts(asked, payer), 0).length > 0)
@@ -124,13 +128,15 @@ const isBlocked = ({ action, currency }: SpendGuard, payer: Payer | undefined): 
   (payer !== undefined && payer.terms.currency !== null && payer.terms.currency !== currency)
 
 function facts(call: Guardable, payer: Payer | undefined): GuardedCall {
-  const { callee, caller, extensionId = null, payerTenantId = null, mayNamePayer = true } = call
+  const { callee, caller, extensionId = null, mayNamePayer = true } = call
   const { customerId = null, tenantId = null } = payer?.terms ?? {}
-  // Of a proxy that serves several tenants, only the payer tells which one calls.
-  const source = typeof payerTenantId === 'object' ? onlyOf(payerTenantId) : payerTenantId
+  const source = sourceTenantOf(call)
   const tenantIds = [tenantId, source === tenantId ? null : source].filter((id) => id !== null)
   return { customerId, extensionId, tenantIds, caller: mayNamePayer ? caller : null, callee }
 }
 
-const onlyOf = (ids: readonly number[] | null): number | null =>
-  ids?.length === 1 ? (ids[0] ?? null) : null
+/** Of a proxy that serves several tenants, only the payer tells which one calls. */
+export function sourceTenantOf({ payerTenantId = null }: Guardable): number | null {
+  if (typeof payerTenantId !== 'object' || payerTenantId === null) return payerTenantId
+  return payerTenantId.length === 1 ? (payerTenantId[0] ?? null) : null
+}

@@ -1,5 +1,12 @@
 /** All rates in memory: finds the one of a plan for a number at a time. */
 import type { Rate } from '../../../schema/contracts/ocs.ts'
+import {
+  ANY_INTERNATIONAL,
+  type ExitCodes,
+  international,
+  internationalPrefix,
+} from '../../../schema/rules/exit-codes.ts'
+import { withoutPlus } from '../../../schema/rules/phone-number.ts'
 
 /**
  * Finds the longest prefix by one map look-up per prefix length of the plan, about 15 at most: 0.3 µs in a
@@ -7,9 +14,11 @@ import type { Rate } from '../../../schema/contracts/ocs.ts'
  */
 export class RateTable {
   readonly #plans = new Map<number, Plan>()
+  readonly #exitCodes: ExitCodes | undefined
 
-  /** @param rates of any number of plans, in any order. */
-  constructor(rates: Iterable<Rate> = []) {
+  /** @param rates of any number of plans, in any order. `exitCodes`: a prefix may begin with one of them. */
+  constructor(rates: Iterable<Rate> = [], exitCodes?: ExitCodes) {
+    this.#exitCodes = exitCodes
     this.add(rates)
   }
 
@@ -17,7 +26,7 @@ export class RateTable {
     for (const rate of rates) {
       const plan = this.#plans.get(rate.planId) ?? new Plan()
       this.#plans.set(rate.planId, plan)
-      plan.add(rate)
+      plan.add(this.#keyOf(rate.tariff.prefix), rate)
     }
   }
 
@@ -26,25 +35,26 @@ export class RateTable {
    * `+` is ignored in numbers and in prefixes; the empty prefix matches every number.
    */
   find(planId: number, number: string, at: number): Rate | undefined {
-    return this.#plans.get(planId)?.find(withoutPlus(number), at)
+    return this.#plans.get(planId)?.find(international(number, this.#exitCodes), at)
   }
 
-  /** Replaces all rates of one plan and prefix. */
+  /** Replaces all rates of one plan and prefix, as it is stored. */
   replace(planId: number, prefix: string, rates: readonly Rate[]): void {
     const plan = this.#plans.get(planId) ?? new Plan()
     this.#plans.set(planId, plan)
-    plan.replace(withoutPlus(prefix), rates)
+    plan.replace(this.#keyOf(prefix), prefix, rates)
+  }
+
+  #keyOf(prefix: string): string {
+    return internationalPrefix(prefix, this.#exitCodes)
   }
 }
-
-const withoutPlus = (number: string): string => (number.startsWith('+') ? number.slice(1) : number)
 
 class Plan {
   readonly #byPrefix = new Map<string, Rate[]>()
   #lengths: readonly number[] = []
 
-  add(rate: Rate): void {
-    const prefix = withoutPlus(rate.tariff.prefix)
+  add(prefix: string, rate: Rate): void {
     const rates = this.#byPrefix.get(prefix)
     if (rates === undefined) this.#byPrefix.set(prefix, [rate])
     else rates.splice(placeOf(rate, rates), 0, rate)
@@ -52,9 +62,14 @@ class Plan {
   }
 
   /** Does not visit other prefixes; a length that is no longer used costs one look-up per call. */
-  replace(prefix: string, rates: readonly Rate[]): void {
-    if (rates.length === 0) this.#byPrefix.delete(prefix)
-    else this.#byPrefix.set(prefix, rates.toSorted(newestFirst))
+  replace(prefix: string, stored: string, rates: readonly Rate[]): void {
+    // The same prefix may be stored in two spellings.
+    const others = (this.#byPrefix.get(prefix) ?? []).filter(
+      ({ tariff }) => withoutPlus(tariff.prefix) !== withoutPlus(stored),
+    )
+    const all = [...others, ...rates].toSorted(newestFirst)
+    if (all.length === 0) this.#byPrefix.delete(prefix)
+    else this.#byPrefix.set(prefix, all)
     this.#note(prefix.length)
   }
 
@@ -64,14 +79,19 @@ class Plan {
       this.#lengths = [...this.#lengths, length].toSorted((a, b) => b - a)
   }
 
-  find(digits: string, at: number): Rate | undefined {
+  find(number: string, at: number): Rate | undefined {
+    const digits = withoutPlus(number)
     for (const length of this.#lengths) {
-      if (length > digits.length) continue
-      const rates = this.#byPrefix.get(digits.slice(0, length))
-      const rate = rates?.find((candidate) => isInForce(candidate, at))
+      if (length === 0 || length > digits.length) continue
+      const rate = this.#inForce(digits.slice(0, length), at)
       if (rate !== undefined) return rate
     }
-    return undefined
+    const isInternational = digits !== number
+    return (isInternational && this.#inForce(ANY_INTERNATIONAL, at)) || this.#inForce('', at)
+  }
+
+  #inForce(prefix: string, at: number): Rate | undefined {
+    return this.#byPrefix.get(prefix)?.find((candidate) => isInForce(candidate, at))
   }
 }
 

@@ -1,6 +1,7 @@
 /** The rate table in force. Follows the database whole, in slices, or by one prefix. */
 import type { Rate } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
+import type { ExitCodes } from '../../../schema/rules/exit-codes.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { grantLength } from './grant.ts'
 import { loadPrefix, rateSlices } from './load-rates.ts'
@@ -14,15 +15,18 @@ export class Rates {
   readonly #whole = new OneAtATime(() => this.#load())
   /** A prefix does not wait for a whole load, only for other prefixes. */
   readonly #prefixes = new OneAtATime(() => Promise.resolve())
-  #table = new RateTable()
+  readonly #exitCodes: ExitCodes | undefined
+  #table: RateTable
   #longestGrantSeconds = 0
   /** Prefixes that were taken over while a table loads; undefined: none loads. */
   #writtenMeanwhile: WrittenPrefix[] | undefined
 
   /** @param pause runs between two slices. */
-  constructor(store: Store, pause: () => Promise<unknown>) {
+  constructor(store: Store, pause: () => Promise<unknown>, exitCodes?: ExitCodes) {
     this.#store = store
     this.#pause = pause
+    this.#exitCodes = exitCodes
+    this.#table = new RateTable([], exitCodes)
   }
 
   get table(): RateTable {
@@ -58,7 +62,7 @@ export class Rates {
     const written: WrittenPrefix[] = []
     this.#writtenMeanwhile = written
     try {
-      const table = new RateTable()
+      const table = new RateTable([], this.#exitCodes)
       for await (const slice of rateSlices(this.#store)) {
         table.add(slice)
         this.#note(slice)

@@ -4,7 +4,13 @@
  */
 import { orderByPreference } from '../by-preference.ts'
 import { leastCostFirst, type PriceOf } from './least-cost.ts'
-import { digitsOf, PrefixTable } from '../prefix-table.ts'
+import {
+  type ExitCodes,
+  exitCodeOf,
+  internationalPrefix,
+} from '../../../schema/rules/exit-codes.ts'
+import { withoutPlus as digitsOf } from '../../../schema/rules/phone-number.ts'
+import { PrefixTable } from '../prefix-table.ts'
 import type { OutboundRouteRecord } from '../routing-records.ts'
 import { passedRoute, type Look } from './passed-over.ts'
 
@@ -23,11 +29,14 @@ export class OutboundRoutes {
   /** Of all callers, digits only. */
   readonly #emergencyNumbers: ReadonlySet<string>
 
-  constructor(routes: readonly OutboundRouteRecord[]) {
+  constructor(routes: readonly OutboundRouteRecord[], exitCodes?: ExitCodes) {
     const active = routes.filter((route) => route.isActive)
     const emergencies = active.filter((route) => route.isEmergency && route.mode !== 'block')
     this.#emergencyNumbers = new Set(emergencies.map((route) => digitsOf(route.prefix)))
-    this.#table = new PrefixTable(active.map((route) => [route.prefix, route] as const))
+    this.#table = new PrefixTable(
+      active.map((route) => [route.prefix, route] as const),
+      exitCodes,
+    )
   }
 
   /** Whether any emergency route leads to exactly this number. */
@@ -95,9 +104,16 @@ function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 |
 
 /**
  * The number as a route sends it. Stripping and prepending work on the digits, so a leading `+` is
- * dropped by either; `prepend` may bring it back.
+ * dropped by either; `prepend` may bring it back. A route that is written with an exit code counts its digits, too.
  */
-export function rewriteByRoute(route: OutboundRouteRecord, calledNumber: string): string {
-  if (route.strip === 0 && route.prepend === '') return calledNumber
-  return route.prepend + digitsOf(calledNumber).slice(route.strip)
+export function rewriteByRoute(
+  { prefix, strip, prepend }: OutboundRouteRecord,
+  calledNumber: string,
+  exitCodes: ExitCodes = [],
+): string {
+  const written = digitsOf(prefix)
+  const isWithCode = internationalPrefix(prefix, exitCodes) !== written
+  const code = isWithCode ? exitCodeOf(written, exitCodes) : ''
+  if (strip === 0 && prepend === '' && code === '') return calledNumber
+  return prepend + (code + digitsOf(calledNumber)).slice(strip)
 }

@@ -24,3 +24,12 @@ test.each(paid)('%s: no spelling gets around a spend guard', async (_, door) => 
   )
   expect(await door('18005551234')).not.toHaveProperty('refused')
 })
+
+test.each(paid)('%s: no exit code gets around a spend guard', async (_, door) => {
+  for (const code of ['00', '011', '0011', '810', '+011', '0011-', '0 011', '*31%23011', '00 00'])
+    for (const number of ['19005551234', '19005551234;phone-context=+44'])
+      expect([code, await door(code.replaceAll(' ', '%20') + number)]).toEqual([
+        code,
+        { refused: 403, code: 'spend_guard' },
+      ])
+})

@@ -30,6 +30,8 @@ const spellings = [
   ...['19001234567', '+19001234567', '0019001234567', '+0019001234567', '00019001234567'],
   ...['019001234567', '1 900 123-4567', '+1 (900) 1234567', '1.900.1234567'],
   ...['19001234567;phone-context=+44', '+19001234567;ext=5', '%2B19001234567', '1%209001234567'],
+  ...['01119001234567', '001119001234567', '81019001234567', '+01119001234567'],
+  ...['*31#01119001234567', '0011-1900 1234567', '8 10 1900 1234567', '001119001234567'],
   ...['*31#19001234567', '#31#0019001234567', '*6719001234567', '*31#*6719001234567'],
 ]
 
@@ -76,8 +78,33 @@ test('no spelling of a number gets around a guard on its prefix, and none is cov
         expect(coversNumber(prefix, text)).toBe(true)
         expect(coversNumber(normalPrefix(`+${prefix}`) ?? '-', text)).toBe(true)
         if (!before.includes('*6') && !before.includes('#'))
-          expect(coversNumber(other, text)).toBe(number.startsWith(other))
+          expect(coversNumber(other, text, ['00'])).toBe(number.startsWith(other))
       },
     ),
   )
+})
+
+test('an installation that names its exit codes is braked by no others', () => {
+  expect(coversNumber('44', '0114496000')).toBe(true)
+  expect(coversNumber('44', '0114496000', ['00'])).toBe(false)
+  expect(coversNumber('44', '004496000', ['00'])).toBe(true)
+  expect(coversNumber('44', '00244960001', ['0024', '00'])).toBe(false)
+  expect(coversNumber('96', '00244960001', ['00244', '00'])).toBe(true)
+})
+
+test.each([
+  ['01144', '44'],
+  ['+011 44', '44'],
+  ['0044', '44'],
+  ['0900', '0900'],
+  ['+0900', '900'],
+  ['011', undefined],
+  ['00', undefined],
+])('with exit codes the prefix %j is stored as %j', (given, stored) => {
+  expect(normalPrefix(given, ['011', '00'])).toBe(stored)
+})
+
+test('a prefix that was stored before the installation named its exit codes covers the same numbers', () => {
+  expect(coversNumber('01144', '+4420', ['011'])).toBe(true)
+  expect(coversNumber('01144', '+4320', ['011'])).toBe(false)
 })

@@ -1,5 +1,5 @@
 /** Spend guards by REST: what they do to the next call, and who may set and remove them. */
-import { beforeEach, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { openResources, type TestResources } from '../../../support/resources.ts'
 import type { Selectable } from 'kysely'
 import { execute } from '../../../../schema/sql/query.ts'
@@ -232,4 +232,42 @@ test('a token in the reason of a removal is not stored', async () => {
   const stored = await readRows(world.store, 'SELECT reason FROM change_entry')
   expect(stored).toHaveLength(2)
   expect(JSON.stringify(stored)).not.toContain(secret)
+})
+
+describe('what the platform brakes', () => {
+  const braked = { status: 409, code: 'spend_guard_holds' }
+  const guarded = (target: object) =>
+    set({ ...block, customer: undefined, duration: 3_600, ...target })
+  const remove = (guardId: string) => world.call('DELETE', `/spend-guards/${guardId}`)
+
+  test('an extension is not deleted or renamed by its tenant: made anew, it would have no brake', async () => {
+    const path = '/pbx/extensions/1'
+    const { guard } = await guarded({ extension: '101@acme.example' })
+    expect(await asAcme('DELETE', path)).toMatchObject(braked)
+    expect((await asAcme('DELETE', path)).text).toContain(guard.guard_id)
+    const renamed = { extension: '199', password: 'long enough' }
+    expect(await asAcme('PATCH', path, renamed)).toMatchObject(braked)
+    expect(await asAcme('PATCH', path, { display_name: 'Desk' })).toMatchObject({ status: 200 })
+    expect((await world.call('GET', '/spend-guards')).data()).toHaveLength(1)
+    await remove(guard.guard_id)
+    expect(await asAcme('DELETE', path)).toMatchObject({ status: 200 })
+  })
+
+  test('a customer is not deleted by its tenant', async () => {
+    await made('/customers', { name: 'new', tenant: 'acme', numbers: [] })
+    const path = '/customers/3'
+    await guarded({ customer: 'new' })
+    expect(await asAcme('DELETE', path)).toMatchObject(braked)
+    world.tick(3_600_001)
+    expect(await asAcme('DELETE', path)).toMatchObject({ status: 200 })
+  })
+
+  test('the platform deletes it, and a guard of the tenant does not hold it', async () => {
+    await guarded({ extension: '101@acme.example' })
+    expect(await world.call('DELETE', '/pbx/extensions/1')).toMatchObject({ status: 200 })
+    const own = { extension: '101@other.example', customer: undefined }
+    await set({ ...block, ...own }, (body) => world.callAs('other', 'POST', '/spend-guards', body))
+    const removed = await world.callAs('other', 'DELETE', '/pbx/extensions/2')
+    expect(removed).toMatchObject({ status: 200 })
+  })
 })

@@ -21,7 +21,11 @@ test('the calls of a busy day are counted a thousand at a time: SIP gets its tur
     next = setImmediate(count)
   })
   const brake = { scope: 'customer', scopeId: 1, prefix: '1900', extension: null } as const
-  const affected = await guardedCalls(brake, { store, now, ocs: { callsUnder: () => 0 } })
+  const affected = await guardedCalls(brake, {
+    store,
+    now,
+    ocs: { callsUnder: () => 0, exitCodes: undefined },
+  })
   clearImmediate(next)
   expect(affected).toMatchObject({ calls_last_hour: 0, calls_last_day: 2_500, spent_last_day: 2.5 })
   expect(turns).toBeGreaterThanOrEqual(3)

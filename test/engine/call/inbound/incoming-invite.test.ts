@@ -11,6 +11,7 @@ function called(uri: string, headers: Headers, registeredUser: string | undefine
   }
   const routing = {
     inboundNumber: (_origin: unknown, number: string) => number.replace(/^00/, '+'),
+    dialledNumber: (number: string) => number,
     registeredUser: () => registeredUser,
   }
   const origin: Origin = {

@@ -26,6 +26,7 @@ const deps = (
   retryAfterSeconds: 5,
   routing: {
     inboundNumber: (_origin, number) => number,
+    dialledNumber: (number) => number,
     registeredUser: () => undefined,
     inboundTarget: () => target,
     outboundCandidates: () => outbound,

@@ -56,6 +56,13 @@ test.each(['1555', '+1555', '001555', '+001555', '01555', '0001555', '*31#1555',
   },
 )
 
+/** Extension 101 of tenant 3. */
+const phoneOfTenant = `
+  INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0);
+  INSERT INTO tenant_domain VALUES ('a.test', 3);
+  INSERT INTO extension (id, tenant_id, domain, extension, display_name, ha1_md5, ha1_sha256, created_at, updated_at)
+    VALUES (5, 3, 'a.test', '101', '', '', '', 0, 0)`
+
 test('an emergency number is never braked', async () => {
   const books = await guarded({ prefix: '' })
   const asked = { isEmergencyNumber: true }
@@ -77,13 +84,7 @@ test('a guard brakes until it expires, and a removed one at once no more', async
 
 test('a call without a payer is stopped by a block of its extension or tenant, and counts on no cap', async () => {
   const store = await openStore()
-  await runScript(
-    store,
-    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0);
-    INSERT INTO tenant_domain VALUES ('a.test', 3);
-    INSERT INTO extension (id, tenant_id, domain, extension, display_name, ha1_md5, ha1_sha256, created_at, updated_at)
-      VALUES (5, 3, 'a.test', '101', '', '', '', 0, 0)`,
-  )
+  await runScript(store, phoneOfTenant)
   await addGuard(store, 'guard', { extension_id: 5 })
   await addGuard(store, 'tenant', { tenant_id: 3, prefix: '16' })
   await addGuard(store, 'cap', { tenant_id: 3, prefix: '17', ...capOf(0) })
@@ -235,6 +236,34 @@ test('a crash gives no cap a second time, and a call that goes on is held to it'
   expect(await dial(next, 'b')).toMatchObject({ grantedSeconds: 40 })
   expect(await extend(next, 'a', 50)).toMatchObject({ kind: 'denied', code: 'spend_guard' })
   expect(await takenOf(books.store)).toEqual({ guard: 100_000 })
+})
+
+test("a call that goes on is still braked by its source, whose customer is the platform's", async () => {
+  const books = await customerWith(oneUnit)
+  await runScript(books.store, phoneOfTenant)
+  const sources = {
+    a: ['1555', { payerTenantId: 3 }],
+    b: ['1555', { payerTenantId: null }],
+    c: ['1666', { payerTenantId: 3, extensionId: 5 }],
+    // It shows the number of the extension, and is not the extension.
+    d: ['1666', { payerTenantId: 3, caller: '101', mayNamePayer: false }],
+    e: ['1555', { payerTenantId: 3, isEmergencyNumber: true }],
+  } as const
+  for (const [uuid, [callee, source]] of Object.entries(sources)) {
+    await dial(books, uuid, callee, { customerId: 1, ...source })
+    const callerNumber = 'caller' in source ? source.caller : '+15550001'
+    const call = { callerNumber, calledNumber: callee, customerId: 1 }
+    await told(books, books.ocs.answered(openCall(uuid, start, call), '{}'))
+  }
+  await addGuard(books.store, 'tenant', { tenant_id: 3, ends_calls_before: start })
+  const ofPhone = { extension_id: 5, prefix: '1666', ends_calls_before: start }
+  await addGuard(books.store, 'phone', ofPhone)
+  const next = await ocsOn(books.store, books.time)
+  await next.ocs.start()
+  const uuids = Object.keys(sources)
+  for (const uuid of uuids) expect(next.ocs.resume(uuid)).toBe(true)
+  const revoked = next.ocs.alive(uuids, books.time.now())
+  expect(revoked.map(({ callUuid }) => callUuid)).toEqual(['a', 'c'])
 })
 
 test('while the database does not say what is left of a cap, its calls are told to come back', async () => {

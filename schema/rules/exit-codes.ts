@@ -1,0 +1,45 @@
+/**
+ * Exit codes: what is dialled in place of `+`, such as `00` in Europe and `011` in North America. Which digits are one
+ * depends on the place: `0114` is +4 in Denver, and Sheffield in London. So an installation names its own (`EXIT_CODES`),
+ * and a number that begins with one of them becomes the number with `+`, before it is priced, blocked, routed or counted.
+ */
+import { withoutPlus } from './phone-number.ts'
+
+/** The longest first. */
+export type ExitCodes = readonly string[]
+
+/**
+ * What a spend guard takes for one where the installation names none: `00` (recommended by ITU-T E.164), `0011` of
+ * Australia, `011` of North America, and `810` of Russia and its neighbours.
+ */
+export const usualExitCodes: ExitCodes = ['0011', '011', '810', '00']
+
+/** A shorter number is an extension or a service of the place, and no country code begins with 0. */
+const INTERNATIONAL = /^[1-9][0-9]{4}[0-9*#]*$/
+
+/** A number in the normal form, with `+` in place of an exit code. */
+export function international(number: string, exitCodes: ExitCodes | undefined): string {
+  if (exitCodes === undefined) return number
+  // No country code begins with 0: behind a plus, such a code is one all the same.
+  const digits = number.startsWith('+0') ? number.slice(1) : number
+  const code = exitCodeOf(digits, exitCodes)
+  const rest = digits.slice(code.length)
+  return code !== '' && INTERNATIONAL.test(rest) ? `+${rest}` : number
+}
+
+/** Every number that has a `+`: what a prefix means that is an exit code and nothing more. */
+export const ANY_INTERNATIONAL = '+'
+
+/** How a stored prefix compares with numbers that have passed `international`; without a leading `+`. */
+export function internationalPrefix(prefix: string, exitCodes: ExitCodes | undefined): string {
+  const digits = withoutPlus(prefix)
+  const code = exitCodes === undefined ? '' : exitCodeOf(digits, exitCodes)
+  if (code === '') return digits
+  const rest = digits.slice(code.length)
+  if (rest === '') return ANY_INTERNATIONAL
+  return /^[1-9]/.test(rest) ? rest : digits
+}
+
+/** The longest one that `digits` begin with; empty: none. */
+export const exitCodeOf = (digits: string, exitCodes: ExitCodes): string =>
+  exitCodes.find((code) => digits.startsWith(code)) ?? ''

@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { exitCodeOf, international, internationalPrefix } from '../../../schema/rules/exit-codes.ts'
+
+const codes = ['0011', '011', '810', '00']
+
+test.each([
+  ['0049301234', '+49301234'],
+  ['01149301234', '+49301234'],
+  ['001149301234', '+49301234'],
+  ['81049301234', '+49301234'],
+  ['+0049301234', '+49301234'],
+  ['+01149301234', '+49301234'],
+  ['0049301234#', '+49301234#'],
+])('%s is dialled in place of %s', (dialled, number) => {
+  expect(international(dialled, codes)).toBe(number)
+  expect(international(number, codes)).toBe(number)
+})
+
+test.each([
+  ...['+49301234', '49301234', '030123456', '00', '011', '0011', '', '112', '+', 'alice'],
+  // An extension, and a service of the place.
+  ...['0042', '00112', '011112', '0000049301234', '00049301234', '+81049301234', '*31#0049301234'],
+  '0049301234alice',
+])('%s stays as it is', (number) => {
+  expect(international(number, codes)).toBe(number)
+})
+
+test('an installation that names no exit codes has none', () => {
+  expect(international('0049301234', undefined)).toBe('0049301234')
+  expect(international('0049301234', [])).toBe('0049301234')
+  expect(internationalPrefix('0049', undefined)).toBe('0049')
+})
+
+test.each([
+  ['49', '49'],
+  ['+49', '49'],
+  ['0049', '49'],
+  ['01149', '49'],
+  ['00', '+'],
+  ['0011', '+'],
+  ['000', '000'],
+  ['030', '030'],
+  ['', ''],
+])('the prefix %j is compared as %j', (prefix, compared) => {
+  expect(internationalPrefix(prefix, codes)).toBe(compared)
+})
+
+test('of two exit codes the longer one is meant', () => {
+  expect(exitCodeOf('001149', codes)).toBe('0011')
+  expect(exitCodeOf('49', codes)).toBe('')
+})
