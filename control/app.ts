@@ -115,7 +115,7 @@ export function createApi(
   app.route('/api/v1', changeRoutes(changeWorld))
   app.route(
     '/api/v1',
-    tenantRoutes(deps, async () => deps.ocs?.reloadCustomers()),
+    tenantRoutes(deps, access.tenants, async () => deps.ocs?.reloadCustomers()),
   )
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', nodeRoutes(deps))

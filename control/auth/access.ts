@@ -42,6 +42,12 @@ export function openAccess(
     topics: ['application_key', 'application_key_previous', 'tenant'],
     reload: async () => cache.clear(),
   })
+  const unconfirmedMs = (): number => deps.nodes.heartbeatAgeMs
+  const tenants = new TenantScope(store, unconfirmedMs)
+  deps.changes?.follow({
+    topics: ['tenant', 'tenant_domain'],
+    reload: async () => tenants.clear(),
+  })
   const permits = store.statements.isShared ? new Permits(store) : undefined
   const usage = new KeyUsage(store)
   const activity = new KeyActivity(store, now)
@@ -54,12 +60,12 @@ export function openAccess(
     usage,
     activity,
     users,
-    verifier: new KeyVerifier(keys, cache, () => deps.nodes.heartbeatAgeMs),
+    verifier: new KeyVerifier(keys, cache, unconfirmedMs),
     sessions,
     links: new ApprovalLinks({ store, users, readSecret, publicUrl: deps.settings.publicUrl }),
     passwords,
     guard: new LoginGuard(permits),
-    tenants: new TenantScope(store),
+    tenants,
     addressOf: clientAddress(deps.settings.trustedProxies),
     limits: new RateLimits(permits),
     audit,

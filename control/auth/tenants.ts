@@ -5,6 +5,9 @@
 import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
 import { ApiError } from '../http/api-error.ts'
+import { recentlyUsed } from '../recently-used.ts'
+import { LONGEST_UNCONFIRMED_MS } from './keys/verify-key.ts'
+import { LookUps } from './look-ups.ts'
 import type { Principal } from './principal.ts'
 
 interface TenantRow {
@@ -17,58 +20,100 @@ interface TenantRow {
 export const wrongTenant = (): ApiError =>
   new ApiError(403, 'wrong_tenant', 'The credential is not valid for this tenant')
 
-/** Reads rows on each use: a renamed or deactivated tenant takes effect from the next request. */
-export class TenantScope {
-  readonly #byId: Prepared<{ id: number }, TenantRow>
-  readonly #bySlug: Prepared<{ slug: string }, TenantRow>
-  readonly #domains: Prepared<{ tenantId: number }, { readonly domain: string }>
+/** Remembered of each kind. */
+const MAX_KNOWN = 10_000
 
-  constructor(store: Store) {
-    this.#byId = prepare(store, (db, param) =>
-      db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('id', '=', param('id')),
-    )
-    this.#bySlug = prepare(store, (db, param) =>
-      db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('slug', '=', param('slug')),
-    )
-    this.#domains = prepare(store, (db, param) =>
+/**
+ * Remembers tenants as `KeyCache` remembers tokens: a renamed or deactivated one takes effect from the next request on
+ * this node, and on the others within a second. One that is not there is looked up each time.
+ */
+export class TenantScope {
+  readonly #statements: ReturnType<typeof prepareAll>
+  readonly #unconfirmedMs: () => number
+  readonly #byId = recentlyUsed<number, TenantRow>(MAX_KNOWN)
+  readonly #bySlug = recentlyUsed<string, TenantRow>(MAX_KNOWN)
+  /** Of a tenant: its domains, two of them at most. */
+  readonly #domains = recentlyUsed<number, readonly string[]>(MAX_KNOWN)
+  readonly #lookUps = new LookUps<number | string, TenantRow | undefined>()
+  readonly #lookUpsOfDomains = new LookUps<number, readonly string[]>()
+
+  /** @param unconfirmedMs as `KeyVerifier` has it. */
+  constructor(store: Store, unconfirmedMs: () => number = () => 0) {
+    this.#statements = prepareAll(store)
+    this.#unconfirmedMs = unconfirmedMs
+  }
+
+  /**
+   * Returns the principal as it acts under this header, or throws or rejects with 403 for a foreign tenant. A global one
+   * without the header needs no look-up.
+   */
+  narrow(principal: Principal, slug: string | undefined): Principal | Promise<Principal> {
+    const { tenantId } = principal
+    if (tenantId === null && slug === undefined) return principal
+    const tenant = tenantId === null ? this.#named(slug ?? '') : this.#withId(tenantId)
+    const acting = (row: TenantRow | undefined): Principal | Promise<Principal> => {
+      if (slug !== undefined && row?.slug !== slug) throw wrongTenant()
+      const narrowed = within(principal, row)
+      return tenantId === null || narrowed.domain === null ? narrowed : this.#inDomain(narrowed)
+    }
+    return tenant instanceof Promise ? tenant.then(acting) : acting(tenant)
+  }
+
+  /** Tenants or their domains were changed, also by another process. */
+  clear(): void {
+    for (const known of [this.#byId, this.#bySlug, this.#domains]) known.clear()
+    for (const lookUps of [this.#lookUps, this.#lookUpsOfDomains]) lookUps.clear()
+  }
+
+  get #isCurrent(): boolean {
+    return this.#unconfirmedMs() < LONGEST_UNCONFIRMED_MS
+  }
+
+  #withId(id: number): TenantRow | Promise<TenantRow | undefined> {
+    const known = this.#isCurrent ? this.#byId.get(id) : undefined
+    const read = () => this.#statements.byId.get({ id })
+    return known ?? this.#lookUps.run(id, read, (row) => row && this.#byId.set(id, row))
+  }
+
+  #named(slug: string): TenantRow | Promise<TenantRow | undefined> {
+    const known = this.#isCurrent ? this.#bySlug.get(slug) : undefined
+    const read = () => this.#statements.bySlug.get({ slug })
+    return known ?? this.#lookUps.run(slug, read, (row) => row && this.#bySlug.set(slug, row))
+  }
+
+  #inDomain(principal: Principal): Principal | Promise<Principal> {
+    const id = principal.tenantId ?? 0
+    const told = (domains: readonly string[]): Principal => ({
+      ...principal,
+      isOnlyDomain: domains.length === 1 && domains[0] === principal.domain,
+    })
+    const known = this.#isCurrent ? this.#domains.get(id) : undefined
+    if (known !== undefined) return told(known)
+    const read = async () =>
+      (await this.#statements.domains.all({ tenantId: id })).map(({ domain }) => domain)
+    return this.#lookUpsOfDomains
+      .run(id, read, (domains) => this.#domains.set(id, domains))
+      .then(told)
+  }
+}
+
+function prepareAll(store: Store) {
+  const byId: Prepared<{ id: number }, TenantRow> = prepare(store, (db, param) =>
+    db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('id', '=', param('id')),
+  )
+  const bySlug: Prepared<{ slug: string }, TenantRow> = prepare(store, (db, param) =>
+    db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('slug', '=', param('slug')),
+  )
+  const domains: Prepared<{ tenantId: number }, { readonly domain: string }> = prepare(
+    store,
+    (db, param) =>
       db
         .selectFrom('tenant_domain')
         .select('domain')
         .where('tenant_id', '=', param('tenantId'))
         .limit(2),
-    )
-  }
-
-  /**
-   * Returns the principal as it acts under this header, or rejects with 403 for a foreign tenant. A global one
-   * without the header needs no look-up.
-   */
-  narrow(principal: Principal, slug: string | undefined): Principal | Promise<Principal> {
-    if (principal.tenantId !== null) return this.#inOwn(principal, principal.tenantId, slug)
-    return slug === undefined ? principal : this.#inNamed(principal, slug)
-  }
-
-  async #inNamed(principal: Principal, slug: string): Promise<Principal> {
-    return within(principal, await this.#bySlug.get({ slug }))
-  }
-
-  async #inOwn(
-    principal: Principal,
-    tenantId: number,
-    slug: string | undefined,
-  ): Promise<Principal> {
-    const own = await this.#byId.get({ id: tenantId })
-    if (slug !== undefined && own?.slug !== slug) throw wrongTenant()
-    const acting = within(principal, own)
-    return acting.domain === null ? acting : this.#inDomain(acting, tenantId)
-  }
-
-  /** Read each time, because the other domains may change. */
-  async #inDomain(principal: Principal, tenantId: number): Promise<Principal> {
-    const [first, second] = await this.#domains.all({ tenantId })
-    const isOnlyDomain = second === undefined && first?.domain === principal.domain
-    return { ...principal, isOnlyDomain }
-  }
+  )
+  return { byId, bySlug, domains }
 }
 
 function within(principal: Principal, tenant: TenantRow | undefined): Principal {

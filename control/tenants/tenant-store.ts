@@ -32,10 +32,13 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
   readonly body = tenantBody
   readonly #store: Store
   readonly #hasMediaRelay: boolean
+  readonly #onWrite: () => void
 
-  constructor(store: Store, hasMediaRelay = false) {
+  /** `onWrite` is called after each write, also one that failed: meanwhile others may have read what was not committed. */
+  constructor(store: Store, hasMediaRelay = false, onWrite: () => void = () => undefined) {
     this.#store = store
     this.#hasMediaRelay = hasMediaRelay
+    this.#onWrite = onWrite
   }
 
   async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<TenantView>> {
@@ -71,7 +74,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
   async insert(body: TenantBody, scope: RequestScope): Promise<number> {
     refuseTenantCredential(scope)
     refuseUnsupported(withoutRelay(body, undefined, this.#hasMediaRelay))
-    return write(this.#store, async () => {
+    return this.#write(async () => {
       const id = await insert(
         this.#store,
         this.#store.db
@@ -88,7 +91,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
   async replace(id: number, body: TenantBody, scope: RequestScope): Promise<void> {
     refuseTenantCredential(scope)
     refuseUnsupported(withoutRelay(body, await this.find(scope, id), this.#hasMediaRelay))
-    await write(this.#store, async () => {
+    await this.#write(async () => {
       await execute(
         this.#store,
         this.#store.db.updateTable('tenant').set(columnsOf(body)).where('id', '=', id),
@@ -101,7 +104,7 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
   /** Rejects with 409 while anything belongs to the tenant, including its call records. */
   async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
     refuseTenantCredential(scope)
-    return write(this.#store, async () => {
+    return this.#write(async () => {
       const { db } = this.#store
       const cdr = await first(
         this.#store,
@@ -112,6 +115,17 @@ export class TenantStore implements Resource<typeof tenantBody, TenantView> {
       const removed = await execute(this.#store, db.deleteFrom('tenant').where('id', '=', id))
       return removed === 0 ? 'absent' : 'removed'
     })
+  }
+
+  async #write<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      const done = await write(this.#store, work)
+      this.#store.statements.afterCommit(this.#onWrite)
+      return done
+    } catch (error) {
+      this.#onWrite()
+      throw error
+    }
   }
 
   /** Keeps unchanged domains, because extensions refer to them. */

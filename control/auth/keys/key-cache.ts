@@ -5,6 +5,7 @@
 import type { Accepted } from '../principal.ts'
 import type { AppKey } from './app-key.ts'
 import { recentlyUsed } from '../../recently-used.ts'
+import { LookUps } from '../look-ups.ts'
 
 /** A valid token, with what every request of it needs. */
 export interface KnownToken {
@@ -22,34 +23,19 @@ export class KeyCache {
   readonly #known = recentlyUsed<string, KnownToken>(MAX_KNOWN)
   /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
   readonly #unknown = recentlyUsed<string, true>(MAX_UNKNOWN)
-  /** Look-ups under way; no more than the server has requests. */
-  readonly #lookUps = new Map<string, Promise<KnownToken | undefined>>()
+  readonly #lookUps = new LookUps<string, KnownToken | undefined>()
 
   /** `hash` in base64. */
   find(hash: string): KnownToken | 'unknown' | undefined {
     return this.#known.get(hash) ?? (this.#unknown.has(hash) ? 'unknown' : undefined)
   }
 
-  /**
-   * Remembers what `read` finds. Requests with the same token share one look-up. What was read before the cache
-   * was cleared may be outdated: it is not remembered, and later requests do not wait for it.
-   */
-  async lookUp(
+  /** Remembers what `read` finds, unless the cache was cleared meanwhile. */
+  lookUp(
     hash: string,
     read: () => Promise<KnownToken | undefined>,
   ): Promise<KnownToken | undefined> {
-    const underWay = this.#lookUps.get(hash)
-    if (underWay !== undefined) return underWay
-    const lookUp = read()
-    const isCurrent = (): boolean => this.#lookUps.get(hash) === lookUp
-    this.#lookUps.set(hash, lookUp)
-    try {
-      const found = await lookUp
-      if (isCurrent()) this.#remember(hash, found)
-      return found
-    } finally {
-      if (isCurrent()) this.#lookUps.delete(hash)
-    }
+    return this.#lookUps.run(hash, read, (found) => this.#remember(hash, found))
   }
 
   /** Called when keys were changed, also by another process. */

@@ -16,7 +16,7 @@ const rejected: Presented = { kind: 'rejected' }
  * How long tokens are accepted from memory while the database server does not answer this node: a key that was revoked
  * on another node meanwhile is good here until then. Milliseconds.
  */
-const LONGEST_UNCONFIRMED_MS = 600_000
+export const LONGEST_UNCONFIRMED_MS = 600_000
 
 export class KeyVerifier {
   readonly #keys: KeyStore

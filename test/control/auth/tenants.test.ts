@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import { openControl } from '../../support/control.ts'
-import { runSql } from '../../support/stored.ts'
+import type { Principal } from '../../../control/auth/principal.ts'
+import { TenantScope } from '../../../control/auth/tenants.ts'
+import type { SqlValue } from '../../../schema/sql/sql-value.ts'
+import { openControl, type TestControl } from '../../support/control.ts'
 
 async function opened() {
   const control = await openControl()
@@ -54,12 +56,103 @@ test('a global key acts in all tenants, in the named one, and 403 in an unknown 
   expect((await health(token, 'unknown')).status).toBe(403)
 })
 
-test('keys of a tenant that is switched off are refused from the next request on', async () => {
-  const { keyOf, health, store, acme } = await opened()
-  const token = await keyOf('acme')
+test('keys of a tenant that is switched off are refused from the next request on, and taken again when it is back', async () => {
+  const { keyOf, key, health, request, acme } = await opened()
+  const [token, admin] = [await keyOf('acme'), await key()]
+  const put = (is_active: boolean) =>
+    request(`/api/v1/tenants/${acme}`, { method: 'PATCH', token: admin, body: { is_active } })
   expect((await health(token)).status).toBe(200)
-  await runSql(store, 'UPDATE tenant SET is_active = 0 WHERE id = ?', acme)
+  expect((await put(false)).status).toBe(200)
   expect((await health(token)).status).toBe(403)
+  expect((await put(true)).status).toBe(200)
+  expect((await health(token, 'acme')).status).toBe(200)
+  const renamed = { method: 'PATCH', token: admin, body: { slug: 'acme-2' } }
+  expect((await request(`/api/v1/tenants/${acme}`, renamed)).status).toBe(200)
+  expect((await health(token, 'acme')).status).toBe(403)
+  expect((await health(token, 'acme-2')).status).toBe(200)
+})
+
+test('a domain that a tenant loses or gets counts from the next request on for the keys of its others', async () => {
+  const { keyOf, key, request, acme } = await opened()
+  const scopes = ['cdrs:read']
+  const [token, admin] = [await keyOf('acme', { domain: 'acme.example', scopes }), await key()]
+  const records = async () =>
+    (await request('/api/v1/reports/cdrs?start_date=2026-01-01&end_date=2026-01-02', { token }))
+      .status
+  const domains = (...names: readonly string[]) =>
+    request(`/api/v1/tenants/${acme}`, { method: 'PATCH', token: admin, body: { domains: names } })
+  expect(await records()).toBe(403)
+  expect((await domains('acme.example')).status).toBe(200)
+  expect(await records()).toBe(200)
+  expect((await domains('acme.example', 'acme.test')).status).toBe(200)
+  expect(await records()).toBe(403)
+})
+
+/** A store that counts what is read from it. */
+function counting({ store }: TestControl) {
+  const counted = { reads: 0 }
+  const statements = new Proxy(store.statements, {
+    get: (target, name) => {
+      if (name !== 'prepare') return Reflect.get(target, name) as unknown
+      return (sql: string) => {
+        const statement = target.prepare(sql)
+        return {
+          ...statement,
+          get: (values: readonly SqlValue[]) => {
+            counted.reads += 1
+            return statement.get(values)
+          },
+          all: (values: readonly SqlValue[]) => {
+            counted.reads += 1
+            return statement.all(values)
+          },
+        }
+      }
+    },
+  })
+  return { counted, store: { ...store, statements } }
+}
+
+test('a known tenant is not read again until tenants change, or this node has heard of none for ten minutes', async () => {
+  const control = await opened()
+  const { counted, store } = counting(control)
+  const heard = { agoMs: 0 }
+  const tenants = new TenantScope(store, () => heard.agoMs)
+  const principal = {
+    ...{ kind: 'key', tenantId: control.acme, tenantSlug: 'acme', domain: 'acme.example' },
+  } as Principal
+  const readsOf = async (): Promise<number> => {
+    const before = counted.reads
+    const both = await Promise.all([1, 2].map(async () => tenants.narrow(principal, undefined)))
+    expect(both).toMatchObject([{ isOnlyDomain: false }, { isOnlyDomain: false }])
+    return counted.reads - before
+  }
+  expect(await readsOf()).toBe(2)
+  expect(await readsOf()).toBe(0)
+  tenants.clear()
+  expect(await readsOf()).toBe(2)
+  heard.agoMs = 600_000
+  expect(await readsOf()).toBe(2)
+  expect(await readsOf()).toBe(2)
+  heard.agoMs = 0
+  expect(await readsOf()).toBe(0)
+})
+
+test('what was read of a tenant while it was changed is not remembered', async () => {
+  const control = await opened()
+  const { counted, store } = counting(control)
+  const tenants = new TenantScope(store)
+  const principal = {
+    kind: 'key',
+    tenantId: control.acme,
+    tenantSlug: 'acme',
+    domain: null,
+  } as Principal
+  const underWay = tenants.narrow(principal, undefined)
+  tenants.clear()
+  await underWay
+  await tenants.narrow(principal, undefined)
+  expect(counted.reads).toBe(2)
 })
 
 test('keys of another tenant are not found, listed, edited, rotated or revoked', async () => {
