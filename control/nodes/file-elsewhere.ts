@@ -1,10 +1,10 @@
 /** Files that the disk of one node has, such as recordings: where another node is asked for one. */
-import { Readable } from 'node:stream'
 import type { Context } from 'hono'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { changeOf } from './elsewhere.ts'
 import type { OtherNodes } from './other-nodes.ts'
+import { streamedBody } from './streamed-body.ts'
 
 /** Of the client's request, what says which part it wants. */
 const asked = ['range', 'if-range', 'accept'] as const
@@ -38,7 +38,9 @@ export async function fileElsewhere(
       incoming.once('close', onClose)
       const change = changeOf(incoming.headers)
       if (change !== undefined) c.set('changeDigests', change)
-      const body = Readable.toWeb(incoming) as ReadableStream<Uint8Array>
+      const body = streamedBody(incoming, {
+        ...{ schedule: others.schedule, cut: () => void c.env.outgoing.destroy() },
+      })
       return new Response(body, { status, headers: headersOf(incoming.headers) })
     }
   }

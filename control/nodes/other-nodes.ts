@@ -3,7 +3,7 @@
  * one alone, so no request goes round.
  */
 import type { Context } from 'hono'
-import type { Clocks } from '../../schema/clock.ts'
+import type { Clocks, Schedule } from '../../schema/clock.ts'
 import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { authorizationOf } from '../auth/session-cookie.ts'
@@ -42,10 +42,12 @@ export class OtherNodes {
   readonly self: string
   readonly client: NodeClient
   readonly admit: Step
+  readonly schedule: Schedule
   readonly #deps: NodeClientDeps
 
   constructor(deps: NodeClientDeps & Clocks) {
     this.self = deps.self
+    this.schedule = deps.schedule
     this.client = new NodeClient(deps)
     this.admit = admitNodes(deps, deps)
     this.#deps = deps

@@ -2,10 +2,10 @@
  * Recordings of calls: started and stopped while they are live, heard and removed afterwards. Who hears one is in the
  * audit log (`control/app.ts` mounts it for this path).
  */
-import { type FileHandle, open } from 'node:fs/promises'
-import { Readable } from 'node:stream'
+import { open } from 'node:fs/promises'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
+import type { Schedule } from '../../../schema/clock.ts'
 import type { RecordingResult } from '../../../schema/contracts/recordings.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
@@ -17,6 +17,7 @@ import { validate } from '../../http/validate.ts'
 import { atNodeOfCall } from '../../nodes/elsewhere.ts'
 import { fileElsewhere } from '../../nodes/file-elsewhere.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
+import { streamedBody } from '../../nodes/streamed-body.ts'
 import { byteRange } from './byte-range.ts'
 import { RecordingReaders } from './recording-readers.ts'
 import { type Recording, RecordingStore } from './recording-store.ts'
@@ -30,7 +31,7 @@ const controlBody = z.strictObject({
 })
 
 export function recordingRoutes(
-  deps: Pick<ControlDeps, 'store' | 'engine' | 'settings' | 'others'>,
+  deps: Pick<ControlDeps, 'store' | 'engine' | 'settings' | 'others' | 'schedule'>,
 ) {
   const { calls, recordings } = deps.engine
   const store = new RecordingStore(deps.store, deps.settings.recordingsPath ?? '')
@@ -64,7 +65,7 @@ export function recordingRoutes(
       return answerWith(c, recording, {
         file: store.pathOf(recording),
         readers,
-        others: deps.others,
+        ...{ others: deps.others, schedule: deps.schedule },
       })
     })
 
@@ -90,12 +91,13 @@ interface Places {
   readonly file: string | undefined
   readonly readers: RecordingReaders
   readonly others: OtherNodes | undefined
+  readonly schedule: Schedule
 }
 
 async function answerWith(
   c: Context<ControlEnv>,
   { call_uuid: uuid, bytes, sha256 }: Recording,
-  { file, readers, others }: Places,
+  { file, readers, others, schedule }: Places,
 ): Promise<Response> {
   const etag = `"${sha256}"`
   const headers = {
@@ -133,21 +135,12 @@ async function answerWith(
     // Removed beside us, or on a disk that is not there.
     throw notFound('recording')
   }
-  const stream = streamOf(handle, { start, end }, leave)
+  // Closes the file at its end, after an error, and when the reader is gone.
+  const source = handle.createReadStream({ start, end }).once('close', leave)
+  const stream = streamedBody(source, { schedule, cut: () => void c.env.outgoing.destroy() })
   if (range.kind === 'whole') return c.body(stream, 200, { ...headers, ...length })
   const part = { 'Content-Range': `bytes ${start}-${end}/${bytes}` }
   return c.body(stream, 206, { ...headers, ...length, ...part })
-}
-
-/** Closes the file at its end, after an error, and when the reader is gone. */
-function streamOf(
-  handle: FileHandle,
-  range: { readonly start: number; readonly end: number },
-  onClose: () => void,
-): ReadableStream<Uint8Array> {
-  const stream = handle.createReadStream(range)
-  stream.once('close', onClose)
-  return Readable.toWeb(stream) as ReadableStream<Uint8Array>
 }
 
 function doneOrThrow(result: RecordingResult): 'recording' | 'stopped' {

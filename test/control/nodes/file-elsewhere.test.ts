@@ -12,6 +12,9 @@ const path = `/api/v1/calls/${uuid}/recording`
 const audio = Buffer.from(Array.from({ length: 1_000 }, (_, at) => (at * 7) % 251))
 const sha256 = createHash('sha256').update(audio).digest('hex')
 
+const turn = (): Promise<void> => new Promise((resolve) => void setTimeout(resolve, 2))
+const ignored = (): void => undefined
+
 /** Three nodes; the disk of `c` has the recording of a call. */
 async function three() {
   const root = temporaryFolder()
@@ -99,6 +102,32 @@ test('a node without the file that has no place for readers does not hide the on
   expect((await get(a)).response.status).toBe(200)
   await Promise.all(readers.map(async (reader) => reader.body?.cancel()))
 })
+
+test.each(['b', 'a'])(
+  'readers of a recording of b that take nothing for a minute give up their places at %s',
+  async (at) => {
+    const { nodes, root, token, time, add } = await three()
+    const large = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c22'
+    const bytes = Buffer.alloc(1_000_000)
+    writeFileSync(join(root, 'b', `${large}.wav`), bytes)
+    await add(large, bytes.length)
+    const node = nodes.find(({ name }) => name === at)
+    const slow = async () =>
+      node?.app.request(`/api/v1/calls/${large}/recording`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+    const readers = await Promise.all(Array.from({ length: 64 }, slow))
+    expect((await slow())?.status).toBe(503)
+    // The disk answers between two steps.
+    for (let seconds = 0; seconds < 61; seconds += 1) {
+      await turn()
+      time.advance(1_000)
+    }
+    const next = await slow()
+    expect(next?.status).toBe(200)
+    await Promise.all([...readers, next].map(async (each) => each?.body?.cancel().catch(ignored)))
+  },
+)
 
 test('a recording is removed from the disk of its node, whichever node is asked, and not while that one is away', async () => {
   const { a, c, file, token, after, heard } = await three()
