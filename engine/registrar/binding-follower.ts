@@ -1,6 +1,6 @@
 /**
- * Bindings that other nodes have changed: their extensions are read again. What a node tells is read a moment later,
- * together with what others tell; what was missed is read whole.
+ * Bindings that other nodes have changed: their extensions are read again. What a node tells is read at once, as a call
+ * for the phone may come next, and what is told within a moment after that is read together; what was missed is read whole.
  */
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -27,6 +27,7 @@ export interface BindingFollowerDeps {
   readonly log: Log
 }
 
+/** From one read to the next. */
 const WAIT_MS = 50
 const RETRY_MS = 500
 /** Extensions that are read together. */
@@ -39,6 +40,7 @@ export class BindingFollower {
   /** Written here since the present read began: what it finds may be older. */
   #written: Set<number> | undefined
   #isAllStale = false
+  #readAt = -Infinity
   #isFailing = false
   #isStopped = false
   #cancelTimer: Cancel | undefined
@@ -58,7 +60,7 @@ export class BindingFollower {
   /** What is stored of this extension is perhaps not what is known here. */
   changed(extensionId: number): void {
     this.#stale.add(extensionId)
-    this.#again(WAIT_MS)
+    this.#again()
   }
 
   /** A write of this extension begins here. */
@@ -83,11 +85,12 @@ export class BindingFollower {
 
   #readAllSoon(): void {
     this.#isAllStale = true
-    this.#again(WAIT_MS)
+    this.#again()
   }
 
   readonly #readNow = (): void => {
     this.#cancelTimer = undefined
+    this.#readAt = this.#deps.now()
     void this.#readOnce()
   }
 
@@ -95,7 +98,7 @@ export class BindingFollower {
     try {
       await this.#reads.request()
       this.#isFailing = false
-      if (this.#stale.size > 0 || this.#isAllStale) this.#again(WAIT_MS)
+      if (this.#stale.size > 0 || this.#isAllStale) this.#again()
     } catch (error) {
       if (!this.#isFailing)
         this.#deps.log('error', 'registrations at other nodes cannot be read', { error })
@@ -104,8 +107,10 @@ export class BindingFollower {
     }
   }
 
-  #again(delayMs: number): void {
+  #again(leastMs = 0): void {
     if (this.#isStopped) return
+    const pauseMs = Math.min(WAIT_MS, this.#readAt + WAIT_MS - this.#deps.now())
+    const delayMs = Math.max(leastMs, pauseMs, 0)
     this.#cancelTimer ??= this.#deps.schedule(this.#readNow, delayMs)
   }
 
