@@ -30,6 +30,7 @@ interface CaseOptions {
   /** Beside the usual ones. */
   readonly rates?: readonly object[]
   readonly customers?: readonly object[]
+  readonly tenants?: readonly object[]
 }
 
 export async function startCase(options: CaseOptions): Promise<Case> {
@@ -50,6 +51,7 @@ const uriOf = (port: number): string => `sip:127.0.0.1:${port};transport=udp`
 export function seedFor(ports: readonly number[], options: Omit<CaseOptions, 'nodes'> = {}) {
   const { balance = '10.00' } = options
   return {
+    tenants: options.tenants ?? [],
     rate_plans: [{ name: 'retail', currency: 'USD' }],
     rates: [
       { rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' },

@@ -208,6 +208,17 @@ export class TollgateProcess {
     }
   }
 
+  /** Changes what is stored, beside the program. SQL as for `query`. */
+  change(sql: string, ...values: readonly unknown[]): void {
+    if (this.#databaseUrl !== undefined) return void serverRows(this.#databaseUrl, sql, values)
+    const database = new Database(this.databasePath)
+    try {
+      database.prepare(sql).run(...values)
+    } finally {
+      database.close()
+    }
+  }
+
   /** In the order of their ends: a server stores many at once. */
   calls(): StoredCall[] {
     return this.query<StoredCall>('SELECT * FROM cdr ORDER BY end_stamp, id')
