@@ -433,6 +433,8 @@ export class Engine {
       connectionsPerAddress: config.sip.connectionsPerAddress,
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
       mayReach: this.#unpriced.mayReach,
+      // Of two targets of a name the second one has its turn before the call moves to another candidate.
+      timers: { inviteSilenceMs: config.nodeTimeoutMs / 2 },
       readToken: this.#others && ((request) => this.#others?.hop.read(request)),
       // The settings do not allow less than the RFC's 90 s; a test does.
       ...(sessionSeconds > 0 ? { minSessionSeconds: Math.min(90, sessionSeconds) } : {}),

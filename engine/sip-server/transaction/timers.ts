@@ -12,6 +12,8 @@ export interface Timers {
   readonly cMs: number
   /** A request that the application has not answered ends with 480 (INVITE) or 500 after this. */
   readonly applicationMs: number
+  /** How long a target of an INVITE may be silent while there is another one. Default: as with other requests. */
+  readonly inviteSilenceMs?: number
 }
 
 export const defaultTimers: Timers = {
@@ -23,7 +25,8 @@ export const defaultTimers: Timers = {
 }
 
 /** How long a target may be silent while there is another one (RFC 3263 §4.3): four copies by UDP. */
-export const silenceMs = (timers: Timers): number => 8 * timers.t1Ms
+export const silenceMs = ({ t1Ms, inviteSilenceMs }: Timers, method: string): number =>
+  (method === 'INVITE' ? inviteSilenceMs : undefined) ?? 8 * t1Ms
 
 /** Timers B, F, H, J, L, M, and D on unreliable transports: 64·T1. */
 export const transactionTimeoutMs = ({ t1Ms, t1x64Ms }: Timers): number => t1x64Ms ?? 64 * t1Ms

@@ -210,7 +210,9 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     const { transactions } = this.#ports
     this.#transaction = transactions.startClient(this.#sent, this.#flow, this, now)
     const { deadlines, timers } = transactions
-    if (this.#others) this.#silence = deadlines.start(this, 'silence', silenceMs(timers), now)
+    if (!this.#others) return
+    const patienceMs = silenceMs(timers, this.#sent.method)
+    this.#silence = deadlines.start(this, 'silence', patienceMs, now)
   }
 
   onResponse(response: SipMessage, flow: Flow, now: number): void {

@@ -99,6 +99,21 @@ test('a target that says nothing for 8·T1 is given up; any answer lets it take 
   expect(slow.takeSent()).toEqual([])
 })
 
+test('an INVITE may be less patient than other requests', () => {
+  const server = new VirtualServer({ timers: { inviteSilenceMs: 750 } })
+  send(server)
+  server.advance(749)
+  expect(places(server.takeSent())).toEqual(Array(2).fill('INVITE 192.0.2.1'))
+  server.advance(1)
+  expect(places(server.takeSent())).toEqual(['INVITE 192.0.2.2'])
+
+  send(server, [third, second], 'MESSAGE')
+  server.advance(3_999)
+  expect(places(server.takeSent())).not.toContain('MESSAGE 192.0.2.2')
+  server.advance(1)
+  expect(places(server.takeSent())).toContain('MESSAGE 192.0.2.2')
+})
+
 test('when every target has failed the application gets one final response', () => {
   const silent = new VirtualServer()
   send(silent)
