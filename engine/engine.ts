@@ -40,6 +40,7 @@ import { SharedBans, type SharedBansDeps } from './guard/shared-bans.ts'
 import { RefusedCalls } from './refused-calls.ts'
 import { createHop, type Installation } from './registrar/hop/create-hop.ts'
 import { Registrar, type RegistrarDeps } from './registrar/registrar.ts'
+import { WrongPasswords } from './registrar/wrong-passwords.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
 import { DialledDomains } from './routing/dialled-domains.ts'
 import { loadRouting } from './routing/routing-store.ts'
@@ -121,6 +122,7 @@ export class Engine {
   readonly #wallNow: () => number
   readonly #nodes: NodeNotes
   readonly #states: StateChanges
+  readonly #wrongPasswords: WrongPasswords
   readonly #refused: RefusedCalls
   /** Proxies in front of WebSockets, which speak for many. */
   readonly #proxies: TrustedSources
@@ -174,6 +176,7 @@ export class Engine {
     this.events = new EventLog(wallNow)
     this.#nodes = new NodeNotes(this.events, log)
     this.#states = new StateChanges({ ...deps, node: deps.node.name })
+    this.#wrongPasswords = new WrongPasswords(deps)
     this.storage = new StorageNotes([deps.disk ?? store.storage, store.storage], this.events, log)
     this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
     const isNode = (address: string): boolean => this.#others?.peers.isTold(address) === true
@@ -315,6 +318,7 @@ export class Engine {
     await this.registrar.stop()
     await this.#refused.stop()
     await this.#states.stop()
+    await this.#wrongPasswords.stop()
     this.#client.disconnect()
     await this.#server?.stop()
   }
@@ -470,6 +474,7 @@ export class Engine {
         if (origin.kind !== 'node') return origin.kind === 'trusted'
         return this.dispatcher.setRecord(origin.setId)?.tenantId === null
       },
+      onWrongPassword: (failure) => this.#wrongPasswords.add(failure),
       onRegistration: (phones) => this.events.add({ type: 'registration', ...phones }),
       log,
     })

@@ -38,6 +38,7 @@ import type {
 import type { RecordingTable } from './tables/recordings.ts'
 import type { RefusedCallsTable } from './tables/refused-calls.ts'
 import type { BindingTable } from './tables/registration.ts'
+import type { McpSessionTable, McpSubscriptionTable } from './tables/mcp-sessions.ts'
 import type { SpendGuardTables } from './tables/spend-guards.ts'
 import type {
   WebhookDeliveryTable,
@@ -90,6 +91,8 @@ export interface Database extends CallSumTables, CauseTables, ChargingTables, Sp
   audit_entry: AuditEntryTable
   change_proposal: ChangeProposalTable
   change_entry: ChangeEntryTable
+  mcp_session: McpSessionTable
+  mcp_subscription: McpSubscriptionTable
   node: NodeTable
   limit_share: LimitShareTable
   source_ban: SourceBanTable

@@ -1,4 +1,4 @@
-/** Since when and why, for people: what is unusual, the history of a node, and what a key did. */
+/** Since when and why, for people: what is unusual, trunks, failures, the history of a node, and what a key did. */
 import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -11,13 +11,15 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { queryInteger } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
-import { queryTime } from '../provisioning/fields.ts'
+import { queryTime, text } from '../provisioning/fields.ts'
 import { id } from '../provisioning/resource-routes.ts'
 import { findAnomalies, MAX_FINDINGS, USUAL_FINDINGS } from './anomalies/find-anomalies.ts'
 import { kinds } from './anomalies/finding.ts'
+import { failuresIn, failuresReader } from './failures.ts'
 import { activityOf } from './key-activity.ts'
 import { nodeHistory } from './node-history.ts'
 import { periodOf } from './period.ts'
+import { MAX_TRUNKS, trunksOf } from './trunks.ts'
 import { visibleSets } from './visible-sets.ts'
 
 const nodeParam = z.strictObject({ id: id('Dispatcher set'), nodeId: id('Node') })
@@ -45,6 +47,16 @@ const anomalyQuery = z.strictObject({
   kinds: kindList.optional().describe(`Some of ${kinds.join(', ')}. Defaults to all.`),
   limit: limitUpTo(MAX_FINDINGS, USUAL_FINDINGS),
 })
+const failuresQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(50, 15) })
+const trunksQuery = z.strictObject({
+  search: text(100).optional().describe('Part of the name.'),
+  troubled: z
+    .enum(['true', 'false'])
+    .default('false')
+    .transform((flag) => flag === 'true')
+    .describe('Only those that are not up.'),
+  limit: limitUpTo(MAX_TRUNKS, MAX_TRUNKS),
+})
 const activityQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(100, 20) })
 
 export function causeRoutes(
@@ -61,6 +73,26 @@ export function causeRoutes(
       const wanted = [...new Set(asked)]
       return ok(c, await findAnomalies(world, c.var.principal, { span, wanted, limit }))
     })
+
+    .get('/trunks', requires('carriers:read'), validate('query', trunksQuery), async (c) => {
+      const { search, troubled, limit } = c.req.valid('query')
+      const { tenantId } = c.var.principal
+      const reader = { store, tenantId, engine: deps.engine, elsewhere: deps.others?.of(c) }
+      const { trunks, total } = await trunksOf(reader, search, troubled)
+      return ok(c, { trunks: trunks.slice(0, limit), total })
+    })
+
+    .get(
+      '/metrics/failures',
+      requires('metrics:read'),
+      validate('query', failuresQuery),
+      async (c) => {
+        const { start_date: start, end_date: end, limit } = c.req.valid('query')
+        const period = periodOf({ start, end }, now(), { longestDays: 7 })
+        const reader = failuresReader({ store, pause: nextTurn }, c.var.principal)
+        return ok(c, await failuresIn(reader, { ...period, limit }))
+      },
+    )
 
     .get(
       '/dispatcher/:id/nodes/:nodeId/history',

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import { all } from '../../schema/sql/query.ts'
+import type { Principal } from '../auth/principal.ts'
 import { callSums, type SumsReader } from './anomalies/call-sums.ts'
 import { inTurn } from './searches.ts'
 import { type Asked, count, moment } from './views.ts'
@@ -43,6 +44,16 @@ export interface FailuresReader extends SumsReader {
   readonly maySeeKeys: boolean
   readonly maySeeCalls: boolean
 }
+
+/** What this credential may be shown. */
+export const failuresReader = (
+  { store, pause }: Pick<SumsReader, 'store' | 'pause'>,
+  { tenantId, domain, isOnlyDomain, scopes }: Principal,
+): FailuresReader => ({
+  ...{ store, pause, tenantId, domain },
+  maySeeKeys: scopes.has('keys:read'),
+  maySeeCalls: (domain === null || isOnlyDomain === true) && scopes.has('cdrs:read'),
+})
 
 export async function failuresIn(
   reader: FailuresReader,

@@ -10,7 +10,7 @@ import { downSince, type HistoryReader, lastFailure } from './state-history.ts'
 import { count, moment } from './views.ts'
 
 /** Carriers that are looked at; a search finds others. */
-const MAX_CARRIERS = 200
+export const MAX_TRUNKS = 200
 
 const gateway = z.strictObject({
   destination: z.string(),
@@ -22,7 +22,7 @@ const gateway = z.strictObject({
   latency_ms: z.number().nullable(),
 })
 
-export const trunkView = z.strictObject({
+const trunkView = z.strictObject({
   id: z.int(),
   name: z.string(),
   tenant: z.string().nullable(),
@@ -45,6 +45,8 @@ export const trunkView = z.strictObject({
     .nullable()
     .describe('Of gateways and registration, within 90 days.'),
 })
+
+export const trunksView = z.strictObject({ trunks: z.array(trunkView), total: z.int() })
 
 export type TrunkView = z.output<typeof trunkView>
 
@@ -84,7 +86,7 @@ async function carriersOf({ store, tenantId }: TrunkReader, search: string | und
     .where((row) => contains(row, ['carrier.name'], search))
     .$if(tenantId !== null, (own) => own.where('carrier.tenant_id', '=', tenantId))
     .orderBy('carrier.name')
-    .limit(MAX_CARRIERS)
+    .limit(MAX_TRUNKS)
   const carriers = await all(store, query)
   const ids = carriers.map(({ id }) => id)
   const gateways = store.db

@@ -7,6 +7,7 @@ import { apiKeyKind } from './api-key-kind.ts'
 import { carrierKind } from './carrier-kind.ts'
 import { customerLimitsKind } from './customer-limits-kind.ts'
 import { dispatcherNodeKind } from './dispatcher-node-kind.ts'
+import { sipBanKind } from './sip-ban-kind.ts'
 import type { RestorableKind } from './restorable-kind.ts'
 
 /** A call that ended, or what was loaded into memory. */
@@ -19,6 +20,7 @@ const kinds = {
   dispatcher_node: dispatcherNodeKind,
   dispatcher_sets: irreversible,
   live_call: irreversible,
+  sip_ban: sipBanKind,
   spend_guard: spendGuardKind,
 } as const satisfies Readonly<Record<string, RestorableKind | null>>
 

@@ -7,8 +7,10 @@ import type { Access } from '../auth/access.ts'
 import { revalidator } from '../auth/revalidate.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { ControlEnv } from '../http/control-env.ts'
+import { newUuid } from '../uuid.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { mcpRoutes, type Revalidator } from './mcp/mcp-routes.ts'
+import { McpSessions } from './mcp/sessions.ts'
 import type { Subscriptions } from './mcp/subscriptions.ts'
 import { toolRoutes } from './tool-routes.ts'
 import { Proposals } from '../proposals/proposals.ts'
@@ -44,7 +46,11 @@ export function agentToolRoutes(
   const { log, version, settings, others } = deps
   const allowedHosts = settings.mcpAllowedHosts
   const revalidate: Revalidator = (c, scope) => revalidator(c, scope, access, () => latest(deps))
-  const served = { toolbox, subscriptions, revalidate, version, allowedHosts, log, others }
+  const served = {
+    ...{ toolbox, subscriptions, revalidate, version, allowedHosts, log, others },
+    sessions: new McpSessions(deps),
+    newUuid: () => newUuid(deps.randomBytes),
+  }
   return new Hono<ControlEnv>()
     .route('/', mcpRoutes(served))
     .route('/api/v1', toolRoutes(toolbox, others))

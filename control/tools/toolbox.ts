@@ -65,6 +65,11 @@ export class Toolbox {
     return tool.scopes
   }
 
+  /** Of a tool that there is. */
+  scopesOf(name: string): readonly Scope[] {
+    return this.#tools.get(name)?.scopes ?? []
+  }
+
   /** The result of a tool that only reads, without arguments and without an audit entry: for what is not shown. */
   look(name: string, principal: Principal): Promise<ToolAnswer> {
     const tool = this.#tools.get(name)

@@ -18,6 +18,7 @@ import type { PhoneHop } from './hop/phone-hop.ts'
 import { callerIn, claimedBy, identityOf, unsupportedOptions } from './request.ts'
 import type { Identity, RequestHeaders } from './request.ts'
 import { targetOf, type ContactTarget } from './target.ts'
+import type { WrongPassword } from './wrong-passwords.ts'
 
 /** A request as it came. */
 export interface PhoneRequest {
@@ -54,6 +55,8 @@ export interface RegistrarDeps extends RegistrationsDeps {
     authFailed(source: Source, user: string): void
     authSucceeded(source: Source, user: string): void
   }
+  /** A wrong password of a phone of this tenant, so that it is known later. */
+  readonly onWrongPassword: (failure: WrongPassword) => void
   /** How phones are reached that have registered at other nodes; absent: every node reaches them alike. */
   readonly hop?: Pick<PhoneHop, 'targetOf'> | undefined
   /** Whether it is a proxy of ours for phones of this tenant; a tenant's nodes, which it writes itself, are none. */
@@ -283,6 +286,7 @@ export class Registrar {
     if (verdict.kind === 'wrong') {
       this.#totals.failed += 1
       guard.authFailed(source, verdict.username)
+      this.#tellWrong(source.address, realm, verdict.username)
     }
     // After too many guesses the right one looks like the others.
     if (guard.isLockedOut(source, user)) return { kind: 'missing' }
@@ -291,6 +295,12 @@ export class Registrar {
       this.#authenticator.answered(verdict.extension, source.address, verdict.algorithm)
     }
     return verdict
+  }
+
+  #tellWrong(address: string, realm: string, username: string): void {
+    const tenantId = this.#directory.tenantOf(realm)
+    const extensionId = this.#directory.find(realm, username)?.extensionId
+    if (tenantId !== undefined) this.#deps.onWrongPassword({ address, tenantId, extensionId })
   }
 
   #challenge(

@@ -57,6 +57,8 @@ import {
   forServer as spendGuardsForServer,
   sql as spendGuards,
 } from './several-nodes/037-spend-guards.ts'
+import { sql as mcpSessions } from './several-nodes/038-mcp-sessions.ts'
+import { sql as wrongPasswords } from './several-nodes/039-wrong-passwords.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -118,6 +120,8 @@ export const migrations: readonly Migration[] = [
   { version: 35, name: 'causes', sql: causes },
   { version: 36, name: 'proposals', sql: proposals },
   { version: 37, name: 'spend-guards', sql: spendGuards, forServer: spendGuardsForServer },
+  { version: 38, name: 'mcp-sessions', sql: mcpSessions },
+  { version: 39, name: 'wrong-passwords', sql: wrongPasswords },
 ]
 
 export const newestVersion = migrations.length

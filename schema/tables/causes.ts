@@ -5,6 +5,7 @@ export interface CauseTables {
   state_change: StateChangeTable
   key_address: KeyAddressTable
   api_hour: ApiHourTable
+  wrong_password: WrongPasswordTable
 }
 
 /** At most `MAX_CHANGES_OF_ONE` per subject: `engine/state-changes.ts`. */
@@ -52,6 +53,20 @@ export interface ApiHourTable {
   /** The code of the error, or its status; empty: a success. */
   outcome: string
   requests: number
+  first_at: number
+  last_at: number
+}
+
+/** Of phones; older hours are removed: `engine/registrar/wrong-passwords.ts`. */
+export interface WrongPasswordTable {
+  /** Hours since 1970-01-01 UTC. */
+  hour: number
+  tenant_id: number
+  /** 0: there is no such extension. */
+  extension_id: number
+  /** An IPv4 address, or an IPv6 network; empty: one of many. */
+  source: string
+  failures: number
   first_at: number
   last_at: number
 }

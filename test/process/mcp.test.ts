@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { eras, newClient, textOf } from '../support/mcp-client.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { eventually } from '../support/waiting.ts'
 import { startProgram } from './program.ts'
 
 const folder = temporaryFolder()
@@ -54,6 +55,38 @@ test.each(eras)(
     })
     const refused = await client.callTool({ name: 'list_sbc_api_keys', arguments: {} })
     expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringMatching(/revoked/)])
+  },
+)
+
+test.each(eras)(
+  'a %s client on standard input is told when a resource has changed to which it has subscribed',
+  async (era) => {
+    const { url, newKey } = await serving(`subscribing-${era}`)
+    const key = await newKey('agent', '--scopes', '*')
+    const client = newClient(era)
+    onTestFinished(() => client.close())
+    const told: string[] = []
+    client.setNotificationHandler('notifications/resources/updated', ({ params }) => {
+      told.push(params.uri)
+    })
+    await client.connect(stdio([], { TOLLGATE_URL: url, TOLLGATE_KEY: key }))
+    const uri = 'tollgate://proposals'
+    if (era === 'modern') await client.listen({ resourceSubscriptions: [uri] })
+    else await client.subscribeResource({ uri })
+    const given = {
+      tool: 'ban_address',
+      arguments: { address: '203.0.113.9' },
+      reason: 'it guesses',
+    }
+    const proposed = await client.callTool({ name: 'propose_change', arguments: given })
+    expect(proposed.isError ?? false).toBe(false)
+    await eventually(() => expect(told).toEqual([uri]))
+    const { contents } = await client.readResource({ uri })
+    expect((contents[0] as { text: string }).text).toContain('ban_address')
+    if (era === 'modern') return
+    const refused = client.subscribeResource({ uri: 'tollgate://telemetry' })
+    await expect(refused).rejects.toThrow('these can')
+    await client.unsubscribeResource({ uri })
   },
 )
 

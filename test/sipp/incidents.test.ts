@@ -1,7 +1,9 @@
 /**
- * Ten incidents, planted by `tollgate demo --incidents` over SIP and HTTP, with further calls by SIPp; an agent that knows
+ * Eleven incidents, planted by `tollgate demo --incidents` over SIP and HTTP, with further calls by SIPp; an agent that knows
  * only MCP finds each cause, with evidence, and takes a first step that it takes back again.
  */
+import { readdirSync } from 'node:fs'
+import { isIP } from 'node:net'
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { expectedCauses } from '../../engine/commands/demo/incidents/expected-causes.ts'
@@ -9,7 +11,9 @@ import { startProgram } from '../process/program.ts'
 import { newClient } from '../support/mcp-client.ts'
 import { type Data, type Diagnosis, OnCallAgent } from '../support/on-call-agent.ts'
 import { callWith } from '../support/sipp.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
 
+const folder = temporaryFolder()
 const MAX_CALLS = 6
 const MAX_BYTES = 40_000
 const reason = 'on call, found by the agent'
@@ -134,11 +138,17 @@ const investigations: Readonly<Record<string, (agent: OnCallAgent) => Promise<Di
       },
     )
   },
+  async registration_attack(agent) {
+    const { evidence, next, first_step: step } = await agent.finding(['registration'], 'wrong')
+    // Whether it was guessed: no calls were made with it.
+    agent.note(await agent.ask(next.tool, next.arguments))
+    return agent.done(evidence, step)
+  },
 }
 
-/** The demo, with all ten planted, and further calls of two of them by SIPp. */
-async function startDemo(): Promise<{ readonly url: string; readonly key: string }> {
-  const program = startProgram(['demo', '--incidents'])
+/** The demo, with all eleven planted, and further calls of two of them by SIPp. */
+async function startDemo() {
+  const program = startProgram(['demo', '--incidents'], { TMPDIR: folder })
   const planted = await program.line(/^incidents: planted/)
   const [, url = '', key = ''] = /MCP (\S+) key (\S+)$/.exec(planted) ?? []
   const ready = await program.line(/^ready /)
@@ -148,13 +158,13 @@ async function startDemo(): Promise<{ readonly url: string; readonly key: string
   const clean = { exitCode: 0, errors: '' }
   expect(await call('answered', '19005550123', '+15550120', 3)).toEqual(clean)
   expect(await call('no-funds', '15550202', '+15550130', 2)).toEqual(clean)
-  return { url, key }
+  return { url, key, program }
 }
 
-test('the cause of each of ten incidents is found in six calls and 40 kB, with evidence and a first step that is taken back', async () => {
+test('the cause of each of eleven incidents is found in six calls and 40 kB, with evidence and a first step that is taken back; SIGTERM leaves nothing', async () => {
   expect(Object.keys(investigations)).toEqual(expectedCauses.map(({ incident }) => incident))
-  expect(expectedCauses).toHaveLength(10)
-  const { url, key } = await startDemo()
+  expect(expectedCauses).toHaveLength(11)
+  const { url, key, program } = await startDemo()
   const headers = { Authorization: `Bearer ${key}` }
   const client = newClient('modern')
   onTestFinished(() => client.close())
@@ -168,12 +178,16 @@ test('the cause of each of ten incidents is found in six calls and 40 kB, with e
     expect({
       ...{ incident, isDear: agent.calls > MAX_CALLS || agent.bytes > MAX_BYTES },
       missing: names.filter((name) => !said.includes(name)),
-      hasEvidence: evidence.length > 0 && evidence.every((each) => uuidForm.test(each)),
+      hasEvidence:
+        evidence.length > 0 && evidence.every((each) => uuidForm.test(each) || isIP(each) !== 0),
       firstStep: step?.tool ?? null,
       said,
     }).toEqual({ incident, isDear: false, missing: [], hasEvidence: true, firstStep, said })
     if (step !== null) await tryMakeAndUndo(agent, step)
   }
+  await client.close()
+  program.child.kill('SIGTERM')
+  expect([await program.ended, readdirSync(folder)]).toEqual([0, []])
 })
 
 const uuidForm = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/

@@ -2,7 +2,8 @@
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
 import type { EventsPort } from '../../schema/contracts/engine-events.ts'
-import type { EnginePort, TelemetrySnapshot } from '../../schema/contracts/engine-port.ts'
+import type { Ban, EnginePort, TelemetrySnapshot } from '../../schema/contracts/engine-port.ts'
+import { sourceKey } from '../../schema/net/source-address.ts'
 
 export interface TestEngine extends EnginePort {
   ready: boolean
@@ -17,6 +18,7 @@ export interface TestEngine extends EnginePort {
 const noEvents: EventsPort = { epoch: 0, last: 0, forgotten: () => 0, after: () => [] }
 
 export function testEngine(events: EventsPort = noEvents): TestEngine {
+  const bans = new Map<string, Ban>()
   const engine: TestEngine = {
     ready: true,
     draining: false,
@@ -71,9 +73,14 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       changed: () => Promise.resolve(),
     },
     guard: {
-      bans: () => [],
-      ban: () => Promise.resolve(),
-      unban: () => Promise.resolve(false),
+      bans: () => [...bans.values()],
+      ban(address, durationMs) {
+        const source = sourceKey(address)
+        const times = { since: 0, until: durationMs, dropped: 0 }
+        bans.set(source, { source, reason: 'operator', ...times })
+        return Promise.resolve()
+      },
+      unban: (source) => Promise.resolve(bans.delete(source)),
     },
     reloadRouting: () => Promise.resolve(),
     lookUp: () => Promise.resolve(() => undefined),

@@ -9,6 +9,7 @@ import { inTurn } from '../searches.ts'
 import { moment } from '../views.ts'
 import { findInCalls } from './find-calls.ts'
 import { findInKeys } from './find-keys.ts'
+import { findGuessing } from './find-guessing.ts'
 import { findOutages } from './find-outages.ts'
 import {
   bySeverity,
@@ -71,6 +72,10 @@ export async function findAnomalies(
     ...(await findInCalls(own, span, asked)),
     ...(asked.has('key_use') ? await findInKeys(own, span) : []),
     ...(await findOutages(own, span, asked)),
+    // A credential may see carriers and no extensions.
+    ...(asked.has('registration') && isAdmitted(principal, 'extensions:read')
+      ? await findGuessing(own, span)
+      : []),
   ])
   const findings = worstOfEach(found).toSorted(bySeverity)
   return {

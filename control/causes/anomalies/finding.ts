@@ -24,7 +24,7 @@ export const findingView = z.strictObject({
   evidence: z
     .array(z.string())
     .max(5)
-    .describe('Uuids of calls or keys, or correlation ids of the audit log.'),
+    .describe('Uuids of calls or keys, correlation ids of the audit log, or addresses.'),
   next: call.describe('The tool to ask next.'),
   first_step: call
     .nullable()

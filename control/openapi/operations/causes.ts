@@ -1,10 +1,14 @@
 import { anomaliesView } from '../../causes/anomalies/find-anomalies.ts'
 import { keyActivityView } from '../../causes/key-activity.ts'
 import { nodeHistoryOf } from '../../causes/node-history.ts'
+import { failuresView } from '../../causes/failures.ts'
+import { trunksView } from '../../causes/trunks.ts'
 import { data, type Operations } from '../operation.ts'
 import { exampleTime } from './shared.ts'
 
 const keyActivity = keyActivityView.meta({ id: 'KeyActivity' })
+const trunks = trunksView.meta({ id: 'Trunks' })
+const failures = failuresView.meta({ id: 'Failures' })
 const anomalies = anomaliesView.meta({ id: 'Anomalies' })
 const history = nodeHistoryOf.meta({ id: 'DispatcherNodeHistory' })
 
@@ -30,6 +34,44 @@ export const causeOperations: Operations = {
             tool: 'set_spend_guard',
             arguments: { customer: 7, prefix: '881', action: 'block', duration: 86_400 },
           },
+        },
+      ],
+    }),
+  },
+  'GET /api/v1/trunks': {
+    ...{ id: 'listTrunks', tag: 'Routing' },
+    summary:
+      'List carriers as trunks: registration, gateways, since when they are down and why. Troubled ones first.',
+    answer: data(trunks, {
+      trunks: [
+        {
+          ...{ id: 1, name: 'north', tenant: null, state: 'down', registration: null },
+          gateways: [
+            {
+              destination: 'sip:192.0.2.9:5060;transport=udp',
+              ...{ state: 'down', since: exampleTime, reason: 'no answer', latency_ms: null },
+            },
+          ],
+          active_calls: 0,
+          last_failure: { at: exampleTime, what: 'gateway', reason: 'no answer' },
+        },
+      ],
+      total: 1,
+    }),
+  },
+  'GET /api/v1/metrics/failures': {
+    ...{ id: 'getFailures', tag: 'System' },
+    summary:
+      'Get what failed in a period: calls by denial code, and requests of the API by route and key',
+    answer: data(failures, {
+      ...{ start: exampleTime, end: exampleTime },
+      calls: { total: 9, answered: 6, failed: 1, refused: { insufficient_funds: 2 } },
+      api_requests: { total: 120, failed: 3 },
+      api_failures: [
+        {
+          ...{ route: 'GET /api/v1/customers', code: 'insufficient_scope', requests: 3 },
+          key: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+          ...{ first_at: exampleTime, last_at: exampleTime },
         },
       ],
     }),

@@ -9,6 +9,7 @@ import { describeTool } from './describe-tool.ts'
 import { reloadDispatchers, setDispatcherState } from './changes/dispatcher-state.ts'
 import { resumeApiKey, revokeSbcApiKey, suspendApiKey } from './changes/key-state.ts'
 import { setCustomerLimits } from './changes/customer-limits.ts'
+import { banAddress } from './changes/sip-bans.ts'
 import { setTrunkState } from './changes/trunk-state.ts'
 import { listSpendGuards, removeSpendGuard, setSpendGuard } from './changes/spend-guards.ts'
 import { undoChange } from './changes/undo.ts'
@@ -38,7 +39,7 @@ export const allTools: readonly Tool[] = [
     listCustomers,
     getLedger,
   ],
-  ...[setSpendGuard, removeSpendGuard, listSpendGuards],
+  ...[setSpendGuard, removeSpendGuard, listSpendGuards, banAddress],
   ...[hangUpCall, describeTool, suspendApiKey, resumeApiKey, undoChange],
   ...[setTrunkState, setCustomerLimits],
   ...[proposeChange, listProposals],

@@ -1,7 +1,7 @@
 /** The health of the platform in one result that a model can read. */
 import { z } from 'zod'
 import { telemetryOfAll, tenantTelemetryOfAll } from '../../telemetry/telemetry-of-all.ts'
-import { failuresIn, failuresView } from '../../causes/failures.ts'
+import { failuresIn, failuresReader, failuresView } from '../../causes/failures.ts'
 import { periodInput, periodOf } from '../../causes/period.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
@@ -102,12 +102,5 @@ function periodFor(
   { store, pause, now, principal }: ToolUse,
 ) {
   const period = periodOf(asked, now(), { longestDays: 7 })
-  const { tenantId, domain, isOnlyDomain, scopes } = principal
-  const isWhole = domain === null || isOnlyDomain === true
-  const reader = {
-    ...{ store, pause, tenantId, domain },
-    maySeeKeys: scopes.has('keys:read'),
-    maySeeCalls: isWhole && scopes.has('cdrs:read'),
-  }
-  return failuresIn(reader, { ...period, limit })
+  return failuresIn(failuresReader({ store, pause }, principal), { ...period, limit })
 }

@@ -1,4 +1,5 @@
 /** Resources that a client may attach to a conversation: the results of tools without arguments. */
+import { INVALID_PARAMS, ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/server'
 import type { ToolData } from '../tool.ts'
 
 export interface ToolResource {
@@ -76,6 +77,15 @@ export const resources: readonly ToolResource[] = [
     tool: 'get_telemetry',
   },
 ]
+
+/** @throws {ProtocolError} there is none, or it cannot be subscribed to. */
+export function watchedResource(uri: string): ToolResource {
+  const found = resources.find((each) => each.uri === uri)
+  if (found === undefined) throw new ResourceNotFoundError(uri)
+  if (found.watched !== undefined) return found
+  const others = watchedResources.map((each) => each.uri).join(', ')
+  throw new ProtocolError(INVALID_PARAMS, `${uri} cannot be subscribed to; these can: ${others}`)
+}
 
 export const watchedResources: readonly ToolResource[] = resources.filter(
   ({ watched }) => watched !== undefined,

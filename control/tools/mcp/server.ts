@@ -13,7 +13,7 @@ import type { ToolListing } from '../tool.ts'
 import { type BriefListing, briefListing } from './brief-listing.ts'
 import { prompts, promptText } from './prompts.ts'
 import { resources } from './resources.ts'
-import type { ToolHost } from './tool-host.ts'
+import type { ResourceSubscriptions, ToolHost } from './tool-host.ts'
 import { hasStructuredContent, refusalText, type ResultForm, resultOf } from './tool-result.ts'
 
 /** What holds for all tools is said once. */
@@ -52,6 +52,7 @@ export function mcpServer(host: ToolHost): McpServer {
   )
   serveTools(server.server, host)
   serveResources(server.server, host)
+  if (host.subscriptions !== undefined) serveSubscriptions(server.server, host.subscriptions)
   servePrompts(server.server)
   return server
 }
@@ -110,6 +111,20 @@ function serveResources(server: Handlers, host: ToolHost): void {
     return {
       contents: [{ uri, mimeType: 'application/json', text: JSON.stringify(answer.data) }],
     }
+  })
+}
+
+function serveSubscriptions(
+  server: Handlers,
+  { subscribe, unsubscribe }: ResourceSubscriptions,
+): void {
+  server.setRequestHandler('resources/subscribe', async ({ params: { uri } }) => {
+    await subscribe(uri)
+    return {}
+  })
+  server.setRequestHandler('resources/unsubscribe', async ({ params: { uri } }) => {
+    await unsubscribe(uri)
+    return {}
   })
 }
 

@@ -1,19 +1,20 @@
 /**
- * Streams of `subscriptions/listen` (MCP of 2026-07-28): they say that a resource has changed, and the client reads it
- * again. Each stream is told of what its own credential sees, which is looked at again and again (D262): nodes, anomalies
- * and proposals change by themselves, on any node of the platform.
+ * Streams that say that a resource has changed, so that the client reads it again: those of `subscriptions/listen` (MCP of
+ * 2026-07-28), and those of sessions (`session-stream.ts`). Each stream is told of what its own credential sees, which is
+ * looked at again and again (D262): nodes, anomalies and proposals change by themselves, on any node of the platform.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
 import { ApiError } from '../../http/api-error.ts'
+import { sessionStream } from './session-stream.ts'
 
 /** How often to call `look`: the maximum delay of a notification, and how long a stream may outlive its credential. */
 export const LOOK_MS = 2_000
 
-export const MAX_STREAMS = 64
-/** Limits per credential and per tenant, so that neither takes all streams. */
-const MAX_OF_CREDENTIAL = 4
-const MAX_OF_TENANT = 16
+export const MAX_STREAMS = 256
+/** Limits per credential and per tenant, so that neither takes all streams. Clients of 2025 open one each. */
+const MAX_OF_CREDENTIAL = 16
+const MAX_OF_TENANT = 64
 /** Notifications that a reader may leave unread; more means that it does not read. */
 const MAX_UNREAD = 32
 
@@ -23,22 +24,31 @@ export interface Subscriber {
   readonly tenantId: number | null
   /** What the same answer of a tool may be shared by: tenant and domain. */
   readonly sees: string
-  /** Whether its credential still allows reading all of `uris`; never rejects. */
+  /** The session whose stream it is; undefined: it has asked for the stream itself. */
+  readonly session?: string
+  /** Whether its credential still allows the stream; never rejects. */
   readonly isStillAdmitted: () => Promise<boolean>
-  readonly uris: readonly WatchedUri[]
+  /** What it is told of now; undefined: nothing any more. Never rejects. */
+  readonly watched: () => Promise<readonly WatchedUri[] | undefined>
   /** A text that changes with what the subscriber sees of a resource; undefined: it cannot be read now. */
   readonly versionOf: (uri: string) => Promise<string | undefined>
+  /** For a stream that follows this one: it has been told of this version. Never rejects. */
+  readonly told?: (uri: string, version: string) => Promise<void>
 }
 
-interface WatchedUri {
+export interface WatchedUri {
   readonly uri: string
   /** How often it is looked at. */
   readonly everyMs: number
+  /** The version that the client knows; absent: that of the time when the stream was opened. */
+  readonly seen?: string
 }
 
 interface Seen {
   /** Steady time. */
   readonly at: number
+  /** Which look at all streams. */
+  readonly look: number
   readonly version: Promise<string | undefined>
 }
 
@@ -48,6 +58,7 @@ interface Stream {
   readonly versions: Map<string, string | undefined>
   unread: number
   tell: ((event: ServerEvent) => void) | undefined
+  keepAlive?: () => void
   end: () => void
 }
 
@@ -59,6 +70,7 @@ export class Subscriptions implements ServerEventBus {
   readonly #seen = new Map<string, Seen>()
   readonly #now: () => number
   #isLooking = false
+  #looks = 0
 
   /** @param now steady time in milliseconds. */
   constructor(now: () => number) {
@@ -83,7 +95,7 @@ export class Subscriptions implements ServerEventBus {
     // From here on it counts.
     this.#streams.add(stream)
     try {
-      for (const { uri } of subscriber.uris)
+      for (const { uri } of (await subscriber.watched()) ?? [])
         stream.versions.set(uri, await subscriber.versionOf(uri))
       const response = await this.#opening.run(stream, request)
       // A refused one has not subscribed.
@@ -94,6 +106,41 @@ export class Subscriptions implements ServerEventBus {
       this.#streams.delete(stream)
       throw error
     }
+  }
+
+  /**
+   * The stream of a session, in place of another one that it has here.
+   *
+   * @throws {ApiError} 429 or 503: too many streams.
+   */
+  openSession(subscriber: Subscriber): Response {
+    this.endSession(subscriber.session)
+    this.#refuseMore(subscriber)
+    const { response, tell, keepAlive, end } = sessionStream({
+      now: this.#now,
+      onDrained: () => void (stream.unread = 0),
+      onGone: () => void this.#streams.delete(stream),
+    })
+    const stream: Stream = {
+      ...{ subscriber, versions: new Map(), unread: 0, keepAlive },
+      tell: (event) => void (event.kind === 'resource_updated' && tell(event.uri)),
+      end: () => {
+        this.#streams.delete(stream)
+        end()
+      },
+    }
+    this.#streams.add(stream)
+    return response
+  }
+
+  endSession(session: string | undefined): void {
+    if (session === undefined) return
+    for (const stream of this.#streams) if (stream.subscriber.session === session) stream.end()
+  }
+
+  /** The version of a resource for a client that begins to watch it now. */
+  versionFor(watched: WatchedUri, subscriber: Pick<Subscriber, 'sees' | 'versionOf'>) {
+    return this.#versionOf(watched, subscriber, undefined)
   }
 
   /** Called by the SDK when a stream is open. */
@@ -114,6 +161,7 @@ export class Subscriptions implements ServerEventBus {
   async look(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
+    this.#looks += 1
     try {
       for (const stream of this.#streams) await this.#lookFor(stream)
       if (this.#streams.size === 0) this.#seen.clear()
@@ -130,25 +178,33 @@ export class Subscriptions implements ServerEventBus {
   async #lookFor(stream: Stream): Promise<void> {
     const { subscriber, versions } = stream
     if (!(await subscriber.isStillAdmitted())) return stream.end()
-    for (const watched of subscriber.uris) {
-      const version = await this.#look(watched, subscriber)
-      const { uri } = watched
-      if (version === undefined || version === versions.get(uri)) continue
+    const watched = await subscriber.watched()
+    if (watched === undefined) return stream.end()
+    for (const each of watched) {
+      const version = await this.#versionOf(each, subscriber, this.#looks)
+      const { uri, seen } = each
+      if (version === undefined || version === (seen ?? versions.get(uri))) continue
       versions.set(uri, version)
       stream.unread += 1
       if (stream.unread > MAX_UNREAD) return stream.end()
       stream.tell?.({ kind: 'resource_updated', uri })
+      await subscriber.told?.(uri, version)
     }
+    stream.keepAlive?.()
   }
 
-  /** What was seen a moment ago is not read again. */
-  #look({ uri, everyMs }: WatchedUri, { sees, versionOf }: Subscriber) {
+  /** What was seen a moment ago, or in this look at all streams, is not read again. */
+  #versionOf(
+    { uri, everyMs }: WatchedUri,
+    { sees, versionOf }: Pick<Subscriber, 'sees' | 'versionOf'>,
+    look: number | undefined,
+  ): Promise<string | undefined> {
     const shared = `${uri} ${sees}`
     const now = this.#now()
     const last = this.#seen.get(shared)
-    if (last !== undefined && now - last.at < everyMs) return last.version
+    if (last !== undefined && (last.look === look || now - last.at < everyMs)) return last.version
     const version = versionOf(uri)
-    this.#seen.set(shared, { at: now, version })
+    this.#seen.set(shared, { at: now, look: look ?? 0, version })
     return version
   }
 

@@ -25,7 +25,8 @@ export const demo: Command = {
         'So many nodes, 2 to 9, that share a PostgreSQL server: needs one installed, and starts its own.',
     },
     incidents: {
-      meaning: 'Ten things are wrong, for an AI agent to find: prints the URL of MCP, and a key.',
+      meaning:
+        'Eleven things are wrong, for an AI agent to find: prints the URL of MCP, and a key.',
     },
   },
   details: () =>

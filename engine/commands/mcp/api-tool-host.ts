@@ -1,7 +1,7 @@
 /** The tools of a running process, over its API; the scopes of the key decide what they may do. */
 import { z } from 'zod'
 import { ApiError } from '../../../control/http/api-error.ts'
-import type { ToolHost } from '../../../control/tools/mcp/tool-host.ts'
+import type { ResourceSubscriptions, ToolHost } from '../../../control/tools/mcp/tool-host.ts'
 import type { ToolListing } from '../../../control/tools/tool.ts'
 
 export interface ApiAccess {
@@ -39,9 +39,11 @@ const refusal = z.object({
 })
 
 /** `list` throws an `ApiError` when the process cannot be reached or refuses the key. */
-export function apiToolHost(access: ApiAccess): ToolHost {
+export function apiToolHost(access: ApiAccess, subscriptions: ResourceSubscriptions): ToolHost {
   return {
     version: access.version,
+    notifies: true,
+    subscriptions,
     async list() {
       const { status, body } = await ask(access, 'GET', '')
       if (status !== 200) throw errorOf(status, body)
@@ -79,14 +81,17 @@ async function ask(
     })
     return { status: answer.status, body: await answer.json() }
   } catch (error) {
-    throw new ApiError(
-      503,
-      'unreachable',
-      `Tollgate does not answer at ${url} (${reasonOf(error)}). ` +
-        'The operator checks that it runs and that TOLLGATE_URL is right; then try again',
-    )
+    throw unreachable({ url }, error)
   }
 }
+
+export const unreachable = ({ url }: Pick<ApiAccess, 'url'>, error: unknown): ApiError =>
+  new ApiError(
+    503,
+    'unreachable',
+    `Tollgate does not answer at ${url} (${reasonOf(error)}). ` +
+      'The operator checks that it runs and that TOLLGATE_URL is right; then try again',
+  )
 
 /** `fetch` hides why behind "fetch failed". */
 function reasonOf(error: unknown): string {
@@ -95,7 +100,8 @@ function reasonOf(error: unknown): string {
   return cause instanceof Error && cause.message !== '' ? cause.message : error.message
 }
 
-function errorOf(status: number, body: unknown): ApiError {
+/** What the API has refused. */
+export function errorOf(status: number, body: unknown): ApiError {
   const parsed = refusal.safeParse(body)
   if (!parsed.success) return notUnderstood()
   const { error, code, details } = parsed.data

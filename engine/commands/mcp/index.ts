@@ -1,11 +1,15 @@
 import { finished } from 'node:stream/promises'
+import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import packageJson from '../../../package.json' with { type: 'json' }
 import { isAppKeyToken } from '../../../control/auth/keys/app-key.ts'
+import { listenedTo } from '../../../control/tools/mcp/mcp-request.ts'
 import { mcpServer } from '../../../control/tools/mcp/server.ts'
+import type { ToolHost } from '../../../control/tools/mcp/tool-host.ts'
 import { httpUrl } from '../../setting-kinds.ts'
 import { type Command, type Input, type World, WrongUsage } from '../command.ts'
 import { type ApiAccess, apiToolHost } from './api-tool-host.ts'
+import { UpdateStreams } from './update-streams.ts'
 
 /** For clients that start a program instead of opening a connection. Standard output is the protocol's. */
 export const mcp: Command = {
@@ -20,19 +24,51 @@ export const mcp: Command = {
     },
   },
   run: async (input, world) => {
-    const host = apiToolHost(readAccess(input, world))
+    const access = readAccess(input, world)
+    const updates = new UpdateStreams({ ...world, access })
+    const host = apiToolHost(access, updates)
     // Said now, where a person sees it, instead of in the middle of a conversation.
     await host.list()
     const { input: from, output: to } = world.streams
-    const served = serveStdio(() => mcpServer(host), {
-      transport: new StdioServerTransport(from, to),
-      onerror: (error) => world.complain(`tollgate: ${error.message}`),
-    })
+    const transport = new StdioServerTransport(from, to)
+    const onerror = (error: unknown): void =>
+      world.complain(`tollgate: ${error instanceof Error ? error.message : String(error)}`)
+    const served = serveStdio(() => serverOf(host, updates, onerror), { transport, onerror })
+    watchListeners(transport, updates, onerror)
     const stopped = new Promise<void>((resolve) => world.onStopSignal(resolve))
     await Promise.race([stopped, finished(from).catch(() => undefined)])
+    updates.close()
     await served.close()
     return 0
   },
+}
+
+function serverOf(host: ToolHost, updates: UpdateStreams, onerror: (error: unknown) => void) {
+  const made = mcpServer(host)
+  updates.onUpdated = (uri) => void made.server.sendResourceUpdated({ uri }).catch(onerror)
+  return made
+}
+
+/**
+ * The SDK answers `subscriptions/listen` by itself, and sends each stream what it has asked for; here is only seen what
+ * is listened to. It is watched before that answer, until the client ends.
+ */
+function watchListeners(
+  transport: StdioServerTransport,
+  { subscribe }: UpdateStreams,
+  onerror: (error: unknown) => void,
+): void {
+  const deliver = transport.onmessage
+  const watchAndDeliver = async (before: Promise<void>, message: JSONRPCMessage): Promise<void> => {
+    await before
+    await Promise.all(listenedTo(message).map((uri) => subscribe(uri).catch(onerror)))
+    deliver?.(message)
+  }
+  let last: Promise<void> = Promise.resolve()
+  const onmessage = (message: JSONRPCMessage): void => {
+    last = watchAndDeliver(last, message)
+  }
+  Object.assign(transport, { onmessage })
 }
 
 function readAccess({ options }: Input, { environment }: World): ApiAccess {

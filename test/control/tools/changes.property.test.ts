@@ -51,6 +51,10 @@ const examples: Readonly<Record<string, Example>> = {
     given: async (rig) => [{ guard_id: await guardOf(rig) }],
     undo: 'restores',
   },
+  ban_address: {
+    given: () => ['203.0.113.9', '2001:db8::9'].map((address) => ({ address })),
+    undo: 'restores',
+  },
   revoke_sbc_api_key: { given: () => [{ identifier: 'leaked' }], undo: 'none' },
   hangup_call: { given: () => [{ call_uuid: liveCall }], undo: 'none' },
   reload_dispatchers: { given: () => [{}], undo: 'none' },
@@ -118,7 +122,10 @@ async function dump({ rig }: World, without = beside): Promise<Readonly<Record<s
       ? "SELECT tablename FROM pg_tables WHERE schemaname = 'public' ORDER BY 1"
       : "SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY 1",
   )
-  const tables: Record<string, unknown> = { nodes: engine.dispatcher.status() }
+  const tables: Record<string, unknown> = {
+    nodes: engine.dispatcher.status(),
+    bans: engine.guard.bans(),
+  }
   for (const name of names.filter((each) => !without.includes(each))) {
     const rows = await readRows(store, `SELECT * FROM "${name}"`)
     const present = rows.filter((row) => !isHistory(name, row))

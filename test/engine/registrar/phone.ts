@@ -64,6 +64,8 @@ export async function startRegistrar({
   const proven: string[] = []
   /** Who was said to have other phones than before. */
   const told: Parameters<RegistrarDeps['onRegistration']>[0][] = []
+  /** What is counted of wrong passwords. */
+  const wrong: Parameters<RegistrarDeps['onWrongPassword']>[0][] = []
   const logged: string[] = []
   const lockedOut = new Set<string>()
   /** Proxies of any Path. */
@@ -81,6 +83,7 @@ export async function startRegistrar({
       authFailed: ({ address }, user) => void failed.push(`${address} ${user}`),
       authSucceeded: ({ address, port }, user) => void proven.push(`${address}:${port} ${user}`),
     },
+    onWrongPassword: (failure) => void wrong.push(failure),
     isProxy: ({ address }, tenantId) =>
       proxies.has(address) || proxies.has(`${address} ${tenantId}`),
     onRegistration: (change) => void told.push(change),
@@ -95,7 +98,7 @@ export async function startRegistrar({
     return answer
   }
   return {
-    ...{ store, time, registrar, ask, keptAlive, failed, proven, told, logged },
+    ...{ store, time, registrar, ask, keptAlive, failed, proven, told, logged, wrong },
     ...{ lockedOut, proxies, deps },
   }
 }

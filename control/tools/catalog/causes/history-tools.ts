@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { activityOf, keyActivityView } from '../../../causes/key-activity.ts'
 import { nodeHistory, nodeHistoryOf } from '../../../causes/node-history.ts'
-import { trunksOf, trunkView } from '../../../causes/trunks.ts'
+import { trunksOf, trunksView } from '../../../causes/trunks.ts'
 import { visibleSets } from '../../../causes/visible-sets.ts'
 import type { AppKey } from '../../../auth/keys/app-key.ts'
 import { ApiError } from '../../../http/api-error.ts'
@@ -14,7 +14,8 @@ export const getNodeHistory = defineTool({
   name: 'get_node_history',
   title: 'History of a node',
   description:
-    'Tells since when a node of a dispatcher set is out of service and what changed its state: failed probes with their reasons, live calls, operators. set_dispatcher_state changes it.',
+    'Tells since when a node is out of service, and what changed its state and why. ' +
+    'Failed probes, live calls and operators change it; set_dispatcher_state does, too.',
   effect: 'reads',
   scopes: ['dispatcher:read'],
   input: z.strictObject({
@@ -48,7 +49,8 @@ export const listTrunks = defineTool({
   name: 'list_trunks',
   title: 'List trunks',
   description:
-    'Lists carriers with their state: whether the registration stands, which gateways answer, since when not and why, live calls, and the last failure. Troubled ones come first.',
+    'Lists carriers, those that are down first: since when and why. ' +
+    'With registration, gateways, live calls and the last failure.',
   effect: 'reads',
   scopes: ['carriers:read'],
   input: z.strictObject({
@@ -56,7 +58,7 @@ export const listTrunks = defineTool({
     troubled: z.boolean().default(false).describe('Only those that are not up.'),
     limit: z.int().min(1).max(50).default(10),
   }),
-  output: z.object({ trunks: z.array(trunkView), total: z.int() }),
+  output: trunksView,
   async run({ search, troubled, limit }, use) {
     const { store, engine, elsewhere, principal } = use
     const reader = { store, tenantId: principal.tenantId }
@@ -69,7 +71,8 @@ export const getKeyActivity = defineTool({
   name: 'get_key_activity',
   title: 'Activity of a key',
   description:
-    'Tells what an application key did in a period: addresses (first and last seen), routes, refused attempts, changes, requests per hour. Use it when a key may have leaked; suspend_api_key stops a key until resume_api_key.',
+    'Tells what an application key did: addresses, routes, refused attempts, changes, requests per hour. ' +
+    'Use it when a key may have leaked; suspend_api_key stops a key until resume_api_key.',
   effect: 'reads',
   scopes: ['keys:read', 'audit:read'],
   input: z.strictObject({

@@ -1,5 +1,14 @@
-/** What is wrong in each of the ten incidents: the test holds an agent's findings against it. */
-import { BY_NORTHERN, BY_SOUTHERN, PREMIUM, UNKNOWN_CALLER, UNPRICED } from './incident-data.ts'
+/** What is wrong in each of the eleven incidents: the test holds an agent's findings against it. */
+import {
+  BY_NORTHERN,
+  BY_SOUTHERN,
+  GUESSED_EXTENSION,
+  OFFICE_DOMAIN,
+  PREMIUM,
+  STRANGER_HOSTS,
+  UNKNOWN_CALLER,
+  UNPRICED,
+} from './incident-data.ts'
 
 export interface ExpectedCause {
   readonly incident: string
@@ -85,5 +94,12 @@ export const expectedCauses: readonly ExpectedCause[] = [
     cause: 'umbrella may have one call at a time.',
     names: ['umbrella', 'concurrent_limit'],
     firstStep: 'set_customer_limits',
+  },
+  {
+    incident: 'registration_attack',
+    symptom: 'The log says that more passwords were wrong than usual.',
+    cause: `Two strangers guess the password of extension ${GUESSED_EXTENSION}.`,
+    names: [`${GUESSED_EXTENSION}@${OFFICE_DOMAIN}`, ...STRANGER_HOSTS],
+    firstStep: 'ban_address',
   },
 ]

@@ -1,4 +1,4 @@
-/** What the ten incidents need to be provisioned. */
+/** What the eleven incidents need to be provisioned. */
 
 /** Customers, by the number that they call from. */
 export const callers = {
@@ -30,6 +30,11 @@ export const SUPPORT = '1555030'
 /** A node of the platform is never at the address of a carrier's gateway: calls to that have a price. */
 export const GATEWAY_HOST = '127.0.0.2'
 
+/** From where passwords are guessed. */
+export const STRANGER_HOSTS = ['127.0.0.3', '127.0.0.4'] as const
+export const OFFICE_DOMAIN = 'office.example'
+export const GUESSED_EXTENSION = '2001'
+
 export interface IncidentPorts {
   /** Nodes of set 1; the last one dies. */
   readonly office: readonly number[]
@@ -47,8 +52,18 @@ const customer = (name: string, number: string, more: object = {}) => ({
 })
 
 /** A seed file. */
-export const incidentSeed = ({ office, support, southern, northern }: IncidentPorts): string =>
+export const incidentSeed = (
+  { office, support, southern, northern }: IncidentPorts,
+  password: string,
+): string =>
   JSON.stringify({
+    tenants: [{ slug: 'office', domains: [OFFICE_DOMAIN] }],
+    extensions: [
+      {
+        ...{ tenant: 'office', domain: OFFICE_DOMAIN, extension: GUESSED_EXTENSION, password },
+        display_name: 'Reception',
+      },
+    ],
     rate_plans: [{ name: 'standard', currency: 'USD' }],
     rates: [
       { rate_plan: 'standard', prefix: '1', rate_per_minute: '0.30', connect_fee: '0.01' },

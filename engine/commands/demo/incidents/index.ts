@@ -1,4 +1,4 @@
-/** `tollgate demo --incidents`: a demo in which ten things are wrong, for an agent to find. */
+/** `tollgate demo --incidents`: a demo in which eleven things are wrong, for an agent to find. */
 import { issueKey, consoleGrantor } from '../../../../control/auth/keys/issue-key.ts'
 import { newKeyBody } from '../../../../control/auth/keys/key-bodies.ts'
 import { KeyCache } from '../../../../control/auth/keys/key-cache.ts'
@@ -12,7 +12,7 @@ import { runPlatform } from '../../serve.ts'
 import { withStore } from '../../with-store.ts'
 import { type Endpoint, startEndpoint } from '../endpoint.ts'
 import { startPbxNode } from '../pbx-node.ts'
-import { GATEWAY_HOST, incidentSeed } from './incident-data.ts'
+import { GATEWAY_HOST, incidentSeed, STRANGER_HOSTS } from './incident-data.ts'
 import { storePastDays } from './past-days.ts'
 import { plantIncidents } from './plant-incidents.ts'
 
@@ -31,18 +31,22 @@ interface Endpoints {
   readonly southern: Endpoint
   readonly northern: Endpoint
   readonly phone: Endpoint
+  readonly strangers: readonly Endpoint[]
 }
 
 /** Serves until a signal. */
 export async function runIncidents(world: World, log: Log): Promise<void> {
   const endpoints = await startEndpoints(world, log)
-  const { office, support, southern, northern, phone } = endpoints
+  const { office, support, southern, northern, phone, strangers } = endpoints
   const [one, other] = support
-  const seed = incidentSeed({
-    office: office.map(({ port }) => port),
-    support: [one.port, other.port],
-    ...{ southern: southern.port, northern: northern.port },
-  })
+  const seed = incidentSeed(
+    {
+      office: office.map(({ port }) => port),
+      support: [one.port, other.port],
+      ...{ southern: southern.port, northern: northern.port },
+    },
+    world.newUuid(),
+  )
   const keys = await withStore(world, async (store) => {
     await seedFile(store, seed, world.now())
     const made = await makeKeys(store, world)
@@ -53,11 +57,12 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
     const [, api = ''] = /api=(\S+)/.exec(addresses) ?? []
     const sipPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
     world.print(`console: http://${api}/; sign in as the user above`)
-    world.print('incidents: ten are planted now; it takes some seconds')
+    world.print('incidents: eleven are planted now; it takes some seconds')
     const stage = {
       ...{ api, sipPort, phone: phone.client, node: office[0]?.client ?? phone.client },
       ...{
         northern,
+        strangers: strangers.map(({ client }) => client),
         dying: office[2] ?? phone,
         nightShift: keys.nightShift,
         reporting: keys.reporting,
@@ -70,7 +75,9 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
     return { dismiss: () => undefined, finish: () => undefined }
   })
   await Promise.all(
-    [...office, ...support, southern, northern, phone].map((endpoint) => endpoint.stop()),
+    [...office, ...support, southern, northern, phone, ...strangers].map((endpoint) =>
+      endpoint.stop(),
+    ),
   )
 }
 
@@ -90,6 +97,9 @@ async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
     ),
     northern: await startPbxNode(world, log, GATEWAY_HOST),
     phone: await startEndpoint(world, log, () => undefined),
+    strangers: await Promise.all(
+      STRANGER_HOSTS.map((host) => startEndpoint(world, log, () => undefined, host)),
+    ),
   }
 }
 

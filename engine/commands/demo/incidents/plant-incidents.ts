@@ -1,4 +1,4 @@
-/** Plants ten incidents in a running demo, by SIP and by its API. */
+/** Plants eleven incidents in a running demo, by SIP and by its API. */
 import { z } from 'zod'
 import type { UserAgent } from '../../../call/user-agent/user-agent.ts'
 import type { World } from '../../command.ts'
@@ -13,6 +13,7 @@ import {
   UNKNOWN_CALLER,
   UNPRICED,
 } from './incident-data.ts'
+import { guessPasswords } from './guess-passwords.ts'
 import { ask } from './incident-requests.ts'
 
 export interface Stage {
@@ -22,6 +23,8 @@ export interface Stage {
   readonly phone: UserAgent
   /** Its calls go out by carriers. */
   readonly node: UserAgent
+  /** They guess passwords. */
+  readonly strangers: readonly UserAgent[]
   readonly dying: Endpoint
   /** The gateway of the carrier northern. */
   readonly northern: Endpoint
@@ -54,8 +57,9 @@ export async function plantIncidents(stage: Stage, world: World): Promise<void> 
     call(phone, callers.umbrella, '15550204', { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
     call(phone, callers.support, `${SUPPORT}1`, { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
     call(node, callers.wayne, `${BY_NORTHERN}7946000`, { count: 4 }),
-    call(node, callers.stark, `${BY_SOUTHERN}5512345`, { count: 24, everyMs: 150 }),
+    call(node, callers.stark, `${BY_SOUTHERN}5512345`, { count: 40, everyMs: 100 }),
     leakKey(stage),
+    guessPasswords(stage.strangers, stage.sipPort, world),
   ])
 }
 

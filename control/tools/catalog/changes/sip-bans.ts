@@ -1,0 +1,65 @@
+/** The tool that keeps an address from being heard. */
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import { timeToText } from '../../../../schema/columns.ts'
+import { canonicalAddress, sourceKey } from '../../../../schema/net/source-address.ts'
+import { wrongTenant } from '../../../auth/tenants.ts'
+import { banStateOf, setBan } from '../../../changes/sip-ban-kind.ts'
+import { defineChange } from '../../change-tool.ts'
+import { quoted } from '../../clean.ts'
+import { time } from '../shapes.ts'
+
+const DAY_MS = 86_400_000
+/** Without a duration. */
+const USUAL_MS = DAY_MS
+/** The platform takes the ban back; the guard ends it by itself if that fails. */
+const SPARE_MS = 60_000
+
+const address = z
+  .string()
+  .max(60)
+  .refine((text) => isIP(text.replace(/\/64$/, '')) !== 0, 'Expected an IP address')
+  .describe('An IPv4 or IPv6 address; of IPv6 its /64 network is banned.')
+
+export const banAddress = defineChange({
+  name: 'ban_address',
+  title: 'Ban an address',
+  description:
+    'Drops all SIP packets of an address, on all nodes: for one that guesses passwords or scans. ' +
+    'A day, unless duration says otherwise. Carriers and nodes are heard all the same. Phones behind the same address are not heard.',
+  effect: 'destroys',
+  ...{ reason: 'required', expires: true },
+  scopes: ['guard:write'],
+  input: z.strictObject({ address }),
+  output: z.object({
+    address: z.string(),
+    state: z.enum(['banned', 'heard']),
+    until: time.nullable(),
+  }),
+  plan({ address: given }, use) {
+    if (use.principal.tenantId !== null) throw wrongTenant()
+    const source = sourceKey(canonicalAddress(given))
+    const before = banStateOf(source, use)
+    const until = (use.expiresAt ?? use.now() + USUAL_MS) + SPARE_MS
+    const calls = use.engine.calls.list().filter(({ peers }) => isOf(source, peers.caller))
+    return {
+      target: { kind: 'sip_ban' as const, id: source },
+      ...{ before, after: 'banned' as const },
+      effect:
+        before === 'banned'
+          ? `Nothing changes: ${quoted(source)} is banned already.`
+          : `SIP packets of ${quoted(source)} are dropped, whichever phone there sends them.`,
+      affected: { live_calls: calls.length },
+      undo: 'restores' as const,
+      preview: { address: source, state: before, until: null },
+      async apply() {
+        await setBan(source, 'banned', until - use.now(), use)
+        return { address: source, state: 'banned' as const, until: timeToText(until) }
+      },
+    }
+  },
+})
+
+/** Of `host:port`. */
+const isOf = (source: string, peer: string | null): boolean =>
+  peer !== null && sourceKey(peer.replace(/:\d+$/, '').replace(/[[\]]/g, '')) === source

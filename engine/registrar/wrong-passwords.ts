@@ -1,0 +1,166 @@
+/**
+ * Counts wrong passwords of phones by hour, extension and source: what is guessed, from where, since when. The guard
+ * answers at once and forgets; this is what is still known in the morning. Names that no extension has are not kept.
+ */
+import { failureOf } from '../../schema/sql/failure.ts'
+import type { Cancel, Schedule } from '../../schema/clock.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import { sourceKey } from '../../schema/net/source-address.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import type { Store } from '../../schema/open.ts'
+import { execute } from '../../schema/sql/query.ts'
+import { type Prepared, prepare } from '../../schema/sql/prepared.ts'
+import type { WrongPasswordTable } from '../../schema/tables/causes.ts'
+
+export interface WrongPassword {
+  readonly address: string
+  readonly tenantId: number
+  /** Undefined: there is no such extension. */
+  readonly extensionId: number | undefined
+}
+
+interface WrongPasswordsDeps {
+  readonly store: Store
+  /** Milliseconds UTC. */
+  readonly wallNow: () => number
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+const FLUSH_MS = 2_000
+const HOUR_MS = 3_600_000
+/** As far back as anomalies look for what is usual. */
+const KEPT_HOURS = 15 * 24
+/** Extensions with their sources, in an hour; beyond, sources are counted together. */
+const MAX_PAIRS = 2_000
+/** While the database is away, further ones are not counted. */
+const MAX_WAITING = 10_000
+/** In place of a source: there are too many. */
+const OTHERS = ''
+
+type Row = WrongPasswordTable
+
+export class WrongPasswords {
+  readonly #deps: WrongPasswordsDeps
+  readonly #add: Prepared<Row, unknown>
+  readonly #flushes = new OneAtATime(() => this.#store())
+  /** By hour, extension and source: what is not stored yet. */
+  #waiting = new Map<string, Row>()
+  /** Of this hour. */
+  readonly #pairs = new Set<string>()
+  #hour = 0
+  #forgottenAt = 0
+  #cancel: Cancel | undefined
+
+  constructor(deps: WrongPasswordsDeps) {
+    this.#deps = deps
+    this.#add = adding(deps.store)
+  }
+
+  add({ address, tenantId, extensionId = 0 }: WrongPassword): void {
+    const now = this.#deps.wallNow()
+    const hour = Math.floor(now / HOUR_MS)
+    if (hour !== this.#hour) this.#pairs.clear()
+    this.#hour = hour
+    const source = this.#sourceFor(`${tenantId} ${extensionId}`, sourceKey(address))
+    const name = `${hour} ${tenantId} ${extensionId} ${source}`
+    const known = this.#waiting.get(name)
+    if (known !== undefined) {
+      known.failures += 1
+      known.last_at = now
+    } else if (this.#waiting.size < MAX_WAITING) {
+      const counted = { failures: 1, first_at: now, last_at: now }
+      this.#waiting.set(name, {
+        ...{ hour, tenant_id: tenantId, extension_id: extensionId, source },
+        ...counted,
+      })
+    }
+    this.#soon()
+  }
+
+  /** Stores what waits. */
+  async stop(): Promise<void> {
+    this.#cancel?.()
+    this.#cancel = undefined
+    await this.#flushes.request()
+  }
+
+  #sourceFor(extension: string, source: string): string {
+    const pair = `${extension} ${source}`
+    if (this.#pairs.has(pair)) return source
+    if (this.#pairs.size >= MAX_PAIRS) return OTHERS
+    this.#pairs.add(pair)
+    return source
+  }
+
+  #soon(): void {
+    this.#cancel ??= this.#deps.schedule(() => {
+      this.#cancel = undefined
+      void this.#flushes.request().then((isStored) => isStored || this.#soon())
+    }, FLUSH_MS)
+  }
+
+  /** Never rejects. */
+  async #store(): Promise<boolean> {
+    const rows = this.#waiting
+    this.#waiting = new Map()
+    try {
+      for (const [name, row] of rows) {
+        await this.#addOne(row)
+        rows.delete(name)
+      }
+      await this.#forgetOld()
+      return true
+    } catch (error) {
+      for (const [name, row] of rows) this.#wait(name, row)
+      this.#deps.log('warn', 'wrong passwords cannot be counted yet', { error: String(error) })
+      return false
+    }
+  }
+
+  async #addOne(row: Row): Promise<void> {
+    try {
+      await this.#add.run(row)
+    } catch (error) {
+      // Its tenant is gone.
+      if (failureOf(error)?.kind !== 'reference') throw error
+    }
+  }
+
+  #wait(name: string, { failures, first_at, ...row }: Row): void {
+    const later = this.#waiting.get(name)
+    const last_at = later?.last_at ?? row.last_at
+    const all = failures + (later?.failures ?? 0)
+    this.#waiting.set(name, { ...row, first_at, last_at, failures: all })
+  }
+
+  async #forgetOld(): Promise<void> {
+    const { store, wallNow } = this.#deps
+    const now = wallNow()
+    if (now - this.#forgottenAt < HOUR_MS) return
+    this.#forgottenAt = now
+    const oldest = Math.floor(now / HOUR_MS) - KEPT_HOURS
+    await execute(store, store.db.deleteFrom('wrong_password').where('hour', '<', oldest))
+  }
+}
+
+const adding = (store: Store): Prepared<Row, unknown> =>
+  prepare<Row, unknown>(store, (db, param) =>
+    db
+      .insertInto('wrong_password')
+      .values({
+        hour: param('hour'),
+        tenant_id: param('tenant_id'),
+        extension_id: param('extension_id'),
+        source: param('source'),
+        failures: param('failures'),
+        first_at: param('first_at'),
+        last_at: param('last_at'),
+      })
+      .onConflict((conflict) =>
+        conflict.columns(['hour', 'tenant_id', 'extension_id', 'source']).doUpdateSet((row) => ({
+          failures: row('wrong_password.failures', '+', row.ref('excluded.failures')),
+          last_at: row.ref('excluded.last_at'),
+        })),
+      ),
+  )
