@@ -3,6 +3,7 @@
  * by part.
  */
 import { freePort } from '../support/free-port.ts'
+import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { RtpEngine } from '../support/rtpengine.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { Profiler, type Share } from './load/cpu-profile.ts'
@@ -11,7 +12,7 @@ import { cpuMicros } from './load/process-cpu.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'µs of CPU per billed call by part, from a profile; arguments: rate=500 seconds=20 files=no functions=0 media=bypass|anchor'
+  'µs of CPU per billed call by part, from a profile; arguments: rate=500 seconds=20 files=no functions=0 media=bypass|anchor database=sqlite|postgres'
 
 /** The first that matches a file or a function counts. */
 const parts: readonly (readonly [part: string, file: RegExp, name?: RegExp])[] = [
@@ -19,6 +20,11 @@ const parts: readonly (readonly [part: string, file: RegExp, name?: RegExp])[] =
   ['the runtime outside JavaScript', /^\(/],
   ['SQLite', /better-sqlite3/],
   ['SQLite', /schema\/compiled\.ts/, /\(native\)$/],
+  [
+    'PostgreSQL',
+    /node_modules\/pg|schema\/(postgres|changes|nodes)\/|schema\/sql\/|settlement\/server-/,
+  ],
+  ['PostgreSQL', /^node:(net|internal\/(stream_base|streams))/],
   ['UDP', /^node:(dgram|internal\/dgram)|transport\/udp/],
   [
     'drachtio-srf',
@@ -41,12 +47,16 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
   const rate = Number(options.get('rate') ?? 500)
   const seconds = Number(options.get('seconds') ?? 20)
+  const isOnServer = options.get('database') === 'postgres'
+  if (isOnServer && !hasPostgres) return console.log('  PostgreSQL is not installed')
+  const server = isOnServer ? await freshDatabase() : undefined
   const nodes = [await startNode(), await startNode(), await startNode()]
   const inspectorPort = await freePort()
   const relay = options.get('media') === 'anchor' ? await RtpEngine.start({ shares: 8 }) : undefined
   const tollgate = await TollgateProcess.start(oneCustomer(nodes.map(({ port }) => port)), {
     LOG_LEVEL: 'warn',
     ...(relay && { RTPENGINE: relay.setting, MEDIA_POLICY: 'anchor' }),
+    ...(server && { DATABASE_URL: server.url, SECRET_KEY: 'A'.repeat(43), NODE_NAME: 'bench' }),
     NODE_OPTIONS: `--inspect=127.0.0.1:${inspectorPort}`,
   })
   try {
@@ -74,6 +84,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
     await tollgate.stop()
     await relay?.stop()
     for (const node of nodes) await node.stop()
+    await server?.drop()
   }
 }
 

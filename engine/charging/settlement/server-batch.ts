@@ -2,7 +2,7 @@
 import { toColumns } from '../../../schema/call-record.ts'
 import type { ReportAnswer } from '../../../schema/contracts/ocs.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
-import { jsonRows } from '../../../schema/sql/json-rows.ts'
+import { type JsonRow, jsonRows } from '../../../schema/sql/json-rows.ts'
 import type { EndedCall, StoredCall } from '../call-store.ts'
 import { startOfDay } from '../customers/customer.ts'
 import type { StoredLease } from '../leases/lease-rows.ts'
@@ -34,6 +34,14 @@ interface Charged {
   readonly call: EndedCall
 }
 
+interface Begun {
+  readonly charged: readonly Charged[]
+  /** Locked. */
+  readonly wallets: ReadonlyMap<number, Wallet>
+  /** Of calls that had no record and were debited: such as one whose record retention has deleted. */
+  readonly debits: ReadonlyMap<string, DuplicatePosting>
+}
+
 export class ServerBatch {
   readonly #deps: ServerCallsDeps
   readonly #statements: ReturnType<typeof serverStatements>
@@ -52,9 +60,9 @@ export class ServerBatch {
   async write(calls: readonly EndedCall[], announced: readonly OutgoingEvent[]): Promise<Settled> {
     const events = [...announced]
     const stored: StoredCall[] = calls.map(() => ({}))
-    const charged = await this.#insert(calls, stored, events)
-    const wallets = await this.#lock(calls)
-    const leases = await this.#charge(charged, wallets, stored, events)
+    const begun = await this.#begin(calls, stored, events)
+    const { wallets } = begun
+    const leases = await this.#charge(begun, stored, events)
     await this.#keepReports(calls, stored, wallets)
     if (events.length > 0) await this.#deps.sink?.writeAll(events)
     const takenFrom = new Map(leases.map(({ walletId, takenMicros }) => [walletId, takenMicros]))
@@ -64,27 +72,37 @@ export class ServerBatch {
     return { stored, leases, beyond: beyond.map(({ id }) => id) }
   }
 
-  /** Stores the records. Returns the calls that are to be charged. */
-  async #insert(
+  /** Stores the records and locks the wallets. Returns these, and the calls that are to be charged. */
+  async #begin(
     calls: readonly EndedCall[],
     stored: StoredCall[],
     events: OutgoingEvent[],
-  ): Promise<readonly Charged[]> {
-    if (calls.length === 0) return []
+  ): Promise<Begun> {
+    const wallets = new Map<number, Wallet>()
+    const debits = new Map<string, DuplicatePosting>()
+    if (calls.length === 0) return { charged: [], wallets, debits }
     const all = calls.map((call, index) => ({ call, index }))
     const accepted = await this.#accepted(calls)
     const fresh = all.filter(({ call }) => !accepted.has(call.record.callUuid))
-    const isNew = new Set(
-      (await this.#statements.insert.all([jsonRows(fresh.map(rowOf))])).map((row) => row.call_uuid),
-    )
-    const charged = fresh.filter(({ call }) => isNew.has(call.record.callUuid))
+    const known = new Set(accepted.keys())
+    const values = [jsonRows(fresh.map(rowOf)), JSON.stringify(walletsOf(calls))]
+    for (const row of await this.#statements.begin.all(values)) {
+      const { ref, wallet_id: id, balance } = row
+      if (id === null) known.add(ref ?? '')
+      else if (ref === null) wallets.set(id, toWallet(id, row))
+      else debits.set(ref, toDuplicate({ wallet_id: id, amount: row.amount ?? '0', balance }))
+    }
+    const isNew = ({ call }: Charged): boolean => !known.has(call.record.callUuid)
+    const charged = all.filter(isNew)
     for (const { call } of charged) {
       const event = this.#deps.events.ended(call.record, call.charge)
       if (event !== undefined) events.push(event)
     }
     await this.#send(charged)
-    const again = all.filter(({ call }) => call.report && !isNew.has(call.record.callUuid))
-    return [...charged, ...(await this.#reportedAgain(again, stored))]
+    // After the lock: what another process has charged is seen.
+    const again = all.filter((one) => one.call.report && !isNew(one))
+    const late = await this.#reportedAgain(again, stored)
+    return { charged: [...charged, ...late], wallets, debits }
   }
 
   async #accepted(calls: readonly EndedCall[]): Promise<ReadonlyMap<string, Accepted>> {
@@ -120,62 +138,32 @@ export class ServerBatch {
     if (rows.length > 0) await this.#statements.send.run([jsonRows(rows), this.#deps.now()])
   }
 
-  /** All wallets that a call of the batch may have been paid from: what a lost answer has changed is seen again. */
-  async #lock(calls: readonly EndedCall[]): Promise<ReadonlyMap<number, Wallet>> {
-    const paid = calls.filter(
-      ({ charge, report }) => charge.costMicros > 0 || charge.isOutOfFunds || report !== undefined,
-    )
-    const ids = new Set(paid.flatMap(({ charge }) => charge.payer?.terms.walletId ?? []))
-    if (ids.size === 0) return new Map()
-    const rows = await this.#statements.lock.all([JSON.stringify([...ids])])
-    return new Map(
-      rows.map(({ id, balance, is_depleted: isDepleted }) => [
-        id,
-        { id, balanceMicros: BigInt(balance), isDepleted: isDepleted === 1, costMicros: 0n },
-      ]),
-    )
-  }
-
   async #charge(
-    charged: readonly Charged[],
-    wallets: ReadonlyMap<number, Wallet>,
+    { charged, wallets, debits }: Begun,
     stored: StoredCall[],
     events: OutgoingEvent[],
   ): Promise<readonly TakenLease[]> {
     if (wallets.size === 0) return []
-    const refs = charged.map(({ call }) => call.record.callUuid)
-    const walletIds = JSON.stringify([...wallets.keys()])
-    const rows = await this.#statements.known.all([
-      ...[JSON.stringify(refs), walletIds, this.#deps.node],
-    ])
-    const debits = new Map(
-      rows.flatMap((row) => (row.ref === null ? [] : [[row.ref, toDuplicate(row)] as const])),
-    )
     const at = this.#deps.wallNow()
-    const entries: object[] = []
+    const entries: JsonRow[] = []
     for (const { call, index } of charged) {
       const posting = this.#debit(call, wallets, debits, events)
       stored[index] = { ...stored[index], posting }
       if (posting?.kind === 'posted') entries.push(entryOf(call, posting, at))
     }
-    const leases = rows.flatMap((row) => (row.ref === null ? [takenFrom(row, wallets)] : []))
-    const changed = [...wallets.values()].map((wallet) => ({
-      ...{ id: wallet.id, balance: wallet.balanceMicros, depleted: wallet.isDepleted ? 1 : 0 },
-      cost: wallet.costMicros,
-      taken: leases.find((lease) => lease.walletId === wallet.id)?.takenMicros ?? 0n,
-    }))
-    const ids = await this.#statements.charge.all([
-      ...[jsonRows(entries), jsonRows(leases.map(leaseRow)), this.#deps.node],
-      ...[jsonRows(changed), at, startOfDay(this.#deps.now())],
+    const made = await this.#statements.charge.get([
+      ...[jsonRows(entries), this.#deps.node, jsonRows([...wallets.values()].map(costOf))],
+      ...[at, startOfDay(this.#deps.now())],
     ])
-    const idOf = new Map(ids.map(({ id, ref }) => [ref, id]))
+    // In the form that the statement gives it.
+    const idOf = new Map(JSON.parse(made?.entries ?? '[]') as (readonly [string, number])[])
     for (const { call, index } of charged) {
       const posting = stored[index]?.posting
       const entryId = idOf.get(call.record.callUuid)
       if (posting?.kind === 'posted' && entryId !== undefined)
         stored[index] = { ...stored[index], posting: { ...posting, entryId } }
     }
-    return leases
+    return (JSON.parse(made?.leases ?? '[]') as LeaseOfStatement[]).map(toTakenLease)
   }
 
   /** Changes the wallet of the batch, not the stored one. */
@@ -211,20 +199,25 @@ export class ServerBatch {
     stored: StoredCall[],
     wallets: ReadonlyMap<number, Wallet>,
   ): Promise<void> {
-    const rows: object[] = []
+    const rows: JsonRow[] = []
     for (const [index, { record, charge, report }] of calls.entries()) {
       if (report === undefined) continue
       const { answer: earlier, posting } = stored[index] ?? {}
       const answer = earlier ?? newAnswer(record, charge, posting, wallets)
       stored[index] = { ...stored[index], answer }
       if (earlier === undefined || earlier.kind === 'conflict')
-        rows.push(reportRow(record, answer, report))
+        rows.push(textsOf(reportRow(record, answer, report)))
     }
     if (rows.length > 0) await this.#statements.keep.run([jsonRows(rows)])
   }
 }
 
-const rowOf = ({ call: { record, charge } }: Charged): object => {
+const textsOf = (report: ReturnType<typeof reportRow>): JsonRow => ({
+  ...report,
+  balance_after_micros: report.balance_after_micros?.toString() ?? null,
+})
+
+const rowOf = ({ call: { record, charge } }: Charged): JsonRow => {
   const currency = charge.tariff?.currency ?? record.currency
   return toColumns(record, { costMicros: charge.costMicros, currency })
 }
@@ -279,10 +272,14 @@ function entryOf(
   { record, charge }: EndedCall,
   { balanceMicros }: Extract<Posting, { readonly kind: 'posted' }>,
   at: number,
-): object {
+): JsonRow {
   return {
-    wallet_id: charge.payer?.terms.walletId,
-    ...{ kind: 'debit', amount_micros: -charge.costMicros, balance_after_micros: balanceMicros },
+    wallet_id: charge.payer?.terms.walletId ?? null,
+    ...{
+      kind: 'debit',
+      amount_micros: -charge.costMicros,
+      balance_after_micros: String(balanceMicros),
+    },
     ...{ ref: record.callUuid, actor: 'ocs', note: null, created_at: at },
   }
 }
@@ -291,22 +288,33 @@ interface TakenLease extends StoredLease {
   readonly takenMicros: bigint
 }
 
-/** What calls have cost is taken from the lease that it was promised from; what it does not have, from the wallet alone. */
-function takenFrom(
-  row: { readonly wallet_id: number; readonly amount: string; readonly version: number },
-  wallets: ReadonlyMap<number, Wallet>,
-): TakenLease {
-  const amountMicros = BigInt(row.amount)
-  const costMicros = wallets.get(row.wallet_id)?.costMicros ?? 0n
-  const takenMicros = costMicros < amountMicros ? costMicros : amountMicros
-  return {
-    walletId: row.wallet_id,
-    amountMicros: amountMicros - takenMicros,
-    version: row.version + 1,
-    takenMicros,
+type LeaseOfStatement = readonly [walletId: number, amount: string, version: number, taken: string]
+
+const toTakenLease = ([walletId, amount, version, taken]: LeaseOfStatement): TakenLease => ({
+  ...{ walletId, version },
+  ...{ amountMicros: BigInt(amount), takenMicros: BigInt(taken) },
+})
+
+/** All wallets that a call of the batch may have been paid from: what a lost answer has changed is seen again. */
+function walletsOf(calls: readonly EndedCall[]): readonly number[] {
+  const ids = new Set<number>()
+  for (const { charge, report } of calls) {
+    const walletId = charge.payer?.terms.walletId ?? null
+    const isPaid = charge.costMicros > 0 || charge.isOutOfFunds || report !== undefined
+    if (isPaid && walletId !== null) ids.add(walletId)
   }
+  return [...ids]
 }
 
-const leaseRow = ({ walletId, amountMicros, version }: TakenLease): object => ({
-  ...{ wallet_id: walletId, amount: amountMicros, version },
+const toWallet = (
+  id: number,
+  row: { readonly balance: string | null; readonly is_depleted: 0 | 1 | null },
+): Wallet => ({
+  ...{ id, balanceMicros: BigInt(row.balance ?? 0), costMicros: 0n },
+  isDepleted: row.is_depleted === 1,
+})
+
+const costOf = ({ id, balanceMicros, isDepleted, costMicros }: Wallet): JsonRow => ({
+  ...{ id, balance: String(balanceMicros), cost: String(costMicros) },
+  depleted: isDepleted ? 1 : 0,
 })

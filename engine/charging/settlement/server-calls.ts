@@ -139,9 +139,14 @@ export class ServerCalls implements CallStore {
     this.#inWrite = 0
     this.#isStarted = false
     const isMore = this.#calls.length > 0 || this.#events.length > 0
-    if (isStored && isMore && this.#timer === undefined)
-      this.#writeAfter(this.#calls.length >= BATCH ? 1 : OTHER_WAIT_MS)
+    if (isStored && isMore && this.#timer === undefined) this.#writeAfter(this.#restWaitMs)
     return isStored
+  }
+
+  /** What came while a batch was written waits as all others do: small batches cost as many statements as large ones. */
+  get #restWaitMs(): number {
+    if (this.#calls.length >= BATCH) return 1
+    return this.#calls.some(({ mayWait }) => !mayWait) ? OTHER_WAIT_MS : RECORD_WAIT_MS
   }
 
   /** Each call once: the second report of one sees what the first has stored. */

@@ -19,13 +19,19 @@ export interface Recorded {
   readonly debit_wallet: number | null
 }
 
-/** A debit that exists, or (without `ref`) a lease of this node. */
-interface Known {
+/** Of a call that has a record already (`wallet_id` null), of a debit without a record, or (without `ref`) of a wallet. */
+interface Begun {
   readonly ref: string | null
-  readonly wallet_id: number
-  readonly amount: string
+  readonly wallet_id: number | null
+  readonly amount: string | null
   readonly balance: string | null
-  readonly version: number
+  readonly is_depleted: 0 | 1 | null
+}
+
+/** JSON: `[ref, id]` of each entry; `[wallet id, amount, version, taken]` of each lease, amounts as texts. */
+interface Charged {
+  readonly entries: string
+  readonly leases: string
 }
 
 const columns = `call_uuid, call_id, direction, caller_id_number, caller_id_name, destination_number,
@@ -46,11 +52,28 @@ export function serverStatements({ statements }: Store) {
     find: statement<{ readonly call_uuid: string }>(
       `SELECT call_uuid FROM cdr WHERE call_uuid IN ${texts('$1')}`,
     ),
-    /** In the order of their uuids: two processes that store the same calls do not wait for each other. */
-    insert: statement<{ readonly call_uuid: string }>(
-      `INSERT INTO cdr (${columns})
-       SELECT ${columns} FROM json_populate_recordset(NULL::cdr, CAST($1 AS json)) ORDER BY call_uuid
-       ON CONFLICT (call_uuid) DO NOTHING RETURNING call_uuid`,
+    /**
+     * Stores records and locks wallets, in this order, each in the order of their keys: two processes that store the same calls do
+     * not wait for each other. A debit of a call that has no record yet cannot come from another process from then on.
+     */
+    begin: statement<Begun>(
+      `WITH given AS MATERIALIZED (
+         SELECT * FROM json_populate_recordset(NULL::cdr, CAST($1 AS json))
+       ), inserted AS (
+         INSERT INTO cdr (${columns}) SELECT ${columns} FROM given ORDER BY call_uuid
+         ON CONFLICT (call_uuid) DO NOTHING RETURNING call_uuid
+       ), locked AS MATERIALIZED (
+         SELECT id, balance_micros, is_depleted FROM wallet
+         WHERE id IN ${numbers('$2')} ORDER BY id FOR NO KEY UPDATE
+       )
+       SELECT call_uuid AS ref, CAST(NULL AS bigint) AS wallet_id, CAST(NULL AS text) AS amount,
+         CAST(NULL AS text) AS balance, CAST(NULL AS bigint) AS is_depleted
+       FROM given WHERE call_uuid NOT IN (SELECT call_uuid FROM inserted)
+       UNION ALL
+       SELECT ref, wallet_id, CAST(amount_micros AS text), CAST(balance_after_micros AS text), NULL
+       FROM ledger_entry WHERE kind = 'debit' AND ref IN (SELECT call_uuid FROM inserted)
+       UNION ALL
+       SELECT NULL, id, NULL, CAST(balance_micros AS text), is_depleted FROM locked`,
     ),
     send: statement(
       `INSERT INTO cdr_outbox (call_uuid, body, attempts, next_attempt_at)
@@ -68,40 +91,37 @@ export function serverStatements({ statements }: Store) {
        FROM cdr LEFT JOIN ledger_entry AS debit ON debit.kind = 'debit' AND debit.ref = cdr.call_uuid
        WHERE cdr.call_uuid IN ${texts('$1')}`,
     ),
-    lock: statement<{ readonly id: number; readonly balance: string; readonly is_depleted: 0 | 1 }>(
-      `SELECT id, CAST(balance_micros AS text) AS balance, is_depleted FROM wallet
-       WHERE id IN ${numbers('$1')} ORDER BY id FOR NO KEY UPDATE`,
-    ),
-    /** After the lock: nothing of it changes any more. */
-    known: statement<Known>(
-      `SELECT ref, wallet_id, CAST(amount_micros AS text) AS amount,
-         CAST(balance_after_micros AS text) AS balance, 0 AS version
-       FROM ledger_entry WHERE kind = 'debit' AND ref IN ${texts('$1')}
-       UNION ALL
-       SELECT NULL, wallet_id, CAST(amount_micros AS text), NULL, version
-       FROM wallet_lease WHERE wallet_id IN ${numbers('$2')} AND node = $3`,
-    ),
-    charge: statement<{ readonly id: number; readonly ref: string }>(
-      `WITH entry AS (
+    /**
+     * After the lock: leases change with the lock of their wallet. What calls have cost is taken from the lease that it was
+     * promised from; what that does not have, from the wallet alone.
+     */
+    charge: statement<Charged>(
+      `WITH cost AS MATERIALIZED (
+         SELECT * FROM json_to_recordset(CAST($3 AS json))
+           AS t(id bigint, balance bigint, depleted bigint, cost bigint)
+       ), held AS MATERIALIZED (
+         SELECT wallet_id, least(amount_micros, cost.cost) AS taken
+         FROM wallet_lease JOIN cost ON cost.id = wallet_id WHERE node = $2
+       ), entry AS (
          INSERT INTO ledger_entry
            (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, note, created_at)
          SELECT wallet_id, kind, amount_micros, balance_after_micros, ref, actor, note, created_at
          FROM json_populate_recordset(NULL::ledger_entry, CAST($1 AS json)) RETURNING id, ref
        ), lease AS (
-         UPDATE wallet_lease SET amount_micros = t.amount, version = t.version
-         FROM json_to_recordset(CAST($2 AS json)) AS t(wallet_id bigint, amount bigint, version bigint)
-         WHERE wallet_lease.wallet_id = t.wallet_id AND wallet_lease.node = $3
+         UPDATE wallet_lease SET amount_micros = amount_micros - taken, version = version + 1
+         FROM held WHERE wallet_lease.wallet_id = held.wallet_id AND node = $2
+         RETURNING held.wallet_id, amount_micros, version, taken
        ), changed AS (
-         UPDATE wallet SET balance_micros = t.balance, is_depleted = t.depleted,
-           leased_micros = wallet.leased_micros - t.taken, updated_at = CAST($5 AS bigint),
-           spent_micros = CASE WHEN wallet.spent_on >= CAST($6 AS bigint)
-             THEN wallet.spent_micros + t.cost ELSE t.cost END,
-           spent_on = greatest(wallet.spent_on, CAST($6 AS bigint))
-         FROM json_to_recordset(CAST($4 AS json))
-           AS t(id bigint, balance bigint, depleted bigint, cost bigint, taken bigint)
-         WHERE wallet.id = t.id
+         UPDATE wallet SET balance_micros = cost.balance, is_depleted = cost.depleted,
+           leased_micros = wallet.leased_micros - coalesce(held.taken, 0), updated_at = CAST($4 AS bigint),
+           spent_micros = CASE WHEN wallet.spent_on >= CAST($5 AS bigint)
+             THEN wallet.spent_micros + cost.cost ELSE cost.cost END,
+           spent_on = greatest(wallet.spent_on, CAST($5 AS bigint))
+         FROM cost LEFT JOIN held ON held.wallet_id = cost.id WHERE wallet.id = cost.id
        )
-       SELECT id, ref FROM entry`,
+       SELECT (SELECT coalesce(json_agg(json_build_array(ref, id)), '[]') FROM entry) AS entries,
+         (SELECT coalesce(json_agg(json_build_array(
+            wallet_id, CAST(amount_micros AS text), version, CAST(taken AS text))), '[]') FROM lease) AS leases`,
     ),
     keep: statement(
       `INSERT INTO ocs_report (call_uuid, billsec, is_conflict, cost_micros, balance_after_micros,

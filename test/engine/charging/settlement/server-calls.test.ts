@@ -1,14 +1,59 @@
 /** Ended calls on PostgreSQL: each has one record and one debit, whatever is repeated, breaks or crashes. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { AccountingEvents } from '../../../../engine/charging/accounting-events.ts'
+import { noCharge } from '../../../../engine/charging/settlement/charge.ts'
+import { ServerCalls } from '../../../../engine/charging/settlement/server-calls.ts'
 import type { CallRecord } from '../../../../schema/call-record.ts'
 import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
+import type { Store } from '../../../../schema/open.ts'
 import { endedCall, openCall, plainRate, question, topUp } from '../../../support/books.ts'
+import { ManualTime } from '../../../support/manual-time.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { type PostgresProxy, postgresProxy } from '../../../support/postgres-proxy.ts'
 import { type Node, SharedWallets } from '../../../support/shared-wallets.ts'
 import { eventually } from '../../../support/waiting.ts'
 
 const oneUnit = 1_000_000
+
+test('calls that end while others are stored wait as these did: ten batches a second, each of few statements', async () => {
+  const time = new ManualTime(0)
+  const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+  const sent: string[] = []
+  const answer = (sql: string): Promise<unknown[]> => {
+    sent.push(sql)
+    return new Promise((resolve) => void time.schedule(() => resolve([]), 4))
+  }
+  const statements = {
+    prepare: (sql: string) => ({
+      ...{ all: () => answer(sql), run: async () => (await answer(sql)).length },
+      get: async () => (await answer(sql))[0],
+    }),
+    async lockedTransaction<T>(work: () => Promise<T>): Promise<T> {
+      await answer('BEGIN')
+      const done = await work()
+      await answer('COMMIT')
+      return done
+    },
+  }
+  const calls = new ServerCalls({
+    // What a batch asks of it.
+    store: { statements } as unknown as Store,
+    ...{ schedule: time.schedule, now: time.now, wallNow: time.now, node: 'a' },
+    ...{ events: new AccountingEvents(undefined), onFailure: () => undefined },
+    onSettled: () => undefined,
+  })
+  let stored = 0
+  for (let ms = 0; ms < 2_000; ms += 1) {
+    const how = { mayWait: true, done: () => void (stored += 1), refused: () => undefined }
+    if (ms % 3 === 0) calls.add({ record: endedCall(`call-${ms}`, 1), charge: noCharge }, how)
+    time.advance(1)
+    await turn()
+  }
+  expect(stored).toBeGreaterThan(600)
+  expect(calls.stats().commits).toBeLessThanOrEqual(20)
+  // Without a payer nothing is debited, in a fourth one.
+  expect(sent.length).toBeLessThanOrEqual(3 * 21)
+})
 
 describe.runIf(hasPostgres)('ended calls on PostgreSQL', () => {
   let shared: SharedWallets
