@@ -65,6 +65,8 @@ export interface SavedGrant {
   readonly mayNamePayer?: false
   /** No spend guard brakes it. */
   readonly isEmergencyNumber?: true
+  /** What gateways would get in place of the called number. */
+  readonly sentAs?: readonly string[]
 }
 
 /** A call that the last run left open. */

@@ -4,20 +4,20 @@
  */
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
-import { type ExitCodes, international } from '../../schema/rules/exit-codes.ts'
+import { international, isCompletedBy } from '../../schema/rules/exit-codes.ts'
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
-import { CallLimit, type SharedCounting } from '../limits/call-limit.ts'
-import { GatewayGuard, type AddressesOf } from './gateway-guard.ts'
+import { CallLimit } from '../limits/call-limit.ts'
+import { GatewayGuard } from './gateway-guard.ts'
 import { gatewayNames } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import type { Origin } from './origin.ts'
 import { candidateOf, type GatewayCandidate } from './outbound/gateway-candidate.ts'
-import type { CarrierPrice } from './outbound/least-cost.ts'
 import type { OutboundDecision } from './outbound/outbound-decision.ts'
+import type { CarrierPrice } from './outbound/least-cost.ts'
 import { passedGateway, passedRoute, type Look, type PassedOver } from './outbound/passed-over.ts'
 import type { OutboundCaller } from './outbound/outbound-routes.ts'
 import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
@@ -30,40 +30,14 @@ import type {
   OutboundRouteRecord,
   RoutingRecords,
 } from './routing-records.ts'
-import { Recognition, type RecognitionDeps } from './recognition/recognition.ts'
+import { Recognition } from './recognition/recognition.ts'
+import type { RoutingDeps } from './routing-deps.ts'
 import { Tenancy } from './tenancy.ts'
 
 export type { ExtensionOrigin, Origin } from './origin.ts'
 export type { GatewayCandidate } from './outbound/gateway-candidate.ts'
 export type { OutboundDecision } from './outbound/outbound-decision.ts'
-
-export interface RoutingDeps extends RecognitionDeps {
-  readonly hosts: RecognitionDeps['hosts'] & {
-    watch(owner: string, hosts: readonly string[]): void
-    lookUp(hosts: readonly string[]): Promise<AddressesOf>
-  }
-  readonly load: () => Promise<RoutingRecords>
-  /** Of those that a tenant's caller may reach; null: a caller of no tenant. */
-  readonly defaultSetId: (tenantId: number | null) => number | undefined
-  /** Live calls of a carrier, counted, not kept. */
-  readonly activeCarrierCalls: (carrierId: number) => number
-  /** Live calls of an AI agent. */
-  readonly activeAgentCalls: (agentId: number) => number
-  /** What probes say; `unproven` gateways come after all others, `down` ones get no calls. */
-  readonly gatewayReachability: (gatewayId: number) => 'up' | 'unproven' | 'down'
-  /** By a price list, for a number; undefined: it has no price for it. */
-  readonly carrierPrice: (ratePlanId: number, number: string) => CarrierPrice | undefined
-  /** The carriers as they are from now on. */
-  readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
-  /** A row that cannot be used, in one sentence. */
-  readonly onProblem: (problem: string) => void
-  /** What is dialled in place of `+`; undefined: the installation names none. */
-  readonly exitCodes?: ExitCodes | undefined
-  readonly now: () => number
-  readonly random: () => number
-  /** Where other nodes count against the same limits. */
-  readonly shared?: SharedCounting | undefined
-}
+export type { RoutingDeps } from './routing-deps.ts'
 
 /** What is left when no route speaks for a call. */
 export type DefaultTarget =
@@ -228,6 +202,19 @@ export class Routing {
   /** Whether an outbound route may take a number that a caller of this tenant dials, for any payer. */
   knowsNumber(calledNumber: string, tenantId: number | null): boolean {
     return this.#outbound.knows(this.dialledNumber(calledNumber), tenantId)
+  }
+
+  /** What gateways would get for a number that a caller dials, where that is another telephone number. */
+  sentNumbers(dialled: string, caller: OutboundCaller): readonly string[] {
+    const { exitCodes } = this.#deps
+    const number = this.dialledNumber(dialled)
+    const sent = new Set<string>()
+    for (const route of this.#outbound.leading(caller, number)) {
+      const carrier = this.#outboundCarrier(route)
+      if (carrier && sent.size < MAX_GATEWAYS)
+        sent.add(carrier.numberRules.out(rewriteByRoute(route, number, exitCodes)))
+    }
+    return [...sent].filter((each) => isCompletedBy(each, number, exitCodes))
   }
 
   /**

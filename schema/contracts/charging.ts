@@ -26,6 +26,11 @@ export interface AuthorizationRequest {
   readonly extensionId?: number | null
   /** No spend guard brakes it. Absent: it is an ordinary number. */
   readonly isEmergencyNumber?: boolean
+  /**
+   * What gateways would get for the call of this payer, where that is another number than `callee`; for spend guards.
+   * Absent: it goes to no gateway, or only another OCS decides.
+   */
+  readonly sentAs?: (customerId: number | null, tenantId: number | null) => readonly string[]
   /** Milliseconds UTC. The rate in force then is the call's rate to its end. */
   readonly startedAt: number
 }

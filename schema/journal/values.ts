@@ -24,7 +24,7 @@ class Form<T extends object> {
 }
 
 const optional: ReadonlySet<string> = new Set([
-  ...['isFree', 'answeredAt', 'extensionId', 'mayNamePayer', 'isEmergencyNumber'],
+  ...['isFree', 'answeredAt', 'extensionId', 'mayNamePayer', 'isEmergencyNumber', 'sentAs'],
 ])
 
 /** The uuid comes first: a damaged line is named by it. */
@@ -42,5 +42,5 @@ export const tariffForm = new Form<Tariff>([
 
 export const grantForm = new Form<SavedGrant>([
   ...(['payerId', 'maxSeconds', 'grantedSeconds', 'amountMicros', 'isLastGrant'] as const),
-  ...(['extensionId', 'sourceTenantId', 'mayNamePayer', 'isEmergencyNumber'] as const),
+  ...(['extensionId', 'sourceTenantId', 'mayNamePayer', 'isEmergencyNumber', 'sentAs'] as const),
 ])

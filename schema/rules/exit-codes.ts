@@ -40,6 +40,20 @@ export function internationalPrefix(prefix: string, exitCodes: ExitCodes | undef
   return /^[1-9]/.test(rest) ? rest : digits
 }
 
+/**
+ * Whether `sent` may be what `dialled` stands for: a national number, or one behind a digit for an outside line. A number
+ * with `+` stands for itself, and more than 15 digits (ITU-T E.164) are a carrier's own.
+ */
+export function isCompletedBy(
+  sent: string,
+  dialled: string,
+  exitCodes: ExitCodes = usualExitCodes,
+): boolean {
+  if (sent === dialled || dialled.startsWith('+')) return false
+  const digits = withoutPlus(sent)
+  return /^[0-9]{1,15}$/.test(digits.slice(exitCodeOf(digits, exitCodes).length))
+}
+
 /** The longest one that `digits` begin with; empty: none. */
 export const exitCodeOf = (digits: string, exitCodes: ExitCodes): string =>
   exitCodes.find((code) => digits.startsWith(code)) ?? ''

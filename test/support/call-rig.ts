@@ -226,7 +226,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     routing: {
       ...routing,
       ...{ inboundNumber: (_origin, number) => number, dialledNumber: (number) => number },
-      registeredUser: () => undefined,
+      ...{ registeredUser: () => undefined, sentNumbers: () => [] },
       inboundTarget: () => answers.inbound,
       outboundCandidates: (_customerId, number, _tenantId, _look, onlyCarrierId) =>
         ofCarrier(onlyCarrierId, answers.outboundOf?.(number) ?? answers.outbound),

@@ -48,6 +48,11 @@ const seed = {
       ...{ name, direction: 'out', gateways: [{ host: `203.0.113.${index + 1}` }] },
     })),
     {
+      ...{ name: 'national', direction: 'out', gateways: [{ host: '203.0.113.8' }] },
+      // It wants the whole number of what is dialled within its country.
+      number_rules: { out: [{ match: '^([2-9][0-9]{9})$', replace: '1$1' }] },
+    },
+    {
       ...{ name: 'registered', gateways: [{ host: '203.0.113.9' }], customer: 'other' },
       auth: { type: 'register', username: 'acme', password: 'secret' },
     },
@@ -55,6 +60,8 @@ const seed = {
   outbound_routes: [
     ...[{ name: 'all', prefix: '', carrier: 'north' }],
     ...[{ name: 'premium', prefix: '1900', carrier: 'south' }],
+    ...[{ name: 'national', prefix: '900', carrier: 'national' }],
+    ...[{ name: 'outside line', prefix: '9', strip: 1, carrier: 'north' }],
     ...[{ name: 'none', prefix: '1809', mode: 'block' }],
     ...[{ name: 'emergency', prefix: '112', carrier: 'emergency', emergency: true }],
   ],

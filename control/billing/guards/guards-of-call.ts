@@ -29,12 +29,13 @@ export async function guardsOfCall(
 ): Promise<string[]> {
   const at = call.answer_stamp === null ? call.start_stamp : call.end_stamp
   const rows = await new GuardStore(store).inForce(principal.tenantId, at)
-  return rows
-    .filter(
-      (row) => isOf(row, call) && coversNumber(row.prefix, call.destination_number, ocs?.exitCodes),
-    )
+  const own = rows
+    .filter((row) => isOf(row, call))
     .toSorted((a, b) => b.prefix.length - a.prefix.length)
-    .map(({ guard_uuid }) => guard_uuid)
+  const { destination_number: number } = call
+  const covering = own.filter(({ prefix }) => coversNumber(prefix, number, ocs?.exitCodes))
+  // One covered what gateways would have got in place of the number, which the record does not say.
+  return (covering.length > 0 ? covering : own).map(({ guard_uuid }) => guard_uuid)
 }
 
 function isOf(row: GuardRow, call: StoppedCall): boolean {

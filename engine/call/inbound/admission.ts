@@ -2,7 +2,12 @@
 import type { LiveCall } from '../call-machine/live.ts'
 import type { Note } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Account, Charging, Verdict } from '../../../schema/contracts/charging.ts'
+import type {
+  Account,
+  AuthorizationRequest,
+  Charging,
+  Verdict,
+} from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
@@ -12,6 +17,7 @@ import { fault, refused, type End } from '../cdr/end-reason.ts'
 import {
   deadEnd,
   emergencyRoute,
+  isOurSide,
   tenantOf,
   innerRoute,
   isKnownOutside,
@@ -185,8 +191,12 @@ export function askedOf(invite: IncomingInvite, deps: RouteDeps) {
   const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
   const extensionId = origin.kind === 'extension' ? origin.extensionId : null
   const isEmergencyNumber = deps.routing.isEmergencyNumber(callee)
+  const tenantId = tenantOf(origin, deps)
+  const sentAs: AuthorizationRequest['sentAs'] = (payerId, payersTenantId) =>
+    deps.routing.sentNumbers(callee, { customerId: payerId, tenantId: tenantId ?? payersTenantId })
   const asked = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
-  return isEmergencyNumber ? { ...asked, isEmergencyNumber } : asked
+  const shown = isOurSide(origin) ? { ...asked, sentAs } : asked
+  return isEmergencyNumber ? { ...shown, isEmergencyNumber } : shown
 }
 
 /** What the caller is told when charging refuses; undefined: the call goes on. */

@@ -30,6 +30,7 @@ export interface RouteDeps extends ExtensionRouteDeps {
     Routing,
     | 'inboundNumber'
     | 'dialledNumber'
+    | 'sentNumbers'
     | 'registeredUser'
     | 'inboundTarget'
     | 'outboundCandidates'
@@ -289,7 +290,7 @@ function agentRoute(
   }
 }
 
-const isOurSide = ({ kind }: Origin): boolean => kind === 'node' || kind === 'extension'
+export const isOurSide = ({ kind }: Origin): boolean => kind === 'node' || kind === 'extension'
 
 function refused(
   direction: CallRecord['direction'],

@@ -44,6 +44,7 @@ export function foreseenRoutes(engines: Engines): ForeseenRoutes {
     routing: {
       inboundNumber: (...question) => routing.inboundNumber(...question),
       dialledNumber: (number) => routing.dialledNumber(number),
+      sentNumbers: (...question) => routing.sentNumbers(...question),
       registeredUser: (origin) => routing.registeredUser(origin),
       inboundTarget: (...question) => routing.inboundTarget(...question),
       isEmergencyNumber: (number) => routing.isEmergencyNumber(number),

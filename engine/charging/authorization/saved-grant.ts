@@ -12,16 +12,26 @@ export const toSavedGrant = (reservation: Reservation): SavedGrant => ({
   grantedSeconds: toBound(reservation.grantedSeconds),
   amountMicros: reservation.amountMicros,
   isLastGrant: reservation.isLastGrant,
-  ...(reservation.asked && sourceOf(reservation.asked)),
+  ...(reservation.asked && sourceOf(reservation.asked, reservation.payer)),
 })
 
+/** The state of a call has a bound. */
+const MAX_SENT = 4
+
 /** What spend guards have to know of the source. */
-const sourceOf = (asked: Guardable): Partial<SavedGrant> => ({
+const sourceOf = (asked: Guardable, payer: Customer | undefined): Partial<SavedGrant> => ({
+  ...sentOf(asked, payer),
   ...(asked.extensionId != null && { extensionId: asked.extensionId }),
   sourceTenantId: sourceTenantOf(asked),
   ...(asked.mayNamePayer === false && { mayNamePayer: false }),
   ...(asked.isEmergencyNumber === true && { isEmergencyNumber: true }),
 })
+
+function sentOf({ sentAs }: Guardable, payer: Customer | undefined): Partial<SavedGrant> {
+  const { customerId = null, tenantId = null } = payer?.terms ?? {}
+  const numbers = sentAs?.(customerId, tenantId) ?? []
+  return numbers.length === 0 ? {} : { sentAs: numbers.slice(0, MAX_SENT) }
+}
 
 /**
  * Reserves again what the call held, whatever its payer may spend now. One whose payer has been removed is
@@ -35,6 +45,7 @@ export function resumeGrant(
   if (grant === undefined) return
   const { payerId, maxSeconds, grantedSeconds, amountMicros, isLastGrant } = grant
   const { extensionId, sourceTenantId = call.tenantId, mayNamePayer, isEmergencyNumber } = grant
+  const { sentAs } = grant
   const payer = payerId === null ? undefined : customers.byId(payerId)
   const { payer: counted } = reservations.open(
     {
@@ -46,6 +57,7 @@ export function resumeGrant(
         ...(extensionId !== undefined && { extensionId }),
         ...(mayNamePayer === false && { mayNamePayer }),
         ...(isEmergencyNumber && { isEmergencyNumber }),
+        ...(sentAs && { sentAs: () => sentAs }),
       },
       payer: payerId === null ? payer : (payer ?? removed(payerId, call.tenantId)),
       maxSeconds: maxSeconds ?? Infinity,

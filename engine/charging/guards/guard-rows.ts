@@ -64,26 +64,30 @@ interface Taken {
 /**
  * Takes so much of a cap, or what is left of it. One statement on one row: processes that ask at once get one after the
  * other, and never more than the cap in all. An answer that is lost is taken all the same, and not granted: a cap is then
- * used up sooner, never exceeded. Undefined: the guard is not in force any more.
+ * used up sooner, never exceeded. A server that has lost commits is told what this process has taken before. Undefined: the
+ * guard is not in force any more.
  */
 export function take(store: Store, meter: Meter, micros: number): Promise<Taken | undefined> {
   const { guard, periodStart } = meter
   const use = 'spend_guard_use'
-  const wanted = lesser(whole(micros), sql.ref('amount_micros'))
+  const own = whole(meter.ownMicros)
+  const beyond = sql<number>`${sql.ref('amount_micros')} - ${own}`
+  const wanted = lesser(whole(micros), positive(beyond))
   const asked = store.db
     .selectFrom('spend_guard')
     .select([
       'guard_uuid',
       whole(periodStart).as('period_start'),
       'amount_micros',
-      wanted.as('taken_micros'),
+      sql<number>`${own} + ${wanted}`.as('taken_micros'),
       wanted.as('given_micros'),
     ])
     .where('guard_uuid', '=', guard.guardUuid)
     .where('action', '=', 'cap')
     .where('ended_at', 'is', null)
-  const left = sql<number>`excluded.amount_micros - ${sql.ref(`${use}.taken_micros`)}`
-  const room = sql<number>`CASE WHEN ${left} > 0 THEN ${left} ELSE 0 END`
+  const known = sql<number>`excluded.taken_micros - excluded.given_micros`
+  const before = greater(sql.ref(`${use}.taken_micros`), known)
+  const room = positive(sql<number>`excluded.amount_micros - ${before}`)
   const given = lesser(room, sql.ref('excluded.given_micros'))
   return first(
     store,
@@ -95,7 +99,7 @@ export function take(store: Store, meter: Meter, micros: number): Promise<Taken 
         conflict.columns(['guard_uuid', 'period_start']).doUpdateSet({
           amount_micros: sql`excluded.amount_micros`,
           given_micros: given,
-          taken_micros: sql`${sql.ref(`${use}.taken_micros`)} + ${given}`,
+          taken_micros: sql`${before} + ${given}`,
         }),
       )
       .returning(['given_micros', 'taken_micros']),
@@ -116,6 +120,11 @@ export function giveBack(store: Store, { guard, periodStart }: Meter, micros: nu
 }
 
 const whole = (number: number): RawBuilder<number> => sql<number>`CAST(${number} AS bigint)`
+
+const positive = (number: RawBuilder<unknown>): RawBuilder<number> => greater(number, sql`0`)
+
+const greater = (one: RawBuilder<unknown>, other: RawBuilder<unknown>): RawBuilder<number> =>
+  sql<number>`CASE WHEN ${one} > ${other} THEN ${one} ELSE ${other} END`
 
 const lesser = (one: RawBuilder<unknown>, other: RawBuilder<unknown>): RawBuilder<number> =>
   sql<number>`CASE WHEN ${one} < ${other} THEN ${one} ELSE ${other} END`

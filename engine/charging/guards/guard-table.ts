@@ -17,6 +17,8 @@ export interface GuardedCall {
   /** May name an extension of `tenantIds`; null: it names none. */
   readonly caller: string | null
   readonly callee: string
+  /** What gateways would get in its place. */
+  readonly sentAs?: (() => readonly string[]) | undefined
 }
 
 export class GuardTable {
@@ -55,7 +57,8 @@ export class GuardTable {
     for (const id of extensionIds) add(extension.get(id))
     for (const id of call.tenantIds) add(tenant.get(id))
     if (sets.length === 0) return none
-    const spellings = spellingsOf(call.callee, this.#exitCodes)
+    const numbers = [call.callee, ...(call.sentAs?.() ?? [])]
+    const spellings = new Set(numbers.flatMap((number) => spellingsOf(number, this.#exitCodes)))
     const found = new Set<SpendGuard>()
     for (const set of sets) for (const digits of spellings) set.find(digits, at, found)
     return found.size === 0 ? none : [...found]

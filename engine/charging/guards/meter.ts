@@ -12,6 +12,8 @@ export class Meter {
   #freeMicros = 0
   /** What all processes have taken, as the database said last. */
   #takenMicros = 0
+  /** What this process has taken of it and not given back: no less was taken in all. */
+  #ownMicros = 0
   /** Of live calls. */
   #heldMicros = 0
   /** What calls were granted since the last look. */
@@ -28,6 +30,10 @@ export class Meter {
     this.guard = guard
     this.periodStart = periodStart
     this.#onChange = onChange
+  }
+
+  get ownMicros(): number {
+    return this.#ownMicros
   }
 
   get freeMicros(): number {
@@ -70,6 +76,7 @@ export class Meter {
   /** The database has given so much; it is all taken from here on. */
   taken(givenMicros: number, takenMicros: number): void {
     this.#freeMicros += givenMicros
+    this.#ownMicros += givenMicros
     this.#takenMicros = takenMicros
     if (this.#freeMicros > 0) this.#onChange()
   }
@@ -91,6 +98,7 @@ export class Meter {
     const surplus = this.#freeMicros - this.#aheadMicros
     if (surplus <= 0) return 0
     this.#freeMicros -= surplus
+    this.#ownMicros -= surplus
     this.#takenMicros -= surplus
     this.quietUntil = -Infinity
     return surplus

@@ -130,9 +130,13 @@ const isBlocked = ({ action, currency }: SpendGuard, payer: Payer | undefined): 
 function facts(call: Guardable, payer: Payer | undefined): GuardedCall {
   const { callee, caller, extensionId = null, mayNamePayer = true } = call
   const { customerId = null, tenantId = null } = payer?.terms ?? {}
-  const source = sourceTenantOf(call)
-  const tenantIds = [tenantId, source === tenantId ? null : source].filter((id) => id !== null)
-  return { customerId, extensionId, tenantIds, caller: mayNamePayer ? caller : null, callee }
+  const sourceTenantId = sourceTenantOf(call)
+  const tenantIds = [tenantId, sourceTenantId === tenantId ? null : sourceTenantId].filter(
+    (id) => id !== null,
+  )
+  const sentAs = call.sentAs && (() => call.sentAs?.(customerId, tenantId) ?? [])
+  const source = { extensionId, caller: mayNamePayer ? caller : null }
+  return { customerId, ...source, tenantIds, callee, sentAs }
 }
 
 /** Of a proxy that serves several tenants, only the payer tells which one calls. */

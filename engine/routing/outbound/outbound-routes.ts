@@ -55,6 +55,14 @@ export class OutboundRoutes {
     return false
   }
 
+  /** Those that may lead a number of this caller to a carrier, in no order. */
+  *leading(caller: OutboundCaller, calledNumber: string): Generator<OutboundRouteRecord> {
+    for (const routes of this.#table.matching(calledNumber))
+      for (const route of routes)
+        if (route.mode !== 'block' && !route.isEmergency && tierOf(route, caller) !== undefined)
+          yield route
+  }
+
   /**
    * Later routes are for failover. A blocking route ends the list; when it stands first, the call
    * is refused. Emergency routes come before all others and cannot be blocked, but only for

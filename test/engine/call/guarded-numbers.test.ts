@@ -33,3 +33,14 @@ test.each(paid)('%s: no exit code gets around a spend guard', async (_, door) =>
         { refused: 403, code: 'spend_guard' },
       ])
 })
+
+test('a number that routes and carriers complete to a guarded one is refused, and no other', async () => {
+  const { 'INVITE of a phone': phone } = doors.sip
+  const braked = { refused: 403, code: 'spend_guard' }
+  // National; behind a digit for an outside line, also with an exit code.
+  for (const number of ['9005551234', '919005551234', '9019005551234', '901119005551234'])
+    expect([number, await phone(number)]).toEqual([number, braked])
+  expect(doors.simulated('9005551234').verdict).toMatchObject({ code: 'spend_guard' })
+  for (const number of ['9105551234', '918005551234', '+9005551234'])
+    expect([number, await phone(number)]).not.toEqual([number, braked])
+})

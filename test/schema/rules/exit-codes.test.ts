@@ -1,5 +1,10 @@
 import { expect, test } from 'vitest'
-import { exitCodeOf, international, internationalPrefix } from '../../../schema/rules/exit-codes.ts'
+import {
+  exitCodeOf,
+  international,
+  internationalPrefix,
+  isCompletedBy,
+} from '../../../schema/rules/exit-codes.ts'
 
 const codes = ['0011', '011', '810', '00']
 
@@ -48,4 +53,18 @@ test.each([
 test('of two exit codes the longer one is meant', () => {
   expect(exitCodeOf('001149', codes)).toBe('0011')
   expect(exitCodeOf('49', codes)).toBe('')
+})
+
+test.each([
+  ['19005551234', '9005551234', true],
+  ['+19005551234', '9005551234', true],
+  ['01119005551234', '901119005551234', true],
+  ['9005551234', '9005551234', false],
+  // Of a number that says all by itself, and of a carrier's own code in front, nothing is learnt.
+  ['19005551234', '+9005551234', false],
+  ['777719005551234567', '19005551234567', false],
+  ['1010#19005551234', '19005551234', false],
+  ['', '1900', false],
+])('%j completes %j: %j', (sent, dialled, isCompleted) => {
+  expect(isCompletedBy(sent, dialled)).toBe(isCompleted)
 })

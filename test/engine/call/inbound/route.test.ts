@@ -27,6 +27,7 @@ const deps = (
   routing: {
     inboundNumber: (_origin, number) => number,
     dialledNumber: (number) => number,
+    sentNumbers: () => [],
     registeredUser: () => undefined,
     inboundTarget: () => target,
     outboundCandidates: () => outbound,

@@ -20,7 +20,7 @@ const day = 86_400_000
 async function told<T>({ store, passUntil }: Books, answer: Promise<T>): Promise<T> {
   const progress = { isOver: false }
   void answer.finally(() => (progress.isOver = true))
-  for (let turn = 0; turn < 5 && !progress.isOver; turn += 1) await store.settled()
+  for (let turn = 0; turn < 50 && !progress.isOver; turn += 1) await store.settled()
   await passUntil(answer)
   return answer
 }
@@ -248,6 +248,7 @@ test("a call that goes on is still braked by its source, whose customer is the p
     // It shows the number of the extension, and is not the extension.
     d: ['1666', { payerTenantId: 3, caller: '101', mayNamePayer: false }],
     e: ['1555', { payerTenantId: 3, isEmergencyNumber: true }],
+    f: ['1777', { payerTenantId: 3, sentAs: () => ['+1555'] }],
   } as const
   for (const [uuid, [callee, source]] of Object.entries(sources)) {
     await dial(books, uuid, callee, { customerId: 1, ...source })
@@ -263,7 +264,20 @@ test("a call that goes on is still braked by its source, whose customer is the p
   const uuids = Object.keys(sources)
   for (const uuid of uuids) expect(next.ocs.resume(uuid)).toBe(true)
   const revoked = next.ocs.alive(uuids, books.time.now())
-  expect(revoked.map(({ callUuid }) => callUuid)).toEqual(['a', 'c'])
+  expect(revoked.map(({ callUuid }) => callUuid)).toEqual(['a', 'c', 'f'])
+})
+
+test.each([
+  ['UPDATE spend_guard_use SET taken_micros = 0'],
+  ['UPDATE spend_guard_use SET taken_micros = 10000'],
+  ['DELETE FROM spend_guard_use'],
+])('what a server forgets of a cap, the process that has taken it has not: %s', async (loss) => {
+  const books = await guarded({ ...capOf(100_000) })
+  expect(await dial(books, 'a')).toMatchObject({ grantedSeconds: 60 })
+  await runSql(books.store, loss)
+  expect(await dial(books, 'b')).toMatchObject({ grantedSeconds: 40 })
+  expect(await dial(books, 'c')).toMatchObject(braked)
+  expect(await takenOf(books.store)).toEqual({ guard: 100_000 })
 })
 
 test('while the database does not say what is left of a cap, its calls are told to come back', async () => {
