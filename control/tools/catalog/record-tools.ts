@@ -79,10 +79,10 @@ export const searchCdrs = defineTool({
   effect: 'reads',
   scopes: ['cdrs:read'],
   input: z.strictObject({
-    start_date: timeInput
-      .optional()
-      .describe('RFC 3339 or a date. Defaults to one day before end_date.'),
-    end_date: timeInput.optional().describe('Exclusive. Defaults to now.'),
+    start: timeInput.optional().describe('RFC 3339 or a date. Defaults to one day before end.'),
+    end: timeInput.optional().describe('Exclusive. Defaults to now.'),
+    start_date: timeInput.optional().describe('Earlier name of start.'),
+    end_date: timeInput.optional().describe('Earlier name of end.'),
     number: text(64).min(1).optional().describe('Part of the calling or the called number.'),
     ...filterInput,
     callee: callee.describe('The called number, or its first digits.'),
@@ -100,12 +100,11 @@ export const searchCdrs = defineTool({
     records: z.array(z.union([briefCall, callRecord.partial()])),
     cursor: z.string().nullable().describe('Null when the whole period was searched.'),
   }),
-  async run({ start_date, end_date, format, fields, ...asked }, use) {
+  async run({ start, end, start_date, end_date, format, fields, ...asked }, use) {
     const { number, order, limit, cursor, min_cost: minCostMicros } = asked
-    const before = end_date ?? use.now() + 1
-    const from = start_date ?? before - DAY_MS
-    if (before < from)
-      throw badRequest('The period ends before it begins: end_date must be after start_date')
+    const before = oneOf({ end, end_date }) ?? use.now() + 1
+    const from = oneOf({ start, start_date }) ?? before - DAY_MS
+    if (before < from) throw badRequest('The period ends before it begins: end must be after start')
     const scope = requestScope(use.principal, use.now)
     const given = { ...asked, callee_prefix: asked.callee }
     const { tenantId, filters } = await filtersOf(given, use.store, scope)
@@ -125,6 +124,13 @@ export const searchCdrs = defineTool({
     }
   },
 })
+
+/** @throws {ApiError} 400: it has both names. */
+function oneOf(named: Readonly<Record<string, number | undefined>>): number | undefined {
+  const [given, ...more] = Object.values(named).filter((at) => at !== undefined)
+  if (more.length > 0) throw badRequest(`Give ${Object.keys(named).join(' or ')}, not both`)
+  return given
+}
 
 const only = (fields: readonly string[]) => (view: object) =>
   Object.fromEntries(Object.entries(view).filter(([name]) => fields.includes(name)))

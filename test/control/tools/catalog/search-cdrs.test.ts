@@ -41,6 +41,25 @@ test('search_cdrs shows every record once, newest first, over as many answers as
   expect(await search({ end_date: '2020-01-01T00:00:00Z' })).toEqual([])
 })
 
+test('the period has the names of the other tools, and the earlier ones; both of one end are refused', async () => {
+  const rig = await openToolRig()
+  await runSql(rig.store, 'DELETE FROM cdr')
+  const at = (hours: number) => rig.now() - hours * 3_600_000
+  for (const hours of [1, 3, 5])
+    await storeRecord(rig, null, `${hours}`, { start_stamp: at(hours) })
+  const text = (hours: number) => new Date(at(hours)).toISOString()
+  for (const given of [
+    { start: text(4), end: text(2) },
+    { start_date: text(4), end_date: text(2) },
+    { start: text(4), end_date: text(2) },
+  ]) {
+    const { records } = (await rig.tool('search_cdrs', given)).data<Found>()
+    expect([given, records.map(({ call_uuid }) => call_uuid)]).toEqual([given, ['3']])
+  }
+  const both = await rig.tool('search_cdrs', { start: text(4), start_date: text(4) })
+  expect([both.status, both.text]).toEqual([400, expect.stringContaining('start or start_date')])
+})
+
 test('each filter finds the calls that have it, and all of them together those that have all', async () => {
   const rig = await openToolRig()
   await runSql(rig.store, 'DELETE FROM cdr')
