@@ -60,7 +60,7 @@ const trunksQuery = z.strictObject({
 const activityQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(100, 20) })
 
 export function causeRoutes(
-  deps: Pick<ControlDeps, 'store' | 'engine' | 'now' | 'ocs' | 'others'> & {
+  deps: Pick<ControlDeps, 'store' | 'engine' | 'now' | 'ocs' | 'others' | 'reports'> & {
     readonly keys: Pick<KeyStore, 'byUuid'>
   },
 ) {

@@ -1,6 +1,5 @@
 /** Carriers of whose calls far fewer are answered than before. Pure. */
 import { PAST_DAYS } from './baseline.ts'
-import type { CallSum } from './call-sums.ts'
 
 const MIN_CALLS = 20
 /** Answered less than this part of what was usual. */
@@ -17,34 +16,64 @@ export interface CarrierFinding {
   readonly lastAt: number
 }
 
-export function carrierFindings(
-  now: readonly CallSum[],
-  past: readonly (readonly CallSum[])[],
-): readonly CarrierFinding[] {
-  const before = answeredBy(past.flat())
-  return [...answeredBy(now)].flatMap(([carrier, { calls, answered, firstAt, lastAt }]) => {
-    const usual = before.get(carrier)
-    if (calls < MIN_CALLS || usual === undefined || usual.calls < PAST_DAYS) return []
-    const asrPercent = Math.round((answered / calls) * 100)
-    const usualPercent = Math.round((usual.answered / usual.calls) * 100)
-    const isLow = asrPercent < usualPercent * DROP && usualPercent - asrPercent >= MIN_POINTS
-    return isLow ? [{ carrier, calls, asrPercent, usualPercent, firstAt, lastAt }] : []
-  })
+/** Without what the platform refused, which says nothing of a carrier. */
+export interface CarrierSum {
+  readonly carrier: string
+  readonly calls: number
+  readonly answered: number
+  readonly firstAt: number
+  readonly lastAt: number
 }
 
-/** What the platform refused says nothing of a carrier. */
-function answeredBy(sums: readonly CallSum[]) {
-  const carriers = new Map<string, Omit<CallSum, 'carrier' | 'prefix' | 'denial' | 'currency'>>()
-  for (const { carrier, denial, ...sum } of sums) {
-    if (carrier === null || denial !== null) continue
-    const known = carriers.get(carrier)
-    if (known === undefined) carriers.set(carrier, { ...sum })
-    else {
-      known.calls += sum.calls
-      known.answered += sum.answered
-      known.firstAt = Math.min(known.firstAt, sum.firstAt)
-      known.lastAt = Math.max(known.lastAt, sum.lastAt)
+interface Carried {
+  calls: number
+  answered: number
+  firstAt: number
+  lastAt: number
+  pastCalls: number
+  pastAnswered: number
+}
+
+/** Compares the calls of a period with the days before. First all of the period, then the past. */
+export class CarrierAnswers {
+  readonly #carriers = new Map<string, Carried>()
+
+  addNow({ carrier, calls, answered, firstAt, lastAt }: CarrierSum): void {
+    const known = this.#carriers.get(carrier)
+    if (known === undefined) {
+      const past = { pastCalls: 0, pastAnswered: 0 }
+      this.#carriers.set(carrier, { calls, answered, firstAt, lastAt, ...past })
+      return
+    }
+    known.calls += calls
+    known.answered += answered
+    known.firstAt = Math.min(known.firstAt, firstAt)
+    known.lastAt = Math.max(known.lastAt, lastAt)
+  }
+
+  /** Forgets the past. */
+  beginPast(): void {
+    for (const carried of this.#carriers.values()) {
+      carried.pastCalls = 0
+      carried.pastAnswered = 0
     }
   }
-  return carriers
+
+  addPast({ carrier, calls, answered }: CarrierSum): void {
+    const known = this.#carriers.get(carrier)
+    if (known === undefined) return
+    known.pastCalls += calls
+    known.pastAnswered += answered
+  }
+
+  findings(): readonly CarrierFinding[] {
+    return [...this.#carriers].flatMap(([carrier, carried]) => {
+      const { calls, answered, firstAt, lastAt, pastCalls, pastAnswered } = carried
+      if (calls < MIN_CALLS || pastCalls < PAST_DAYS) return []
+      const asrPercent = Math.round((answered / calls) * 100)
+      const usualPercent = Math.round((pastAnswered / pastCalls) * 100)
+      const isLow = asrPercent < usualPercent * DROP && usualPercent - asrPercent >= MIN_POINTS
+      return isLow ? [{ carrier, calls, asrPercent, usualPercent, firstAt, lastAt }] : []
+    })
+  }
 }

@@ -1,6 +1,5 @@
 /** Spending that is unusual for a customer: as a whole, and for one destination. Pure. */
 import { compared, type Limits } from './baseline.ts'
-import type { CallSum } from './call-sums.ts'
 import { moneyText, plural } from './finding.ts'
 
 /** 5.00 and 25.00 of a currency. */
@@ -30,135 +29,167 @@ export interface MoneyFinding {
   readonly lastAt: number
 }
 
-interface Spent {
+/** What calls of a customer to one prefix cost. */
+export interface SpentSum {
   readonly customerId: number
+  /** Null: by none, or by one of many that are not kept apart. */
+  readonly prefix: string | null
   readonly currency: string | null
+  /** Answered ones. */
+  readonly calls: number
+  readonly costMicros: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
+interface Spent {
   calls: number
   costMicros: number
   firstAt: number
   lastAt: number
+  /** The cost of each day of the past; empty: of none. */
+  past: number[]
 }
 
-interface Compared {
-  readonly now: Spent
-  readonly past: readonly Spent[]
+interface Total extends Spent {
+  readonly customerId: number
+  readonly currency: string | null
+  pastCalls: number
+  readonly prefixes: Map<string | null, Spent>
 }
 
-/** @param past the sums of the same hours of each day before. */
-export function moneyFindings(
-  now: readonly CallSum[],
-  past: readonly (readonly CallSum[])[],
-): readonly MoneyFinding[] {
-  const totals = comparedBy(now, past, ({ customerId, currency }) => [customerId, currency])
-  return [...totals].flatMap(([name, total]) => {
-    const ofCustomer = (sum: CallSum): boolean =>
-      JSON.stringify([sum.customerId, sum.currency]) === name
-    const destinations = destinationFindings(
-      now.filter(ofCustomer),
-      past.map((day) => day.filter(ofCustomer)),
-      total,
-    )
-    const spend = spendFinding(total)
-    if (spend === undefined) return destinations
-    const mean = meanOf(total.past)
-    const told = destinations.reduce((sum, { costMicros }) => sum + costMicros, 0)
-    return told >= (total.now.costMicros - mean) * EXPLAINED
-      ? destinations
-      : [spend, ...destinations]
-  })
-}
+/** Compares what is spent in a period with the days before. First all of the period, then the past. */
+export class Spending {
+  /** One for each currency. */
+  readonly #totals = new Map<number, Total[]>()
+  #days = 0
 
-function spendFinding({ now, past }: Compared): MoneyFinding | undefined {
-  const costs = past.map(({ costMicros }) => costMicros)
-  const hasPast = past.some(({ calls }) => calls > 0)
-  const { isUnusual, mean } = compared(now.costMicros, costs, hasPast, spendLimits)
-  if (!isUnusual) return undefined
-  const usual = hasPast ? `usually ${moneyText(mean, now.currency)}` : 'never before'
-  return {
-    ...{ kind: 'spend', severity: severityOf(now, mean), prefix: null, ...now },
-    what: `spent ${moneyText(now.costMicros, now.currency)} on ${plural(now.calls, 'call')}, ${usual} in these hours`,
+  addNow(sum: SpentSum): void {
+    const { customerId, currency, prefix } = sum
+    let total = this.#totalOf(sum)
+    if (total === undefined) {
+      total = { ...{ customerId, currency, pastCalls: 0, prefixes: new Map() }, ...nothing() }
+      const others = this.#totals.get(customerId)
+      if (others === undefined) this.#totals.set(customerId, [total])
+      else others.push(total)
+    }
+    addTo(total, sum)
+    let spent = total.prefixes.get(prefix)
+    if (spent === undefined) total.prefixes.set(prefix, (spent = nothing()))
+    addTo(spent, sum)
+  }
+
+  /** Forgets the past, which is of so many days. */
+  beginPast(days: number): void {
+    this.#days = days
+    for (const total of [...this.#totals.values()].flat()) {
+      total.pastCalls = 0
+      for (const spent of [total, ...total.prefixes.values()]) spent.past = []
+    }
+  }
+
+  /** @param day from 0 on. */
+  addPast(day: number, sum: SpentSum): void {
+    const total = this.#totalOf(sum)
+    if (total === undefined) return
+    total.pastCalls += sum.calls
+    this.#addPastOf(total, day, sum)
+    const spent = total.prefixes.get(sum.prefix)
+    // Of the others nothing is told.
+    if (spent !== undefined && isDestination(sum.prefix, spent)) this.#addPastOf(spent, day, sum)
+  }
+
+  findings(): readonly MoneyFinding[] {
+    return [...this.#totals.values()].flat().flatMap(findingsOf)
+  }
+
+  #totalOf({ customerId, currency }: SpentSum): Total | undefined {
+    return this.#totals.get(customerId)?.find((total) => total.currency === currency)
+  }
+
+  #addPastOf(spent: Spent, day: number, { costMicros }: SpentSum): void {
+    if (spent.past.length === 0) spent.past = Array.from({ length: this.#days }, () => 0)
+    spent.past[day] = (spent.past[day] ?? 0) + costMicros
   }
 }
 
-function destinationFindings(
-  now: readonly CallSum[],
-  past: readonly (readonly CallSum[])[],
-  total: Compared,
-): readonly MoneyFinding[] {
-  const hasCustomerPast = total.past.some(({ calls }) => calls > 0)
-  const limits = hasCustomerPast ? destinationLimits : newCustomerLimits
-  const prefixes = comparedBy(now, past, ({ prefix }) => [prefix])
-  return [...prefixes].flatMap(([name, { now: spent, past: before }]) => {
-    const [prefix] = JSON.parse(name) as [string | null]
-    if (prefix === null || spent.calls < MIN_CALLS) return []
-    const hasPast = before.some(({ calls }) => calls > 0)
-    const costs = before.map(({ costMicros }) => costMicros)
-    const { isUnusual, mean } = compared(spent.costMicros, costs, hasPast, limits)
-    if (!isUnusual) return []
-    const usual = hasPast
-      ? `usually ${moneyText(mean, spent.currency)} in these hours`
-      : 'never on the days before'
-    const share = Math.round((spent.costMicros / Math.max(1, total.now.costMicros)) * 100)
-    const premium = isPremium(spent, total) ? ', far above its usual price of a call' : ''
-    return [
-      {
-        ...spent,
-        ...{ kind: 'destination' as const, prefix },
-        severity: share >= 50 ? severityOf(spent, mean) : 'high',
-        what:
-          `spent ${moneyText(spent.costMicros, spent.currency)} on ${plural(spent.calls, 'call')} to ${prefix}, ` +
-          `${usual}: ${share} % of all that it spent${premium}`,
-      },
-    ]
-  })
+const nothing = (): Spent => ({
+  ...{ calls: 0, costMicros: 0, firstAt: Infinity, lastAt: -Infinity, past: [] },
+})
+
+function addTo(spent: Spent, { calls, costMicros, firstAt, lastAt }: SpentSum): void {
+  spent.calls += calls
+  spent.costMicros += costMicros
+  spent.firstAt = Math.min(spent.firstAt, firstAt)
+  spent.lastAt = Math.max(spent.lastAt, lastAt)
 }
+
+const isDestination = (prefix: string | null, { calls, costMicros }: Spent): boolean =>
+  prefix !== null && calls >= MIN_CALLS && costMicros >= destinationLimits.floor
+
+function findingsOf(total: Total): readonly MoneyFinding[] {
+  const destinations = [...total.prefixes].flatMap(([prefix, spent]) =>
+    prefix !== null && isDestination(prefix, spent) ? destinationFinding(prefix, spent, total) : [],
+  )
+  const spend = spendFinding(total)
+  if (spend === undefined) return destinations
+  const told = destinations.reduce((sum, { costMicros }) => sum + costMicros, 0)
+  return told >= (total.costMicros - meanOf(total.past)) * EXPLAINED
+    ? destinations
+    : [spend, ...destinations]
+}
+
+function spendFinding(total: Total): MoneyFinding | undefined {
+  const { costMicros, calls, past, currency } = total
+  const { isUnusual, mean } = compared(costMicros, past, hasPast(total), spendLimits)
+  if (!isUnusual) return undefined
+  const usual = hasPast(total) ? `usually ${moneyText(mean, currency)}` : 'never before'
+  return {
+    ...{ kind: 'spend', severity: severityOf(total, mean), prefix: null },
+    ...commonOf(total, total),
+    what: `spent ${moneyText(costMicros, currency)} on ${plural(calls, 'call')}, ${usual} in these hours`,
+  }
+}
+
+function destinationFinding(prefix: string, spent: Spent, total: Total): readonly MoneyFinding[] {
+  const { costMicros, calls, past } = spent
+  const { currency } = total
+  const limits = hasPast(total) ? destinationLimits : newCustomerLimits
+  const { isUnusual, mean } = compared(costMicros, past, hasPast(spent), limits)
+  if (!isUnusual) return []
+  const usual = hasPast(spent)
+    ? `usually ${moneyText(mean, currency)} in these hours`
+    : 'never on the days before'
+  const share = Math.round((costMicros / Math.max(1, total.costMicros)) * 100)
+  const premium = isPremium(spent, total) ? ', far above its usual price of a call' : ''
+  return [
+    {
+      ...{ kind: 'destination', prefix, ...commonOf(total, spent) },
+      severity: share >= 50 ? severityOf(spent, mean) : 'high',
+      what:
+        `spent ${moneyText(costMicros, currency)} on ${plural(calls, 'call')} to ${prefix}, ` +
+        `${usual}: ${share} % of all that it spent${premium}`,
+    },
+  ]
+}
+
+const commonOf = ({ customerId, currency }: Total, { costMicros, firstAt, lastAt }: Spent) => ({
+  ...{ customerId, currency, costMicros, firstAt, lastAt },
+})
+
+const hasPast = ({ past }: Spent): boolean => past.some((costMicros) => costMicros > 0)
 
 function severityOf({ costMicros }: Spent, mean: number): MoneyFinding['severity'] {
   if (costMicros >= CRITICAL_MICROS && costMicros >= mean * 10) return 'critical'
   return costMicros >= CRITICAL_MICROS ? 'high' : 'medium'
 }
 
-function isPremium({ calls, costMicros }: Spent, { now, past }: Compared): boolean {
-  const others = [...past, { calls: now.calls - calls, costMicros: now.costMicros - costMicros }]
-  const count = others.reduce((sum, each) => sum + each.calls, 0)
-  const cost = others.reduce((sum, each) => sum + each.costMicros, 0)
+/** Against all other calls of the customer. */
+function isPremium({ calls, costMicros }: Spent, total: Total): boolean {
+  const count = total.pastCalls + total.calls - calls
+  const cost = sumOf(total.past) + total.costMicros - costMicros
   return count > 0 && costMicros / calls >= (cost / count) * PREMIUM_FACTOR
 }
 
-const meanOf = (past: readonly Spent[]): number =>
-  past.reduce((sum, { costMicros }) => sum + costMicros, 0) / Math.max(1, past.length)
-
-/** Of customers only; those without a call now are left out. */
-function comparedBy(
-  now: readonly CallSum[],
-  past: readonly (readonly CallSum[])[],
-  nameOf: (sum: CallSum) => readonly unknown[],
-): ReadonlyMap<string, Compared> {
-  const present = spentBy(now, nameOf)
-  const days = past.map((day) => spentBy(day, nameOf))
-  return new Map(
-    [...present].map(([name, spent]) => {
-      const nothing = { ...spent, calls: 0, costMicros: 0 }
-      return [name, { now: spent, past: days.map((day) => day.get(name) ?? nothing) }]
-    }),
-  )
-}
-
-function spentBy(sums: readonly CallSum[], nameOf: (sum: CallSum) => readonly unknown[]) {
-  const spent = new Map<string, Spent>()
-  for (const sum of sums) {
-    const { customerId, currency, calls, costMicros, firstAt, lastAt } = sum
-    if (customerId === null || costMicros === 0) continue
-    const name = JSON.stringify(nameOf(sum))
-    const known = spent.get(name)
-    if (known === undefined)
-      spent.set(name, { customerId, currency, calls, costMicros, firstAt, lastAt })
-    else {
-      known.calls += calls
-      known.costMicros += costMicros
-      known.firstAt = Math.min(known.firstAt, firstAt)
-      known.lastAt = Math.max(known.lastAt, lastAt)
-    }
-  }
-  return spent
-}
+const sumOf = (costs: readonly number[]): number => costs.reduce((sum, cost) => sum + cost, 0)
+const meanOf = (past: readonly number[]): number => sumOf(past) / Math.max(1, past.length)

@@ -1,6 +1,5 @@
 /** Calls that the platform refused: an empty wallet, a missing rate, callers without a payer. Pure. */
 import { compared, type Limits } from './baseline.ts'
-import type { CallSum } from './call-sums.ts'
 
 /** A wallet that refuses a few calls is empty, whatever the past was like. */
 const MIN_REFUSED = 3
@@ -28,50 +27,70 @@ export interface RefusalFinding {
   readonly lastAt: number
 }
 
+/** Calls of a customer, or without one, that were refused for one reason. */
+export interface RefusedSum {
+  readonly code: string
+  readonly customerId: number | null
+  readonly calls: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
+
 interface Refused {
+  readonly kind: RefusalFinding['kind']
   readonly code: string
   readonly customerId: number | null
   calls: number
   firstAt: number
   lastAt: number
+  past: number[]
 }
 
-/** @param past the sums of the same hours of each day before. */
-export function refusalFindings(
-  now: readonly CallSum[],
-  past: readonly (readonly CallSum[])[],
-): readonly RefusalFinding[] {
-  const days = past.map(refusedIn)
-  return [...refusedIn(now)].flatMap(([name, refused]) => {
-    const kind = kindOf(refused.code)
-    if (kind === undefined || refused.calls < MIN_REFUSED) return []
-    const before = days.map((day) => day.get(name)?.calls ?? 0)
-    const hasPast = before.some((calls) => calls > 0)
-    const { isUnusual, mean } = compared(refused.calls, before, hasPast, limits[kind])
-    if (kind !== 'wallet' && !isUnusual) return []
-    return [{ ...refused, kind, mean }]
-  })
+/** Compares the refused calls of a period with the days before. First all of the period, then the past. */
+export class Refusals {
+  readonly #refused = new Map<string, Refused>()
+
+  addNow(sum: RefusedSum): void {
+    const { code, customerId, calls, firstAt, lastAt } = sum
+    const kind = kindOf(code)
+    if (kind === undefined) return
+    const known = this.#refused.get(nameOf(sum))
+    if (known === undefined) {
+      const refused = { kind, code, customerId, calls, firstAt, lastAt, past: [] }
+      this.#refused.set(nameOf(sum), refused)
+      return
+    }
+    known.calls += calls
+    known.firstAt = Math.min(known.firstAt, firstAt)
+    known.lastAt = Math.max(known.lastAt, lastAt)
+  }
+
+  /** Forgets the past, which is of so many days. */
+  beginPast(days: number): void {
+    for (const refused of this.#refused.values())
+      refused.past = Array.from({ length: days }, () => 0)
+  }
+
+  /** @param day from 0 on. */
+  addPast(day: number, sum: RefusedSum): void {
+    const known = this.#refused.get(nameOf(sum))
+    if (known !== undefined) known.past[day] = (known.past[day] ?? 0) + sum.calls
+  }
+
+  findings(): readonly RefusalFinding[] {
+    return [...this.#refused.values()].flatMap(({ past, ...refused }) => {
+      const { kind, calls } = refused
+      if (calls < MIN_REFUSED) return []
+      const hasPast = past.some((count) => count > 0)
+      const { isUnusual, mean } = compared(calls, past, hasPast, limits[kind])
+      return kind === 'wallet' || isUnusual ? [{ ...refused, mean }] : []
+    })
+  }
 }
+
+const nameOf = ({ customerId, code }: RefusedSum): string => `${customerId ?? 0} ${code}`
 
 const kindOf = (code: string): RefusalFinding['kind'] | undefined =>
   (Object.keys(codes) as (keyof typeof codes)[]).find((kind) =>
     (codes[kind] as readonly string[]).includes(code),
   )
-
-function refusedIn(sums: readonly CallSum[]): ReadonlyMap<string, Refused> {
-  const refused = new Map<string, Refused>()
-  for (const { denial, customerId, calls, answered, firstAt, lastAt } of sums) {
-    const count = calls - answered
-    if (denial === null || count === 0) continue
-    const name = `${customerId ?? 0} ${denial}`
-    const known = refused.get(name)
-    if (known === undefined)
-      refused.set(name, { code: denial, customerId, calls: count, firstAt, lastAt })
-    else {
-      known.calls += count
-      known.firstAt = Math.min(known.firstAt, firstAt)
-      known.lastAt = Math.max(known.lastAt, lastAt)
-    }
-  }
-  return refused
-}

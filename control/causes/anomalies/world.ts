@@ -3,9 +3,11 @@ import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
+import type { Reports } from '../../pbx/reports/reports.ts'
 
 export interface AnomalyWorld {
   readonly store: Store
+  readonly reports: Pick<Reports, 'findUnusual'>
   readonly engine: EnginePort
   /** Undefined: another system charges. */
   readonly ocs: Pick<OcsPort, 'balanceOf'> | undefined

@@ -2,6 +2,7 @@
  * A report as bytes, produced in pieces on demand. Each piece takes a few milliseconds, so that other work
  * can run between them.
  */
+import { unusualCalls, type UnusualRequest } from '../../causes/anomalies/unusual-calls.ts'
 import type { Page } from '../../http/page.ts'
 import type { Place } from '../sums/places.ts'
 import { rollUp, type RollUpRequest } from '../sums/roll-up.ts'
@@ -32,6 +33,7 @@ export interface ReportRequest {
 type SumsRequest =
   | { readonly format: 'summary'; readonly summary: SummaryRequest }
   | { readonly format: 'search'; readonly search: SearchRequest }
+  | { readonly format: 'unusual'; readonly unusual: UnusualRequest }
   | { readonly format: 'roll-up'; readonly rollUp: RollUpRequest }
 
 export type ThreadRequest = ReportRequest | SumsRequest
@@ -62,6 +64,7 @@ export async function* reportChunks(
   const { store } = place
   if (request.format === 'summary') return yield* whole(summaryOf(place, request.summary))
   if (request.format === 'search') return yield* whole(search(place, request.search))
+  if (request.format === 'unusual') return yield* whole(unusualCalls(place, request.unusual))
   if (request.format === 'roll-up') return yield* whole(rollUp(place, request.rollUp))
   const { filter, format } = request
   if (format === 'carriers') {

@@ -50,16 +50,20 @@ parentPort?.on('message', ({ report, request, isOver }: Ask) => {
   return void step(report)
 })
 
+function steadyNow(): number {
+  return performance.now()
+}
+
 function placeAt(place: ReportPlace): Place {
   if ('url' in place) {
     const statements = new PostgresStatements({ url: place.url, connections: CONNECTIONS })
     const store = { db: queryBuilder(), statements }
-    return { store, sums: store }
+    return { store, sums: store, steadyNow }
   }
   const sqlite = new Sqlite(place.path, { readonly: true, fileMustExist: true })
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
   const store = { db, statements: new SqliteStatements(sqlite) }
-  return { store, sums: openSums(place.path) }
+  return { store, sums: openSums(place.path), steadyNow }
 }
 
 /** Produces one piece. When it is not ready, other work runs before the next attempt. */

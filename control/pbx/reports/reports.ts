@@ -8,6 +8,7 @@ import type { Cancel } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { MaybeLocal } from '../../../schema/sql/handle.ts'
+import type { UnusualCalls, UnusualRequest } from '../../causes/anomalies/unusual-calls.ts'
 import { keepSums, type KeepSumsDeps } from '../sums/keep-sums.ts'
 import { openSums, type Place } from '../sums/places.ts'
 import type { RolledUp, RollUpRequest } from '../sums/roll-up.ts'
@@ -27,7 +28,7 @@ export interface ReportsDeps {
   readonly store: Store & MaybeLocal
   /** Of the server that has the database; undefined: it is a file, or in memory. */
   readonly databaseUrl?: string | undefined
-  /** Milliseconds UTC. */
+  /** Milliseconds of a clock that never jumps. */
   readonly now: () => number
   readonly log: Log
   /** Absent: records are added to the sums by `rollUp` alone. */
@@ -53,12 +54,12 @@ function placeOf({ store, databaseUrl }: ReportsDeps): ReportPlace | undefined {
 }
 
 /** The file of the sums is made when they are asked for. */
-function placeHere({ store }: ReportsDeps): Place {
+function placeHere({ store, now: steadyNow }: ReportsDeps): Place {
   const { sqlite } = store
-  if (sqlite === undefined) return { store, sums: store }
+  if (sqlite === undefined) return { store, sums: store, steadyNow }
   let sums: Place['sums'] | undefined
   return {
-    store,
+    ...{ store, steadyNow },
     get sums() {
       return (sums ??= openSums(sqlite.memory ? ':memory:' : sqlite.name))
     },
@@ -112,6 +113,13 @@ export class Reports {
     const pieces = this.#openFor(request.tenantId, { format: 'search', search: request })
     // Only `search` writes it.
     return pieces && (JSON.parse(await textOf(pieces)) as Found)
+  }
+
+  /** Undefined when too many reports are open. */
+  async findUnusual(request: UnusualRequest): Promise<UnusualCalls | undefined> {
+    const pieces = this.#openFor(request.tenantId, { format: 'unusual', unusual: request })
+    // Only `unusualCalls` writes it.
+    return pieces && (JSON.parse(await textOf(pieces)) as UnusualCalls)
   }
 
   /** Adds records to the kept sums. One at a time: the caller waits for the answer. */
