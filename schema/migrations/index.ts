@@ -59,6 +59,10 @@ import {
 } from './several-nodes/037-spend-guards.ts'
 import { sql as mcpSessions } from './several-nodes/038-mcp-sessions.ts'
 import { sql as wrongPasswords } from './several-nodes/039-wrong-passwords.ts'
+import {
+  forServer as rateSumsForServer,
+  sql as rateSums,
+} from './several-nodes/040-sums-by-rate-prefix.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -122,6 +126,7 @@ export const migrations: readonly Migration[] = [
   { version: 37, name: 'spend-guards', sql: spendGuards, forServer: spendGuardsForServer },
   { version: 38, name: 'mcp-sessions', sql: mcpSessions },
   { version: 39, name: 'wrong-passwords', sql: wrongPasswords },
+  { version: 40, name: 'sums-by-rate-prefix', sql: rateSums, forServer: rateSumsForServer },
 ]
 
 export const newestVersion = migrations.length

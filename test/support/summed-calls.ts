@@ -19,6 +19,7 @@ export const firstDay = Date.UTC(2026, 10, 1)
 export const placeOf = (store: Store): Place => ({
   store,
   sums: store.statements.isShared ? store : openSums(':memory:'),
+  steadyNow: () => 0,
 })
 
 export const summarizeAt = (place: Place, asked: Partial<SummaryRequest>): Promise<Summary> =>

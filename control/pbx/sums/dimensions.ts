@@ -9,7 +9,8 @@ export type Grouping = (typeof groupings)[number]
 
 /** Groups that a filter may name, and that calls of a customer are summed by, too. */
 export type MemberDimension = 'caller' | 'callee_prefix' | 'node' | 'carrier' | 'denial_code'
-export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute'
+/** `rate_prefix`: the prefix that a call is charged by, of each customer. Anomalies are found by it. */
+export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute' | 'rate_prefix'
 
 /** Digits of a called number that its group has, without a leading `+`. */
 export const PREFIX_LENGTH = 4

@@ -73,12 +73,6 @@ export function figuresIn(values: GroupValues): Figures {
   }
 }
 
-/** Texts of the same length, in the order of the costs. */
-const DEAREST_BASE = 1_000_000_000_000_000_000n
-
-export const dearestOf = (costMicros: number, id: number): string =>
-  costMicros > 0 ? `${DEAREST_BASE + BigInt(costMicros)}-${id}` : ''
-
 const dearest = sql<string>`max(CASE WHEN cdr.cost_micros > 0
   THEN CAST(1000000000000000000 + cdr.cost_micros AS TEXT) || '-' || CAST(cdr.id AS TEXT) ELSE '' END)`
 

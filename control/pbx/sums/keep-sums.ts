@@ -16,6 +16,10 @@ export interface KeepSumsDeps {
 
 /** What the sums lack meanwhile is read from the records. */
 const INTERVAL_MS = 10_000
+/** A group is written once for all records that are added together: with fewer, each costs more. */
+const LEAST_RECORDS = 40_000
+/** Then fewer are added, too: what is read from the records costs each summary about 3 us for each. */
+const LONGEST_WAIT_MS = 600_000
 /** Between two steps of many. */
 const BUSY_MS = 100
 /** After a failure. */
@@ -28,6 +32,8 @@ export function keepSums({ schedule, now, days, log, rollUp }: KeepSumsDeps): Ca
   let isStopped = false
   let isBuilding = false
   let isFailing = false
+  /** When all records were in the sums. */
+  let wholeAt = -Infinity
 
   async function step(): Promise<void> {
     const delayMs = await tried()
@@ -37,7 +43,10 @@ export function keepSums({ schedule, now, days, log, rollUp }: KeepSumsDeps): Ca
   async function tried(): Promise<number> {
     try {
       const keptFrom = days === 0 ? undefined : now() - days * DAY_MS
-      const { added, behind } = await rollUp({ now: now(), keptFrom })
+      const isDue = now() >= wholeAt + LONGEST_WAIT_MS
+      const least = isDue ? undefined : LEAST_RECORDS
+      const { added, behind } = await rollUp({ now: now(), keptFrom, least })
+      if (isDue && behind < LEAST_RECORDS) wholeAt = now()
       isFailing = false
       tell(behind)
       return added > 0 && behind > MANY ? BUSY_MS : INTERVAL_MS

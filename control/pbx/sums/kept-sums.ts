@@ -1,5 +1,5 @@
 /** Which kept sums answer a question, and what they say. */
-import { type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { first, rawRows } from '../../../schema/sql/query.ts'
 import { conditionsOf, isMember, memberFilters } from './call-filters.ts'
 import {
@@ -106,22 +106,26 @@ function groupOf({ dimension }: KeptSums, groupBy: Grouping): RawBuilder<string>
 const idOf = (column: string): RawBuilder<string> =>
   sql`coalesce(CAST(nullif(${sql.ref(column)}, 0) AS TEXT), '')`
 
-/** The same of records that the sums do not have yet, and of costs that were changed since. */
-export async function readTail(
-  { store }: Place,
-  { upTo, changesUpTo, gaps }: Watermark,
-  request: SummaryRequest,
-  [from, before]: readonly [number, number],
-): Promise<readonly (readonly GroupValues[])[]> {
-  const { db } = store
-  const member = memberOf[request.groupBy].as('member')
-  const isNew = sql<boolean>`(${sql.join(
+/** Records that the sums do not have yet. */
+export const newRecords = ({ upTo, gaps }: Watermark): RawBuilder<SqlBool> =>
+  sql`(${sql.join(
     [
       sql`cdr.id > ${upTo}`,
       ...gaps.map(({ firstId, lastId }) => sql`cdr.id BETWEEN ${firstId} AND ${lastId}`),
     ],
     sql` OR `,
   )})`
+
+/** The same of records that the sums do not have yet, and of costs that were changed since. */
+export async function readTail(
+  { store }: Place,
+  watermark: Watermark,
+  request: SummaryRequest,
+  [from, before]: readonly [number, number],
+): Promise<readonly (readonly GroupValues[])[]> {
+  const { db } = store
+  const member = memberOf[request.groupBy].as('member')
+  const isNew = newRecords(watermark)
   const conditions = [
     // The plus keeps SQLite from other indexes: the few new records are at the end of the ids.
     sql<boolean>`+cdr.start_stamp >= ${from} AND +cdr.start_stamp < ${before}`,
@@ -138,7 +142,7 @@ export async function readTail(
     .selectFrom('cdr_cost_change as change')
     .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
     .select([member, sql<string>`coalesce(change.currency, '')`.as('currency'), ...ofCostChanges])
-    .where('change.id', '>', changesUpTo)
+    .where('change.id', '>', watermark.changesUpTo)
     .where(sql<boolean>`NOT ${isNew}`)
     .groupBy(sql`1`)
     .groupBy(sql`2`)

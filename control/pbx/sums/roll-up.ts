@@ -1,29 +1,33 @@
 /**
  * Adds records to the kept sums, slice by slice, each with the watermark in one transaction: after a crash it goes on
- * where the last slice ended. One node of several does it at a time. On a server, ids may be committed out of order: those that
- * are missing among others are looked for again until no transaction can bring them any more.
+ * where the last slice ended. `keepWatermark` is the write that makes a slice safe to repeat: without it nothing of the
+ * slice is there, and with it none of its records is read again. One node of several does it at a time. On a server, ids may
+ * be committed out of order: those that are missing among others are looked for again until no transaction can bring them
+ * any more.
  */
+import { sql } from 'kysely'
 import { all, execute, first } from '../../../schema/sql/query.ts'
 import { onOneNodeLocked } from '../../../schema/sql/one-node.ts'
 import { startOfDay } from './dimensions.ts'
 import type { Place } from './places.ts'
 import {
-  endOfSlice,
   type Gap,
   readSlice,
   type Slice,
+  type SliceSize,
   uuidOf,
   type Watermark,
   watermarkOf,
 } from './slice.ts'
 import { SumWriter } from './sum-writer.ts'
-import { Tally } from './tally.ts'
 
 export interface RollUpRequest {
   /** Milliseconds UTC. */
   readonly now: number
   /** Sums of days that ended before are removed, as the records of these days are; undefined: none is. */
   readonly keptFrom: number | undefined
+  /** Fewer records than these are left for later; undefined: none is. */
+  readonly least?: number | undefined
 }
 
 /** Records that have been added, and those that the sums lack. */
@@ -32,16 +36,21 @@ export interface RolledUp {
   readonly behind: number
 }
 
-/** Records at once: about 0.1 s of the thread of reports. */
-const SLICE = 5_000
+/**
+ * Of a file: pages of about 10 ms. Groups are written once for a slice, so that a large one has less to write for each of
+ * its records.
+ */
+const ofFile: SliceSize = { page: 2_000, pages: 24 }
+/** Of a server: in one statement, inside the transaction. */
+const ofServer: SliceSize = { page: 40_000, pages: 1 }
 /** Then the request ends, so that the thread can be stopped and progress is told. */
-const MAX_SLICES = 100
+const MAX_SLICES = 20
 /** Longer than any transaction may take. */
 const GAP_MS = 3_600_000
 /** Ids that lack so far before the newest one are of records that were deleted. */
 const OLD_GAPS = 10_000
 
-/** Yields after each slice. */
+/** Yields after each page and each slice. */
 export async function* rollUp(
   place: Place,
   request: RollUpRequest,
@@ -49,33 +58,46 @@ export async function* rollUp(
   const writer = new SumWriter(place.sums)
   let added = 0
   for (let slice = 0; slice < MAX_SLICES; slice += 1) {
-    const done = await onOneNodeLocked(place.sums, 'callSums', () =>
-      addSlice(place, writer, request),
-    )
-    if (done.kind === 'elsewhere' || done.result === 0) break
-    added += done.result
+    if (request.least !== undefined && (await waiting(place)) < request.least) break
+    const count = yield* addSlice(place, writer, request)
+    if (count === 0) break
+    added += count
     yield
   }
   await forgetOld(place, request)
   return { added, behind: await behind(place) }
 }
 
-/** Returns how many records and changes it has read. */
-async function addSlice(place: Place, writer: SumWriter, { now }: RollUpRequest): Promise<number> {
-  const known = await begun(place, await watermarkOf(place))
-  const upTo = await endOfSlice(place.store, known.upTo, SLICE)
-  const slice = await readSlice(place, known, upTo)
-  if (slice.ids.length + slice.changeIds.length === 0) return 0
-  const tally = new Tally()
-  for (const counted of slice.records) tally.add(counted)
-  for (const counted of slice.changes) tally.add(counted)
-  await writer.add([...tally.scopes()])
-  if (place.sums.statements.isShared) {
-    await keepGaps(place, known, slice, now)
-    await forgetChanges(place, slice)
-  }
-  await keepWatermark(place, known, slice)
-  return slice.ids.length + slice.changeIds.length
+/** Returns how many records and changes it has added. */
+async function* addSlice(
+  place: Place,
+  writer: SumWriter,
+  { now }: RollUpRequest,
+): AsyncGenerator<void, number, undefined> {
+  const { isShared } = place.sums.statements
+  // A transaction on a file ends in one turn of the event loop. Its records are read before, in several turns.
+  const read = isShared ? undefined : yield* readSlice(place, await watermarkOf(place), ofFile)
+  const done = await onOneNodeLocked(place.sums, 'callSums', async () => {
+    const known = await begun(place, await watermarkOf(place))
+    const slice = read ?? (await whole(readSlice(place, known, ofServer)))
+    // The thread of another process has added them, such as during an upgrade.
+    const isOld = slice.since.upTo !== known.upTo || slice.since.changesUpTo !== known.changesUpTo
+    if (isOld || slice.count === 0) return 0
+    await writer.add([...slice.tally.scopes()])
+    if (isShared) {
+      await keepGaps(place, known, slice, now)
+      await forgetChanges(place, slice)
+    }
+    await keepWatermark(place, known, slice)
+    return slice.count
+  })
+  return done.kind === 'elsewhere' ? 0 : done.result
+}
+
+async function whole<T>(work: AsyncGenerator<void, T, undefined>): Promise<T> {
+  let step = await work.next()
+  while (step.done !== true) step = await work.next()
+  return step.value
 }
 
 /** Sums that are of another database, or of none yet, begin with nothing. */
@@ -93,15 +115,13 @@ async function begun({ store, sums }: Place, known: Watermark): Promise<Watermar
 async function keepWatermark(
   { store, sums }: Place,
   known: Watermark,
-  { upTo, changeIds }: Slice,
+  { upTo, changesUpTo }: Slice,
 ): Promise<void> {
   const row = {
     records_up_to: upTo,
     last_uuid: (await uuidOf(store, upTo)) ?? known.lastUuid,
     // On a server, changes are removed instead: their ids are committed out of order, too.
-    changes_up_to: sums.statements.isShared
-      ? 0
-      : Math.max(known.changesUpTo, ...changeIds.slice(-1)),
+    changes_up_to: sums.statements.isShared ? 0 : changesUpTo,
     gaps_after: known.gapsAfter,
   }
   const query = sums.db
@@ -161,6 +181,18 @@ function gapsBetween(ids: readonly number[], firstId: number, lastId: number): r
 async function forgetOld({ sums }: Place, { keptFrom }: RollUpRequest): Promise<void> {
   if (keptFrom === undefined) return
   await execute(sums, sums.db.deleteFrom('call_sum').where('day', '<', startOfDay(keptFrom)))
+}
+
+/** About as many records and changes as the sums lack. */
+async function waiting(place: Place): Promise<number> {
+  const { store, sums } = place
+  const state = await first(sums, sums.db.selectFrom('call_sum_state').select('changes_up_to'))
+  const changes = store.db
+    .selectFrom('cdr_cost_change')
+    .select([sql<number | null>`max(id)`.as('newest'), sql<number | null>`min(id)`.as('oldest')])
+  const { newest, oldest } = (await first(store, changes)) ?? { newest: null, oldest: null }
+  const since = Math.max(state?.changes_up_to ?? 0, (oldest ?? 1) - 1)
+  return (await behind(place)) + Math.max(0, (newest ?? 0) - since)
 }
 
 /** About: ids of deleted records count, too. */

@@ -1,9 +1,10 @@
-/** Reads what the kept sums do not have yet: records, and changes of the cost of others, in one statement. */
+/** Reads what the kept sums do not have yet, and adds it up: records, and changes of the cost of others. */
 import { sql } from 'kysely'
 import { all, first, rawRows } from '../../../schema/sql/query.ts'
 import { memberOf } from './dimensions.ts'
 import type { Place } from './places.ts'
-import type { Counted } from './tally.ts'
+import type { Counted } from './sum.ts'
+import { Tally } from './tally.ts'
 
 /** The sums have the records up to `upTo`, but for those in `gaps`. */
 export interface Watermark {
@@ -20,15 +21,18 @@ export interface Gap {
 }
 
 export interface Slice {
-  readonly records: readonly Counted[]
-  /** Ids of the records, ascending. */
+  /** What the sums had when it was read: it may be added to these alone. */
+  readonly since: Watermark
+  readonly tally: Tally
+  /** Of records and changes that were read. */
+  readonly count: number
+  /** Ids of the records, ascending, on a server, where some may be missing. */
   readonly ids: readonly number[]
-  /** Changes of records that the sums have already. */
-  readonly changes: readonly Counted[]
   /** Of all changes that were read. */
   readonly changeIds: readonly number[]
-  /** The last record that was looked for. */
+  /** The last record, and the last change, that the sums have with it. */
   readonly upTo: number
+  readonly changesUpTo: number
 }
 
 /** At a time. */
@@ -66,40 +70,74 @@ export async function uuidOf(store: Place['store'], id: number): Promise<string 
   return (await first(store, query))?.call_uuid
 }
 
-/** The id of the `count`-th record that the sums do not have, or of the last one. */
-export async function endOfSlice(store: Place['store'], upTo: number, count: number) {
-  const next = store.db.selectFrom('cdr').select('id').where('id', '>', upTo).orderBy('id')
-  const query = store.db
-    .selectFrom(next.limit(count).as('next'))
-    .select(({ fn }) => [fn.max<number | null>('id').as('last')])
-  return (await first(store, query))?.last ?? upTo
+/** How much is read: so many records at a time, which are garbage before the next ones come, and so many times. */
+export interface SliceSize {
+  readonly page: number
+  /** Only without gaps: those are read with each page. */
+  readonly pages: number
+}
+
+/**
+ * Each page is one statement, so that a record and the changes of its cost are seen as they were at one moment. Yields
+ * after each.
+ */
+export async function* readSlice(
+  place: Place,
+  since: Watermark,
+  { page, pages }: SliceSize,
+): AsyncGenerator<void, Slice, undefined> {
+  const slice = {
+    ...{ since, tally: new Tally(), count: 0, upTo: since.upTo, changesUpTo: since.changesUpTo },
+    ...{ ids: [] as number[], changeIds: [] as number[] },
+  }
+  for (let read = 0; read < pages; read += 1) {
+    const { upTo, changesUpTo } = slice
+    const known = { ...since, upTo, changesUpTo }
+    const rows = await readPage(place, known, page)
+    const isShared = place.sums.statements.isShared
+    for (const row of rows) {
+      const [changeId, id] = row
+      if (changeId === 0) {
+        slice.tally.add(counted(row))
+        if (id > slice.upTo) slice.upTo = id
+        if (isShared) slice.ids.push(id)
+        continue
+      }
+      if (changeId > slice.changesUpTo) slice.changesUpTo = changeId
+      if (isShared) slice.changeIds.push(changeId)
+      // A record that is not in the sums yet is read as it is then.
+      if (has(known, id)) slice.tally.add(counted(row))
+    }
+    slice.count += rows.length
+    if (rows.length === 0) break
+    yield
+  }
+  slice.ids.sort((one, other) => one - other)
+  return slice
 }
 
 /**
  * Records, and changes of the costs of others. While more changes wait than are read at a time, they come first: a record
  * that is read with all changes of its cost must not leave one of them for later, which would count twice.
  */
-export async function readSlice(place: Place, known: Watermark, upTo: number): Promise<Slice> {
-  const slice = await read(place, known, upTo)
-  return slice.changeIds.length < MAX_CHANGES ? slice : read(place, known, undefined)
+async function readPage(place: Place, known: Watermark, records: number): Promise<readonly Row[]> {
+  const rows = await read(place, known, records)
+  const changes = rows.reduce((count, [changeId]) => (changeId === 0 ? count : count + 1), 0)
+  return changes < MAX_CHANGES ? rows : read(place, known, 0)
 }
 
-/** One statement, so that a record and the changes of its cost are seen as they were at one moment. */
-async function read(
-  { store }: Place,
-  known: Watermark,
-  /** Undefined: changes alone. */
-  upTo: number | undefined,
-): Promise<Slice> {
+function read({ store }: Place, known: Watermark, records: number): Promise<readonly Row[]> {
   const whole = { cost: sql<number>`cdr.cost_micros`, currency: sql<string>`cdr.currency` }
   const changed = { cost: sql<number>`change.cost_micros`, currency: sql<string>`change.currency` }
   const { db } = store
-  let query = db
+  const next = db
     .selectFrom('cdr')
-    .where('cdr.id', '>', known.upTo)
-    .where('cdr.id', '<=', upTo ?? known.upTo)
     .select([sql<number>`0`.as('change_id'), ...columns(whole)])
-  if (known.gaps.length > 0 && upTo !== undefined)
+    .where('cdr.id', '>', known.upTo)
+    .orderBy('cdr.id')
+    .limit(records)
+  let query = db.selectFrom(next.as('next')).selectAll()
+  if (known.gaps.length > 0 && records > 0)
     query = query.unionAll(
       db
         .selectFrom('cdr')
@@ -120,7 +158,7 @@ async function read(
       .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
       .select([sql<number>`change.id`.as('change_id'), ...columns(changed)]),
   )
-  return sorted(await rawRows<Row>(store, query), known, upTo ?? known.upTo)
+  return rawRows<Row>(store, query)
 }
 
 const columns = (of: {
@@ -130,14 +168,16 @@ const columns = (of: {
   [
     sql<number>`cdr.id`.as('id'),
     sql<number>`cdr.start_stamp`.as('start_stamp'),
-    sql<number | null>`cdr.tenant_id`.as('tenant_id'),
-    sql<number | null>`cdr.customer_id`.as('customer_id'),
+    sql<number>`coalesce(cdr.tenant_id, 0)`.as('tenant_id'),
+    sql<number>`coalesce(cdr.customer_id, 0)`.as('customer_id'),
     memberOf.caller.as('caller'),
     memberOf.callee_prefix.as('callee_prefix'),
+    sql<string>`coalesce(cdr.rate_prefix, '')`.as('rate_prefix'),
     memberOf.node.as('node'),
     memberOf.carrier.as('carrier'),
     memberOf.denial_code.as('denial_code'),
-    sql<string>`cdr.disposition`.as('disposition'),
+    sql<number>`CASE cdr.disposition WHEN 'ANSWERED' THEN 2
+      WHEN 'FAILED' THEN 1 WHEN 'CONGESTION' THEN 1 ELSE 0 END`.as('ending'),
     sql<number>`cdr.billsec`.as('billsec'),
     sql<number | null>`cdr.post_dial_delay_ms`.as('post_dial_delay_ms'),
     of.cost.as('cost'),
@@ -150,14 +190,16 @@ type Row = readonly [
   changeId: number,
   id: number,
   startStamp: number,
-  tenantId: number | null,
-  customerId: number | null,
+  tenantId: number,
+  customerId: number,
   caller: string,
   calleePrefix: string,
+  ratePrefix: string,
   node: string,
   carrier: string,
   denialCode: string,
-  disposition: string,
+  /** 2: answered, 1: failed. */
+  ending: number,
   billsec: number,
   pddMs: number | null,
   cost: number,
@@ -165,40 +207,37 @@ type Row = readonly [
   wholeCost: number,
 ]
 
-function sorted(rows: readonly Row[], known: Watermark, upTo: number): Slice {
-  const records: Counted[] = []
-  const changes: Counted[] = []
-  const changeIds: number[] = []
-  for (const row of rows) {
-    const [changeId, id] = row
-    if (changeId === 0) records.push(counted(row))
-    else {
-      changeIds.push(changeId)
-      // A record that is not in the sums yet is read as it is then.
-      if (has(known, id)) changes.push(counted(row))
-    }
-  }
-  const ids = records.map(({ id }) => id).toSorted((one, other) => one - other)
-  return { records, ids, changes, changeIds, upTo }
-}
-
 /** Whether the sums have the record with this id. */
 const has = ({ upTo, gaps }: Watermark, id: number): boolean =>
   id <= upTo && !gaps.some(({ firstId, lastId }) => id >= firstId && id <= lastId)
 
 function counted(row: Row): Counted {
-  const [changeId, id, startedAt, tenantId, customerId, caller, prefix, node, carrier] = row
-  const [denial, disposition, billsec, pddMs, costMicros, currency, wholeCostMicros] = [
-    ...([row[9], row[10], row[11], row[12], row[13], row[14], row[15]] as const),
-  ] as const
-  const isAnswered = disposition === 'ANSWERED'
+  const isCall = row[0] === 0
+  const denialCode = row[10]
+  const isAnswered = row[11] === 2
+  const pddMs = row[13]
+  // An empty code is none.
+  const isDenied = !isAnswered && denialCode !== ''
   return {
-    isCall: changeId === 0,
-    ...{ id, startedAt, tenantId, customerId, isAnswered },
-    members: { caller, callee_prefix: prefix, node, carrier, denial_code: denial },
-    // An empty code is none.
-    isDenied: !isAnswered && denial !== '',
-    isFailed: denial === '' && (disposition === 'FAILED' || disposition === 'CONGESTION'),
-    ...{ billsec, pddMs, costMicros, currency, wholeCostMicros },
+    calls: isCall ? 1 : 0,
+    id: row[1],
+    startedAt: row[2],
+    tenantId: row[3],
+    customerId: row[4],
+    caller: row[5],
+    calleePrefix: row[6],
+    ratePrefix: row[7],
+    node: row[8],
+    carrier: row[9],
+    denialCode,
+    answered: isCall && isAnswered ? 1 : 0,
+    denied: isCall && isDenied ? 1 : 0,
+    failed: isCall && row[11] === 1 && denialCode === '' ? 1 : 0,
+    billsec: isCall ? row[12] : 0,
+    pddMs: isCall && pddMs !== null ? pddMs : 0,
+    pddCalls: isCall && pddMs !== null ? 1 : 0,
+    costMicros: row[14],
+    currency: row[15],
+    wholeCostMicros: row[16],
   }
 }

@@ -6,23 +6,24 @@ import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { SqlValue } from '../../../schema/sql/sql-value.ts'
 import type { PreparedStatement } from '../../../schema/sql/statements.ts'
-import { ALL, OTHERS } from './dimensions.ts'
-import { addTo, type Group, type Scope } from './tally.ts'
+import { ALL } from './dimensions.ts'
+import type { Sums } from './sum.ts'
+import type { Scope } from './tally.ts'
 
-type Sums = Pick<Store, 'db' | 'statements'>
+type Database = Pick<Store, 'db' | 'statements'>
 
 /** Groups of one dimension and tenant that a day keeps. */
 const MAX_GROUPS = 5_000
 /** Of one dimension and customer. */
 const MAX_GROUPS_OF_CUSTOMER = 500
 /** Rows of one statement. */
-const ROWS = 25
+const ROWS = 50
 
 export class SumWriter {
-  readonly #sums: Sums
+  readonly #sums: Database
   readonly #statements = new Map<number, PreparedStatement<unknown>>()
 
-  constructor(sums: Sums) {
+  constructor(sums: Database) {
     this.#sums = sums
   }
 
@@ -32,7 +33,8 @@ export class SumWriter {
     const rows: SqlValue[][] = []
     for (const scope of scopes) {
       const groups = await this.#bounded(scope, kept.get(nameOf(scope)) ?? 0)
-      for (const group of groups) rows.push(rowOf(scope, group))
+      const { day, dimension, customerId, tenantId } = scope
+      rows.push(...groups.rows([day, dimension, customerId, tenantId]))
     }
     for (let from = 0; from < rows.length; from += ROWS)
       await this.#write(rows.slice(from, from + ROWS))
@@ -71,18 +73,10 @@ export class SumWriter {
     return counts
   }
 
-  async #bounded(scope: Scope, kept: number): Promise<Iterable<Group>> {
+  async #bounded(scope: Scope, kept: number): Promise<Sums> {
     const most = scope.customerId === ALL ? MAX_GROUPS : MAX_GROUPS_OF_CUSTOMER
-    if (kept + scope.groups.size <= most) return scope.groups.values()
-    const members = await this.#membersOf(scope)
-    const bounded = new Map<string, Group>()
-    // Of new ones the dearest are kept, then those with most calls.
-    for (const group of [...scope.groups.values()].toSorted(byWeight)) {
-      const isKept = members.has(group.member) || members.size < most
-      if (isKept) members.add(group.member)
-      addTo(bounded, isKept ? group.member : OTHERS, group.currency, group.figures)
-    }
-    return bounded.values()
+    if (kept + scope.groups.size <= most) return scope.groups
+    return scope.groups.bounded(await this.#membersOf(scope), most)
   }
 
   async #membersOf({ day, dimension, customerId, tenantId }: Scope): Promise<Set<string>> {
@@ -100,11 +94,6 @@ export class SumWriter {
   }
 }
 
-function byWeight({ figures: one }: Group, { figures: other }: Group): number {
-  if (one.cost !== other.cost) return one.cost > other.cost ? -1 : 1
-  return other.calls - one.calls
-}
-
 interface ScopeName {
   readonly day: number
   readonly dimension: string
@@ -114,18 +103,6 @@ interface ScopeName {
 
 const nameOf = ({ day, dimension, customerId, tenantId }: ScopeName): string =>
   `${day} ${dimension} ${customerId} ${tenantId}`
-
-/** In the order of `columns`. */
-function rowOf(scope: Scope, { member, currency, figures }: Group): SqlValue[] {
-  const { day, dimension, customerId, tenantId } = scope
-  const { calls, answered, denied, failed, billsec, cost, pddMs, pddCalls } = figures
-  const { firstAt, lastAt, firstId, lastId, dearest } = figures
-  return [
-    ...[day, dimension, customerId, tenantId, member, currency],
-    ...[calls, answered, denied, failed, billsec, cost, pddMs, pddCalls],
-    ...[firstAt, lastAt, firstId, lastId, dearest],
-  ]
-}
 
 const key = ['day', 'dimension', 'customer_id', 'tenant_id', 'member', 'currency']
 const sums = [
@@ -140,7 +117,7 @@ const sums = [
 ]
 const least = ['first_at', 'first_id']
 const greatest = ['last_at', 'last_id', 'dearest']
-/** `first_at, last_at, first_id, last_id, dearest`, as `rowOf` has them. */
+/** `first_at, last_at, first_id, last_id, dearest`, as `Sums` writes them. */
 const columns = [...key, ...sums, 'first_at', 'last_at', 'first_id', 'last_id', 'dearest']
 
 function upsert(count: number, isShared: boolean): string {

@@ -1,6 +1,6 @@
 /**
  * What calls of a period come to, by group. Whole days are read from the kept sums where they have what is asked; the
- * rest, and what they do not have yet, from the records, newest first and so many at most.
+ * rest, and what they do not have yet, from the records, newest first and for a second at most (D265).
  */
 import { type RawBuilder, sql } from 'kysely'
 import { first, rawRows, transaction } from '../../../schema/sql/query.ts'
@@ -8,6 +8,7 @@ import { conditionsOf } from './call-filters.ts'
 import { endOfDay, memberOf, OTHERS, startOfDay } from './dimensions.ts'
 import { add, type Figures, figuresIn, type GroupValues, noFigures, ofRecords } from './figures.ts'
 import { type KeptSums, keptSumsFor, readSums, readTail } from './kept-sums.ts'
+import { matchingTimes } from './matching-times.ts'
 import type { Place } from './places.ts'
 import { type Window, windows } from './record-windows.ts'
 import { behind } from './roll-up.ts'
@@ -32,10 +33,11 @@ export interface Summed {
   readonly others: GroupSum | undefined
 }
 
-/** Windows of records that one question may read: half a million records, about 0.7 s. */
-const MAX_WINDOWS = 50
+/** How long one question may read records, and how many windows of them it may read however long they take. */
+const MAX_READ_MS = 1_000
+const LEAST_WINDOWS = 10
 /** With more records that the sums lack, the records are read instead. */
-const MAX_TAIL = 200_000
+export const MAX_TAIL = 200_000
 /** Groups in memory; what comes beyond is among the others. */
 const MAX_GROUPS = 100_000
 
@@ -49,19 +51,23 @@ export async function* summarize(
   const kept = days && keptSumsFor(request)
   const { from, before, tenantId } = request
   const scope = { tenantId, customerId: request.filters.customerId }
-  let left = MAX_WINDOWS
+  const areSumsBehind = (await behind(place)) > MAX_TAIL
+  const begunMs = place.steadyNow()
+  let read = 0
   let reached = before
   async function* records(window: Window): AsyncGenerator<void, boolean, undefined> {
-    for await (const part of windows(place.store, scope, window)) {
-      if (left === 0) return false
-      left -= 1
-      groups.add(await readRecords(place, request, part))
-      reached = part.from
-      yield
-    }
+    const times = areSumsBehind ? [window] : await matchingTimes(place, request, window)
+    for (const time of times)
+      for await (const part of windows(place.store, scope, time)) {
+        if (read >= LEAST_WINDOWS && place.steadyNow() - begunMs > MAX_READ_MS) return false
+        read += 1
+        groups.add(await readRecords(place, request, part))
+        reached = part.from
+        yield
+      }
     return true
   }
-  if (days === undefined || kept === undefined || (await behind(place)) > MAX_TAIL) {
+  if (days === undefined || kept === undefined || areSumsBehind) {
     const isComplete = yield* records({ from, before })
     return groups.end(isComplete ? from : reached, isComplete, false)
   }

@@ -10,7 +10,7 @@ export const summarizeCalls = defineTool({
   description:
     'Counts the calls of a period by group: answered, denied, failed, ASR, exact cost, and call uuids as evidence. ' +
     'Use it before search_cdrs. callee_prefix groups by the first 4 digits of the called number. Grouping with one filter, ' +
-    'or with customer, covers months; other filters read the newest half million records, and complete says so.',
+    'or with customer, covers months; other filters read records, newest first, for a second: complete says so.',
   effect: 'reads',
   scopes: ['cdrs:read'],
   input: summaryInput,

@@ -63,7 +63,7 @@ function failingAfter(place: Place, limit: number): Place {
     afterCommit: (work) => statements.afterCommit(work),
     isShared: statements.isShared,
   }
-  return { store: place.store, sums: { db: place.sums.db, statements: failing } }
+  return { ...place, sums: { db: place.sums.db, statements: failing } }
 }
 
 describe.each(eachDatabase)('kept sums on $database', ({ open }) => {
@@ -250,7 +250,7 @@ describe('the file of the sums beside an SQLite database', () => {
     const store = openDatabase(path)
     migrate(store.sqlite, 0)
     onTestFinished(() => store.close())
-    return { place: { store, sums: openSums(path) } }
+    return { place: { ...placeOf(store), sums: openSums(path) } }
   }
 
   test('it is for the owner of the database alone', () => {
