@@ -2,7 +2,6 @@
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { callSums, type SumsReader } from './anomalies/call-sums.ts'
@@ -39,7 +38,6 @@ export const failuresView = z.strictObject({
 })
 
 export interface FailuresReader extends SumsReader {
-  readonly store: Store
   /** The only SIP domain whose keys are meant; null: all. */
   readonly domain: string | null
   /** Whether the credential may read keys and calls. */

@@ -18,9 +18,14 @@ export interface CallSum {
   lastAt: number
 }
 
-export interface SumsReader {
+/** Of which records. */
+export interface RecordsReader {
   readonly store: Pick<Store, 'db' | 'statements'>
   readonly tenantId: number | null
+}
+
+export interface SumsReader extends RecordsReader {
+  readonly store: Store
   /** Yields to the event loop. */
   readonly pause: () => Promise<void>
 }
@@ -44,7 +49,7 @@ export async function callSums(
 
 /** The sums of each window of so many records: a group may be in several. */
 export async function* sumsOfWindows(
-  { store, tenantId }: Pick<SumsReader, 'store' | 'tenantId'>,
+  { store, tenantId }: RecordsReader,
   period: Window,
   records: number,
 ): AsyncGenerator<readonly CallSum[], void, undefined> {
@@ -82,7 +87,7 @@ export const callSumColumns = [
   sql<number>`max(cdr.start_stamp)`.as('lastAt'),
 ]
 
-const preparedSlice = ({ store, tenantId }: Pick<SumsReader, 'store' | 'tenantId'>) =>
+const preparedSlice = ({ store, tenantId }: RecordsReader) =>
   prepare<Slice, CallSum>(store, (db, param) => {
     const query = db
       .selectFrom('cdr')

@@ -2,10 +2,8 @@
 import { sql } from 'kysely'
 import { all } from '../../../schema/sql/query.ts'
 import type { Window } from '../../pbx/sums/record-windows.ts'
-import type { SumsReader } from './call-sums.ts'
+import type { RecordsReader } from './call-sums.ts'
 import type { RefusalFinding } from './refusals.ts'
-
-type Reader = Pick<SumsReader, 'store' | 'tenantId'>
 
 /** Records that are looked through for a few that show what happened. */
 const MAX_LOOKED = 5_000
@@ -33,7 +31,7 @@ export interface Wanted {
 
 /** Calls from `from` on, oldest first, with these values. */
 export function samplesOf(
-  { store, tenantId }: Reader,
+  { store, tenantId }: RecordsReader,
   { from, before }: Window,
   { customerId, prefix, denial, isCharged = false }: Wanted,
   limit: number,
@@ -73,7 +71,7 @@ export interface CallGroup {
 
 /** Where the first refused calls came from, or went to: the most frequent three. */
 export async function groupsOf(
-  { store, tenantId }: Reader,
+  { store, tenantId }: RecordsReader,
   { code, customerId, firstAt, lastAt }: RefusalFinding,
 ): Promise<readonly CallGroup[]> {
   const some = store.db
