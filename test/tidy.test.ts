@@ -110,7 +110,7 @@ const bans: readonly Ban[] = [
       ...['engine/main.ts', sipServerProgram],
       ...['engine/sip-server/options.ts', 'engine/sip-server/server.ts'],
       // A thread is its own rim.
-      'engine/media/spy/mixer-worker.ts',
+      ...['engine/media/spy/mixer-worker.ts', 'control/pbx/reports/report-worker.ts'],
       'control/console/web/browser.ts',
     ],
   },
@@ -142,7 +142,7 @@ const bans: readonly Ban[] = [
     instead: 'take `schedule` as an argument, or give a deadline to the owner of the timer',
     rim: [
       'engine/main.ts',
-      'engine/media/spy/mixer-worker.ts',
+      ...['engine/media/spy/mixer-worker.ts', 'control/pbx/reports/report-worker.ts'],
       'engine/sip-server/server.ts',
       'engine/sip-server/machine.ts',
       'control/console/web/browser.ts',
