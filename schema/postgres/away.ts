@@ -1,6 +1,6 @@
 /** Whether a database server is away for a while: it restarts, fails over, or is not reached. */
 import { DatabaseRefused } from '../refusal.ts'
-import { failureOf } from '../sql/failure.ts'
+import { DatabaseUnavailable, failureOf, isUnreadableFile } from '../sql/failure.ts'
 import { PostgresStatements } from '../sql/postgres-statements.ts'
 
 /** Longer than a round trip through any network that a node can work with. */
@@ -8,7 +8,9 @@ const ANSWER_MS = 3_000
 
 /** The same may succeed later. False: a person has to mend something first, such as a wrong password. */
 export function isAway(error: unknown): boolean {
-  const kind = failureOf(error instanceof DatabaseRefused ? error.cause : error)?.kind
+  const cause = error instanceof DatabaseRefused ? error.cause : error
+  if (cause instanceof DatabaseUnavailable && isUnreadableFile(cause.cause)) return false
+  const kind = failureOf(cause)?.kind
   // `unwritable`: a standby that is about to become the primary, or a full disk.
   return kind === 'unavailable' || kind === 'unwritable'
 }

@@ -25,6 +25,10 @@ export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
 }
 
+/** Such as the CA of `sslrootcert`. A socket of a server that is down is not there, either, but is no such file. */
+export const isUnreadableFile = (error: unknown): boolean =>
+  error instanceof Error && 'syscall' in error && error.syscall === 'open'
+
 /** Undefined for an error that says nothing of the database, or nothing that a caller could act on. */
 export function failureOf(error: unknown): Failure | undefined {
   if (error instanceof DatabaseUnavailable) return { kind: 'unavailable' }

@@ -1,6 +1,6 @@
 /** Statements on a PostgreSQL server. */
 import pg from 'pg'
-import { DatabaseUnavailable, failureOf } from './failure.ts'
+import { DatabaseUnavailable, failureOf, isUnreadableFile } from './failure.ts'
 import type { SqlValue } from './sql-value.ts'
 import { StatementNames } from './statement-names.ts'
 import type { PreparedStatement, Statements } from './statements.ts'
@@ -246,7 +246,15 @@ async function send<R extends pg.QueryResultRow>(
 function asUnavailable(error: unknown): unknown {
   if (error instanceof pg.DatabaseError || error instanceof RangeError) return error
   const reason = error instanceof Error ? error.message : String(error)
-  return new DatabaseUnavailable(`the database server does not answer: ${reason}`, { cause: error })
+  return new DatabaseUnavailable(`${whatFailed(error)}: ${reason}`, { cause: error })
+}
+
+function whatFailed(error: unknown): string {
+  if (isUnreadableFile(error)) return 'a file that DATABASE_URL names cannot be read'
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return /CERT|^UNABLE_TO_/.test(code)
+    ? 'the certificate of the database server is not accepted (sslrootcert in DATABASE_URL names the file with its CA)'
+    : 'the database server does not answer'
 }
 
 /** Texts of PostgreSQL cannot have U+0000; half of a pair becomes U+FFFD, too, as UTF-8 has none. */
