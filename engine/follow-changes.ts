@@ -67,7 +67,7 @@ export function followForEngine(changes: Changes, engine: Engine): void {
   if (engine.sharedBans)
     changes.follow({
       topics: ['source_ban'],
-      reload: async () => engine.sharedBans?.reload(),
+      reload: async (details) => engine.sharedBans?.reload(details),
       intervalMs: BANS_INTERVAL_MS,
     })
   changes.follow({

@@ -29,11 +29,15 @@ export class Bans {
     if (oldest !== undefined) this.#bans.delete(oldest)
   }
 
-  /** Follows what is stored for all nodes, the oldest first. A ban that is not stored yet stays. */
-  takeStored(stored: readonly StoredBan[]): void {
-    const sources = new Set(stored.map(({ source }) => source))
-    for (const [source, { isStored }] of this.#bans)
-      if (isStored && !sources.has(source)) this.#bans.delete(source)
+  /**
+   * Follows what is stored for all nodes, the oldest first. A ban that is not stored yet stays.
+   *
+   * @param sources those that were looked for; undefined: all.
+   */
+  takeStored(stored: readonly StoredBan[], sources?: ReadonlySet<string>): void {
+    const found = new Set(stored.map(({ source }) => source))
+    for (const source of sources ?? this.#bans.keys())
+      if (this.#bans.get(source)?.isStored === true && !found.has(source)) this.#bans.delete(source)
     for (const ban of stored) {
       const known = this.#bans.get(ban.source)
       if (known === undefined) this.#set(ban, 0, true)

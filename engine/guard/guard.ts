@@ -224,11 +224,15 @@ export class Guard {
     this.#onBan = handler
   }
 
-  /** Follows the bans that are stored for all nodes. */
-  takeStored(bans: readonly (StoredBan & { readonly kind: BanKind })[]): void {
+  /** Follows the bans that are stored for all nodes, as `Bans.takeStored` says. */
+  takeStored(
+    bans: readonly (StoredBan & { readonly kind: BanKind })[],
+    sources?: ReadonlySet<string>,
+  ): void {
     for (const kind of ['operator', 'proven', 'claimed'] as const) {
       const ofKind = bans.filter((ban) => ban.kind === kind).map(({ kind: _, ...ban }) => ban)
-      this.#bans[kind].takeStored(ofKind.toSorted((one, other) => one.since - other.since))
+      const sorted = ofKind.toSorted((one, other) => one.since - other.since)
+      this.#bans[kind].takeStored(sorted, sources)
     }
   }
 

@@ -3,6 +3,7 @@
  * operators are stored before they are confirmed; those that a node finds itself hold there at once, and spread at a
  * bounded rate: a stranger may write many addresses on its packets.
  */
+import type { Details } from '../../schema/changes/changes.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
@@ -37,6 +38,13 @@ const SPREAD = { packetsPerSecond: 10, burst: BURST }
 const CLEANING_MS = 60_000
 /** Of each kind, by all nodes; the oldest give way. As many as a node has in memory. */
 const MAX_STORED = 10_000
+/** What the table's triggers tell of bans that were added. */
+const ADDED = 'added'
+/** Bans that are read at once. */
+const PAGE = 1_000
+/** The table has fewer, between two cleanings. */
+const MAX_PAGES = 100
+const none: ReadonlySet<string> = new Set()
 const kinds = ['operator', 'proven', 'claimed'] as const satisfies readonly BanKind[]
 
 export class SharedBans {
@@ -47,6 +55,8 @@ export class SharedBans {
   readonly #found = new Map<string, FoundBan>()
   /** One for each kind: forged datagrams take nothing from those that are proved. */
   readonly #allowances: Readonly<Record<BanKind, Bucket>>
+  /** What older transactions have stored was read. */
+  #horizon = 0
   #isFailing = false
   #cancelGroup: Cancel | undefined
   #cancelCleaning: Cancel = () => undefined
@@ -78,22 +88,38 @@ export class SharedBans {
     return wasHere || stored.length > 0
   }
 
-  /** Takes over what is stored now. */
-  async reload(): Promise<void> {
+  /** Takes over what is stored now: all of it, or what has changed, as the triggers of the table tell it. */
+  async reload(changes: Details = 'all'): Promise<void> {
+    if (changes === 'all') return this.#readFrom(0)
+    if (changes.has(ADDED)) await this.#readFrom(this.#horizon)
+    const lifted = new Set([...changes].filter((detail) => detail !== ADDED))
+    if (lifted.size === 0) return undefined
+    const left = await this.#statements.of.all([JSON.stringify([...lifted])])
+    return this.#deps.guard.takeStored(left.map(this.#toBan), lifted)
+  }
+
+  /** Reads what transactions from this one on have stored. From the first one on that is all. */
+  async #readFrom(version: number): Promise<void> {
+    // First: what commits meanwhile is read again.
+    const begun = await this.#statements.horizon.get([])
+    const rows = new Map<string, Row>()
+    let after: readonly [number, string, string] = [version, '', '']
+    for (let page = 0; page < MAX_PAGES; page += 1) {
+      const some = await this.#statements.since.all([...after, PAGE])
+      for (const row of some) rows.set(`${row.kind} ${row.source}`, row)
+      const last = some.at(-1)
+      if (last === undefined || some.length < PAGE) break
+      after = [last.version, last.kind, last.source]
+    }
+    const sources = version === 0 ? undefined : none
+    this.#deps.guard.takeStored([...rows.values()].map(this.#toBan), sources)
+    if (begun !== undefined) this.#horizon = begun.horizon
+  }
+
+  readonly #toBan = (row: Row): StoredBan & { readonly kind: BanKind } => {
+    const { source, kind, reason, age_ms: ageMs, left_ms: leftMs } = row
     const now = this.#deps.now()
-    const bans = (await this.#statements.list.all([])).map(
-      ({
-        source,
-        kind,
-        reason,
-        age_ms: ageMs,
-        left_ms: leftMs,
-      }): StoredBan & { kind: BanKind } => ({
-        ...{ source, kind, reason },
-        ...{ since: now - ageMs, until: now + leftMs },
-      }),
-    )
-    this.#deps.guard.takeStored(bans)
+    return { source, kind, reason, since: now - ageMs, until: now + leftMs }
   }
 
   /** Removes bans that are over, and what is too many. */
@@ -164,12 +190,15 @@ interface Row {
   readonly source: string
   readonly kind: BanKind
   readonly reason: StoredBan['reason']
+  readonly version: number
   readonly age_ms: number
   readonly left_ms: number
 }
 
 /** By the clock of the server: the clocks of nodes differ. */
 const NOW = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)'
+
+const columns = `source, kind, reason, version, ${NOW} - since AS age_ms, until - ${NOW} AS left_ms`
 
 function prepare({ statements }: Pick<Store, 'statements'>) {
   return {
@@ -179,14 +208,23 @@ function prepare({ statements }: Pick<Store, 'statements'>) {
          FROM json_to_recordset(CAST($1 AS json))
            AS t(source text, kind text, reason text, duration bigint)
        ON CONFLICT (kind, source) DO UPDATE
-         SET reason = excluded.reason, since = excluded.since, until = excluded.until`,
+         SET reason = excluded.reason, since = excluded.since, until = excluded.until,
+           version = excluded.version`,
     ),
     lift: statements.prepare<{ readonly kind: string }>(
       'DELETE FROM source_ban WHERE source = $1 RETURNING kind',
     ),
-    list: statements.prepare<Row>(
-      `SELECT source, kind, reason, ${NOW} - since AS age_ms, until - ${NOW} AS left_ms
-         FROM source_ban WHERE until > ${NOW} ORDER BY kind <> 'operator', since DESC LIMIT ${MAX_STORED * kinds.length}`,
+    horizon: statements.prepare<{ readonly horizon: number }>(
+      'SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint) AS horizon',
+    ),
+    since: statements.prepare<Row>(
+      `SELECT ${columns} FROM source_ban
+       WHERE (version, kind, source) > (CAST($1 AS bigint), $2, $3) AND until > ${NOW}
+       ORDER BY version, kind, source LIMIT $4`,
+    ),
+    of: statements.prepare<Row>(
+      `SELECT ${columns} FROM source_ban WHERE until > ${NOW} AND kind IN ('operator', 'proven', 'claimed')
+         AND source IN (SELECT value FROM json_array_elements_text(CAST($1 AS json)))`,
     ),
     clean: statements.prepare(
       `DELETE FROM source_ban WHERE kind = $1 AND (until <= ${NOW} OR since <

@@ -63,6 +63,10 @@ import {
   forServer as rateSumsForServer,
   sql as rateSums,
 } from './several-nodes/040-sums-by-rate-prefix.ts'
+import {
+  forServer as banVersionsForServer,
+  sql as banVersions,
+} from './several-nodes/041-versions-of-bans.ts'
 import type { Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -127,6 +131,7 @@ export const migrations: readonly Migration[] = [
   { version: 38, name: 'mcp-sessions', sql: mcpSessions },
   { version: 39, name: 'wrong-passwords', sql: wrongPasswords },
   { version: 40, name: 'sums-by-rate-prefix', sql: rateSums, forServer: rateSumsForServer },
+  { version: 41, name: 'versions-of-bans', sql: banVersions, forServer: banVersionsForServer },
 ]
 
 export const newestVersion = migrations.length

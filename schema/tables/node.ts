@@ -1,4 +1,5 @@
 import type { Generated } from 'kysely'
+import type { Defaulted } from './kinds.ts'
 
 /** The processes that serve from this database: `schema/nodes`. */
 export interface NodeTable {
@@ -37,4 +38,6 @@ export interface SourceBanTable {
   reason: string
   since: number
   until: number
+  /** Of the transaction that has stored it; 0: an older one. */
+  version: Defaulted<number>
 }

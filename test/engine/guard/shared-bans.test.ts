@@ -5,6 +5,8 @@ import { SharedBans } from '../../../engine/guard/shared-bans.ts'
 import { ServerChanges } from '../../../schema/changes/server-changes.ts'
 import { openStore } from '../../../schema/postgres/open.ts'
 import { ServerNotices } from '../../../schema/postgres/notices.ts'
+import type { SqlValue } from '../../../schema/sql/sql-value.ts'
+import type { Statements } from '../../../schema/sql/statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { postgresProxy } from '../../support/postgres-proxy.ts'
 import { eventually } from '../../support/waiting.ts'
@@ -13,6 +15,30 @@ const source = '203.0.113.9'
 const at = (address: string, protocol = 'tcp') => ({ protocol, address, port: 5_060 })
 const packet = 'OPTIONS sip:a@h SIP/2.0\r\n\r\n'
 const withinASecond = 1_000
+
+/** Counts the rows of bans that are read. */
+const countingRows = (statements: Statements, read: { rows: number }): Statements =>
+  new Proxy(statements, {
+    get: (target, name) => {
+      if (name !== 'prepare') return Reflect.get(target, name) as unknown
+      return (sql: string) => {
+        const statement = target.prepare(sql)
+        if (!sql.includes('left_ms')) return statement
+        const all = async (values: readonly SqlValue[]): Promise<unknown[]> => {
+          const rows = await statement.all(values)
+          read.rows += rows.length
+          return rows
+        }
+        return { ...statement, all }
+      }
+    },
+  })
+
+/** Addresses that other nodes have banned. */
+const insertMany = (count: number): string =>
+  `INSERT INTO source_ban (source, kind, reason, since, until)
+   SELECT '198.51.' || (n / 256) || '.' || (n % 256), 'claimed', 'unknown_calls', 1, 9000000000000
+   FROM generate_series(1, ${count}) AS n`
 
 describe.runIf(hasPostgres)('bans of several nodes', () => {
   const closers: (() => unknown)[] = []
@@ -42,9 +68,15 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     closers.push(() => changes.stop())
     const now = (): number => performance.now()
     const guard = new Guard({ now, isExempt: () => false, log })
-    const bans = new SharedBans({ store, notices, guard, now, schedule, log })
+    const read = { rows: 0 }
+    const statements = countingRows(store.statements, read)
+    const bans = new SharedBans({ store: { statements }, notices, guard, now, schedule, log })
     closers.push(() => bans.stop())
-    changes.follow({ topics: ['source_ban'], reload: () => bans.reload(), intervalMs: 500 })
+    changes.follow({
+      topics: ['source_ban'],
+      reload: (details) => bans.reload(details),
+      intervalMs: 500,
+    })
     await bans.reload()
     await changes.start()
     const hears = (address: string, protocol = 'tcp'): boolean =>
@@ -52,7 +84,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     const isCalled = (times: number, from = source, protocol = 'tcp'): void => {
       for (let call = 0; call < times; call += 1) guard.unknownSource(at(from, protocol))
     }
-    return { guard, bans, store, hears, isCalled }
+    return { guard, bans, store, hears, isCalled, read }
   }
 
   test('a ban by an operator holds on all nodes within a second, and each lists it', async () => {
@@ -140,12 +172,46 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     await eventually(() => expect(b.hears(source)).toBe(false))
   })
 
-  test('bans that are over are removed from the table', async () => {
+  test('a node reads each ban once while more are found, however many there are', async () => {
+    const url = await database()
+    const a = await node(url)
+    await a.store.statements.execute(insertMany(2_500))
+    const b = await node(url)
+    expect(b.guard.bans()).toHaveLength(2_500)
+    b.read.rows = 0
+    const found = Array.from({ length: 5 }, (_, index) => `203.0.113.${index}`)
+    for (const address of found) {
+      await a.bans.ban(address, 60_000)
+      await eventually(() => expect(b.hears(address)).toBe(false), withinASecond)
+    }
+    // One that was just committed may be read twice.
+    expect(b.read.rows).toBeLessThanOrEqual(2 * found.length)
+    expect(b.guard.bans()).toHaveLength(2_505)
+  })
+
+  test('bans that are lifted in the database, a few or all at once, hold on no node after a second', async () => {
+    const url = await database()
+    const [a, b] = [await node(url), await node(url)]
+    await a.store.statements.execute(insertMany(20))
+    await eventually(() => expect(b.guard.bans()).toHaveLength(20), withinASecond)
+    await a.store.statements.execute("DELETE FROM source_ban WHERE source = '198.51.0.7'")
+    await eventually(() => expect(b.guard.bans()).toHaveLength(19), withinASecond)
+    expect(b.hears('198.51.0.7', 'udp')).toBe(true)
+    await a.store.statements.execute('DELETE FROM source_ban')
+    await eventually(() => expect(b.guard.bans()).toHaveLength(0), withinASecond)
+  })
+
+  test('bans that are over are removed from the table, and no node is told', async () => {
     const url = await database()
     const { bans, store } = await node(url)
     await bans.ban(source, 1)
     await bans.ban('203.0.113.10', 60_000)
+    const changes = store.statements.prepare<{ readonly count: number }>(
+      "SELECT count(*) AS count FROM change_counter WHERE topic = 'source_ban'",
+    )
+    const before = await changes.all([])
     await bans.clean()
+    expect(await changes.all([])).toEqual(before)
     const stored = store.statements.prepare<{ readonly source: string }>(
       'SELECT source FROM source_ban',
     )
