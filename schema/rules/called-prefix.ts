@@ -61,8 +61,8 @@ interface Spelling {
 
 const MAX_CODES = 3
 
-/** `*31#` and its like are closed by a sign, `*67` is not. */
-const serviceCodes = [/^[*#]+[0-9]{0,4}[*#]+/, /^[*#]+[0-9]{2}/] as const
+/** `*31#` and its like are closed by a sign, `*67` and `*267` are not. */
+const serviceCodes = [/^[*#]+[0-9]{0,4}[*#]+/, /^[*#]+[0-9]{2}/, /^[*#]+[0-9]{3}/] as const
 
 function addSpellings(digits: string, spelling: Spelling): void {
   const { into, exitCodes, codesLeft } = spelling

@@ -9,8 +9,12 @@ import type { Registrar } from '../../engine/registrar/registrar.ts'
 import type { CarrierAuth } from '../../engine/routing/routing-records.ts'
 import type { SipServer, SipServerOptions } from '../../engine/sip-server/index.ts'
 import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
+import { international } from '../../schema/rules/exit-codes.ts'
 import type { World } from './call-world.ts'
 import type { ManualTime } from './manual-time.ts'
+
+/** The exit code of its installation is 00. */
+export const dialled = (number: string): string => international(number, ['00'])
 
 interface Around {
   readonly calls: ActiveCalls

@@ -30,7 +30,7 @@ import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { OpenCall } from '../../schema/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
-import type { CallRigOptions } from './call-rig-options.ts'
+import { type CallRigOptions, dialled } from './call-rig-options.ts'
 import { links, openServer, socketWorld, type World } from './call-world.ts'
 import { ofCarrier } from './gateway.ts'
 import { ManualTime } from './manual-time.ts'
@@ -225,7 +225,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     newUuid: () => `uuid-${++lastUuid}`,
     routing: {
       ...routing,
-      ...{ inboundNumber: (_origin, number) => number, dialledNumber: (number) => number },
+      ...{ inboundNumber: (_origin, number) => number, dialledNumber: dialled },
       ...{ registeredUser: () => undefined, sentNumbers: () => [] },
       inboundTarget: () => answers.inbound,
       outboundCandidates: (_customerId, number, _tenantId, _look, onlyCarrierId) =>

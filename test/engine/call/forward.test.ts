@@ -156,6 +156,14 @@ test('to the outside goes a call of its own, at the expense of the extension tha
   await rig.idle()
 })
 
+test('a target that is dialled with an exit code is the number with +', async () => {
+  const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
+  await dial()
+  await redirect(phone, '<sip:0015550123@acme.example>')
+  await carrier.next('INVITE')
+  expect(rig.asked.at(-1)).toMatchObject({ caller: '102', callee: '+15550123' })
+})
+
 test('the two calls end together: by the called party, or before the answer by the caller', async () => {
   const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
   const { caller, leg } = await dial()

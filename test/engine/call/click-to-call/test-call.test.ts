@@ -164,3 +164,17 @@ test('a payer without money gets no test call', async () => {
   expect(await start()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
   expect([phone?.inbox, rig.records, rig.calls.size]).toEqual([[], [], 0])
 })
+
+test.each([undefined, TESTED])(
+  'a destination that is dialled with an exit code is the number with +, whether it is a test or not',
+  async (testedCarrierId) => {
+    const { testedCarrierId: _, ...plain } = request
+    await rig.control.originate({
+      ...plain,
+      destination: '0015550100',
+      ...(testedCarrierId !== undefined && { testedCarrierId }),
+    })
+    await phone?.next('INVITE')
+    expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '+15550100' })
+  },
+)

@@ -187,3 +187,13 @@ test('a phone of another tenant does not pay: the phone of the call itself does'
   expect(await transfer('caller')).toMatchObject({ kind: 'transferring' })
   expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '15550100', customerId: 7 })
 })
+
+test('a destination that is dialled with an exit code is the number with +', async () => {
+  await establish(rig)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  const destination = '0015550100'
+  await rig.control.transfer({ callUuid: 'uuid-1', destination, moved: 'callee' })
+  await c.next('INVITE')
+  expect(rig.asked.at(-1)).toMatchObject({ callee: '+15550100' })
+})

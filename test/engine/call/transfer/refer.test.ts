@@ -66,6 +66,17 @@ test('the target is called on the account of the transferor, and connected to th
   expect(rig.records).toEqual([])
 })
 
+test('a target that is dialled with an exit code is the number with +', async () => {
+  rig = await startCallRig()
+  const { a, aLeg } = await establish(rig)
+  const c = await rig.node()
+  rig.answers.candidates.shift()
+  await refer(a, aLeg, 'sip:00-1555%200100@acme.example')
+  await c.next('INVITE')
+  expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '+15550100' })
+  expect(rig.calls.list().map(({ calledNumber }) => calledNumber)).toContain('+15550100')
+})
+
 test.each(['in bursts', 'late'] as const)(
   'so it is however the messages come (%s)',
   async (app) => {
