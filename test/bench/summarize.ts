@@ -12,7 +12,7 @@ import { caller, oneCustomer } from './load/one-customer.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'summaries of 10,000,000 call records of a month beside 200 calls/s, at most 1 s; arguments: records=10000000 rate=200 times=3'
+  'summaries of 10,000,000 call records of a month beside 200 calls/s, at most 1 s, and what is unusual in its last day, at most 2 s; arguments: records=10000000 days=30 rate=200 times=3'
 
 const groupings = [
   ...['customer', 'tenant', 'caller', 'callee_prefix', 'node', 'carrier', 'denial_code', 'minute'],
@@ -27,14 +27,21 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-summaries-'))
   try {
     const path = join(folder, 'month.db')
-    fillRecords(path, records, (text) => console.log(`  ${text}`), monthOfCalls)
-    await measureAll(path, rate, times)
+    const days = Number(options.get('days') ?? MONTH_DAYS)
+    fillRecords(path, records, (text) => console.log(`  ${text}`), { ...monthOfCalls, days })
+    await measureAll(path, { rate, times, days })
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }
 }
 
-async function measureAll(path: string, rate: number, times: number): Promise<void> {
+interface Plan {
+  readonly rate: number
+  readonly times: number
+  readonly days: number
+}
+
+async function measureAll(path: string, plan: Plan): Promise<void> {
   const node = await startNode()
   const environment = { DATABASE_PATH: path, LOG_LEVEL: 'warn', CDR_RETENTION_DAYS: '0' }
   const seed = { ...oneCustomer([node.port]), tenants: [{ slug: 'acme', name: 'Acme' }] }
@@ -42,7 +49,7 @@ async function measureAll(path: string, rate: number, times: number): Promise<vo
   try {
     const token = await tollgate.createKey('--name', 'bench', '--scopes', '*')
     await untilKept(tollgate.apiPort, token)
-    await besideCalls(tollgate, token, rate, times)
+    await besideCalls(tollgate, token, plan)
   } finally {
     await tollgate.stop()
     await node.stop()
@@ -66,8 +73,7 @@ async function untilKept(port: number, token: string): Promise<void> {
 async function besideCalls(
   tollgate: TollgateProcess,
   token: string,
-  rate: number,
-  times: number,
+  { rate, times, days }: Plan,
 ): Promise<void> {
   const { apiPort, sipPort } = tollgate
   // The first calls are compiled while they run.
@@ -78,6 +84,8 @@ async function besideCalls(
     for (const filter of filters)
       for (const grouping of groupings)
         lines.push(await measure(apiPort, token, grouping, filter, times))
+    for (const hours of [24, 7 * 24, 1])
+      lines.push(await measureAnomalies(apiPort, token, { hours, days, times }))
     quiet.isOver = true
     return lines
   }
@@ -118,6 +126,31 @@ async function measure(
     complete === true ? 'complete' : 'partial ',
     `${totals?.calls ?? 0} calls in ${totals?.groups ?? 0} groups, ${last?.bytes ?? 0} bytes`,
   ].join('  ')
+}
+
+/** Of the hours before the middle of the last day. */
+async function measureAnomalies(
+  port: number,
+  token: string,
+  { hours, days, times }: { readonly hours: number; readonly days: number; readonly times: number },
+): Promise<string> {
+  const end = startOfRecords + (days - 0.5) * DAY_MS
+  const text = (ms: number) => new Date(ms).toISOString()
+  const query = `start_date=${text(end - hours * 3_600_000)}&end_date=${text(end)}`
+  const took: number[] = []
+  let total = 0
+  for (let time = 0; time < times; time += 1) {
+    const begin = performance.now()
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/anomalies?${query}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const body = (await answer.json()) as { data: { total: number } }
+    took.push(performance.now() - begin)
+    total = body.data.total
+  }
+  return `anomalies of ${String(hours).padStart(3)} hours ${Math.max(...took)
+    .toFixed(0)
+    .padStart(6)} ms  ${total} findings`
 }
 
 interface Summarized {

@@ -45,6 +45,7 @@ const MAX_GROUPS = 100_000
 export async function* summarize(
   place: Place,
   request: SummaryRequest,
+  leastWindows = LEAST_WINDOWS,
 ): AsyncGenerator<void, Summed, undefined> {
   const groups = new Groups()
   const days = await daysOf(place, request)
@@ -59,7 +60,7 @@ export async function* summarize(
     const times = areSumsBehind ? [window] : await matchingTimes(place, request, window)
     for (const time of times)
       for await (const part of windows(place.store, scope, time)) {
-        if (read >= LEAST_WINDOWS && place.steadyNow() - begunMs > MAX_READ_MS) return false
+        if (read >= leastWindows && place.steadyNow() - begunMs > MAX_READ_MS) return false
         read += 1
         groups.add(await readRecords(place, request, part))
         reached = part.from

@@ -104,7 +104,8 @@ export const searchCdrs = defineTool({
     const { number, order, limit, cursor, min_cost: minCostMicros } = asked
     const before = oneOf({ end, end_date }) ?? use.now() + 1
     const from = oneOf({ start, start_date }) ?? before - DAY_MS
-    if (before < from) throw badRequest('The period ends before it begins: end must be after start')
+    if (before < from)
+      throw badRequest('The period ends before it begins: end (end_date) must be after start')
     const scope = requestScope(use.principal, use.now)
     const given = { ...asked, callee_prefix: asked.callee }
     const { tenantId, filters } = await filtersOf(given, use.store, scope)

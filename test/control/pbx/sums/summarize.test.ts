@@ -1,8 +1,11 @@
 /** Summaries of calls, out of kept sums and of records. */
 import { describe, expect, test } from 'vitest'
+import type { CallFilters } from '../../../../control/pbx/sums/call-filters.ts'
+import type { Place } from '../../../../control/pbx/sums/places.ts'
+import { summarize, totalOf } from '../../../../control/pbx/sums/summarize.ts'
 import { openControl } from '../../../support/control.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
-import { eachDatabase } from '../../../support/shared-database.ts'
+import { eachDatabase, localDatabase } from '../../../support/shared-database.ts'
 import {
   aRecord,
   counted,
@@ -103,6 +106,49 @@ describe.each(eachDatabase)('summaries on $database', ({ open }) => {
       ...{ from: firstDay + DAY / 2, before: firstDay + 2.25 * DAY, groupBy: 'caller' },
     })
     expect(found).toMatchObject({ source: 'sums', totals: { calls: 3 } })
+  })
+})
+
+describe('a summary that would read records for more than a second', () => {
+  const COUNT = 10_500
+  /** One call each second; the oldest twenty through a carrier of their own. */
+  async function openBusy() {
+    const place = placeOf(localDatabase())
+    const records = Array.from({ length: COUNT }, (_, n) =>
+      aRecord({ start_stamp: firstDay + n * 1_000, carrier: n < 20 ? 'rare' : 'usual' }),
+    )
+    for (let from = 0; from < COUNT; from += 500)
+      await storeRecords(place, records.slice(from, from + 500))
+    let ms = 0
+    const late: Place = { ...place, steadyNow: () => (ms += 2_000) }
+    const ask = async (filters: CallFilters, leastWindows = 1) => {
+      const whole = { tenantId: null, from: firstDay, before: firstDay + 2 * DAY }
+      const asked = { ...whole, groupBy: 'minute' as const, orderBy: 'count' as const, limit: 1 }
+      const work = summarize(late, { ...asked, filters }, leastWindows)
+      let step = await work.next()
+      while (step.done !== true) step = await work.next()
+      const { from, isComplete } = step.value
+      return { from, isComplete, calls: totalOf(step.value).figures.calls }
+    }
+    return { place, ask }
+  }
+
+  test('leaves out the oldest, and says from when on it is complete', async () => {
+    const { ask } = await openBusy()
+    const from = firstDay + 500 * 1_000
+    expect(await ask({ direction: 'inbound' })).toEqual({ from, isComplete: false, calls: 10_000 })
+  })
+
+  test('reads the times alone at which there were such calls', async () => {
+    const { place, ask } = await openBusy()
+    await rollUpAt(place)
+    const rare = { from: firstDay, isComplete: true, calls: 20 }
+    expect(await ask({ members: { carrier: 'rare' } })).toEqual(rare)
+    expect(await ask({ members: { carrier: 'rare', caller: '4930100' } })).toEqual(rare)
+    expect(await ask({ members: { carrier: 'rare', node: 'gone' } })).toMatchObject({ calls: 0 })
+    // A record that the sums do not have yet is read, whatever they say.
+    await storeRecords(place, [aRecord({ start_stamp: firstDay + DAY, carrier: 'rare' })])
+    expect((await ask({ members: { carrier: 'rare' } }, 2)).calls).toBe(21)
   })
 })
 
