@@ -1,4 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { parseEnv } from 'node:util'
 import { expect, test } from 'vitest'
 import { readConfig, WrongSetting } from '../../engine/config.ts'
 import { settings } from '../../engine/settings.ts'
@@ -329,4 +331,15 @@ test('BACKUP_DIR does not go with DATABASE_URL, which has its own copies', () =>
   expect(() => readConfig({ DATABASE_URL, BACKUP_DIR: '/backups' })).toThrow('pg_dump')
   expect(() => readConfig({ DATABASE_URL, DATABASE_PATH: ':memory:' })).toThrow('journal')
   expect(() => readConfig({ DATABASE_URL: 'mysql://localhost/tollgate' })).toThrow('not shown')
+})
+
+test('the settings of a node in GUIDE.md are right, for the program and for a shell', () => {
+  const guide = readFileSync('GUIDE.md', 'utf8')
+  const [, file = ''] = /```ini\n(# \.env of [\s\S]*?)\n```/.exec(guide) ?? []
+  const text = file.replace('SECRET_KEY=', `SECRET_KEY=${'A'.repeat(43)}`)
+  const ofNode = parseEnv(text)
+  expect(readConfig(ofNode)).toMatchObject({ databaseUrl: ofNode['DATABASE_URL'] })
+  const shell = spawnSync('sh', ['-c', `set -a\n${text}\nprintf %s "$DATABASE_URL"`])
+  expect(shell.stdout.toString()).toBe(ofNode['DATABASE_URL'])
+  expect(ofNode['DATABASE_URL']).toContain('?sslmode=verify-full&sslrootcert=')
 })
