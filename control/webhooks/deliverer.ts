@@ -149,13 +149,15 @@ export class Deliverer {
 
   async #search(): Promise<void> {
     const { deliveries, steadyNow, longestSleepMs } = this.#deps
+    // The first one wakes it.
+    if (this.#endpoints.length === 0) return
     const now = steadyNow()
     const times = await deliveries.nextTimes(now)
     const later = [...times.values()].filter((time) => time > now)
     this.#wakeLater(Math.min(longestSleepMs, ...later.map((time) => time - now)))
     const endpoints = this.#endpoints
     const count = endpoints.length
-    this.#turn = count === 0 ? 0 : (this.#turn + 1) % count
+    this.#turn = (this.#turn + 1) % count
     const rotated = [...endpoints.slice(this.#turn), ...endpoints.slice(0, this.#turn)]
     // One after the other: what one of a tenant takes is no room for the next one.
     for (const { id } of rotated) if ((times.get(id) ?? Infinity) <= now) await this.#serve(id)

@@ -31,19 +31,25 @@ export const GONE_MS = HEARTBEAT_TTL_MS + 60_000
 /** Before others take this node for gone it stops using what it holds of limits. */
 const HOLDING_MS = GONE_MS - 10_000
 
-const beat = `UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7,
-    sip_addresses = $8, longest_grant_seconds = greatest(longest_grant_seconds, $9),
-    heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
-  WHERE name = $1 AND epoch = $2 RETURNING epoch`
+/** Ages by the clock of the server, which has written them. */
+const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, state, live_calls::float8,
+    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent`
+
+/** Beats, and lists all nodes: a statement of its own would see the row of this one as it was before. */
+const beating = (values: string): string => `WITH own AS (
+    UPDATE node SET ${values}heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
+    WHERE name = $1 AND epoch = $2 RETURNING *
+  )
+  SELECT ${COLUMNS}, TRUE AS is_own FROM own
+  UNION ALL
+  SELECT ${COLUMNS}, FALSE AS is_own FROM node WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
+  ORDER BY name`
+
+const beat = beating(`state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7,
+    sip_addresses = $8, longest_grant_seconds = greatest(longest_grant_seconds, $9), `)
 
 /** Another process of the same run tells the rest. */
-const beatBeside = `UPDATE node SET heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
-  WHERE name = $1 AND epoch = $2 RETURNING epoch`
-
-/** Ages by the clock of the server, which has written them. */
-const list = `SELECT name, epoch::float8, address, sip_uri, sip_addresses, version, state, live_calls::float8,
-    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent
-  FROM node ORDER BY name`
+const beatBeside = beating('')
 
 /** A node that was silent for so long is fenced before what it has leased is freed: it may be paused, not dead. */
 const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
@@ -53,6 +59,8 @@ const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
 interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds'> {
   readonly longest_grant_seconds: number
   readonly silent: number
+  /** The beat has taken place. */
+  readonly is_own: boolean
 }
 
 interface Heard extends Omit<NodeStatus, 'isThis'> {
@@ -181,15 +189,15 @@ export class Heartbeat implements NodesPort {
     const sip = [this.#sipUri, this.#sipAddresses.join(' ')]
     const rest = [this.#state, this.#countCalls(), this.#address, version, ...sip]
     const longestGrantSeconds = this.#longestGrantSeconds()
-    const written = await (this.#state === 'beside'
-      ? connection.query(beatBeside, run)
-      : connection.query(beat, [...run, ...rest, longestGrantSeconds]))
-    const rows = written && (await connection.query<Row>(list, []))
+    const rows = await (this.#state === 'beside'
+      ? connection.query<Row>(beatBeside, run)
+      : connection.query<Row>(beat, [...run, ...rest, longestGrantSeconds]))
     this.#isBeating = false
-    if (written?.length === 0) this.#fence()
-    else this.#note(written !== undefined)
-    if (written !== undefined && written.length > 0) this.#heardAt = Math.max(this.#heardAt, sentAt)
+    const isWritten = rows?.some((row) => row.is_own)
+    if (isWritten === false) this.#fence()
+    else this.#note(rows !== undefined)
     if (rows === undefined) return
+    if (isWritten === true) this.#heardAt = Math.max(this.#heardAt, sentAt)
     this.#nodes = rows.map((row) => heard(row, now()))
     if (rows.some((row) => row.state !== 'stopped' && row.silent >= goneMs(row)))
       await connection.query(fenceGone, [GONE_MS])

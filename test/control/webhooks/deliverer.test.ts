@@ -1,5 +1,5 @@
 /** Delivery in virtual time: every answer of a receiver, and none. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { Deliverer } from '../../../control/webhooks/deliverer.ts'
 import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
@@ -293,3 +293,17 @@ test.each([
     expect(await states(ids[0] ?? 0)).toMatchObject([{ state: 'delivered', last_answer: kept }])
   },
 )
+
+test('without endpoints nothing is looked for; the first one gets its events', async () => {
+  const { deliveries, deliverer, endpoints, outbox, pass, requests, time } = await open([])
+  const looked = vi.spyOn(deliveries, 'nextTimes')
+  await pass(600 * second, 10 * second)
+  expect([looked.mock.calls.length, time.waiting]).toEqual([0, 0])
+  const body = { url: 'https://a.example/', events: ['*' as const], description: null }
+  await endpoints.insert({ ...body, is_active: true }, 'whsec_AAAA', null, start)
+  outbox.setEndpoints(await endpoints.active())
+  deliverer.setEndpoints(await endpoints.active())
+  outbox.write({ type: 'call.ended', tenantId: null, data: {} })
+  await pass(second)
+  expect(requests).toMatchObject([{ url: 'https://a.example/' }])
+})

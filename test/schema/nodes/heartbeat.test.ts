@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { NodeIdentity } from '../../../schema/node-identity.ts'
 import { Heartbeat } from '../../../schema/nodes/heartbeat.ts'
 import { joinNode, registerNode } from '../../../schema/nodes/node-registry.ts'
@@ -44,7 +44,9 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
       { at: time.now(), state },
     )
   const row = async () =>
-    store.statements.prepare<Record<string, unknown>>('SELECT * FROM node').get([])
+    store.statements
+      .prepare<Record<string, unknown>>('SELECT * FROM node ORDER BY name DESC')
+      .get([])
   const silence = (ms: number) =>
     store.statements.execute(`UPDATE node SET heartbeat_at = heartbeat_at - ${ms}`)
 
@@ -80,11 +82,20 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
       sip_uri: 'sip:10.0.0.1:5060',
     })
     expect(node.list()).toMatchObject([{ sipUri: 'sip:10.0.0.1:5060', sipAddresses }])
+    await registerNode(store, { ...sbc1, name: 'sbc-0', installId: 'two' })
     await silence(60_000)
     const before = (await row())?.['heartbeat_at']
+    const asked = vi.spyOn(notices, 'query')
     time.advance(1_000)
     await eventually(async () => expect((await row())?.['heartbeat_at']).not.toBe(before))
-    expect(node.list()).toMatchObject([{ name: 'sbc-1', state: 'serving', isThis: true }])
+    // One statement beats and lists: this node as it is from then on, and the others.
+    await eventually(() =>
+      expect(node.list()).toMatchObject([
+        { name: 'sbc-0', state: 'lost', isThis: false },
+        { name: 'sbc-1', state: 'serving', isThis: true },
+      ]),
+    )
+    expect(asked).toHaveBeenCalledTimes(1)
     await node.end()
     expect(await row()).toMatchObject({ state: 'stopped' })
   })
