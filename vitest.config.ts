@@ -1,5 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './test/support/longest-first.ts'
+import { onOneDatabase, programTests } from './test/support/program-tests.ts'
 import { sqliteFiles } from './test/support/sqlite-only.ts'
 
 const inFolders = (...folders: readonly string[]): string[] =>
@@ -9,11 +11,16 @@ const inFolders = (...folders: readonly string[]): string[] =>
 const not = (...groups: readonly (readonly string[])[]): string[] =>
   groups.flat().map((pattern) => `!${pattern}`)
 
-/** One at a time: these measure time, or what the machine does. */
+/** These measure time, or what the machine does. */
 const measuringTests = [
-  'test/process/{attack,bad-input,clock,foreign-lock,idle-connections,node-failures,node-limits,nodes,strangers,upgrade}.test.ts',
-]
-/** They wait more than they work, so four at a time. */
+  'attack',
+  'foreign-lock',
+  'node-failures',
+  'node-limits',
+  'nodes',
+  'strangers',
+].map((name) => `test/process/${name}.test.ts`)
+/** They wait more than they work, so several at a time. */
 const patientTests = inFolders(
   ...['baresip', 'kamailio', 'sipp', 'sipsak', 'sipvicious', 'webphone', 'conformance'],
   ...['rtpengine', 'tls', 'console', 'process'],
@@ -31,11 +38,8 @@ const databaseTests = globSync('test/{control,engine/charging}/**/*.test.ts').fi
 /** Those of the registrar that are not written for each database. */
 const registrarTests = ['test/engine/registrar/{clock-jumps,over-the-wire}.test.ts']
 
-/** Calls, money, crashes and stops of the built program. */
-const programTests = [
-  'test/process/{crash,disk-full,external-ocs,gateways,number-spellings,outlive,ownership,recovery,session-timer,start,stop,transfers,upgrade}.test.ts',
-  'test/sipp/{brakes,external-ocs,inbound,phones}.test.ts',
-]
+/** Those of the built program that are the same on each database. */
+const repeatedTests = programTests.filter((file) => onOneDatabase[file] === undefined)
 
 /** Vitest leaves one of them to itself, which is half of two; it needs a tenth of one. */
 const allCores = '100%'
@@ -68,23 +72,47 @@ const postgresProject = {
   },
 }
 
-/** As `patient`. */
+/** For tests that wait more than they work. */
+const waiting = {
+  pool: 'forks' as const,
+  isolate: false,
+  maxWorkers: 5,
+  sequence: { groupOrder: 1 },
+  ...patience,
+  // Some start the program seven times.
+  testTimeout: 180_000,
+}
+
+/** As few at a time as the machine has cores for them. */
+const measuring = {
+  pool: 'forks' as const,
+  isolate: true,
+  maxWorkers: 2,
+  sequence: { groupOrder: 2 },
+  ...patience,
+}
+
 const postgresProcessProject = {
   test: {
+    ...waiting,
     name: 'postgres-process',
-    include: programTests,
+    include: repeatedTests.filter((file) => !measuringTests.includes(file)),
     env: onPostgres,
-    pool: 'forks' as const,
-    isolate: false,
-    maxWorkers: 4,
-    sequence: { groupOrder: 1 },
-    ...patience,
-    testTimeout: 180_000,
+  },
+}
+
+const postgresMeasuringProject = {
+  test: {
+    ...measuring,
+    name: 'postgres-measuring',
+    include: repeatedTests.filter((file) => measuringTests.includes(file)),
+    env: onPostgres,
   },
 }
 
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: {
@@ -110,31 +138,15 @@ export default defineConfig({
           hookTimeout: 5_000,
         },
       },
-      ...(hasPostgres ? [postgresProject, postgresProcessProject] : []),
+      ...(hasPostgres ? [postgresProject, postgresProcessProject, postgresMeasuringProject] : []),
       {
         test: {
+          ...waiting,
           name: 'patient',
           include: [...patientTests, ...not(measuringTests)],
-          pool: 'forks',
-          isolate: false,
-          maxWorkers: 4,
-          sequence: { groupOrder: 1 },
-          ...patience,
-          // Some start the program seven times.
-          testTimeout: 180_000,
         },
       },
-      {
-        test: {
-          name: 'measuring',
-          include: measuringTests,
-          pool: 'forks',
-          isolate: true,
-          fileParallelism: false,
-          sequence: { groupOrder: 2 },
-          ...patience,
-        },
-      },
+      { test: { ...measuring, name: 'measuring', include: measuringTests } },
     ],
   },
 })

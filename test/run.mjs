@@ -8,6 +8,20 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 
+/** Run once more, on PostgreSQL, by the projects of vitest.config.ts whose names begin with postgres. */
+const repeatedFolders = [
+  ...[
+    'baresip',
+    'conformance',
+    'console',
+    'control',
+    'engine/charging',
+    'engine/registrar',
+    'kamailio',
+  ],
+  ...['process', 'rtpengine', 'sipp', 'sipsak', 'sipvicious', 'tls', 'webphone'],
+].map((folder) => under(`test/${folder}`))
+
 /** Programs that are not from npm, the Debian packages that have them, and the test files that need them. */
 const peers = [
   { program: 'sipp', debianPackage: 'sip-tester', needs: under('test/sipp') },
@@ -36,12 +50,8 @@ const peers = [
     needs: (file) =>
       process.env.TEST_DATABASE_URL === undefined &&
       /from '.*\/postgres\.ts'$/m.test(readFileSync(file, 'utf8')),
-    // By the projects postgres and postgres-process of vitest.config.ts.
     repeats: (file) =>
-      process.env.TEST_DATABASE_URL === undefined &&
-      ['test/control', 'test/engine/charging', 'test/process', 'test/sipp'].some((folder) =>
-        under(folder)(file),
-      ),
+      process.env.TEST_DATABASE_URL === undefined && repeatedFolders.some((part) => part(file)),
   },
   {
     ...{ program: 'tshark', debianPackage: 'tshark' },

@@ -10,6 +10,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { startProgram } from '../process/program.ts'
+import { settingsOfDatabase } from '../support/program-database.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const suite = join(
@@ -42,7 +43,7 @@ test.each(['2026-07-28', '2025-11-25'])(
 
 /** A serving process behind a proxy that presents a key; answers the proxy's port. */
 async function openProxy(name: string): Promise<number> {
-  const environment = { DATABASE_PATH: join(folder, `${name}.db`) }
+  const environment = await settingsOfDatabase(join(folder, `${name}.db`))
   const serving = startProgram(['serve'], environment)
   const api = /api=127\.0\.0\.1:(\d+)/.exec(await serving.line(/^ready /))?.[1] ?? ''
   const words = ['key', 'create', '--name', 'suite', '--scopes', '*']

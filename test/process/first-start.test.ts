@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { onSqlite } from '../support/on-sqlite.ts'
+import { settingsOfDatabase } from '../support/program-database.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startProgram } from './program.ts'
 
@@ -13,21 +15,21 @@ const failure = async (words: readonly string[], environment: Record<string, str
   return { code: await ended, printed, said: complaints }
 }
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
+onSqlite('elsewhere').each(['SIGTERM', 'SIGINT'] as const)(
   '%s ends a start that waits for a drachtio-server which does not answer',
   async (signal) => {
     const program = startProgram(['serve'], {
       DATABASE_PATH: join(folder, `${signal}.db`),
       DRACHTIO_URL: 'drachtio://:cymru@127.0.0.1:9',
     })
-    await expect.poll(() => program.complaints.some((line) => line.includes('drachtio'))).toBe(true)
+    await expect.poll(() => program.complaints.join()).toContain('drachtio')
     program.child.kill(signal)
     expect(await program.ended).toBe(0)
     expect(program.printed).toEqual([])
   },
 )
 
-test('a database where no file can be: exit code 2 and one line, at once', async () => {
+onSqlite('file')('a database where no file can be: exit code 2 and one line, at once', async () => {
   expect(await failure(['serve', '--create'], { DATABASE_PATH: '/proc/x/t.db' })).toEqual({
     code: 2,
     printed: [],
@@ -35,7 +37,7 @@ test('a database where no file can be: exit code 2 and one line, at once', async
   })
 })
 
-test.each([['serve'], ['migrate'], ['key', 'create', '--name', 'k']])(
+onSqlite('file').each([['serve'], ['migrate'], ['key', 'create', '--name', 'k']])(
   '%s makes no folder for its database unless it is told to',
   async (...words) => {
     const path = join(folder, `not-mounted-${words.join('-')}`, 'tollgate.db')
@@ -48,7 +50,7 @@ test.each([['serve'], ['migrate'], ['key', 'create', '--name', 'k']])(
   },
 )
 
-test('with --create the folder is made', async () => {
+onSqlite('file')('with --create the folder is made', async () => {
   const path = join(folder, 'made', 'deep', 'tollgate.db')
   const { code } = await failure(['migrate', '--create'], { DATABASE_PATH: path })
   expect([code, existsSync(path)]).toEqual([0, true])
@@ -58,7 +60,7 @@ test('a first start that fails prints no password; the one that serves does, and
   const socket = createSocket('udp4').bind(0, '127.0.0.1')
   onTestFinished(() => void socket.close())
   await once(socket, 'listening')
-  const environment = { DATABASE_PATH: join(folder, 'failed.db') }
+  const environment = await settingsOfDatabase(join(folder, 'failed.db'))
   const taken = `udp/127.0.0.1:${socket.address().port}`
   const failed = await failure(['serve'], { ...environment, SIP_LISTEN: taken })
   expect(failed).toMatchObject({ code: 2, printed: [] })

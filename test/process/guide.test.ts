@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { settingsOfDatabase } from '../support/program-database.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startProgram } from './program.ts'
 
@@ -23,7 +24,10 @@ const expectedRefusals = ['extension_unregistered', 'not_found', 'not_found', 'n
 
 test('every command of the guide is right', async () => {
   // No relay answers there: the rules of media are only written.
-  const environment = { DATABASE_PATH: join(folder, 'guide.db'), RTPENGINE: 'udp/127.0.0.1:9' }
+  const environment = {
+    ...(await settingsOfDatabase(join(folder, 'guide.db'))),
+    RTPENGINE: 'udp/127.0.0.1:9',
+  }
   const program = startProgram([], environment)
   const [, api = ''] = /api=(\S+)/.exec(await program.line(/^ready /)) ?? []
 

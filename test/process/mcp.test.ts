@@ -3,6 +3,7 @@ import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { eras, newClient, textOf } from '../support/mcp-client.ts'
+import { settingsOfDatabase } from '../support/program-database.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { eventually } from '../support/waiting.ts'
 import { startProgram } from './program.ts'
@@ -11,7 +12,7 @@ const folder = temporaryFolder()
 
 /** A serving process, and keys made beside it on the command line. */
 async function serving(name: string) {
-  const environment = { DATABASE_PATH: join(folder, `${name}.db`) }
+  const environment = await settingsOfDatabase(join(folder, `${name}.db`))
   const program = startProgram(['serve'], environment)
   const ready = await program.line(/^ready /)
   const url = `http://${/api=(\S+)/.exec(ready)?.[1] ?? ''}`

@@ -2,16 +2,23 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { settingsOfDatabase } from '../support/program-database.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startProgram } from './program.ts'
 
 const folder = temporaryFolder()
-const environment = { DATABASE_PATH: join(folder, 'operators.db') }
 
-async function run(words: readonly string[], more: Record<string, string> = {}) {
-  const program = startProgram(words, { ...environment, ...more })
-  const code = await program.ended
-  return { code, out: program.printed.join('\n'), err: program.complaints.join('\n') }
+/** Commands on one database. */
+async function commandLine(name: string) {
+  const environment = await settingsOfDatabase(join(folder, `${name}.db`))
+  const start = (words: readonly string[], more: Record<string, string> = {}) =>
+    startProgram(words, { ...environment, ...more })
+  const run = async (words: readonly string[], more: Record<string, string> = {}) => {
+    const program = start(words, more)
+    const code = await program.ended
+    return { code, out: program.printed.join('\n'), err: program.complaints.join('\n') }
+  }
+  return { start, run }
 }
 
 function file(name: string, text: string): string {
@@ -21,6 +28,7 @@ function file(name: string, text: string): string {
 }
 
 test('a second run of the same seed file says that nothing has changed; slips in one are placed', async () => {
+  const { run } = await commandLine('seeds')
   const plans = ['a', 'b'].map((name) => ({ name }))
   const seed = file('seed.json', JSON.stringify({ rate_plans: plans }))
   expect((await run(['seed', seed])).out).toBe('rate_plans: 2 created, 0 updated, 0 unchanged')
@@ -35,6 +43,7 @@ test('a second run of the same seed file says that nothing has changed; slips in
 })
 
 test('help is there for one word, and a misspelled setting is named by a command and by the start', async () => {
+  const { start, run } = await commandLine('help')
   const help = await run(['key', '--help'])
   expect([help.code, help.out]).toEqual([0, expect.stringContaining('key create --name NAME')])
   const slip = { PROBE_INTERVALL_MS: '100' }
@@ -45,7 +54,7 @@ test('help is there for one word, and a misspelled setting is named by a command
     expect.stringMatching(/^sbc_live_[\w-]{64}$/),
     expect.stringContaining(line),
   ])
-  const serving = startProgram(['serve'], { ...environment, ...slip })
+  const serving = start(['serve'], slip)
   await serving.line(/^ready /)
   expect(serving.complaints.join('\n')).toContain(line)
   serving.child.kill('SIGTERM')

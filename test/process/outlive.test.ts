@@ -8,6 +8,7 @@ import {
   agreeing,
   anotherCall,
   answered,
+  inviteFrom,
   ringing,
   settled,
   talking,
@@ -60,7 +61,7 @@ async function reinvite(
   name: string,
 ): Promise<void> {
   from.request('INVITE', leg, { body: sdp(name) })
-  const offer = await to.next('INVITE')
+  const offer = await inviteFrom(from, to)
   expect(offer.body).toContain(`s=${name}`)
   expect(offer.get('To')).toBe(other.from)
   expect(offer.get('From')).toBe(other.to)

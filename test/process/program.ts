@@ -3,6 +3,7 @@ import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
+import { isOnPostgres } from '../support/on-sqlite.ts'
 import { programEnvironment } from '../support/program-environment.ts'
 
 export interface Program {
@@ -20,6 +21,8 @@ export function startProgram(
   words: readonly string[],
   environment: Record<string, string> = {},
 ): Program {
+  if (isOnPostgres && 'DATABASE_PATH' in environment && !('DATABASE_URL' in environment))
+    throw new Error('a program on a database file: its settings are those of settingsOfDatabase')
   const child = spawn(process.execPath, ['dist/main.js', ...words], {
     env: {
       ...programEnvironment,

@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
 import { RegisteringPhones } from '../support/bench/registering-phones.ts'
+import { isOnPostgres } from '../support/on-sqlite.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 
 const domain = 'acme.example'
@@ -54,12 +55,14 @@ test('a full run leaves no token, password or signing secret in answers, logs or
     expect(run.statuses).toEqual(run.expected)
     const secrets = [...Object.values(known), ...run.revealed]
     expect(secrets).toHaveLength(17)
+    const stored = (): Said[] => [...filesOf(tollgate), ...(isOnPostgres ? rowsOf(tollgate) : [])]
     // The log of SQLite is still beside the database while the process runs.
-    expect(traces(secrets, [...run.said, ...filesOf(tollgate)])).toEqual([])
-    expect(filesOf(tollgate).map(({ name }) => name)).toContain('tollgate.db-wal')
+    expect(traces(secrets, [...run.said, ...stored()])).toEqual([])
+    const names = stored().map(({ name }) => name)
+    expect(names).toContain(isOnPostgres ? 'table application_key' : 'tollgate.db-wal')
     await tollgate.terminate()
     const log = { name: 'log', text: tollgate.log.join('\n') }
-    expect(traces(secrets, [log, ...filesOf(tollgate)])).toEqual([])
+    expect(traces(secrets, [log, ...stored()])).toEqual([])
   } finally {
     await tollgate.stop()
   }
@@ -88,6 +91,26 @@ const filesOf = ({ folder }: TollgateProcess): Said[] =>
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .filter((name) => name !== 'seed.json' && !name.endsWith('.key'))
     .map((name) => ({ name, text: readFileSync(join(folder, name), 'latin1') }))
+
+/** What the tables of a server hold. */
+const rowsOf = (tollgate: TollgateProcess): Said[] =>
+  tollgate
+    .query<{ name: string }>(
+      "SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'public'",
+    )
+    .map(({ name }) => ({
+      name: `table ${name}`,
+      text: tollgate
+        .query<{ row: string }>(`SELECT t::text AS row FROM "${name}" t`)
+        .map(({ row }) => withBytes(row))
+        .join('\n'),
+    }))
+
+/** The server writes bytes as hexadecimal digits. */
+const withBytes = (row: string): string =>
+  row.replaceAll(/\\x([\da-f]+)/g, (_, digits: string) =>
+    Buffer.from(digits, 'hex').toString('latin1'),
+  )
 
 async function useEverything(tollgate: TollgateProcess) {
   const said: Said[] = []

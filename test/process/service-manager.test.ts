@@ -2,6 +2,7 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { NotifySocket } from '../support/notify-socket.ts'
+import { settingsOfDatabase } from '../support/program-database.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startProgram } from './program.ts'
 
@@ -11,8 +12,8 @@ test('it says when it serves, that its event loop turns, when it reads settings 
   const socket = await NotifySocket.open(folder)
   onTestFinished(() => socket.close())
   const { child, ended, line, complaints } = startProgram(['serve'], {
-    ...{ DATABASE_PATH: join(folder, 'tollgate.db'), DRAIN_SECONDS: '5' },
-    ...{ NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '200000' },
+    ...(await settingsOfDatabase(join(folder, 'tollgate.db'))),
+    ...{ NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '200000', DRAIN_SECONDS: '5' },
   })
   await line(/^ready /)
   await socket.next(new RegExp(`^READY=1 \\| MAINPID=${child.pid} \\| STATUS=0 live calls$`))

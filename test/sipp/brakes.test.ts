@@ -1,6 +1,6 @@
 /** Fraud brakes at the front door: who goes too far is refused or cut, and the record says why. */
 import { expect, test } from 'vitest'
-import { callWith } from '../support/sipp.ts'
+import { callWith, withoutDeadCalls } from '../support/sipp.ts'
 import { cents, expectPaid, holdCall, startCase, untilTalking } from './call-case.ts'
 
 const clean = { exitCode: 0, errors: '' }
@@ -68,7 +68,8 @@ test('concurrent calls: the second waits for the end of the first', async () => 
 test('calls per second: of two at once one is let through', async () => {
   const { tollgate } = await braked({ max_cps: 1 })
   // The refused one of the two does as the scenario does not say, and SIPp gives up on it.
-  await callWith(answered, tollgate.sipPort, { ...caller, calls: 2, rate: 50, timeoutSeconds: 3 })
+  const two = { calls: 2, rate: 50, extra: withoutDeadCalls }
+  await callWith(answered, tollgate.sipPort, { ...caller, ...two })
   const codes = (await tollgate.waitForCalls(2)).map((call) => call.denial_code)
   expect(new Set(codes)).toEqual(new Set(['cps_limit', null]))
 })

@@ -46,10 +46,22 @@ export async function anotherCall(
   const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
   const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${number}@`) }
   caller.request('INVITE', leg, { body: sdp('caller') })
-  const invite = await node.next('INVITE')
+  const invite = await inviteFrom(caller, node)
   node.reply(invite, 180, { tag: 'b' })
   await caller.next(180)
   return { tollgate, api, caller, leg, node, invite }
+}
+
+/** An INVITE of `from` as it comes to `to`; one that is refused instead fails at once, with the reason. */
+export async function inviteFrom(from: SipPeer, to: SipPeer): Promise<PeerMessage> {
+  const refusal = await eventually(() => {
+    const found = from.inbox.find(({ status }) => status >= 300)
+    if (found === undefined && !to.inbox.some(({ method }) => method === 'INVITE'))
+      throw new Error('neither an INVITE nor a refusal has come')
+    return found
+  })
+  if (refusal !== undefined) throw new Error(`refused: ${refusal.text}`)
+  return to.next('INVITE')
 }
 
 export interface TalkingCall extends RingingCall {

@@ -82,6 +82,9 @@ export async function startCallers(
   return SippNode.start(scenario, options, callerWords(targetPort, options))
 }
 
+/** SIPp waits half a minute for what may yet come to a call that has failed. */
+export const withoutDeadCalls = ['-deadcall_wait', '0']
+
 /** A PBX node that runs until it is stopped. */
 export class SippNode {
   readonly port: number

@@ -9,6 +9,8 @@ export const sqliteReasons = {
   'earlier version': 'is about what an earlier version has left in a file',
   upgrade:
     'is about the two processes of an upgrade on a file; on a server each has its leases (shared-money.test.ts)',
+  elsewhere:
+    'has its SIP server in another process, which is refused beside a database on a server',
   'query plan': 'reads query plans of SQLite',
   'one process':
     'expects limits or the clock of one process; on a server limits are granted in shares, by its clock (shared-window.test.ts)',

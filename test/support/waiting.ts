@@ -7,20 +7,21 @@ import { once, type EventEmitter } from 'node:events'
  */
 export const patienceMs = 20_000
 
-/** What `check` gives, as soon as it throws no more; it is asked once more when the time is over. */
+/** What `check` gives, as soon as it throws no more; asked ever less often, and once more when the time is over. */
 export async function eventually<T>(
   check: () => T | Promise<T>,
   withinMs = patienceMs,
 ): Promise<T> {
-  const deadline = performance.now() + withinMs
+  const start = performance.now()
   for (;;) {
-    const isLast = performance.now() > deadline
+    const waitedMs = performance.now() - start
+    const isLast = waitedMs > withinMs
     try {
       return await check()
     } catch (error) {
       if (isLast) throw error
     }
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await new Promise((resolve) => setTimeout(resolve, Math.min(10 + waitedMs / 10, 50)))
   }
 }
 

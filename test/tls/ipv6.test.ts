@@ -48,6 +48,7 @@ test.runIf(hasIpv6).each(['udp', 'tcp', 'tls'] as const)(
     )
     onTestFinished(() => tollgate.stop())
     node.reply(await node.next('OPTIONS'), 200, { tag: 'probe' })
+    node.always('OPTIONS', 200, { tag: 'probe' })
 
     const param = transport === 'udp' ? '' : `;transport=${transport}`
     const leg = {

@@ -6,6 +6,7 @@ import { connect } from 'node:tls'
 import { expect, test } from 'vitest'
 import { startProgram } from '../process/program.ts'
 import { Authority, loopbackNames, type Certificate } from '../support/certificates.ts'
+import { settingsOfDatabase } from '../support/program-database.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { emitted } from '../support/waiting.ts'
 
@@ -34,7 +35,8 @@ async function shownAt(port: number): Promise<string> {
 
 test('every kind of listener is served and named when the program is ready', async () => {
   const program = startProgram(['serve'], {
-    ...{ DATABASE_PATH: join(folder, 'all.db'), SIP_LISTEN: everywhere },
+    ...(await settingsOfDatabase(join(folder, 'all.db'))),
+    SIP_LISTEN: everywhere,
     ...{ SIP_TLS_CERT: first.certFile, SIP_TLS_KEY: first.keyFile },
   })
   const line = await program.line(/^ready /)
@@ -55,7 +57,8 @@ test('SIGHUP reads the certificate again and ends nothing; a broken one is told 
   }
   install(first)
   const program = startProgram(['serve'], {
-    ...{ DATABASE_PATH: join(folder, 'renewed.db'), SIP_LISTEN: 'tls/127.0.0.1:0' },
+    ...(await settingsOfDatabase(join(folder, 'renewed.db'))),
+    SIP_LISTEN: 'tls/127.0.0.1:0',
     ...{ SIP_TLS_CERT: files.certFile, SIP_TLS_KEY: files.keyFile },
   })
   const port = portOf(await program.line(/^ready /), 'tls')
@@ -110,8 +113,8 @@ test.each([
   '%s with a certificate that is not there: exit code 2 and one line',
   async (name, words, set) => {
     const program = startProgram([name, ...words], {
-      ...{ DATABASE_PATH: join(folder, `${name}.db`), SIP_TLS_KEY: first.keyFile },
-      ...{ LOG_LEVEL: 'error', ...set },
+      ...(await settingsOfDatabase(join(folder, `${name}.db`))),
+      ...{ SIP_TLS_KEY: first.keyFile, LOG_LEVEL: 'error', ...set },
     })
     expect(await program.ended).toBe(2)
     expect(program.complaints).toEqual([

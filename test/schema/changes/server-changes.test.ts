@@ -90,7 +90,7 @@ describe.runIf(hasPostgres)('a database that several processes change', () => {
       SELECT 1, '5' || n, 1, 1 FROM generate_series(1, 100) n`)
     await eventually(() => expect(told).toEqual([['rate', 'all']]), 1_000)
     await other.execute("DELETE FROM rate WHERE prefix = '44'")
-    await eventually(() => expect(told.at(-1)).toEqual(['rate', new Set(['1/44'])]), 1_000)
+    await eventually(() => expect(told).toContainEqual(['rate', new Set(['1/44'])]), 1_000)
   })
 
   test('every topic is a table with triggers that tell of it', async () => {

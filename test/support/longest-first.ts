@@ -1,0 +1,52 @@
+/** The order of the files of a run: with the longest at the end, one worker would go on alone. */
+import { relative } from 'node:path'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
+
+/** Seconds, of those that take long for their size. A fresh checkout knows no earlier run. */
+const seconds: Readonly<Record<string, number>> = {
+  'test/process/outlive.test.ts': 70,
+  'test/console/console.test.ts': 55,
+  'test/process/upgrade.test.ts': 55,
+  'test/sipp/dialog.test.ts': 50,
+  'test/sipp/trunks.test.ts': 40,
+  'test/rtpengine/quality.test.ts': 40,
+  'test/sipvicious/scanners.test.ts': 40,
+  'test/sipp/inbound.test.ts': 40,
+  'test/console/administration.test.ts': 35,
+  'test/sipp/failover.test.ts': 35,
+  'test/sipp/phones.test.ts': 35,
+  'test/sipp/brakes.test.ts': 35,
+  'test/process/node-failures.test.ts': 35,
+  'test/baresip/nodes.test.ts': 35,
+  'test/rtpengine/call.test.ts': 30,
+  'test/engine/limits/shared-limits.test.ts': 30,
+  'test/rtpengine/recording.test.ts': 30,
+  'test/rtpengine/spy.test.ts': 30,
+  'test/process/demo.test.ts': 25,
+  'test/process/drachtio-server.test.ts': 25,
+  'test/kamailio/proxy.test.ts': 25,
+  'test/simulation/call-control.test.ts': 25,
+  'test/sockets/balancer.test.ts': 20,
+  'test/process/outlive-flows.test.ts': 20,
+  'test/process/external-ocs.test.ts': 20,
+  'test/engine/charging/leases/shared-wallets.test.ts': 20,
+  'test/webphone/webphone.test.ts': 20,
+  'test/engine/charging/settlement/server-calls.test.ts': 20,
+}
+
+/** Or as long as they took in the run before. */
+const { sort: bySize } = BaseSequencer.prototype
+
+export class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const usual = await bySize.call(this, files)
+    return usual.toSorted(
+      (one, other) =>
+        one.project.config.sequence.groupOrder - other.project.config.sequence.groupOrder ||
+        secondsOf(other) - secondsOf(one),
+    )
+  }
+}
+
+const secondsOf = ({ moduleId }: TestSpecification): number =>
+  seconds[relative(process.cwd(), moduleId)] ?? 0
