@@ -8,7 +8,7 @@ const DAY_MS = 86_400_000
 /** The longest that the guard bans for. */
 const LONGEST_BAN_MS = 30 * DAY_MS
 
-export type BanState = 'banned' | 'heard'
+type BanState = 'banned' | 'heard'
 
 export const sipBanKind: RestorableKind = {
   isRow: false,

@@ -29,8 +29,8 @@ const investigations: Readonly<Record<string, (agent: OnCallAgent) => Promise<Di
     agent.note((await agent.nodes()).find((node) => node.destination === destination))
     const since = Date.parse(history.down_since)
     const around = await agent.records({
-      start_date: new Date(since - 10_000).toISOString(),
-      end_date: new Date(since + 500).toISOString(),
+      start: new Date(since - 10_000).toISOString(),
+      end: new Date(since + 500).toISOString(),
       limit: 20,
     })
     const met = around.filter(({ attempts }) =>

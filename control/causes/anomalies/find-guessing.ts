@@ -136,7 +136,7 @@ async function guessingFinding(
       tool: 'search_cdrs',
       arguments: {
         ...(number != null && { caller: number }),
-        start_date: new Date(firstAt).toISOString(),
+        start: new Date(firstAt).toISOString(),
         format: 'brief',
       },
     },

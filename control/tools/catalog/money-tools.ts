@@ -19,7 +19,8 @@ export const getCustomerBalance = defineTool({
   name: 'get_customer_balance',
   title: 'Get the balance of a customer',
   description:
-    'Returns the balance of a customer, the amount reserved for its live calls, and the amount available.',
+    'Returns the balance of a customer, the amount reserved for its live calls, and the amount available. ' +
+    'list_customers shows several; get_ledger what moved it.',
   effect: 'reads',
   scopes: ['wallets:read'],
   input: z.strictObject({ customer: reference.describe('Id (a number) or exact name.') }),
@@ -56,7 +57,7 @@ export const lookupRate = defineTool({
   title: 'Look up the price of a call',
   description:
     'Returns the current rate for a number, and the price of a call of a given duration, part by part. ' +
-    'Give the rate plan, or a customer to use its rate plan.',
+    'Give the rate plan, or a customer to use its rate plan. Prefer simulate_call for a call: it also says who pays, and whether it goes through.',
   effect: 'reads',
   scopes: ['rates:read'],
   input: z.strictObject({

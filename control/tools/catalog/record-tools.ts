@@ -67,8 +67,6 @@ const briefCall = z.object({
 
 const recordFields = z.enum(Object.keys(callRecord.shape) as [keyof typeof callRecord.shape])
 
-const { callee_prefix: callee, ...filterInput } = callFilterInput
-
 export const searchCdrs = defineTool({
   name: 'search_cdrs',
   title: 'Search call records',
@@ -84,10 +82,9 @@ export const searchCdrs = defineTool({
     start_date: timeInput.optional().describe('Earlier name of start.'),
     end_date: timeInput.optional().describe('Earlier name of end.'),
     number: text(64).min(1).optional().describe('Part of the calling or the called number.'),
-    ...filterInput,
-    callee: callee.describe('The called number, or its first digits.'),
+    ...callFilterInput,
     min_cost: money().optional().describe('The least cost of a call, in any currency.'),
-    order: z.enum(['newest', 'cost']).default('newest'),
+    order_by: z.enum(['newest', 'cost']).default('newest'),
     format: z.enum(['full', 'brief']).default('full'),
     fields: z.array(recordFields).min(1).optional().describe('Fields of full records to return.'),
     limit: z.int().min(1).max(MAX_ROWS).default(20),
@@ -100,15 +97,14 @@ export const searchCdrs = defineTool({
     records: z.array(z.union([briefCall, callRecord.partial()])),
     cursor: z.string().nullable().describe('Null when the whole period was searched.'),
   }),
-  async run({ start, end, start_date, end_date, format, fields, ...asked }, use) {
-    const { number, order, limit, cursor, min_cost: minCostMicros } = asked
+  async run({ start, end, start_date, end_date, format, fields, order_by: order, ...asked }, use) {
+    const { number, limit, cursor, min_cost: minCostMicros } = asked
     const before = oneOf({ end, end_date }) ?? use.now() + 1
     const from = oneOf({ start, start_date }) ?? before - DAY_MS
     if (before < from)
       throw badRequest('The period ends before it begins: end (end_date) must be after start')
     const scope = requestScope(use.principal, use.now)
-    const given = { ...asked, callee_prefix: asked.callee }
-    const { tenantId, filters } = await filtersOf(given, use.store, scope)
+    const { tenantId, filters } = await filtersOf(asked, use.store, scope)
     const found = await use.reports.search({
       ...{ tenantId, from, before, order, limit },
       filters: { ...filters, minCostMicros },

@@ -59,7 +59,7 @@ export const getApiKeyStatus = defineTool({
   title: 'Get the status of a tenant API key',
   description:
     'Returns the state of one tenant key: prefix, scopes, creation, expiry and last use. ' +
-    'Give key_id (from list_api_keys) or the exact name.',
+    'Give key_id (from list_api_keys) or the exact name. Prefer list_api_keys, which shows the same of several.',
   effect: 'reads',
   scopes: ['keys:read'],
   input: z.strictObject({

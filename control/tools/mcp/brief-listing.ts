@@ -10,7 +10,11 @@ const MAX_DESCRIPTION = 90
 const MAX_WORDS = 120
 
 /** Where they are optional, the instructions of the server are enough (`server.ts`). */
-const impliedArguments: ReadonlySet<string> = new Set(['limit', 'cursor', 'confirm_self'])
+const impliedArguments: ReadonlySet<string> = new Set([
+  ...['limit', 'cursor', 'confirm_self'],
+  // Older names.
+  ...['start_date', 'end_date'],
+])
 
 export interface BriefListing {
   readonly name: string

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { readBody } from '../../http/body.ts'
 import { watchedResources } from './resources.ts'
 
-export interface McpRequest {
+interface McpRequest {
   /** For the SDK. */
   readonly request: Request
   /** The resources that `subscriptions/listen` asks for; undefined: it is another request, or none that the SDK takes. */

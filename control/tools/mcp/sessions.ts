@@ -22,7 +22,7 @@ const MAX_OF_CREDENTIAL = 16
 /** What a session is bound to: the credential, and the tenant in which it acts. */
 type Owner = Pick<Principal, 'actor' | 'tenantId'>
 
-export interface Subscription {
+interface Subscription {
   readonly uri: string
   /** What the client has last been told of it. */
   readonly seen: string

@@ -27,7 +27,7 @@ const MAX_EVENT = 65_536
 
 const PROTOCOL_VERSION = '2026-07-28'
 
-export interface UpdateStreamsDeps {
+interface UpdateStreamsDeps {
   readonly access: ApiAccess
   readonly schedule: Schedule
   /** For the person who has started this program. */

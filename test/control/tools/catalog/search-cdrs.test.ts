@@ -75,7 +75,7 @@ test('each filter finds the calls that have it, and all of them together those t
   await storeRecord(rig, 1, 'wanted', wanted)
   await storeRecord(rig, 2, 'other', plain)
   const filters = {
-    ...{ customer: 'acme customer', tenant: 'acme', caller: '+49301', callee: '1900' },
+    ...{ customer: 'acme customer', tenant: 'acme', caller: '+49301', callee_prefix: '1900' },
     ...{ denial_code: 'no_rate', node: '10.0.0.1', carrier: 'telco', min_cost: '0.25' },
   }
   const found = async (given: object) =>
@@ -92,7 +92,7 @@ test('the dearest calls come first when they are asked for', async () => {
   const rig = await openToolRig()
   for (const cost of [3, 9, 1])
     await storeRecord(rig, null, `cost ${cost}`, { cost_micros: cost * 1_000_000 })
-  const answer = await rig.tool('search_cdrs', { order: 'cost', limit: 2 })
+  const answer = await rig.tool('search_cdrs', { order_by: 'cost', limit: 2 })
   const { records, cursor } = answer.data<Found>()
   expect(records.map(({ call_uuid }) => call_uuid)).toEqual(['cost 9', 'cost 3'])
   expect(cursor).toBeNull()
@@ -124,7 +124,7 @@ test('a tenant finds no call of another one, whatever it names', async () => {
   const rig = await openToolRig()
   await storeRecord(rig, 2, 'of the other', { customer_id: 1 })
   const token = await rig.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
-  for (const given of [{ customer: 1 }, { order: 'cost' }, { number: '4930100' }]) {
+  for (const given of [{ customer: 1 }, { order_by: 'cost' }, { number: '4930100' }]) {
     const { records } = (await rig.tool('search_cdrs', given, token)).data<Found>()
     const seen = records.map(({ call_uuid }) => call_uuid)
     expect(seen.toSorted()).toEqual([endedCall, deniedCall])

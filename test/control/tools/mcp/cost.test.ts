@@ -26,7 +26,7 @@ test('each tool of the list says in full sentences what it does, and names every
     expect([name, brief.description.length <= MAX_DESCRIPTION]).toEqual([name, true])
     const argumentsOf = (schema: { readonly [key: string]: unknown }) =>
       Object.keys(schema['properties'] ?? {})
-    const implied = ['limit', 'cursor', 'confirm_self']
+    const implied = ['limit', 'cursor', 'confirm_self', 'start_date', 'end_date']
     expect(argumentsOf(brief.inputSchema)).toEqual(
       argumentsOf(listing.inputSchema).filter((argument) => !implied.includes(argument)),
     )
