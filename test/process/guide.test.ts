@@ -48,7 +48,7 @@ test('every command of the guide is right', async () => {
   const shell = await promisify(execFile)('bash', ['--norc', '-c', script], {
     cwd: folder,
     env: { PATH: process.env['PATH'] ?? '', ...environment },
-    timeout: 50_000,
+    timeout: 150_000,
   })
 
   expect(shell.stderr).toBe('')

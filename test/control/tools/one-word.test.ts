@@ -1,8 +1,9 @@
 /** The schemas of all tools as a stranger reads them: one word for one thing. */
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { allTools } from '../../../control/tools/catalog/index.ts'
 
-/** Names and keys of the specification (§4.4) stay as they are. */
+/** Names and keys of SPECIFICATION.md §4.4 stay as they are. */
 const specified: ReadonlySet<string> = new Set([
   ...['list_sbc_api_keys', 'revoke_sbc_api_key', 'list_api_keys', 'get_api_key_status'],
   ...['get_dispatcher_status', 'list_sbc_endpoints', 'set_dispatcher_state', 'reload_dispatchers'],
@@ -84,5 +85,17 @@ test('a tool beside which another one is better says so', () => {
   for (const [name, better] of Object.entries(preferred)) {
     const { description } = allTools.find((tool) => tool.name === name)?.listing ?? {}
     expect([name, description]).toEqual([name, expect.stringContaining(`Prefer ${better}`)])
+  }
+})
+
+test('the guide names the scopes of every tool', () => {
+  const rows = readFileSync('GUIDE.md', 'utf8').matchAll(/^\| `(\w+)`( \\\*)? +\| (.*?) +\|/gm)
+  const shown = new Map([...rows].map(([, name = '', mark, needs = '']) => [name, { mark, needs }]))
+  for (const { name, scopes, effect } of allTools) {
+    const { mark, needs = '' } = shown.get(name) ?? {}
+    const named = [...needs.matchAll(/[a-z]+:[a-z]+/g)].map(([scope]) => scope)
+    const own = scopes.filter((scope) => scope !== 'mcp:read' && scope !== 'mcp:write')
+    const isChange = effect === 'changes' || effect === 'destroys'
+    expect([name, mark !== undefined, named]).toEqual([name, isChange, own])
   }
 })
