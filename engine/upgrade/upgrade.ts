@@ -39,6 +39,8 @@ export interface UpgradeDeps {
   readonly log: Log
 }
 
+/** So long what is under way may take: it waits for the database, which may be away. */
+const QUIET_MS = 10_000
 /** So long the new process may take until it serves. */
 const START_MS = 30_000
 const HELD_MS = 1_000
@@ -84,7 +86,25 @@ export class Upgrade {
       }
       this.#state = 'starting'
       if (quiet === undefined) this.#start()
-      else void quiet().then(() => this.#start())
+      else this.#startWhenQuiet(quiet)
+    })
+  }
+
+  #startWhenQuiet(quiet: () => Promise<void>): void {
+    let isWaiting = true
+    const cancel = this.#deps.schedule(() => {
+      isWaiting = false
+      this.#fail(
+        `what is under way with the database did not end within ${QUIET_MS / 1_000} s: try again`,
+      )
+      this.#deps.alone()
+    }, QUIET_MS)
+    this.#cancelTimer = cancel
+    void quiet().then(() => {
+      // Too late: another upgrade may wait by now.
+      if (!isWaiting) return
+      cancel()
+      this.#start()
     })
   }
 

@@ -146,3 +146,30 @@ test('the end of a process that serves already is noted: what it had is left und
   expect(upgrade.isAbandoned).toBe(true)
   expect(done).toEqual(['written', 'handed over', 'left'])
 })
+
+test('what is under way and does not end refuses the upgrade after ten seconds, and a later one is not begun by it', async () => {
+  const ends: (() => void)[] = []
+  const started: string[] = []
+  const { upgrade, outcome, time, done } = start({
+    quiet: () => new Promise((resolve) => ends.push(resolve)),
+    startProgram: () => {
+      started.push('started')
+      throw new Error('not in this test')
+    },
+  })
+  time.advance(9_999)
+  expect(done).toEqual([])
+  time.advance(1)
+  expect(await outcome).toEqual({
+    kind: 'refused',
+    reason: 'what is under way with the database did not end within 10 s: try again',
+  })
+  expect(done).toEqual(['alone'])
+  const second = upgrade.run()
+  ends[0]?.()
+  await turnOfEventLoop()
+  expect(started).toEqual([])
+  ends[1]?.()
+  expect(await second).toMatchObject({ kind: 'refused', reason: 'not in this test' })
+  expect(started).toEqual(['started'])
+})
