@@ -36,6 +36,7 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
     if (known !== undefined && known.install_id !== installId) refuseAlive(known, now)
     const old = store.db.deleteFrom('node').where('heartbeat_at', '<', now - FORGOTTEN_MS)
     await execute(store, old.where('name', '<>', name))
+    await forgetTold(store)
     const epoch = (known?.epoch ?? 0) + 1
     const row = {
       ...{ epoch, install_id: installId, address, version, state: 'starting' as const },
@@ -48,6 +49,27 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
     )
     return { name, epoch }
   })
+}
+
+/**
+ * What was told of nodes that are not there any more: it would grow with each name, and one that comes again counts its
+ * epochs anew, so what was told of an earlier one would keep it silent.
+ */
+async function forgetTold(store: Store): Promise<void> {
+  const told = (what: string) =>
+    store.db
+      .deleteFrom('setting')
+      .where(sql<boolean>`starts_with(name, ${what})`)
+      .where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('node')
+              .select('node.name')
+              .where(sql<boolean>`setting.name = ${what} || node.name`),
+          ),
+        ),
+      )
+  for (const what of ['lost node ', 'fenced node ']) await execute(store, told(what))
 }
 
 /**

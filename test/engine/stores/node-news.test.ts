@@ -45,6 +45,27 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
     return { news, delivered, shown, tell }
   }
 
+  test('what was told of a node goes with it, and its next run of that name is told anew', async () => {
+    const { store, silent } = await opened()
+    const { tell, shown } = teller(store)
+    await tell(lost, fenced)
+    const other = { name: 'sbc-1', installId: 'one', address: 'http://10.0.0.1', version: '1.0.0' }
+    const told = async () => {
+      const rows = store.statements.prepare<{ readonly name: string }>(
+        "SELECT name FROM setting WHERE name LIKE '% node %' ORDER BY name",
+      )
+      return (await rows.all([])).map(({ name }) => name)
+    }
+    await registerNode(store, other)
+    expect(await told()).toEqual(['fenced node sbc-9', 'lost node sbc-9'])
+    await silent(31 * 86_400_000)
+    await registerNode(store, other)
+    expect(await told()).toEqual([])
+    await registerNode(store, { ...other, name: 'sbc-9', installId: 'new' })
+    await tell(fenced)
+    expect(shown).toEqual(['node.lost', 'node.fenced', 'node.fenced'])
+  })
+
   test('each change is delivered and shown once, by one of them', async () => {
     const { store, open, silent } = await opened()
     const tellers = [teller(store), teller(await open()), teller(await open())]
