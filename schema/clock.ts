@@ -12,6 +12,10 @@ export interface Clocks {
   readonly steadyNow: () => number
 }
 
+export const HOUR_MS = 3_600_000
+/** Of a day in UTC. */
+export const DAY_MS = 86_400_000
+
 /** Runs `work` once after `delayMs`; the returned function cancels it. */
 export type Schedule = (work: () => void, delayMs: number) => Cancel
 export type Cancel = () => void

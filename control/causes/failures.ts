@@ -1,14 +1,13 @@
 /** What happened in a period: calls by how they ended, and requests of the API that failed, by route and key. */
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { HOUR_MS } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { callSums, type SumsReader } from './anomalies/call-sums.ts'
 import { inTurn } from './searches.ts'
 import { type Asked, count, moment } from './views.ts'
-
-const HOUR_MS = 3_600_000
 
 export const failuresView = z.strictObject({
   start: moment,

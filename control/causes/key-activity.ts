@@ -1,6 +1,7 @@
 /** What a key did in a period: from where, on which routes, what was refused, what it changed. */
 import { sql } from 'kysely'
 import { z } from 'zod'
+import { HOUR_MS } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
@@ -10,7 +11,6 @@ import { type AppKey, keyStates } from '../auth/keys/app-key.ts'
 import { keyView } from '../auth/keys/key-view.ts'
 import { type Asked, count, moment } from './views.ts'
 
-const HOUR_MS = 3_600_000
 /** Entries of the audit log that are looked through for one key. */
 const MAX_AUDITED = 10_000
 const MAX_HOURS = 48

@@ -1,5 +1,6 @@
 /** The period of a question. */
 import { z } from 'zod'
+import { DAY_MS } from '../../schema/clock.ts'
 import { parseTime } from '../../schema/columns.ts'
 import { badRequest } from '../http/api-error.ts'
 
@@ -27,8 +28,6 @@ export interface Period {
   readonly from: number
   readonly before: number
 }
-
-const DAY_MS = 86_400_000
 
 /** @param days the longest period, and how much of it is meant without `start`. */
 export function periodOf(

@@ -2,6 +2,7 @@
  * Removes recordings past their retention, a few at a time: each with its file. Where several nodes share the database,
  * each removes those whose files its disk has.
  */
+import { DAY_MS } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
 import { type Recording, RecordingStore } from '../pbx/recordings/recording-store.ts'
@@ -10,7 +11,6 @@ import { type Recording, RecordingStore } from '../pbx/recordings/recording-stor
 export const RECORDING_RETENTION_STEP_MS = 60_000
 /** More than calls can produce in a minute. */
 const BATCH = 1_000
-const DAY_MS = 86_400_000
 /** A node whose disk had the file has not come back for so long: its row is removed by another one. */
 const LOST_DAYS = 30
 

@@ -4,6 +4,7 @@
  * are deleted earlier. Ledger entries are kept forever, and so is what an external OCS has not received.
  */
 import { sql } from 'kysely'
+import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
@@ -35,9 +36,6 @@ const BATCH = 100
 const PAUSE_MS = 600_000
 /** Delay after a failed write; doubles with each consecutive failure, up to the pause. */
 const RETRY_MS = 1_000
-const DAY_MS = 86_400_000
-/** Longer than any window, whatever the clocks of the nodes say. */
-const HOUR_MS = 3_600_000
 /** How long records of calls from unknown sources are useful. */
 const UNKNOWN_SOURCE_DAYS = 30
 
@@ -89,6 +87,7 @@ export class Retention {
     const entries = auditDays === 0 ? 0 : await this.#forgetEntries(auditedSince)
     const changes = auditDays === 0 ? 0 : await this.#forgetChanges(auditedSince)
     const proposals = auditDays === 0 ? 0 : await this.#forgetProposals(auditedSince)
+    // An hour is longer than any window, whatever the clocks of the nodes say.
     const permits = await this.#alone(
       async () => (await this.#permits?.sweep(now - HOUR_MS, BATCH)) ?? 0,
     )

@@ -3,6 +3,7 @@
  * second. A request costs a few look-ups; what is counted is bounded per key. Several nodes add to the same rows.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { HOUR_MS } from '../../../schema/clock.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Prepared } from '../../../schema/sql/prepared.ts'
@@ -18,7 +19,6 @@ const MAX_NAMES = 100
 const OTHERS = 'others'
 /** Rows that wait while the database is away; further ones are not counted. */
 const MAX_WAITING = 20_000
-const HOUR_MS = 3_600_000
 const PRUNE_MS = 60_000
 /** Rows of one DELETE. */
 const BATCH = 1_000

@@ -3,6 +3,7 @@
  * second and at shutdown (SPECIFICATION.md §4.6). Every authenticated request is a use, but only successful ones are
  * counted (SPECIFICATION.md §2.1).
  */
+import { DAY_MS } from '../../../schema/clock.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
@@ -12,7 +13,6 @@ import { all, execute, transaction } from '../../../schema/sql/query.ts'
 export const USAGE_FLUSH_INTERVAL_MS = 1_000
 /** Days whose requests are shown, this one included. */
 const SHOWN_DAYS = 30
-const DAY_MS = 86_400_000
 
 /** The uses of one key. */
 class Usage {

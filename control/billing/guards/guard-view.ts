@@ -1,5 +1,6 @@
 /** A spend guard as the API shows it. */
 import { z } from 'zod'
+import { DAY_MS } from '../../../schema/clock.ts'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import { guardActions, guardPeriods, guardScopes } from '../../../schema/contracts/spend-guards.ts'
 import type { GuardRow, GuardStore } from './guard-store.ts'
@@ -49,8 +50,6 @@ export async function viewsOf(
     return viewOf(row, taken?.taken_micros ?? 0, at)
   })
 }
-
-const DAY_MS = 86_400_000
 
 const periodOf = ({ per, created_at }: Pick<GuardRow, 'per' | 'created_at'>, at: number): number =>
   per === 'day' ? Math.max(created_at, at - (at % DAY_MS)) : created_at

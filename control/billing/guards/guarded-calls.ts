@@ -1,5 +1,6 @@
 /** Who a spend guard brakes, and what they have spent lately. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Brake } from '../../../schema/contracts/spend-guards.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
@@ -20,8 +21,6 @@ export interface GuardedWorld {
   readonly now: () => number
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 /** Records of one statement: SIP shares the thread. */
 const WINDOW = 1_000
 /** Of a period with more than 20,000 records, the newest are looked at. */

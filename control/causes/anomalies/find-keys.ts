@@ -1,5 +1,6 @@
 /** Findings in the use of keys. */
 import { sql } from 'kysely'
+import { HOUR_MS } from '../../../schema/clock.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { quoted } from '../../tools/clean.ts'
 import { changesBy } from '../key-activity.ts'
@@ -8,7 +9,6 @@ import type { Finding } from './finding.ts'
 import { keyFinding } from './key-use.ts'
 import type { AnomalyWorld, Span } from './world.ts'
 
-const HOUR_MS = 3_600_000
 const PAST_MS = PAST_DAYS * 24 * HOUR_MS
 /** Those with the most requests. */
 const MAX_KEYS = 500

@@ -1,4 +1,5 @@
 /** What a key did that it never did: new addresses, refusals, hours, changes. Pure. */
+import { HOUR_MS } from '../../../schema/clock.ts'
 import { compared, type Limits, PAST_DAYS } from './baseline.ts'
 import { plural } from './finding.ts'
 
@@ -8,7 +9,6 @@ const changing: Limits = { floor: 5, newFloor: 10, factor: 3 }
 const MIN_AT_ODD_HOURS = 10
 /** Days with use: a key without them has no hours of its own. */
 const MIN_DAYS = 5
-const HOUR_MS = 3_600_000
 const DAY_HOURS = 24
 
 export interface KeyHour {

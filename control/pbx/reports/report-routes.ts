@@ -5,6 +5,7 @@
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
+import { DAY_MS } from '../../../schema/clock.ts'
 import { dispositions } from '../../../schema/contracts/field-values.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ControlDeps } from '../../deps.ts'
@@ -34,7 +35,6 @@ const reportQuery = z.strictObject({
   limit: pageQuery.limit.unwrap().optional(),
 })
 
-const DAY_MS = 86_400_000
 /** Sums of a longer period would keep the thread of reports busy for long. */
 const MAX_SUMMED_DAYS = 31
 

@@ -1,5 +1,6 @@
 /** By what calls are grouped, and which of these groups have kept sums. */
 import { type RawBuilder, sql } from 'kysely'
+import { DAY_MS } from '../../../schema/clock.ts'
 
 export const groupings = [
   ...(['customer', 'tenant', 'caller', 'callee_prefix'] as const),
@@ -15,7 +16,6 @@ export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute
 /** Digits of a called number that its group has, without a leading `+`. */
 export const PREFIX_LENGTH = 4
 export const MINUTE_MS = 60_000
-export const DAY_MS = 86_400_000
 
 /** In `customer_id` and `tenant_id` of sums. */
 export const ALL = -1

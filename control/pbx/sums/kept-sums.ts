@@ -1,10 +1,10 @@
 /** Which kept sums answer a question, and what they say. */
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
+import { DAY_MS } from '../../../schema/clock.ts'
 import { first, rawRows } from '../../../schema/sql/query.ts'
 import { conditionsOf, isMember, memberFilters } from './call-filters.ts'
 import {
   ALL,
-  DAY_MS,
   type Dimension,
   type Grouping,
   type MemberDimension,

@@ -1,5 +1,6 @@
 /** What a summary is asked by, in a query and as arguments of a tool. */
 import { z } from 'zod'
+import { DAY_MS } from '../../../schema/clock.ts'
 import { directions, dispositions } from '../../../schema/contracts/field-values.ts'
 import type { Store } from '../../../schema/open.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
@@ -16,7 +17,7 @@ import { resolve, tenantOf } from '../../provisioning/references.ts'
 import type { RequestScope } from '../../provisioning/resource.ts'
 import type { Reports } from '../reports/reports.ts'
 import type { CallFilters } from './call-filters.ts'
-import { DAY_MS, groupings, type MemberDimension } from './dimensions.ts'
+import { groupings, type MemberDimension } from './dimensions.ts'
 import type { Summary } from './summary.ts'
 import { summaryOrders } from './summary-request.ts'
 
