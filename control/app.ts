@@ -108,24 +108,25 @@ export function createApi(
   app.route('/api/v1', telemetryRoutes(telemetry, deps.others))
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
   app.route('/api/v1', userRoutes(store, access.users, now))
-  app.route('/api/v1', keyRoutes({ ...deps, keys: access.keys }, access.usage, access.idempotency))
   app.route('/api/v1', auditRoutes(audit))
-  const changeWorld = { ...deps, keys: access.keys, usage: access.usage }
+  const { keys, usage, tenants } = access
+  const changeWorld = { ...deps, keys, usage, tenants }
+  app.route('/api/v1', keyRoutes(changeWorld, access.idempotency))
   app.route('/api/v1', suspendRoutes(changeWorld))
   app.route('/api/v1', changeRoutes(changeWorld))
   app.route(
     '/api/v1',
-    tenantRoutes(deps, access.tenants, async () => deps.ocs?.reloadCustomers()),
+    tenantRoutes(changeWorld, async () => deps.ocs?.reloadCustomers()),
   )
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', nodeRoutes(deps))
   app.route('/api/v1', banRoutes(deps))
   app.route('/api/v1', dispatcherRoutes(changeWorld))
   app.route('/api/v1', causeRoutes(changeWorld))
-  app.route('/api/v1', routingRoutes(deps))
+  app.route('/api/v1', routingRoutes(changeWorld))
   app.route('/api/v1', webhookRoutes(deps))
-  app.route('/api/v1', extensionRoutes(deps))
-  app.route('/api/v1', callRoutes(deps))
+  app.route('/api/v1', extensionRoutes(changeWorld))
+  app.route('/api/v1', callRoutes(changeWorld))
   app.route('/api/v1', originateRoutes(deps, access.idempotency))
   app.route('/api/v1', callStatusRoutes(deps))
   const revalidate = (c: Context<ControlEnv>) =>
@@ -140,10 +141,10 @@ export function createApi(
   app.route('/api/v1', simulateRoutes(deps))
   app.route('/api/v1', recordingRoutes(deps))
   app.route('/api/v1', reportRoutes(deps))
-  app.route('/api/v1', agentRoutes(deps))
+  app.route('/api/v1', agentRoutes(changeWorld))
   app.route('/', agentToolRoutes(deps, access, toolbox, subscriptions))
-  app.route('/api/v1', proposalRoutes(proposals))
-  app.route('/', decisionRoutes({ proposals, links, audit, now }))
+  app.route('/api/v1', proposalRoutes(proposals, deps.others))
+  app.route('/', decisionRoutes({ proposals, links, audit, now, others: deps.others }))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
   return app

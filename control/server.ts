@@ -100,9 +100,9 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
   deps.webhooks.completeWith((endpoint, body) => access.links.complete(endpoint, body))
   const api = serve(createApi(deps, access, telemetry, { hub, feed, subscriptions, ...tools }))
   const edge = serve(createEdge(deps, access, telemetry))
-  const { keys, audit } = access
+  const { keys, tenants, audit } = access
   const now = () => earliest(deps)
-  const changes = new ChangeDuties({ ...deps, now, keys, audit, newCorrelationId: newId })
+  const changes = new ChangeDuties({ ...deps, now, keys, tenants, audit, newCorrelationId: newId })
   const { proposals } = tools
   return { access, telemetry, hub, feed, subscriptions, changes, proposals, api, edge }
 }

@@ -15,6 +15,7 @@ import type {
 import type { MediaPolicy } from './contracts/media.ts'
 import type {
   ApplicationKeyDayTable,
+  ApplicationKeyMinuteTable,
   ApplicationKeyPreviousTable,
   ApplicationKeyTable,
   AuditEntryTable,
@@ -82,6 +83,7 @@ export interface Database extends CallSumTables, CauseTables, ChargingTables, Sp
   webhook_delivery: WebhookDeliveryTable
   application_key: ApplicationKeyTable
   application_key_day: ApplicationKeyDayTable
+  application_key_minute: ApplicationKeyMinuteTable
   application_key_previous: ApplicationKeyPreviousTable
   user: UserTable
   jwt_denylist: JwtDenylistTable

@@ -4,7 +4,7 @@ import { closeSync, openSync } from 'node:fs'
 import type Sqlite from 'better-sqlite3'
 import { refuseNewer } from './open.ts'
 import { migrations, type Migration } from './migrations/index.ts'
-import { refuseDangling, relax } from './rebuild.ts'
+import { giveOnce, refuseDangling, relax } from './rebuild.ts'
 import { asRefusal, DatabaseRefused } from './refusal.ts'
 
 export interface MigrationReport {
@@ -86,8 +86,9 @@ function applyOne(sqlite: Sqlite.Database, migration: Migration, now: number): v
     if (Number(sqlite.pragma('user_version', { simple: true })) >= migration.version) return
     sqlite.exec(markTable)
     for (const relaxed of migration.relaxed ?? []) relax(sqlite, relaxed)
+    if (migration.onceOnly !== undefined) giveOnce(sqlite, migration.onceOnly)
     sqlite.exec(migration.sql)
-    if (migration.relaxed !== undefined) refuseDangling(sqlite)
+    if (isRebuilding(migration)) refuseDangling(sqlite)
     sqlite
       .prepare(
         'INSERT INTO schema_migration (version, name, checksum, applied_at) VALUES (?, ?, ?, ?)',
@@ -95,9 +96,12 @@ function applyOne(sqlite: Sqlite.Database, migration: Migration, now: number): v
       .run(migration.version, migration.name, checksumOf(migration), now)
     sqlite.pragma(`user_version = ${migration.version}`)
   })
-  if (migration.relaxed === undefined) apply.immediate()
+  if (!isRebuilding(migration)) apply.immediate()
   else withoutForeignKeys(sqlite, () => apply.immediate())
 }
+
+const isRebuilding = ({ relaxed, onceOnly }: Migration): boolean =>
+  relaxed !== undefined || onceOnly !== undefined
 
 /** Inside a transaction the pragma has no effect. */
 function withoutForeignKeys(sqlite: Sqlite.Database, work: () => void): void {
@@ -118,7 +122,10 @@ const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
 ) STRICT`
 
 /** Without the other parts, the checksum covers only the text, as in earlier versions. */
-export function checksumOf({ relaxed, sql, forServer = '' }: Migration): Buffer {
-  const text = `${relaxed === undefined ? '' : JSON.stringify(relaxed)}${sql}${forServer}`
+export function checksumOf({ relaxed, onceOnly, sql, forServer = '' }: Migration): Buffer {
+  const rebuilt = [relaxed, onceOnly].map((each) =>
+    each === undefined ? '' : JSON.stringify(each),
+  )
+  const text = `${rebuilt.join('')}${sql}${forServer}`
   return createHash('sha256').update(text).digest()
 }

@@ -1,5 +1,5 @@
 /**
- * Removes a constraint from a table. SQLite has no statement for that: the table is rebuilt from its own
+ * Changes a constraint of a table. SQLite has no statement for that: the table is rebuilt from its own
  * SQL with one part replaced, and keeps rows, indexes and triggers (sqlite.org/lang_altertable.html §7).
  */
 import type Sqlite from 'better-sqlite3'
@@ -9,6 +9,30 @@ export interface Relaxed {
   readonly table: string
   readonly part: string
   readonly replacement: string
+}
+
+/** Tables that give an id to one row only, also when that is removed. */
+export interface OnceOnly {
+  readonly tables: readonly string[]
+  /** By table: queries for the highest id that was given to a row which may be gone. */
+  readonly given: Readonly<Record<string, readonly string[]>>
+}
+
+/** Without AUTOINCREMENT, SQLite gives the id of the last row again when that is removed. As `relax`, which says how. */
+export function giveOnce(sqlite: Sqlite.Database, { tables, given }: OnceOnly): void {
+  const part = 'id INTEGER PRIMARY KEY,'
+  const replacement = 'id INTEGER PRIMARY KEY AUTOINCREMENT,'
+  for (const table of tables) {
+    relax(sqlite, { table, part, replacement })
+    const highest = Math.max(
+      0,
+      ...[`SELECT max(id) FROM "${table}"`, ...(given[table] ?? [])].map((query) =>
+        Number(sqlite.prepare<[], number | null>(query).pluck().get() ?? 0),
+      ),
+    )
+    sqlite.prepare('DELETE FROM sqlite_sequence WHERE name = ?').run(table)
+    sqlite.prepare('INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)').run(table, highest)
+  }
 }
 
 /**
@@ -37,9 +61,9 @@ export function relax(sqlite: Sqlite.Database, { table, part, replacement }: Rel
     .pluck()
     .all(table)
   sqlite.exec(named)
-  sqlite.exec(`INSERT INTO ${copy} SELECT * FROM ${table}`)
-  sqlite.exec(`DROP TABLE ${table}`)
-  sqlite.exec(`ALTER TABLE ${copy} RENAME TO ${table}`)
+  sqlite.exec(`INSERT INTO ${copy} SELECT * FROM "${table}"`)
+  sqlite.exec(`DROP TABLE "${table}"`)
+  sqlite.exec(`ALTER TABLE ${copy} RENAME TO "${table}"`)
   for (const sql of attached) sqlite.exec(sql)
 }
 

@@ -48,7 +48,7 @@ async function recorded(
   if (refusal?.code === 'rate_limited') return
   const actor = principal?.actor ?? c.get('loginActor')
   if (actor === undefined && !admits()) return
-  const { before, after } = digestsOf(c)
+  const { before, after, changeId } = digestsOf(c)
   const { status } = c.res
   await log.record({
     at: now(),
@@ -63,14 +63,15 @@ async function recorded(
     before_digest: before,
     after_digest: after,
     correlation_id: c.get('correlationId'),
-    change_id: c.get('change')?.changeId ?? null,
+    change_id: changeId,
     reason: c.get('change')?.reason ?? null,
   })
 }
 
 function digestsOf(c: Context<ControlEnv>): ChangeDigests {
   const change = c.get('change')
-  const made = { before: digestOf(change?.before), after: digestOf(change?.after) }
+  const digests = { before: digestOf(change?.before), after: digestOf(change?.after) }
+  const made = { ...digests, changeId: change?.changeId ?? null }
   return c.get('changeDigests') ?? made
 }
 

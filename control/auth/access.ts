@@ -49,7 +49,7 @@ export function openAccess(
     reload: async () => tenants.clear(),
   })
   const permits = store.statements.isShared ? new Permits(store) : undefined
-  const usage = new KeyUsage(store)
+  const usage = new KeyUsage(store, now)
   const activity = new KeyActivity(store, now)
   const audit = new AuditLog(store, (entry, error) =>
     deps.log('error', 'audit: an entry cannot be stored', { entry, error }),

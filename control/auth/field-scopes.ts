@@ -26,6 +26,14 @@ export function refuseBeyondScope(principal: Principal, fields: readonly BeyondS
   }
 }
 
+/** The scopes that fields take: of each the one that the principal holds. */
+export const heldScopes = (
+  { scopes: held }: Principal,
+  fields: readonly BeyondScope[],
+): readonly Scope[] => [
+  ...new Set(fields.map(({ scopes }) => scopes.find((scope) => held.has(scope)) ?? scopes[0])),
+]
+
 /** The change that a write made to a row, as the API shows it. */
 export interface Written<View> {
   /** The body, or the given part of a PATCH. */

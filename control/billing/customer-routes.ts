@@ -9,9 +9,9 @@ import {
   moneyToNumber,
 } from '../../schema/columns.ts'
 import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
-import type { Store } from '../../schema/open.ts'
 import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'
+import type { ChangeWorld } from '../changes/change-world.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -23,12 +23,8 @@ import { found, idParam, requestScope, resourceRoutes } from '../provisioning/re
 import { CustomerStore, type CustomerView } from './customer-store.ts'
 import { LedgerStore } from './ledger-store.ts'
 
-export interface CustomerRoutesDeps {
-  readonly store: Store
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly randomBytes: (size: number) => Buffer
-  readonly ocs: Pick<OcsPort, 'ledger' | 'move' | 'balanceOf' | 'reloadCustomers'>
+export interface CustomerRoutesDeps extends ChangeWorld {
+  readonly ocs: OcsPort
   readonly idempotency: Idempotency
 }
 
@@ -49,7 +45,8 @@ const ledgerQuery = z.strictObject({
   end_date: queryTime.optional(),
 })
 
-export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: CustomerRoutesDeps) {
+export function customerRoutes(world: CustomerRoutesDeps) {
+  const { store, now, randomBytes, ocs, idempotency } = world
   const reservedOf = (id: number): bigint => ocs.balanceOf(id)?.reservedMicros ?? 0n
   const customers = new CustomerStore(store, ocs.ledger, reservedOf)
   const ledger = new LedgerStore(store)
@@ -59,9 +56,10 @@ export function customerRoutes({ store, now, randomBytes, ocs, idempotency }: Cu
       '/',
       resourceRoutes({
         path: '/customers',
+        kind: 'customer',
         scope: 'customers',
         resource: customers,
-        ...{ store, now },
+        world,
         changed: () => ocs.reloadCustomers(),
         beyond: worthMoney,
       }),

@@ -31,7 +31,7 @@ export const keyActivityView = z.strictObject({
         denied: count.describe('Of them those refused with 401, 403 or 429.'),
       }),
     )
-    .describe('Last seen first; of the period and before.'),
+    .describe('Last seen first, of the period and before: those used most, and those seen last.'),
   routes: z.array(z.strictObject({ route: z.string(), requests: count, failed: count })),
   refused: z
     .array(
@@ -92,17 +92,22 @@ export async function activityOf(
   }
 }
 
-function addressesOf(store: Reader, keyId: number, { from, before, limit }: Asked) {
-  const query = store.db
+/** Half of them are those that are used most: fresh addresses, however many, do not hide them. */
+async function addressesOf(store: Reader, keyId: number, { from, before, limit }: Asked) {
+  const known = store.db
     .selectFrom('key_address')
     .selectAll()
     .where('application_key_id', '=', keyId)
     .where('last_at', '>=', from)
     .where('first_at', '<', before)
-    .orderBy('last_at', 'desc')
-    .orderBy('address')
-    .limit(limit)
-  return all(store, query)
+  const most = known.orderBy(sql`requests - denied`, 'desc').orderBy('first_at')
+  const usual = await all(store, most.limit(Math.ceil(limit / 2)))
+  const last = await all(store, known.orderBy('last_at', 'desc').orderBy('address').limit(limit))
+  const names = new Set(usual.map(({ address }) => address))
+  const others = last.filter(({ address }) => !names.has(address)).slice(0, limit - usual.length)
+  return [...usual, ...others].toSorted(
+    (one, other) => other.last_at - one.last_at || (one.address < other.address ? -1 : 1),
+  )
 }
 
 export interface HourOfKey {

@@ -2,14 +2,14 @@
  * What the platform does with changes by itself: it undoes those whose time is over, and settles those that a process
  * has left half made. Each node looks; of a change one of them is at work.
  */
-import { isDeepStrictEqual } from 'node:util'
 import type { Log } from '../../schema/contracts/log.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import { ApiError } from '../http/api-error.ts'
 import { type ChangeEntry, ChangeStore, stateIn } from './change-store.ts'
 import type { ChangeWorld } from './change-world.ts'
-import { restorable } from './kinds.ts'
+import { everywhere } from '../provisioning/references.ts'
+import { isSameState, restorable } from './kinds.ts'
 import { UNDER_WAY } from './make-change.ts'
 import { CHANGED_SINCE, restore } from './undo-change.ts'
 
@@ -66,10 +66,9 @@ export class ChangeDuties {
   /** Its process ended before it could tell: the state of the target tells whether it was made. */
   async #settle(entry: ChangeEntry): Promise<void> {
     const kind = restorable(entry.target_kind)
-    const isSame = kind?.isSame ?? isDeepStrictEqual
     const isMade =
       kind !== null &&
-      isSame(await kind.read(entry.target_id, this.#deps), stateIn(entry.state_after))
+      isSameState(kind, await kind.read(entry.target_id, this.#deps), stateIn(entry.state_after))
     await this.#entries.settle(entry.change_id, isMade ? 'made' : 'unconfirmed')
   }
 
@@ -81,7 +80,9 @@ export class ChangeDuties {
     const { change_id, tool, target_kind, target_id } = entry
     const told = { changeId: change_id, tool, target: `${target_kind} ${target_id}` }
     try {
-      const restoring = { kind, entries: this.#entries, world: this.#deps, admit: admitPlatform }
+      const asker = { ...everywhere, actor: PLATFORM, now: now() }
+      const by = { asker, admit: admitPlatform }
+      const restoring = { kind, entries: this.#entries, world: this.#deps, ...by }
       const restored = await restore(entry, { ...ended, state: 'expired' }, restoring)
       if (restored === 'ended') return
       log('info', 'a change is over: what it changed is as before', told)

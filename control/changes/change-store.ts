@@ -38,6 +38,9 @@ export interface Ended extends Undone {
 /** A process that makes or undoes a change has ended when it takes longer. */
 export const CLAIM_MS = 30_000
 
+/** Changes of one target among which one about the same fields is looked for. */
+const MAX_LOOKED_AT = 100
+
 export class ChangeStore {
   readonly #store: Store
 
@@ -58,18 +61,28 @@ export class ChangeStore {
     return first(this.#store, query)
   }
 
-  /** The last change of a target that stands; with `after`, the last one that was made after it. */
-  lastMade({ kind, id }: Target, after = 0): Promise<ChangeEntry | undefined> {
-    const query = this.#store.db
+  /** The last changes of a target that stand, the last one first; with `after`, those that were made after it. */
+  lastMade({ kind, id }: Target, after = 0): Promise<readonly ChangeEntry[]> {
+    const query = this.#ofTarget({ kind, id }).where('state', '=', 'made').where('id', '>', after)
+    return all(this.#store, query)
+  }
+
+  /** The last changes of a target before one of them, the last one first, but for those that were taken back. */
+  lastBefore(target: Target, before: number): Promise<readonly ChangeEntry[]> {
+    const query = this.#ofTarget(target)
+      .where('state', 'not in', ['undone', 'expired'])
+      .where('id', '<', before)
+    return all(this.#store, query)
+  }
+
+  #ofTarget({ kind, id }: Target) {
+    return this.#store.db
       .selectFrom('change_entry')
       .selectAll()
       .where('target_kind', '=', kind)
       .where('target_id', '=', id)
-      .where('state', '=', 'made')
-      .where('id', '>', after)
       .orderBy('id', 'desc')
-      .limit(1)
-    return first(this.#store, query)
+      .limit(MAX_LOOKED_AT)
   }
 
   /** Whether a process makes or undoes a change of this target now. */

@@ -1,5 +1,6 @@
 /** What kinds of changes, their making and their undoing work with. */
 import type { KeyStore } from '../auth/keys/key-store.ts'
+import type { TenantScope } from '../auth/tenants.ts'
 import type { ControlDeps } from '../deps.ts'
 
 /** What JSON can say. */
@@ -11,4 +12,6 @@ export interface ChangeWorld extends Pick<
   'store' | 'engine' | 'ocs' | 'now' | 'randomBytes'
 > {
   readonly keys: KeyStore
+  readonly tenants: Pick<TenantScope, 'clear'>
+  readonly settings: Pick<ControlDeps['settings'], 'reservedNetworks' | 'hasMediaRelay'>
 }

@@ -1,23 +1,27 @@
 /** What becomes of an application key when it is suspended, resumed or revoked. */
 import { timeToText } from '../../schema/columns.ts'
 import type { AppKey } from '../auth/keys/app-key.ts'
-import { refuseResume } from '../auth/keys/issue-key.ts'
+import { isAsStrong, refuseResume } from '../auth/keys/issue-key.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
 import { conflict } from '../http/api-error.ts'
 import { quoted } from '../tools/clean.ts'
-import { keyStateOf } from './api-key-kind.ts'
+import { keyStateOf } from './kinds/api-key-kind.ts'
 import type { ChangeWorld } from './change-world.ts'
 import type { Plan } from './plan.ts'
 
 export interface KeyWorld extends Pick<ChangeWorld, 'keys' | 'now'> {
-  readonly usage: Pick<KeyUsage, 'daysOf'>
+  readonly usage: Pick<KeyUsage, 'ofLastHour'>
   readonly principal: Principal
 }
 
 export type KeyPlan = Plan<{ readonly key: AppKey }>
 
-/** Rejected with the next request, and good again when it is resumed. */
+/**
+ * Rejected with the next request, and good again when it is resumed. Suspended again by a caller that could resume it,
+ * the key is suspended by that caller from then on. A caller that could not would only win the right to resume it, so
+ * nothing changes.
+ */
 export async function planSuspension(
   key: AppKey,
   expiresAt: number | null,
@@ -26,17 +30,22 @@ export async function planSuspension(
   refuseRevoked(key)
   const suspension = { at: world.now(), by: world.principal.actor }
   const before = keyStateOf(key)
-  const isSuspended = key.suspendedAt !== null
   const until = expiresAt === null ? 'until it is resumed' : `until ${timeToText(expiresAt)}`
+  const isSuspended = key.suspendedAt !== null
+  const takesOver =
+    isSuspended && key.suspendedBy !== suspension.by && isAsStrong(key, world.principal)
+  const isKept = isSuspended && !takesOver
   return {
     target: { kind: 'api_key', id: key.uuid },
     before,
-    after: isSuspended
+    after: isKept
       ? before
       : { ...before, suspended_at: suspension.at, suspended_by: suspension.by },
-    effect: isSuspended
+    effect: isKept
       ? `Nothing changes: the key ${quoted(key.name)} is suspended already.`
-      : `The key ${quoted(key.name)} is suspended ${until}: its requests are rejected from now on.`,
+      : takesOver
+        ? `The key ${quoted(key.name)} stays suspended ${until}: who suspended it before cannot resume it any more without all that the key has.`
+        : `The key ${quoted(key.name)} is suspended ${until}: its requests are rejected from now on.`,
     affected: await useOf(key, world),
     undo: 'restores',
     preview: { key },
@@ -103,19 +112,11 @@ function refuseRevoked({ revokedAt }: AppKey): void {
     throw conflict('key_revoked', 'The key has been revoked, which is permanent')
 }
 
-const HOUR_MS = 3_600_000
-const DAY_MS = 86_400_000
-
-/** Of all nodes: requests by day are stored, and those of yesterday and today make a mean. */
 async function useOf(key: AppKey, { usage, now }: KeyWorld): Promise<Record<string, number>> {
-  const at = now()
-  const days = (await usage.daysOf(key.id, at)).slice(-2)
-  const requests = days.reduce((sum, day) => sum + day.requests, 0)
-  const hours = (DAY_MS + (at % DAY_MS)) / HOUR_MS
   return {
-    requests_per_hour: Math.round((requests / hours) * 10) / 10,
+    requests_per_hour: await usage.ofLastHour(key.id),
     ...(key.lastUsedAt !== null && {
-      seconds_since_last_use: Math.max(0, Math.floor((at - key.lastUsedAt) / 1_000)),
+      seconds_since_last_use: Math.max(0, Math.floor((now() - key.lastUsedAt) / 1_000)),
     }),
   }
 }

@@ -10,11 +10,21 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
 import { ApiError, conflict } from '../http/api-error.ts'
-import { ChangeStore, CLAIM_MS, type NewChangeEntry, stateIn, stateText } from './change-store.ts'
-import type { ChangeWorld } from './change-world.ts'
-import { restorable } from './kinds.ts'
+import {
+  type ChangeEntry,
+  ChangeStore,
+  CLAIM_MS,
+  type NewChangeEntry,
+  stateIn,
+  stateText,
+  type Target,
+} from './change-store.ts'
+import type { ChangeWorld, Json } from './change-world.ts'
+import { sharedFields } from './field-states.ts'
+import { isSameState, restorable } from './kinds.ts'
 import type { Plan } from './plan.ts'
 import type { RestorableKind } from './restorable-kind.ts'
+import { lastAbout } from './related-change.ts'
 
 /** What was asked for, and the caller. */
 export interface ChangeOrder {
@@ -61,7 +71,7 @@ export async function makeChange<O>(
       ? await asRow({ ...making, kind }, plan, makePlan)
       : await beside(making, plan, makePlan)
   if (done === undefined) return keepLonger(order, await makePlan(), entries, world)
-  await kind?.follow?.(world)
+  await kind?.follow?.(world, done.plan.target.id)
   return made(order, done.plan, done.own)
 }
 
@@ -98,7 +108,7 @@ async function asRow<O>(
     const planned = plan
     const done = await transaction(world.store, async () => {
       const current = await kind.read(planned.target.id, world)
-      if (!isDeepStrictEqual(current, planned.before)) return undefined
+      if (!isSameState(kind, current, planned.before)) return undefined
       const own = await planned.apply()
       await entries.insert(entryOf(order, planned, world, 'made'))
       return { plan: planned, own }
@@ -134,8 +144,8 @@ async function beside<O>(
     await settle(entries, order.changeId)
     return { plan, own }
   } catch (error) {
-    // An `ApiError` says that nothing has changed; of another error it is not known.
-    if (error instanceof ApiError) await entries.remove(order.changeId)
+    // A refusal says that nothing has changed; of another error it is not known.
+    if (error instanceof ApiError && error.status < 500) await entries.remove(order.changeId)
     throw error
   }
 }
@@ -173,26 +183,49 @@ async function keepLonger<O>(
     own: plan.preview,
   }
   if (plan.undo === 'none') return unchanged
+  const kind = restorable(plan.target.kind)
   return transaction(world.store, async () => {
-    const earlier = await entries.lastMade(plan.target)
+    const earlier = await temporary(kind, plan.target, plan.after, entries, world)
     const endsAt = earlier?.expires_at ?? null
     if (earlier === undefined || endsAt === null) return unchanged
     if (order.expiresAt !== null && order.expiresAt <= endsAt) {
       const effect = `Nothing changes: it is so already, until ${timeToText(endsAt)}.`
       return { ...unchanged, plan: { ...plan, effect }, expiresAt: endsAt }
     }
-    const until =
-      order.expiresAt === null ? 'until it is undone' : `until ${timeToText(order.expiresAt)}`
-    const effect = `It stays so ${until}, instead of until ${timeToText(endsAt)}.`
-    const longer = { ...plan, effect, before: stateIn(earlier.state_before) }
+    const effect = longerEffect(order.expiresAt, endsAt)
+    const longer = { ...plan, effect, ...longerStates(earlier, plan.after) }
     if (!order.isDryRun) await entries.insert(entryOf(order, longer, world, 'made'))
     return made(order, longer, plan.preview)
   })
 }
 
-function entryOf<O>(
-  order: ChangeOrder,
-  plan: Omit<Plan<O>, 'apply'>,
+/** The change of a duration that has made this state of the target; undefined: it is so for good. */
+export async function temporary(
+  kind: RestorableKind | null,
+  target: Target,
+  state: Json | null,
+  entries: ChangeStore,
+  world: ChangeWorld,
+): Promise<ChangeEntry | undefined> {
+  const earlier = await lastAbout(entries, kind, target, state)
+  if (kind === null || earlier === undefined || earlier.expires_at === null) return undefined
+  // What writes without an entry, such as a seed file, has changed it since.
+  const current = await kind.read(target.id, world)
+  return isSameState(kind, current, stateIn(earlier.state_after)) ? earlier : undefined
+}
+
+/** Of the change that takes the place of a temporary one: it leads back to the same state. */
+export function longerStates(earlier: ChangeEntry, state: Json | null) {
+  const before = sharedFields(stateIn(earlier.state_before), state)
+  return { before, after: sharedFields(state, before) }
+}
+
+export const longerEffect = (until: number | null, endsAt: number): string =>
+  `It stays so ${until === null ? 'until it is undone' : `until ${timeToText(until)}`}, instead of until ${timeToText(endsAt)}.`
+
+export function entryOf(
+  order: Omit<ChangeOrder, 'isDryRun'>,
+  plan: Pick<Plan<unknown>, 'target' | 'before' | 'after' | 'effect' | 'undo'>,
   { now }: ChangeWorld,
   state: 'pending' | 'made',
 ): NewChangeEntry {

@@ -7,7 +7,7 @@ import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { didYouMean } from '../../schema/rules/did-you-mean.ts'
 import { quoted } from '../tools/clean.ts'
 import type { ChangeWorld } from './change-world.ts'
-import { nodeTargetId, readNodeState, stateRefusal } from './dispatcher-node-kind.ts'
+import { nodeTargetId, readNodeState, stateRefusal } from './kinds/dispatcher-node-kind.ts'
 import type { Plan } from './plan.ts'
 
 export interface NodeStateOrder {

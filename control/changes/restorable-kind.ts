@@ -1,4 +1,5 @@
 import type { Principal } from '../auth/principal.ts'
+import type { RequestScope } from '../provisioning/resource.ts'
 import type { ChangeWorld, Json } from './change-world.ts'
 
 /** A kind of thing that can be brought back to the state it had. */
@@ -13,16 +14,18 @@ export interface RestorableKind {
   /**
    * Throws an `ApiError` when it cannot take that state now; nothing has changed then.
    *
-   * @param by the actor as in the audit log.
+   * @param asker may write no more than by a request of its own; the platform may write everywhere.
    */
   readonly restore: (
     id: string,
     state: Json | null,
     world: ChangeWorld,
-    by: string,
+    asker: RequestScope,
   ) => Promise<void>
-  /** Absent: they are the same JSON. */
-  readonly isSame?: (one: Json | null, other: Json | null) => boolean
+  /** Whether a thing with the first state has the state of a change. Absent: they are the same JSON. */
+  readonly isSame?: (state: Json | null, ofChange: Json | null) => boolean
+  /** Whether two changes with these states are about the same. Absent: all changes of one thing are. */
+  readonly isAbout?: (one: Json | null, other: Json | null) => boolean
   /** Throws an `ApiError` unless the principal may bring it from one state to the other; the platform always may. */
   readonly admit: (
     id: string,
@@ -31,5 +34,5 @@ export interface RestorableKind {
     world: ChangeWorld,
   ) => Promise<void>
   /** After the commit of a change or its undoing: what of this process follows at once. */
-  readonly follow?: (world: ChangeWorld) => Promise<void>
+  readonly follow?: (world: ChangeWorld, id: string) => Promise<void>
 }

@@ -2,7 +2,6 @@
  * Undoes a change: its target gets back the state that it had. Refused when the target was changed since, so that nothing
  * that was done later is lost.
  */
-import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/sql/query.ts'
@@ -12,10 +11,13 @@ import { allScopes } from '../auth/scopes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import { type ChangeEntry, ChangeStore, CLAIM_MS, type Ended, stateIn } from './change-store.ts'
 import type { ChangeWorld, Json } from './change-world.ts'
-import { restorable } from './kinds.ts'
+import { isSameState, restorable } from './kinds.ts'
+import type { RequestScope } from '../provisioning/resource.ts'
+import { requestScope } from '../provisioning/resource-routes.ts'
 import { quoted } from '../tools/clean.ts'
 import { changeUnderWay } from './make-change.ts'
 import type { RestorableKind } from './restorable-kind.ts'
+import { lastAbout, stateAtEnd } from './related-change.ts'
 
 export interface UndoOrder {
   readonly principal: Principal
@@ -44,7 +46,8 @@ export async function undoChange(order: UndoOrder, world: ChangeWorld): Promise<
   admitScopes(entry, principal)
   const kind = restorable(entry.target_kind)
   if (entry.undo === 'none' || kind === null) throw notReversible(entry)
-  const restoring = { kind, entries, world, admit: admission(kind, principal, world) }
+  const asker = requestScope(principal, world.now)
+  const restoring = { kind, entries, world, asker, admit: admission(kind, principal, world) }
   await restoring.admit(entry)
   const ended = { state: 'undone', undone_at: world.now(), undone_by: principal.actor } as const
   const restored = isDryRun
@@ -61,6 +64,7 @@ export interface Restoring {
   readonly kind: RestorableKind
   readonly entries: ChangeStore
   readonly world: ChangeWorld
+  readonly asker: RequestScope
   /** Throws unless the caller may undo it. */
   readonly admit: (entry: ChangeEntry) => Promise<void>
 }
@@ -76,32 +80,34 @@ export async function restore(
   ended: Ended,
   restoring: Restoring,
 ): Promise<Undoable | 'ended'> {
-  const { kind, entries, world } = restoring
+  const { kind, entries, world, asker } = restoring
   const { change_id: changeId, target_id: id } = entry
-  const before = stateIn(entry.state_before)
+  const before =
+    ended.state === 'expired' ? await stateAtEnd(entry, kind, entries) : stateIn(entry.state_before)
   const undoable = await transaction(world.store, async () => {
     const found = await admitted(entry, restoring)
     if (found === 'ended') return found
     if (kind.isRow) {
-      await kind.restore(id, before, world, ended.undone_by)
+      await kind.restore(id, before, world, asker)
       await entries.end(changeId, ended)
     } else await entries.claim(changeId, world.now() + CLAIM_MS)
     return found
   })
   if (undoable === 'ended') return undoable
-  if (!kind.isRow) await restoreBeside(entry, ended, restoring)
-  await kind.follow?.(world)
+  if (!kind.isRow) await restoreBeside(entry, before, ended, restoring)
+  await kind.follow?.(world, id)
   return undoable
 }
 
 /** The entry is claimed. After a crash in between it is undone once more, which changes nothing. */
 async function restoreBeside(
-  { change_id: changeId, target_id: id, state_before: before }: ChangeEntry,
+  { change_id: changeId, target_id: id }: ChangeEntry,
+  before: Json | null,
   ended: Ended,
-  { kind, entries, world }: Restoring,
+  { kind, entries, world, asker }: Restoring,
 ): Promise<void> {
   try {
-    await kind.restore(id, stateIn(before), world, ended.undone_by)
+    await kind.restore(id, before, world, asker)
   } catch (error) {
     if (error instanceof ApiError) await entries.claim(changeId, null)
     throw error
@@ -121,13 +127,13 @@ async function admitted(
   const target = { kind: entry.target_kind, id: entry.target_id }
   if (await entries.isClaimed(target, world.now())) throw changeUnderWay()
   if (entry.state === 'unconfirmed') throw unconfirmed()
-  const later = await entries.lastMade(target, entry.id)
+  const after = stateIn(entry.state_after)
+  const later = await lastAbout(entries, kind, target, after, entry.id)
   const state = await kind.read(entry.target_id, world)
-  const isSame = kind.isSame ?? isDeepStrictEqual
   // A process that has ended while it undid the change may have restored the state.
   const isExpected =
-    isSame(state, stateIn(entry.state_after)) ||
-    (entry.claimed_until !== null && isSame(state, stateIn(entry.state_before)))
+    isSameState(kind, state, after) ||
+    (entry.claimed_until !== null && isSameState(kind, state, stateIn(entry.state_before)))
   if (entry.state !== 'made' || later !== undefined || !isExpected) throw changedSince(later)
   return { state }
 }

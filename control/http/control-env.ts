@@ -46,6 +46,8 @@ export interface Change {
 export interface ChangeDigests {
   readonly before: string | null
   readonly after: string | null
+  /** Of its entry in `control/changes`. */
+  readonly changeId: string | null
 }
 
 /** A request that another node of the installation makes. */

@@ -1,21 +1,26 @@
 /** Answers what other nodes ask for themselves. Stands in front of every route. */
 import type { MiddlewareHandler } from 'hono'
+import type { z } from 'zod'
+import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { EventFeed } from '../events/event-feed.ts'
 import { partOf } from '../events/shared-event.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import type { PriceSource } from '../pbx/calls/active-call-view.ts'
+import { liveCallView } from '../pbx/calls/live-call-view.ts'
+import type { hangUpAnswer } from './call-elsewhere.ts'
 import { type Counts, type Question, question } from './questions.ts'
 
 interface Answering {
   readonly engine: Pick<EnginePort, 'calls' | 'events'>
   readonly ocs: (PriceSource & Pick<OcsPort, 'callsUnder'>) | undefined
   readonly feed: EventFeed
+  readonly steadyNow: () => number
 }
 
 export const answerQuestions =
-  ({ engine, ocs, feed }: Answering): MiddlewareHandler<ControlEnv> =>
+  ({ engine, ocs, feed, steadyNow }: Answering): MiddlewareHandler<ControlEnv> =>
   (c, next) => {
     const asked = question.safeParse(c.get('nodeRequest')?.question)
     if (!asked.success) return next()
@@ -23,6 +28,17 @@ export const answerQuestions =
       case 'locate': {
         const isHere = engine.calls.find(asked.data.callUuid) !== undefined
         return Promise.resolve(c.body(null, isHere ? 200 : 404))
+      }
+      case 'live_call': {
+        const call = callOf(engine, asked.data)
+        const isHere = call !== undefined
+        return Promise.resolve(isHere ? c.json(liveCallView(call, steadyNow())) : c.body(null, 404))
+      }
+      case 'hang_up': {
+        const { callUuid, cause } = asked.data
+        const isHere = callOf(engine, asked.data) !== undefined
+        const result = isHere ? engine.calls.hangUp(callUuid, cause) : 'not_found'
+        return Promise.resolve(c.json({ result } satisfies z.output<typeof hangUpAnswer>))
       }
       case 'counts':
         return Promise.resolve(c.json(countsIn(engine, asked.data)))
@@ -37,6 +53,14 @@ export const answerQuestions =
       }
     }
   }
+
+function callOf(
+  { calls }: Answering['engine'],
+  { callUuid, tenantId }: { readonly callUuid: string; readonly tenantId: number | null },
+): ActiveCall | undefined {
+  const call = calls.find(callUuid)
+  return tenantId === null || call?.tenantId === tenantId ? call : undefined
+}
 
 function countsIn(
   { calls }: Answering['engine'],

@@ -13,7 +13,10 @@ import type { OtherNodes } from './other-nodes.ts'
 const CHANGE_HEADER = 'x-tollgate-change'
 
 /** Of a node's response, what is the client's. */
-const passed = ['content-type', 'content-disposition', 'location', 'retry-after'] as const
+const passed = [
+  ...(['content-type', 'content-disposition', 'location', 'retry-after'] as const),
+  'x-change-id',
+] as const
 /** Of a client's request, what the node that answers needs to see. */
 const forwarded = ['accept', 'content-type'] as const
 
@@ -73,16 +76,19 @@ export async function fromElsewhere(
 }
 
 /** For the node that has asked: the audit entry is its. */
-export function tellChange(c: Context<ControlEnv>, { before, after }: ChangeDigests): void {
-  setAnswerHeader(c, CHANGE_HEADER, `${before ?? ''},${after ?? ''}`)
+export function tellChange(
+  c: Context<ControlEnv>,
+  { before, after, changeId }: ChangeDigests,
+): void {
+  setAnswerHeader(c, CHANGE_HEADER, `${before ?? ''},${after ?? ''},${changeId ?? ''}`)
 }
 
 /** What a node has told by `tellChange`. */
 export function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
   const change = headers[CHANGE_HEADER]
   if (typeof change !== 'string') return undefined
-  const [before, after] = change.split(',', 2)
-  return { before: before || null, after: after || null }
+  const [before, after, changeId] = change.split(',', 3)
+  return { before: before || null, after: after || null, changeId: changeId || null }
 }
 
 const unheard = (): ApiError =>

@@ -119,9 +119,19 @@ export class AskedNodes {
     return this.#first(this.#outgoing(request), isOfOwner)
   }
 
+  /** Of the first node that knows what is asked; undefined: none does. 'unknown' as of `first`. */
+  answered(question: Question): Promise<PeerAnswer | 'unknown' | undefined> {
+    return this.#first(this.#nodes.questionOf(question), ({ status }) => status === 200)
+  }
+
+  /** Has the node do something. Undefined: it may have done it, or not. */
+  tell(peer: Peer, question: Question): Promise<PeerAnswer | undefined> {
+    const outgoing = this.#nodes.questionOf(question)
+    return this.#nodes.client.ask(peer, { ...outgoing, waitMs: ACTION_MS })
+  }
+
   async locate(callUuid: string): Promise<Located> {
-    const question = this.#nodes.questionOf({ kind: 'locate', callUuid })
-    const answer = await this.#first(question, ({ status }) => status === 200)
+    const answer = await this.answered({ kind: 'locate', callUuid })
     return answer === undefined ? 'nowhere' : answer === 'unknown' ? 'unknown' : answer.peer
   }
 

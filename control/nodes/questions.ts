@@ -10,6 +10,20 @@ const MAX_COUNTED = 100_000
 export const question = z.discriminatedUnion('kind', [
   /** 200: the call is live there. */
   z.strictObject({ kind: z.literal('locate'), callUuid: z.string().max(200) }),
+  /** The call as tools show it, where it is live there and of this tenant; null: of any. */
+  z.strictObject({
+    kind: z.literal('live_call'),
+    callUuid: z.string().max(200),
+    tenantId: z.int().nullable(),
+  }),
+  /** Ends it. The node that asks has admitted who wants that, and enters the change. */
+  z.strictObject({
+    kind: z.literal('hang_up'),
+    callUuid: z.string().max(200),
+    tenantId: z.int().nullable(),
+    /** Q.850. */
+    cause: z.int().min(1).max(127),
+  }),
   /** How many live calls these have there. */
   z.strictObject({
     kind: z.literal('counts'),

@@ -1,19 +1,16 @@
 /** `/telephony/ai-agents`: AI agents, each a number with a SIP URI. */
+import type { ChangeWorld } from '../changes/change-world.ts'
 import type { ControlDeps } from '../deps.ts'
 import { countsElsewhere } from '../nodes/counts-of-all.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
 import { AgentStore } from './agent-store.ts'
 
-export function agentRoutes({
-  store,
-  now,
-  engine,
-  settings,
-  others,
-}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'others'>) {
+export function agentRoutes(world: ChangeWorld & Pick<ControlDeps, 'others'>) {
+  const { store, engine, settings, others } = world
   return resourceRoutes({
-    ...{ store, now },
+    world,
     path: '/telephony/ai-agents',
+    kind: 'agent',
     scope: 'agents',
     resource: new AgentStore(store, settings.hasMediaRelay),
     lookUp: (uris) => engine.lookUp(uris),

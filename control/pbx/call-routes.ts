@@ -4,9 +4,13 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
+import type { ChangeWorld } from '../changes/change-world.ts'
+import { tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { planHangUp } from '../changes/hangup-plan.ts'
+import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import type { ControlDeps } from '../deps.ts'
-import { conflict, notFound } from '../http/api-error.ts'
+import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
@@ -14,6 +18,7 @@ import { atNodeOfCall } from '../nodes/elsewhere.ts'
 import { mergedRows, ROW_SEPARATOR, rowsIn } from '../nodes/merge-calls.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { activeCallView } from './calls/active-call-view.ts'
+import { newUuid } from '../uuid.ts'
 import { transferRoutes } from './calls/transfer-routes.ts'
 
 const listQuery = z.strictObject({
@@ -31,10 +36,11 @@ const hangUpBody = z.strictObject({
   cause: z.int().min(1).max(127).default(16),
 })
 
-type CallDeps = Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs' | 'others'>
+type CallDeps = ChangeWorld & Pick<ControlDeps, 'steadyNow' | 'others'>
 
 export function callRoutes(deps: CallDeps) {
   const { calls } = deps.engine
+  const hereOnly = { engine: deps.engine, steadyNow: deps.steadyNow }
   const find = (principal: Principal, uuid: string): ActiveCall => {
     const call = calls.find(uuid)
     if (call === undefined || !isVisible(call, principal)) throw notFound('call')
@@ -58,15 +64,24 @@ export function callRoutes(deps: CallDeps) {
     .post(
       '/telephony/hangup',
       requires('calls:control'),
+      validate('query', writeQuery),
       validate('json', hangUpBody),
       atNodeOfCall(deps),
-      (c) => {
+      async (c) => {
         const { call_uuid: uuid, cause } = c.req.valid('json')
-        const call = find(c.var.principal, uuid)
-        const result = calls.hangUp(uuid, cause)
-        if (result === 'not_found') throw notFound('call')
-        if (result === 'already_ending') throw conflict('call_ending', 'The call is already ending')
-        c.set('change', { before: activeCallView(deps)(call), after: null })
+        const { reason = null } = c.req.valid('query')
+        const { principal } = c.var
+        const before = activeCallView(deps)(find(principal, uuid))
+        const { tenantId } = principal
+        // A node asks its peers before it comes here.
+        const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
+        const changeId = newUuid(deps.randomBytes)
+        const order: ChangeOrder = {
+          ...{ principal, tool: 'hangup_call', scopes: ['calls:control'], reason, changeId },
+          ...{ isDryRun: false, expiresAt: null },
+        }
+        await makeChange(order, plan, deps)
+        tellEntered(c, changeId, { before, after: null }, reason)
         return ok(c, { call_uuid: uuid, status: 'ending' })
       },
     )

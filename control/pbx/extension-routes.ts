@@ -2,16 +2,18 @@
  * `/pbx/extensions`: accounts of phones. Responses have the bare shapes of SPECIFICATION.md §4.1 instead of
  * the envelope; errors have the envelope.
  */
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
+import { routePath } from 'hono/route'
 import { z } from 'zod'
 import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/sql/query.ts'
-import { fieldsWhere, refuseBeyondScope, type Written } from '../auth/field-scopes.ts'
+import { fieldsWhere, heldScopes, refuseBeyondScope, type Written } from '../auth/field-scopes.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { ChangeWorld } from '../changes/change-world.ts'
+import { enterWrite, tellEntered, type Write, writeQuery } from '../changes/enter-write.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -30,7 +32,7 @@ const registration = z.strictObject({ contact: z.string().min(1).max(512) })
 const newExtension = extensionBody.required({ password: true })
 const change = patchOf(extensionBody).extend({ password: extensionBody.shape.password })
 
-export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings'>) {
+export function extensionRoutes(deps: ChangeWorld) {
   const { now } = deps
   const { registrations } = deps.engine
   const extensions = new ExtensionStore(deps.store, deps.settings.hasMediaRelay)
@@ -55,6 +57,21 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       refuseBeyondScope(principal, whoPays(written))
       return written
     })
+
+  /** Enters what `work` changes. */
+  const entered = <T>(
+    c: Context<ControlEnv>,
+    id: number,
+    { given, reason }: { readonly given: object; readonly reason: string | null },
+    work: () => Promise<Write<T>>,
+  ) => {
+    const order = {
+      ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
+      ...{ target: { kind: 'extension' as const, id: String(id) }, noun: noun.toLowerCase() },
+      ...{ given: { ...given }, reason },
+    }
+    return enterWrite(order, work, deps)
+  }
 
   return new Hono<ControlEnv>()
     .post(path, write, validate('json', newExtension), async (c) => {
@@ -107,33 +124,55 @@ export function extensionRoutes(deps: Pick<ControlDeps, 'store' | 'now' | 'engin
       return ok(c, details(view))
     })
 
-    .patch(`${path}/:id`, write, one, validate('json', change), async (c) => {
-      const { id } = c.req.valid('param')
-      const changes = c.req.valid('json')
-      const scope = requestScope(c.var.principal, now)
-      const { before, after } = await asAllowed(c.var.principal, async () => {
-        const before = found(await extensions.find(scope, id), noun)
-        const document = found(await extensions.document(scope, id), noun)
-        const body = patched(extensionBody, document, changes)
-        await inTermsOf(changes, () => extensions.replace(id, body, scope))
-        return { given: changes, before, after: found(await extensions.find(scope, id), noun) }
-      })
-      // Phones with the old password lose their registration.
-      await registrations.changed([id])
-      c.set('change', { before, after })
-      return c.json(show(after))
-    })
+    .patch(
+      `${path}/:id`,
+      write,
+      one,
+      validate('query', writeQuery),
+      validate('json', change),
+      async (c) => {
+        const { id } = c.req.valid('param')
+        const given = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const { principal } = c.var
+        const scope = requestScope(principal, now)
+        const replacement = async () => {
+          const before = found(await extensions.find(scope, id), noun)
+          const document = found(await extensions.document(scope, id), noun)
+          const body = patched(extensionBody, document, given)
+          await inTermsOf(given, () => extensions.replace(id, body, scope))
+          return { given, before, after: found(await extensions.find(scope, id), noun) }
+        }
+        const { written, changeId } = await entered(c, id, { given, reason }, async () => {
+          const written = await asAllowed(principal, replacement)
+          const { before, after } = written
+          const payers = [
+            ...whoPays(written),
+            ...whoPays({ given: {}, before: after, after: before }),
+          ]
+          return {
+            written,
+            scopes: ['extensions:write' as const, ...heldScopes(principal, payers)],
+          }
+        })
+        // Phones with the old password lose their registration.
+        await registrations.changed([id])
+        tellEntered(c, changeId, { before: written.before, after: written.after }, reason)
+        return c.json(show(written.after))
+      },
+    )
 
-    .delete(`${path}/:id`, write, one, async (c) => {
+    .delete(`${path}/:id`, write, one, validate('query', writeQuery), async (c) => {
       const { id } = c.req.valid('param')
+      const { reason = null } = c.req.valid('query')
       const scope = requestScope(c.var.principal, now)
-      const before = await transaction(deps.store, async () => {
+      const { written, changeId } = await entered(c, id, { given: {}, reason }, async () => {
         const before = found(await extensions.find(scope, id), noun)
         await extensions.remove(id, scope)
-        return before
+        return { written: before, scopes: ['extensions:write' as const] }
       })
       await registrations.changed([id])
-      c.set('change', { before, after: null })
+      tellEntered(c, changeId, { before: written, after: null }, reason)
       return c.json({ id, deleted: true })
     })
 }

@@ -1,4 +1,5 @@
 import type { Principal } from '../auth/principal.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
 
 /** A person who decides, or a program that is no agent. */
 export interface Decider {
@@ -7,4 +8,6 @@ export interface Decider {
   readonly via: 'api' | 'link'
   readonly address: string
   readonly correlationId: string
+  /** The other nodes of the installation; undefined: there is none to ask. */
+  readonly elsewhere: AskedNodes | undefined
 }

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { auditedActor, type AuditLog } from '../audit/audit-log.ts'
 import { digestOf } from '../audit/digest.ts'
 import { openToAll, admitScope } from '../auth/requires.ts'
+import type { OtherNodes } from '../nodes/other-nodes.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -18,6 +19,7 @@ export interface DecisionRoutesDeps {
   readonly links: ApprovalLinks
   readonly audit: Pick<AuditLog, 'record'>
   readonly now: () => number
+  readonly others: OtherNodes | undefined
 }
 
 const linkQuery = z.strictObject({ link: z.string().max(200) })
@@ -68,13 +70,14 @@ async function decisionIn(c: Context<ControlEnv>): Promise<Decision> {
 /** Resolves with what the person is told. The audit entry names the user who answers for the link. */
 async function decide(
   c: Context<ControlEnv>,
-  { proposals, audit, now }: DecisionRoutesDeps,
+  { proposals, audit, now, others }: DecisionRoutesDeps,
   { proposalId, endpointId, principal }: LinkedProposal,
   { revision, decision }: Decision,
 ): Promise<string> {
   const { clientAddress: address, correlationId } = c.var
   c.set('isAudited', true)
-  const by = { principal, via: 'link', address, correlationId } as const
+  const elsewhere = others?.of(c)
+  const by = { principal, via: 'link', address, correlationId, elsewhere } as const
   const note = null
   const record = (after: ProposalView | undefined, error: ApiError | undefined) => {
     const status = error?.status ?? 200

@@ -1,6 +1,7 @@
 /** The tools that make changes, as proposals use them. */
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
 import type { Decider } from './decider.ts'
 import type { AcceptedPlan, PlannedChange } from './planned.ts'
 
@@ -18,8 +19,16 @@ type Arguments = Readonly<Record<string, unknown>>
 export interface Proposable {
   /** All that the tool requires. */
   readonly scopes: readonly Scope[]
-  /** Changes nothing. Throws an `ApiError` where the tool would refuse. */
-  readonly plan: (given: Arguments, principal: Principal) => Promise<PlannedChange>
+  /**
+   * Changes nothing. Throws an `ApiError` where the tool would refuse.
+   *
+   * @param elsewhere the other nodes, which may have what the change is about; undefined: there is none to ask.
+   */
+  readonly plan: (
+    given: Arguments,
+    principal: Principal,
+    elsewhere: AskedNodes | undefined,
+  ) => Promise<PlannedChange>
   /** Resolves with the `change_id`; null: there was nothing to change. */
   readonly make: (given: Arguments, approval: Approval) => Promise<string | null>
 }

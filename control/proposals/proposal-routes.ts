@@ -6,13 +6,14 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { offsetOf, pageMeta } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
+import type { OtherNodes } from '../nodes/other-nodes.ts'
 import type { Decider } from './decider.ts'
 import { approvalBody, proposalPath, proposalQuery, refusalBody } from './proposal-bodies.ts'
 import type { Proposals } from './proposals.ts'
 
 const PATH = '/proposals'
 
-export function proposalRoutes(proposals: Proposals) {
+export function proposalRoutes(proposals: Proposals, others: OtherNodes | undefined) {
   const decided = async (
     c: Context<ControlEnv>,
     uuid: string,
@@ -20,7 +21,10 @@ export function proposalRoutes(proposals: Proposals) {
   ): Promise<Response> => {
     const { principal, clientAddress: address, correlationId } = c.var
     const before = (await proposals.find(uuid, principal.tenantId)) ?? null
-    const after = await decide({ principal, via: 'api', address, correlationId })
+    const after = await decide({
+      ...{ principal, via: 'api', address, correlationId },
+      elsewhere: others?.of(c),
+    })
     c.set('change', { before, after })
     return ok(c, after)
   }

@@ -93,14 +93,14 @@ export class Proposals {
   async propose(
     { tool: name, arguments: written, reason: words, expiresInSeconds }: NewProposal,
     tool: Proposable,
-    principal: Principal,
+    { principal, elsewhere }: Pick<Decider, 'principal' | 'elsewhere'>,
   ): Promise<{ readonly proposal: ProposalView; readonly isNew: boolean }> {
     const { store, now, randomBytes } = this.#deps
     const given = argumentsIn(written)
     const text = JSON.stringify(given)
     const reason = cleanText(words)
     refuseBlind(principal, name, tool.scopes)
-    const planned = await tool.plan(given, asIfEntitled(principal))
+    const planned = await tool.plan(given, asIfEntitled(principal), elsewhere)
     if (!planned.isChange)
       throw conflict('nothing_to_change', `${planned.effect} There is nothing to propose`)
     const shown = shownOf(planned)
@@ -171,7 +171,7 @@ export class Proposals {
     if (row.revision !== revision) throw changedSince()
     const principal = await this.#inPlaceOf(row, decider.principal)
     const given = argumentsOf(row)
-    const shown = shownOf(await tool.plan(given, principal))
+    const shown = shownOf(await tool.plan(given, principal, decider.elsewhere))
     if (shown.plan_digest !== row.plan_digest) {
       await this.#rows.show(uuid, row.revision, shown)
       throw changedSince()

@@ -1,12 +1,20 @@
 /** The five routes of every resource: create, list, get, update, delete. */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import type { Store } from '../../schema/open.ts'
+import { routePath } from 'hono/route'
 import { transaction } from '../../schema/sql/query.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
-import { refuseBeyondScope, type BeyondScope, type Written } from '../auth/field-scopes.ts'
+import {
+  heldScopes,
+  refuseBeyondScope,
+  type BeyondScope,
+  type Written,
+} from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
+import type { ChangeWorld } from '../changes/change-world.ts'
+import { enterWrite, tellEntered, type Write, writeQuery } from '../changes/enter-write.ts'
+import type { ChangeKind } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, type Settled } from '../http/envelope.ts'
@@ -17,15 +25,15 @@ import { inTermsOf } from './references.ts'
 import type { RequestScope, Resource } from './resource.ts'
 
 export interface ResourceRoutesDeps<View> {
-  readonly store: Store
+  readonly world: ChangeWorld
+  /** As which what is written is entered as a change, and undone. */
+  readonly kind: ChangeKind
   /** Below `/api/v1`: `/routing/carriers`. */
   readonly path: string
   /** Requires its `:read` and `:write`. */
   readonly scope:
     'tenants' | 'dispatcher' | 'carriers' | 'routes' | 'customers' | 'rates' | 'agents'
   readonly resource: Resource<z.ZodObject, View>
-  /** Milliseconds UTC. */
-  readonly now: () => number
   /** Puts the change into effect, before its response is sent. */
   readonly changed: (change: { readonly before?: View; readonly after?: View }) => Promise<void>
   /** Looks up `resource.destinations` before a write. */
@@ -44,7 +52,8 @@ export interface ResourceRoutesDeps<View> {
 }
 
 export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
-  const { store, path, resource, now, changed, beyond, show = (view) => view } = deps
+  const { world, kind, path, resource, changed, beyond, show = (view) => view } = deps
+  const { store, now } = world
   // A view is the row of a table, not a promise.
   const shown = (view: View) => show(view) as Settled<View>
   const withOthers = deps.withOthers ?? (async (_, views) => views)
@@ -63,6 +72,31 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       if (beyond !== undefined) refuseBeyondScope(principal, beyond(written))
       return written
     })
+  /** Enters what `work` changes. */
+  const entered = <T>(
+    c: Context<ControlEnv>,
+    id: number,
+    { given, reason }: { readonly given: object; readonly reason: string | null },
+    work: () => Promise<Write<T>>,
+  ) => {
+    const order = {
+      ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
+      ...{ target: { kind, id: String(id) }, noun: resource.noun.toLowerCase() },
+      ...{ given: { ...given }, reason },
+    }
+    return enterWrite(order, work, world)
+  }
+  const writeScope = `${deps.scope}:write` as const
+  /** Undoing takes what making it took, and what the way back takes. */
+  const scopesOfUndo = (
+    principal: Principal,
+    written: Written<View> & { readonly before: View },
+  ) => {
+    const { before, after } = written
+    const back = { given: {}, before: after, after: before }
+    const fields = beyond === undefined ? [] : [...beyond(written), ...beyond(back)]
+    return [writeScope, ...heldScopes(principal, fields)]
+  }
   const lookedUp = async (
     scope: RequestScope,
     body: () => Promise<z.output<z.ZodObject>>,
@@ -108,41 +142,57 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       `${path}/:id`,
       write,
       validate('param', idParam(resource.noun)),
+      validate('query', writeQuery),
       validate('json', patch),
       async (c) => {
         const { id } = c.req.valid('param')
         const changes = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const { principal } = c.var
         const secret = await resource.hashSecret?.(changes)
         const asker = requestScope(c.var.principal, now)
         const bodyNow = async () =>
           patched(resource.body, found(await resource.document(asker, id), resource.noun), changes)
         const scope = await lookedUp(asker, bodyNow)
-        const { before, after } = await asAllowed(c.var.principal, async () => {
+        const replacement = async () => {
           const before = found(await resource.find(scope, id), resource.noun)
           // Read again: another request may have changed it meanwhile.
           const body = await bodyNow()
           await inTermsOf(changes, () => resource.replace(id, body, scope, secret))
           const after = found(await resource.find(scope, id), resource.noun)
           return { given: changes, before, after }
+        }
+        const { written, changeId } = await entered(c, id, { given: changes, reason }, async () => {
+          const written = await asAllowed(principal, replacement)
+          return { written, scopes: scopesOfUndo(principal, written) }
         })
+        const { before, after } = written
         await changed({ before, after })
-        c.set('change', { before, after })
+        tellEntered(c, changeId, { before, after }, reason)
         return ok(c, shown(after))
       },
     )
 
-    .delete(`${path}/:id`, write, validate('param', idParam(resource.noun)), async (c) => {
-      const { id } = c.req.valid('param')
-      const scope = requestScope(c.var.principal, now)
-      const before = await transaction(store, async () => {
-        const before = await resource.find(scope, id)
-        if ((await resource.remove(id, scope)) === 'absent') throw notFound(resource.noun)
-        return found(before, resource.noun)
-      })
-      await changed({ before })
-      c.set('change', { before, after: null })
-      return ok(c, { id, deleted: true })
-    })
+    .delete(
+      `${path}/:id`,
+      write,
+      validate('param', idParam(resource.noun)),
+      validate('query', writeQuery),
+      async (c) => {
+        const { id } = c.req.valid('param')
+        const { reason = null } = c.req.valid('query')
+        const scope = requestScope(c.var.principal, now)
+        const removal = async () => {
+          const before = await resource.find(scope, id)
+          if ((await resource.remove(id, scope)) === 'absent') throw notFound(resource.noun)
+          return { written: found(before, resource.noun), scopes: [writeScope] }
+        }
+        const { written, changeId } = await entered(c, id, { given: {}, reason }, removal)
+        await changed({ before: written })
+        tellEntered(c, changeId, { before: written, after: null }, reason)
+        return ok(c, { id, deleted: true })
+      },
+    )
 }
 
 export const requestScope = (

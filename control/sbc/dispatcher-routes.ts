@@ -1,11 +1,14 @@
 /** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
 import { type Context, Hono } from 'hono'
+import { routePath } from 'hono/route'
 import { z } from 'zod'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import { changeDuration, changeReason } from '../changes/change-fields.ts'
 import type { ChangeWorld } from '../changes/change-world.ts'
+import { enterWrite, tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { planReload } from '../changes/reload-plan.ts'
 import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import { type NodeStateOrder, type NodeStateWorld, planNodeState } from '../changes/node-plan.ts'
 import type { ControlDeps } from '../deps.ts'
@@ -51,7 +54,7 @@ const stateBody = z.strictObject({
   duration: changeDuration.optional(),
 })
 
-export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'settings' | 'others'>) {
+export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'others'>) {
   const { store, now, engine, settings, others } = deps
   const sets = new DispatcherStore(
     store,
@@ -79,23 +82,52 @@ export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'settings
   const lookedUp = (scope: RequestScope, node: NodeBody): Promise<RequestScope> =>
     withLookUp(scope, lookUp, node.is_enabled ? [nodeUri(node)] : [])
 
+  /** A node is a part of its set: what is written of it is a change of the set. */
+  const entered = async <T>(
+    c: Context<ControlEnv>,
+    setRow: number,
+    reason: string | null,
+    work: () => Promise<T>,
+  ) => {
+    const order = {
+      ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
+      ...{ target: { kind: 'dispatcher_set' as const, id: String(setRow) }, reason },
+      ...{ noun: noun.toLowerCase(), given: {} },
+    }
+    const write = async () => ({ written: await work(), scopes: ['dispatcher:write' as const] })
+    return enterWrite(order, write, deps)
+  }
+
   const nodeOf = (set: DispatcherView, nodeId: number): NodeView => nodeIn(show(set), nodeId)
   const setIn = async (scope: RequestScope, setRow: number): Promise<DispatcherView> =>
     found(await sets.find(scope, setRow), noun)
 
   return new Hono<ControlEnv>()
-    .post('/dispatcher/reload', requires('dispatcher:reload'), async (c) => {
-      await changed()
-      return ok(c, { message: 'Dispatcher sets were reloaded', status: 'synchronized' })
-    })
+    .post(
+      '/dispatcher/reload',
+      requires('dispatcher:reload'),
+      validate('query', writeQuery),
+      async (c) => {
+        const { reason = null } = c.req.valid('query')
+        const changeId = newUuid(deps.randomBytes)
+        const order: ChangeOrder = {
+          ...{ principal: c.var.principal, tool: 'reload_dispatchers', reason, changeId },
+          ...{ scopes: ['dispatcher:reload'], isDryRun: false, expiresAt: null },
+        }
+        const { plan } = await makeChange(order, async () => planReload(deps), deps)
+        tellEntered(c, changeId, plan, reason)
+        return ok(c, { message: 'Dispatcher sets were reloaded', status: 'synchronized' })
+      },
+    )
 
     .route(
       '/',
       resourceRoutes({
         path: '/dispatcher',
+        kind: 'dispatcher_set',
         scope: 'dispatcher',
         resource: sets,
-        ...{ store, now },
+        world: deps,
         changed,
         lookUp,
         show,
@@ -116,18 +148,21 @@ export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'settings
       '/dispatcher/:id/nodes',
       write,
       validate('param', idParam(noun)),
+      validate('query', writeQuery),
       validate('json', nodeBody),
       async (c) => {
         const { id: setRow } = c.req.valid('param')
+        const { reason = null } = c.req.valid('query')
         const body = c.req.valid('json')
         const asker = requestScope(c.var.principal, now)
         await setIn(asker, setRow)
         const scope = await lookedUp(asker, body)
-        const stored = await sets.insertNode(scope, setRow, body)
+        const insertion = () => sets.insertNode(scope, setRow, body)
+        const { written: stored, changeId } = await entered(c, setRow, reason, insertion)
         await changed()
         const { nodeId } = stored
         const after = nodeOf(stored.after, nodeId)
-        c.set('change', { before: null, after: lasting(after) })
+        tellEntered(c, changeId, { before: null, after: lasting(after) }, reason)
         return created(c, `/api/v1/dispatcher/${setRow}/nodes/${nodeId}`, after)
       },
     )
@@ -136,31 +171,43 @@ export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'settings
       '/dispatcher/:id/nodes/:nodeId',
       write,
       validate('param', nodeParam),
+      validate('query', writeQuery),
       validate('json', patchOf(nodeBody)),
       async (c) => {
         const { id: setRow, nodeId } = c.req.valid('param')
+        const { reason = null } = c.req.valid('query')
         const asker = requestScope(c.var.principal, now)
         const bodyOver = (node: NodeView) =>
           patched(nodeBody, nodeDocument(node), c.req.valid('json'))
         const scope = await lookedUp(asker, bodyOver(nodeIn(await setIn(asker, setRow), nodeId)))
         // Read again: another request may have changed it meanwhile.
-        const stored = await sets.replaceNode(scope, setRow, nodeId, bodyOver)
+        const replacement = () => sets.replaceNode(scope, setRow, nodeId, bodyOver)
+        const { written: stored, changeId } = await entered(c, setRow, reason, replacement)
         const before = nodeOf(stored.before, nodeId)
         await changed()
         const after = nodeOf(stored.after, nodeId)
-        c.set('change', { before: lasting(before), after: lasting(after) })
+        tellEntered(c, changeId, { before: lasting(before), after: lasting(after) }, reason)
         return ok(c, after)
       },
     )
 
-    .delete('/dispatcher/:id/nodes/:nodeId', write, validate('param', nodeParam), async (c) => {
-      const { id: setRow, nodeId } = c.req.valid('param')
-      const scope = requestScope(c.var.principal, now)
-      const before = nodeOf(await sets.removeNode(scope, setRow, nodeId), nodeId)
-      await changed()
-      c.set('change', { before: lasting(before), after: null })
-      return ok(c, { id: nodeId, deleted: true })
-    })
+    .delete(
+      '/dispatcher/:id/nodes/:nodeId',
+      write,
+      validate('param', nodeParam),
+      validate('query', writeQuery),
+      async (c) => {
+        const { id: setRow, nodeId } = c.req.valid('param')
+        const { reason = null } = c.req.valid('query')
+        const scope = requestScope(c.var.principal, now)
+        const removal = () => sets.removeNode(scope, setRow, nodeId)
+        const { written, changeId } = await entered(c, setRow, reason, removal)
+        const before = nodeOf(written, nodeId)
+        await changed()
+        tellEntered(c, changeId, { before: lasting(before), after: null }, reason)
+        return ok(c, { id: nodeId, deleted: true })
+      },
+    )
 
     .put(
       '/dispatcher/:id/nodes/:nodeId/state',
@@ -179,7 +226,7 @@ export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'settings
         const { changeId } = await setState(place, body, principal, world)
         const after = nodeOf(await setIn(scope, setRow), nodeId)
         const change = { before: lasting(before), after: lasting(after) }
-        c.set('change', { ...change, changeId, reason: body.reason ?? null })
+        tellEntered(c, changeId, change, body.reason ?? null)
         return ok(c, { ...after, state: body.state, change_id: changeId })
       },
     )

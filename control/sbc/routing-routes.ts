@@ -1,6 +1,7 @@
 /** `/routing/carriers`, with its test calls, `/outbound-routes`, `/inbound-routes`. */
 import { Hono } from 'hono'
 import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
+import type { ChangeWorld } from '../changes/change-world.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { countsElsewhere } from '../nodes/counts-of-all.ts'
@@ -13,20 +14,14 @@ import { OutboundRouteStore, type OutboundRouteView } from './routes/outbound-ro
 import { reservedNetworks } from './source-claims.ts'
 import { testCallRoutes } from './test-call-routes.ts'
 
-export function routingRoutes({
-  store,
-  now,
-  engine,
-  settings,
-  steadyNow,
-  others,
-}: Pick<ControlDeps, 'store' | 'now' | 'engine' | 'settings' | 'steadyNow' | 'others'>) {
+export function routingRoutes(world: ChangeWorld & Pick<ControlDeps, 'steadyNow' | 'others'>) {
+  const { store, now, engine, settings, steadyNow, others } = world
   const carriers = new CarrierStore(
     store,
     reservedNetworks(settings.reservedNetworks),
     settings.hasMediaRelay,
   )
-  const common = { store, now, changed: () => engine.reloadRouting() }
+  const common = { world, changed: () => engine.reloadRouting() }
   return new Hono<ControlEnv>()
     .route('/', testCallRoutes({ store, engine, now, steadyNow }, carriers))
     .route(
@@ -34,6 +29,7 @@ export function routingRoutes({
       resourceRoutes({
         ...common,
         path: '/routing/carriers',
+        kind: 'carrier',
         scope: 'carriers',
         resource: carriers,
         show: (carrier) => withLiveStatus(carrier, engine),
@@ -50,6 +46,7 @@ export function routingRoutes({
       resourceRoutes({
         ...common,
         path: '/outbound-routes',
+        kind: 'outbound_route',
         scope: 'routes',
         resource: new OutboundRouteStore(store),
         beyond: freeCalls,
@@ -60,6 +57,7 @@ export function routingRoutes({
       resourceRoutes({
         ...common,
         path: '/inbound-routes',
+        kind: 'inbound_route',
         scope: 'routes',
         resource: new InboundRouteStore(store),
       }),

@@ -30,8 +30,8 @@ export function openTools(
       names: () => toolbox.proposableNames(),
     },
   })
-  const { keys, usage } = access
-  const world = { ...deps, keys, usage, audit, telemetry, proposals, pause: nextTurn }
+  const { keys, usage, tenants } = access
+  const world = { ...deps, keys, usage, tenants, audit, telemetry, proposals, pause: nextTurn }
   const toolbox: Toolbox = new Toolbox(world, audit, deps.log)
   return { toolbox, proposals }
 }

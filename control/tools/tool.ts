@@ -5,6 +5,7 @@ import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
+import type { TenantScope } from '../auth/tenants.ts'
 import type { ControlDeps } from '../deps.ts'
 import { type ApiError, badRequest } from '../http/api-error.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
@@ -19,10 +20,12 @@ import { clean } from './clean.ts'
 /** The dependencies of all tools. */
 export interface ToolWorld extends Pick<
   ControlDeps,
-  'store' | 'engine' | 'nodes' | 'ocs' | 'reports' | 'now' | 'steadyNow' | 'randomBytes'
+  | ('store' | 'engine' | 'nodes' | 'ocs' | 'reports' | 'settings')
+  | ('now' | 'steadyNow' | 'randomBytes')
 > {
   readonly keys: KeyStore
-  readonly usage: Pick<KeyUsage, 'daysOf'>
+  readonly tenants: Pick<TenantScope, 'clear'>
+  readonly usage: Pick<KeyUsage, 'ofLastHour'>
   readonly audit: Pick<AuditLog, 'list'>
   readonly proposals: Pick<Proposals, 'tool' | 'toolNames' | 'propose' | 'list'>
   readonly telemetry: Pick<Telemetry, 'read' | 'readForTenant'>

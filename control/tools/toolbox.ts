@@ -114,7 +114,7 @@ export class Toolbox {
     if (tool === undefined || !isChanging(tool)) return undefined
     return {
       scopes: tool.scopes,
-      plan: (given, principal) => this.#plan(tool, given, principal),
+      plan: (given, principal, elsewhere) => this.#plan(tool, given, principal, elsewhere),
       make: async (given, { decider, reason, ...approval }) => {
         const answer = await this.call(name, { ...given, reason }, { ...decider, ...approval })
         if (answer === undefined) throw unknownTool
@@ -128,10 +128,15 @@ export class Toolbox {
     return [...this.#tools.values()].filter(isChanging).map(({ name }) => name)
   }
 
-  async #plan(tool: Tool, given: object, principal: Principal): Promise<PlannedChange> {
+  async #plan(
+    tool: Tool,
+    given: object,
+    principal: Principal,
+    elsewhere: AskedNodes | undefined,
+  ): Promise<PlannedChange> {
     let plan: AcceptedPlan | undefined
     const accept = (made: AcceptedPlan) => (plan = made)
-    const use = { ...this.#useOf(principal, undefined, () => undefined), accept }
+    const use = { ...this.#useOf(principal, elsewhere, () => undefined), accept }
     const answer = await tool.use({ ...given, dry_run: true, reason: 'a dry run' }, use)
     return plan === undefined ? plannedIn(answer) : plannedOf(plan)
   }

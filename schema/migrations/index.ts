@@ -67,7 +67,8 @@ import {
   forServer as banVersionsForServer,
   sql as banVersions,
 } from './several-nodes/041-versions-of-bans.ts'
-import type { Relaxed } from '../rebuild.ts'
+import { onceOnly, sql as neverAgain } from './several-nodes/042-never-again.ts'
+import type { OnceOnly, Relaxed } from '../rebuild.ts'
 
 export interface Migration {
   /** 1, 2, 3 … without gaps. */
@@ -76,6 +77,8 @@ export interface Migration {
   /** Constraints to remove before `sql` runs. */
   readonly relaxed?: readonly Relaxed[]
   readonly sql: string
+  /** On SQLite, before `sql`: a PostgreSQL server gives no id twice. */
+  readonly onceOnly?: OnceOnly
   /** What a PostgreSQL database gets beside it. */
   readonly forServer?: string
 }
@@ -132,6 +135,7 @@ export const migrations: readonly Migration[] = [
   { version: 39, name: 'wrong-passwords', sql: wrongPasswords },
   { version: 40, name: 'sums-by-rate-prefix', sql: rateSums, forServer: rateSumsForServer },
   { version: 41, name: 'versions-of-bans', sql: banVersions, forServer: banVersionsForServer },
+  { version: 42, name: 'never-again', onceOnly, sql: neverAgain },
 ]
 
 export const newestVersion = migrations.length

@@ -50,6 +50,14 @@ export interface ApplicationKeyPreviousTable {
   expires_at: number
 }
 
+/** Requests of a key in the last hour, by minute. */
+export interface ApplicationKeyMinuteTable {
+  application_key_id: number
+  /** Minutes since 1970-01-01 UTC. */
+  minute: number
+  requests: number
+}
+
 /** Successful requests of a key by day; older days are removed. */
 export interface ApplicationKeyDayTable {
   application_key_id: number

@@ -110,3 +110,25 @@ test('a table without the constraint is not touched', () => {
   const wrong = { table: 'rate', part: 'name TEXT NOT NULL UNIQUE', replacement: '' }
   expect(() => relax(sqlite, wrong)).toThrow('the table rate does not contain')
 })
+
+test('a filled database gives no id again afterwards, not those of tenants that were removed before either', () => {
+  const sqlite = new Sqlite(':memory:')
+  sqlite.pragma('foreign_keys = ON')
+  const last = migrations.findIndex(({ name }) => name === 'never-again')
+  migrate(sqlite, 0, migrations.slice(0, last))
+  sqlite.exec(rows)
+  sqlite.exec(
+    "INSERT INTO audit_entry (at, actor, tenant_id, address, action, target, outcome, status, correlation_id) VALUES (0, 'a', 9, '', '', '', 'success', 200, '')",
+  )
+  const old = { rows: contents(sqlite), attached: attached(sqlite) }
+  migrate(sqlite, 1, migrations.slice(0, last + 1))
+  expect(contents(sqlite)).toMatchObject(old.rows)
+  expect(attached(sqlite)).toEqual(expect.arrayContaining(old.attached))
+  expect(sqlite.pragma('foreign_key_check')).toEqual([])
+  const add = (values: string) => sqlite.prepare(`INSERT INTO ${values} RETURNING id`).pluck().get()
+  const tenant = "tenant (slug, name, created_at) VALUES ('new', 'New', 0)"
+  expect(add(tenant)).toBe(10)
+  sqlite.exec('DELETE FROM tenant WHERE id = 10')
+  expect(add(tenant)).toBe(11)
+  expect(add("carrier (name, created_at, updated_at) VALUES ('next', 0, 0)")).toBe(9)
+})

@@ -128,11 +128,25 @@ function refuseRotation(key: AppKey, grantor: Grantor, now: number): void {
 }
 
 /**
- * Resuming a key gives away what the key has: as for its tokens, one must have that, too. Who suspended it may always
- * resume it.
+ * Resuming a key gives away what the key has: as for its tokens, one must have that, too. Who suspended it last may
+ * always resume it.
  */
 export function refuseResume(key: AppKey, principal: Principal): void {
-  if (key.suspendedBy === principal.actor) return
+  if (key.suspendedBy !== principal.actor) refuseWeaker(key, principal)
+}
+
+/** Whether the principal has all that the key has: callers that have less cannot resume what it has suspended. */
+export function isAsStrong(key: AppKey, principal: Principal): boolean {
+  try {
+    refuseWeaker(key, principal)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
+  }
+}
+
+function refuseWeaker(key: AppKey, principal: Principal): void {
   const grantor = grantorOf(principal)
   refuseEscalation(grantor, key.scopeLabels)
   refuseWider(key, grantor.limits)
@@ -150,18 +164,23 @@ export function changeKey(
   })
 }
 
-async function change(
-  mint: KeyMint,
-  key: AppKey,
-  patch: KeyPatch,
-  grantor: Grantor,
-): Promise<AppKey> {
+/** Throws unless the grantor has what the key has, and what it would have then. */
+export function refuseChange(key: AppKey, patch: KeyPatch, grantor: Grantor): void {
   refuseRevoked(key)
   refuseEscalation(grantor, key.scopeLabels)
   if (patch.scopes !== undefined) refuseEscalation(grantor, patch.scopes)
   const limits = grantor.ownKey?.id === key.id ? grantor.ownKey.limits : grantor.limits
   refuseWider(key, limits)
   refuseWider(patchedLimits(key, patch), limits)
+}
+
+async function change(
+  mint: KeyMint,
+  key: AppKey,
+  patch: KeyPatch,
+  grantor: Grantor,
+): Promise<AppKey> {
+  refuseChange(key, patch, grantor)
   refusePast(patch.expires_at ?? null, mint.now())
   const changed = await mint.keys.update(key, {
     ...(patch.name !== undefined && { name: patch.name }),
@@ -255,5 +274,5 @@ async function domainFor(
 const invalid = (path: string, message: string): ApiError =>
   badRequest('The body is invalid', [{ path, message }])
 
-const nameTaken = (): ApiError =>
+export const nameTaken = (): ApiError =>
   conflict('name_taken', 'A key with this name already exists in this tenant')

@@ -4,6 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { HOUR_MS } from '../../../schema/clock.ts'
+import { sql } from 'kysely'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Prepared } from '../../../schema/sql/prepared.ts'
@@ -11,8 +12,11 @@ import { all, execute, first, transaction } from '../../../schema/sql/query.ts'
 import type { ApiHourTable, KeyAddressTable } from '../../../schema/tables/causes.ts'
 import { addAddress, addHour } from './activity-rows.ts'
 
-/** Of a key, in the database; the least recently seen are forgotten. */
+/** Of a key, in the database: the usual ones, and of the others the last seen. */
 const MAX_ADDRESSES = 200
+/** The usual ones: a flood of fresh addresses comes neither first nor, without requests that succeed, most. */
+const FIRST_SEEN = 40
+const MOST_USED = 60
 const KEPT_HOURS = 31 * 24
 /** What is counted under a name of its own between two flushes, per key; the rest is counted as `others`. */
 const MAX_NAMES = 100
@@ -212,18 +216,31 @@ export class KeyActivity {
     const { db } = this.#store
     for (const id of this.#grown) {
       this.#grown.delete(id)
+      const usual = await this.#usualAddresses(id)
       const beyond = db
         .selectFrom('key_address')
         .select('address')
         .where('application_key_id', '=', id)
+        .where('address', 'not in', usual)
         .orderBy('last_at', 'desc')
         .limit(BATCH)
-        .offset(MAX_ADDRESSES)
+        .offset(MAX_ADDRESSES - usual.length)
       const rows = db.deleteFrom('key_address').where('application_key_id', '=', id)
       // A network may have more addresses than one statement removes in a minute.
       while ((await execute(this.#store, rows.where('address', 'in', beyond))) === BATCH)
         await nextTurn()
     }
+  }
+
+  async #usualAddresses(keyId: number): Promise<readonly string[]> {
+    const known = this.#store.db
+      .selectFrom('key_address')
+      .select('address')
+      .where('application_key_id', '=', keyId)
+    const first = known.orderBy('first_at').orderBy('address').limit(FIRST_SEEN)
+    const most = known.orderBy(accepted, 'desc').orderBy('first_at').limit(MOST_USED)
+    const rows = [...(await all(this.#store, first)), ...(await all(this.#store, most))]
+    return [...new Set(rows.map(({ address }) => address))]
   }
 
   /** One hour at a time: SIP shares the thread. */
@@ -235,6 +252,9 @@ export class KeyActivity {
     await execute(this.#store, db.deleteFrom('api_hour').where('hour', '=', hour))
   }
 }
+
+/** Refused requests make no address usual. */
+const accepted = sql<number>`requests - denied`
 
 const columnsOf = ({ requests, firstAt, lastAt }: Uses) => ({
   ...{ requests, first_at: firstAt, last_at: lastAt },

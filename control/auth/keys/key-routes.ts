@@ -1,7 +1,12 @@
 /** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
 import { Hono } from 'hono'
+import { routePath } from 'hono/route'
 import { z } from 'zod'
-import { isOfAgent, refuseOwnKey } from '../../changes/key-plans.ts'
+import { changeReason } from '../../changes/change-fields.ts'
+import type { ChangeWorld } from '../../changes/change-world.ts'
+import { enterWrite, tellEntered, writeQuery } from '../../changes/enter-write.ts'
+import { isOfAgent, planRevocation, refuseOwnKey } from '../../changes/key-plans.ts'
+import { makeChange } from '../../changes/make-change.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok } from '../../http/envelope.ts'
@@ -9,6 +14,7 @@ import { offsetOf, pageMeta } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import type { Idempotency } from '../../middleware/idempotency.ts'
 import type { Principal } from '../principal.ts'
+import { newUuid } from '../../uuid.ts'
 import { requires, requiresCredential } from '../requires.ts'
 import type { AppKey } from './app-key.ts'
 import {
@@ -33,14 +39,15 @@ const revokeQuery = z.strictObject({
     .enum(['true', 'false'])
     .optional()
     .describe('true: the key of an agent may revoke itself.'),
+  reason: changeReason.optional(),
 })
 
 export function keyRoutes(
-  mint: KeyMint,
-  usage: Pick<KeyUsage, 'daysOf'>,
+  world: ChangeWorld & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> },
   idempotency: Idempotency,
 ) {
-  const { keys, now } = mint
+  const mint: KeyMint = world
+  const { keys, now, usage } = world
   const auditedChange = ({ before, after }: ChangedKey) => ({
     before: auditedKey(before, now()),
     after: auditedKey(after, now()),
@@ -98,13 +105,24 @@ export function keyRoutes(
       `${PATH}/:uuid`,
       requires('keys:write'),
       validate('param', keyPath),
+      validate('query', writeQuery),
       validate('json', keyPatch),
       async (c) => {
         const { principal } = c.var
-        const found = () => find(c.req.valid('param').uuid, principal)
-        const changed = await changeKey(mint, found, c.req.valid('json'), grantorOf(principal))
-        c.set('change', auditedChange(changed))
-        return ok(c, keyView(changed.after, now()))
+        const { reason = null } = c.req.valid('query')
+        const given = c.req.valid('json')
+        const { uuid } = c.req.valid('param')
+        const order = {
+          ...{ principal, operation: `${c.req.method} ${routePath(c, -1)}`, noun: 'key' },
+          ...{ target: { kind: 'api_key' as const, id: uuid }, given, reason },
+        }
+        const patch = async () => ({
+          written: await changeKey(mint, () => find(uuid, principal), given, grantorOf(principal)),
+          scopes: ['keys:write' as const],
+        })
+        const { written, changeId } = await enterWrite(order, patch, world)
+        tellEntered(c, changeId, auditedChange(written), reason)
+        return ok(c, keyView(written.after, now()))
       },
     )
 
@@ -134,13 +152,22 @@ export function keyRoutes(
       async (c) => {
         const { principal } = c.var
         const isConfirmed = c.req.valid('query').confirm_self === 'true' || !isOfAgent(principal)
-        const revoked = await keys.atomically(async () => {
-          const before = await find(c.req.valid('param').uuid, principal)
+        const { reason = null } = c.req.valid('query')
+        let before: AppKey | undefined
+        const plan = async () => {
+          before = await find(c.req.valid('param').uuid, principal)
           refuseOwnKey(before, principal, isConfirmed)
-          return { before, after: await keys.revoke(before, now()) }
-        })
-        c.set('change', auditedChange(revoked))
-        return ok(c, keyView(revoked.after, now()))
+          return planRevocation(before, { ...world, principal })
+        }
+        const order = {
+          ...{ principal, tool: `${c.req.method} ${routePath(c, -1)}`, reason, isDryRun: false },
+          ...{ scopes: ['keys:write' as const], expiresAt: null },
+          changeId: newUuid(mint.randomBytes),
+        }
+        const { changeId, own } = await makeChange(order, plan, world)
+        const change = auditedChange({ before: before ?? own.key, after: own.key })
+        tellEntered(c, changeId, change, reason)
+        return ok(c, keyView(own.key, now()))
       },
     )
 }

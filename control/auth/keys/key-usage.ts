@@ -11,6 +11,9 @@ import { all, execute, transaction } from '../../../schema/sql/query.ts'
 
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000
+const MINUTE_MS = 60_000
+/** Minutes whose requests are kept: those of the last hour. */
+const KEPT_MINUTES = 60
 /** Days whose requests are shown, this one included. */
 const SHOWN_DAYS = 30
 
@@ -20,6 +23,8 @@ class Usage {
   requests = 0
   lastUsedAt = 0
   readonly keyId: number
+  /** Requests by minute, those of the last hour that are not stored yet. */
+  readonly minutes = new Map<number, number>()
   readonly #unstored: Set<Usage>
 
   constructor(keyId: number, unstored: Set<Usage>) {
@@ -29,6 +34,14 @@ class Usage {
 
   used(now: number): void {
     this.lastUsedAt = now
+    const minute = minuteOf(now)
+    const requests = this.minutes.get(minute)
+    this.minutes.set(minute, (requests ?? 0) + 1)
+    if (requests === undefined && this.minutes.size > KEPT_MINUTES)
+      for (const first of this.minutes.keys()) {
+        this.minutes.delete(first)
+        break
+      }
     this.#unstored.add(this)
   }
 
@@ -43,6 +56,12 @@ interface UsageRow {
   readonly id: number
   readonly requests: number
   readonly lastUsedAt: number
+}
+
+interface MinuteRow {
+  readonly id: number
+  readonly minute: number
+  readonly requests: number
 }
 
 interface DayRow {
@@ -62,16 +81,24 @@ export class KeyUsage {
   readonly #store: Store
   readonly #write: Prepared<UsageRow, unknown>
   readonly #writeDay: Prepared<DayRow, unknown>
+  readonly #writeMinute: Prepared<MinuteRow, unknown>
+  readonly #now: () => number
   /** The day at which older ones were removed. */
   #prunedAt = -1
+  /** The minute at which older ones were removed. */
+  #forgottenAt = -1
   /** Bounded by the number of keys. */
   readonly #keys = new Map<number, Usage>()
   /** Those that the next flush writes: few of many keys are used within a second. */
   readonly #unstored = new Set<Usage>()
+  /** Those with a minute that goes on. */
+  readonly #counting = new Set<Usage>()
   readonly #flushes = new OneAtATime(() => this.#storeUses())
 
-  constructor(store: Store) {
+  /** @param now milliseconds UTC. */
+  constructor(store: Store, now: () => number) {
     this.#store = store
+    this.#now = now
     this.#write = prepare(store, (db, param) =>
       db
         .updateTable('application_key')
@@ -95,6 +122,35 @@ export class KeyUsage {
           })),
         ),
     )
+    this.#writeMinute = prepare(store, (db, param) =>
+      db
+        .insertInto('application_key_minute')
+        .values({
+          application_key_id: param('id'),
+          minute: param('minute'),
+          requests: param('requests'),
+        })
+        .onConflict((conflict) =>
+          conflict.columns(['application_key_id', 'minute']).doUpdateSet((row) => ({
+            requests: row('application_key_minute.requests', '+', row.ref('excluded.requests')),
+          })),
+        ),
+    )
+  }
+
+  /** Requests of the last sixty minutes, on all nodes; of the minute that goes on those of this one. */
+  async ofLastHour(keyId: number): Promise<number> {
+    const first = minuteOf(this.#now()) - KEPT_MINUTES + 1
+    const query = this.#store.db
+      .selectFrom('application_key_minute')
+      .select((row) => row.fn.sum<number>('requests').as('requests'))
+      .where('application_key_id', '=', keyId)
+      .where('minute', '>=', first)
+    const [stored] = await all(this.#store, query)
+    let requests = Number(stored?.requests ?? 0)
+    for (const [minute, unstored] of this.#keys.get(keyId)?.minutes ?? [])
+      if (minute >= first) requests += unstored
+    return requests
   }
 
   /** Notes a use of the key. */
@@ -116,6 +172,8 @@ export class KeyUsage {
   }
 
   async #storeUses(): Promise<void> {
+    for (const usage of this.#unstored) this.#counting.add(usage)
+    await this.#storeMinutes()
     if (this.#unstored.size === 0) return
     // Uses go on while they are written. In the same order on each node, so that none waits for another in a circle.
     const uses = [...this.#unstored]
@@ -136,6 +194,30 @@ export class KeyUsage {
       throw error
     }
     for (const { usage, requests } of uses) usage.requests -= requests
+  }
+
+  /** A minute is written once, when it is over: in the same order on each node. */
+  async #storeMinutes(): Promise<void> {
+    const present = minuteOf(this.#now())
+    const over = [...this.#counting].flatMap((usage) =>
+      [...usage.minutes].flatMap(([minute, requests]) =>
+        minute < present ? [{ usage, minute, requests }] : [],
+      ),
+    )
+    if (over.length === 0) return
+    const rows = over.toSorted((one, other) => one.usage.keyId - other.usage.keyId)
+    await transaction(this.#store, async () => {
+      for (const { usage, minute, requests } of rows)
+        await this.#writeMinute.run({ id: usage.keyId, minute, requests })
+      if (this.#forgottenAt === present) return
+      const old = this.#store.db.deleteFrom('application_key_minute')
+      await execute(this.#store, old.where('minute', '<=', present - KEPT_MINUTES))
+    })
+    this.#forgottenAt = present
+    for (const { usage, minute } of over) {
+      usage.minutes.delete(minute)
+      if (usage.minutes.size === 0) this.#counting.delete(usage)
+    }
   }
 
   /** The last days up to `now`, oldest first; those without a request too. */
@@ -165,5 +247,6 @@ export class KeyUsage {
   }
 }
 
+const minuteOf = (now: number): number => Math.floor(now / MINUTE_MS)
 const dayOf = (now: number): number => Math.floor(now / DAY_MS)
 const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)

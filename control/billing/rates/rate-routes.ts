@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
+import type { ChangeWorld } from '../../changes/change-world.ts'
 import { requires } from '../../auth/requires.ts'
 import { ApiError, badRequest, type ErrorDetail } from '../../http/api-error.ts'
 import { readBody } from '../../http/body.ts'
@@ -21,11 +22,8 @@ import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from '.
 import { RatePlanStore } from './rate-plan-store.ts'
 import { RateStore } from './rate-store.ts'
 
-export interface RateRoutesDeps {
-  readonly store: Store
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly ocs: Pick<OcsPort, 'quote' | 'reloadRates' | 'reloadPrefix'>
+export interface RateRoutesDeps extends ChangeWorld {
+  readonly ocs: OcsPort
 }
 
 const planQuery = {
@@ -51,16 +49,18 @@ export const lookupFields = {
 
 const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
 
-export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
+export function rateRoutes(world: RateRoutesDeps) {
+  const { store, now, ocs } = world
   const rates = new RateStore(store)
   return new Hono<ControlEnv>()
     .route(
       '/',
       resourceRoutes({
         path: '/rate-plans',
+        kind: 'rate_plan',
         scope: 'rates',
         resource: new RatePlanStore(store),
-        ...{ store, now },
+        world,
         changed: () => ocs.reloadRates(),
       }),
     )
@@ -109,9 +109,10 @@ export function rateRoutes({ store, now, ocs }: RateRoutesDeps) {
       '/',
       resourceRoutes({
         path: '/rates',
+        kind: 'rate',
         scope: 'rates',
         resource: rates,
-        ...{ store, now },
+        world,
         changed: async ({ before, after }) => {
           for (const rate of [before, after])
             if (rate !== undefined) await ocs.reloadPrefix(rate.rate_plan_id, rate.prefix)

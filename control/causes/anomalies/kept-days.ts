@@ -1,7 +1,8 @@
 /** What the kept sums say of whole days (D264), with what they lack. */
+import { DAY_MS } from '../../../schema/clock.ts'
 import { sql, type SqlBool } from 'kysely'
 import { all, first } from '../../../schema/sql/query.ts'
-import { ALL, DAY_MS, NONE, OTHERS } from '../../pbx/sums/dimensions.ts'
+import { ALL, NONE, OTHERS } from '../../pbx/sums/dimensions.ts'
 import { newRecords } from '../../pbx/sums/kept-sums.ts'
 import type { Place } from '../../pbx/sums/places.ts'
 import type { Watermark } from '../../pbx/sums/slice.ts'

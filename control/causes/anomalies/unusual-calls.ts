@@ -3,9 +3,10 @@
  * read from the records, and compared with the 14 days (UTC) before them, which the kept sums have; of a longer one each day
  * before, too. A shorter period is compared with the same hours of the days before, all out of the records.
  */
+import { DAY_MS } from '../../../schema/clock.ts'
 import { sql } from 'kysely'
 import { first, transaction } from '../../../schema/sql/query.ts'
-import { DAY_MS, startOfDay } from '../../pbx/sums/dimensions.ts'
+import { startOfDay } from '../../pbx/sums/dimensions.ts'
 import type { Place } from '../../pbx/sums/places.ts'
 import type { Window } from '../../pbx/sums/record-windows.ts'
 import { behind } from '../../pbx/sums/roll-up.ts'

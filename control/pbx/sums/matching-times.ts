@@ -1,8 +1,9 @@
 /** When there were calls that match: the kept sums know it by day, so that other records need not be read. */
+import { DAY_MS } from '../../../schema/clock.ts'
 import { sql } from 'kysely'
 import { all, first, transaction } from '../../../schema/sql/query.ts'
 import { isMember, memberFilters } from './call-filters.ts'
-import { ALL, DAY_MS, NONE, OTHERS, PREFIX_LENGTH, startOfDay } from './dimensions.ts'
+import { ALL, NONE, OTHERS, PREFIX_LENGTH, startOfDay } from './dimensions.ts'
 import { newRecords } from './kept-sums.ts'
 import type { Place } from './places.ts'
 import type { Window } from './record-windows.ts'

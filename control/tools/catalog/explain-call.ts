@@ -7,7 +7,8 @@ import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
 import { findRecord } from '../../pbx/reports/find-record.ts'
 import { guardsOfCall } from '../../billing/guards/guards-of-call.ts'
 import { defineTool } from '../tool.ts'
-import { findCall, liveCall, viewOf as liveView } from './call-tools.ts'
+import { liveCall, liveCallView } from '../../pbx/calls/live-call-view.ts'
+import { findCall } from './call-tools.ts'
 import { denialOf } from './denials.ts'
 import { callRecord, noCall } from './record-tools.ts'
 import { callUuid } from './shapes.ts'
@@ -58,7 +59,7 @@ export const explainCall = defineTool({
         explanation: 'The call is live. It has no record until it ends.',
         advice: null,
         ...{ charge: null, money: null, source_address: null, unusual: [], compared_with: 0 },
-        live: liveView(live, use.steadyNow()),
+        live: liveCallView(live, use.steadyNow()),
         record: null,
       }
     const row = await findRecord(uuid, use)

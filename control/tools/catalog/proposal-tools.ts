@@ -53,7 +53,10 @@ export const proposeChange = defineTool({
     const tool = use.proposals.tool(name)
     if (tool === undefined) throw notProposable(name, use)
     const order = { tool: name, arguments: given, reason, expiresInSeconds: expires_in }
-    const made = await use.proposals.propose(order, tool, use.principal)
+    const made = await use.proposals.propose(order, tool, {
+      principal: use.principal,
+      elsewhere: use.elsewhere,
+    })
     return { ...viewOf(made.proposal), is_new: made.isNew }
   },
 })

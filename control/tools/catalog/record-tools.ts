@@ -1,5 +1,6 @@
 /** Tools for call records: search a period, or get one call. */
 import { z } from 'zod'
+import { DAY_MS } from '../../../schema/clock.ts'
 import {
   directions,
   dispositions,
@@ -16,7 +17,8 @@ import { callFilterInput, filtersOf, refuseForNow } from '../../pbx/sums/summary
 import { money, text, time as timeInput } from '../../provisioning/fields.ts'
 import { requestScope } from '../../provisioning/resource-routes.ts'
 import { defineTool } from '../tool.ts'
-import { findCall, liveCall, viewOf as liveView } from './call-tools.ts'
+import { liveCall, liveCallView } from '../../pbx/calls/live-call-view.ts'
+import { findCall } from './call-tools.ts'
 import { callUuid, MAX_ROWS, time } from './shapes.ts'
 
 export const callRecord = z.object({
@@ -56,8 +58,6 @@ export const callRecord = z.object({
     }),
   ),
 })
-
-const DAY_MS = 86_400_000
 
 /** A call in about 120 bytes. */
 const briefCall = z.object({
@@ -168,7 +168,7 @@ export const getCall = defineTool({
     const record = live === undefined ? await findRecord(uuid, use) : undefined
     if (live === undefined && record === undefined) throw noCall()
     return {
-      live: live === undefined ? null : liveView(live, use.steadyNow()),
+      live: live === undefined ? null : liveCallView(live, use.steadyNow()),
       record: record === undefined ? null : recordView(record),
     }
   },

@@ -23,7 +23,13 @@ type Made = { change_id: string; changed: boolean; effect: string; expires_at: s
 /** As a process that has just started. */
 const started = (rig: ToolRig): ChangeDuties =>
   new ChangeDuties({
-    ...{ ...rig.deps, keys: rig.access.keys, audit: rig.access.audit, now: rig.now },
+    ...{
+      ...rig.deps,
+      keys: rig.access.keys,
+      tenants: rig.access.tenants,
+      audit: rig.access.audit,
+      now: rig.now,
+    },
     newCorrelationId: () => 'c',
   })
 
@@ -210,7 +216,12 @@ describe.runIf(hasPostgres)('changes of several nodes', () => {
 function processOn(store: Store, now: () => number) {
   const keys = new KeyStore(store, new KeyCache())
   const audit = new AuditLog(store, () => undefined)
-  const world = { store, keys, randomBytes, now, engine: testEngine(), ocs: undefined }
+  const settings = { reservedNetworks: [], hasMediaRelay: false }
+  const tenants = { clear: () => undefined }
+  const world = {
+    ...{ store, keys, tenants, randomBytes, now, settings },
+    ...{ engine: testEngine(), ocs: undefined },
+  }
   const duties = new ChangeDuties({
     ...{ ...world, audit, newCorrelationId: () => 'c', log: () => undefined },
   })

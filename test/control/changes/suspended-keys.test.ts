@@ -107,6 +107,45 @@ test('a small key suspends a large one, but brings back only what it has suspend
   expect(await works(rig, token)).toBe(false)
 })
 
+test('who suspended a key last, and could resume it, decides: a weaker one that suspended it before does not', async () => {
+  const { rig, token, post, tool, uuid } = await opened()
+  const small = await rig.key({ name: 'watch', scopes: ['mcp:*', 'keys:*', 'audit:read'] })
+  const first = (await tool('suspend_api_key', small)).data<Made>()
+  const again = (await post('suspend', { reason: 'it has leaked' })).data<Made>()
+  expect(again).toMatchObject({ changed: true })
+  const undo = (change_id: string) =>
+    rig.tool('undo_change', { change_id, reason: 'let me in' }, small)
+  const refused = [
+    await tool('resume_api_key', small),
+    await undo(first.change_id),
+    await undo(again.change_id),
+  ]
+  expect(refused.map(({ code }) => code)).toEqual(refused.map(() => 'scope_escalation'))
+  // A weaker one that suspends it once more wins nothing.
+  const third = { identifier: uuid, reason: 'let me in' }
+  expect((await rig.tool('suspend_api_key', third, small)).data<object>()).toMatchObject({
+    changed: false,
+  })
+  expect((await tool('resume_api_key', small)).code).toBe('scope_escalation')
+  expect((await tool('resume_api_key')).status).toBe(200)
+  expect(await works(rig, token)).toBe(true)
+})
+
+test('a suspension that ends under a longer one of a stronger key ends with that', async () => {
+  const { rig, token, uuid } = await opened()
+  const small = await rig.key({ name: 'watch', scopes: ['mcp:*', 'keys:*'] })
+  const suspend = (duration: number, as: string) =>
+    rig.tool('suspend_api_key', { identifier: uuid, reason: 'an alert', duration }, as)
+  await suspend(60, small)
+  await suspend(120, rig.root)
+  rig.tick(60_000)
+  await rig.changes.look()
+  expect(await works(rig, token)).toBe(false)
+  rig.tick(60_000)
+  await rig.changes.look()
+  expect(await works(rig, token)).toBe(true)
+})
+
 test('a revoked key is neither suspended nor resumed, and its suspension is not undone', async () => {
   const { rig, tool, uuid, token } = await opened()
   const { change_id } = (await tool('suspend_api_key')).data<Made>()
@@ -127,7 +166,7 @@ test('the dry run of a revocation tells how much the key is used, and what could
   const answer = await rig.tool('revoke_sbc_api_key', { identifier: 'leaked', dry_run: true })
   expect(answer.data<object>()).toMatchObject({
     ...{ dry_run: true, changed: true, change_id: null, is_active: true, revoked_at: null },
-    affected: { requests_per_hour: 2, seconds_since_last_use: 30 },
+    affected: { requests_per_hour: 48, seconds_since_last_use: 30 },
     effect: expect.stringMatching(/^The key "leaked" is revoked permanently.*suspend_api_key/),
     undo: 'It cannot be undone',
   })

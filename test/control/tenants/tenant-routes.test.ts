@@ -119,3 +119,18 @@ test('a tenant that is switched off is switched off from the next request on', a
   await call('PATCH', `/tenants/${id}`, { is_active: false })
   expect((await callAs('acme', 'GET', '/tenants')).status).toBe(403)
 })
+
+test('the id of a removed tenant, carrier or customer is not given again: nothing that is kept of one is of the next', async () => {
+  const { call } = await openResources()
+  const bodies = {
+    '/tenants': (name: string) => ({ slug: name }),
+    '/customers': (name: string) => ({ name }),
+    '/routing/carriers': (name: string) => ({ name, gateways: [{ host: '10.9.0.1' }] }),
+  }
+  for (const [path, body] of Object.entries(bodies)) {
+    const id = await idOf(call('POST', path, body('gone')))
+    await call('PATCH', `${path}/${id}`, body('gone-2'))
+    expect((await call('DELETE', `${path}/${id}`)).status).toBe(200)
+    expect(await idOf(call('POST', path, body('next')))).toBeGreaterThan(id)
+  }
+})

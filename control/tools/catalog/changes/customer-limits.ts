@@ -1,20 +1,26 @@
 /** The tool that changes for a while what a customer may owe and call. It moves no money. */
 import { z } from 'zod'
 import { moneyToDecimal } from '../../../../schema/columns.ts'
-import {
-  type CustomerLimits,
-  customerLimitsKind,
-  readLimits,
-  setLimits,
-} from '../../../changes/customer-limits-kind.ts'
+import { customerKind } from '../../../changes/kinds/document-kinds.ts'
+import { pick } from '../../../changes/field-states.ts'
 import { customerBody } from '../../../billing/customer-body.ts'
 import { badRequest } from '../../../http/api-error.ts'
 import { reference } from '../../../provisioning/fields.ts'
 import { defineChange } from '../../change-tool.ts'
 import { quoted } from '../../clean.ts'
-import { theCustomer } from '../money-tools.ts'
+import { theCustomer, toolScope } from '../money-tools.ts'
 
 const body = customerBody.shape
+
+/** As a change of a customer has them. */
+const limits = z.object({
+  credit_limit_micros: z.int(),
+  max_concurrent_calls: z.int(),
+  max_cps: z.int(),
+  max_daily_spend_micros: z.int(),
+})
+
+type CustomerLimits = z.output<typeof limits>
 
 const amount = z.string().describe('Exact decimal number as text.')
 
@@ -44,18 +50,18 @@ export const setCustomerLimits = defineChange({
   }),
   async plan(input, use) {
     const { customer: wanted, credit_limit, max_concurrent_calls, max_cps, max_daily_spend } = input
-    const given = { credit_limit, max_concurrent_calls, max_cps, max_daily_spend }
+    const given = Object.entries({
+      ...{ credit_limit_micros: credit_limit, max_concurrent_calls, max_cps },
+      max_daily_spend_micros: max_daily_spend,
+    }).flatMap(([limit, value]) => (value === undefined ? [] : [[limit, value] as const]))
     const { id, name } = await theCustomer(wanted, use)
-    await customerLimitsKind.admit(String(id), { from: null, to: null }, use.principal, use)
-    const before = await readLimits(id, use.store)
-    if (before === undefined || Object.values(given).every((limit) => limit === undefined))
+    await customerKind.admit(String(id), { from: null, to: null }, use.principal, use)
+    const present = limits.safeParse(await customerKind.read(String(id), use))
+    if (!present.success || given.length === 0)
       throw badRequest('Give at least one limit; get_customer_balance shows the balance')
-    const after: CustomerLimits = {
-      credit_limit_micros: given.credit_limit ?? before.credit_limit_micros,
-      max_concurrent_calls: given.max_concurrent_calls ?? before.max_concurrent_calls,
-      max_cps: given.max_cps ?? before.max_cps,
-      max_daily_spend_micros: given.max_daily_spend ?? before.max_daily_spend_micros,
-    }
+    const before = present.data
+    const changed = Object.fromEntries(given)
+    const after: CustomerLimits = { ...before, ...changed }
     const view = (limits: CustomerLimits) => ({
       ...{ customer_id: id, name },
       credit_limit: moneyToDecimal(limits.credit_limit_micros),
@@ -63,14 +69,15 @@ export const setCustomerLimits = defineChange({
       max_daily_spend: moneyToDecimal(limits.max_daily_spend_micros),
     })
     return {
-      target: { kind: 'customer_limits' as const, id: String(id) },
-      ...{ before, after },
+      target: { kind: 'customer' as const, id: String(id) },
+      // Only those that are given: what a person sets of the others meanwhile stays.
+      ...{ before: pick(before, Object.keys(changed)), after: changed },
       effect: `The limits of the customer ${quoted(name)} hold from the next call: ${changesIn(before, after)}.`,
       affected: { live_calls: use.ocs?.balanceOf(id)?.openCalls ?? 0 },
       undo: 'restores' as const,
       preview: view(before),
       async apply() {
-        await setLimits(id, after, use)
+        await customerKind.restore(String(id), changed, use, toolScope(use))
         return view(after)
       },
     }

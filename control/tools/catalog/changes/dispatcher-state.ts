@@ -1,7 +1,7 @@
 /** Tools that change the state of dispatcher sets and nodes (SPECIFICATION.md §2.6, §3.2). */
 import { z } from 'zod'
-import { timeToText } from '../../../../schema/columns.ts'
 import { planNodeState } from '../../../changes/node-plan.ts'
+import { planReload } from '../../../changes/reload-plan.ts'
 import { text } from '../../../provisioning/fields.ts'
 import { defineChange } from '../../change-tool.ts'
 import { theSet } from '../dispatcher-tools.ts'
@@ -64,21 +64,5 @@ export const reloadDispatchers = defineChange({
     message: z.string(),
     status: z.enum(['synchronized', 'would_reload']).describe('would_reload: a dry run.'),
   }),
-  plan: (_, { engine, now }) => ({
-    target: { kind: 'dispatcher_sets', id: 'all' },
-    before: null,
-    after: { loaded_at: timeToText(now()) },
-    effect: 'This process reads all dispatcher sets and routes from the database again.',
-    affected: { sets: engine.dispatcher.status().length },
-    undo: 'none',
-    preview: {
-      message: 'The dispatcher sets would be reloaded.',
-      status: 'would_reload' as const,
-    },
-    async apply() {
-      await engine.dispatcher.reload()
-      await engine.reloadRouting()
-      return { message: 'The dispatcher sets were reloaded.', status: 'synchronized' as const }
-    },
-  }),
+  plan: (_, use) => planReload(use),
 })

@@ -1,6 +1,6 @@
 /** The tool that takes a carrier out of service, and back. */
 import { z } from 'zod'
-import { carrierKind, carrierStateOf, setCarrierState } from '../../../changes/carrier-kind.ts'
+import { carrierKind } from '../../../changes/kinds/document-kinds.ts'
 import { countsOfAsked } from '../../../nodes/counts-of-all.ts'
 import { reference } from '../../../provisioning/fields.ts'
 import { badReference, resolve } from '../../../provisioning/references.ts'
@@ -34,14 +34,15 @@ export const setTrunkState = defineChange({
       throw badReference('carrier', 'there is no such carrier')
     await carrierKind.admit(String(id), { from: null, to: null }, principal, use)
     const { name } = carrier
-    const before = carrierStateOf(carrier.is_active)
+    const before = carrier.is_active ? ('active' as const) : ('inactive' as const)
+    const after = { is_active: state === 'active' }
     // Tenants' carriers may have one name.
     const more = await countsOfAsked(elsewhere, 'carriers', [id])
     const calls = engine.calls.countByCarrier(id) + (more?.(id) ?? 0)
     const own = { carrier_id: id, name }
     return {
       target: { kind: 'carrier' as const, id: String(id) },
-      ...{ before, after: state },
+      ...{ before: { is_active: carrier.is_active }, after },
       effect:
         before === state
           ? `Nothing changes: the carrier ${quoted(name)} is ${state} already.`
@@ -52,7 +53,7 @@ export const setTrunkState = defineChange({
       undo: 'restores' as const,
       preview: { ...own, state: before },
       async apply() {
-        await setCarrierState(id, state, use)
+        await carrierKind.restore(String(id), after, use, scope)
         return { ...own, state }
       },
     }

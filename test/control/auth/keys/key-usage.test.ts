@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { KeyUsage } from '../../../../control/auth/keys/key-usage.ts'
 import { openControl } from '../../../support/control.ts'
 import { localOf, readRow, readValue } from '../../../support/stored.ts'
 import { onSqlite } from '../../../support/on-sqlite.ts'
@@ -59,6 +60,7 @@ onSqlite('handle')('counters that cannot be stored now are stored later', async 
 })
 
 const day = 86_400_000
+const minute = 60_000
 
 onSqlite('one process')(
   'the requests of each day are kept for thirty days, also after a clock that was ahead',
@@ -85,3 +87,31 @@ onSqlite('one process')(
     expect(await rows()).toBe(30)
   },
 )
+
+test('the requests of the last sixty minutes are counted, of all nodes and after a restart, and no others', async () => {
+  const { ask, access, store, deps, now, tick } = await opened()
+  const [one, other] = [access.usage, new KeyUsage(store, now)]
+  const keyId = 1
+  await ask()
+  tick(30 * minute)
+  other.seen(keyId, now())
+  tick(minute)
+  await access.tick()
+  await other.flush()
+  await ask()
+  expect(await one.ofLastHour(keyId)).toBe(3)
+  tick(minute)
+  await access.tick()
+  // A node that starts now.
+  expect(await new KeyUsage(store, deps.now).ofLastHour(keyId)).toBe(3)
+  tick(28 * minute)
+  expect(await one.ofLastHour(keyId)).toBe(2)
+  tick(31 * minute)
+  await ask()
+  expect(await one.ofLastHour(keyId)).toBe(1)
+  tick(minute)
+  await access.tick()
+  expect(await readValue(store, 'SELECT count(*) FROM application_key_minute')).toBe(1)
+  tick(60 * minute)
+  expect(await one.ofLastHour(keyId)).toBe(0)
+})

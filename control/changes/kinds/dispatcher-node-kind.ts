@@ -1,9 +1,9 @@
 /** Nodes of dispatcher sets: the state that an operator set. Their id is `<set_id>/<destination>`. */
-import { first } from '../../schema/sql/query.ts'
-import type { NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
-import { ApiError, conflict, notFound } from '../http/api-error.ts'
-import type { ChangeWorld, Json } from './change-world.ts'
-import type { RestorableKind } from './restorable-kind.ts'
+import { first } from '../../../schema/sql/query.ts'
+import type { NodeState, SetStateResult } from '../../../schema/contracts/dispatcher.ts'
+import { ApiError, conflict, notFound } from '../../http/api-error.ts'
+import type { ChangeWorld, Json } from '../change-world.ts'
+import type { RestorableKind } from '../restorable-kind.ts'
 
 export const nodeTargetId = (setId: number, destination: string): string =>
   `${setId}/${destination}`
@@ -12,10 +12,10 @@ export const dispatcherNodeKind: RestorableKind = {
   // The engine decides whether it is the last one in service, and keeps the state in memory, too.
   isRow: false,
   read: (id, world) => readNodeState(id, world),
-  async restore(id, state, { engine }, by) {
+  async restore(id, state, { engine }, { actor }) {
     const { setId, destination } = placeOf(id)
     if (!isNodeState(state)) throw notFound('Node')
-    const result = await engine.dispatcher.setState(setId, destination, state, by)
+    const result = await engine.dispatcher.setState(setId, destination, state, actor)
     if (result !== 'changed') throw stateRefusal(result, setId)
   },
   /** Probes move a node between active and probing by themselves. */

@@ -1,10 +1,10 @@
 /** Addresses that an operator has banned: their SIP packets are dropped. */
-import { wrongTenant } from '../auth/tenants.ts'
-import { ApiError } from '../http/api-error.ts'
-import type { ChangeWorld, Json } from './change-world.ts'
-import type { RestorableKind } from './restorable-kind.ts'
+import { DAY_MS } from '../../../schema/clock.ts'
+import { wrongTenant } from '../../auth/tenants.ts'
+import { ApiError } from '../../http/api-error.ts'
+import type { ChangeWorld, Json } from '../change-world.ts'
+import type { RestorableKind } from '../restorable-kind.ts'
 
-const DAY_MS = 86_400_000
 /** The longest that the guard bans for. */
 const LONGEST_BAN_MS = 30 * DAY_MS
 

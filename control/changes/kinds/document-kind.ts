@@ -1,0 +1,51 @@
+/** Resources of the API: their state is the body that would write them, without secrets. */
+import type { z } from 'zod'
+import { notFound } from '../../http/api-error.ts'
+import { everywhere } from '../../provisioning/references.ts'
+import type { Resource } from '../../provisioning/resource.ts'
+import type { ChangeWorld, Json } from '../change-world.ts'
+import { type FieldState, fieldsOf, hasFields, shareFields } from '../field-states.ts'
+import type { RestorableKind } from '../restorable-kind.ts'
+
+type DocumentStore = Pick<Resource<z.ZodObject, unknown>, 'noun' | 'find' | 'document' | 'replace'>
+
+export interface DocumentKindSpec {
+  readonly store: (world: ChangeWorld) => DocumentStore
+  /** Fields of the body that are amounts of money, which it has in millionths. */
+  readonly amounts?: readonly string[]
+  readonly follow: NonNullable<RestorableKind['follow']>
+}
+
+export function documentKind({ store, amounts = [], follow }: DocumentKindSpec): RestorableKind {
+  const stateName = (field: string) => (amounts.includes(field) ? `${field}_micros` : field)
+  const bodyName = (name: string) => amounts.find((field) => stateName(field) === name) ?? name
+  return {
+    isRow: true,
+    async read(id, world) {
+      const document = await store(world).document(everywhere, Number(id))
+      return document === undefined ? null : renamed(asJson(document), stateName)
+    },
+    async restore(id, state, world, asker) {
+      const resource = store(world)
+      const fields = fieldsOf(state)
+      const document = await resource.document(asker, Number(id))
+      if (document === undefined || fields === null) throw notFound(resource.noun)
+      await resource.replace(Number(id), { ...document, ...renamed(fields, bodyName) }, asker)
+    },
+    isSame: hasFields,
+    isAbout: shareFields,
+    async admit(id, _, { tenantId, domain, actor }, world) {
+      const resource = store(world)
+      const scope = { tenantId, domain, actor, now: world.now() }
+      if ((await resource.find(scope, Number(id))) === undefined) throw notFound(resource.noun)
+    },
+    follow,
+  }
+}
+
+/** A document is a body of JSON; fields that it leaves open are not there. */
+const asJson = (document: object): FieldState =>
+  fieldsOf(JSON.parse(JSON.stringify(document)) as Json) ?? {}
+
+const renamed = (fields: FieldState, name: (field: string) => string): FieldState =>
+  Object.fromEntries(Object.entries(fields).map(([field, value]) => [name(field), value]))

@@ -1,0 +1,89 @@
+/** Each resource whose changes are entered and undone: its rows, and what of this process follows them. */
+import { RatePlanStore } from '../../billing/rates/rate-plan-store.ts'
+import { RateStore } from '../../billing/rates/rate-store.ts'
+import { CustomerStore } from '../../billing/customer-store.ts'
+import { ApiError } from '../../http/api-error.ts'
+import { AgentStore } from '../../pbx/agent-store.ts'
+import { ExtensionStore } from '../../pbx/extension-store.ts'
+import { CarrierStore } from '../../sbc/carrier-store.ts'
+import { DispatcherStore } from '../../sbc/dispatcher-store.ts'
+import { InboundRouteStore } from '../../sbc/routes/inbound-route-store.ts'
+import { OutboundRouteStore } from '../../sbc/routes/outbound-route-store.ts'
+import { reservedNetworks } from '../../sbc/source-claims.ts'
+import { TenantStore } from '../../tenants/tenant-store.ts'
+import type { ChangeWorld } from '../change-world.ts'
+import { documentKind } from './document-kind.ts'
+
+const reloadRouting = ({ engine }: ChangeWorld) => engine.reloadRouting()
+
+export const carrierKind = documentKind({
+  store: ({ store, settings }) =>
+    new CarrierStore(store, reservedNetworks(settings.reservedNetworks), settings.hasMediaRelay),
+  follow: reloadRouting,
+})
+
+export const outboundRouteKind = documentKind({
+  store: ({ store }) => new OutboundRouteStore(store),
+  follow: reloadRouting,
+})
+
+export const inboundRouteKind = documentKind({
+  store: ({ store }) => new InboundRouteStore(store),
+  follow: reloadRouting,
+})
+
+export const dispatcherSetKind = documentKind({
+  store: ({ store, engine, settings }) =>
+    new DispatcherStore(
+      store,
+      (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
+      reservedNetworks(settings.reservedNetworks),
+      settings.hasMediaRelay,
+    ),
+  async follow({ engine }) {
+    await engine.dispatcher.reload()
+    await engine.reloadRouting()
+  },
+})
+
+export const extensionKind = documentKind({
+  store: ({ store, settings }) => new ExtensionStore(store, settings.hasMediaRelay),
+  follow: ({ engine }, id) => engine.registrations.changed([Number(id)]),
+})
+
+export const agentKind = documentKind({
+  store: ({ store, settings }) => new AgentStore(store, settings.hasMediaRelay),
+  follow: reloadRouting,
+})
+
+export const tenantKind = documentKind({
+  store: ({ store, settings, tenants }) =>
+    new TenantStore(store, settings.hasMediaRelay, () => tenants.clear()),
+  async follow({ engine, ocs }) {
+    await engine.reloadRouting()
+    await ocs?.reloadCustomers()
+  },
+})
+
+/** Balances are not among it: money is moved, not set. */
+export const customerKind = documentKind({
+  store: ({ store, ocs }) => new CustomerStore(store, charging(ocs).ledger),
+  amounts: ['credit_limit', 'max_daily_spend', 'low_balance_threshold'],
+  follow: async ({ ocs }) => ocs?.reloadCustomers(),
+})
+
+export const ratePlanKind = documentKind({
+  store: ({ store }) => new RatePlanStore(store),
+  follow: async ({ ocs }) => ocs?.reloadRates(),
+})
+
+export const rateKind = documentKind({
+  store: ({ store }) => new RateStore(store),
+  amounts: ['rate_per_minute', 'first_rate_per_minute', 'connect_fee'],
+  follow: async ({ ocs }) => ocs?.reloadRates(),
+})
+
+function charging(ocs: ChangeWorld['ocs']): NonNullable<ChangeWorld['ocs']> {
+  if (ocs !== undefined) return ocs
+  throw new ApiError(503, 'charging_elsewhere', 'Another system charges the calls')
+}

@@ -1,0 +1,263 @@
+/** What people change through the API is in the list of changes as what tools change is, and is undone as that. */
+import { expect, test } from 'vitest'
+import type { Answer } from '../../support/control.ts'
+import { readColumn, readRows } from '../../support/stored.ts'
+import { openToolRig, type ToolRig } from '../../support/tools-rig.ts'
+
+const minute = 60_000
+
+type Made = { change_id: string }
+
+async function opened() {
+  const rig = await openToolRig()
+  const make = async (path: string, body: object): Promise<number> => {
+    const answer = await rig.request(`/api/v1${path}`, { token: rig.root, body })
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)
+    return (answer.body as { data?: { id: number }; id?: number }).data?.id ?? 0
+  }
+  const act =
+    (method: string) =>
+    (path: string, body?: object, token = rig.root): Promise<Answer> =>
+      rig.request(`/api/v1${path}`, { token, method, ...(body !== undefined && { body }) })
+  const [patch, remove] = [act('PATCH'), act('DELETE')]
+  const get = async (path: string) =>
+    (await rig.request(`/api/v1${path}`, { token: rig.root })).data<Record<string, unknown>>()
+  const undo = (changeId: string | null, token = rig.root) =>
+    rig.request(`/api/v1/changes/${changeId ?? ''}/undo`, { token, body: { reason: 'a mistake' } })
+  const trunk = { name: 'acme trunk', tenant: 'acme', gateways: [{ host: '10.9.0.1' }] }
+  const carrier = `/routing/carriers/${await make('/routing/carriers', trunk)}`
+  return { ...rig, rig, make, patch, remove, get, undo, carrier }
+}
+
+const idOf = (answer: Answer): string | null => answer.headers.get('x-change-id')
+
+const entries = ({ store }: ToolRig) =>
+  readRows<Record<string, string | null>>(
+    store,
+    'SELECT tool, target_kind, target_id, reason, state_before, state_after, undo, state FROM change_entry ORDER BY id',
+  )
+
+const setOf = (host: string) => ({ nodes: [{ host }, { host: '10.0.0.2' }] })
+
+test.each([
+  ['/customers', { name: 'nova' }, { max_cps: 3, credit_limit: '2.5' }, 'customer'],
+  [
+    '/routing/carriers',
+    { name: 't', gateways: [{ host: '10.9.9.9' }] },
+    { max_calls: 7 },
+    'carrier',
+  ],
+  [
+    '/outbound-routes',
+    { name: 'r', mode: 'block', prefix: '9' },
+    { prefix: '99' },
+    'outbound_route',
+  ],
+  ['/inbound-routes', { name: 'r', set_id: 2 }, { priority: 3 }, 'inbound_route'],
+  ['/rate-plans', { name: 'p' }, { decimals: 2 }, 'rate_plan'],
+  [
+    '/rates',
+    { rate_plan: 'acme plan', prefix: '1', rate_per_minute: '1' },
+    { connect_fee: '2' },
+    'rate',
+  ],
+  ['/tenants', { slug: 'nova' }, { domains: ['nova.example'] }, 'tenant'],
+  [
+    '/dispatcher',
+    { endpoint_name: 's', algorithm: 8, ...setOf('10.0.0.9') },
+    setOf('10.0.0.8'),
+    'dispatcher_set',
+  ],
+  [
+    '/telephony/ai-agents',
+    { name: 'a', extension: '700', sip_uri: 'sip:ai@192.0.2.9' },
+    { max_calls: 3 },
+    'agent',
+  ],
+])(
+  'a PATCH and a DELETE of %s are entered, and the PATCH is undone exactly',
+  async (path, body, change, kind) => {
+    const { rig, make, patch, remove, get, undo } = await opened()
+    const id = await make(path, body)
+    const one = `${path}/${id}`
+    const before = await get(one)
+    const patched = await patch(`${one}?reason=a+request+of+today`, change)
+    expect([patched.status, patched.text]).toEqual([200, patched.text])
+    const changed = await get(one)
+    expect(changed).not.toEqual(before)
+    const undone = await undo(idOf(patched))
+    expect([undone.status, undone.text]).toEqual([200, undone.text])
+    const { updated_at: _, nodes: _n, ...rest } = await get(one)
+    const { updated_at: _u, nodes: _m, ...expected } = before
+    expect(rest).toEqual(expected)
+    expect((await remove(one)).status).toBe(200)
+    const told = { target_kind: kind, target_id: String(id) }
+    expect(await entries(rig)).toMatchObject([
+      {
+        ...{ ...told, tool: `PATCH /api/v1${path}/:id`, reason: 'a request of today' },
+        ...{ undo: 'restores', state: 'undone' },
+      },
+      { ...told, tool: `DELETE /api/v1${path}/:id`, reason: null, state_after: null, undo: 'none' },
+    ])
+  },
+)
+
+test('extensions, nodes, keys, live calls and reloads are entered, too', async () => {
+  const { rig, patch, remove, get, undo, request, root } = await opened()
+  const phone = {
+    extension: '101',
+    domain: 'acme.example',
+    display_name: 'One',
+    password: 'x9Kd72hQw1',
+  }
+  await request('/api/v1/pbx/extensions', { token: root, body: phone })
+  const renamed = await patch('/pbx/extensions/1', { display_name: 'Two' })
+  expect((await undo(idOf(renamed))).status).toBe(200)
+  expect(await get('/pbx/extensions/1/details')).toMatchObject({ display_name: 'One' })
+  await remove('/pbx/extensions/1')
+
+  const weighted = await patch('/dispatcher/1/nodes/1', { weight: 7 })
+  expect((await undo(idOf(weighted))).status).toBe(200)
+  expect(await get('/dispatcher/1/nodes/1')).toMatchObject({ weight: 100 })
+  await remove('/dispatcher/1/nodes/2')
+
+  await rig.key({ name: 'phone' })
+  const [uuid] = await readColumn<string>(
+    rig.store,
+    "SELECT uuid FROM application_key WHERE name = 'phone'",
+  )
+  const slower = await patch(`/application-keys/${uuid}`, { rate_limit_rpm: 5, is_active: false })
+  expect((await undo(idOf(slower))).status).toBe(200)
+  expect(await get(`/application-keys/${uuid}`)).toMatchObject({
+    rate_limit_rpm: 1_200,
+    state: 'active',
+  })
+  const revoked = await remove(`/application-keys/${uuid}?reason=it+has+leaked`)
+  expect((await undo(idOf(revoked))).code).toBe('not_reversible')
+  expect(idOf(await remove(`/application-keys/${uuid}`))).toBeNull()
+
+  const body = { call_uuid: rig.engine.activeCalls[0]?.callUuid }
+  await request('/api/v1/telephony/hangup?reason=fraud', { token: root, body })
+  await request('/api/v1/dispatcher/reload', { token: root, method: 'POST' })
+  expect(
+    (await entries(rig)).map(({ tool, undo: way, reason }) => `${tool} ${way} ${reason}`),
+  ).toEqual([
+    'PATCH /api/v1/pbx/extensions/:id restores null',
+    'DELETE /api/v1/pbx/extensions/:id none null',
+    'PATCH /api/v1/dispatcher/:id/nodes/:nodeId restores null',
+    'DELETE /api/v1/dispatcher/:id/nodes/:nodeId restores null',
+    'PATCH /api/v1/application-keys/:uuid restores null',
+    'DELETE /api/v1/application-keys/:uuid none it has leaked',
+    'hangup_call none fraud',
+    'reload_dispatchers none null',
+  ])
+  const audit = await request('/api/v1/audit?limit=100', { token: root })
+  const audited = audit.data<{ change_id: string | null }[]>().map(({ change_id: id }) => id)
+  for (const id of await readColumn(rig.store, 'SELECT change_id FROM change_entry'))
+    expect(audited).toContain(id)
+})
+
+test('a secret is not entered, and what is written with it cannot be undone', async () => {
+  const { rig, patch, undo } = await opened()
+  const changed = await patch('/customers/1', { password: 'a new secret word', max_cps: 4 })
+  expect((await undo(idOf(changed))).code).toBe('not_reversible')
+  const [entry] = await entries(rig)
+  expect(entry).toMatchObject({ state_before: '{"max_cps":0}', state_after: '{"max_cps":4}' })
+  expect(JSON.stringify(await readRows(rig.store, 'SELECT * FROM change_entry'))).not.toContain(
+    'secret word',
+  )
+})
+
+test('a PATCH that changes nothing is no change', async () => {
+  const { rig, patch, carrier } = await opened()
+  const same = await patch(carrier, { is_active: true, max_calls: 0 })
+  expect([same.status, idOf(same), await entries(rig)]).toEqual([200, null, []])
+})
+
+test('undoing takes the scopes that the way back takes', async () => {
+  const { rig, patch, undo } = await opened()
+  const less = await patch('/customers/1', { credit_limit: '5' })
+  expect(
+    (await undo(idOf(less), await rig.key({ scopes: ['audit:read', 'customers:write'] }))).code,
+  ).toBe('insufficient_scope')
+  const scopes = ['audit:read', 'customers:write', 'wallets:write']
+  expect((await undo(idOf(less), await rig.key({ scopes }))).status).toBe(200)
+})
+
+test('a tenant undoes its own PATCH, and writes no more by that than by another PATCH', async () => {
+  const { rig, patch, undo, get } = await opened()
+  const acme = await rig.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const body = { name: 'platform plan' }
+  const { id } = (await rig.request('/api/v1/rate-plans', { token: rig.root, body })).data<{
+    id: number
+  }>()
+  await patch('/customers/1', { rate_plan_id: id })
+  const own = await patch('/customers/1', { rate_plan: 'acme plan' }, acme)
+  const other = await rig.key({ tenant_scope: 'tenant', tenant_slug: 'other' })
+  expect((await undo(idOf(own), other)).status).toBe(404)
+  const refused = await undo(idOf(own), acme)
+  const again = await patch('/customers/1', { rate_plan_id: id }, acme)
+  expect([refused.status, refused.code]).toEqual([again.status, again.code])
+  expect(await get('/customers/1')).toMatchObject({
+    rate_plan: again.status === 200 ? 'platform plan' : 'acme plan',
+  })
+})
+
+const drained = async (rig: ToolRig, more: object = {}): Promise<Made> => {
+  const given = { carrier: 'acme trunk', state: 'inactive', reason: 'one-way audio', ...more }
+  return (await rig.tool('set_trunk_state', given)).data<Made>()
+}
+
+test.each([
+  ['back and forth', [{ is_active: true }, { is_active: false }], false, 'superseded'],
+  ['the same again', [{ is_active: false }], false, 'superseded'],
+  ['another state', [{ is_active: true }], true, 'superseded'],
+  ['another field', [{ max_calls: 9 }], true, 'expired'],
+  ['nothing', [], true, 'expired'],
+] as const)(
+  'the end of a temporary change takes back no PATCH that was made meanwhile: %s',
+  async (_, patches, isActive, state) => {
+    const { rig, patch, get, carrier } = await opened()
+    const made = await drained(rig, { duration: 60 })
+    for (const body of patches) expect((await patch(carrier, body)).status).toBe(200)
+    rig.tick(minute)
+    await rig.changes.look()
+    expect(await get(carrier)).toMatchObject({ is_active: isActive })
+    const change = await get(`/changes/${made.change_id}`)
+    expect(change).toMatchObject({ state })
+  },
+)
+
+test('a tool that finds the state of a PATCH keeps that, not what an earlier temporary change had made', async () => {
+  const { rig, patch, get, carrier } = await opened()
+  await drained(rig, { duration: 60 })
+  await patch(carrier, { is_active: true })
+  const same = await rig.tool('set_trunk_state', {
+    carrier: 'acme trunk',
+    state: 'active',
+    reason: 'sure',
+  })
+  expect(same.data<object>()).toMatchObject({ changed: false, change_id: null })
+  rig.tick(minute)
+  await rig.changes.look()
+  expect(await get(carrier)).toMatchObject({ is_active: true })
+})
+
+test('a limit that ends under a later one is not what the later one leads back to', async () => {
+  const { rig, get } = await opened()
+  const raise = (credit_limit: string, duration: number) =>
+    rig.tool('set_customer_limits', {
+      customer: 1,
+      credit_limit,
+      duration,
+      reason: 'top-up is late',
+    })
+  await raise('5', 60)
+  await raise('9', 120)
+  rig.tick(minute)
+  await rig.changes.look()
+  expect(await get('/customers/1')).toMatchObject({ credit_limit: 9 })
+  rig.tick(minute)
+  await rig.changes.look()
+  expect(await get('/customers/1')).toMatchObject({ credit_limit: 0 })
+})
