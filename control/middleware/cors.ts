@@ -12,7 +12,8 @@ const allowedHeaders =
 
 const exposedHeaders =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit-Policy, RateLimit, ' +
-  'Retry-After, Location, X-Correlation-ID, Idempotency-Replayed, X-Unreachable-Nodes'
+  'Retry-After, Location, X-Correlation-ID, Idempotency-Replayed, X-Unreachable-Nodes, ' +
+  'X-Change-Id'
 
 /** A request without `Origin` does not come from a page and needs none of this. */
 export function cors(): Step {

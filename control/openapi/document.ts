@@ -102,7 +102,8 @@ function operationObject(note: RouteNote, operation: Operation, schemas: Schemas
   const { id, tag, summary, answer, nodes, hasRanges = false } = operation
   const refusals = new Set<ErrorStatus>([...refusalsOf(note), ...(operation.refusals ?? [])])
   if (nodes === 'call') refusals.add(503)
-  const responses: Json = { [answer.status]: answerObject(answer, schemas, nodes) }
+  const made = answerObject(answer, schemas, nodes)
+  const responses: Json = { [answer.status]: withChange(made, note) }
   if (hasRanges)
     responses[206] = { ...answerObject(answer, schemas, nodes), description: 'A part.' }
   for (const status of [...refusals].toSorted((a, b) => a - b))
@@ -160,6 +161,13 @@ function requestBody(note: RouteNote, operation: Operation, schemas: Schemas): J
     required: true,
     content: { [bodyType ?? 'application/json']: { schema, example: body } },
   }
+}
+
+/** Requests whose change is entered take a reason. */
+function withChange({ headers, ...answer }: Json, { query }: RouteNote): Json {
+  const changeId = { 'X-Change-Id': { $ref: '#/components/headers/ChangeId' } }
+  const isEntered = query instanceof z.ZodObject && 'reason' in query.shape
+  return { ...answer, headers: { ...(headers as Json), ...(isEntered && changeId) } }
 }
 
 function answerObject(

@@ -23,6 +23,11 @@ export const commonHeaders = {
     schema: integer,
     example: 1767225660,
   },
+  ChangeId: {
+    description:
+      'The change that was entered, for `POST /changes/{change_id}/undo`. Absent when nothing was changed.',
+    schema: { type: 'string', format: 'uuid' },
+  },
   Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
   UnreachableNodes: {
     description:

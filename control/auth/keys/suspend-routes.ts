@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { answerOf } from '../../changes/change-answer.ts'
 import { changeDuration, changeReason, dryRun } from '../../changes/change-fields.ts'
 import type { ChangeWorld } from '../../changes/change-world.ts'
+import { tellEntered } from '../../changes/enter-write.ts'
 import {
   type KeyPlan,
   type KeyWorld,
@@ -59,7 +60,7 @@ export function suspendRoutes(world: ChangeWorld & Pick<KeyWorld, 'usage'>) {
     const order = { ...asked, principal, changeId, scopes: ['keys:write'] } as const
     const made = await makeChange(order, () => plan(principal), world)
     const { before, after } = made.plan
-    if (made.changeId !== null) c.set('change', { before, after, changeId, reason: asked.reason })
+    if (made.changeId !== null) tellEntered(c, changeId, { before, after }, asked.reason)
     return ok(c, { ...answerOf(made), key: keyView(made.own.key, now()) })
   }
 

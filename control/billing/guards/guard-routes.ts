@@ -6,6 +6,7 @@ import { type ChangeOrder, makeChange, type MadeChange } from '../../changes/mak
 import { answerOf } from '../../changes/change-answer.ts'
 import { changeDuration, changeReason, dryRun } from '../../changes/change-fields.ts'
 import type { ChangeWorld } from '../../changes/change-world.ts'
+import { tellEntered } from '../../changes/enter-write.ts'
 import type { Plan } from '../../changes/plan.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
@@ -83,7 +84,7 @@ export function guardRoutes(deps: GuardRoutesDeps) {
     const use = { ...deps, principal, changeId, reason, expiresAt, elsewhere }
     const made = await makeChange(order, () => plan(use), deps)
     const { before, after } = made.plan
-    if (made.changeId !== null) c.set('change', { before, after, changeId: made.changeId, reason })
+    if (made.changeId !== null) tellEntered(c, made.changeId, { before, after }, reason)
     return made
   }
 

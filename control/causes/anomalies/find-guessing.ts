@@ -1,4 +1,5 @@
 /** Findings in wrong passwords of phones: those of extensions are guessed. */
+import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
 import { sql } from 'kysely'
 import { sourceKey } from '../../../schema/net/source-address.ts'
 import { all } from '../../../schema/sql/query.ts'
@@ -8,8 +9,6 @@ import type { AnomalyWorld, Span } from './world.ts'
 
 /** A person mistypes, a phone has the password of yesterday: fewer say nothing. */
 const FEW = 10
-const HOUR_MS = 3_600_000
-const DAY_MS = 24 * HOUR_MS
 const PAST_DAYS = 14
 /** The most frequent are looked at. */
 const MAX_PAIRS = 5_000

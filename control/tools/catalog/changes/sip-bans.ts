@@ -1,6 +1,7 @@
 /** The tool that keeps an address from being heard. */
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { DAY_MS } from '../../../../schema/clock.ts'
 import { timeToText } from '../../../../schema/columns.ts'
 import { canonicalAddress, sourceKey } from '../../../../schema/net/source-address.ts'
 import { wrongTenant } from '../../../auth/tenants.ts'
@@ -9,7 +10,6 @@ import { defineChange } from '../../change-tool.ts'
 import { quoted } from '../../clean.ts'
 import { time } from '../shapes.ts'
 
-const DAY_MS = 86_400_000
 /** Without a duration. */
 const USUAL_MS = DAY_MS
 /** The platform takes the ban back; the guard ends it by itself if that fails. */
