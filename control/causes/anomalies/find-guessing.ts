@@ -1,6 +1,6 @@
 /** Findings in wrong passwords of phones: those of extensions are guessed. */
-import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
 import { sql } from 'kysely'
+import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
 import { sourceKey } from '../../../schema/net/source-address.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { quoted } from '../../tools/clean.ts'
