@@ -26,8 +26,8 @@ export function giveOnce(sqlite: Sqlite.Database, { tables, given }: OnceOnly): 
     relax(sqlite, { table, part, replacement })
     const highest = Math.max(
       0,
-      ...[`SELECT max(id) FROM "${table}"`, ...(given[table] ?? [])].map((query) =>
-        Number(sqlite.prepare<[], number | null>(query).pluck().get() ?? 0),
+      ...[`SELECT max(id) FROM "${table}"`, ...(given[table] ?? [])].map(
+        (query) => sqlite.prepare<[], number | null>(query).pluck().get() ?? 0,
       ),
     )
     sqlite.prepare('DELETE FROM sqlite_sequence WHERE name = ?').run(table)

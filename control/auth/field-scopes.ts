@@ -26,14 +26,6 @@ export function refuseBeyondScope(principal: Principal, fields: readonly BeyondS
   }
 }
 
-/** The scopes that fields take: of each the one that the principal holds. */
-export const heldScopes = (
-  { scopes: held }: Principal,
-  fields: readonly BeyondScope[],
-): readonly Scope[] => [
-  ...new Set(fields.map(({ scopes }) => scopes.find((scope) => held.has(scope)) ?? scopes[0])),
-]
-
 /** The change that a write made to a row, as the API shows it. */
 export interface Written<View> {
   /** The body, or the given part of a PATCH. */
@@ -48,3 +40,16 @@ export const fieldsWhere = (
   ...fields: readonly (readonly [boolean, BeyondScope['field'], BeyondScope['scopes']])[]
 ): readonly BeyondScope[] =>
   fields.flatMap(([isWritten, field, scopes]) => (isWritten ? [{ field, scopes }] : []))
+
+/** The scopes that undoing a write takes: those of its resource, and of the fields on the way there and back. */
+export function scopesToUndo<View>(
+  { scopes: held }: Principal,
+  scope: Scope,
+  written: Written<View> & { readonly before: View },
+  beyond: (written: Written<View>) => readonly BeyondScope[] = () => [],
+): readonly Scope[] {
+  const { before, after } = written
+  const fields = [...beyond(written), ...beyond({ given: {}, before: after, after: before })]
+  const ofFields = fields.map(({ scopes }) => scopes.find((each) => held.has(each)) ?? scopes[0])
+  return [...new Set([scope, ...ofFields])]
+}

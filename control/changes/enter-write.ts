@@ -4,6 +4,7 @@
  * undone in the same way.
  */
 import type { Context } from 'hono'
+import { routePath } from 'hono/route'
 import { z } from 'zod'
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
@@ -23,7 +24,7 @@ import type { RestorableKind } from './restorable-kind.ts'
 /** Of each request that writes a resource. */
 export const writeQuery = z.strictObject({ reason: changeReason.optional() })
 
-export interface WriteOrder {
+interface WriteOrder {
   readonly principal: Principal
   /** As in the audit log: `PATCH /api/v1/customers/:id`. */
   readonly operation: string
@@ -41,14 +42,14 @@ export interface Write<T> {
   readonly scopes: readonly Scope[]
 }
 
-export interface EnteredWrite<T> {
+interface EnteredWrite<T> {
   readonly written: T
   /** Null: nothing was changed. */
   readonly changeId: string | null
 }
 
 /** Writes and enters it, or neither. `write` may run again from its beginning. */
-export async function enterWrite<T>(
+async function enterWrite<T>(
   order: WriteOrder,
   write: () => Promise<Write<T>>,
   world: ChangeWorld,
@@ -69,6 +70,23 @@ export async function enterWrite<T>(
     return { written, changeId }
   })
 }
+
+/** `enterWrite` for the requests of one resource. */
+export const writesOf =
+  (world: ChangeWorld, kind: ChangeKind, noun: string) =>
+  <T>(
+    c: Context<ControlEnv>,
+    id: number | string,
+    { given, reason }: { readonly given: object; readonly reason: string | null },
+    write: () => Promise<Write<T>>,
+  ): Promise<EnteredWrite<T>> => {
+    const order = {
+      ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
+      ...{ target: { kind, id: String(id) }, noun: noun.toLowerCase() },
+      ...{ given: { ...given }, reason },
+    }
+    return enterWrite(order, write, world)
+  }
 
 /** For the audit trail, and the client. */
 export function tellEntered(

@@ -2,18 +2,17 @@
  * `/pbx/extensions`: accounts of phones. Responses have the bare shapes of SPECIFICATION.md §4.1 instead of
  * the envelope; errors have the envelope.
  */
-import { type Context, Hono } from 'hono'
-import { routePath } from 'hono/route'
+import { Hono } from 'hono'
 import { z } from 'zod'
 import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/sql/query.ts'
-import { fieldsWhere, heldScopes, refuseBeyondScope, type Written } from '../auth/field-scopes.ts'
+import { fieldsWhere, refuseBeyondScope, scopesToUndo, type Written } from '../auth/field-scopes.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
 import type { ChangeWorld } from '../changes/change-world.ts'
-import { enterWrite, tellEntered, type Write, writeQuery } from '../changes/enter-write.ts'
+import { tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -58,20 +57,7 @@ export function extensionRoutes(deps: ChangeWorld) {
       return written
     })
 
-  /** Enters what `work` changes. */
-  const entered = <T>(
-    c: Context<ControlEnv>,
-    id: number,
-    { given, reason }: { readonly given: object; readonly reason: string | null },
-    work: () => Promise<Write<T>>,
-  ) => {
-    const order = {
-      ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
-      ...{ target: { kind: 'extension' as const, id: String(id) }, noun: noun.toLowerCase() },
-      ...{ given: { ...given }, reason },
-    }
-    return enterWrite(order, work, deps)
-  }
+  const entered = writesOf(deps, 'extension', noun)
 
   return new Hono<ControlEnv>()
     .post(path, write, validate('json', newExtension), async (c) => {
@@ -145,15 +131,7 @@ export function extensionRoutes(deps: ChangeWorld) {
         }
         const { written, changeId } = await entered(c, id, { given, reason }, async () => {
           const written = await asAllowed(principal, replacement)
-          const { before, after } = written
-          const payers = [
-            ...whoPays(written),
-            ...whoPays({ given: {}, before: after, after: before }),
-          ]
-          return {
-            written,
-            scopes: ['extensions:write' as const, ...heldScopes(principal, payers)],
-          }
+          return { written, scopes: scopesToUndo(principal, 'extensions:write', written, whoPays) }
         })
         // Phones with the old password lose their registration.
         await registrations.changed([id])

@@ -1,19 +1,18 @@
 /** The five routes of every resource: create, list, get, update, delete. */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import { routePath } from 'hono/route'
 import { transaction } from '../../schema/sql/query.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import {
-  heldScopes,
   refuseBeyondScope,
+  scopesToUndo,
   type BeyondScope,
   type Written,
 } from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { ChangeWorld } from '../changes/change-world.ts'
-import { enterWrite, tellEntered, type Write, writeQuery } from '../changes/enter-write.ts'
+import { tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
 import type { ChangeKind } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -72,31 +71,8 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       if (beyond !== undefined) refuseBeyondScope(principal, beyond(written))
       return written
     })
-  /** Enters what `work` changes. */
-  const entered = <T>(
-    c: Context<ControlEnv>,
-    id: number,
-    { given, reason }: { readonly given: object; readonly reason: string | null },
-    work: () => Promise<Write<T>>,
-  ) => {
-    const order = {
-      ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
-      ...{ target: { kind, id: String(id) }, noun: resource.noun.toLowerCase() },
-      ...{ given: { ...given }, reason },
-    }
-    return enterWrite(order, work, world)
-  }
+  const entered = writesOf(world, kind, resource.noun)
   const writeScope = `${deps.scope}:write` as const
-  /** Undoing takes what making it took, and what the way back takes. */
-  const scopesOfUndo = (
-    principal: Principal,
-    written: Written<View> & { readonly before: View },
-  ) => {
-    const { before, after } = written
-    const back = { given: {}, before: after, after: before }
-    const fields = beyond === undefined ? [] : [...beyond(written), ...beyond(back)]
-    return [writeScope, ...heldScopes(principal, fields)]
-  }
   const lookedUp = async (
     scope: RequestScope,
     body: () => Promise<z.output<z.ZodObject>>,
@@ -164,7 +140,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         }
         const { written, changeId } = await entered(c, id, { given: changes, reason }, async () => {
           const written = await asAllowed(principal, replacement)
-          return { written, scopes: scopesOfUndo(principal, written) }
+          return { written, scopes: scopesToUndo(principal, writeScope, written, beyond) }
         })
         const { before, after } = written
         await changed({ before, after })

@@ -1,13 +1,12 @@
 /** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
 import { type Context, Hono } from 'hono'
-import { routePath } from 'hono/route'
 import { z } from 'zod'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import { changeDuration, changeReason } from '../changes/change-fields.ts'
 import type { ChangeWorld } from '../changes/change-world.ts'
-import { enterWrite, tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
 import { planReload } from '../changes/reload-plan.ts'
 import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import { type NodeStateOrder, type NodeStateWorld, planNodeState } from '../changes/node-plan.ts'
@@ -54,24 +53,18 @@ const stateBody = z.strictObject({
   duration: changeDuration.optional(),
 })
 
-export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'others'>) {
-  const { store, now, engine, settings, others } = deps
+type DispatcherWorld = ChangeWorld & Pick<ControlDeps, 'others'>
+
+export function dispatcherRoutes(deps: DispatcherWorld) {
+  const { store, engine, settings, others } = deps
   const sets = new DispatcherStore(
     store,
     (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
     reservedNetworks(settings.reservedNetworks),
     settings.hasMediaRelay,
   )
-  const read = requires('dispatcher:read')
-  const write = requires('dispatcher:write')
   const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))
   const withOthers = withCallsElsewhere(others)
-  /** Of all nodes of the platform. */
-  const wholeSet = async (c: Context<ControlEnv>, setRow: number): Promise<DispatcherView> => {
-    const set = show(await setIn(requestScope(c.var.principal, now), setRow))
-    const [whole = set] = await withOthers(c, [set])
-    return whole
-  }
   /** Reloads the engine: the next INVITE uses the stored sets; live calls keep their node. */
   const changed = async () => {
     await engine.dispatcher.reload()
@@ -79,29 +72,6 @@ export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'others'>
   }
 
   const lookUp: EnginePort['lookUp'] = (uris) => engine.lookUp(uris)
-  const lookedUp = (scope: RequestScope, node: NodeBody): Promise<RequestScope> =>
-    withLookUp(scope, lookUp, node.is_enabled ? [nodeUri(node)] : [])
-
-  /** A node is a part of its set: what is written of it is a change of the set. */
-  const entered = async <T>(
-    c: Context<ControlEnv>,
-    setRow: number,
-    reason: string | null,
-    work: () => Promise<T>,
-  ) => {
-    const order = {
-      ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
-      ...{ target: { kind: 'dispatcher_set' as const, id: String(setRow) }, reason },
-      ...{ noun: noun.toLowerCase(), given: {} },
-    }
-    const write = async () => ({ written: await work(), scopes: ['dispatcher:write' as const] })
-    return enterWrite(order, write, deps)
-  }
-
-  const nodeOf = (set: DispatcherView, nodeId: number): NodeView => nodeIn(show(set), nodeId)
-  const setIn = async (scope: RequestScope, setRow: number): Promise<DispatcherView> =>
-    found(await sets.find(scope, setRow), noun)
-
   return new Hono<ControlEnv>()
     .post(
       '/dispatcher/reload',
@@ -135,6 +105,47 @@ export function dispatcherRoutes(deps: ChangeWorld & Pick<ControlDeps, 'others'>
       }),
     )
 
+    .route('/', nodeRoutes(deps, { sets, show, withOthers, changed }))
+}
+
+interface OfSets {
+  readonly sets: DispatcherStore
+  readonly show: (set: DispatcherView) => DispatcherView
+  readonly withOthers: ReturnType<typeof withCallsElsewhere>
+  readonly changed: () => Promise<void>
+}
+
+/** The nodes of one set: a node is a part of its set, and what is written of it is a change of the set. */
+function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: OfSets) {
+  const { now, engine, others } = deps
+  const read = requires('dispatcher:read')
+  const write = requires('dispatcher:write')
+  /** Of all nodes of the platform. */
+  const wholeSet = async (c: Context<ControlEnv>, setRow: number): Promise<DispatcherView> => {
+    const set = show(await setIn(requestScope(c.var.principal, now), setRow))
+    const [whole = set] = await withOthers(c, [set])
+    return whole
+  }
+  const lookUp: EnginePort['lookUp'] = (uris) => engine.lookUp(uris)
+  const lookedUp = (scope: RequestScope, node: NodeBody): Promise<RequestScope> =>
+    withLookUp(scope, lookUp, node.is_enabled ? [nodeUri(node)] : [])
+
+  const writes = writesOf(deps, 'dispatcher_set', noun)
+  const entered = async <T>(
+    c: Context<ControlEnv>,
+    setRow: number,
+    reason: string | null,
+    work: () => Promise<T>,
+  ) => {
+    const write = async () => ({ written: await work(), scopes: ['dispatcher:write' as const] })
+    return writes(c, setRow, { given: {}, reason }, write)
+  }
+
+  const nodeOf = (set: DispatcherView, nodeId: number): NodeView => nodeIn(show(set), nodeId)
+  const setIn = async (scope: RequestScope, setRow: number): Promise<DispatcherView> =>
+    found(await sets.find(scope, setRow), noun)
+
+  return new Hono<ControlEnv>()
     .get('/dispatcher/:id/nodes', read, validate('param', idParam(noun)), async (c) => {
       return ok(c, (await wholeSet(c, c.req.valid('param').id)).nodes)
     })

@@ -100,12 +100,13 @@ export class Upgrade {
       this.#deps.alone()
     }, QUIET_MS)
     this.#cancelTimer = cancel
-    void quiet().then(() => {
+    const begin = (): void => {
       // Too late: another upgrade may wait by now.
       if (!isWaiting) return
       cancel()
       this.#start()
-    })
+    }
+    void quiet().then(begin)
   }
 
   #start(): void {

@@ -4,7 +4,7 @@ import { routePath } from 'hono/route'
 import { z } from 'zod'
 import { changeReason } from '../../changes/change-fields.ts'
 import type { ChangeWorld } from '../../changes/change-world.ts'
-import { enterWrite, tellEntered, writeQuery } from '../../changes/enter-write.ts'
+import { tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
 import { isOfAgent, planRevocation, refuseOwnKey } from '../../changes/key-plans.ts'
 import { makeChange } from '../../changes/make-change.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
@@ -48,6 +48,7 @@ export function keyRoutes(
 ) {
   const mint: KeyMint = world
   const { keys, now, usage } = world
+  const entered = writesOf(world, 'api_key', 'key')
   const auditedChange = ({ before, after }: ChangedKey) => ({
     before: auditedKey(before, now()),
     after: auditedKey(after, now()),
@@ -112,15 +113,11 @@ export function keyRoutes(
         const { reason = null } = c.req.valid('query')
         const given = c.req.valid('json')
         const { uuid } = c.req.valid('param')
-        const order = {
-          ...{ principal, operation: `${c.req.method} ${routePath(c, -1)}`, noun: 'key' },
-          ...{ target: { kind: 'api_key' as const, id: uuid }, given, reason },
-        }
         const patch = async () => ({
           written: await changeKey(mint, () => find(uuid, principal), given, grantorOf(principal)),
           scopes: ['keys:write' as const],
         })
-        const { written, changeId } = await enterWrite(order, patch, world)
+        const { written, changeId } = await entered(c, uuid, { given, reason }, patch)
         tellEntered(c, changeId, auditedChange(written), reason)
         return ok(c, keyView(written.after, now()))
       },

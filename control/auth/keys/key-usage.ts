@@ -147,7 +147,7 @@ export class KeyUsage {
       .where('application_key_id', '=', keyId)
       .where('minute', '>=', first)
     const [stored] = await all(this.#store, query)
-    let requests = Number(stored?.requests ?? 0)
+    let requests = stored?.requests ?? 0
     for (const [minute, unstored] of this.#keys.get(keyId)?.minutes ?? [])
       if (minute >= first) requests += unstored
     return requests

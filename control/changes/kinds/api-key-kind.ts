@@ -101,5 +101,5 @@ function patchIn(state: Json | null): KeyPatch {
     revoked_at: _revoked,
     ...patch
   } = fieldsOf(state) ?? {}
-  return patch as KeyPatch
+  return patch
 }
