@@ -71,7 +71,9 @@ test('a server that is gone, or says no, changes nothing, and is told', async ()
   await read(lines)
   refuses = true
   list.refresh()
-  await expect.poll(() => lines.join()).toContain('error the blacklist in Redis cannot be read "ERR')
+  await expect
+    .poll(() => lines.join())
+    .toContain('error the blacklist in Redis cannot be read "ERR')
   expect(list.denies('192.0.2.1')).toBe(true)
   const absent = await watch({ places: [local(1)] })
   await expect.poll(() => absent.lines.join()).toContain('cannot be read "ECONNREFUSED')
