@@ -1,6 +1,6 @@
 /**
  * What is unusual against the past. Deterministic, and the same for every kind: the value of the period is compared with
- * the values of the same hours on each of the 14 days before. Unusual is what is at least the floor, several times the mean,
+ * the values of each of the 14 days before, or of the same hours on them. Unusual is what is at least the floor, several times the mean,
  * and clearly above the greatest of those days: a busy Monday after two quiet Sundays is not. Floors are absolute, so that
  * small installations are not noisy. What has no past at all needs a greater floor.
  */

@@ -17,7 +17,7 @@ export const causeOperations: Operations = {
   'GET /api/v1/anomalies': {
     ...{ id: 'findAnomalies', tag: 'System' },
     summary:
-      'Find what is unusual in a period against the same hours of the 14 days before. Kinds need the scopes of what they show.',
+      'Find what is unusual in a period against the 14 days before; of less than a day, against the same hours of them. Kinds need the scopes of what they show.',
     answer: data(anomalies, {
       ...{ start: exampleTime, end: exampleTime, total: 1, searched: ['destination'], skipped: [] },
       findings: [

@@ -7,6 +7,7 @@ import { ALL, NONE, OTHERS, PREFIX_LENGTH, startOfDay } from './dimensions.ts'
 import { newRecords } from './kept-sums.ts'
 import type { Place } from './places.ts'
 import type { Window } from './record-windows.ts'
+import { behind, MAX_TAIL } from './roll-up.ts'
 import { type Watermark, watermarkOf } from './slice.ts'
 import type { SummaryRequest } from './summary-request.ts'
 
@@ -18,8 +19,9 @@ export async function matchingTimes(
   asked: Asked,
   period: Window,
 ): Promise<readonly Window[]> {
+  if (period.before <= period.from) return []
   const filters = memberFilters(asked.filters.members)
-  if (filters.length === 0) return [period]
+  if (filters.length === 0 || (await behind(place)) > MAX_TAIL) return [period]
   return transaction(place.sums, async () => {
     const watermark = await watermarkOf(place)
     if (watermark.upTo === 0) return [period]

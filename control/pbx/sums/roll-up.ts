@@ -45,6 +45,8 @@ const ofFile: SliceSize = { page: 2_000, pages: 24 }
 const ofServer: SliceSize = { page: 40_000, pages: 1 }
 /** Then the request ends, so that the thread can be stopped and progress is told. */
 const MAX_SLICES = 20
+/** With more records that the sums lack, the records are read instead. */
+export const MAX_TAIL = 200_000
 /** Longer than any transaction may take. */
 const GAP_MS = 3_600_000
 /** Ids that lack so far before the newest one are of records that were deleted. */

@@ -1,8 +1,12 @@
-/** Finds records of a period: the newest, or the dearest. Windows of records are looked through, so many at most. */
+/**
+ * Finds records of a period: the newest, or the dearest. Windows of records are looked through, so many at most, at the
+ * times when there were calls that may match.
+ */
 import { sql, type SqlBool } from 'kysely'
 import { all } from '../../../schema/sql/query.ts'
 import { likePattern } from '../../http/page.ts'
 import { type CallFilters, conditionsOf } from './call-filters.ts'
+import { matchingTimes } from './matching-times.ts'
 import type { Place } from './places.ts'
 import { type Window, windows } from './record-windows.ts'
 
@@ -43,28 +47,30 @@ interface Match extends Position {
 
 /** Yields after each window. */
 export async function* search(
-  { store }: Place,
+  place: Place,
   request: SearchRequest,
   maxWindows = MAX_WINDOWS,
 ): AsyncGenerator<void, Found, undefined> {
+  const { store } = place
   const { tenantId, from, after, filters, limit, order } = request
   const before = after === undefined ? request.before : after.startStamp + 1
   const scope = { tenantId, customerId: filters.customerId }
   let matches: Match[] = []
   let looked = 0
   let reached: Position = { startStamp: before, id: 0 }
-  for await (const part of windows(store, scope, { from, before })) {
-    if (looked === maxWindows) return found(matches.slice(0, limit), reached)
-    looked += 1
-    matches.push(...(await matchesIn(store, request, part)))
-    if (order === 'cost') matches = matches.toSorted(byCost).slice(0, limit)
-    else if (matches.length > limit) {
-      const listed = matches.slice(0, limit)
-      return found(listed, listed.at(-1))
+  for (const time of await matchingTimes(place, request, { from, before }))
+    for await (const part of windows(store, scope, time)) {
+      if (looked === maxWindows) return found(matches.slice(0, limit), reached)
+      looked += 1
+      matches.push(...(await matchesIn(store, request, part)))
+      if (order === 'cost') matches = matches.toSorted(byCost).slice(0, limit)
+      else if (matches.length > limit) {
+        const listed = matches.slice(0, limit)
+        return found(listed, listed.at(-1))
+      }
+      reached = { startStamp: part.from, id: 0 }
+      yield
     }
-    reached = { startStamp: part.from, id: 0 }
-    yield
-  }
   return found(matches, undefined)
 }
 

@@ -11,7 +11,7 @@ import { type KeptSums, keptSumsFor, readSums, readTail } from './kept-sums.ts'
 import { matchingTimes } from './matching-times.ts'
 import type { Place } from './places.ts'
 import { type Window, windows } from './record-windows.ts'
-import { behind } from './roll-up.ts'
+import { behind, MAX_TAIL } from './roll-up.ts'
 import { watermarkOf } from './slice.ts'
 import type { SummaryRequest } from './summary-request.ts'
 
@@ -36,8 +36,6 @@ export interface Summed {
 /** How long one question may read records, and how many windows of them it may read however long they take. */
 const MAX_READ_MS = 1_000
 const LEAST_WINDOWS = 10
-/** With more records that the sums lack, the records are read instead. */
-export const MAX_TAIL = 200_000
 /** Groups in memory; what comes beyond is among the others. */
 const MAX_GROUPS = 100_000
 
@@ -57,8 +55,7 @@ export async function* summarize(
   let read = 0
   let reached = before
   async function* records(window: Window): AsyncGenerator<void, boolean, undefined> {
-    const times = areSumsBehind ? [window] : await matchingTimes(place, request, window)
-    for (const time of times)
+    for (const time of await matchingTimes(place, request, window))
       for await (const part of windows(place.store, scope, time)) {
         if (read >= leastWindows && place.steadyNow() - begunMs > MAX_READ_MS) return false
         read += 1

@@ -15,7 +15,7 @@ export const findAnomalies = defineTool({
   title: 'Find anomalies',
   description:
     'Finds what is unusual in a period, the worst first: start here. ' +
-    'Against the same hours of the 14 days before: spending, new or expensive destinations, empty wallets, missing rates, unknown callers, use of keys, nodes, trunks, registrations. ' +
+    'Against the 14 days before (less than a day: their same hours): spending, new or expensive destinations, empty wallets, missing rates, unknown callers, use of keys, nodes, trunks, registrations. ' +
     'Each finding says what, since when and how much, with evidence, the tool to ask next, and a first step that can be undone.',
   effect: 'reads',
   scopes: ['cdrs:read'],

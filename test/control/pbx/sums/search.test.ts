@@ -2,7 +2,13 @@
 import { describe, expect, test } from 'vitest'
 import { type Found, search, type SearchRequest } from '../../../../control/pbx/sums/search.ts'
 import { eachDatabase } from '../../../support/shared-database.ts'
-import { aRecord, firstDay, placeOf, storeRecords } from '../../../support/summed-calls.ts'
+import {
+  aRecord,
+  firstDay,
+  placeOf,
+  rollUpAt,
+  storeRecords,
+} from '../../../support/summed-calls.ts'
 
 describe.each(eachDatabase)('a search on $database', ({ open }) => {
   test('through many records gives way to everything else, says where it stopped, and goes on there', async () => {
@@ -38,6 +44,17 @@ describe.each(eachDatabase)('a search on $database', ({ open }) => {
       expect(rest.stoppedAt).toBeUndefined()
       expect([...first.ids, ...rest.ids]).toEqual(wanted)
     }
+    // The sums know when there were calls of a caller: no other records are looked through.
+    await storeRecords(place, [
+      aRecord({ start_stamp: firstDay + 10, caller_id_number: 'once' }),
+      aRecord({ start_stamp: firstDay + 20, caller_id_number: 'once' }),
+    ])
+    const once = { number: undefined, filters: { members: { caller: 'once' } } }
+    expect((await look(once)).stoppedAt).toBeDefined()
+    await rollUpAt(place)
+    expect(await look(once)).toEqual({ ids: [count + 2, count + 1] })
+    const nowhere = { startStamp: 1, id: 1 }
+    expect(await look({ ...once, after: nowhere })).toEqual({ ids: [] })
     const few = await look({ limit: 3 })
     expect(few.ids).toEqual(wanted.slice(0, 3))
     expect((await look({ limit: 3, after: few.stoppedAt })).ids).toEqual(wanted.slice(3, 6))
