@@ -31,6 +31,8 @@ export class ServerCalls implements CallStore {
   #calls: Pending[] = []
   #events: OutgoingEvent[] = []
   #inWrite = 0
+  /** Calls had no place in the batch that is written. */
+  #isLeft = false
   #last: Promise<boolean> = Promise.resolve(true)
   #timer: { readonly waitMs: number; readonly cancel: () => void } | undefined
   #isStarted = false
@@ -143,10 +145,14 @@ export class ServerCalls implements CallStore {
     return isStored
   }
 
-  /** What came while a batch was written waits as all others do: small batches cost as many statements as large ones. */
+  /**
+   * What came while a batch was written waits as all others do: small batches cost as many statements as large ones.
+   * What was left by that batch has waited.
+   */
   get #restWaitMs(): number {
     if (this.#calls.length >= BATCH) return 1
-    return this.#calls.some(({ mayWait }) => !mayWait) ? OTHER_WAIT_MS : RECORD_WAIT_MS
+    const isUrgent = this.#isLeft || this.#calls.some(({ mayWait }) => !mayWait)
+    return isUrgent ? OTHER_WAIT_MS : RECORD_WAIT_MS
   }
 
   /** Each call once: the second report of one sees what the first has stored. */
@@ -159,6 +165,7 @@ export class ServerCalls implements CallStore {
       else taken.set(callUuid, pending)
     }
     this.#calls = rest
+    this.#isLeft = rest.length > 0
     return [...taken.values()]
   }
 
