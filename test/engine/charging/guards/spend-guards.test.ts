@@ -188,10 +188,10 @@ test('a cap that is removed while calls hold more than it is asked for no more',
 
 test('a cap of a day begins again at midnight UTC, with what calls are granted from then on', async () => {
   const books = await guarded({ ...capOf(60_000), per: 'day' })
-  books.time.advance(day - (start % day) - 30_000)
+  await books.pass(day - (start % day) - 30_000)
   expect(await dial(books, 'a')).toMatchObject({ grantedSeconds: 60 })
   expect(await dial(books, 'b')).toMatchObject(braked)
-  books.time.advance(30_000)
+  await books.pass(30_000)
   expect(await extend(books, 'a', 50)).toMatchObject({ kind: 'granted', grantedSeconds: 110 })
   expect(await dial(books, 'c')).toMatchObject({ kind: 'granted', grantedSeconds: 10 })
   expect(await takenOf(books.store)).toEqual({ guard: 120_000 })
