@@ -83,11 +83,11 @@ const waiting = {
   testTimeout: 180_000,
 }
 
-/** As few at a time as the machine has cores for them. */
+/** One at a time. */
 const measuring = {
   pool: 'forks' as const,
   isolate: true,
-  maxWorkers: 2,
+  maxWorkers: 1,
   sequence: { groupOrder: 2 },
   ...patience,
 }
