@@ -120,7 +120,7 @@ export function createApi(
   )
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', nodeRoutes(deps))
-  app.route('/api/v1', banRoutes(deps))
+  app.route('/api/v1', banRoutes(changeWorld))
   app.route('/api/v1', dispatcherRoutes(changeWorld))
   app.route('/api/v1', causeRoutes(changeWorld))
   app.route('/api/v1', routingRoutes(changeWorld))

@@ -1,15 +1,23 @@
 /** `/guard/bans`: lists banned SIP sources, bans a source, and lifts a ban. */
 import { isIP } from 'node:net'
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
+import { routePath } from 'hono/route'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
+import { canonicalAddress, sourceKey } from '../../schema/net/source-address.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { ChangeWorld } from '../changes/change-world.ts'
+import { tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { banStateOf } from '../changes/kinds/sip-ban-kind.ts'
+import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
+import type { Plan } from '../changes/plan.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
+import { quoted } from '../tools/clean.ts'
+import { newUuid } from '../uuid.ts'
 
 const path = '/guard/bans'
 const day = 86_400
@@ -28,30 +36,90 @@ const newBan = z.strictObject({
 /** An address, or a source as in the list. */
 const oneBan = z.strictObject({ source: z.string().min(1).max(60) })
 
-export function banRoutes({ engine }: Pick<ControlDeps, 'engine'>) {
-  const { guard } = engine
+export function banRoutes(world: ChangeWorld) {
+  const { guard } = world.engine
+  /** Enters what becomes of an operator's ban; what the guard has banned by itself is no change of an operator. */
+  const entered = async (
+    c: Context<ControlEnv>,
+    { source, state, reason }: NewState,
+    apply: () => Promise<void>,
+  ): Promise<string | null> => {
+    if (banStateOf(source, world) === state) {
+      await apply()
+      return null
+    }
+    const changeId = newUuid(world.randomBytes)
+    const order: ChangeOrder = {
+      ...{ principal: c.var.principal, tool: `${c.req.method} ${routePath(c, -1)}`, reason },
+      ...{ scopes: ['guard:write'], changeId, isDryRun: false, expiresAt: null },
+    }
+    const made = await makeChange(order, async () => planOf(source, state, apply, world), world)
+    return made.changeId
+  }
+
   return new Hono<ControlEnv>()
     .get(path, requiresGlobal('guard:read'), (c) => ok(c, guard.bans().map(viewOf)))
 
-    .post(path, requiresGlobal('guard:write'), validate('json', newBan), async (c) => {
-      const { address, duration_seconds: seconds } = c.req.valid('json')
-      await guard.ban(address, seconds * 1_000)
-      const data = { address, duration_seconds: seconds }
-      c.set('change', { before: null, after: data })
-      return created(c, `/api/v1${path}/${encodeURIComponent(address)}`, data)
-    })
+    .post(
+      path,
+      requiresGlobal('guard:write'),
+      validate('query', writeQuery),
+      validate('json', newBan),
+      async (c) => {
+        const { address, duration_seconds: seconds } = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const source = sourceKey(canonicalAddress(address))
+        const ban = () => guard.ban(address, seconds * 1_000)
+        const changeId = await entered(c, { source, state: 'banned', reason }, ban)
+        const data = { address, duration_seconds: seconds }
+        tellEntered(c, changeId, { before: null, after: data }, reason)
+        return created(c, `/api/v1${path}/${encodeURIComponent(address)}`, data)
+      },
+    )
 
     .delete(
       `${path}/:source`,
       requiresGlobal('guard:write'),
       validate('param', oneBan),
+      validate('query', writeQuery),
       async (c) => {
         const { source } = c.req.valid('param')
-        if (!(await guard.unban(source))) throw notFound('ban')
-        c.set('change', { before: { source }, after: null })
+        const { reason = null } = c.req.valid('query')
+        const unban = async () => {
+          if (!(await guard.unban(source))) throw notFound('ban')
+        }
+        const changeId = await entered(c, { source, state: 'heard', reason }, unban)
+        tellEntered(c, changeId, { before: { source }, after: null }, reason)
         return ok(c, { source, banned: false })
       },
     )
+}
+
+interface NewState {
+  readonly source: string
+  readonly state: ReturnType<typeof banStateOf>
+  readonly reason: string | null
+}
+
+function planOf(
+  source: string,
+  state: NewState['state'],
+  apply: () => Promise<void>,
+  world: ChangeWorld,
+): Plan<void> {
+  const isBan = state === 'banned'
+  return {
+    target: { kind: 'sip_ban', id: source },
+    ...{ before: banStateOf(source, world), after: state },
+    effect: isBan
+      ? `SIP packets of ${quoted(source)} are dropped.`
+      : `SIP packets of ${quoted(source)} are heard again.`,
+    affected: {},
+    // How long the ban would have lasted is not kept.
+    undo: isBan ? 'restores' : 'none',
+    preview: undefined,
+    apply,
+  }
 }
 
 const viewOf = ({ source, reason, since, until, dropped }: Ban) => ({

@@ -61,3 +61,24 @@ test("a tenant's credential has no say about the platform's ears", async () => {
   const token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   expect((await control.request(path, { token })).status).toBe(403)
 })
+
+test('a ban and its end are entered as changes, and a ban is undone', async () => {
+  const { guard, call, request, key } = await open()
+  const token = await key()
+  const ban = await call('POST', '?reason=it+guesses', { address: flooder.address })
+  const undo = `/api/v1/changes/${ban.headers.get('x-change-id') ?? ''}/undo`
+  const undone = await request(undo, { token, body: { reason: 'our own test' } })
+  expect([undone.status, guard.admit(flooder, packet)]).toEqual([200, true])
+  await call('POST', '', { address: flooder.address })
+  // Longer, and no other state.
+  expect(
+    (await call('POST', '', { address: flooder.address })).headers.get('x-change-id'),
+  ).toBeNull()
+  await call('DELETE', `/${flooder.address}`)
+  const listed = (await request('/api/v1/changes', { token })).data<object[]>()
+  expect(listed).toMatchObject([
+    { tool: 'DELETE /api/v1/guard/bans/:source', before: 'banned', is_reversible: false },
+    { tool: 'POST /api/v1/guard/bans', state: 'made' },
+    { tool: 'POST /api/v1/guard/bans', state: 'undone', reason: 'it guesses' },
+  ])
+})
