@@ -120,7 +120,7 @@ test('no tool makes, widens or wakes a key, and each that changes something need
   const { tools } = (await call('GET', '/api/v1/mcp/tools')).data<{ tools: Tool[] }>()
   const writing = tools.filter(({ annotations }) => !annotations.readOnlyHint)
   const expected = [
-    ...['hangup_call', 'propose_change', 'reload_dispatchers', 'remove_spend_guard'],
+    ...['ban_address', 'hangup_call', 'propose_change', 'reload_dispatchers', 'remove_spend_guard'],
     ...['resume_api_key', 'revoke_sbc_api_key', 'set_customer_limits', 'set_dispatcher_state'],
     ...['set_spend_guard', 'set_trunk_state', 'suspend_api_key', 'undo_change'],
   ]
