@@ -103,7 +103,7 @@ const refusals: readonly [
     { start_date: '2026-01-02T00:00:00Z', end_date: '2026-01-01T00:00:00Z' },
     ['*'],
     400,
-    /end must be after start/,
+    /end \(end_date\) must be after start/,
   ],
   ['hangup_call', { call_uuid: endedCall }, ['*'], 404, /list_active_calls/],
   ['hangup_call', { call_uuid: liveCall }, ['mcp:*', 'calls:read'], 403, /calls:control/],
