@@ -1,6 +1,7 @@
 /** Longest prefix of a called number: one map look-up per digit, however many prefixes there are. */
 import {
   ANY_INTERNATIONAL,
+  codeLength,
   type ExitCodes,
   internationalPrefix,
 } from '../../schema/rules/exit-codes.ts'
@@ -9,9 +10,11 @@ import { withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
 export class PrefixTable<Value> {
   readonly #values = new Map<string, Value[]>()
   readonly #longest: number
+  readonly #exitCodes: ExitCodes | undefined
 
   /** @param exitCodes a prefix may begin with one of them. */
   constructor(entries: Iterable<readonly [string, Value]>, exitCodes?: ExitCodes) {
+    this.#exitCodes = exitCodes
     for (const [prefix, value] of entries) {
       const digits = internationalPrefix(prefix, exitCodes)
       this.#values.set(digits, [...(this.#values.get(digits) ?? []), value])
@@ -22,13 +25,13 @@ export class PrefixTable<Value> {
   /** What is stored under the prefixes of a number, longest first; equal prefixes together. */
   *matching(number: string): Generator<readonly Value[]> {
     const digits = digitsOf(number)
-    for (let length = Math.min(digits.length, this.#longest); length > 0; length -= 1) {
+    const abroad = codeLength(number, this.#exitCodes) ?? -1
+    const longest = Math.max(abroad, Math.min(digits.length, this.#longest))
+    for (let length = longest; length >= 0; length -= 1) {
+      const international = length === abroad ? this.#values.get(ANY_INTERNATIONAL) : undefined
+      if (international) yield international
       const values = this.#values.get(digits.slice(0, length))
       if (values) yield values
     }
-    const abroad = digits === number ? undefined : this.#values.get(ANY_INTERNATIONAL)
-    if (abroad) yield abroad
-    const common = this.#values.get('')
-    if (common) yield common
   }
 }

@@ -41,6 +41,17 @@ export function internationalPrefix(prefix: string, exitCodes: ExitCodes | undef
 }
 
 /**
+ * How long a prefix is that means every number with a `+`, in a number that has passed `international`: 0 behind a plus, else
+ * the code that the number still begins with, such as `000441632960000`. Undefined: it begins with none.
+ */
+export function codeLength(number: string, exitCodes: ExitCodes = []): number | undefined {
+  const digits = number.startsWith('+0') ? number.slice(1) : number
+  const code = exitCodeOf(digits, exitCodes)
+  if (code !== '') return code.length
+  return number.startsWith('+') ? 0 : undefined
+}
+
+/**
  * Whether `sent` may be what `dialled` stands for: a national number, or one behind a digit for an outside line. A number
  * with `+` stands for itself, and more than 15 digits (ITU-T E.164) are a carrier's own.
  */

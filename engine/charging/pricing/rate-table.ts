@@ -2,6 +2,7 @@
 import type { Rate } from '../../../schema/contracts/ocs.ts'
 import {
   ANY_INTERNATIONAL,
+  codeLength,
   type ExitCodes,
   international,
   internationalPrefix,
@@ -35,7 +36,9 @@ export class RateTable {
    * `+` is ignored in numbers and in prefixes; the empty prefix matches every number.
    */
   find(planId: number, number: string, at: number): Rate | undefined {
-    return this.#plans.get(planId)?.find(international(number, this.#exitCodes), at)
+    const called = international(number, this.#exitCodes)
+    const abroad = codeLength(called, this.#exitCodes)
+    return this.#plans.get(planId)?.find(withoutPlus(called), abroad, at)
   }
 
   /** Replaces all rates of one plan and prefix, as it is stored. */
@@ -79,15 +82,20 @@ class Plan {
       this.#lengths = [...this.#lengths, length].toSorted((a, b) => b - a)
   }
 
-  find(number: string, at: number): Rate | undefined {
-    const digits = withoutPlus(number)
+  /** @param abroad how long a prefix for all numbers abroad is in this one; undefined: it is none of them. */
+  find(digits: string, abroad: number | undefined, at: number): Rate | undefined {
+    let abroadAt = abroad ?? -1
     for (const length of this.#lengths) {
-      if (length === 0 || length > digits.length) continue
+      if (length <= abroadAt) {
+        const rate = this.#inForce(ANY_INTERNATIONAL, at)
+        if (rate !== undefined) return rate
+        abroadAt = -1
+      }
+      if (length > digits.length) continue
       const rate = this.#inForce(digits.slice(0, length), at)
       if (rate !== undefined) return rate
     }
-    const isInternational = digits !== number
-    return (isInternational && this.#inForce(ANY_INTERNATIONAL, at)) || this.#inForce('', at)
+    return abroadAt === -1 ? undefined : this.#inForce(ANY_INTERNATIONAL, at)
   }
 
   #inForce(prefix: string, at: number): Rate | undefined {

@@ -5,6 +5,7 @@
 import { orderByPreference } from '../by-preference.ts'
 import { leastCostFirst, type PriceOf } from './least-cost.ts'
 import {
+  codeLength,
   type ExitCodes,
   exitCodeOf,
   internationalPrefix,
@@ -120,8 +121,10 @@ export function rewriteByRoute(
   exitCodes: ExitCodes = [],
 ): string {
   const written = digitsOf(prefix)
+  // A number that still begins with a code needs no other.
+  const hasCode = (codeLength(calledNumber, exitCodes) ?? 0) > 0
   const isWithCode = internationalPrefix(prefix, exitCodes) !== written
-  const code = isWithCode ? exitCodeOf(written, exitCodes) : ''
+  const code = isWithCode && !hasCode ? exitCodeOf(written, exitCodes) : ''
   if (strip === 0 && prepend === '' && code === '') return calledNumber
   return prepend + (code + digitsOf(calledNumber)).slice(strip)
 }

@@ -26,3 +26,18 @@ test('a number shorter than a prefix does not match it', () => {
 test('an empty table matches nothing', () => {
   expect([...new PrefixTable([]).matching('49')]).toEqual([])
 })
+
+test('a prefix that is an exit code alone has the numbers with a + and those that still begin with the code', () => {
+  const entries = [
+    ['', 'any'],
+    ['0', 'national'],
+    ['00', 'abroad'],
+    ['44', 'Britain'],
+  ] as const
+  const coded = new PrefixTable(entries, ['00'])
+  expect([...coded.matching('+441632960000')]).toEqual([['Britain'], ['abroad'], ['any']])
+  for (const number of ['000441632960000', '+000441632960000', '0042'])
+    expect([...coded.matching(number)]).toEqual([['abroad'], ['national'], ['any']])
+  expect([...coded.matching('01632960000')]).toEqual([['national'], ['any']])
+  expect([...new PrefixTable([['00', 'abroad']], ['00']).matching('0004416')]).toEqual([['abroad']])
+})

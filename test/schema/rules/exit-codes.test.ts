@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  codeLength,
   exitCodeOf,
   international,
   internationalPrefix,
@@ -48,6 +49,19 @@ test.each([
   ['', ''],
 ])('the prefix %j is compared as %j', (prefix, compared) => {
   expect(internationalPrefix(prefix, codes)).toBe(compared)
+})
+
+test.each([
+  ['+49301234', 0],
+  ['+81049301234', 0],
+  ['00049301234', 2],
+  ['+00049301234', 2],
+  ['0011042', 4],
+  ['030123456', undefined],
+  ['49301234', undefined],
+])('%s begins with so many digits of an exit code: %j', (number, length) => {
+  expect(codeLength(number, codes)).toBe(length)
+  expect(codeLength(number.replace('+', ''))).toBeUndefined()
 })
 
 test('of two exit codes the longer one is meant', () => {

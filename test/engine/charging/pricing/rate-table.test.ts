@@ -55,6 +55,17 @@ test('of two rates in force for a prefix the one that began later holds', () => 
   expect(table.find(1, '491', 500)?.isBlocked).toBe(true)
 })
 
+test('a number that still begins with an exit code has the price of numbers abroad, not that of national ones', () => {
+  const codes = ['011', '00']
+  const table = new RateTable([rate(''), rate('0'), rate('00'), rate('33')], codes)
+  for (const number of ['+441632960000', '00441632960000', '0042'])
+    expect([number, prefixFor(table, number)]).toEqual([number, '00'])
+  for (const number of ['000441632960000', '+000441632960000', '00*441632960000'])
+    expect([number, prefixFor(table, number)]).toEqual([number, '00'])
+  expect(['01632960000', '441632960000'].map((each) => prefixFor(table, each))).toEqual(['0', ''])
+  expect(prefixFor(new RateTable([rate('00')], codes), '000441632960000')).toBe('00')
+})
+
 test('every answer is that of trying all prefixes', () => {
   const digits = fc.string({ unit: fc.constantFrom('1', '2', '3'), maxLength: 6 })
   fc.assert(

@@ -131,3 +131,14 @@ test.each([
 ])('%s with strip %i and prepend "%s" is sent as %s', (number, strip, prepend, sent) => {
   expect(rewriteByRoute(outboundRoute(1, { strip, prepend }), number)).toBe(sent)
 })
+
+test.each([
+  ['+441632960000', 0, '00441632960000'],
+  ['+441632960000', 2, '441632960000'],
+  // It still begins with the code.
+  ['000441632960000', 0, '000441632960000'],
+  ['000441632960000', 2, '0441632960000'],
+])('by a route for 00, an exit code, %s with strip %i is sent as %s', (number, strip, sent) => {
+  const route = outboundRoute(1, { prefix: '00', strip, prepend: '' })
+  expect(rewriteByRoute(route, number, ['00'])).toBe(sent)
+})
