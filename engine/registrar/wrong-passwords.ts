@@ -2,13 +2,14 @@
  * Counts wrong passwords of phones by hour, extension and source: what is guessed, from where, since when. The guard
  * answers at once and forgets; this is what is still known in the morning. Names that no extension has are not kept.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { failureOf } from '../../schema/sql/failure.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { sourceKey } from '../../schema/net/source-address.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { execute } from '../../schema/sql/query.ts'
+import { execute, transaction } from '../../schema/sql/query.ts'
 import { type Prepared, prepare } from '../../schema/sql/prepared.ts'
 import type { WrongPasswordTable } from '../../schema/tables/causes.ts'
 
@@ -35,6 +36,8 @@ const KEPT_HOURS = 15 * 24
 const MAX_PAIRS = 2_000
 /** While the database is away, further ones are not counted. */
 const MAX_WAITING = 10_000
+/** Stored together in a file: each alone would be synced to the disk while calls wait. */
+const TOGETHER = 100
 /** In place of a source: there are too many. */
 const OTHERS = ''
 
@@ -105,16 +108,31 @@ export class WrongPasswords {
     const rows = this.#waiting
     this.#waiting = new Map()
     try {
-      for (const [name, row] of rows) {
-        await this.#addOne(row)
-        rows.delete(name)
-      }
+      await this.#addAll(rows)
       await this.#forgetOld()
       return true
     } catch (error) {
       for (const [name, row] of rows) this.#wait(name, row)
       this.#deps.log('warn', 'wrong passwords cannot be counted yet', { error: String(error) })
       return false
+    }
+  }
+
+  /** Removes from `rows` what is stored. */
+  async #addAll(rows: Map<string, Row>): Promise<void> {
+    const { store } = this.#deps
+    const { isShared } = store.statements
+    const waiting = [...rows]
+    const count = isShared ? 1 : TOGETHER
+    for (let from = 0; from < waiting.length; from += count) {
+      const some = waiting.slice(from, from + count)
+      const add = async (): Promise<void> => {
+        for (const [, row] of some) await this.#addOne(row)
+      }
+      await (isShared ? add() : transaction(store, add))
+      for (const [name] of some) rows.delete(name)
+      // On a file all statements are of one turn of the event loop.
+      if (!isShared) await nextTurn()
     }
   }
 
