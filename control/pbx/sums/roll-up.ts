@@ -189,9 +189,11 @@ async function forgetOld({ sums }: Place, { keptFrom }: RollUpRequest): Promise<
 async function waiting(place: Place): Promise<number> {
   const { store, sums } = place
   const state = await first(sums, sums.db.selectFrom('call_sum_state').select('changes_up_to'))
-  const changes = store.db
-    .selectFrom('cdr_cost_change')
-    .select([sql<number | null>`max(id)`.as('newest'), sql<number | null>`min(id)`.as('oldest')])
+  // Apart: of both in one SELECT, SQLite would read all changes.
+  const changes = store.db.selectNoFrom([
+    sql<number | null>`(SELECT max(id) FROM cdr_cost_change)`.as('newest'),
+    sql<number | null>`(SELECT min(id) FROM cdr_cost_change)`.as('oldest'),
+  ])
   const { newest, oldest } = (await first(store, changes)) ?? { newest: null, oldest: null }
   const since = Math.max(state?.changes_up_to ?? 0, (oldest ?? 1) - 1)
   return (await behind(place)) + Math.max(0, (newest ?? 0) - since)
