@@ -3,6 +3,7 @@ import type { AppKey } from '../../auth/keys/app-key.ts'
 import { grantorOf, nameTaken, refuseChange, refuseResume } from '../../auth/keys/issue-key.ts'
 import type { KeyPatch } from '../../auth/keys/key-bodies.ts'
 import type { Principal } from '../../auth/principal.ts'
+import { wrongTenant } from '../../auth/tenants.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ChangeWorld, Json } from '../change-world.ts'
 import { fieldsOf, hasFields, shareFields } from '../field-states.ts'
@@ -68,6 +69,13 @@ export const apiKeyKind: RestorableKind = {
     if (held.at !== null && (then.at === null || then.by !== held.by)) refuseResume(key, principal)
     const patch = patchIn(to)
     if (Object.keys(patch).length > 0) refuseChange(key, patch, grantorOf(principal))
+    // As in a PATCH: a credential of one domain gives no key another one, or all of them.
+    if (
+      patch.domain !== undefined &&
+      principal.domain !== null &&
+      patch.domain !== principal.domain
+    )
+      throw wrongTenant()
   },
 }
 

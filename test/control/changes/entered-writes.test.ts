@@ -203,6 +203,24 @@ test('a tenant undoes its own PATCH, and writes no more by that than by another 
   })
 })
 
+test('a key that was bound to a domain does not undo that', async () => {
+  const { rig, patch, undo, get } = await opened()
+  const acme = { tenant_scope: 'tenant', tenant_slug: 'acme' }
+  const admin = await rig.key({ ...acme, name: 'admin of acme' })
+  const bound = await rig.key({ ...acme, name: 'bound' })
+  const self = await rig.request('/api/v1/application-keys/self', { token: bound })
+  const path = `/application-keys/${self.data<{ uuid: string }>().uuid}`
+  const narrowed = await patch(path, { domain: 'acme.example' }, admin)
+  expect(narrowed.status).toBe(200)
+  const refused = await undo(idOf(narrowed), bound)
+  const again = await patch(path, { domain: null }, bound)
+  expect([refused.status, refused.code]).toEqual([403, 'wrong_tenant'])
+  expect([again.status, again.code]).toEqual([403, 'wrong_tenant'])
+  expect(await get(path)).toMatchObject({ domain: 'acme.example' })
+  expect((await undo(idOf(narrowed), admin)).status).toBe(200)
+  expect(await get(path)).toMatchObject({ domain: null })
+})
+
 const drained = async (rig: ToolRig, more: object = {}): Promise<Made> => {
   const given = { carrier: 'acme trunk', state: 'inactive', reason: 'one-way audio', ...more }
   return (await rig.tool('set_trunk_state', given)).data<Made>()
