@@ -27,7 +27,7 @@ export interface CreateHopDeps extends Pick<PeerNodesDeps, 'now' | 'hosts'> {
 
 export function createHop(around: Around, { self, key, nodes }: Installation, deps: CreateHopDeps) {
   const { now, wallNow, hosts, log } = deps
-  const peers = new PeerNodes({ nodes, now, hosts, log })
+  const peers = new PeerNodes({ self, nodes, now, hosts, log })
   const hop = new PhoneHop({
     ...{ self, key, wallNow, log },
     peer: (name) => peers.find(name),

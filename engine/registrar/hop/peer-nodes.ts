@@ -19,6 +19,8 @@ export interface KnownNode {
 }
 
 export interface PeerNodesDeps {
+  /** The name of this node. */
+  readonly self: string
   /** All nodes, this one too. From memory. */
   readonly nodes: () => readonly KnownNode[]
   /** Milliseconds by the steady clock. */
@@ -54,8 +56,10 @@ export class PeerNodes {
   #version = -1
   #watched = ''
   #byName: ReadonlyMap<string, PeerNode> = new Map<string, PeerNode>()
-  /** Those of SIP URIs. */
+  /** Those of the SIP URIs of other nodes. */
   #addresses: ReadonlySet<string> = new Set<string>()
+  /** Those of the SIP URI of this node that no other node says of itself. */
+  #own: ReadonlySet<string> = new Set<string>()
   /** By how many nodes each other one is told. */
   #told: ReadonlyMap<string, number> = new Map<string, number>()
   /** Of those that are told, until when a token that came from there speaks for it. */
@@ -73,9 +77,10 @@ export class PeerNodes {
   }
 
   /**
-   * Whether requests of a node come from there, and no other ones: by the address of a SIP URI, or by one that a node
-   * tells and from where it has shown a token lately. A machine tells those of containers and tunnels, too, by which
-   * strangers may come here; and one that several tell says nothing of who it is.
+   * Whether requests of a node come from there, and no other ones: by the address of another node's SIP URI, or by one that
+   * a node tells and from where it has shown a token lately. A machine tells those of containers and tunnels, too, by which
+   * strangers may come here; and one that several tell says nothing of who it is. This node sends itself nothing: what
+   * comes from its own address was sent, or passed on, by another program of the machine (D292).
    */
   has(address: string): boolean {
     this.#follow()
@@ -84,11 +89,11 @@ export class PeerNodes {
     return this.#told.get(source) === 1 && (this.#heard.get(source) ?? 0) > this.#deps.now()
   }
 
-  /** Whether a node says that its requests come from there. */
+  /** Whether a node says that its requests come from there; the address of our own SIP URI is one only if another says it, too. */
   isTold(address: string): boolean {
     this.#follow()
     const source = canonicalAddress(address)
-    return this.#addresses.has(source) || this.#told.has(source)
+    return this.#addresses.has(source) || (this.#told.has(source) && !this.#own.has(source))
   }
 
   /** A token that only a node can have made has come from there. */
@@ -128,7 +133,7 @@ export class PeerNodes {
   }
 
   #follow(): void {
-    const { nodes, hosts, now } = this.#deps
+    const { self, nodes, hosts, now } = this.#deps
     if (now() - this.#readAt < REFRESH_MS && hosts.version === this.#version) return
     const places = nodes().flatMap((node) => {
       const sip = placeOf(node.sipUri)
@@ -141,16 +146,22 @@ export class PeerNodes {
     this.#readAt = now()
     this.#version = hosts.version
     const told = new Map<string, number>()
-    const [byName, ofUris] = [new Map<string, PeerNode>(), new Set<string>()]
+    const toldByOthers = new Set<string>()
+    const [ofSelf, ofUris] = [new Set<string>(), new Set<string>()]
+    const byName = new Map<string, PeerNode>()
     for (const { name, isAlive, sip, addresses } of places) {
       const own = hosts.addressesOf(sip.host).map(canonicalAddress)
       const others = new Set(addresses.map(canonicalAddress))
-      for (const address of own) ofUris.add(address)
-      for (const address of others) told.set(address, (told.get(address) ?? 0) + 1)
+      for (const address of own) (name === self ? ofSelf : ofUris).add(address)
+      for (const address of others) {
+        told.set(address, (told.get(address) ?? 0) + 1)
+        if (name !== self) toldByOthers.add(address)
+      }
       byName.set(name, { sip, isAlive, addresses: [...new Set([...own, ...others])] })
     }
     this.#byName = byName
     this.#addresses = ofUris
+    this.#own = new Set([...ofSelf].filter((address) => !toldByOthers.has(address)))
     this.#told = told
     for (const address of this.#heard.keys()) if (!told.has(address)) this.#heard.delete(address)
   }

@@ -20,7 +20,7 @@ function registry(...known: readonly KnownNode[]) {
   return {
     state,
     peers: new PeerNodes({
-      ...{ nodes: () => state.nodes, now: () => state.now, hosts },
+      ...{ self: 'self', nodes: () => state.nodes, now: () => state.now, hosts },
       log: (level, message) => void state.told.push(`${level} ${message}`),
     }),
   }
@@ -147,6 +147,28 @@ test('what a node tells exempts no source, until a token has come from there, an
   state.nodes = [node('b', 'sip:192.0.2.2')]
   state.now += 500
   expect(peers.has('10.0.0.2')).toBe(false)
+})
+
+test('what comes from the address of this node itself is a stranger, unless another node says that it has it, too', () => {
+  const own = '192.0.2.9'
+  const self = { ...node('self', `sip:${own}`), addresses: [own, '10.0.0.9'] }
+  const { state, peers } = registry(self, node('b', 'sip:192.0.2.2'))
+  expect([peers.has(own), peers.isTold(own)]).toEqual([false, false])
+  expect([peers.find('self')?.addresses, peers.has('192.0.2.2')]).toEqual([[own, '10.0.0.9'], true])
+  // Bans are for all nodes: the requests of this one may come to them from there.
+  expect(peers.isTold('10.0.0.9')).toBe(true)
+  // Another node behind the address of this machine.
+  peers.heard(own)
+  expect(peers.has(own)).toBe(true)
+  state.now += 600_000
+  for (const other of [
+    node('c', `sip:${own}:5070`),
+    { ...node('c', 'sip:192.0.2.3'), addresses: [own] },
+  ]) {
+    state.nodes = [self, other]
+    state.now += 500
+    expect(peers.isTold(own)).toBe(true)
+  }
 })
 
 test('an address that several nodes tell, as that of a bridge for containers, exempts no source at all', () => {
