@@ -56,6 +56,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
         })),
       ban: async (address, durationMs) => (sharedBans ?? guard).ban(address, durationMs),
       unban: async (source) => (sharedBans ?? guard).unban(source),
+      endOperatorBan: async (source) => (sharedBans ?? guard).endOperatorBan(source),
     },
     reloadRouting: async () => {
       await engine.routing.reload()

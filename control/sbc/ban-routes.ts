@@ -4,12 +4,12 @@ import { type Context, Hono } from 'hono'
 import { routePath } from 'hono/route'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
-import { canonicalAddress, sourceKey } from '../../schema/net/source-address.ts'
+import { sourceIn } from '../../schema/net/source-address.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
 import type { ChangeWorld } from '../changes/change-world.ts'
 import { tellEntered, writeQuery } from '../changes/enter-write.ts'
-import { banStateOf } from '../changes/kinds/sip-ban-kind.ts'
+import { banStateOf, stateBeforeBan } from '../changes/kinds/sip-ban-kind.ts'
 import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import type { Plan } from '../changes/plan.ts'
 import { notFound } from '../http/api-error.ts'
@@ -41,10 +41,10 @@ export function banRoutes(world: ChangeWorld) {
   /** Enters what becomes of an operator's ban; what the guard has banned by itself is no change of an operator. */
   const entered = async (
     c: Context<ControlEnv>,
-    { source, state, reason }: NewState,
+    { reason, ...change }: NewState & { readonly reason: string | null },
     apply: () => Promise<void>,
   ): Promise<string | null> => {
-    if (banStateOf(source, world) === state) {
+    if (change.before() === change.after) {
       await apply()
       return null
     }
@@ -53,7 +53,7 @@ export function banRoutes(world: ChangeWorld) {
       ...{ principal: c.var.principal, tool: `${c.req.method} ${routePath(c, -1)}`, reason },
       ...{ scopes: ['guard:write'], changeId, isDryRun: false, expiresAt: null },
     }
-    const made = await makeChange(order, async () => planOf(source, state, apply, world), world)
+    const made = await makeChange(order, async () => planOf(change, apply), world)
     return made.changeId
   }
 
@@ -68,9 +68,12 @@ export function banRoutes(world: ChangeWorld) {
       async (c) => {
         const { address, duration_seconds: seconds } = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
-        const source = sourceKey(canonicalAddress(address))
-        const ban = () => guard.ban(address, seconds * 1_000)
-        const changeId = await entered(c, { source, state: 'banned', reason }, ban)
+        const source = sourceIn(address)
+        const until = world.now() + seconds * 1_000
+        // One that lasts longer takes the place of a temporary one, whose end would lift it.
+        const before = () => stateBeforeBan(source, until, world)
+        const ban = () => guard.ban(source, seconds * 1_000)
+        const changeId = await entered(c, { source, before, after: 'banned', reason }, ban)
         const data = { address, duration_seconds: seconds }
         tellEntered(c, changeId, { before: null, after: data }, reason)
         return created(c, `/api/v1${path}/${encodeURIComponent(address)}`, data)
@@ -83,12 +86,13 @@ export function banRoutes(world: ChangeWorld) {
       validate('param', oneBan),
       validate('query', writeQuery),
       async (c) => {
-        const { source } = c.req.valid('param')
+        const source = sourceIn(c.req.valid('param').source)
         const { reason = null } = c.req.valid('query')
+        const before = () => banStateOf(source, world)
         const unban = async () => {
           if (!(await guard.unban(source))) throw notFound('ban')
         }
-        const changeId = await entered(c, { source, state: 'heard', reason }, unban)
+        const changeId = await entered(c, { source, before, after: 'heard', reason }, unban)
         tellEntered(c, changeId, { before: { source }, after: null }, reason)
         return ok(c, { source, banned: false })
       },
@@ -97,20 +101,15 @@ export function banRoutes(world: ChangeWorld) {
 
 interface NewState {
   readonly source: string
-  readonly state: ReturnType<typeof banStateOf>
-  readonly reason: string | null
+  readonly before: () => ReturnType<typeof banStateOf>
+  readonly after: ReturnType<typeof banStateOf>
 }
 
-function planOf(
-  source: string,
-  state: NewState['state'],
-  apply: () => Promise<void>,
-  world: ChangeWorld,
-): Plan<void> {
-  const isBan = state === 'banned'
+function planOf({ source, before, after }: NewState, apply: () => Promise<void>): Plan<void> {
+  const isBan = after === 'banned'
   return {
     target: { kind: 'sip_ban', id: source },
-    ...{ before: banStateOf(source, world), after: state },
+    ...{ before: before(), after },
     effect: isBan
       ? `SIP packets of ${quoted(source)} are dropped.`
       : `SIP packets of ${quoted(source)} are heard again.`,

@@ -219,6 +219,11 @@ export class Guard {
     return this.#allBans().filter((bans) => bans.lift(key)).length > 0
   }
 
+  /** Takes back what `ban` did. What was found here stays, with what counts against the source. */
+  endOperatorBan(source: string): void {
+    this.#bans.operator.lift(sourceOf(source))
+  }
+
   /** Calls `handler` with each ban that is found here, and not by an operator. */
   onBan(handler: (ban: FoundBan) => void): void {
     this.#onBan = handler

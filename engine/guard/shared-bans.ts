@@ -29,6 +29,8 @@ export interface SharedBansDeps {
 
 /** A source that is not banned any more: what counts against it is forgotten, too. */
 const LIFTED = 'tollgate_ban_lifted'
+/** A source that operators do not ban any more. */
+const ENDED = 'tollgate_operator_ban_ended'
 /** Bans of this time are one statement. */
 const GROUP_MS = 100
 const RETRY_MS = 1_000
@@ -60,14 +62,17 @@ export class SharedBans {
   #isFailing = false
   #cancelGroup: Cancel | undefined
   #cancelCleaning: Cancel = () => undefined
-  readonly #cancelNotices: Cancel
+  readonly #cancelNotices: readonly Cancel[]
 
   constructor(deps: SharedBansDeps) {
     this.#deps = deps
     this.#statements = prepare(deps.store)
     const full = (): Bucket => fullBucket(SPREAD, deps.now())
     this.#allowances = { operator: full(), proven: full(), claimed: full() }
-    this.#cancelNotices = deps.notices.on(LIFTED, (source) => this.#lift(source))
+    this.#cancelNotices = [
+      deps.notices.on(LIFTED, (source) => this.#lift(source)),
+      deps.notices.on(ENDED, (source) => deps.guard.endOperatorBan(source)),
+    ]
     this.#cleanLater()
     deps.guard.onBan((ban) => this.#spread(ban))
   }
@@ -86,6 +91,14 @@ export class SharedBans {
     const wasHere = this.#lift(source)
     this.#deps.notices.notify(LIFTED, source)
     return wasHere || stored.length > 0
+  }
+
+  /** Takes back what `ban` did, and no ban that a node has found. */
+  async endOperatorBan(given: string): Promise<void> {
+    const source = sourceOf(given)
+    await this.#statements.liftOperator.run([source])
+    this.#deps.guard.endOperatorBan(source)
+    this.#deps.notices.notify(ENDED, source)
   }
 
   /** Takes over what is stored now: all of it, or what has changed, as the triggers of the table tell it. */
@@ -128,7 +141,7 @@ export class SharedBans {
   }
 
   stop(): void {
-    this.#cancelNotices()
+    for (const cancel of this.#cancelNotices) cancel()
     this.#cancelCleaning()
     this.#cancelGroup?.()
   }
@@ -213,6 +226,9 @@ function prepare({ statements }: Pick<Store, 'statements'>) {
     ),
     lift: statements.prepare<{ readonly kind: string }>(
       'DELETE FROM source_ban WHERE source = $1 RETURNING kind',
+    ),
+    liftOperator: statements.prepare(
+      `DELETE FROM source_ban WHERE source = $1 AND kind = 'operator'`,
     ),
     horizon: statements.prepare<{ readonly horizon: number }>(
       'SELECT CAST(CAST(pg_snapshot_xmin(pg_current_snapshot()) AS text) AS bigint) AS horizon',

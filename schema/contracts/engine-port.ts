@@ -60,6 +60,8 @@ export interface GuardPort {
   ban(address: string, durationMs: number): Promise<void>
   /** False: it was not banned. */
   unban(source: string): Promise<boolean>
+  /** Takes back what `ban` did; bans that the guard has found itself stay. */
+  endOperatorBan(source: string): Promise<void>
 }
 
 export interface EnginePort {

@@ -27,3 +27,7 @@ export function sourceKey(address: string): string {
   }
   return `${address.slice(0, end)}::/64`
 }
+
+/** The same of an address in any spelling, or of such a source. */
+export const sourceIn = (given: string): string =>
+  sourceKey(canonicalAddress(given.replace(/\/64$/, '')))

@@ -76,11 +76,13 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       bans: () => [...bans.values()],
       ban(address, durationMs) {
         const source = sourceKey(address)
-        const times = { since: 0, until: durationMs, dropped: 0 }
+        // Without a clock: it lasts longer than any test.
+        const times = { since: 0, until: Date.UTC(2100, 0) + durationMs, dropped: 0 }
         bans.set(source, { source, reason: 'operator', ...times })
         return Promise.resolve()
       },
       unban: (source) => Promise.resolve(bans.delete(source)),
+      endOperatorBan: (source) => Promise.resolve(void bans.delete(source)),
     },
     reloadRouting: () => Promise.resolve(),
     lookUp: () => Promise.resolve(() => undefined),

@@ -18,11 +18,21 @@ export const sipBanKind: RestorableKind = {
     tenantId === null ? Promise.resolve() : Promise.reject(wrongTenant()),
 }
 
-/** A ban that the guard has found itself ends by itself, and is no operator's. */
-export const banStateOf = (source: string, { engine }: Pick<ChangeWorld, 'engine'>): BanState =>
-  engine.guard.bans().some((ban) => ban.source === source && ban.reason === 'operator')
-    ? 'banned'
-    : 'heard'
+/**
+ * Milliseconds UTC; undefined: it is heard. A ban that the guard has found itself ends by itself, and is no operator's.
+ */
+const bannedUntil = (source: string, { engine }: Pick<ChangeWorld, 'engine'>): number | undefined =>
+  engine.guard.bans().find((ban) => ban.source === source && ban.reason === 'operator')?.until
+
+export const banStateOf = (source: string, world: Pick<ChangeWorld, 'engine'>): BanState =>
+  bannedUntil(source, world) === undefined ? 'heard' : 'banned'
+
+/** The state before a ban up to this time: one that ends sooner would let the source be heard again meanwhile. */
+export const stateBeforeBan = (
+  source: string,
+  until: number,
+  world: Pick<ChangeWorld, 'engine'>,
+): BanState => ((bannedUntil(source, world) ?? -Infinity) >= until ? 'banned' : 'heard')
 
 export async function setBan(
   source: string,
@@ -31,7 +41,7 @@ export async function setBan(
   { engine }: Pick<ChangeWorld, 'engine'>,
 ): Promise<void> {
   if (state === 'banned') await engine.guard.ban(source, durationMs)
-  else await engine.guard.unban(source)
+  else await engine.guard.endOperatorBan(source)
 }
 
 function stateIn(state: Json | null): BanState {

@@ -13,6 +13,7 @@ async function open() {
     bans: () => guard.bans(),
     ban: (address: string, durationMs: number) => guard.ban(address, durationMs),
     unban: (source: string) => guard.unban(source),
+    endOperatorBan: (source: string) => guard.endOperatorBan(source),
   })
   const token = await control.key({ scopes: ['guard:read', 'guard:write'] })
   const call = (method: string, item = '', body?: unknown) =>
@@ -81,4 +82,71 @@ test('a ban and its end are entered as changes, and a ban is undone', async () =
     { tool: 'POST /api/v1/guard/bans', state: 'made' },
     { tool: 'POST /api/v1/guard/bans', state: 'undone', reason: 'it guesses' },
   ])
+})
+
+const reason = 'it guesses passwords'
+
+async function openTools() {
+  const control = await open()
+  const token = await control.key()
+  const ban = (given: object) =>
+    control.request('/api/v1/mcp/tools/ban_address', { token, body: { reason, ...given } })
+  return { ...control, ban }
+}
+
+test('what is undone of a ban is the ban alone: one that the guard has found itself goes on', async () => {
+  const { guard, ban, changes, tick } = await openTools()
+  const caller = { ...flooder, protocol: 'tcp' }
+  for (let call = 0; call < 30; call += 1) guard.unknownSource(caller)
+  expect((await ban({ address: flooder.address, duration: 60 })).status).toBe(200)
+  expect(guard.bans()).toHaveLength(2)
+  tick(60_000)
+  await changes.look()
+  expect(guard.bans()).toMatchObject([{ source: flooder.address, reason: 'unknown_calls' }])
+  expect(guard.admit(caller, packet)).toBe(false)
+})
+
+test('a ban that lasts longer than another one of the same address is made, and the end of the shorter one lifts it not', async () => {
+  const { guard, call, ban, changes, tick } = await openTools()
+  const { address } = flooder
+  const changed = async (duration: number) =>
+    (await ban({ address, duration })).data<{ changed: boolean }>().changed
+  expect(await changed(60)).toBe(true)
+  const longer = await call('POST', '', { address, duration_seconds: 3_600 })
+  expect(longer.headers.get('x-change-id')).not.toBeNull()
+  tick(200_000)
+  await changes.look()
+  expect(guard.admit(flooder, packet)).toBe(false)
+  expect(await changed(60)).toBe(false)
+  expect(await changed(7_200)).toBe(true)
+  tick(4_000_000)
+  await changes.look()
+  expect(guard.admit(flooder, packet)).toBe(false)
+  tick(4_000_000)
+  await changes.look()
+  expect(guard.admit(flooder, packet)).toBe(true)
+})
+
+test.each([
+  ['2001:0DB8:0:0::9', '2001:db8::7', '2001:DB8::/64'],
+  ['2001:DB8:0:0::/64', '2001:db8::7', '2001:0db8::1'],
+  ['::ffff:203.0.113.9', '203.0.113.9', '::FFFF:203.0.113.9'],
+])('%s is banned in every spelling, and let in again in any', async (given, address, other) => {
+  const { guard, call, ban } = await openTools()
+  const hears = () => guard.admit({ ...flooder, address }, packet)
+  expect((await ban({ address: given })).data<object>()).toMatchObject({ changed: true })
+  expect(hears()).toBe(false)
+  const heard = await call('DELETE', `/${encodeURIComponent(other)}`)
+  expect([heard.status, heard.headers.get('x-change-id'), hears()]).toEqual([
+    200,
+    expect.any(String),
+    true,
+  ])
+  await call('POST', '', { address: given.replace('/64', '') })
+  expect(hears()).toBe(false)
+})
+
+test('a network is one of IPv6', async () => {
+  const { ban } = await openTools()
+  expect((await ban({ address: '203.0.113.9/64' })).status).toBe(400)
 })

@@ -92,7 +92,7 @@ async function openWorld(): Promise<World> {
   noteCalls(engine, ['originate', 'spy', 'transfer', 'reloadRouting'], performed)
   noteCalls(engine.dispatcher, ['setState', 'reload'], performed)
   noteCalls(engine.calls, ['hangUp'], performed)
-  noteCalls(engine.guard, ['ban', 'unban'], performed)
+  noteCalls(engine.guard, ['ban', 'unban', 'endOperatorBan'], performed)
   noteCalls(engine.registrations, ['end', 'changed'], performed)
   return { rig, performed }
 }

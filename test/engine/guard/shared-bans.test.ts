@@ -141,6 +141,20 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     expect(await a.bans.unban(source)).toBe(false)
   })
 
+  test('an operator takes back a ban of operators on all nodes, and none that a node has found', async () => {
+    const url = await database()
+    const [a, b] = [await node(url), await node(url)]
+    a.isCalled(30)
+    await a.bans.ban(source, 60_000)
+    await eventually(() => expect(b.guard.bans()).toHaveLength(2), withinASecond)
+    await b.bans.endOperatorBan(source)
+    for (const { guard } of [a, b])
+      await eventually(
+        () => expect(guard.bans()).toMatchObject([{ source, reason: 'unknown_calls' }]),
+        withinASecond,
+      )
+  })
+
   test('a node can let a source in that only another one has banned so far', async () => {
     const url = await database()
     const [a, b] = [await node(url), await node(url)]
