@@ -190,7 +190,7 @@ test('idle streams are kept open, old ones end, and a reader that leaves is forg
 })
 
 test('a stream ends within a second of its credential or its tenant', async () => {
-  await control.tenant('acme')
+  const acme = await control.tenant('acme')
   const ours = await control.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
   const streams = [await open(await control.key({ name: 'lost' })), await open(ours), await open()]
   control.tick(1_000)
@@ -200,7 +200,8 @@ test('a stream ends within a second of its credential or its tenant', async () =
   const keys = await control.request('/api/v1/application-keys?search=lost', { token })
   const uuid = keys.data<{ uuid: string }[]>()[0]?.uuid
   await control.request(`/api/v1/application-keys/${uuid}`, { token, method: 'DELETE' })
-  await runSql(control.store, 'UPDATE tenant SET is_active = 0')
+  const body = { is_active: false }
+  await control.request(`/api/v1/tenants/${acme}`, { token, method: 'PATCH', body })
   node(1)
   control.tick(1_000)
   control.hub.flush()

@@ -6,9 +6,15 @@ import { hasPostgres } from '../../support/postgres.ts'
 import { localDatabase, sharedDatabase } from '../../support/shared-database.ts'
 
 test('the size of a file and its free space are known', async () => {
-  const figures = await databaseFigures(localDatabase(), () => 0)()
+  const local = localDatabase()
+  const figures = await databaseFigures(local, () => 0)()
   expect(figures.bytes).toBeGreaterThan(100_000)
-  expect(figures.free_bytes).toBe(0)
+  local.sqlite?.exec('CREATE TABLE large (text TEXT); INSERT INTO large VALUES (zeroblob(1000000))')
+  local.sqlite?.exec('DROP TABLE large')
+  const { bytes, free_bytes: free } = await databaseFigures(local, () => 0)()
+  expect(bytes).toBeGreaterThan(figures.bytes)
+  expect(free).toBeGreaterThan(1_000_000)
+  expect(free).toBeLessThan(bytes)
 })
 
 describe.runIf(hasPostgres)('on PostgreSQL', () => {
