@@ -1,9 +1,11 @@
 /** Calls that wait for money of a wallet, in the order of their arrival. */
 import type { Schedule } from '../../../schema/clock.ts'
 
-/** A call waits for so long at most, in which this process does its work. */
+/** A call waits for so long at most for what other nodes may give back, in which this process does its work. */
 export const LEASE_WAIT_MS = 100
-/** Time in which this process stands still counts as one of so many parts: the answer may be there unread. */
+/** So long for a database that has not answered at all: a caller waits rather than hears 503. */
+export const UNANSWERED_WAIT_MS = 500
+/** Of `LEASE_WAIT_MS`. Time in which this process stands still counts as one part: the answer may be there unread. */
 const PARTS = 4
 /** A call waits for no longer, whatever stands still. */
 const LONGEST_WAIT_MS = 1_000
@@ -67,13 +69,15 @@ export class WaitingCalls {
       }
       const { schedule, now, turn } = this.#deps
       const latest = now() + LONGEST_WAIT_MS
-      const wait = (parts: number): void => {
+      const partMs = LEASE_WAIT_MS / PARTS
+      const wait = (waitedMs: number): void => {
         cancel = schedule(() => {
-          if (parts > 1 && now() < latest) wait(parts - 1)
+          const atMostMs = waiting.isAnswered ? LEASE_WAIT_MS : UNANSWERED_WAIT_MS
+          if (waitedMs + partMs < atMostMs && now() < latest) wait(waitedMs + partMs)
           else void turn().then(waiting.done)
-        }, LEASE_WAIT_MS / PARTS)
+        }, partMs)
       }
-      wait(PARTS)
+      wait(0)
       const others = this.#byWallet.get(walletId)
       if (others === undefined) this.#byWallet.set(walletId, [waiting])
       else others.push(waiting)

@@ -1,7 +1,11 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { LEASE_WAIT_MS, WaitingCalls } from '../../../../engine/charging/leases/waiting-calls.ts'
+import {
+  LEASE_WAIT_MS,
+  UNANSWERED_WAIT_MS,
+  WaitingCalls,
+} from '../../../../engine/charging/leases/waiting-calls.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../../support/waiting.ts'
 
@@ -42,7 +46,7 @@ test('an answer that came while this process stood still is read before a call i
   })
   const told = waiting.add(1, 100n)
   // Its last part begins; then the answer comes, and its end is over before it can be read.
-  await new Promise((resolve) => setTimeout(resolve, LEASE_WAIT_MS * 0.8))
+  await new Promise((resolve) => setTimeout(resolve, UNANSWERED_WAIT_MS * 0.96))
   far.write('so much')
   standStill(LEASE_WAIT_MS)
   expect(await told).toBe(true)
@@ -58,9 +62,9 @@ function virtual() {
   return { time, waiting, answer: () => answer }
 }
 
-test('a call waits for 100 ms, and hears that nothing is known', async () => {
+test('a call waits for 500 ms for a database that does not answer, and hears that nothing is known', async () => {
   const { time, answer } = virtual()
-  time.advance(LEASE_WAIT_MS - 1)
+  time.advance(UNANSWERED_WAIT_MS - 1)
   await turnOfEventLoop()
   expect(answer()).toBeUndefined()
   time.advance(1)
@@ -68,10 +72,22 @@ test('a call waits for 100 ms, and hears that nothing is known', async () => {
   expect(answer()).toBe(false)
 })
 
-test('a call that hears that others have the money hears at the end that there is none', async () => {
+test('a call that hears that others have the money hears after 100 ms that there is none', async () => {
   const { time, waiting, answer } = virtual()
   waiting.answered(1)
-  time.advance(LEASE_WAIT_MS)
+  time.advance(LEASE_WAIT_MS - 1)
+  await turnOfEventLoop()
+  expect(answer()).toBeUndefined()
+  time.advance(1)
+  await turnOfEventLoop()
+  expect(answer()).toBe(true)
+})
+
+test('a call that hears so later waits no longer than until it hears it', async () => {
+  const { time, waiting, answer } = virtual()
+  time.advance(3 * LEASE_WAIT_MS)
+  waiting.answered(1)
+  time.advance(LEASE_WAIT_MS / 4)
   await turnOfEventLoop()
   expect(answer()).toBe(true)
 })
