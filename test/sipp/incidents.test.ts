@@ -30,8 +30,10 @@ const investigations: Readonly<Record<string, (agent: OnCallAgent) => Promise<Di
     const since = Date.parse(history.down_since)
     const around = await agent.records({
       start: new Date(since - 10_000).toISOString(),
-      end: new Date(since + 500).toISOString(),
-      limit: 20,
+      end: new Date(since).toISOString(),
+      fields: ['call_uuid', 'attempts'],
+      // The call that found it out began before many others did.
+      limit: 80,
     })
     const met = around.filter(({ attempts }) =>
       attempts.some((each) => each.destination === destination),
