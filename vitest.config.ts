@@ -76,7 +76,7 @@ const postgresProject = {
 const waiting = {
   pool: 'forks' as const,
   isolate: false,
-  maxWorkers: 5,
+  maxWorkers: 4,
   sequence: { groupOrder: 1 },
   ...patience,
   // Some start the program seven times.
