@@ -77,10 +77,17 @@ describe.runIf(hasPostgres)('limits of a customer on several nodes', () => {
 
   test('calls per second are those of all nodes', async () => {
     const [a, b] = await opened({ max_cps: 4 }, 'a', 'b')
-    const { begun, codes } = await dial(a, 6)
-    expect([begun.length, codes]).toEqual([4, ['cps_limit']])
-    expect(await dial(b, 2)).toEqual({ begun: [], codes: ['cps_limit'] })
-    await pause(1_300)
+    // On a busy machine a second may pass between the calls of both: then they are made again.
+    for (;;) {
+      const begin = performance.now()
+      const [first, second] = [await dial(a, 6), await dial(b, 2)]
+      const tookMs = performance.now() - begin
+      await pause(1_300)
+      if (tookMs > 700) continue
+      expect([first.begun.length, first.codes]).toEqual([4, ['cps_limit']])
+      expect(second).toEqual({ begun: [], codes: ['cps_limit'] })
+      break
+    }
     expect((await dial(b, 6)).begun.length).toBeGreaterThan(0)
   })
 
