@@ -1,8 +1,7 @@
 /**
  * `npm test`: everything, or what the arguments name. As root, in a container or CI, it installs the peer
  * programs that these suites drive; elsewhere it names the command that installs them. What cannot run is
- * listed by name, and fails with CI=true. Test files that fail run once more, one at a time: what passes then is named,
- * because it depends on how busy the machine is, or is a race. Ends with the line `N passed, N failed`.
+ * listed by name, and fails with CI=true. Ends with the line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -181,23 +180,6 @@ function runVitest(words, excluded) {
   }
 }
 
-/** Of more files than this the cause is not the machine. */
-const MAX_FILES_AGAIN = 6
-
-/** What failed runs once more without other tests beside it. */
-function runFailedAlone(result, excluded) {
-  const files = [...new Set(result.failed.map((name) => name.split(': ', 1)[0]))]
-  const isKnown = files.length > 0 && files.every((file) => existsSync(file))
-  if (!isKnown || files.length > MAX_FILES_AGAIN) return { ...result, passedAlone: [] }
-  console.log(`once more, one at a time: ${files.join(' ')}`)
-  const again = runVitest([...files, '--no-file-parallelism'], excluded)
-  const passedAlone = result.failed.filter((name) => !again.failed.includes(name))
-  return {
-    ...{ status: again.status, failed: again.failed, passedAlone, skipped: result.skipped },
-    passed: result.passed + passedAlone.length,
-  }
-}
-
 function readReport(path) {
   try {
     const { numPassedTests, testResults } = JSON.parse(readFileSync(path, 'utf8'))
@@ -222,8 +204,8 @@ function readReport(path) {
 const words = process.argv.slice(2)
 const { missing, packages, unrepeated } = findMissingPeers(testFilesFor(words))
 const result = build()
-  ? runFailedAlone(runVitest(words, missing), missing)
-  : { status: 1, passed: 0, failed: ['build.mjs'], skipped: [], passedAlone: [] }
+  ? runVitest(words, missing)
+  : { status: 1, passed: 0, failed: ['build.mjs'], skipped: [] }
 
 const failed = [...result.failed]
 for (const test of result.skipped) console.log(`skipped: ${test}`)
@@ -238,8 +220,6 @@ for (const what of unrepeated) {
 if (packages.length > 0)
   console.log(`to run them: sudo apt-get install --no-install-recommends ${packages.join(' ')}`)
 if (result.status !== 0 && failed.length === 0) failed.push('an error outside the tests')
-for (const name of result.passedAlone)
-  console.log(`failed beside other tests, passed alone: ${name}`)
 for (const name of failed) console.log(`failed: ${name}`)
 console.log(`${result.passed} passed, ${failed.length} failed`)
 process.exit(failed.length === 0 ? 0 : 1)
