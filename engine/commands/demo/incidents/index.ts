@@ -29,6 +29,8 @@ interface Endpoints {
   readonly office: readonly Endpoint[]
   readonly support: readonly [Endpoint, Endpoint]
   readonly southern: Endpoint
+  /** How many calls southern has refused. */
+  readonly refusedBySouthern: () => number
   readonly northern: Endpoint
   readonly phone: Endpoint
   readonly strangers: readonly Endpoint[]
@@ -62,6 +64,7 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
       ...{ api, sipPort, phone: phone.client, node: office[0]?.client ?? phone.client },
       ...{
         northern,
+        refusedBySouthern: endpoints.refusedBySouthern,
         strangers: strangers.map(({ client }) => client),
         dying: office[2] ?? phone,
         nightShift: keys.nightShift,
@@ -82,6 +85,7 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
 }
 
 async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
+  let refused = 0
   const pbx = () => startPbxNode(world, log)
   return {
     office: [await pbx(), await pbx(), await pbx()],
@@ -91,10 +95,14 @@ async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
       log,
       (client) => {
         client.handle('OPTIONS', (_, answer) => respond(answer, 200))
-        client.handle('INVITE', (_, answer) => respond(answer, 503))
+        client.handle('INVITE', (_, answer) => {
+          refused += 1
+          respond(answer, 503)
+        })
       },
       GATEWAY_HOST,
     ),
+    refusedBySouthern: () => refused,
     northern: await startPbxNode(world, log, GATEWAY_HOST),
     phone: await startEndpoint(world, log, () => undefined),
     strangers: await Promise.all(

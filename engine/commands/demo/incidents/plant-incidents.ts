@@ -28,6 +28,8 @@ export interface Stage {
   readonly dying: Endpoint
   /** The gateway of the carrier northern. */
   readonly northern: Endpoint
+  /** How many calls the gateway of the carrier southern has refused. */
+  readonly refusedBySouthern: () => number
   /** Keys: of the operator of the night, and of a program that reports. */
   readonly nightShift: string
   readonly reporting: string
@@ -57,7 +59,7 @@ export async function plantIncidents(stage: Stage, world: World): Promise<void> 
     call(phone, callers.umbrella, '15550204', { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
     call(phone, callers.support, `${SUPPORT}1`, { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
     call(node, callers.wayne, `${BY_NORTHERN}7946000`, { count: 4 }),
-    call(node, callers.stark, `${BY_SOUTHERN}5512345`, { count: 40, everyMs: 100 }),
+    callSouthern(stage, world),
     leakKey(stage),
     guessPasswords(stage.strangers, stage.sipPort, world),
   ])
@@ -83,6 +85,19 @@ const caller =
         await dial({ client, from, to, talkMs }, sipPort, world)
       }),
     )
+
+/** More than the calls of which a carrier is judged. */
+const REFUSED_BY_SOUTHERN = 25
+const MAX_ROUNDS = 20
+
+/** While its gateway is out of service, which it is until its next probe, calls do not reach it. */
+async function callSouthern(stage: Stage, world: World): Promise<void> {
+  const call = caller(stage, world)
+  for (let round = 0; round < MAX_ROUNDS; round += 1) {
+    if (stage.refusedBySouthern() >= REFUSED_BY_SOUTHERN) return
+    await call(stage.node, callers.stark, `${BY_SOUTHERN}5512345`, { count: 10, everyMs: 100 })
+  }
+}
 
 const pause = ({ schedule }: World, ms: number): Promise<void> =>
   new Promise((resolve) => void schedule(resolve, ms))
