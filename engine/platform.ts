@@ -304,7 +304,7 @@ async function openCharging(
     return ocs
   }
   return new ExternalCharging({
-    ...{ store, journal, url, token, timeoutMs, failMode },
+    ...{ store, journal, node: stores.node.identity.name, url, token, timeoutMs, failMode },
     ...{ now, wallNow, schedule, random, log },
   })
 }

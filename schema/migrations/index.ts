@@ -68,6 +68,7 @@ import {
   sql as banVersions,
 } from './several-nodes/041-versions-of-bans.ts'
 import { onceOnly, sql as neverAgain } from './several-nodes/042-never-again.ts'
+import { sql as reportClaims } from './several-nodes/043-report-claims.ts'
 import type { OnceOnly, Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -136,6 +137,7 @@ export const migrations: readonly Migration[] = [
   { version: 40, name: 'sums-by-rate-prefix', sql: rateSums, forServer: rateSumsForServer },
   { version: 41, name: 'versions-of-bans', sql: banVersions, forServer: banVersionsForServer },
   { version: 42, name: 'never-again', onceOnly, sql: neverAgain },
+  { version: 43, name: 'report-claims', sql: reportClaims },
 ]
 
 export const newestVersion = migrations.length

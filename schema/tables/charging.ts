@@ -35,6 +35,10 @@ interface CdrOutboxTable {
   attempts: Defaulted<number>
   next_attempt_at: number
   last_error: string | null
+  /** `NODE_NAME` of the process that sends it, where several share the database. */
+  claimed_by: string | null
+  /** Another process may send it from then on. */
+  claimed_until: number | null
 }
 
 /** What one process may spend of a wallet without asking. */

@@ -17,6 +17,8 @@ import { outboxStatements, type OutboxRow } from './outbox-statements.ts'
 export interface CdrOutboxDeps {
   readonly store: Store
   readonly writes: WriteQueue
+  /** `NODE_NAME`. */
+  readonly node: string
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   readonly schedule: Schedule
@@ -32,7 +34,7 @@ const rowBackOff = { firstMs: 1_000, longestMs: 10 * 60_000 } as const
 /** While the OCS does not answer, one row at a time probes it. */
 const silenceBackOff = { firstMs: 200, longestMs: 30_000 } as const
 
-/** A row that a process has taken is left to it for so long, where several share the outbox. */
+/** A row that a process has taken is left to it for so long, where several share the outbox: if it ends for good. */
 const CLAIM_MS = 60_000
 /** While the database does not answer. */
 const UNREAD_RETRY_MS = 1_000
@@ -58,12 +60,18 @@ export class CdrOutbox {
     this.wake()
   }
 
-  /** The clock of the last run may have been ahead: reports do not wait for its times. */
+  /**
+   * What the last run of this node had taken is sent again. Its clock may have been ahead: reports do not wait for its
+   * times.
+   */
   #bringForward(): void {
     const now = this.#deps.now()
     const latest = now + rowBackOff.longestMs
     this.#deps.writes.add({
-      run: () => this.#statements.bringForward.run({ now, latest }),
+      run: async () => {
+        await this.release()
+        await this.#statements.bringForward.run({ now, latest })
+      },
       done: () => this.wake(),
     })
   }
@@ -71,6 +79,12 @@ export class CdrOutbox {
   stop(): void {
     this.#isStopped = true
     this.#cancelWakeUp?.()
+  }
+
+  /** Lets others take what this node has taken. */
+  async release(): Promise<void> {
+    if (this.#statements.claim !== undefined)
+      await this.#statements.release.run({ node: this.#deps.node })
   }
 
   /** To be called after a commit that has added to the outbox. Sends what is due, up to the limit in flight. */
@@ -104,7 +118,11 @@ export class CdrOutbox {
   async #take(room: number): Promise<readonly OutboxRow[]> {
     const now = this.#deps.now()
     const { claim, due } = this.#statements
-    if (claim !== undefined) return claim.all([now, room, now + CLAIM_MS])
+    if (claim !== undefined) {
+      const taken = await claim.all([now, room, this.#deps.node, now + CLAIM_MS])
+      // One of its own when its claim has ended before its result is stored: that renews the claim.
+      return taken.filter((row) => !this.#inFlight.has(row.call_uuid))
+    }
     const rows = await due.all({ now, limit: room + this.#inFlight.size })
     return rows.filter((row) => !this.#inFlight.has(row.call_uuid)).slice(0, room)
   }

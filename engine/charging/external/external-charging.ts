@@ -28,6 +28,8 @@ import { OcsClient } from './ocs-client.ts'
 export interface ExternalChargingDeps {
   readonly store: Store
   readonly journal: CallJournal
+  /** `NODE_NAME`. */
+  readonly node: string
   readonly url: string
   readonly token: string | undefined
   readonly timeoutMs: number
@@ -115,7 +117,12 @@ export class ExternalCharging implements Charging {
     this.#outbox.stop()
     this.#client.close()
     this.#records.waitNoLonger()
-    await this.#writes.flush()
+    if (await this.#writes.flush())
+      await this.#outbox.release().catch((reason: unknown) =>
+        this.#deps.log('warn', 'charging: other nodes send what this one was sending in a minute', {
+          reason,
+        }),
+      )
     return (await this.#calls.flush()) ? [] : this.#calls.unwritten()
   }
 

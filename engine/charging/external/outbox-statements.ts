@@ -23,10 +23,7 @@ export function outboxStatements(store: Store) {
     next: prepare(store, (db) =>
       db
         .selectFrom('cdr_outbox')
-        .select((eb) => [
-          eb.fn.min('next_attempt_at').as('at'),
-          eb.fn.countAll<number>().as('rows'),
-        ]),
+        .select((eb) => [eb.fn.min(freeAt).as('at'), eb.fn.countAll<number>().as('rows')]),
     ),
     bringForward: prepare(store, (db, param: Param<{ now: number; latest: number }>) =>
       db
@@ -41,6 +38,7 @@ export function outboxStatements(store: Store) {
           attempts: eb('attempts', '+', 1),
           next_attempt_at: param('at'),
           last_error: param('error'),
+          ...unclaimed,
         }))
         .where('call_uuid', '=', param('callUuid')),
     ),
@@ -84,14 +82,23 @@ export function outboxStatements(store: Store) {
         ),
     ),
     claim: store.statements.isShared ? claimOn(store) : undefined,
+    release: prepare(store, (db, param: Param<{ node: string }>) =>
+      db.updateTable('cdr_outbox').set(unclaimed).where('claimed_by', '=', param('node')),
+    ),
   }
 }
 
-/** Each row goes to one process: parameters are the time, how many, and until when. */
+const unclaimed = { claimed_by: null, claimed_until: null }
+
+/** When it is due and no process sends it. */
+const freeAt = sql<number>`CASE WHEN claimed_until > next_attempt_at THEN claimed_until ELSE next_attempt_at END`
+
+/** Each row goes to one process: parameters are the time, how many, for which node, and until when. */
 const claimOn = ({ statements }: Store) =>
   statements.prepare<OutboxRow>(
-    `UPDATE cdr_outbox SET next_attempt_at = $3 WHERE call_uuid IN (
-       SELECT call_uuid FROM cdr_outbox WHERE next_attempt_at <= $1
+    `UPDATE cdr_outbox SET claimed_by = $3, claimed_until = $4 WHERE call_uuid IN (
+       SELECT call_uuid FROM cdr_outbox
+       WHERE next_attempt_at <= $1 AND (claimed_until IS NULL OR claimed_until <= $1)
        ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED
      ) RETURNING call_uuid, body, attempts`,
   )

@@ -43,7 +43,7 @@ function process(path: string, url: string, time = new ManualTime(start)) {
   const store = freshStore(path)
   const log: string[] = []
   const charging = new ExternalCharging({
-    ...{ store, journal: journalOf(store, time.schedule) },
+    ...{ store, journal: journalOf(store, time.schedule), node: 'main' },
     url,
     token: undefined,
     timeoutMs: 1_000,
