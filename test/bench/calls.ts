@@ -16,7 +16,7 @@ import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 export const describe =
   'CPU per billed call beside Kamailio with a charging server, in turns, the highest clean rate, and how late ' +
   'the event loop is; ' +
-  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 peer=no|flat|sqlite|both billed=yes|both database=sqlite|both'
+  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 settle=3 peer=no|flat|sqlite|both billed=yes|both database=sqlite|both'
 
 /** A number without a customer: its calls are let through and cost nothing. */
 const unknownCaller = '15559999999'
@@ -34,7 +34,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const seconds = Number(options.get('seconds') ?? 15)
   const turns = Number(options.get('turns') ?? 3)
   const warmup = Number(options.get('warmup') ?? 30)
-  const plan = { rates, seconds, turns, warmup }
+  const settle = Number(options.get('settle') ?? 3)
+  const plan = { rates, seconds, turns, warmup, settle }
   const nodes = [await startNode(), await startNode(), await startNode()]
   const ports = nodes.map(({ port }) => port)
   try {
@@ -52,6 +53,8 @@ interface Plan {
   readonly turns: number
   /** Seconds of load before the first turn, the same for each contestant. */
   readonly warmup: number
+  /** Seconds of load at the head of each turn, which belong to no figure, of either side. */
+  readonly settle: number
 }
 
 /** One that takes its turn. */
@@ -129,13 +132,11 @@ type Turns = ReadonlyMap<string, readonly Turn[]>
 const keyOf = (name: string, rate: number): string => `${name} ${rate}`
 
 const WARM_UP_RATE = 500
-/** Of each turn; these calls belong to no figure, of either side. */
-const WARM_UP_SECONDS = 3
 
 /** The order alternates, so that neither side always runs on a warmer machine. */
 async function takeTurns(
   contestants: readonly Contestant[],
-  { rates, seconds, turns, warmup }: Plan,
+  { rates, seconds, turns, warmup, settle }: Plan,
   note: (contestant: Contestant, result: LoadResult) => void,
 ): Promise<Turns> {
   const taken = new Map<string, Turn[]>()
@@ -149,7 +150,7 @@ async function takeTurns(
     for (let turn = 0; turn < turns; turn += 1)
       for (const each of turn % 2 === 0 ? contestants : contestants.toReversed()) {
         // While the others had their turns it did nothing.
-        note(each, await placeCalls(each.sipPort, rate, rate * WARM_UP_SECONDS, each.caller))
+        note(each, await placeCalls(each.sipPort, rate, rate * settle, each.caller))
         await each.lag?.()
         const before = each.parts().map(cpuMicros)
         const result = await placeCalls(each.sipPort, rate, rate * seconds, each.caller)
