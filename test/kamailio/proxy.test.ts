@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Kamailio } from '../support/kamailio.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patientNodes, watchedNodes } from '../support/waiting.ts'
 import {
   attemptsOf,
   cents,
@@ -33,14 +34,18 @@ async function startInFront(
 }
 
 /** Kamailio as the first node, a SIPp node behind it, and perhaps another one beside it. */
-async function startBehind(node: string, other?: string) {
+async function startBehind(
+  node: string,
+  other?: string,
+  environment: Record<string, string> = patientNodes,
+) {
   const behind = await SippNode.start(`nodes/${node}.xml`)
   onTestFinished(async () => void (await behind.stop()))
   const kamailio = await proxyTo(behind.port)
   const beside = other === undefined ? undefined : await SippNode.start(`nodes/${other}.xml`)
   onTestFinished(async () => void (await beside?.stop()))
   const ports = [kamailio.port, ...(beside ? [beside.port] : [])]
-  const tollgate = await TollgateProcess.start(seedFor(ports))
+  const tollgate = await TollgateProcess.start(seedFor(ports), environment)
   onTestFinished(() => tollgate.stop())
   return { tollgate, kamailio, uris: ports.map((port) => `sip:127.0.0.1:${port};transport=udp`) }
 }
@@ -111,7 +116,7 @@ test('a CANCEL passes through the proxy behind us to the phone that rings', asyn
 })
 
 test('when the proxy behind us is stopped the next node takes the call', async () => {
-  const { tollgate, kamailio, uris } = await startBehind('answers', 'answers')
+  const { tollgate, kamailio, uris } = await startBehind('answers', 'answers', watchedNodes)
   expect(await callWith('inbound/answered.xml', tollgate.sipPort, { keys })).toEqual(clean)
   await kamailio.stop()
   expect(await callWith('inbound/answered.xml', tollgate.sipPort, { keys })).toEqual(clean)

@@ -26,7 +26,11 @@ function stepsOf(text: string): Step[] {
 function acknowledgements(steps: readonly Step[]): { back: number; branch: string }[] {
   let refused = false
   let invite = 0
+  const ways = /^<recv response="[3-6]\d\d" optional="true" next="(\w+)"/
+  const refusals = steps.flatMap(({ text }) => ways.exec(text)?.[1] ?? [])
   return steps.flatMap(({ kind, text }, index) => {
+    const before = steps[index - 1]?.text ?? ''
+    if (refusals.some((label) => before.includes(`<label id="${label}"/>`))) refused = true
     const status = /^<recv response="(\d+)"/.exec(text)?.[1]
     if (status !== undefined && !text.startsWith(`<recv response="${status}" optional`))
       refused = Number(status) >= 300

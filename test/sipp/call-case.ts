@@ -5,7 +5,7 @@
 import { expect, onTestFinished } from 'vitest'
 import { SippNode, type SippResult } from '../support/sipp.ts'
 import { TollgateProcess, type StoredCall } from '../support/tollgate-process.ts'
-import { eventually } from '../support/waiting.ts'
+import { eventually, patientNodes } from '../support/waiting.ts'
 
 /** One caller number per customer; only the first has money. */
 export const paying = '15550001111'
@@ -26,6 +26,7 @@ interface CaseOptions {
   readonly weights?: readonly number[]
   /** Of the paying customer. Default 10.00. */
   readonly balance?: string
+  /** Beside `patientNodes`; `watchedNodes` where a node falls silent. */
   readonly environment?: Record<string, string>
   /** Beside the usual ones. */
   readonly rates?: readonly object[]
@@ -40,7 +41,8 @@ export async function startCase(options: CaseOptions): Promise<Case> {
   })
   for (const scenario of options.nodes) nodes.push(await SippNode.start(`nodes/${scenario}.xml`))
   const ports = nodes.map(({ port }) => port)
-  const tollgate = await TollgateProcess.start(seedFor(ports, options), options.environment)
+  const environment = { ...patientNodes, ...options.environment }
+  const tollgate = await TollgateProcess.start(seedFor(ports, options), environment)
   onTestFinished(() => tollgate.stop())
   return { tollgate, nodes, uris: ports.map(uriOf) }
 }
@@ -99,6 +101,24 @@ export async function holdCall(
     await hangUp(calls)
     expect(await talking).toEqual({ exitCode: 0, errors: '' })
   }
+}
+
+/**
+ * The records of two calls that `place` has placed within one second: once more while the machine stood still between
+ * them.
+ */
+export async function atOnce(
+  tollgate: TollgateProcess,
+  place: () => Promise<unknown>,
+): Promise<readonly StoredCall[]> {
+  const known = tollgate.calls().length
+  for (let placed = 2; placed <= 10; placed += 2) {
+    await place()
+    const calls = (await tollgate.waitForCalls(known + placed)).slice(-2)
+    const starts = calls.map((call) => call.start_stamp)
+    if (Math.max(...starts) - Math.min(...starts) < 900) return calls
+  }
+  throw new Error('the machine stands still between any two calls')
 }
 
 /** The calls that are answered and go on. */

@@ -5,7 +5,7 @@ import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { expectPaid, paying, seedFor } from './call-case.ts'
-import { eventually } from '../support/waiting.ts'
+import { eventually, patientNodes, watchedNodes } from '../support/waiting.ts'
 
 test('a node is called by the name that SIP_DNS_SERVERS knows, wherever it moves', async () => {
   const dns = await DnsServer.start()
@@ -25,7 +25,10 @@ test('a node is called by the name that SIP_DNS_SERVERS knows, wherever it moves
       },
     ],
   }
-  const tollgate = await TollgateProcess.start(seed, { SIP_DNS_SERVERS: dns.address })
+  const tollgate = await TollgateProcess.start(seed, {
+    ...watchedNodes,
+    SIP_DNS_SERVERS: dns.address,
+  })
   onTestFinished(() => tollgate.stop())
 
   const call = await callWith('inbound/answered.xml', tollgate.sipPort, {
@@ -70,7 +73,8 @@ test('a gateway with SRV records has two servers: when one falls silent, no call
       carriers: [{ name: 'carrier', direction: 'out', gateways: [{ host: name, port: 0 }] }],
       outbound_routes: [{ name: 'world', prefix: '', carrier: 'carrier' }],
     },
-    { SIP_DNS_SERVERS: dns.address },
+    // A server that is silent for half of the time of its gateway is passed over.
+    { ...patientNodes, NODE_TIMEOUT_MS: '8000', SIP_DNS_SERVERS: dns.address },
   )
   onTestFinished(() => tollgate.stop())
   const call = (port: number) =>

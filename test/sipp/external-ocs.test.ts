@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { paying, seedFor } from './call-case.ts'
-import { eventually } from '../support/waiting.ts'
+import { eventually, patientNodes } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 
@@ -17,6 +17,7 @@ async function startBoth() {
   onTestFinished(() => ocs.stop())
   const token = await ocs.createKey('--name', 'node', '--scopes', 'ocs')
   const sbc = await TollgateProcess.start(seedFor([node.port]), {
+    ...patientNodes,
     OCS_URL: `http://127.0.0.1:${ocs.apiPort}`,
     OCS_TOKEN: token,
     OCS_FAIL_MODE: 'open',

@@ -4,8 +4,9 @@
  */
 import { onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'
-import { callWith, SippNode, type SippResult } from '../support/sipp.ts'
+import { callWith, failWith, SippNode, type SippResult } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patientNodes } from '../support/waiting.ts'
 import { seedFor } from './call-case.ts'
 
 export const domain = 'acme.example'
@@ -37,7 +38,7 @@ export async function startPhones(
       extensions,
       ...seed,
     },
-    { TRUSTED_SOURCES: '192.0.2.0/24', ...environment },
+    { ...patientNodes, TRUSTED_SOURCES: '192.0.2.0/24', ...environment },
   )
   onTestFinished(() => tollgate.stop())
   return {
@@ -73,10 +74,10 @@ export class SippPhone {
     return this.#run(scenario, { user, number })
   }
 
-  /** A part that cannot go as it is written: it is given up after three seconds. */
-  fail(part: Part): Promise<SippResult> {
+  /** A part that cannot go as it is written; resolves when SIPp has complained so. */
+  fail(complaint: RegExp, part: Part): Promise<void> {
     const scenario = part.number === undefined ? 'phones/registers' : 'phones/calls'
-    return this.#run(scenario, part, 3)
+    return failWith(complaint, `${scenario}.xml`, this.#sipPort, this.#options(part))
   }
 
   /** It answers calls from now on. */
@@ -86,11 +87,14 @@ export class SippPhone {
     return node
   }
 
-  #run(scenario: string, part: Part, timeoutSeconds = 15): Promise<SippResult> {
-    const { user = this.#user, password = `secret-${this.#user}`, number = '0' } = part
-    return callWith(`${scenario}.xml`, this.#sipPort, {
-      ...{ port: this.port, service: number, keys: { domain, user }, timeoutSeconds },
+  #run(scenario: string, part: Part): Promise<SippResult> {
+    return callWith(`${scenario}.xml`, this.#sipPort, this.#options(part))
+  }
+
+  #options({ user = this.#user, password = `secret-${this.#user}`, number = '0' }: Part) {
+    return {
+      ...{ port: this.port, service: number, keys: { domain, user } },
       extra: ['-au', this.#user, '-ap', password],
-    })
+    }
   }
 }

@@ -28,9 +28,9 @@ test('a registered phone is called by another phone of its tenant, at no cost', 
 test('a wrong password registers nothing, and the extension cannot be called', async () => {
   const { tollgate, phone } = await startPhones()
   const [one, two] = [await phone('101'), await phone('102')]
-  expect((await one.fail({ password: 'guessed-it' })).errors).toContain('401')
+  await one.fail(/SIP\/2\.0 401 /, { password: 'guessed-it' })
   expect(tollgate.query('SELECT 1 FROM binding')).toEqual([])
-  expect((await two.fail({ number: '101' })).errors).toContain('480')
+  await two.fail(/SIP\/2\.0 480 /, { number: '101' })
   expect(await tollgate.waitForCalls(1)).toMatchObject([{ sip_code: 480, cost_micros: 0 }])
 })
 
@@ -96,7 +96,7 @@ test("a phone calls the outside through a carrier, and its customer's wallet pay
 
 test('an extension without money gets 402 for the outside and its emergency call all the same', async () => {
   const { tollgate, phone } = await withCarrier()
-  expect((await (await phone('102')).fail({ number: outside })).errors).toContain('402 Payment')
+  await (await phone('102')).fail(/402 Payment/, { number: outside })
   expect(await (await phone('102')).call('112')).toEqual(clean)
   const calls = await tollgate.waitForCalls(2)
   expect(calls).toMatchObject([
@@ -124,7 +124,7 @@ test('a carrier reaches a phone by the number that an inbound route gives it', a
 })
 
 test('while Tollgate drains, an emergency call passes and any other is told to try later', async () => {
-  const { tollgate, phone } = await withCarrier({ DRAIN_SECONDS: '20' })
+  const { tollgate, phone } = await withCarrier({ DRAIN_SECONDS: '50' })
   const [one, two] = [await phone('101'), await phone('102')]
   const hangUp = await holdCall(tollgate, () => one.call(outside, 'phones/is-hung-up'))
   const ended = tollgate.terminate()

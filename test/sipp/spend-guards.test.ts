@@ -25,13 +25,21 @@ test('a block refuses the next call, a cap lets through what it has, and another
   })
   const { sipPort, apiPort } = tollgate
   const key = await tollgate.createKey('--name', 'ops', '--scopes', '*')
-  const guard = async (body: object) => {
-    const answer = await fetch(`http://127.0.0.1:${apiPort}/api/v1/spend-guards`, {
+  const post = (path: string, body: object) =>
+    fetch(`http://127.0.0.1:${apiPort}/api/v1${path}`, {
       method: 'POST',
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-      body: JSON.stringify({ tenant: 'acme', prefix: '1800', reason: 'a test', ...body }),
+      body: JSON.stringify(body),
     })
-    expect(answer.status).toBe(201)
+  const guard = async (body: object) => {
+    const given = { tenant: 'acme', prefix: '1800', reason: 'a test', ...body }
+    expect((await post('/spend-guards', given)).status).toBe(201)
+  }
+  /** What would become of a call now. */
+  const verdict = async (): Promise<string> => {
+    const asked = { from: numbers.acme, to: '18005551212', source: '127.0.0.1:5060' }
+    const answer = await post('/telephony/simulate', asked)
+    return ((await answer.json()) as { data: { verdict: string } }).data.verdict
   }
   const call = (scenario: string, caller = numbers.acme, more = {}) =>
     callWith(scenario, sipPort, { keys: { caller }, ...more })
@@ -67,7 +75,8 @@ test('a block refuses the next call, a cap lets through what it has, and another
   await guard({ prefix: '1600', action: 'block', end_live_calls: true })
   await guard({ prefix: '1700', action: 'cap', amount: '0.02' })
   const cut = call('inbound/hung-up-without-funds.xml', numbers.acme, { service: '17005551212' })
-  await eventually(() => expect(Date.now()).toBeGreaterThan(expiry))
+  await eventually(async () => expect(await verdict()).toBe('goes_on'))
+  expect(Date.now()).toBeGreaterThan(expiry)
   expect(await call(answered)).toEqual(clean)
   expect(await cut).toEqual(clean)
   const { messages, ...result } = await ended

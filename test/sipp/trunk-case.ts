@@ -4,8 +4,9 @@
  */
 import { onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'
-import { callWith, SippNode, type SippResult, withoutDeadCalls } from '../support/sipp.ts'
+import { callWith, SippNode, type SippResult } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patientNodes } from '../support/waiting.ts'
 import { paying, seedFor } from './call-case.ts'
 
 type Body = Readonly<Record<string, unknown>>
@@ -21,6 +22,7 @@ interface TrunkOptions {
   readonly seed?: Body | ((gatewayPorts: readonly number[]) => Body)
   /** The caller is a gateway of the carrier instead of a backend node, and this is added to it. */
   readonly inbound?: Body
+  /** Beside `patientNodes`. */
   readonly environment?: Record<string, string>
 }
 
@@ -44,7 +46,7 @@ export async function startTrunks(options: TrunkOptions): Promise<TrunkCase> {
     silent: [await freePort(), await freePort()],
   }
   const seed = seedOf(gateways, ports, options)
-  const tollgate = await TollgateProcess.start(seed, options.environment)
+  const tollgate = await TollgateProcess.start(seed, { ...patientNodes, ...options.environment })
   onTestFinished(() => tollgate.stop())
   const token = await tollgate.createKey('--name', 'test', '--scopes', '*')
   const idle = [...ports.callers]
@@ -54,9 +56,7 @@ export async function startTrunks(options: TrunkOptions): Promise<TrunkCase> {
       const port = idle.pop()
       if (port === undefined) throw new Error('two callers call already')
       const words = { service: number, keys: { caller }, port, calls, rate: 1_000 }
-      // Of several one is refused, which is not in the scenario.
-      const extra = calls > 1 ? withoutDeadCalls : []
-      const result = await callWith(`${scenario}.xml`, tollgate.sipPort, { ...words, extra })
+      const result = await callWith(`${scenario}.xml`, tollgate.sipPort, words)
       idle.push(port)
       return result
     },

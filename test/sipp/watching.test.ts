@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { EventReader } from '../support/event-reader.ts'
 import { callWith } from '../support/sipp.ts'
 import type { TollgateProcess } from '../support/tollgate-process.ts'
+import { watchedNodes } from '../support/waiting.ts'
 import { paying, poor, startCase } from './call-case.ts'
 import { domain, startPhones } from './phone-case.ts'
 
@@ -51,7 +52,10 @@ test('a phone that registers, and one whose password changes or that is deleted,
 })
 
 test('a node that falls silent and comes back is told of, and a reader goes on where it left off', async () => {
-  const { tollgate, nodes, uris } = await startCase({ nodes: ['answers', 'answers'] })
+  const { tollgate, nodes, uris } = await startCase({
+    nodes: ['answers', 'answers'],
+    environment: watchedNodes,
+  })
   const token = await makeKey(tollgate)
   const reader = await watch(tollgate, token)
   nodes[1]?.freeze()
@@ -60,6 +64,8 @@ test('a node that falls silent and comes back is told of, and a reader goes on w
   reader.close()
   // Without a reader, a call succeeds and the node recovers.
   expect(await callWith('inbound/answered.xml', tollgate.sipPort, from(paying))).toEqual(clean)
+  // The end of a call is told when its record is stored.
+  await tollgate.waitForCalls(1)
   nodes[1]?.thaw()
   const again = await watch(tollgate, token, down.id)
   const started = await again.next('call.started')

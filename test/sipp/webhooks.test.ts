@@ -5,7 +5,7 @@ import { onTestFinished, expect, test } from 'vitest'
 import { callWith } from '../support/sipp.ts'
 import type { TollgateProcess } from '../support/tollgate-process.ts'
 import { paying, startCase } from './call-case.ts'
-import { eventually } from '../support/waiting.ts'
+import { eventually, watchedNodes } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 const calls = 40
@@ -91,7 +91,7 @@ test('calls go on beside a dead receiver, and each is told to the living one, ov
 test('a node that dies and comes back is told of, within seconds of either', async () => {
   const { tollgate, nodes, uris } = await startCase({
     nodes: ['answers', 'answers'],
-    environment: { WEBHOOK_PRIVATE_TARGETS: 'allow' },
+    environment: { ...watchedNodes, WEBHOOK_PRIVATE_TARGETS: 'allow' },
   })
   const receiver = await openReceiver(false)
   await listen(tollgate, ['dispatcher.node.down', 'dispatcher.node.up'], receiver.url)

@@ -7,6 +7,15 @@ import { once, type EventEmitter } from 'node:events'
  */
 export const patienceMs = 20_000
 
+/**
+ * Settings of the program for a test that is not about silence: a node, a gateway or a relay that stands still with the
+ * machine for seconds is waited for.
+ */
+export const patientNodes = { NODE_TIMEOUT_MS: '20000', PROBE_FAILURES: '100' } as const
+
+/** For a test in which a node falls silent: it is given up, and another one that stands still for a moment is not. */
+export const watchedNodes = { NODE_TIMEOUT_MS: '5000', PROBE_FAILURES: '9' } as const
+
 /** What `check` gives, as soon as it throws no more; asked ever less often, and once more when the time is over. */
 export async function eventually<T>(
   check: () => T | Promise<T>,
