@@ -54,7 +54,7 @@ export function openAccess(
   const audit = new AuditLog(store, (entry, error) =>
     deps.log('error', 'audit: an entry cannot be stored', { entry, error }),
   )
-  const idempotency = new Idempotency(store, steadyNow, randomBytes)
+  const idempotency = new Idempotency(store, steadyNow, randomBytes, deps.nodes.identity)
   return {
     keys,
     usage,

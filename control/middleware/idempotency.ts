@@ -8,6 +8,7 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
+import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../../schema/node-identity.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
 import { execute, lockedTransaction } from '../../schema/sql/query.ts'
@@ -58,6 +59,7 @@ export class Idempotency {
   readonly #store: Store
   readonly #now: () => number
   readonly #randomBytes: (size: number) => Buffer
+  readonly #runOfNode: NodeIdentity
   readonly #find: Prepared<Identity & { after: number }, KeptAnswer>
   /** Undefined: no other process serves from this database. */
   readonly #claims: IdempotentClaims | undefined
@@ -66,8 +68,14 @@ export class Idempotency {
   /** Responses that could not be stored. */
   readonly #unstored = new Map<string, Result>()
 
-  constructor(store: Store, now: () => number, randomBytes: (size: number) => Buffer) {
+  constructor(
+    store: Store,
+    now: () => number,
+    randomBytes: (size: number) => Buffer,
+    run: NodeIdentity,
+  ) {
     this.#store = store
+    this.#runOfNode = run
     this.#now = now
     this.#randomBytes = randomBytes
     this.#claims = store.statements.isShared ? new IdempotentClaims(store, now) : undefined
@@ -135,7 +143,7 @@ export class Idempotency {
     const claims = this.#claims
     if (claims === undefined) return this.#carryOut(c, next, operation)
     const { identity, requestHash } = operation
-    const claim = { ...identity, requestHash, claim: this.#randomBytes(16) }
+    const claim = { ...identity, requestHash, claim: this.#newClaim() }
     const other = await claims.take(claim)
     if (other !== undefined) {
       refuseOther(other, operation)
@@ -146,6 +154,11 @@ export class Idempotency {
     if (stored === undefined) return this.#carryOut(c, next, operation, () => claims.end(claim))
     await claims.end(claim)
     return replay(stored, operation)
+  }
+
+  /** Of this run: the next one on this disk knows that nothing comes of it. */
+  #newClaim(): Buffer {
+    return Buffer.concat([runMark(this.#runOfNode), this.#randomBytes(16 - RUN_MARK_BYTES)])
   }
 
   async #storedAnswer(name: string, { identity }: Operation): Promise<KeptAnswer | undefined> {

@@ -1,7 +1,7 @@
 /**
  * Which node carries out a request with an `Idempotency-Key`, where several share a database: the one that claims it
- * first. A claim ends when the answer is stored, or by itself when its node has died: what came of the request is
- * unknown then, as after a crash of a single process.
+ * first. A claim ends when the answer is stored, when the next run of its node begins (`registerNode`), or by itself when
+ * its node has died for good: what came of the request is unknown then, as after a crash of a single process.
  */
 import type { Store } from '../../schema/open.ts'
 import { prepare } from '../../schema/sql/prepared.ts'

@@ -3,7 +3,7 @@
  * of machines need not agree.
  */
 import { type Selectable, sql } from 'kysely'
-import type { NodeIdentity } from '../node-identity.ts'
+import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../node-identity.ts'
 import type { Store } from '../open.ts'
 import { DatabaseRefused } from '../refusal.ts'
 import { execute, first, transaction } from '../sql/query.ts'
@@ -37,6 +37,8 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
     const old = store.db.deleteFrom('node').where('heartbeat_at', '<', now - FORGOTTEN_MS)
     await execute(store, old.where('name', '<>', name))
     await forgetTold(store)
+    // On the same disk only one process runs: that one is dead, and what it was at will not be ended by it.
+    if (known?.install_id === installId) await endRequestsOf(store, { name, epoch: known.epoch })
     const epoch = (known?.epoch ?? 0) + 1
     const row = {
       ...{ epoch, install_id: installId, address, version, state: 'starting' as const },
@@ -49,6 +51,15 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
     )
     return { name, epoch }
   })
+}
+
+/** Else a client that repeats its request with the same `Idempotency-Key` would be told for minutes that it is in progress. */
+async function endRequestsOf(store: Store, run: NodeIdentity): Promise<void> {
+  const claims = store.db.deleteFrom('idempotent_claim')
+  await execute(
+    store,
+    claims.where(sql<boolean>`substr(claim, 1, ${sql.lit(RUN_MARK_BYTES)}) = ${runMark(run)}`),
+  )
 }
 
 /**

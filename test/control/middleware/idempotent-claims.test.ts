@@ -6,8 +6,10 @@ import { readBody } from '../../../control/http/body.ts'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { errorHandler } from '../../../control/http/error-handler.ts'
 import { Idempotency } from '../../../control/middleware/idempotency.ts'
+import type { NodeIdentity } from '../../../schema/node-identity.ts'
+import { registerNode } from '../../../schema/nodes/node-registry.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all } from '../../../schema/sql/query.ts'
+import { all, execute } from '../../../schema/sql/query.ts'
 import { deferred } from '../../support/deferred.ts'
 import { serve } from '../../support/in-memory-http.ts'
 import { hasPostgres } from '../../support/postgres.ts'
@@ -15,10 +17,12 @@ import { sharedDatabase } from '../../support/shared-database.ts'
 
 const minute = 60_000
 
-function nodeOn(store: Store, work: () => Promise<number> = async () => 201) {
+const anyRun: NodeIdentity = { name: 'sbc-9', epoch: 1 }
+
+function nodeOn(store: Store, work: () => Promise<number> = async () => 201, run = anyRun) {
   const clock = { now: 0 }
   const carried: string[] = []
-  const idempotency = new Idempotency(store, () => clock.now, randomBytes)
+  const idempotency = new Idempotency(store, () => clock.now, randomBytes, run)
   const app = new Hono<ControlEnv>()
   app.onError(errorHandler(() => undefined))
   app.use((c, next) => {
@@ -95,5 +99,38 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
     expect((await alive.post()).status).toBe(409)
     alive.clock.now = 5 * minute
     expect((await alive.post()).status).toBe(201)
+  })
+
+  test('starts of other nodes, and of one with another disk that takes its name, do not end it', async () => {
+    const database = await sharedDatabase()
+    const store = await database.open()
+    const start = (name: string, installId: string): Promise<NodeIdentity> =>
+      registerNode(store, { name, installId, address: '', version: '' })
+    const run = await start('sbc-1', 'disk 1')
+    const dead = nodeOn(await database.open(), () => new Promise(() => undefined), run)
+    const alive = nodeOn(store, undefined, await start('sbc-2', 'disk 2'))
+    void dead.post()
+    await expect.poll(() => dead.carried).toEqual(['a'])
+    await start('sbc-2', 'disk 2')
+    await execute(store, store.db.updateTable('node').set({ heartbeat_at: 1 }))
+    // One that has stood still for long may go on, and does what it has begun.
+    await start('sbc-1', 'disk 3')
+    expect((await alive.post()).status).toBe(409)
+  })
+
+  test('it is free at once when that node starts again on its disk, which shows that the run before is dead', async () => {
+    const database = await sharedDatabase()
+    const store = await database.open()
+    const node = { name: 'sbc-1', installId: 'disk 1', address: '', version: '' }
+    const dead = nodeOn(
+      await database.open(),
+      () => new Promise(() => undefined),
+      await registerNode(store, node),
+    )
+    void dead.post()
+    await expect.poll(() => dead.carried).toEqual(['a'])
+    const next = nodeOn(store, undefined, await registerNode(store, node))
+    expect((await next.post()).status).toBe(201)
+    expect(next.carried).toEqual(['a'])
   })
 })
