@@ -114,6 +114,9 @@ export async function startControl(
   const { access, telemetry, hub, feed, subscriptions, changes, proposals, ...made } =
     createControl(deps, options.limits)
   await access.prepare()
+  // Of several nodes another one may be at work; in an upgrade the old process.
+  const isAlone = !deps.store.statements.isShared && options.beforeListening === undefined
+  if (isAlone) await changes.begin()
   await options.beforeListening?.()
   const api = await listen(made.api.server, options.api)
   const edge = await listen(made.edge.server, options.edge).catch(async (error: unknown) => {

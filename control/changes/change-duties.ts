@@ -42,6 +42,11 @@ export class ChangeDuties {
     this.#entries = new ChangeStore(deps.store)
   }
 
+  /** Called before the first request, unless another process serves: what a dead one was at is waited for by nothing. */
+  begin(): Promise<void> {
+    return this.#entries.endClaims()
+  }
+
   /** Called every `CHANGES_LOOK_MS`; the last call may still be at work. */
   async look(): Promise<void> {
     if (this.#isBusy) return

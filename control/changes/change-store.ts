@@ -101,6 +101,12 @@ export class ChangeStore {
     await this.#update(changeId, { claimed_until: until })
   }
 
+  /** No process is at work on changes: those that had claimed some are dead. What was begun stays known as such. */
+  async endClaims(): Promise<void> {
+    const claimed = this.#store.db.updateTable('change_entry').where('claimed_until', '>', 0)
+    await execute(this.#store, claimed.set({ claimed_until: 0 }))
+  }
+
   /** Of a pending change: it was made, or nothing tells. */
   async settle(changeId: string, state: 'made' | 'unconfirmed'): Promise<void> {
     const update = this.#store.db

@@ -8,6 +8,7 @@ import { KeyStore } from '../../../control/auth/keys/key-store.ts'
 import { ChangeDuties } from '../../../control/changes/change-duties.ts'
 import { ChangeStore } from '../../../control/changes/change-store.ts'
 import type { Store } from '../../../schema/open.ts'
+import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 import { failing, readColumn, readRows, runSql } from '../../support/stored.ts'
@@ -175,6 +176,27 @@ test('a crash between the undoing and its entry leaves a change that is undone o
   rig.tick(30_000)
   expect((await rig.tool('undo_change', given)).data<Made>()).toMatchObject({ changed: true })
   expect([nodeStates(rig)[0], await entryStates(rig)]).toEqual(['active', ['undone']])
+})
+
+test('the restart of a process that was killed while it made a change waits for nothing of it', async () => {
+  const rig = await openToolRig()
+  const { setState } = rig.engine.dispatcher
+  // It never comes back from there.
+  const [begun, never] = [deferred(), new Promise<never>(() => undefined)]
+  rig.engine.dispatcher.setState = () => {
+    begun.resolve()
+    return never
+  }
+  void set(rig, 'inactive')
+  await begun.promise
+  rig.engine.dispatcher.setState = setState
+  expect((await set(rig, 'inactive')).status).toBe(409)
+
+  const next = started(rig)
+  await next.begin()
+  await next.look()
+  expect([nodeStates(rig)[0], await entryStates(rig)]).toEqual(['active', ['unconfirmed']])
+  expect((await set(rig, 'inactive')).data<Made>()).toMatchObject({ changed: true })
 })
 
 describe.runIf(hasPostgres)('changes of several nodes', () => {
