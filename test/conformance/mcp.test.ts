@@ -38,7 +38,7 @@ test.each(['2026-07-28', '2025-11-25'])(
     const verdict = output.slice(output.indexOf('\nTotal: ')) + complaints
     expect([code, verdict]).toEqual([0, expect.stringMatching(/^\nTotal: [1-9]\d+ passed/)])
   },
-  120_000,
+  180_000,
 )
 
 /** A serving process behind a proxy that presents a key; answers the proxy's port. */

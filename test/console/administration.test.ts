@@ -93,7 +93,7 @@ test(
     await page.getByRole('button', { name: 'Filter' }).click()
     await row(page, 'tool list_api_keys').getByText('agent', { exact: true }).waitFor()
     expect(await row(page, 'guard/bans').count()).toBe(0)
-    expect(page.url()).toContain('by=agents')
+    await page.waitForURL(/by=agents/)
     await isClean()
 
     const carrier = { name: 'telco', gateways: [{ host: '127.0.0.1', port: 9 }] }
@@ -101,7 +101,7 @@ test(
     await page.getByRole('link', { name: 'Carriers' }).click()
     await row(page, 'telco').getByText('0 of 1').waitFor()
     await page.getByLabel('Calls of the last').selectOption('day')
-    expect(page.url()).toContain('period=day')
+    await page.waitForURL(/period=day/)
     await isClean()
     await page.getByRole('link', { name: 'telco' }).click()
     await row(page, 'udp/127.0.0.1:9').waitFor()

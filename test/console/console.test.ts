@@ -182,10 +182,10 @@ test('an ended session asks to sign in, and goes on at the same address', async 
   await page.getByRole('link', { name: 'Customers' }).click()
   await page.getByRole('link', { name: 'paying' }).waitFor()
   await page.context().clearCookies()
-  await page.getByText('Your session has ended.').waitFor({ timeout: 20_000 })
+  await page.getByText('Your session has ended.').waitFor()
   await signIn(admin.username, admin.password)
   await page.getByRole('link', { name: 'paying' }).waitFor()
-  expect(page.url()).toMatch(/\/console\/customers$/)
+  await page.waitForURL(/\/console\/customers$/)
 })
 
 test('of 2,000 live calls only those in sight are in the page; search and order are in its address', async () => {
@@ -204,6 +204,6 @@ test('of 2,000 live calls only those in sight are in the page; search and order 
   await page.getByLabel('Search').fill('493012 active')
   await page.getByText('111 of 2,000').waitFor()
   await page.getByRole('button', { name: 'From' }).click()
-  expect(page.url()).toMatch(/\/console\/calls\?sort=from&q=493012\+active$/)
+  await page.waitForURL(/\/console\/calls\?sort=from&q=493012\+active$/)
   expect(complaints).toEqual([])
 })

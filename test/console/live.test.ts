@@ -83,13 +83,13 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   await dialog.getByLabel('Opening balance').fill('1.50')
   await dialog.getByLabel('Opening balance').press('Enter')
   await row(page, 'new one').getByText('low balance').waitFor()
-  expect(await focused(page)).toEqual(['BUTTON', 'New customer'])
+  await expect.poll(() => focused(page)).toEqual(['BUTTON', 'New customer'])
   // The others have no money at all.
   await page.getByLabel('Show').selectOption('low')
-  expect(page.url()).toMatch(/\/console\/customers\?show=low$/)
-  expect(await page.getByRole('table').getByRole('link').allTextContents()).toEqual([
-    ...['broke', 'new one', 'ours', 'theirs'],
-  ])
+  await page.waitForURL(/\/console\/customers\?show=low$/)
+  await expect
+    .poll(() => page.getByRole('table').getByRole('link').allTextContents())
+    .toEqual(['broke', 'new one', 'ours', 'theirs'])
 
   await tabTo('new one')
   await page.getByText('low balance').waitFor()
@@ -112,7 +112,7 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   await dialog.getByLabel('Calls at once').fill('3')
   await dialog.getByLabel('Calls at once').press('Escape')
   await dialog.waitFor({ state: 'detached' })
-  expect(await focused(page)).toEqual(['BUTTON', 'Change'])
+  await expect.poll(() => focused(page)).toEqual(['BUTTON', 'Change'])
   await page.keyboard.press('Enter')
   await dialog.getByLabel('Name').fill('renamed')
   await dialog.getByLabel('Name').press('Enter')
@@ -124,6 +124,6 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   await page.getByText('0.60 USD per minute by prefix 1; a call of one minute').waitFor()
   await page.getByRole('main').getByRole('link', { name: 'Recent calls' }).press('Enter')
   await page.getByText('No call in this period.').waitFor()
-  expect(page.url()).toMatch(/\/console\/history\?by=customer_id&for=5&days=30$/)
+  await page.waitForURL(/\/console\/history\?by=customer_id&for=5&days=30$/)
   expect(complaints).toEqual([])
 })

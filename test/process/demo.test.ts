@@ -22,7 +22,7 @@ test('the demo prints one line per call record, and Ctrl-C ends it without a tra
   expect(await (await fetch(page)).text()).toContain('/console/assets/')
   const record = await program.line(/ANSWERED/)
   expect(record).toMatch(
-    /^\d\d:\d\d:\d\d {2}\+15550100 → 1555020\d {2}ANSWERED +\d s {2}0\.0\d+ USD {2}balance 99\.\d+ {2}127\.0\.0\.1:\d+$/,
+    /^\d\d:\d\d:\d\d {2}\+15550100 → 1555020\d {2}ANSWERED +\d+ s {2}0\.\d+ USD {2}balance 99\.\d+ {2}127\.0\.0\.1:\d+$/,
   )
   program.child.kill('SIGINT')
   expect(await program.ended).toBe(0)

@@ -72,7 +72,7 @@ test('a full disk: no caller hears an answer that is not journalled, and the rec
   const noWrite = { status: 503, code: 'storage_unavailable', retryAfter: '5' }
   expect(written).toMatchObject(isOnPostgres ? { status: 201 } : noWrite)
   await hangUp(caller, node, live)
-  expect(tollgate.faults.some((line) => line.includes('new calls are refused'))).toBe(true)
+  await expect.poll(() => tollgate.faults.join()).toContain('new calls are refused')
   if (!isOnPostgres) expect(tollgate.calls()).toEqual([])
 
   limitFiles(tollgate, 'unlimited')
@@ -96,8 +96,8 @@ onSqlite('file')(
     limitFiles(tollgate, '1')
     await hangUp(caller, node, live)
     expect(await tollgate.terminate()).toBe(1)
-    const told = tollgate.faults.filter((line) => line.includes('could not be written'))
-    expect(told.some((line) => line.includes(live.callId))).toBe(true)
+    const told = () => tollgate.faults.filter((line) => line.includes('could not be written'))
+    await expect.poll(() => told().join()).toContain(live.callId)
     await tollgate.restart()
     expect(tollgate.calls()).toMatchObject([{ call_id: live.callId, is_recovered: 1 }])
   },

@@ -10,7 +10,7 @@ import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually } from '../support/waiting.ts'
+import { eventually, patientNodes } from '../support/waiting.ts'
 import { startProgram } from './program.ts'
 
 /** A SIP server of its own process: its port, and how Tollgate reaches it. */
@@ -46,7 +46,10 @@ test('with DRACHTIO_URL a billed call runs on a SIP server in another process, r
   const { server, sip, url, figures } = await startTlsServer()
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
-  const tollgate = await TollgateProcess.start(seedFor([node.port]), { DRACHTIO_URL: url })
+  const tollgate = await TollgateProcess.start(seedFor([node.port]), {
+    ...patientNodes,
+    DRACHTIO_URL: url,
+  })
   onTestFinished(() => tollgate.stop())
 
   const judged = await callWith('inbound/answered.xml', sip, { keys: { caller: paying } })
@@ -119,6 +122,7 @@ test('of two servers one may die: calls go on by the other', async () => {
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
   const tollgate = await TollgateProcess.start(seedFor([node.port]), {
+    ...patientNodes,
     DRACHTIO_URL: [adminA, adminB].map((port) => `drachtio://:cymru@127.0.0.1:${port}`).join(','),
   })
   onTestFinished(() => tollgate.stop())
@@ -139,9 +143,12 @@ test('a second Tollgate with a database of its own does not start on a server th
   const { sip, url } = await startServer()
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
-  const tollgate = await TollgateProcess.start(seedFor([node.port]), { DRACHTIO_URL: url })
+  const tollgate = await TollgateProcess.start(seedFor([node.port]), {
+    ...patientNodes,
+    DRACHTIO_URL: url,
+  })
   onTestFinished(() => tollgate.stop())
-  const second = TollgateProcess.start(seedFor([node.port]), { DRACHTIO_URL: url })
+  const second = TollgateProcess.start(seedFor([node.port]), { ...patientNodes, DRACHTIO_URL: url })
   await expect(second).rejects.toThrow(
     /another application takes calls at 127\.0\.0\.1:\d+ of DRACHTIO_URL/,
   )
@@ -152,7 +159,7 @@ test('a second Tollgate with a database of its own does not start on a server th
     })
   const records = await tollgate.waitForCalls(3)
   expect(records.map(({ disposition }) => disposition)).toEqual(Array(3).fill('ANSWERED'))
-  expect(tollgate.log.join()).toContain('another application has asked for calls')
+  await expect.poll(() => tollgate.log.join()).toContain('another application has asked for calls')
 })
 
 test('the SIP server alone tells Prometheus of itself, and connects to an application by itself', async () => {
@@ -202,8 +209,9 @@ test('SIGHUP reads the file of drachtio-server again', async () => {
   await server.line(/^ready /)
   write('info', '<timers><t1>400</t1></timers>')
   server.child.kill('SIGHUP')
-  await eventually(() => expect(server.complaints.join()).toContain('was read again'))
-  expect(server.complaints.join()).toContain('<sip/timers/t1> has changed')
+  const said = () => server.complaints.join()
+  await eventually(() => expect(said()).toContain('was read again'))
+  await eventually(() => expect(said()).toContain('<sip/timers/t1> has changed'))
   server.child.kill('SIGTERM')
   expect(await server.ended).toBe(0)
 })

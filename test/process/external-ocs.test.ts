@@ -11,6 +11,7 @@ import {
 } from '../sipp/call-case.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patientNodes } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 const caller = { keys: { caller: paying } }
@@ -37,10 +38,12 @@ async function startPair(failMode: 'closed' | 'open'): Promise<Pair> {
   const edge = await TollgateProcess.start(
     { dispatcher },
     {
+      ...patientNodes,
       OCS_URL: `http://127.0.0.1:${billing.apiPort}`,
       OCS_TOKEN: token,
       OCS_FAIL_MODE: failMode,
-      OCS_TIMEOUT_MS: '500',
+      // One that is away refuses the connection; one that stands still for a moment is waited for.
+      OCS_TIMEOUT_MS: '20000',
     },
   )
   onTestFinished(() => edge.stop())

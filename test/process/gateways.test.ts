@@ -8,7 +8,7 @@ import { DigestPhone } from '../support/digest-phone.ts'
 import { DnsServer } from '../support/dns-server.ts'
 import { sdp, SipPeer, type PeerMessage } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually } from '../support/waiting.ts'
+import { eventually, patientNodes } from '../support/waiting.ts'
 
 const domain = 'acme.example'
 const premium = '19005551234'
@@ -27,6 +27,7 @@ const phones: DigestPhone[] = []
 beforeAll(async () => {
   gateway = await SipPeer.openPatient(anywhere)
   pbx = await SipPeer.openPatient(anywhere)
+  for (const peer of [gateway, pbx]) peer.always('OPTIONS', 200, { tag: 'probed' })
   dns = await DnsServer.start()
   dns.serve(
     { type: 'A', name: 'alias.example', ttl: 60, data: '127.0.0.1' },
@@ -81,9 +82,9 @@ beforeAll(async () => {
     ],
   }
   tollgate = await TollgateProcess.start(seed, {
-    ...{ SIP_DNS_SERVERS: dns.address, PROBE_FAILURES: '100', UNKNOWN_CALLER: 'allow' },
+    ...{ SIP_DNS_SERVERS: dns.address, UNKNOWN_CALLER: 'allow' },
     FOREIGN_DOMAINS: 'service.example,friends.example',
-    ...{ NODE_TIMEOUT_MS: '400', DRAIN_SECONDS: '0' },
+    ...{ ...patientNodes, DRAIN_SECONDS: '0' },
   })
   token = await tollgate.createKey('--name', 'ops', '--scopes', '*')
   // The carrier comes after all that leads to it: what is refused when it is written was written before.
@@ -205,7 +206,7 @@ test('the record says why, the log names the carrier, and the refusals are count
     }),
   )
   expect(tollgate.calls().at(-1)?.attempts).toContain("leads to a carrier's gateway")
-  expect(tollgate.log.join()).toContain('"carrier":"north"')
+  await expect.poll(() => tollgate.log.join()).toContain('"carrier":"north"')
   const { data } = await api('GET', '/metrics/telemetry')
   expect(JSON.stringify(data)).toMatch(/unpriced_gateway_refusals_total":[1-9]/)
 })

@@ -5,6 +5,7 @@ import { paying, seedFor } from '../sipp/call-case.ts'
 import { residentMegabytes } from '../bench/load/process-cpu.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patientNodes } from '../support/waiting.ts'
 
 const wanted = 10_000
 /** Of the API's listener; the connections beyond it are closed at once. */
@@ -36,7 +37,7 @@ const isOpen = (socket: Socket): boolean => !socket.destroyed && !socket.readabl
 test('10,000 idle connections to the API cost bounded memory, and calls do not notice', async () => {
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
-  const tollgate = await TollgateProcess.start(seedFor([node.port]))
+  const tollgate = await TollgateProcess.start(seedFor([node.port]), patientNodes)
   onTestFinished(() => tollgate.stop())
   const before = residentMegabytes(tollgate.pid)
 

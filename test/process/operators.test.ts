@@ -56,7 +56,7 @@ test('help is there for one word, and a misspelled setting is named by a command
   ])
   const serving = start(['serve'], slip)
   await serving.line(/^ready /)
-  expect(serving.complaints.join('\n')).toContain(line)
+  await expect.poll(() => serving.complaints.join('\n')).toContain(line)
   serving.child.kill('SIGTERM')
   expect(await serving.ended).toBe(0)
 })

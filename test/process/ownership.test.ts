@@ -3,6 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { sdp, SipPeer } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patientNodes } from '../support/waiting.ts'
 
 const numbers = { acme: '15550100001', beta: '15550200001', platform: '15550300001' }
 
@@ -36,16 +37,15 @@ async function start() {
         },
       ],
     },
-    {
-      ...{ TRUSTED_SOURCES: '192.0.2.0/24', PROBE_FAILURES: '100' },
-    },
+    { ...patientNodes, TRUSTED_SOURCES: '192.0.2.0/24' },
   )
   onTestFinished(() => tollgate.stop())
   const peerAt = (port: number | undefined) => SipPeer.open(tollgate.listener(), { port })
   for (const port of [pbx, acmePbx]) {
     const node = await peerAt(port)
     onTestFinished(() => node.close())
-    void declineAll(node)
+    node.always('OPTIONS', 200, { tag: 'probed' })
+    node.always('INVITE', 486, { tag: 'b' })
   }
   const tokens = new Map<string | null, Promise<string>>()
   const tokenOf = (tenant: string | null): Promise<string> => {
@@ -86,13 +86,6 @@ async function start() {
     },
     ports,
   }
-}
-
-/** Rejects every call; ends when the node's port is closed. */
-async function declineAll(node: SipPeer): Promise<void> {
-  const wait = () => node.next('INVITE').catch(() => undefined)
-  for (let invite = await wait(); invite !== undefined; invite = await wait())
-    node.reply(invite, 486, { tag: 'b' })
 }
 
 const nodeAt = (port: number | undefined) => [{ host: '127.0.0.1', internal_port: port }]

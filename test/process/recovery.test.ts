@@ -4,13 +4,17 @@ import { expect, onTestFinished, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import { SippNode, callWith, startCallers } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patientNodes } from '../support/waiting.ts'
 
 const live = 100
 
 async function withLiveCalls(): Promise<TollgateProcess> {
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
-  const tollgate = await TollgateProcess.start(seedFor([node.port], { balance: '1000.00' }))
+  const tollgate = await TollgateProcess.start(
+    seedFor([node.port], { balance: '1000.00' }),
+    patientNodes,
+  )
   onTestFinished(() => tollgate.stop())
   const callers = await startCallers('inbound/caller-is-hung-up.xml', tollgate.sipPort, {
     ...{ calls: live, rate: 100, keys: { caller: paying } },

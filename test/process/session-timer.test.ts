@@ -5,19 +5,34 @@
 import { randomBytes, randomUUID } from 'node:crypto'
 import { cpSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { readConfig } from '../../engine/config.ts'
 import { startPlatform } from '../../engine/platform.ts'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import { provision } from '../support/commands-here.ts'
 import { freePort } from '../support/free-port.ts'
+import { ManualTime } from '../support/manual-time.ts'
 import { settingsOfDatabase } from '../support/program-database.ts'
 import { serverRows } from '../support/server-rows.ts'
 import { type PeerMessage, sdp, SipPeer } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
+
+/** Time of the program. It stands still while this process does, so that no party of it is late. */
+function startClock(): ManualTime {
+  const time = new ManualTime(Date.now())
+  let seen = performance.now()
+  const timer = setInterval(() => {
+    const now = performance.now()
+    time.advance(Math.min(Math.round(now - seen), LONGEST_STEP_MS))
+    seen = now
+  }, 5)
+  onTestFinished(() => clearInterval(timer))
+  return time
+}
+
+const LONGEST_STEP_MS = 20
 
 async function startTollgate(sessionExpiresSeconds: number) {
   const port = await freePort()
@@ -36,7 +51,9 @@ async function startTollgate(sessionExpiresSeconds: number) {
   const file = join(folder, `${port}.json`)
   writeFileSync(file, JSON.stringify(seedFor([node.port])))
   await provision(database, file)
-  let platform = await serve(database, port, sessionExpiresSeconds)
+  // What is provisioned is not of the future.
+  const time = startClock()
+  let platform = await serve(database, port, sessionExpiresSeconds, time)
   onTestFinished(async () => {
     caller.close()
     node.close()
@@ -48,7 +65,7 @@ async function startTollgate(sessionExpiresSeconds: number) {
     for (const name of readdirSync(folder).filter((file) => file.startsWith(`${port}.db`)))
       cpSync(join(folder, name), join(folder, `left-${name}`))
     await platform.stop()
-    platform = await serve({ ...database, DATABASE_PATH: left }, port, sessionExpiresSeconds)
+    platform = await serve({ ...database, DATABASE_PATH: left }, port, sessionExpiresSeconds, time)
   }
   /** What is stored. */
   const rows = <Row>(sql: string): Row[] => {
@@ -64,6 +81,7 @@ async function serve(
   database: Record<string, string>,
   port: number,
   sessionExpiresSeconds: number,
+  { now, schedule }: ManualTime,
 ) {
   const config = readConfig({
     ...database,
@@ -82,18 +100,8 @@ async function serve(
     startProgram: () => {
       throw new Error('nothing is upgraded here')
     },
-    ...{
-      now: Date.now,
-      steadyNow: Date.now,
-      random: Math.random,
-      randomBytes,
-      newUuid: randomUUID,
-    },
-    schedule: (work, delayMs) => {
-      const stop = new AbortController()
-      void pause(delayMs, undefined, { signal: stop.signal }).then(work, () => undefined)
-      return () => stop.abort()
-    },
+    ...{ now, steadyNow: now, schedule },
+    ...{ random: Math.random, randomBytes, newUuid: randomUUID },
     log: () => undefined,
     announce: () => undefined,
   })

@@ -6,11 +6,13 @@ import { openPeer } from '../support/scripted-node.ts'
 import { sdp } from '../support/sip-peer.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patientNodes } from '../support/waiting.ts'
 
 async function withOneNode(drainSeconds: number): Promise<TollgateProcess> {
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
   const tollgate = await TollgateProcess.start(seedFor([node.port]), {
+    ...patientNodes,
     DRAIN_SECONDS: String(drainSeconds),
   })
   onTestFinished(() => tollgate.stop())

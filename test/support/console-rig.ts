@@ -5,6 +5,7 @@ import { openConsole, type ConsolePage } from './console-browser.ts'
 import { openPeer } from './scripted-node.ts'
 import { sdp, SipPeer, type Leg } from './sip-peer.ts'
 import { TollgateProcess } from './tollgate-process.ts'
+import { patientNodes } from './waiting.ts'
 
 export const admin = { username: 'admin', password: 'correct horse battery' }
 export const ofTenant = { username: 'tessa', password: 'correct tenant battery' }
@@ -27,13 +28,16 @@ export async function startConsoleRig(
   const places = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
   const listener = { protocol: 'udp' as const, port: 9, ...places }
   const nodes = [await SipPeer.openPatient(listener), await SipPeer.openPatient(listener)]
+  for (const node of nodes) node.always('OPTIONS', 200, { tag: 'probed' })
   atEnd(() => nodes.forEach((node) => node.close()))
   // A call that goes on at the end of a test must not be waited for.
-  const environment = { ADMIN_PASSWORD: admin.password, DRAIN_SECONDS: '0' }
+  const environment = {
+    ...{ ADMIN_PASSWORD: admin.password, DRAIN_SECONDS: '0' },
+    NODE_TIMEOUT_MS: patientNodes.NODE_TIMEOUT_MS,
+  }
   const tollgate = await TollgateProcess.start(seedFor(nodes.map(({ port }) => port)), environment)
   atEnd(() => tollgate.stop())
   listener.port = tollgate.sipPort
-  for (const node of nodes) node.always('OPTIONS', 200, { tag: 'probed' })
   const console = await openConsole(browser, tollgate)
   atEnd(() => console.page.context().close())
   await console.signIn(admin.username, admin.password)
@@ -55,7 +59,8 @@ const seedFor = ([first, second]: readonly number[]) => ({
   ],
   dispatcher: [
     {
-      ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+      // A test may stand still for a moment before it answers a probe.
+      ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, probe: { fail_threshold: 20 } },
       nodes: [first, second].map((port, index) => ({
         ...{ host: '127.0.0.1', internal_port: port, priority: 10 + index },
       })),

@@ -85,13 +85,7 @@ export async function answered(call: RingingCall): Promise<TalkingCall> {
 
 /** Whatever comes from now on is answered. */
 export function agreeing(...peers: readonly SipPeer[]): void {
-  for (const peer of peers)
-    for (const method of ['BYE', 'CANCEL']) {
-      const agree = async (): Promise<void> => {
-        for (;;) peer.reply(await peer.next(method), 200)
-      }
-      agree().catch(() => undefined)
-    }
+  for (const peer of peers) for (const method of ['BYE', 'CANCEL']) peer.always(method, 200)
 }
 
 /** As many records as calls, nothing live, nothing open, and every second is paid once. */

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 
 export interface PostgresProxy {
   /** Of the same database, through the proxy. */
@@ -32,9 +33,14 @@ export async function postgresProxy(url: string): Promise<PostgresProxy> {
       socket.on('error', () => socket.destroy())
     }
     client.pipe(target)
+    // What waits must not be overtaken when the way becomes quick again.
+    let written: Promise<unknown> = Promise.resolve()
     target.on('data', (bytes) => {
-      if (state.delayMs === 0) client.write(bytes)
-      else setTimeout(() => void client.write(bytes), state.delayMs)
+      const at = performance.now() + state.delayMs
+      const isDue = (): Promise<unknown> => pause(Math.max(0, at - performance.now()))
+      written = (state.delayMs === 0 ? written : written.then(isDue)).then(() =>
+        client.write(bytes),
+      )
     })
     return undefined
   })

@@ -2,6 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { SipPeer } from './sip-peer.ts'
 import { TollgateProcess } from './tollgate-process.ts'
+import { patientNodes } from './waiting.ts'
 
 export interface WithNode {
   readonly node: SipPeer
@@ -19,7 +20,10 @@ export async function startWithNode(
   const node = await SipPeer.openPatient(listener)
   onTestFinished(() => node.close())
   node.always('OPTIONS', 200, { tag: 'probed' })
-  const tollgate = await TollgateProcess.start(seedFor([node.port]), environment)
+  const tollgate = await TollgateProcess.start(seedFor([node.port]), {
+    ...patientNodes,
+    ...environment,
+  })
   onTestFinished(() => tollgate.stop())
   listener.port = tollgate.sipPort
   return { node, tollgate }

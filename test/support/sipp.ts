@@ -125,7 +125,13 @@ export class SippNode {
   ): Promise<SippNode> {
     const port = options.port ?? (await freePort())
     const { child, folder } = await spawnSipp(scenario, options, words, port)
-    return new SippNode(child, folder, port)
+    const node = new SippNode(child, folder, port)
+    // Before, a request would be refused, or nothing would listen for its repetition.
+    await eventually(() => {
+      if (child.exitCode !== null) return
+      if (!isBound(port, options.transport ?? 'udp')) throw new Error('SIPp does not listen')
+    })
+    return node
   }
 
   get pid(): number {
@@ -188,6 +194,14 @@ async function spawnSipp(
   )
   await once(child, 'spawn')
   return { child, folder }
+}
+
+/** Whether a socket is bound to this port of 127.0.0.1. */
+function isBound(port: number, transport: 'udp' | 'tcp'): boolean {
+  const place = `0100007F:${port.toString(16).toUpperCase().padStart(4, '0')} `
+  return readFileSync(`/proc/net/${transport}`, 'utf8')
+    .split('\n')
+    .some((line) => line.trim().split(' ').slice(1).join(' ').startsWith(place))
 }
 
 /**

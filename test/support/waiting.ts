@@ -34,6 +34,22 @@ export async function eventually<T>(
   }
 }
 
+/**
+ * For what has to take place within a time: the machine may stand still at one attempt, so only one of them has to keep
+ * to it. Each gets its number, from 1 on.
+ */
+export async function inOneOf(
+  attempts: number,
+  attempt: (number: number) => Promise<void>,
+): Promise<void> {
+  for (let number = 1; ; number += 1)
+    try {
+      return await attempt(number)
+    } catch (error) {
+      if (number >= attempts) throw error
+    }
+}
+
 /** Everything that is due has been called once. */
 export const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

@@ -6,6 +6,7 @@ import { placeFor, secureNode, type SecureNode } from '../support/secure-node.ts
 import { sdp, SipPeer, type PeerMessage } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { patientNodes } from '../support/waiting.ts'
 
 const folder = temporaryFolder()
 const authority = new Authority(folder)
@@ -15,6 +16,7 @@ const forged = new Authority(folder, 'another-authority').sign('forged', ...loop
 
 async function start(seed: object, environment: Record<string, string> = {}) {
   const tollgate = await TollgateProcess.start(seed, {
+    ...patientNodes,
     ...{ SIP_TLS_CERT: own.certFile, SIP_TLS_KEY: own.keyFile, SIP_TLS_CA: authority.file },
     ...environment,
   })
@@ -81,7 +83,7 @@ test('a node by TLS is probed and called, and hangs up on a connection of its ow
 
 test('a node with a forged certificate gets neither probe nor call, and the log says why', async () => {
   const node = await secureNode(forged, authority)
-  const tollgate = await start(withNode(node.peer.port))
+  const tollgate = await start(withNode(node.peer.port), { PROBE_FAILURES: '3' })
   const isTold = () => tollgate.log.some((line) => line.includes('UNABLE_TO_VERIFY_LEAF_SIGNATURE'))
   await expect.poll(isTold).toBe(true)
   await expect.poll(() => tollgate.log.some((line) => line.includes('node is probing'))).toBe(true)

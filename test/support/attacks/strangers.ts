@@ -121,7 +121,7 @@ const slowConnections: Attack = {
         await eventually(() => {
           const held = sockets.filter(isOpen).length
           if (held > 256) throw new Error(`${name}: ${held} connections`)
-        }, 4_000).catch((error: unknown) => breaches.push(String(error)))
+        }, 8_000).catch((error: unknown) => breaches.push(String(error)))
       const { status } = await api('GET', '/api/v1/health', adminKey)
       if (status !== 200) breaches.push(`the API answers ${status}`)
       for (const socket of [...http, ...sip]) socket.destroy()
