@@ -1,5 +1,6 @@
 /** This node's share of one limit: what it may use without asking, and the calls that wait for more. */
-import type { Cancel, Schedule } from '../../schema/clock.ts'
+import { UNANSWERED_WAIT_MS, waitForAnswer } from '../../schema/answer-wait.ts'
+import type { Schedule } from '../../schema/clock.ts'
 import { noHold, type Hold, type Share } from '../../schema/contracts/limits.ts'
 import type { ShareAnswer, ShareRequest } from './share-rows.ts'
 
@@ -18,10 +19,8 @@ export interface ShareHolder {
   readonly want: (share: NodeShare, isUrgent: boolean) => void
 }
 
-/** A call waits for so long at most. */
+/** A call waits for so long at most for what other nodes may give back. */
 const SHARE_WAIT_MS = 100
-/** The end of that: a late event loop runs timers first, and then reads the answer that is there. */
-const LAST_MS = 10
 /** After a call has waited in vain, others are refused at once for so long. */
 const QUIET_MS = 250
 /** Room is not asked for ahead more often. */
@@ -108,10 +107,11 @@ export class NodeShare implements Share {
           resolve(isGiven ? this.#promise() : noHold)
         },
       }
-      const { schedule } = this.#holder
-      let cancel: Cancel = schedule(() => {
-        cancel = schedule(() => waiting.settle(false), LAST_MS)
-      }, SHARE_WAIT_MS - LAST_MS)
+      const cancel = waitForAnswer(
+        this.#holder,
+        () => (answers === this.#answers ? UNANSWERED_WAIT_MS : SHARE_WAIT_MS),
+        () => waiting.settle(false),
+      )
       this.#waiting.push(waiting)
       this.#holder.want(this, true)
     })

@@ -4,6 +4,7 @@
  * is never more than the cap, and so the sum of all grants. There is no other agreement between them: what a process has
  * taken when it dies counts as spent.
  */
+import { UNANSWERED_WAIT_MS, waitForAnswer } from '../../../schema/answer-wait.ts'
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { SpendGuard } from '../../../schema/contracts/spend-guards.ts'
@@ -25,8 +26,6 @@ export interface CapsDeps {
 
 /** Requests of this time are one statement per cap. */
 const GROUP_MS = 2
-/** A call waits for so long at most. */
-const WAIT_MS = 250
 /** After a cap was found used up, it is not asked again for so long. */
 const QUIET_MS = 250
 /** What is not needed is given back after this time. */
@@ -98,7 +97,7 @@ export class Caps {
   }
 
   #obtain(meter: Meter, micros: number): Promise<boolean> {
-    const { now, schedule } = this.#deps
+    const { now } = this.#deps
     if (meter.freeMicros >= micros || now() < meter.quietUntil) return Promise.resolve(true)
     if (this.#isStopped || this.#waitingCalls >= MAX_WAITING) return Promise.resolve(false)
     this.#waitingCalls += 1
@@ -111,7 +110,11 @@ export class Caps {
         this.#waitingCalls -= 1
         resolve(isHeard)
       }
-      const cancel = schedule(() => done(false), WAIT_MS)
+      const cancel = waitForAnswer(
+        this.#deps,
+        () => UNANSWERED_WAIT_MS,
+        () => done(false),
+      )
       const others = this.#waiting.get(meter)
       if (others === undefined) this.#waiting.set(meter, [{ micros, done }])
       else others.push({ micros, done })

@@ -1,10 +1,9 @@
 /** Calls that wait for money of a wallet, in the order of their arrival. */
+import { UNANSWERED_WAIT_MS } from '../../../schema/answer-wait.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 
 /** A call waits for so long at most for what other nodes may give back, in which this process does its work. */
 export const LEASE_WAIT_MS = 100
-/** So long for a database that has not answered at all: a caller waits rather than hears 503. */
-export const UNANSWERED_WAIT_MS = 500
 /** Of `LEASE_WAIT_MS`. Time in which this process stands still counts as one part: the answer may be there unread. */
 const PARTS = 4
 /** A call waits for no longer, whatever stands still. */

@@ -80,6 +80,36 @@ test('room that is granted after its call has given up is given back', async () 
   expect(slots.get('calls')).toBe(0)
 })
 
+test('a call waits for half a second for a database that has not answered', async () => {
+  const { limits, delayAnswers, pass } = openNode()
+  const answer = delayAnswers()
+  let isGiven: boolean | undefined
+  const obtain = () =>
+    limits
+      .of('calls', () => 0)
+      .obtain(5)
+      .then((hold) => (isGiven = hold.isGiven))
+  void obtain()
+  await pass(400)
+  expect(isGiven).toBeUndefined()
+  answer()
+  await pass(10)
+  expect(isGiven).toBe(true)
+})
+
+test('a call that hears that other nodes have the room waits a tenth of a second for it', async () => {
+  const { limits, pass } = openNode(5)
+  let isGiven: boolean | undefined
+  void limits
+    .of('calls', () => 0)
+    .obtain(5)
+    .then((hold) => (isGiven = hold.isGiven))
+  await pass(80)
+  expect(isGiven).toBeUndefined()
+  await pass(40)
+  expect(isGiven).toBe(false)
+})
+
 test('what earlier processes of the node held is freed while calls wait for room', async () => {
   const { limits, done, pass } = openNode(5)
   let isOver = false

@@ -1,11 +1,8 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import {
-  LEASE_WAIT_MS,
-  UNANSWERED_WAIT_MS,
-  WaitingCalls,
-} from '../../../../engine/charging/leases/waiting-calls.ts'
+import { LEASE_WAIT_MS, WaitingCalls } from '../../../../engine/charging/leases/waiting-calls.ts'
+import { UNANSWERED_WAIT_MS } from '../../../../schema/answer-wait.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../../support/waiting.ts'
 
