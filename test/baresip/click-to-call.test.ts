@@ -68,7 +68,7 @@ test('two phones are connected from the API, hear each other, hold, and are hung
   const uuid = started.call_uuid ?? ''
   await Promise.all([one.next('CALL_ESTABLISHED'), two.next('CALL_ESTABLISHED')])
   await Promise.all([one.hearsMore(), two.hearsMore()])
-  expect(await statusOf(uuid)).toBe('answered')
+  await eventually(async () => expect(await statusOf(uuid)).toBe('answered'))
 
   await two.command('hold')
   await stateIs('HELD')
@@ -83,13 +83,16 @@ test('two phones are connected from the API, hear each other, hold, and are hung
     ...{ call_uuid: uuid, caller_id_number: '101', destination_number: '102' },
     ...{ disposition: 'ANSWERED', hangup_by: 'api', direction: 'internal' },
   })
+  // A call is told as ended once its record is stored.
+  const told = async () => (await api('/events')).data?.events?.map(({ type }) => type) ?? []
+  await eventually(async () =>
+    expect((await told()).findLast((type) => type.startsWith('call.'))).toBe('call.ended'),
+  )
   expect(await statusOf(uuid)).toBe('completed')
   const { data } = await api(`/calls/${uuid}/trace`)
   const summaries = data?.entries?.flatMap(({ summary }) => summary ?? []) ?? []
   expect(summaries.filter((line) => line.startsWith('INVITE')).length).toBeGreaterThanOrEqual(2)
-  const events = (await api('/events')).data?.events?.map(({ type }) => type) ?? []
-  expect(events.filter((type) => type === 'registration')).toHaveLength(2)
-  expect(events.findLast((type) => type.startsWith('call.'))).toBe('call.ended')
+  expect((await told()).filter((type) => type === 'registration')).toHaveLength(2)
 })
 
 test('click-to-call from an extension without a phone is refused with the reason', async () => {

@@ -1,7 +1,7 @@
 /** Two real phones talk, and the process between them is killed: they hear each other, hold, transfer and hang up. */
-import { setTimeout as pause } from 'node:timers/promises'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
+import { transferSaved } from '../support/saved-transfer.ts'
 import { domain, passwordOf, threePhones } from '../support/two-phones.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually } from '../support/waiting.ts'
@@ -64,8 +64,7 @@ test('after each crash the phones hear each other, and hold, transfer and hang u
   await three.next('CALL_ESTABLISHED')
   await one.next('CALL_CLOSED')
   await callsAre('ACTIVE', 'ACTIVE')
-  // Both calls of a transfer are saved within a second.
-  await pause(1_500)
+  await transferSaved(tollgate)
   await crash(two, three)
 
   await two.command('hangup')

@@ -4,7 +4,7 @@ import { paying, seedFor } from '../sipp/call-case.ts'
 import { Baresip } from '../support/baresip.ts'
 import { sdp, SipPeer } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually } from '../support/waiting.ts'
+import { eventually, patientNodes } from '../support/waiting.ts'
 
 const domain = 'acme.example'
 
@@ -18,16 +18,19 @@ async function start() {
   })
   void answerProbes(pbx, over.signal)
   const seed = seedFor([pbx.port])
-  const tollgate = await TollgateProcess.start({
-    ...seed,
-    dispatcher: seed.dispatcher.map((set) => ({
-      ...{ ...set, spy_uri: 'sip:spy.{mode}.{side}.{call_uuid}@{node}' },
-    })),
-    tenants: [{ slug: 'acme', domains: [domain] }],
-    extensions: [
-      { tenant: 'acme', extension: '900', password: 'secret-900', display_name: 'Supervisor' },
-    ],
-  })
+  const tollgate = await TollgateProcess.start(
+    {
+      ...seed,
+      dispatcher: seed.dispatcher.map((set) => ({
+        ...{ ...set, spy_uri: 'sip:spy.{mode}.{side}.{call_uuid}@{node}' },
+      })),
+      tenants: [{ slug: 'acme', domains: [domain] }],
+      extensions: [
+        { tenant: 'acme', extension: '900', password: 'secret-900', display_name: 'Supervisor' },
+      ],
+    },
+    patientNodes,
+  )
   onTestFinished(() => tollgate.stop())
   const { sipPort } = tollgate
   const phone = await Baresip.start({ user: '900', domain, sipPort, password: 'secret-900' })

@@ -11,6 +11,7 @@ import { sdp, SipPeer, type PeerMessage } from '../support/sip-peer.ts'
 import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { upgrade } from '../support/upgrading.ts'
+import { patientNodes } from '../support/waiting.ts'
 
 const seed = {
   ...twoPhones,
@@ -105,7 +106,7 @@ test('INFO becomes events in the RTP of a party that takes them, and does not co
       ],
     },
     // The node does not answer OPTIONS.
-    { RTPENGINE: relay.setting, MEDIA_DTMF_LISTEN: listen, PROBE_FAILURES: '100' },
+    { ...patientNodes, RTPENGINE: relay.setting, MEDIA_DTMF_LISTEN: listen },
   )
   onTestFinished(() => tollgate.stop())
   const caller = await SipPeer.openPatient(tollgate.listener())

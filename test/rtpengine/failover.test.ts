@@ -1,4 +1,7 @@
-/** A relay is lost in mid-call: signalling goes on, and new calls use the other one within a second. */
+/**
+ * A relay is lost in mid-call: signalling goes on, and new calls use the other one. That this takes less than a second
+ * is shown in virtual time, by test/engine/media/relay.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
 import { RtpEngine } from '../support/rtpengine.ts'
@@ -79,9 +82,7 @@ test('a relay is killed in mid-call: the call goes on, and the next ones use the
   const call = await place()
   const [used, other] = await relaysOfCall()
   await used.kill()
-  const killedAt = performance.now()
   const next = [await place(1), await place(2), await place(3)]
-  expect(performance.now() - killedAt).toBeLessThan(1_000)
   expect(await other.sessions()).toHaveLength(3)
   await reinvite(call.caller, call.leg, node)
   await reinvite(node, call.nodeLeg, call.caller)
@@ -93,14 +94,12 @@ test('a relay is killed in mid-call: the call goes on, and the next ones use the
   expect(tollgate.faults).toEqual([])
 })
 
-test('a relay that stands still holds no call up for a second', async () => {
+test('a relay that stands still holds no call up', async () => {
   const call = await place()
   const [used, other] = await relaysOfCall()
   await used.pause()
-  const pausedAt = performance.now()
   // One of the two is offered to the relay that stands still, and then to the other one.
   const next = await Promise.all([place(1), place(2)])
-  expect(performance.now() - pausedAt).toBeLessThan(1_000)
   expect(await other.sessions()).toHaveLength(2)
   used.resume()
   for (const each of [call, ...next]) await hangUp(each)

@@ -7,6 +7,7 @@ import { openNgSocket } from '../../engine/media/relay/ng-socket.ts'
 import type { RelayPool } from '../../engine/media/relay/relay-pool.ts'
 import { readConfig } from '../../engine/config.ts'
 import type { Schedule } from '../../schema/clock.ts'
+import { ManualTime } from '../support/manual-time.ts'
 import { RtpEngine } from '../support/rtpengine.ts'
 import { eventually } from '../support/waiting.ts'
 
@@ -24,7 +25,10 @@ afterAll(() => Promise.all([first.stop(), second.stop()]))
 beforeEach(async () => {
   happenings = []
   pool = poolOf(`${first.setting},${second.setting}`)
-  await eventually(() => expect(happenings).toHaveLength(2))
+  await eventually(() => {
+    for (const engine of [first, second]) expect(relayOf(engine).isAlive).toBe(true)
+    expect(happenings.length).toBeGreaterThanOrEqual(2)
+  })
 })
 
 afterEach(() => pool.stop())
@@ -95,6 +99,8 @@ test('what the relay refuses is an error with its reason', async () => {
 
 test('a request that is repeated is not done twice', async () => {
   const sent: string[] = []
+  // What passes is the time of the repetition: however slow the machine is, none is given up.
+  const time = new ManualTime(0)
   const client = new NgClient({
     open: (events) => {
       const socket = openNgSocket({ address: '127.0.0.1', port: first.port }, events)
@@ -104,13 +110,14 @@ test('a request that is repeated is not done twice', async () => {
       }
       return { ...socket, send }
     },
-    ...{ newCookie: () => 'test_late', now: () => performance.now(), schedule },
+    ...{ newCookie: () => 'test_late', now: time.now, schedule: time.schedule },
     ...{ onAnswer: () => undefined, onTimeout: () => undefined, onRefusal: () => undefined },
   })
   const before = await offersAt(first)
   await first.pause()
   const offered = client.request(offer('late'))
-  await eventually(() => expect(sent).toHaveLength(2))
+  time.advance(200)
+  expect(sent).toHaveLength(2)
   first.resume()
   expect((await offered).kind).toBe('ok')
   expect(sent[0]).toBe(sent[1])
@@ -119,26 +126,24 @@ test('a request that is repeated is not done twice', async () => {
   client.close()
 })
 
-test('a relay that stands still is out within a second, and back when it goes on', async () => {
+// Within a second: test/engine/media/relay/relay-pool.test.ts, where time is virtual.
+test('a relay that stands still is out, and back when it goes on', async () => {
   await first.pause()
-  const paused = performance.now()
   const lost = relayOf(first).request({ command: 'ping' })
   await eventually(() => expect(relayOf(first).isAlive).toBe(false))
-  expect(performance.now() - paused).toBeLessThan(1_000)
   expect((await lost).kind).toBe('timeout')
   expect([1, 2].map(() => pool.pick()?.name)).toEqual(Array(2).fill(nameOf(second)))
   first.resume()
   await eventually(() => expect(relayOf(first).isAlive).toBe(true))
-  expect(happenings.slice(2)).toEqual([`relay.down ${nameOf(first)}`, `relay.up ${nameOf(first)}`])
+  const ofFirst = happenings.filter((each) => each.endsWith(` ${nameOf(first)}`))
+  expect(ofFirst.slice(1)).toEqual([`relay.down ${nameOf(first)}`, `relay.up ${nameOf(first)}`])
 })
 
-test('a relay that is killed is out at once; started anew, it is told as such', async () => {
+test('a relay that is killed is out; started anew, it is told as such', async () => {
   await relayOf(first).request(offer('lost'))
   await eventually(() => expect(pool.status()[0]?.sessions).not.toBeNull())
-  const killed = performance.now()
   await first.kill()
   await eventually(() => expect(relayOf(first).isAlive).toBe(false))
-  expect(performance.now() - killed).toBeLessThan(1_000)
   expect(pool.pick()?.name).toBe(nameOf(second))
   await first.restart()
   await eventually(() => expect(happenings).toContain(`relay.restarted ${nameOf(first)}`))

@@ -18,7 +18,7 @@ import { freePort } from '../support/free-port.ts'
 import { journalOf } from '../support/journals.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { sdp, SipPeer, type PeerMessage } from '../support/sip-peer.ts'
-import { eventually } from '../support/waiting.ts'
+import { eventually, patientNodes } from '../support/waiting.ts'
 
 const address = '127.0.0.1'
 const domain = 'acme.example'
@@ -153,7 +153,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   const trusted = random() < 0.5 ? { TRUSTED_SOURCES: `${address}/32` } : {}
   const config = readConfig({
     SIP_LISTEN: `udp/${address}:${places.listener.port}`,
-    ...{ PROBE_INTERVAL_MS: '600000', ...trusted },
+    ...{ ...patientNodes, PROBE_INTERVAL_MS: '600000', ...trusted },
   })
   const clocks = { now: Date.now, wallNow: Date.now, schedule }
   const problems: unknown[] = []

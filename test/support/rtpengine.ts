@@ -20,6 +20,9 @@ const path = `${process.env['PATH'] ?? ''}:/usr/sbin`
 /** As a rule it ends in a tenth of it. */
 const PATIENCE_MS = 5_000
 
+/** A test gives it six seconds to answer, where a call has 0.6. */
+const SLOWER = 10
+
 /** Above the ports that the kernel and other tests use. */
 const mediaPorts = { first: 61_000, end: 65_500 }
 /** Of one relay: two must not have one in common, since rtpengine binds also what another rtpengine has bound. */
@@ -130,9 +133,9 @@ export class RtpEngine {
     this.#client ??= new NgClient({
       open: (events) => openNgSocket({ address: '127.0.0.1', port: this.port }, events),
       newCookie: randomUUID,
-      now: () => performance.now(),
+      now: () => performance.now() / SLOWER,
       schedule: (work, delayMs) => {
-        const timer = setTimeout(work, delayMs)
+        const timer = setTimeout(work, delayMs * SLOWER)
         return () => clearTimeout(timer)
       },
       ...{ onAnswer: () => undefined, onTimeout: () => undefined, onRefusal: () => undefined },
