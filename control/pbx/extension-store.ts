@@ -168,10 +168,13 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
   }
 
   async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
-    if ((await this.find(scope, id)) === undefined) return 'absent'
-    await refuseBraked(this.#store, 'extension', id, scope)
-    await execute(this.#store, this.#store.db.deleteFrom('extension').where('id', '=', id))
-    return 'removed'
+    const removed = this.#store.db.deleteFrom('extension').where('id', '=', id)
+    return write(this.#store, async () => {
+      if ((await this.find(scope, id)) === undefined) return 'absent'
+      await refuseBraked(this.#store, 'extension', id, scope)
+      await execute(this.#store, removed)
+      return 'removed'
+    })
   }
 
   async #columnsOf(body: ExtensionBody, scope: RequestScope, home: Home, before?: ExtensionView) {

@@ -7,7 +7,10 @@ import { first } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { RequestScope } from '../../provisioning/resource.ts'
 
-/** Throws 409 while the platform brakes it, unless the platform asks. */
+/**
+ * Throws 409 while the platform brakes it, unless the platform asks. In the transaction that deletes or renames it: a guard
+ * that another node sets meanwhile is seen then, or finds nothing to brake.
+ */
 export async function refuseBraked(
   store: Store,
   owner: 'customer' | 'extension',

@@ -3,6 +3,7 @@ import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { Plan } from '../../changes/plan.ts'
 import { badRequest, notFound } from '../../http/api-error.ts'
+import { badReference } from '../../provisioning/references.ts'
 import { requestScope } from '../../provisioning/resource-routes.ts'
 import { quoted } from '../../tools/clean.ts'
 import { type GuardBody, storedPrefix } from './guard-body.ts'
@@ -54,6 +55,8 @@ export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPl
     affected: await guardedCalls(target, use),
     preview: { guard: await shown(after) },
     async apply() {
+      // It may have been deleted since it was looked up.
+      if (!(await guards.isOwned(after))) throw badReference(target.scope, 'does not exist')
       await guards.put(guardUuid, after, at)
       return { guard: await shown(after) }
     },
