@@ -95,7 +95,7 @@ export class ChangeDuties {
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       if (error.code === CHANGED_SINCE || error.status === 404)
-        return this.#entries.end(change_id, { ...ended, state: 'superseded' })
+        return this.#entries.end(entry, { ...ended, state: 'superseded' })
       if (error.code === UNDER_WAY) return undefined
       this.#waiting.set(change_id, now() + RETRY_MS)
       log('warn', 'a change is over, but cannot be undone yet', { ...told, code: error.code })

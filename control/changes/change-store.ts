@@ -2,9 +2,10 @@
 import { sql, type Selectable, type Updateable } from 'kysely'
 import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first } from '../../schema/sql/query.ts'
+import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import type { Json } from './change-world.ts'
+import { KeptStates } from './kept-states.ts'
 
 export type ChangeEntry = Selectable<ChangeEntryTable>
 export type NewChangeEntry = Omit<ChangeEntry, 'id' | keyof Undone>
@@ -43,13 +44,17 @@ const MAX_LOOKED_AT = 100
 
 export class ChangeStore {
   readonly #store: Store
+  readonly #kept: KeptStates
 
-  constructor(store: Store) {
+  constructor(store: Store, kept = new KeptStates(store)) {
     this.#store = store
+    this.#kept = kept
   }
 
+  /** In a transaction of the caller. */
   async insert(entry: NewChangeEntry): Promise<void> {
-    await execute(this.#store, this.#store.db.insertInto('change_entry').values(entry))
+    const kept = await this.#kept.admit(entry)
+    await execute(this.#store, this.#store.db.insertInto('change_entry').values(kept))
   }
 
   find(changeId: string, of: ChangesOf): Promise<ChangeEntry | undefined> {
@@ -119,24 +124,33 @@ export class ChangeStore {
 
   /** A pending change was refused: nothing has changed. */
   async remove(changeId: string): Promise<void> {
-    const query = this.#store.db
-      .deleteFrom('change_entry')
-      .where('change_id', '=', changeId)
-      .where('state', '=', 'pending')
-    await execute(this.#store, query)
+    const { db } = this.#store
+    await transaction(this.#store, async () => {
+      const entry = await this.find(changeId, null)
+      if (entry?.state !== 'pending') return
+      await execute(this.#store, db.deleteFrom('change_entry').where('id', '=', entry.id))
+      await this.#kept.deleted([entry])
+    })
   }
 
   /** Of a change that stands: one that has ended stays as it ended. */
-  async end(changeId: string, ended: Ended): Promise<void> {
+  async end(entry: ChangeEntry, ended: Ended): Promise<void> {
     const update = this.#store.db
       .updateTable('change_entry')
       .set({ ...ended, claimed_until: null })
-      .where('change_id', '=', changeId)
+      .where('id', '=', entry.id)
       .where('state', '=', 'made')
-    await execute(this.#store, update)
+    await transaction(this.#store, async () => {
+      const isEnded = (await execute(this.#store, update)) > 0
+      // What a superseded change has led to is where a later one leads back to.
+      if (isEnded && ended.state !== 'superseded') await this.#kept.ended(entry)
+    })
   }
 
-  /** The state before a pending change is another one than when it was entered. */
+  /**
+   * The state before a pending change is another one than when it was entered. It is about no row, so its states are
+   * words, which do not count (`kept-states.ts`).
+   */
   async rewrite({ change_id, ...entry }: NewChangeEntry): Promise<void> {
     const { effect, state_before, state_after } = entry
     await this.#update(change_id, { effect, state_before, state_after })

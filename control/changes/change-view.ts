@@ -1,5 +1,6 @@
 import { timeToText } from '../../schema/columns.ts'
 import { type ChangeEntry, stateIn } from './change-store.ts'
+import { lossOf } from './kept-states.ts'
 
 /** A change as the API shows it. */
 export const changeView = (entry: ChangeEntry) => ({
@@ -10,6 +11,7 @@ export const changeView = (entry: ChangeEntry) => ({
   before: stateIn(entry.state_before),
   after: stateIn(entry.state_after),
   is_reversible: entry.undo === 'restores',
+  is_state_kept: lossOf(entry) === null,
   expires_at: timeOrNull(entry.expires_at),
   undone_at: timeOrNull(entry.undone_at),
   ...{ undone_by: entry.undone_by, undo_reason: entry.undo_reason },

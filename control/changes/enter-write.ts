@@ -1,5 +1,5 @@
 /**
- * Changes that requests of the API make to resources: the request writes as ever, and what it has changed is entered in
+ * Changes that requests of the API make to resources: the request writes as ever, and what it has created or changed is entered in
  * the same transaction. The tools plan first and write then (`make-change.ts`); both make the same entries, and are
  * undone in the same way.
  */
@@ -16,6 +16,7 @@ import { changeReason } from './change-fields.ts'
 import { ChangeStore, type Target } from './change-store.ts'
 import type { ChangeWorld, Json } from './change-world.ts'
 import { differing, type FieldState, fieldsOf, pick } from './field-states.ts'
+import { namesOnly, TOO_LONG } from './kept-states.ts'
 import { type ChangeKind, restorable } from './kinds.ts'
 import { entryOf, longerEffect, longerStates, temporary } from './make-change.ts'
 import type { Plan } from './plan.ts'
@@ -24,11 +25,11 @@ import type { RestorableKind } from './restorable-kind.ts'
 /** Of each request that writes a resource. */
 export const writeQuery = z.strictObject({ reason: changeReason.optional() })
 
-interface WriteOrder {
+interface CreationOrder {
   readonly principal: Principal
   /** As in the audit log: `PATCH /api/v1/customers/:id`. */
   readonly operation: string
-  readonly target: { readonly kind: ChangeKind; readonly id: string }
+  readonly kind: ChangeKind
   /** As in a sentence: `customer`. */
   readonly noun: string
   /** The fields that the request names. */
@@ -36,10 +37,28 @@ interface WriteOrder {
   readonly reason: string | null
 }
 
+interface WriteOrder extends Omit<CreationOrder, 'kind'> {
+  readonly target: { readonly kind: ChangeKind; readonly id: string }
+  /** A secret that the request makes, as in a sentence: `token`. Absent: it makes none. */
+  readonly secret?: string | undefined
+}
+
+/** What a request names, and why it does so. */
+interface Given {
+  readonly given: object
+  readonly reason: string | null
+  readonly secret?: string
+}
+
 /** What a write has done, and the scopes that undoing it requires. */
 export interface Write<T> {
   readonly written: T
   readonly scopes: readonly Scope[]
+}
+
+/** A write of something new. */
+export interface Creation<T> extends Write<T> {
+  readonly id: number | string
 }
 
 interface EnteredWrite<T> {
@@ -54,9 +73,8 @@ async function enterWrite<T>(
   write: () => Promise<Write<T>>,
   world: ChangeWorld,
 ): Promise<EnteredWrite<T>> {
-  const { target, principal, reason } = order
-  const kind = restorable(target.kind)
-  if (kind === null) throw new Error(`what a request changes of ${target.kind} has no state`)
+  const { target } = order
+  const kind = kindOf(target.kind)
   const entries = new ChangeStore(world.store)
   return transaction(world.store, async () => {
     const before = await kind.read(target.id, world)
@@ -64,11 +82,43 @@ async function enterWrite<T>(
     const after = await kind.read(target.id, world)
     const entered = await changeIn(order, { before, after }, { kind, entries, world })
     if (entered === undefined) return { written, changeId: null }
-    const changeId = newUuid(world.randomBytes)
-    const made = { principal, tool: order.operation, scopes, reason, changeId, expiresAt: null }
-    await entries.insert(entryOf(made, { target, ...entered }, world, 'made'))
+    const changeId = await enter({ ...order, scopes }, { target, ...entered }, world)
     return { written, changeId }
   })
+}
+
+/** The same for something new, whose id is not known before. Undone, it is removed. */
+async function enterCreation<T>(
+  order: CreationOrder,
+  create: () => Promise<Creation<T>>,
+  world: ChangeWorld,
+): Promise<EnteredWrite<T>> {
+  const kind = kindOf(order.kind)
+  return transaction(world.store, async () => {
+    const { id, written, scopes } = await create()
+    const target = { kind: order.kind, id: String(id) }
+    const created = creationIn(order, target, await kind.read(target.id, world))
+    const changeId = await enter({ ...order, scopes }, { target, ...created }, world)
+    return { written, changeId }
+  })
+}
+
+function kindOf(kind: ChangeKind): RestorableKind {
+  const found = restorable(kind)
+  if (found === null) throw new Error(`what a request changes of ${kind} has no state`)
+  return found
+}
+
+async function enter(
+  order: Pick<CreationOrder, 'principal' | 'operation' | 'reason'> & Pick<Write<unknown>, 'scopes'>,
+  change: Entered & Pick<Plan<unknown>, 'target'>,
+  world: ChangeWorld,
+): Promise<string> {
+  const { principal, operation: tool, scopes, reason } = order
+  const changeId = newUuid(world.randomBytes)
+  const made = { principal, tool, scopes, reason, changeId, expiresAt: null }
+  await new ChangeStore(world.store).insert(entryOf(made, change, world, 'made'))
+  return changeId
 }
 
 /** `enterWrite` for the requests of one resource. */
@@ -77,16 +127,25 @@ export const writesOf =
   <T>(
     c: Context<ControlEnv>,
     id: number | string,
-    { given, reason }: { readonly given: object; readonly reason: string | null },
+    given: Given,
     write: () => Promise<Write<T>>,
-  ): Promise<EnteredWrite<T>> => {
-    const order = {
-      ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
-      ...{ target: { kind, id: String(id) }, noun: noun.toLowerCase() },
-      ...{ given: { ...given }, reason },
-    }
-    return enterWrite(order, write, world)
-  }
+  ): Promise<EnteredWrite<T>> =>
+    enterWrite({ ...orderOf(c, noun, given), target: { kind, id: String(id) } }, write, world)
+
+/** `enterCreation` for the requests of one resource. */
+export const creationsOf =
+  (world: ChangeWorld, kind: ChangeKind, noun: string) =>
+  <T>(
+    c: Context<ControlEnv>,
+    given: Given,
+    create: () => Promise<Creation<T>>,
+  ): Promise<EnteredWrite<T>> =>
+    enterCreation({ ...orderOf(c, noun, given), kind }, create, world)
+
+const orderOf = (c: Context<ControlEnv>, noun: string, { given, reason, secret }: Given) => ({
+  ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
+  ...{ noun: noun.toLowerCase(), given: { ...given }, reason, secret },
+})
 
 /** For the audit trail, and the client. */
 export function tellEntered(
@@ -109,32 +168,52 @@ interface Surroundings {
 
 /** Undefined: nothing was changed, and nothing that is temporary is kept. */
 async function changeIn(
-  { target, noun, given }: WriteOrder,
+  { target, noun, given, secret = secretIn(given) }: WriteOrder,
   states: { readonly before: Json | null; readonly after: Json | null },
   surroundings: Surroundings,
 ): Promise<Entered | undefined> {
   const [before, after] = [fieldsOf(states.before), fieldsOf(states.after)]
-  const what = `The ${noun} ${quoted(nameIn(before ?? after) ?? target.id)}`
   if (before === null) return undefined
+  const what = whatIs(noun, target, before)
   if (after === null)
     return {
       ...{ before: bounded(before), after: null, undo: 'none' },
       effect: `${what} is removed.`,
     }
   const changed = differing(before, after)
-  const hasSecret = setsSecret(given)
   const names = Object.keys(changed.after)
-  if (names.length === 0 && !hasSecret)
+  if (names.length === 0 && secret === undefined)
     return keptOn(target, pick(after, namedIn(given, after)), surroundings)
   const isWhole = [changed.before, changed.after].every((state) => state === bounded(state))
+  const secrets = secret === undefined ? [] : [`its ${secret}`]
   return {
     before: bounded(changed.before),
     after: bounded(changed.after),
-    effect: `${what} is changed: ${[...names.map((name) => told(name, changed)), ...(hasSecret ? ['its password'] : [])].slice(0, MAX_TOLD).join('; ')}.`,
+    effect: `${what} is changed: ${[...secrets, ...names.map((name) => told(name, changed))].slice(0, MAX_TOLD).join('; ')}.`,
     // A secret is not entered, so it cannot come back.
-    undo: isWhole && !hasSecret ? 'restores' : 'none',
+    undo: isWhole && secret === undefined ? 'restores' : 'none',
   }
 }
+
+/** Its state tells later whether it is as it was made. */
+function creationIn({ noun, given }: CreationOrder, target: Target, state: Json | null): Entered {
+  const after = fieldsOf(state)
+  if (after === null) throw new Error(`the ${noun} that was created is not there`)
+  const isWhole = after === bounded(after)
+  return {
+    ...{ before: null, after: bounded(after) },
+    effect: `${whatIs(noun, target, after)} is created.`,
+    // Money that was moved is not taken back, and who has a ledger is not removed.
+    undo: isWhole && !movesMoney(given) ? 'restores' : 'none',
+  }
+}
+
+const whatIs = (noun: string, { id }: Target, state: FieldState): string =>
+  `The ${noun} ${quoted(nameIn(state) ?? id)}`
+
+/** An opening balance. */
+const movesMoney = ({ balance }: CreationOrder['given']): boolean =>
+  balance !== undefined && balance !== null && balance !== 0
 
 /** Who writes again what a temporary change has made keeps it. */
 async function keptOn(
@@ -149,15 +228,13 @@ async function keptOn(
   return { ...longerStates(earlier, named), effect, undo: 'restores' }
 }
 
-/** Characters of a state that is entered. */
-const MAX_STATE = 32_768
+/** Bytes of a state that is entered. */
+const MAX_STATE_BYTES = 32_768
 /** Fields that an effect tells. */
 const MAX_TOLD = 8
 
 const bounded = (state: FieldState): FieldState =>
-  JSON.stringify(state).length <= MAX_STATE
-    ? state
-    : Object.fromEntries(Object.keys(state).map((name) => [name, 'longer than is kept']))
+  Buffer.byteLength(JSON.stringify(state)) <= MAX_STATE_BYTES ? state : namesOnly(state, TOO_LONG)
 
 function told(name: string, { before, after }: ReturnType<typeof differing>): string {
   const [from, to] = [before[name], after[name]].map((value = null) =>
@@ -180,6 +257,9 @@ const namedIn = (given: WriteOrder['given'], state: FieldState): readonly string
   Object.keys(given)
     .flatMap((name) => [name, `${name}_id`, `${name}_micros`])
     .filter((name) => Object.hasOwn(state, name))
+
+const secretIn = (given: unknown): string | undefined =>
+  setsSecret(given) ? 'password' : undefined
 
 const setsSecret = (given: unknown): boolean =>
   typeof given === 'object' &&

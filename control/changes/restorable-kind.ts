@@ -22,6 +22,8 @@ export interface RestorableKind {
     world: ChangeWorld,
     asker: RequestScope,
   ) => Promise<void>
+  /** What becomes of it when its creation is undone, as in "is removed: it was not there", which it is when absent. */
+  readonly uncreated?: string
   /** Whether a thing with the first state has the state of a change. Absent: they are the same JSON. */
   readonly isSame?: (state: Json | null, ofChange: Json | null) => boolean
   /** Whether two changes with these states are about the same. Absent: all changes of one thing are. */

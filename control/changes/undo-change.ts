@@ -15,6 +15,7 @@ import { isSameState, restorable } from './kinds.ts'
 import type { RequestScope } from '../provisioning/resource.ts'
 import { requestScope } from '../provisioning/resource-routes.ts'
 import { quoted } from '../tools/clean.ts'
+import { lossOf } from './kept-states.ts'
 import { changeUnderWay } from './make-change.ts'
 import type { RestorableKind } from './restorable-kind.ts'
 import { lastAbout, stateAtEnd } from './related-change.ts'
@@ -45,10 +46,11 @@ export async function undoChange(order: UndoOrder, world: ChangeWorld): Promise<
   if (entry === undefined) throw notFound('Change')
   admitScopes(entry, principal)
   const kind = restorable(entry.target_kind)
-  if (entry.undo === 'none' || kind === null) throw notReversible(entry)
+  if (kind === null || (entry.undo === 'none' && !isOver(entry))) throw notReversible(entry)
   const asker = requestScope(principal, world.now)
   const restoring = { kind, entries, world, asker, admit: admission(kind, principal, world) }
-  await restoring.admit(entry)
+  // What was created, and is removed again, is not there to be looked at.
+  if (!isOver(entry) || entry.state_before !== null) await restoring.admit(entry)
   const ended = { state: 'undone', undone_at: world.now(), undone_by: principal.actor } as const
   const restored = isDryRun
     ? await transaction(world.store, () => admitted(entry, restoring))
@@ -89,7 +91,7 @@ export async function restore(
     if (found === 'ended') return found
     if (kind.isRow) {
       await kind.restore(id, before, world, asker)
-      await entries.end(changeId, ended)
+      await entries.end(entry, ended)
     } else await entries.claim(changeId, world.now() + CLAIM_MS)
     return found
   })
@@ -101,18 +103,18 @@ export async function restore(
 
 /** The entry is claimed. After a crash in between it is undone once more, which changes nothing. */
 async function restoreBeside(
-  { change_id: changeId, target_id: id }: ChangeEntry,
+  entry: ChangeEntry,
   before: Json | null,
   ended: Ended,
   { kind, entries, world, asker }: Restoring,
 ): Promise<void> {
   try {
-    await kind.restore(id, before, world, asker)
+    await kind.restore(entry.target_id, before, world, asker)
   } catch (error) {
-    if (error instanceof ApiError) await entries.claim(changeId, null)
+    if (error instanceof ApiError) await entries.claim(entry.change_id, null)
     throw error
   }
-  await entries.end(changeId, ended)
+  await entries.end(entry, ended)
 }
 
 /** Reads the entry again, and throws unless it can be undone now. */
@@ -122,13 +124,17 @@ async function admitted(
 ): Promise<Undoable | 'ended'> {
   const entry = await entries.find(changeId, null)
   if (entry === undefined) throw notFound('Change')
-  if (entry.state === 'undone' || entry.state === 'expired') return 'ended'
+  if (isOver(entry)) return 'ended'
   await admit(entry)
   const target = { kind: entry.target_kind, id: entry.target_id }
   if (await entries.isClaimed(target, world.now())) throw changeUnderWay()
   if (entry.state === 'unconfirmed') throw unconfirmed()
+  // Its states may have given way meanwhile.
+  if (entry.undo === 'none') throw notReversible(entry)
   const after = stateIn(entry.state_after)
-  const later = await lastAbout(entries, kind, target, after, entry.id)
+  // What was not there before is not removed with what was changed of it since, such as its password.
+  const about = entry.state_before === null ? null : after
+  const later = await lastAbout(entries, kind, target, about, entry.id)
   const state = await kind.read(entry.target_id, world)
   // A process that has ended while it undid the change may have restored the state.
   const isExpected =
@@ -152,14 +158,36 @@ const admission =
   }
 
 /** A person approves it by this text, so it says what is taken back; that text has names in quotes already. */
-const effectOf = ({ change_id, tool, target_kind, target_id, effect }: ChangeEntry): string =>
-  `The ${target_kind} ${quoted(target_id)} gets back the state that it had before change ${change_id} (${tool}), whose effect was: ${effect}`
+function effectOf(entry: ChangeEntry): string {
+  const { change_id, tool, target_kind, target_id, effect, state_before } = entry
+  const becomes =
+    state_before === null
+      ? (restorable(target_kind)?.uncreated ?? 'is removed: it was not there')
+      : 'gets back the state that it had'
+  return `The ${target_kind} ${quoted(target_id)} ${becomes} before change ${change_id} (${tool}), whose effect was: ${effect}`
+}
 
 const endedEffect = ({ state, undone_at: at }: ChangeEntry): string =>
   `Nothing changes: it was ${state === 'expired' ? 'over' : 'undone'} at ${timeToText(at ?? 0)} already.`
 
-const notReversible = ({ tool }: ChangeEntry): ApiError =>
-  conflict('not_reversible', `What ${tool} did cannot be undone. Nothing was changed`)
+const isOver = ({ state }: ChangeEntry): boolean => state === 'undone' || state === 'expired'
+
+const notReversible = (entry: ChangeEntry): ApiError =>
+  conflict(
+    'not_reversible',
+    `What ${entry.tool} did cannot be undone${whyLost(entry)}. Nothing was changed`,
+  )
+
+function whyLost(entry: ChangeEntry): string {
+  switch (lossOf(entry)) {
+    case 'let_go':
+      return `: the state before it is not kept any more, because later changes of ${entry.tenant_id === null ? 'the platform' : 'this tenant'} have taken the place of the oldest ones`
+    case 'too_long':
+      return ': the state before it was too long to keep'
+    case null:
+      return ''
+  }
+}
 
 const unconfirmed = (): ApiError =>
   conflict(

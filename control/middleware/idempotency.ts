@@ -25,7 +25,7 @@ const KEPT_MS = 24 * 3_600_000
 const MAX_UNSTORED = 1_000
 const keyForm = /^[\x21-\x7e]{1,255}$/
 /** The stored headers of a response. */
-const keptHeaders = ['Content-Type', 'Location', 'Cache-Control']
+const keptHeaders = ['Content-Type', 'Location', 'Cache-Control', 'X-Change-Id']
 
 interface Operation {
   readonly identity: Identity

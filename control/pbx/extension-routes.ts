@@ -12,7 +12,7 @@ import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
 import type { ChangeWorld } from '../changes/change-world.ts'
-import { tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
+import { creationsOf, tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -58,17 +58,25 @@ export function extensionRoutes(deps: ChangeWorld) {
     })
 
   const entered = writesOf(deps, 'extension', noun)
+  const createdAs = creationsOf(deps, 'extension', noun)
 
   return new Hono<ControlEnv>()
-    .post(path, write, validate('json', newExtension), async (c) => {
-      const scope = requestScope(c.var.principal, now)
-      const body = c.req.valid('json')
-      const { id, after } = await asAllowed(c.var.principal, async () => {
-        const id = await inTermsOf(body, () => extensions.insert(body, scope))
-        return { given: body, id, after: found(await extensions.find(scope, id), noun) }
+    .post(path, write, validate('query', writeQuery), validate('json', newExtension), async (c) => {
+      const { principal } = c.var
+      const scope = requestScope(principal, now)
+      const given = c.req.valid('json')
+      const { reason = null } = c.req.valid('query')
+      const insertion = async () => {
+        const id = await inTermsOf(given, () => extensions.insert(given, scope))
+        return { given, id, after: found(await extensions.find(scope, id), noun) }
+      }
+      const { written, changeId } = await createdAs(c, { given, reason }, async () => {
+        const written = await asAllowed(principal, insertion)
+        return { id: written.id, written, scopes: ['extensions:write'] }
       })
+      const { id, after } = written
       await registrations.changed([id])
-      c.set('change', { before: null, after })
+      tellEntered(c, changeId, { before: null, after }, reason)
       c.header('Location', `/api/v1${path}/${id}`)
       return c.json(show(after), 201)
     })

@@ -12,7 +12,7 @@ import {
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { ChangeWorld } from '../changes/change-world.ts'
-import { tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
+import { creationsOf, tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
 import type { ChangeKind } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -72,14 +72,8 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       return written
     })
   const entered = writesOf(world, kind, resource.noun)
+  const createdAs = creationsOf(world, kind, resource.noun)
   const writeScope = `${deps.scope}:write` as const
-  const lookedUp = async (
-    scope: RequestScope,
-    body: () => Promise<z.output<z.ZodObject>>,
-  ): Promise<RequestScope> =>
-    resource.destinations === undefined
-      ? scope
-      : withLookUp(scope, deps.lookUp, resource.destinations(await body()))
   const query = z.strictObject({
     ...pageQuery,
     search: z.string().max(100).optional(),
@@ -87,18 +81,31 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
   })
 
   return new Hono<ControlEnv>()
-    .post(path, write, validate('json', resource.body), async (c) => {
-      const body = c.req.valid('json')
-      const secret = await resource.hashSecret?.(body)
-      const scope = await lookedUp(requestScope(c.var.principal, now), async () => body)
-      const { id, after } = await asAllowed(c.var.principal, async () => {
-        const id = await inTermsOf(body, () => resource.insert(body, scope, secret))
-        return { given: body, id, after: found(await resource.find(scope, id), resource.noun) }
-      })
-      await changed({ after })
-      c.set('change', { before: null, after })
-      return created(c, `/api/v1${path}/${id}`, shown(after))
-    })
+    .post(
+      path,
+      write,
+      validate('query', writeQuery),
+      validate('json', resource.body),
+      async (c) => {
+        const given = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const { principal } = c.var
+        const secret = await resource.hashSecret?.(given)
+        const scope = await lookedUp(deps, requestScope(principal, now), async () => given)
+        const insertion = async () => {
+          const id = await inTermsOf(given, () => resource.insert(given, scope, secret))
+          return { given, id, after: found(await resource.find(scope, id), resource.noun) }
+        }
+        const { written, changeId } = await createdAs(c, { given, reason }, async () => {
+          const written = await asAllowed(principal, insertion)
+          return { id: written.id, written, scopes: [writeScope] }
+        })
+        const { id, after } = written
+        await changed({ after })
+        tellEntered(c, changeId, { before: null, after }, reason)
+        return created(c, `/api/v1${path}/${id}`, shown(after))
+      },
+    )
 
     .get(path, read, validate('query', query), async (c) => {
       const { page, limit, search, ...filters } = c.req.valid('query')
@@ -129,7 +136,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         const asker = requestScope(c.var.principal, now)
         const bodyNow = async () =>
           patched(resource.body, found(await resource.document(asker, id), resource.noun), changes)
-        const scope = await lookedUp(asker, bodyNow)
+        const scope = await lookedUp(deps, asker, bodyNow)
         const replacement = async () => {
           const before = found(await resource.find(scope, id), resource.noun)
           // Read again: another request may have changed it meanwhile.
@@ -180,6 +187,15 @@ export const requestScope = (
   actor,
   now: now(),
 })
+
+const lookedUp = async <View>(
+  { resource, lookUp }: Pick<ResourceRoutesDeps<View>, 'resource' | 'lookUp'>,
+  scope: RequestScope,
+  body: () => Promise<z.output<z.ZodObject>>,
+): Promise<RequestScope> =>
+  resource.destinations === undefined
+    ? scope
+    : withLookUp(scope, lookUp, resource.destinations(await body()))
 
 /** Adds the DNS results of these URIs to the scope. */
 export async function withLookUp(

@@ -23,11 +23,11 @@ export function contains<T extends keyof Database>(
 export const same = (value: number | null): 'is' | '=' => (value === null ? 'is' : '=')
 
 /** Groups rows by the id of their parent, keeping their order. */
-export function grouped<Row>(
+export function grouped<Row, Parent>(
   rows: readonly Row[],
-  parentOf: (row: Row) => number,
-): ReadonlyMap<number, readonly Row[]> {
-  const groups = new Map<number, Row[]>()
+  parentOf: (row: Row) => Parent,
+): ReadonlyMap<Parent, readonly Row[]> {
+  const groups = new Map<Parent, Row[]>()
   for (const row of rows) {
     const parent = parentOf(row)
     const group = groups.get(parent)

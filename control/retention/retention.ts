@@ -11,6 +11,7 @@ import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
 import { onOneNode } from '../../schema/sql/one-node.ts'
 import { execute } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
+import { type Counted, countedColumns, KeptStates } from '../changes/kept-states.ts'
 import { Permits } from '../middleware/permits.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../schema/tables/refused-calls.ts'
 
@@ -32,6 +33,8 @@ export interface RetentionDeps {
 export const RETENTION_STEP_MS = 100
 /** Rows of each kind per step: a thousand per second, more than calls can produce. */
 const BATCH = 100
+/** Changes per step: they are read with their states, of 64 kB at most. */
+const CHANGES_BATCH = 25
 /** Pause when nothing is left to delete. */
 const PAUSE_MS = 600_000
 /** Delay after a failed write; doubles with each consecutive failure, up to the pause. */
@@ -137,12 +140,13 @@ export class Retention {
   /** Those that cannot end by themselves any more. */
   #forgetChanges(before: number): Promise<number> {
     return this.#alone(async () => {
-      const old = await this.#statements.oldChanges.all({ before, batch: BATCH })
+      const old = await this.#statements.oldChanges.all({ before, batch: CHANGES_BATCH })
       if (old.length === 0) return 0
       const { store } = this.#deps
       const ids = old.map(({ id }) => id)
       await execute(store, store.db.deleteFrom('change_entry').where('id', 'in', ids))
-      return old.length
+      await new KeptStates(store).deleted(old)
+      return old.length === CHANGES_BATCH ? BATCH : old.length
     })
   }
 
@@ -234,10 +238,10 @@ function prepareAll(store: Store) {
       .orderBy('at')
       .limit(param('batch')),
   )
-  const oldChanges: Prepared<Batch, { id: number }> = prepare(store, (db, param) =>
+  const oldChanges: Prepared<Batch, Counted> = prepare(store, (db, param) =>
     db
       .selectFrom('change_entry')
-      .select('id')
+      .select(countedColumns)
       .where('at', '<', param('before'))
       .where('state', '<>', 'pending')
       .where((row) => row.or([row('state', '<>', 'made'), row('expires_at', 'is', null)]))

@@ -4,6 +4,7 @@ import type { CdrTable } from '../../schema/database.ts'
 import { execute } from '../../schema/sql/query.ts'
 import type { DispatcherPort, NodeStatus } from '../../schema/contracts/dispatcher.ts'
 import { openControl, type Answer, type ControlOptions, type TestControl } from './control.ts'
+import { runSql } from './stored.ts'
 
 export interface ToolRig extends TestControl {
   /** One call over plain REST. */
@@ -50,12 +51,19 @@ export async function openToolRig(options?: ControlOptions): Promise<ToolRig> {
     ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds', billsec: 0 },
     ...{ answer_stamp: null, attempts: '[]', cost_micros: 0, hangup_by: 'system' },
   })
+  await forgetChanges(control)
   return {
     ...control,
     root,
     tool: (name, given = {}, token = root) =>
       control.request(`/api/v1/mcp/tools/${name}`, { token, body: given }),
   }
+}
+
+/** What was created before a test is no change of it. */
+export async function forgetChanges({ store }: Pick<TestControl, 'store'>): Promise<void> {
+  await runSql(store, 'DELETE FROM change_entry')
+  await runSql(store, "DELETE FROM setting WHERE name LIKE 'change_states%'")
 }
 
 /** The engine's sets: set 1 as it is stored, and a set without an owner. What operators set is stored, as the engine does. */

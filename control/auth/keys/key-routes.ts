@@ -4,7 +4,7 @@ import { routePath } from 'hono/route'
 import { z } from 'zod'
 import { changeReason } from '../../changes/change-fields.ts'
 import type { ChangeWorld } from '../../changes/change-world.ts'
-import { tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
+import { creationsOf, tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
 import { isOfAgent, planRevocation, refuseOwnKey } from '../../changes/key-plans.ts'
 import { makeChange } from '../../changes/make-change.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
@@ -17,14 +17,7 @@ import type { Principal } from '../principal.ts'
 import { newUuid } from '../../uuid.ts'
 import { requires, requiresCredential } from '../requires.ts'
 import type { AppKey } from './app-key.ts'
-import {
-  changeKey,
-  grantorOf,
-  issueKey,
-  rotateKey,
-  type ChangedKey,
-  type KeyMint,
-} from './issue-key.ts'
+import { changeKey, grantorOf, issueKey, rotateKey, type ChangedKey } from './issue-key.ts'
 import { keyPatch, keyQuery, newKeyBody, rotateBody } from './key-bodies.ts'
 import type { KeyUsage } from './key-usage.ts'
 import { auditedKey, keyView } from './key-view.ts'
@@ -42,38 +35,76 @@ const revokeQuery = z.strictObject({
   reason: changeReason.optional(),
 })
 
-export function keyRoutes(
-  world: ChangeWorld & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> },
-  idempotency: Idempotency,
-) {
-  const mint: KeyMint = world
-  const { keys, now, usage } = world
+type KeyRoutesWorld = ChangeWorld & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
+
+export function keyRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
+  return new Hono<ControlEnv>()
+    .route('/', tokenRoutes(world, idempotency))
+    .route('/', shownKeys(world))
+    .route('/', changedKeys(world))
+}
+
+/** The only answers with a token. */
+function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
+  const { now } = world
+  const find = finding(world)
   const entered = writesOf(world, 'api_key', 'key')
-  const auditedChange = ({ before, after }: ChangedKey) => ({
-    before: auditedKey(before, now()),
-    after: auditedKey(after, now()),
-  })
-  const find = async (uuid: string, principal: Principal): Promise<AppKey> => {
-    const key = await keys.byUuid(uuid, principal.tenantId)
-    if (key === undefined || !isInDomain(key, principal)) throw notFound('Application key')
-    return key
-  }
+  const createdAs = creationsOf(world, 'api_key', 'key')
 
   return new Hono<ControlEnv>()
     .post(
       PATH,
       requires('keys:write'),
+      validate('query', writeQuery),
       validate('json', newKeyBody),
       idempotency.once(),
       async (c) => {
-        const issued = await issueKey(mint, c.req.valid('json'), grantorOf(c.var.principal))
-        const shown = keyView(issued.key, now())
-        c.set('change', { before: null, after: auditedKey(issued.key, now()) })
+        const given = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const { written, changeId } = await createdAs(c, { given, reason }, async () => {
+          const issued = await issueKey(world, given, grantorOf(c.var.principal))
+          return { id: issued.key.uuid, written: issued, scopes: ['keys:write'] }
+        })
+        const { key, token } = written
+        const after = auditedKey(key, now())
+        tellEntered(c, changeId, { before: null, after }, reason)
         c.header('Cache-Control', 'no-store')
-        return created(c, `/api/v1${PATH}/${issued.key.uuid}`, { ...shown, token: issued.token })
+        return created(c, `/api/v1${PATH}/${key.uuid}`, { ...keyView(key, now()), token })
       },
     )
 
+    .post(
+      `${PATH}/:uuid/rotate`,
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('query', writeQuery),
+      validate('json', rotateBody),
+      idempotency.once(),
+      async (c) => {
+        const { principal } = c.var
+        const { uuid } = c.req.valid('param')
+        const given = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const rotation = async () => {
+          const found = () => find(uuid, principal)
+          const rotated = await rotateKey(world, found, given.grace_seconds, grantorOf(principal))
+          return { written: rotated, scopes: ['keys:write' as const] }
+        }
+        const write = { given, reason, secret: 'token' }
+        const { written, changeId } = await entered(c, uuid, write, rotation)
+        const { after, token } = written
+        tellEntered(c, changeId, auditedChange(written, now()), reason)
+        c.header('Cache-Control', 'no-store')
+        return created(c, `/api/v1${PATH}/${after.uuid}`, { ...keyView(after, now()), token })
+      },
+    )
+}
+
+function shownKeys(world: KeyRoutesWorld) {
+  const { keys, now, usage } = world
+  const find = finding(world)
+
+  return new Hono<ControlEnv>()
     .get(PATH, requires('keys:read'), validate('query', keyQuery), async (c) => {
       const { search, tenant, state, kind, ...page } = c.req.valid('query')
       const { tenantId, domain } = c.var.principal
@@ -101,7 +132,14 @@ export function keyRoutes(
       const key = await find(c.req.valid('param').uuid, c.var.principal)
       return ok(c, { days: await usage.daysOf(key.id, now()) })
     })
+}
 
+function changedKeys(world: KeyRoutesWorld) {
+  const { now } = world
+  const find = finding(world)
+  const entered = writesOf(world, 'api_key', 'key')
+
+  return new Hono<ControlEnv>()
     .patch(
       `${PATH}/:uuid`,
       requires('keys:write'),
@@ -114,30 +152,12 @@ export function keyRoutes(
         const given = c.req.valid('json')
         const { uuid } = c.req.valid('param')
         const patch = async () => ({
-          written: await changeKey(mint, () => find(uuid, principal), given, grantorOf(principal)),
+          written: await changeKey(world, () => find(uuid, principal), given, grantorOf(principal)),
           scopes: ['keys:write' as const],
         })
         const { written, changeId } = await entered(c, uuid, { given, reason }, patch)
-        tellEntered(c, changeId, auditedChange(written), reason)
+        tellEntered(c, changeId, auditedChange(written, now()), reason)
         return ok(c, keyView(written.after, now()))
-      },
-    )
-
-    .post(
-      `${PATH}/:uuid/rotate`,
-      requires('keys:write'),
-      validate('param', keyPath),
-      validate('json', rotateBody),
-      idempotency.once(),
-      async (c) => {
-        const { principal } = c.var
-        const found = () => find(c.req.valid('param').uuid, principal)
-        const { grace_seconds: grace } = c.req.valid('json')
-        const rotated = await rotateKey(mint, found, grace, grantorOf(principal))
-        const { after, token } = rotated
-        c.set('change', auditedChange(rotated))
-        c.header('Cache-Control', 'no-store')
-        return created(c, `/api/v1${PATH}/${after.uuid}`, { ...keyView(after, now()), token })
       },
     )
 
@@ -159,15 +179,28 @@ export function keyRoutes(
         const order = {
           ...{ principal, tool: `${c.req.method} ${routePath(c, -1)}`, reason, isDryRun: false },
           ...{ scopes: ['keys:write' as const], expiresAt: null },
-          changeId: newUuid(mint.randomBytes),
+          changeId: newUuid(world.randomBytes),
         }
         const { changeId, own } = await makeChange(order, plan, world)
-        const change = auditedChange({ before: before ?? own.key, after: own.key })
+        const change = auditedChange({ before: before ?? own.key, after: own.key }, now())
         tellEntered(c, changeId, change, reason)
         return ok(c, keyView(own.key, now()))
       },
     )
 }
+
+const finding =
+  ({ keys }: KeyRoutesWorld) =>
+  async (uuid: string, principal: Principal): Promise<AppKey> => {
+    const key = await keys.byUuid(uuid, principal.tenantId)
+    if (key === undefined || !isInDomain(key, principal)) throw notFound('Application key')
+    return key
+  }
+
+const auditedChange = ({ before, after }: ChangedKey, now: number) => ({
+  before: auditedKey(before, now),
+  after: auditedKey(after, now),
+})
 
 const isInDomain = (key: AppKey, { domain }: Principal): boolean =>
   domain === null || key.domain === domain

@@ -4,7 +4,7 @@ import { grantorOf, nameTaken, refuseChange, refuseResume } from '../../auth/key
 import type { KeyPatch } from '../../auth/keys/key-bodies.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { wrongTenant } from '../../auth/tenants.ts'
-import { notFound } from '../../http/api-error.ts'
+import { conflict, notFound } from '../../http/api-error.ts'
 import type { ChangeWorld, Json } from '../change-world.ts'
 import { fieldsOf, hasFields, shareFields } from '../field-states.ts'
 import type { RestorableKind } from '../restorable-kind.ts'
@@ -38,9 +38,13 @@ export const apiKeyKind: RestorableKind = {
     const key = await keys.byUuid(uuid, null)
     return key === undefined ? null : wholeStateOf(key)
   },
-  async restore(uuid, state, { keys }) {
+  async restore(uuid, state, { keys, now }) {
     const key = await keys.byUuid(uuid, null)
     if (key === undefined) throw notFound('Application key')
+    if (state === null) {
+      await keys.revoke(key, now())
+      return
+    }
     if (hasSuspension(state)) {
       const { at, by } = suspensionIn(state)
       await keys.setSuspension(key, at === null ? null : { at, by })
@@ -60,10 +64,13 @@ export const apiKeyKind: RestorableKind = {
     })
     if (changed === 'name_taken') throw nameTaken()
   },
+  /** It is named by what it did, so it is not deleted. */
+  uncreated: 'is revoked permanently: it was not there',
   isSame: hasFields,
   isAbout: shareFields,
   async admit(uuid, { from, to }, principal, { keys }) {
     const key = await reachable(uuid, principal, keys)
+    if (to === null) refuseOwn(key, principal)
     // Also one that falls to another: who had suspended it before could resume it then.
     const [held, then] = [suspensionIn(from), suspensionIn(to)]
     if (held.at !== null && (then.at === null || then.by !== held.by)) refuseResume(key, principal)
@@ -77,6 +84,15 @@ export const apiKeyKind: RestorableKind = {
     )
       throw wrongTenant()
   },
+}
+
+/** DELETE has `confirm_self` for that. */
+function refuseOwn(key: AppKey, principal: Principal): void {
+  if (principal.kind === 'key' && principal.keyId === key.id)
+    throw conflict(
+      'confirm_self',
+      'This is the key of this very request: its next request would be rejected. Nothing was changed: revoke it instead if that is wanted',
+    )
 }
 
 /** A key of another tenant or domain does not exist for the caller. */

@@ -2,12 +2,15 @@
 import type { z } from 'zod'
 import { notFound } from '../../http/api-error.ts'
 import { everywhere } from '../../provisioning/references.ts'
-import type { Resource } from '../../provisioning/resource.ts'
+import type { RequestScope, Resource } from '../../provisioning/resource.ts'
 import type { ChangeWorld, Json } from '../change-world.ts'
 import { type FieldState, fieldsOf, hasFields, shareFields } from '../field-states.ts'
 import type { RestorableKind } from '../restorable-kind.ts'
 
-type DocumentStore = Pick<Resource<z.ZodObject, unknown>, 'noun' | 'find' | 'document' | 'replace'>
+type DocumentStore = Pick<
+  Resource<z.ZodObject, unknown>,
+  'noun' | 'find' | 'document' | 'replace' | 'remove'
+>
 
 export interface DocumentKindSpec {
   readonly store: (world: ChangeWorld) => DocumentStore
@@ -27,6 +30,7 @@ export function documentKind({ store, amounts = [], follow }: DocumentKindSpec):
     },
     async restore(id, state, world, asker) {
       const resource = store(world)
+      if (state === null) return remove(resource, Number(id), asker)
       const fields = fieldsOf(state)
       const document = await resource.document(asker, Number(id))
       if (document === undefined || fields === null) throw notFound(resource.noun)
@@ -41,6 +45,11 @@ export function documentKind({ store, amounts = [], follow }: DocumentKindSpec):
     },
     follow,
   }
+}
+
+/** As DELETE does: it refuses what something depends on. */
+async function remove(resource: DocumentStore, id: number, asker: RequestScope): Promise<void> {
+  if ((await resource.remove(id, asker)) === 'absent') throw notFound(resource.noun)
 }
 
 /** A document is a body of JSON; fields that it leaves open are not there. */

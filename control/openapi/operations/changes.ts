@@ -27,6 +27,11 @@ const change = z
     before: state,
     after: state,
     is_reversible: z.boolean(),
+    is_state_kept: z
+      .boolean()
+      .describe(
+        'False: `before` and `after` have the names of the fields, and no values: they were too long, or have given way to later changes.',
+      ),
     expires_at: moment.nullable().describe('When the platform undoes it.'),
     undone_at: moment.nullable(),
     undone_by: z.string().nullable(),
@@ -58,6 +63,7 @@ const exampleChange = {
   effect:
     'Node "sip:10.0.0.5:5060;transport=udp" of set 1 goes from active to inactive: its live calls continue, and it gets no new ones.',
   ...{ before: 'active', after: 'inactive', is_reversible: true, expires_at: null },
+  is_state_kept: true,
   ...{ undone_at: null, undone_by: null, undo_reason: null, proposal_id: null },
 }
 const exampleUndone = {

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { Answer } from '../../support/control.ts'
 import { readColumn, readRows } from '../../support/stored.ts'
-import { openToolRig, type ToolRig } from '../../support/tools-rig.ts'
+import { forgetChanges, openToolRig, type ToolRig } from '../../support/tools-rig.ts'
 
 const minute = 60_000
 
@@ -26,6 +26,7 @@ async function opened() {
     rig.request(`/api/v1/changes/${changeId ?? ''}/undo`, { token, body: { reason: 'a mistake' } })
   const trunk = { name: 'acme trunk', tenant: 'acme', gateways: [{ host: '10.9.0.1' }] }
   const carrier = `/routing/carriers/${await make('/routing/carriers', trunk)}`
+  await forgetChanges(rig)
   return { ...rig, rig, make, patch, remove, get, undo, carrier }
 }
 
@@ -93,6 +94,7 @@ test.each([
     expect((await remove(one)).status).toBe(200)
     const told = { target_kind: kind, target_id: String(id) }
     expect(await entries(rig)).toMatchObject([
+      { ...told, tool: `POST /api/v1${path}`, state_before: null, undo: 'restores', state: 'made' },
       {
         ...{ ...told, tool: `PATCH /api/v1${path}/:id`, reason: 'a request of today' },
         ...{ undo: 'restores', state: 'undone' },
@@ -142,6 +144,7 @@ test('extensions, nodes, keys, live calls and reloads are entered, too', async (
   expect(
     (await entries(rig)).map(({ tool, undo: way, reason }) => `${tool} ${way} ${reason}`),
   ).toEqual([
+    'POST /api/v1/pbx/extensions restores null',
     'PATCH /api/v1/pbx/extensions/:id restores null',
     'DELETE /api/v1/pbx/extensions/:id none null',
     'PATCH /api/v1/dispatcher/:id/nodes/:nodeId restores null',

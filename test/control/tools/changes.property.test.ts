@@ -134,9 +134,10 @@ async function dump({ rig }: World, without = beside): Promise<Readonly<Record<s
   return tables
 }
 
-/** A spend guard that is not set any more explains the calls that it refused. */
-const isHistory = (table: string, { ended_at: endedAt }: Readonly<Record<string, unknown>>) =>
-  table === 'spend_guard' && endedAt !== null
+/** A spend guard that is not set any more explains the calls that it refused; what changes hold is counted. */
+const isHistory = (table: string, { ended_at, name }: Readonly<Record<string, unknown>>) =>
+  (table === 'spend_guard' && ended_at !== null) ||
+  (table === 'setting' && String(name).startsWith('change_states'))
 
 const lasting = (row: Readonly<Record<string, unknown>>) =>
   Object.fromEntries(Object.entries(row).filter(([column]) => !volatile.includes(column)))

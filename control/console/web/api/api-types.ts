@@ -827,6 +827,7 @@ export interface Change {
   readonly before: unknown
   readonly after: unknown
   readonly is_reversible: boolean
+  readonly is_state_kept: boolean
   readonly expires_at: string | null
   readonly undone_at: string | null
   readonly undone_by: string | null

@@ -11,10 +11,10 @@ export const undoChange = defineTool({
   name: 'undo_change',
   title: 'Undo a change',
   description:
-    'Brings back the state before a change, by the change_id of its answer. Refused with changed_since when something ' +
-    'changed the same target later, and with not_reversible for what cannot be undone. Repeating it has no effect. ' +
-    'Needs the scopes of the tool that made the change, too.',
-  effect: 'changes',
+    'Brings back the state before a change, by the change_id of its answer; what it created is removed for good. Refused with ' +
+    'changed_since when something changed the same target later, and with not_reversible for what cannot be undone. Repeating ' +
+    'it has no effect. Needs the scopes of the tool that made the change, too.',
+  effect: 'destroys',
   scopes: [],
   input: z.strictObject({
     change_id: z.uuid(),

@@ -32,9 +32,7 @@ describe.runIf(hasPostgres)('beside a guard of another node', () => {
            VALUES (7, 1, 'acme.example', '101', 'x', '', '', 0, 0)`,
       )
       const resources =
-        owner === 'extension'
-          ? new ExtensionStore(store)
-          : new CustomerStore(store, ledger as never)
+        owner === 'extension' ? new ExtensionStore(store) : new CustomerStore(store, ledger)
       let deleted: Promise<unknown> = Promise.resolve()
       // It lets guards refer to the row, and holds its deletion up behind the check for guards.
       await transaction(third, async () => {

@@ -229,7 +229,10 @@ test('a token in the reason of a removal is not stored', async () => {
   const { guard } = await set(block)
   const secret = `sbc_live_${'a'.repeat(64)}`
   await world.call('DELETE', `/spend-guards/${guard.guard_id}?reason=leaked+${secret}`)
-  const stored = await readRows(world.store, 'SELECT reason FROM change_entry')
+  const stored = await readRows(
+    world.store,
+    "SELECT reason FROM change_entry WHERE target_kind = 'spend_guard'",
+  )
   expect(stored).toHaveLength(2)
   expect(JSON.stringify(stored)).not.toContain(secret)
 })

@@ -97,7 +97,11 @@ const Undo = ({ change, onClose }: { change: Change; onClose: () => void }) => (
     <p>
       <Text value={change.effect} max={600} />
     </p>
-    <p>What it has changed gets back the state that it had before.</p>
+    <p>
+      {change.before === null
+        ? 'What it has created is removed; a key is revoked.'
+        : 'What it has changed gets back the state that it had before.'}
+    </p>
     <label>
       Reason
       <input name="reason" required minLength={3} maxLength={500} autoComplete="off" />
