@@ -30,7 +30,7 @@ async function opened() {
 test('every mutating request leaves who, what, digests, outcome and correlation id', async () => {
   const { create, trail, request, token } = await opened()
   const self = await request(`${KEYS}/self`, { token })
-  await create('ci', { 'X-Correlation-ID': 'deploy-7' })
+  const made = await create('ci', { 'X-Correlation-ID': 'deploy-7' })
   expect(await trail()).toEqual([
     {
       id: 1,
@@ -48,7 +48,7 @@ test('every mutating request leaves who, what, digests, outcome and correlation 
       before_digest: null,
       after_digest: expect.stringMatching(/^[\w-]{43}$/),
       correlation_id: 'deploy-7',
-      change_id: null,
+      change_id: made.headers.get('x-change-id'),
       reason: null,
       is_agent: false,
     },
