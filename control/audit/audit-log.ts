@@ -5,6 +5,7 @@ import { timeToText } from '../../schema/columns.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import { includes, startsWith } from '../../schema/sql/text-search.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -29,6 +30,11 @@ export interface AuditFilter {
   /** Milliseconds UTC; `before` is exclusive. */
   readonly from?: number | undefined
   readonly before?: number | undefined
+}
+
+interface Slice {
+  readonly limit: number
+  readonly offset: number
 }
 
 /** Entries kept in memory while the database cannot be written; each is about 1 kB. */
@@ -106,7 +112,11 @@ export class AuditLog {
   }
 
   /** Newest first. */
-  async list(filter: AuditFilter, page: { limit: number; offset: number }) {
+  list(filter: AuditFilter, page: Slice) {
+    return readApart(this.#store, filter.tenantId, () => this.#list(filter, page))
+  }
+
+  async #list(filter: AuditFilter, page: Slice) {
     let query = this.#store.db.selectFrom('audit_entry').selectAll()
     if (filter.tenantId !== null) query = query.where('tenant_id', '=', filter.tenantId)
     const { actor, action, target, agents, changes } = filter

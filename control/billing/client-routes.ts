@@ -10,6 +10,7 @@ import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import { customerOf, requiresCustomer } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
@@ -57,15 +58,20 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
     .get('/ledger', requiresCustomer(), validate('query', ledgerQuery), async (c) => {
       const { page, limit, ...filter } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }) }
-      const { rows, total } = await ledger.list(self(c.get('principal')), filter, slice)
+      const id = self(c.get('principal'))
+      const list = () => ledger.list(id, filter, slice)
+      const { rows, total } = await readApart(store, readerOf(id), list)
       return ok(c, rows.map(entryOf), endingMeta({ page, limit }, total))
     })
 
     .get('/cdrs', requiresCustomer(), validate('query', cdrQuery), async (c) => {
       const { page, limit, ...filter } = c.req.valid('query')
-      const calls = callsOf(store, self(c.get('principal')), filter)
+      const id = self(c.get('principal'))
+      const calls = callsOf(store, id, filter)
       const slice = { limit, offset: offsetOf({ page, limit }) }
-      return ok(c, await calls.page(slice), endingMeta({ page, limit }, await calls.total()))
+      const list = async () => ({ rows: await calls.page(slice), total: await calls.total() })
+      const { rows, total } = await readApart(store, readerOf(id), list)
+      return ok(c, rows, endingMeta({ page, limit }, total))
     })
 
     .get(
@@ -82,6 +88,9 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
       },
     )
 }
+
+/** Customers do not wait for each other's lists. */
+const readerOf = (customerId: number): string => `customer ${customerId}`
 
 async function customerRow(store: Store, id: number) {
   const columns = ['rate_plan_id', 'low_balance_micros', 'credit_limit_micros'] as const

@@ -9,6 +9,7 @@ import {
   moneyToNumber,
 } from '../../schema/columns.ts'
 import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
 import { requires } from '../auth/requires.ts'
 import type { ChangeWorld } from '../changes/change-world.ts'
@@ -86,9 +87,11 @@ export function customerRoutes(world: CustomerRoutesDeps) {
       async (c) => {
         const { page, limit, ...filter } = c.req.valid('query')
         const { id } = c.req.valid('param')
-        found(await customers.find(requestScope(c.var.principal, now), id), noun)
+        const scope = requestScope(c.var.principal, now)
+        found(await customers.find(scope, id), noun)
         const slice = { limit, offset: offsetOf({ page, limit }) }
-        const { rows, total } = await ledger.list(id, filter, slice)
+        const list = () => ledger.list(id, filter, slice)
+        const { rows, total } = await readApart(store, scope.tenantId, list)
         return ok(c, rows, endingMeta({ page, limit }, total))
       },
     )

@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { first } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import { admitScope, requires } from '../auth/requires.ts'
 import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { ControlDeps } from '../deps.ts'
@@ -78,7 +79,8 @@ export function causeRoutes(
       const { search, troubled, limit } = c.req.valid('query')
       const { tenantId } = c.var.principal
       const reader = { store, tenantId, engine: deps.engine, elsewhere: deps.others?.of(c) }
-      const { trunks, total } = await trunksOf(reader, search, troubled)
+      const list = () => trunksOf(reader, search, troubled)
+      const { trunks, total } = await readApart(store, tenantId, list)
       return ok(c, { trunks: trunks.slice(0, limit), total })
     })
 
@@ -105,7 +107,8 @@ export function causeRoutes(
         const period = periodOf({ start, end }, now(), { longestDays: 90, usualDays: 7 })
         const { tenantId } = c.var.principal
         const found = await nodeOfSet(deps, setRow, nodeId, tenantId)
-        return ok(c, await nodeHistory({ store, tenantId }, found, { ...period, limit }))
+        const read = () => nodeHistory({ store, tenantId }, found, { ...period, limit })
+        return ok(c, await readApart(store, tenantId, read))
       },
     )
 
@@ -124,7 +127,8 @@ export function causeRoutes(
         const key = await keys.byUuid(c.req.valid('param').uuid, tenantId)
         if (key === undefined || (domain !== null && key.domain !== domain))
           throw notFound('Application key')
-        return ok(c, await activityOf(store, key, { ...period, limit }, now()))
+        const read = () => activityOf(store, key, { ...period, limit }, now())
+        return ok(c, await readApart(store, tenantId, read))
       },
     )
 }

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { HOUR_MS } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { all } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import type { Principal } from '../auth/principal.ts'
 import { callSums, type SumsReader } from './anomalies/call-sums.ts'
 import { inTurn } from './searches.ts'
@@ -54,10 +55,12 @@ export const failuresReader = (
   maySeeCalls: (domain === null || isOnlyDomain === true) && scopes.has('cdrs:read'),
 })
 
-export async function failuresIn(
-  reader: FailuresReader,
-  asked: Asked,
-): Promise<z.output<typeof failuresView>> {
+type Failures = z.output<typeof failuresView>
+
+export const failuresIn = (reader: FailuresReader, asked: Asked): Promise<Failures> =>
+  readApart(reader.store, reader.tenantId, () => countFailures(reader, asked))
+
+async function countFailures(reader: FailuresReader, asked: Asked): Promise<Failures> {
   const { from, before, limit } = asked
   const sums = reader.maySeeCalls ? await inTurn(reader, () => callSums(reader, from, before)) : []
   const refused: Record<string, number> = {}

@@ -70,7 +70,6 @@ export async function activityOf(
   asked: Asked,
   now: number,
 ): Promise<KeyActivityView> {
-  const hours = await hoursOf(store, key.id, asked)
   const { name, state } = keyView(key, now)
   return {
     ...{ uuid: key.uuid, name, state },
@@ -79,8 +78,11 @@ export async function activityOf(
       ...{ first_at: timeToText(row.first_at), last_at: timeToText(row.last_at) },
       ...{ requests: row.requests, denied: row.denied },
     })),
-    routes: routesIn(hours).slice(0, asked.limit),
-    refused: [...refusedIn(hours), ...(await refusedTools(store, key.uuid, asked))]
+    routes: (await routesOf(store, key.id, asked)).map(({ firstHour: _, ...route }) => route),
+    refused: [
+      ...(await refusedRoutes(store, key.id, asked)).map(refusedView),
+      ...(await refusedTools(store, key.uuid, asked)),
+    ]
       .toSorted((one, other) => other.attempts - one.attempts)
       .slice(0, asked.limit),
     changes: (await changesBy(store, key.uuid, asked)).map(({ at, target, ...entry }) => ({
@@ -88,7 +90,9 @@ export async function activityOf(
       at: timeToText(at),
       target: target.slice(0, MAX_TEXT),
     })),
-    hours: perHour(hours).slice(0, Math.min(MAX_HOURS, asked.limit * 2)),
+    hours: (await lastHours(store, key.id, asked)).map(({ hour, ...sum }) => ({
+      ...{ at: timeToText(hour * HOUR_MS), ...sum },
+    })),
   }
 }
 
@@ -110,76 +114,60 @@ async function addressesOf(store: Reader, keyId: number, { from, before, limit }
   )
 }
 
-export interface HourOfKey {
-  readonly hour: number
-  readonly route: string
-  /** Empty: a success. */
-  readonly outcome: string
-  readonly requests: number
-  readonly first_at: number
-  readonly last_at: number
-}
-
-/** Bounded by hours, routes and codes. */
-function hoursOf(
-  store: Reader,
-  keyId: number,
-  { from, before }: Pick<Asked, 'from' | 'before'>,
-): Promise<HourOfKey[]> {
-  const query = store.db
+/** Those of the key in the period: a busy key has tens of thousands, which are summed where they are read. */
+const hoursOf = (store: Reader, keyId: number, { from, before }: Asked) =>
+  store.db
     .selectFrom('api_hour')
-    .select(['hour', 'route', 'outcome', 'requests', 'first_at', 'last_at'])
     .where('application_key_id', '=', keyId)
     .where('hour', '>=', Math.floor(from / HOUR_MS))
     .where('hour', '<', Math.ceil(before / HOUR_MS))
+
+const requests = sql<number>`CAST(sum(api_hour.requests) AS bigint)`
+const failed = sql<number>`CAST(sum(CASE WHEN outcome = '' THEN 0 ELSE api_hour.requests END) AS bigint)`
+
+/** Of equal ones, the first seen first. */
+function routesOf(store: Reader, keyId: number, asked: Asked) {
+  const query = hoursOf(store, keyId, asked)
+    .select(['route', requests.as('requests'), failed.as('failed')])
+    .select((row) => row.fn.min('hour').as('firstHour'))
+    .groupBy('route')
+    .orderBy(sql`sum(api_hour.requests)`, 'desc')
+    .orderBy('firstHour')
+    .orderBy('route')
+    .limit(asked.limit)
   return all(store, query)
 }
 
-function routesIn(rows: readonly HourOfKey[]) {
-  const routes = new Map<string, { route: string; requests: number; failed: number }>()
-  for (const { route, outcome, requests } of rows) {
-    const sum = routes.get(route) ?? { route, requests: 0, failed: 0 }
-    sum.requests += requests
-    if (outcome !== '') sum.failed += requests
-    routes.set(route, sum)
-  }
-  return [...routes.values()].toSorted((one, other) => other.requests - one.requests)
+function refusedRoutes(store: Reader, keyId: number, asked: Asked) {
+  const query = hoursOf(store, keyId, asked)
+    .select(['route as what', 'outcome as code', requests.as('attempts')])
+    .select([sql<number>`min(first_at)`.as('first'), sql<number>`max(last_at)`.as('last')])
+    .select((row) => row.fn.min('hour').as('firstHour'))
+    .where('outcome', '<>', '')
+    .groupBy(['route', 'outcome'])
+    .orderBy(sql`sum(api_hour.requests)`, 'desc')
+    .orderBy('firstHour')
+    .orderBy('route')
+    .orderBy('outcome')
+    .limit(asked.limit)
+  return all(store, query)
 }
 
-function perHour(rows: readonly HourOfKey[]) {
-  const hours = new Map<number, { requests: number; failed: number }>()
-  for (const { hour, outcome, requests } of rows) {
-    const sum = hours.get(hour) ?? { requests: 0, failed: 0 }
-    sum.requests += requests
-    if (outcome !== '') sum.failed += requests
-    hours.set(hour, sum)
-  }
-  return [...hours]
-    .toSorted(([one], [other]) => other - one)
-    .map(([hour, sum]) => ({ at: timeToText(hour * HOUR_MS), ...sum }))
+function lastHours(store: Reader, keyId: number, asked: Asked) {
+  const query = hoursOf(store, keyId, asked)
+    .select(['hour', requests.as('requests'), failed.as('failed')])
+    .groupBy('hour')
+    .orderBy('hour', 'desc')
+    .limit(Math.min(MAX_HOURS, asked.limit * 2))
+  return all(store, query)
 }
 
 interface Refused {
   readonly what: string
   readonly code: string
-  attempts: number
-  first: number
-  last: number
-}
-
-function refusedIn(rows: readonly HourOfKey[]) {
-  const refused = new Map<string, Refused>()
-  for (const { route, outcome, requests, first_at, last_at } of rows) {
-    if (outcome === '') continue
-    const name = `${route} ${outcome}`
-    const known = refused.get(name)
-    const sum = known ?? { what: route, code: outcome, attempts: 0, first: first_at, last: last_at }
-    sum.attempts += requests
-    sum.first = Math.min(sum.first, first_at)
-    sum.last = Math.max(sum.last, last_at)
-    refused.set(name, sum)
-  }
-  return [...refused.values()].map(refusedView)
+  readonly attempts: number
+  readonly first: number
+  readonly last: number
 }
 
 const refusedView = ({ what, code, attempts, first, last }: Refused) => ({

@@ -1,6 +1,6 @@
 /**
- * Long searches in call records, on the thread that SIP shares: one of a process works at a time, however many are asked
- * for, so that each turn of the event loop has one of their statements.
+ * Long searches in call records: one of a process works at a time, however many are asked for, so that other questions to
+ * the thread that reads wait for one of their statements at most.
  */
 import type { Store } from '../../schema/open.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -18,7 +18,7 @@ class Searches {
   async run<T>(tenantId: number | null, work: () => Promise<T>): Promise<T> {
     const own = this.#open.filter((each) => each === tenantId).length
     const most = tenantId === null ? MAX_OF_PLATFORM : MAX_OF_TENANT
-    if (own >= most || this.#open.length >= MAX_IN_ALL) throw tooMany()
+    if (own >= most || this.#open.length >= MAX_IN_ALL) throw tooManySearches()
     this.#open.push(tenantId)
     const found = this.#last.then(work)
     this.#last = found.catch(() => undefined)
@@ -46,7 +46,7 @@ export function inTurn<T>(
   return searches.run(tenantId, work)
 }
 
-const tooMany = (): ApiError =>
+export const tooManySearches = (): ApiError =>
   new ApiError(
     503,
     'too_many_searches',

@@ -1,8 +1,9 @@
 /** What was unusual about a call, against the calls of its customer in the 14 days before. */
+import { sql } from 'kysely'
 import { DAY_MS } from '../../schema/clock.ts'
 import { moneyToDecimal } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/query.ts'
+import { first } from '../../schema/sql/query.ts'
 import { plural } from './anomalies/finding.ts'
 
 const PAST_DAYS = 14
@@ -15,7 +16,6 @@ const DEAR_FACTOR = 5
 const DEAR_MICROS = 1_000_000
 
 interface ComparedCall {
-  readonly start_stamp: number
   readonly source_address: string
   readonly caller_id_number: string
   readonly rate_prefix: string | null
@@ -23,6 +23,7 @@ interface ComparedCall {
 }
 
 export interface PaidCall extends ComparedCall {
+  readonly start_stamp: number
   readonly customer_id: number | null
 }
 
@@ -33,36 +34,57 @@ export async function unusualAbout(
 ): Promise<{ readonly signs: readonly string[]; readonly compared: number }> {
   const { customer_id: customerId, start_stamp: start } = call
   if (customerId === null) return { signs: [], compared: 0 }
-  const query = store.db
+  const some = store.db
     .selectFrom('cdr')
-    .select(['start_stamp', 'source_address', 'caller_id_number', 'rate_prefix', 'cost_micros'])
+    .select(['source_address', 'caller_id_number', 'rate_prefix', 'cost_micros'])
     .where('customer_id', '=', customerId)
     .where('start_stamp', '>=', start - PAST_DAYS * DAY_MS)
     .where('start_stamp', '<', start)
     .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
     .orderBy('start_stamp', 'desc')
     .limit(MAX_PAST)
-  const past = await all(store, query)
-  return { signs: signsOf(call, past), compared: past.length }
+    .as('some')
+  const query = store.db.selectFrom(some).select((row) => {
+    const like = (name: 'source_address' | 'caller_id_number' | 'rate_prefix') =>
+      row.fn.countAll<number>().filterWhere(name, '=', call[name]).as(name)
+    return [
+      row.fn.countAll<number>().as('calls'),
+      ...[like('source_address'), like('caller_id_number'), like('rate_prefix')],
+      row.fn.countAll<number>().filterWhere('cost_micros', '>', 0).as('charged'),
+      sql<number>`CAST(coalesce(sum(cost_micros) FILTER (WHERE cost_micros > 0), 0) AS double precision)`.as(
+        'costMicros',
+      ),
+    ]
+  })
+  const past = await first(store, query)
+  return past === undefined
+    ? { signs: [], compared: 0 }
+    : { signs: signsOf(call, past), compared: past.calls }
+}
+
+/** How many calls had the same, and what those that cost something came to. */
+interface Past {
+  readonly calls: number
+  readonly source_address: number
+  readonly caller_id_number: number
+  readonly rate_prefix: number
+  readonly charged: number
+  readonly costMicros: number
 }
 
 /** Pure. */
-function signsOf(call: ComparedCall, past: readonly ComparedCall[]): readonly string[] {
-  if (past.length < MIN_PAST) return []
-  const of = `of the customer's last ${plural(past.length, 'call')} in ${PAST_DAYS} days`
-  const isFirst = (name: 'source_address' | 'caller_id_number' | 'rate_prefix'): boolean =>
-    past.every((each) => each[name] !== call[name])
-  const charged = past.filter(({ cost_micros }) => cost_micros > 0)
-  const mean =
-    charged.reduce((sum, each) => sum + each.cost_micros, 0) / Math.max(1, charged.length)
+function signsOf(call: ComparedCall, past: Past): readonly string[] {
+  if (past.calls < MIN_PAST) return []
+  const of = `of the customer's last ${plural(past.calls, 'call')} in ${PAST_DAYS} days`
+  const mean = past.costMicros / Math.max(1, past.charged)
   const isDear = call.cost_micros >= DEAR_MICROS && call.cost_micros >= mean * DEAR_FACTOR
   return [
-    isFirst('source_address') ? `None ${of} came from ${call.source_address}.` : '',
-    isFirst('caller_id_number') ? `None ${of} had this caller.` : '',
-    call.rate_prefix !== null && isFirst('rate_prefix')
+    past.source_address === 0 ? `None ${of} came from ${call.source_address}.` : '',
+    past.caller_id_number === 0 ? `None ${of} had this caller.` : '',
+    call.rate_prefix !== null && past.rate_prefix === 0
       ? `None ${of} went to prefix ${call.rate_prefix}.`
       : '',
-    isDear && charged.length > 0
+    isDear && past.charged > 0
       ? `It cost ${moneyToDecimal(call.cost_micros)}; the mean ${of} is ${moneyToDecimal(Math.round(mean))}.`
       : '',
   ].filter((sign) => sign !== '')

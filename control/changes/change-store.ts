@@ -3,6 +3,7 @@ import { sql, type Selectable, type Updateable } from 'kysely'
 import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import type { Json } from './change-world.ts'
 import { KeptStates } from './kept-states.ts'
@@ -210,10 +211,10 @@ export class ChangeStore {
       .orderBy('id', 'desc')
       .limit(page.limit)
       .offset(page.offset)
-    return {
+    return readApart(this.#store, tenantId, async () => ({
       entries: page.offset >= MAX_LISTED ? [] : await all(this.#store, rows),
       total: (await first(this.#store, count))?.total ?? 0,
-    }
+    }))
   }
 }
 

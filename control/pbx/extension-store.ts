@@ -4,6 +4,7 @@ import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { ExtensionTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import { refuseBraked } from '../billing/guards/braked.ts'
 import { notFound } from '../http/api-error.ts'
 import {
@@ -55,7 +56,11 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
   }
 
   /** `search` is part of a number, name or e-mail address. */
-  async list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<ExtensionView>> {
+  list(scope: RequestScope, slice: Slice): Promise<Rows<ExtensionView>> {
+    return readApart(this.#store, scope.tenantId, () => this.#list(scope, slice))
+  }
+
+  async #list(scope: RequestScope, { limit, offset, search }: Slice): Promise<Rows<ExtensionView>> {
     const matching = this.#visible(scope).where((row) =>
       contains(row, ['extension', 'display_name', 'extension.email'], search),
     )

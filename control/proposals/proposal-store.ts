@@ -2,6 +2,7 @@
 import type { Insertable, Selectable } from 'kysely'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import type { ChangeProposalTable, ProposalState } from '../../schema/tables/changes.ts'
 
 export type ProposalRow = Selectable<ChangeProposalTable> & { readonly tenant_slug: string | null }
@@ -43,10 +44,10 @@ export class ProposalStore {
       .$if(filter.state !== undefined, (query) => query.where('state', '=', filter.state ?? 'open'))
     const count = matching.clearSelect().select((row) => row.fn.countAll<number>().as('total'))
     const page = matching.orderBy('proposal.id', 'desc').limit(slice.limit).offset(slice.offset)
-    return {
+    return readApart(this.#store, filter.tenantId, async () => ({
       rows: await all(this.#store, page),
       total: (await first(this.#store, count))?.total ?? 0,
-    }
+    }))
   }
 
   /** A proposal outside `tenantId` does not exist for the caller; null for all proposals. */

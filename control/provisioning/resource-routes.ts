@@ -2,6 +2,7 @@
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { transaction } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import {
   refuseBeyondScope,
@@ -21,7 +22,7 @@ import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
-import type { RequestScope, Resource } from './resource.ts'
+import type { RequestScope, Resource, Rows, Slice } from './resource.ts'
 
 export interface ResourceRoutesDeps<View> {
   readonly world: ChangeWorld
@@ -110,7 +111,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
     .get(path, read, validate('query', query), async (c) => {
       const { page, limit, search, ...filters } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search, ...filters }
-      const { rows, total } = await resource.list(requestScope(c.var.principal, now), slice)
+      const { rows, total } = await listed(deps, requestScope(c.var.principal, now), slice)
       return ok(c, await shownByAll(c, rows), pageMeta({ page, limit }, total))
     })
 
@@ -177,6 +178,12 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       },
     )
 }
+
+const listed = <View>(
+  { resource, world }: Pick<ResourceRoutesDeps<View>, 'resource' | 'world'>,
+  scope: RequestScope,
+  slice: Slice,
+): Promise<Rows<View>> => readApart(world.store, scope.tenantId, () => resource.list(scope, slice))
 
 export const requestScope = (
   { tenantId, domain, actor }: Principal,

@@ -1,5 +1,6 @@
 /** Defines a tool for AI agents (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import type { AuditLog } from '../audit/audit-log.ts'
 import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
@@ -68,6 +69,8 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> {
   readonly isAboutCall?: true
   /** The result has no text that a client has given or stored: it is not cleaned. */
   readonly isOwnText?: true
+  /** It may read many rows: its statements run where calls do not wait for them. */
+  readonly readsMuch?: true
   /** Scopes of the resources. `mcp:read`, or `mcp:write` for changes, is added. */
   readonly scopes: readonly Scope[]
   readonly input: I
@@ -136,7 +139,10 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
       const parsed = input.safeParse(given ?? {})
       if (!parsed.success)
         throw badRequest(`The arguments of ${name} are invalid`, problemsOf(parsed.error, input))
-      const result = await spec.run(parsed.data, use)
+      const run = async () => spec.run(parsed.data, use)
+      const result = await (spec.readsMuch === true
+        ? readApart(use.store, use.principal.tenantId, run)
+        : run())
       return output.parse(spec.isOwnText === true ? result : clean(result))
     },
   }

@@ -4,6 +4,7 @@ import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { WebhookEndpointTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { RequestScope, Rows } from '../provisioning/resource.ts'
 import { write } from '../provisioning/write.ts'
@@ -36,13 +37,12 @@ export class EndpointStore {
     slice: { readonly limit: number; readonly offset: number },
   ): Promise<Rows<EndpointView>> {
     const matching = this.#visible(tenantId)
-    const total = await first(
-      this.#store,
-      matching.select((row) => row.fn.countAll<number>().as('n')),
-    )
+    const count = matching.select((row) => row.fn.countAll<number>().as('n'))
     const rows = matching.selectAll().orderBy('id').limit(slice.limit).offset(slice.offset)
-    const page = await all(this.#store, rows)
-    return { rows: page.map(endpointView), total: total?.n ?? 0 }
+    return readApart(this.#store, tenantId, async () => ({
+      rows: (await all(this.#store, rows)).map(endpointView),
+      total: (await first(this.#store, count))?.n ?? 0,
+    }))
   }
 
   find({ tenantId }: RequestScope, id: number): Promise<EndpointRow | undefined> {

@@ -3,6 +3,7 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
 import { type BeyondScope, refuseBeyondScope } from '../auth/field-scopes.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
@@ -149,7 +150,8 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
         const { state, ...page } = c.req.valid('query')
         const endpoint = await one(c.var.principal, c.req.valid('param').id)
         const slice = { limit: page.limit, offset: offsetOf(page) }
-        const { rows, total } = await deliveries.list(endpoint.id, state, slice)
+        const list = () => deliveries.list(endpoint.id, state, slice)
+        const { rows, total } = await readApart(store, c.var.principal.tenantId, list)
         return ok(c, rows, endingMeta(page, total))
       },
     )

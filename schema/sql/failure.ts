@@ -41,6 +41,9 @@ export function failureOf(error: unknown): Failure | undefined {
   return found && { kind: found[1] }
 }
 
+/** The server ended the statement: it took longer than a statement may. */
+export const isTimedOut = (error: unknown): boolean => codeOf(error) === '57014'
+
 /** Of an error of SQLite its name, such as `SQLITE_FULL`; of PostgreSQL five characters; empty for any other. */
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''

@@ -1,28 +1,33 @@
-/** Runs a Kysely query of the control API, inside the transaction of its caller. `statements.ts` says how. */
+/**
+ * Runs a Kysely query of the control API, inside the transaction of its caller. `statements.ts` says how, and
+ * `read-apart.ts` where.
+ */
 import type { Compilable } from 'kysely'
 import { toSqlValue, type SqlValue } from './sql-value.ts'
 import type { Store } from '../open.ts'
+import { prepareRead, withoutThread } from './read-apart.ts'
 import type { PreparedStatement } from './statements.ts'
 
 type Statements = Pick<Store, 'statements'>
 
 export function all<R>(store: Statements, query: Compilable<R>): Promise<R[]> {
-  return run(store, query, (statement: PreparedStatement<R>, values) => statement.all(values))
+  return read(store, query, (statement: PreparedStatement<R>, values) => statement.all(values))
 }
 
 /** Resolves with each row as an array, in the order of the selected columns: twice as fast to read. */
 export async function rawRows<V>(store: Statements, query: Compilable): Promise<V[]> {
   // The caller knows the selected columns.
-  return (await run(store, query, (statement, values) => statement.arrays(values))) as V[]
+  return (await read(store, query, (statement, values) => statement.arrays(values))) as V[]
 }
 
 export function first<R>(store: Statements, query: Compilable<R>): Promise<R | undefined> {
-  return run(store, query, (statement: PreparedStatement<R>, values) => statement.get(values))
+  return read(store, query, (statement: PreparedStatement<R>, values) => statement.get(values))
 }
 
 /** Runs an INSERT, UPDATE or DELETE without `returning`. Resolves with the number of affected rows. */
-export function execute<R>(store: Statements, query: Compilable<R>): Promise<number> {
-  return run(store, query, (statement, values) => statement.run(values))
+export function execute<R>({ statements }: Statements, query: Compilable<R>): Promise<number> {
+  const { sql, parameters } = query.compile()
+  return statements.prepare(sql).run(parameters.map(toSqlValue))
 }
 
 /** Runs an INSERT with `returning('id')`. Resolves with the id of the new row. */
@@ -37,19 +42,19 @@ export async function insert(
 
 /** Runs `work` in a transaction; a rejection rolls it back. Inside another transaction it is a savepoint. */
 export function transaction<T>(store: Statements, work: () => Promise<T>): Promise<T> {
-  return store.statements.transaction(work)
+  return withoutThread(() => store.statements.transaction(work))
 }
 
 /** Runs `work` in a transaction as `Statements.lockedTransaction` says; inside another one it is a savepoint. */
 export function lockedTransaction<T>(store: Statements, work: () => Promise<T>): Promise<T> {
-  return store.statements.lockedTransaction(work)
+  return withoutThread(() => store.statements.lockedTransaction(work))
 }
 
-function run<R, T>(
+function read<R, T>(
   { statements }: Statements,
   query: Compilable<R>,
   by: (statement: PreparedStatement<R>, values: readonly SqlValue[]) => Promise<T>,
 ): Promise<T> {
   const { sql, parameters } = query.compile()
-  return by(statements.prepare(sql), parameters.map(toSqlValue))
+  return by(prepareRead(statements, sql), parameters.map(toSqlValue))
 }

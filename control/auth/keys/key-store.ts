@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import type { Store } from '../../../schema/open.ts'
 import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
 import { all, execute, first, insert, transaction } from '../../../schema/sql/query.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { AppKey, KeyKind, KeyState } from './app-key.ts'
 import type { KeyCache } from './key-cache.ts'
@@ -92,14 +93,14 @@ export class KeyStore {
     return row && toKey(row)
   }
 
-  async list(filter: KeyFilter, now: number, page: { limit: number; offset: number }) {
+  list(filter: KeyFilter, now: number, page: { limit: number; offset: number }) {
     const matching = this.#matching(filter, now)
     const count = matching.clearSelect().select((key) => key.fn.countAll<number>().as('total'))
     const rows = matching.orderBy('key.id').limit(page.limit).offset(page.offset)
-    return {
+    return readApart(this.#store, filter.tenantId, async () => ({
       keys: (await all(this.#store, rows)).map(toKey),
       total: (await first(this.#store, count))?.total ?? 0,
-    }
+    }))
   }
 
   /** Runs `work`, which reads and writes keys, in a transaction. All keys are read again afterwards. */

@@ -4,6 +4,7 @@ import type { UserTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
 import { all, execute, first, insert, transaction } from '../../../schema/sql/query.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
 import { contains } from '../../provisioning/rows.ts'
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
@@ -80,10 +81,11 @@ export class UserStore {
     const { search } = filter
     if (search !== undefined) query = query.where((user) => contains(user, ['username'], search))
     const count = query.clearSelect().select((user) => user.fn.countAll<number>().as('total'))
-    return {
-      users: await all(this.#store, query.orderBy('user.id').limit(page.limit).offset(page.offset)),
+    const rows = query.orderBy('user.id').limit(page.limit).offset(page.offset)
+    return readApart(this.#store, filter.tenantId, async () => ({
+      users: await all(this.#store, rows),
       total: (await first(this.#store, count))?.total ?? 0,
-    }
+    }))
   }
 
   async isEmpty(): Promise<boolean> {

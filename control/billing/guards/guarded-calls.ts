@@ -7,6 +7,7 @@ import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import { coversNumber } from '../../../schema/rules/called-prefix.ts'
 import { moneyToNumber } from '../../../schema/columns.ts'
 import { all } from '../../../schema/sql/query.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
 import { bodyOf } from '../../nodes/answer-data.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { guardedAnswer } from '../../nodes/questions.ts'
@@ -32,10 +33,11 @@ export async function guardedCalls(
   world: GuardedWorld,
 ): Promise<Readonly<Record<string, number>>> {
   const at = world.now()
-  const [lastHour, lastDay] = [
-    await costSince(brake, { from: at - HOUR_MS, before: at + 1 }, world),
-    await costSince(brake, { from: at - DAY_MS, before: at + 1 }, world),
-  ]
+  const { scopeId, scope, extension } = brake
+  const reader = scope === 'tenant' ? scopeId : (extension?.tenantId ?? null)
+  const costOf = (ms: number) =>
+    readApart(world.store, reader, () => costSince(brake, { from: at - ms, before: at + 1 }, world))
+  const [lastHour, lastDay] = [await costOf(HOUR_MS), await costOf(DAY_MS)]
   return {
     live_calls: await liveCalls(brake, world),
     calls_last_hour: lastHour.calls,

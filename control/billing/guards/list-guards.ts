@@ -1,6 +1,7 @@
 /** Spend guards as a caller may see them: all, or those of one customer, extension or tenant. */
 import type { z } from 'zod'
 import type { Store } from '../../../schema/open.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
 import type { RequestScope } from '../../provisioning/resource.ts'
 import { guardBody } from './guard-body.ts'
 import { GuardStore } from './guard-store.ts'
@@ -17,12 +18,24 @@ interface Slice {
   readonly isWithEnded: boolean
 }
 
-export async function listGuards(
+interface Listed {
+  readonly guards: readonly GuardView[]
+  readonly total: number
+}
+
+export const listGuards = (
+  store: Store,
+  asked: z.output<typeof guardQuestion>,
+  slice: Slice,
+  scope: RequestScope,
+): Promise<Listed> => readApart(store, scope.tenantId, () => read(store, asked, slice, scope))
+
+async function read(
   store: Store,
   asked: z.output<typeof guardQuestion>,
   { isWithEnded, ...slice }: Slice,
   scope: RequestScope,
-): Promise<{ readonly guards: readonly GuardView[]; readonly total: number }> {
+): Promise<Listed> {
   const guards = new GuardStore(store)
   const isOfOne = Object.values(asked).some((named) => named !== undefined)
   const target = isOfOne ? await targetOf(store, { ...asked, prefix: '' }, scope) : undefined

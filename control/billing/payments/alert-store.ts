@@ -4,6 +4,7 @@ import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/colum
 import type { AlertKind, BillingAlertTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
 import type { Rows } from '../../provisioning/resource.ts'
 
 export interface Alert {
@@ -103,13 +104,12 @@ export class AlertStore {
       .$if(state === 'resolved', (query) => query.where('resolved_at', 'is not', null))
       .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? 'refund'))
       .$if(customerId !== undefined, (query) => query.where('customer_id', '=', customerId ?? 0))
-    const total = await first(
-      this.#store,
-      matching.select((row) => row.fn.countAll<number>().as('n')),
-    )
+    const count = matching.select((row) => row.fn.countAll<number>().as('n'))
     const rows = matching.selectAll().orderBy('id', 'desc').limit(limit).offset(offset)
-    const page = await all(this.#store, rows)
-    return { rows: page.map(alertView), total: total?.n ?? 0 }
+    return readApart(this.#store, null, async () => ({
+      rows: (await all(this.#store, rows)).map(alertView),
+      total: (await first(this.#store, count))?.n ?? 0,
+    }))
   }
 }
 

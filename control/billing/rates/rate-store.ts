@@ -1,5 +1,5 @@
 /** Rates, as rows. A rate belongs to the tenant of its plan. */
-import { sql, type Selectable } from 'kysely'
+import { sql, type Selectable, type SqlBool } from 'kysely'
 import {
   fromFlag,
   moneyToDecimal,
@@ -10,6 +10,7 @@ import {
 import type { RateTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/sql/query.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
 import type { ErrorDetail } from '../../http/api-error.ts'
 import {
   badReference,
@@ -95,17 +96,19 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
   }
 
   /** Rates of a plan with an id above `after`, in the order of ids. */
-  async page(planId: number, after: number, limit: number): Promise<RateRow[]> {
+  page(planId: number, after: number, limit: number): Promise<RateRow[]> {
+    const isOfPlan = sql<SqlBool>`+rate.rate_plan_id = ${planId}`
     const query = this.#store.db
       .selectFrom('rate')
       .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
       .selectAll('rate')
       .select('rate_plan.name as rate_plan')
-      .where('rate.rate_plan_id', '=', planId)
+      // The plus keeps the databases from the index of the plan, which is in another order: each page would sort them all.
+      .where(isOfPlan)
       .where('rate.id', '>', after)
       .orderBy('rate.id')
       .limit(limit)
-    return all(this.#store, query)
+    return readApart(this.#store, `rates of plan ${planId}`, () => all(this.#store, query))
   }
 
   async identify(body: RateBody): Promise<number | undefined> {

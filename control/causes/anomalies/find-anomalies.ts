@@ -1,6 +1,7 @@
 /** What is unusual in a period, the worst first (D256). */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { admitScope } from '../../auth/requires.ts'
@@ -68,7 +69,7 @@ export async function findAnomalies(
   const searched = wanted.filter((kind) => !lacking.some((each) => each.kind === kind))
   const asked = new Set(searched)
   const own: AnomalyWorld = { ...world, tenantId, domain }
-  const found = await inTurn(own, async () => [
+  const find = async (): Promise<readonly Finding[]> => [
     ...(await findInCalls(own, span, asked)),
     ...(asked.has('key_use') ? await findInKeys(own, span) : []),
     ...(await findOutages(own, span, asked)),
@@ -76,7 +77,8 @@ export async function findAnomalies(
     ...(asked.has('registration') && isAdmitted(principal, 'extensions:read')
       ? await findGuessing(own, span)
       : []),
-  ])
+  ]
+  const found = await inTurn(own, () => readApart(own.store, tenantId, find))
   const findings = worstOfEach(found).toSorted(bySeverity)
   return {
     ...{ start: timeToText(span.from), end: timeToText(span.before) },

@@ -3,6 +3,7 @@ import { sql } from 'kysely'
 import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
 import { sourceKey } from '../../../schema/net/source-address.ts'
 import { all } from '../../../schema/sql/query.ts'
+import { grouped } from '../../provisioning/rows.ts'
 import { quoted } from '../../tools/clean.ts'
 import { type Finding, plural } from './finding.ts'
 import type { AnomalyWorld, Span } from './world.ts'
@@ -29,16 +30,16 @@ interface Pair {
   readonly last_at: number
 }
 
-/** One finding for each tenant. */
+/** One finding for each tenant. Its statements add up every hour of an attack: they run inside `readApart`. */
 export async function findGuessing(world: AnomalyWorld, span: Span): Promise<readonly Finding[]> {
-  const counted = await pairsIn(world, span)
+  const counted = grouped(await pairsIn(world, span), ({ tenant_id }) => tenant_id)
+  const many = [...counted].filter(([, pairs]) => sumOf(pairs) >= FEW)
+  if (many.length === 0) return []
+  const usual = await usualOf(world, span)
   const findings: Finding[] = []
-  for (const tenantId of new Set(counted.map(({ tenant_id }) => tenant_id))) {
-    const pairs = counted.filter(({ tenant_id }) => tenant_id === tenantId)
-    if (sumOf(pairs) < FEW) continue
-    const usual = await usualOf(world, tenantId, span)
-    if (sumOf(pairs) < 3 * usual) continue
-    findings.push(await guessingFinding(world, pairs, usual))
+  for (const [tenantId, pairs] of many) {
+    const mean = usual.get(tenantId) ?? 0
+    if (sumOf(pairs) >= 3 * mean) findings.push(await guessingFinding(world, pairs, mean))
   }
   return findings
 }
@@ -77,23 +78,23 @@ async function pairsIn(
   )
 }
 
-/** So many in a period of this length, in the days before. */
+/** So many of each tenant in a period of this length, in the days before. */
 async function usualOf(
-  { store }: AnomalyWorld,
-  tenantId: number,
+  { store, tenantId }: AnomalyWorld,
   { from, before }: Span,
-): Promise<number> {
+): Promise<ReadonlyMap<number, number>> {
   const start = Math.floor((from - PAST_DAYS * DAY_MS) / HOUR_MS)
-  const rows = await all(
-    store,
-    store.db
-      .selectFrom('wrong_password')
-      .select(sql<number | null>`CAST(SUM(failures) AS INTEGER)`.as('failures'))
-      .where('tenant_id', '=', tenantId)
-      .where('hour', '>=', start)
-      .where('hour', '<', Math.floor(from / HOUR_MS)),
-  )
-  return Math.round(((rows[0]?.failures ?? 0) * (before - from)) / (PAST_DAYS * DAY_MS))
+  const query = store.db
+    .selectFrom('wrong_password')
+    .select(['tenant_id', sql<number>`CAST(SUM(failures) AS INTEGER)`.as('failures')])
+    .where('hour', '>=', start)
+    .where('hour', '<', Math.floor(from / HOUR_MS))
+    .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId ?? 0))
+    .groupBy('tenant_id')
+  const meanOf = (failures: number): number =>
+    Math.round((failures * (before - from)) / (PAST_DAYS * DAY_MS))
+  const rows = await all(store, query)
+  return new Map(rows.map(({ tenant_id, failures }) => [tenant_id, meanOf(failures)]))
 }
 
 async function guessingFinding(
@@ -191,11 +192,9 @@ async function enteredBy(
       .where('extension_id', 'in', [...guessed].slice(0, MAX_GUESSED))
       .where('registered_at', '>=', since),
   )
-  const entered = pairs.filter(({ extension_id, source }) =>
-    bindings.some(
-      (binding) =>
-        binding.extension_id === extension_id && sourceKey(binding.source_address) === source,
-    ),
+  const right = new Set(
+    bindings.map(({ extension_id: id, source_address }) => `${id} ${sourceKey(source_address)}`),
   )
+  const entered = pairs.filter(({ extension_id: id, source }) => right.has(`${id} ${source}`))
   return [...new Set(entered.map(nameOf))].slice(0, NAMED)
 }

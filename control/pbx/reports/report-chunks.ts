@@ -2,6 +2,8 @@
  * A report as bytes, produced in pieces on demand. Each piece takes a few milliseconds, so that other work
  * can run between them.
  */
+import { serialize } from 'node:v8'
+import type { SqlValue } from '../../../schema/sql/sql-value.ts'
 import { unusualCalls, type UnusualRequest } from '../../causes/anomalies/unusual-calls.ts'
 import type { Page } from '../../http/page.ts'
 import type { Place } from '../sums/places.ts'
@@ -36,7 +38,15 @@ type SumsRequest =
   | { readonly format: 'unusual'; readonly unusual: UnusualRequest }
   | { readonly format: 'roll-up'; readonly rollUp: RollUpRequest }
 
-export type ThreadRequest = ReportRequest | SumsRequest
+/** One statement that reads. */
+export interface RowsRequest {
+  readonly sql: string
+  readonly values: readonly SqlValue[]
+  readonly how: 'all' | 'get' | 'arrays'
+}
+
+export type ThreadRequest =
+  ReportRequest | SumsRequest | { readonly format: 'rows'; readonly rows: RowsRequest }
 
 /** Produces reports. */
 export interface ReportMaker {
@@ -66,6 +76,7 @@ export async function* reportChunks(
   if (request.format === 'search') return yield* whole(search(place, request.search))
   if (request.format === 'unusual') return yield* whole(unusualCalls(place, request.unusual))
   if (request.format === 'roll-up') return yield* whole(rollUp(place, request.rollUp))
+  if (request.format === 'rows') return yield await rowsOf(place, request.rows)
   const { filter, format } = request
   if (format === 'carriers') {
     yield* whole(dataOf(carrierSums(store, filter)))
@@ -86,6 +97,12 @@ export async function* reportChunks(
   }
   // An empty report has a header too.
   yield writer.take()
+}
+
+/** As `v8` serializes them: JSON has no bytes. */
+async function rowsOf({ store }: Place, { sql, values, how }: RowsRequest): Promise<Bytes> {
+  const statement = store.statements.prepare<unknown>(sql)
+  return Uint8Array.from(serialize(await statement[how](values)))
 }
 
 /** What `work` results in, as JSON. */

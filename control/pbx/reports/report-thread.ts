@@ -3,12 +3,18 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
+import { ApiError } from '../../http/api-error.ts'
 import type { ReportMaker, ThreadRequest } from './report-chunks.ts'
 import type { Ask, ReportPlace, Told } from './report-worker.ts'
 
 interface Waiting {
   readonly resolve: (told: Told) => void
   readonly reject: (error: Error) => void
+}
+
+/** The thread was restarted, or failed. */
+export class ThreadEnded extends Error {
+  override readonly name = 'ThreadEnded'
 }
 
 /** Reports are produced in pieces; needing more memory than this would be a bug. */
@@ -90,6 +96,7 @@ export class ReportThread implements ReportMaker {
   #told(told: Told): void {
     const waiting = this.#waiting.get(told.report)?.shift()
     if (told.error === undefined) return waiting?.resolve(told)
+    if (told.isTooLong === true) return waiting?.reject(tooLong())
     const message = `report failed: ${told.error}`
     waiting?.reject(told.isUnavailable ? new DatabaseUnavailable(message) : new Error(message))
   }
@@ -103,4 +110,11 @@ export class ReportThread implements ReportMaker {
   }
 }
 
-const ended = (): Error => new Error('the report thread has ended')
+const ended = (): Error => new ThreadEnded('the report thread has ended')
+
+const tooLong = (): ApiError =>
+  new ApiError(
+    503,
+    'search_too_long',
+    'The database server ended the search, because it took too long: ask for a shorter period, or with more filters',
+  )

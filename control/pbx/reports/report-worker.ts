@@ -10,7 +10,7 @@ import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from '../../../schema/database.ts'
 import { queryBuilder } from '../../../schema/postgres/query-builder.ts'
-import { failureOf } from '../../../schema/sql/failure.ts'
+import { failureOf, isTimedOut } from '../../../schema/sql/failure.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
 import { openSums, type Place } from '../sums/places.ts'
@@ -33,13 +33,15 @@ export interface Told {
   readonly error?: string
   /** The database server does not answer. */
   readonly isUnavailable?: true
+  /** The database server has ended a statement. */
+  readonly isTooLong?: true
 }
 
 /** A lower priority than the calls. On Linux it applies to this thread only. */
 if (process.platform === 'linux') setPriority(0, 2)
 
-/** Reports of one node that the server works on at the same time. */
-const CONNECTIONS = 2
+/** Statements of one node that the server works on at the same time; adding to the sums takes one for seconds. */
+const CONNECTIONS = 3
 
 const opened = placeAt(workerData as ReportPlace)
 const reports = new Map<number, ReturnType<typeof reportChunks>>()
@@ -86,6 +88,11 @@ async function next(report: number): Promise<Told | undefined> {
     return piece.value.length === 0 ? undefined : { report, bytes: piece.value }
   } catch (error) {
     const isUnavailable = failureOf(error)?.kind === 'unavailable'
-    return { report, error: String(error), ...(isUnavailable && { isUnavailable }) }
+    const isTooLong = isTimedOut(error)
+    return {
+      ...{ report, error: String(error) },
+      ...(isUnavailable && { isUnavailable }),
+      ...(isTooLong && { isTooLong }),
+    }
   }
 }

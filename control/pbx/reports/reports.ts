@@ -8,6 +8,7 @@ import type { Cancel } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { MaybeLocal } from '../../../schema/sql/handle.ts'
+import { setReadingThread } from '../../../schema/sql/read-apart.ts'
 import type { UnusualCalls, UnusualRequest } from '../../causes/anomalies/unusual-calls.ts'
 import { keepSums, type KeepSumsDeps } from '../sums/keep-sums.ts'
 import { openSums, type Place } from '../sums/places.ts'
@@ -23,6 +24,8 @@ import {
 } from './report-chunks.ts'
 import { ReportThread } from './report-thread.ts'
 import type { ReportPlace } from './report-worker.ts'
+import { StatementThread } from './statement-thread.ts'
+import { bytesOf } from './whole-report.ts'
 
 export interface ReportsDeps {
   readonly store: Store & MaybeLocal
@@ -38,13 +41,14 @@ export interface ReportsDeps {
 /** Next to the bundle; absent when the program runs from its sources. */
 const threadFile = new URL('./report-worker.js', import.meta.url)
 
+/** From then on, what `readApart` surrounds is read by the thread, too. */
 export function openReports(deps: ReportsDeps): Reports {
   const place = placeOf(deps)
-  const maker =
-    place === undefined || !existsSync(threadFile)
-      ? new ReportsHere(placeHere(deps))
-      : new ReportThread(threadFile, place, deps.log)
-  return new Reports(maker, deps)
+  if (place === undefined || !existsSync(threadFile))
+    return new Reports(new ReportsHere(placeHere(deps)), deps)
+  const thread = new ReportThread(threadFile, place, deps.log)
+  setReadingThread(deps.store.statements, new StatementThread(thread))
+  return new Reports(thread, deps)
 }
 
 function placeOf({ store, databaseUrl }: ReportsDeps): ReportPlace | undefined {
@@ -181,9 +185,7 @@ export class Reports {
 }
 
 async function textOf(pieces: AsyncGenerator<Uint8Array, void>): Promise<string> {
-  const blocks: Uint8Array[] = []
-  for await (const piece of pieces) blocks.push(piece)
-  return Buffer.concat(blocks).toString()
+  return (await bytesOf(pieces)).toString()
 }
 
 class ReportsHere implements ReportMaker {

@@ -20,6 +20,7 @@ export const explainCall = defineTool({
     'Explains the outcome of one call: who ended or refused it, and what each destination answered. ' +
     'Also what it cost at which rate, what was unusual against the past of its customer, and what to check next; of a call refused for money, what it needed and what there was.',
   effect: 'reads',
+  readsMuch: true,
   isAboutCall: true,
   scopes: ['calls:read', 'cdrs:read'],
   input: z.strictObject({ call_uuid: callUuid }),

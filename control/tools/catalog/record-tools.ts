@@ -75,6 +75,7 @@ export const searchCdrs = defineTool({
     'call again with the cursor and the same arguments. format brief is short; summarize_calls counts calls by group, ' +
     'explain_call explains one call.',
   effect: 'reads',
+  readsMuch: true,
   scopes: ['cdrs:read'],
   input: z.strictObject({
     start: timeInput.optional().describe('RFC 3339 or a date. Defaults to one day before end.'),

@@ -17,6 +17,7 @@ export const listCustomers = defineTool({
   description:
     'Lists customers by name, with balance and available money. low_balance shows those whose next call would be refused, or who are below their threshold.',
   effect: 'reads',
+  readsMuch: true,
   scopes: ['customers:read', 'wallets:read'],
   input: z.strictObject({
     search: text(100).optional().describe('Part of the name or of the e-mail address.'),
@@ -62,6 +63,7 @@ export const getLedger = defineTool({
   description:
     'Lists what moved the balance of a customer in a period, newest first. Debits of calls (ref is the call_uuid), top-ups, refunds and adjustments with actor and note. Sums are of the entries shown.',
   effect: 'reads',
+  readsMuch: true,
   scopes: ['wallets:read'],
   input: z.strictObject({
     customer: reference.describe('Id (a number) or exact name.'),

@@ -17,6 +17,7 @@ export const getNodeHistory = defineTool({
     'Tells since when a node is out of service, and what changed its state and why. ' +
     'Failed probes, live calls and operators change it; set_dispatcher_state does, too.',
   effect: 'reads',
+  readsMuch: true,
   scopes: ['dispatcher:read'],
   input: z.strictObject({
     node: z
@@ -52,6 +53,7 @@ export const listTrunks = defineTool({
     'Lists carriers, those that are down first: since when and why. ' +
     'With registration, gateways, live calls and the last failure.',
   effect: 'reads',
+  readsMuch: true,
   scopes: ['carriers:read'],
   input: z.strictObject({
     search: text(100).optional().describe('Part of the name.'),
@@ -74,6 +76,7 @@ export const getKeyActivity = defineTool({
     'Tells what an application key did: addresses, routes, refused attempts, changes, requests per hour. ' +
     'Use it when a key may have leaked; suspend_api_key stops a key until resume_api_key.',
   effect: 'reads',
+  readsMuch: true,
   scopes: ['keys:read', 'audit:read'],
   input: z.strictObject({
     uuid: text(100).min(1).describe('Of the key, or its exact name.'),
