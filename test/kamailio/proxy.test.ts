@@ -1,126 +1,150 @@
 /** Kamailio, the proxy that most SIP networks are made of: before Tollgate, and as its node. */
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { Kamailio } from '../support/kamailio.ts'
-import { callWith, SippNode } from '../support/sipp.ts'
-import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes, watchedNodes } from '../support/waiting.ts'
-import {
-  attemptsOf,
-  cents,
-  expectPaid,
-  paying,
-  seedFor,
-  startCase,
-  type Case,
-} from '../sipp/call-case.ts'
+import { callWith, SippNode, type SippResult } from '../support/sipp.ts'
+import { watchedNodes } from '../support/waiting.ts'
+import { attemptsOf, cents, expectPaid, shareProgram, type SharedCase } from '../sipp/call-case.ts'
 
 const clean = { exitCode: 0, errors: '' }
-const keys = { caller: paying }
 
-async function proxyTo(port: number, transport = 'udp'): Promise<Kamailio> {
+/** They end after the program, which hangs up what goes on: `shareProgram` comes later. */
+const running: { stop(): Promise<unknown> }[] = []
+
+afterAll(async () => {
+  for (const each of running.toReversed()) await each.stop()
+})
+
+async function startKamailio(port: number, transport: Transport): Promise<Kamailio> {
   const kamailio = await Kamailio.start({ nextHop: `sip:127.0.0.1:${port};transport=${transport}` })
-  onTestFinished(() => kamailio.stop())
+  running.push(kamailio)
   return kamailio
 }
 
-/** Tollgate with a node behind it and Kamailio in front. */
-async function startInFront(
-  node: string,
-  transport: 'udp' | 'tcp',
-  balance = '10.00',
-): Promise<Case & { front: Kamailio }> {
-  const world = await startCase({ nodes: [node], balance })
-  return { ...world, front: await proxyTo(world.tollgate.sipPort, transport) }
-}
+type Transport = 'udp' | 'tcp'
 
-/** Kamailio as the first node, a SIPp node behind it, and perhaps another one beside it. */
-async function startBehind(
-  node: string,
-  other?: string,
-  environment: Record<string, string> = patientNodes,
-) {
-  const behind = await SippNode.start(`nodes/${node}.xml`)
-  onTestFinished(async () => void (await behind.stop()))
-  const kamailio = await proxyTo(behind.port)
-  const beside = other === undefined ? undefined : await SippNode.start(`nodes/${other}.xml`)
-  onTestFinished(async () => void (await beside?.stop()))
-  const ports = [kamailio.port, ...(beside ? [beside.port] : [])]
-  const tollgate = await TollgateProcess.start(seedFor(ports), environment)
-  onTestFinished(() => tollgate.stop())
-  return { tollgate, kamailio, uris: ports.map((port) => `sip:127.0.0.1:${port};transport=udp`) }
-}
+/** Kamailio as a node, by the scenario of the SIPp node behind it. */
+const behind = new Map<string, Kamailio>()
+const scenarios = {
+  ...{ behindAnswers: 'answers', behindHangsUp: 'hangs-up', behindRings: 'rings' },
+  stops: 'answers',
+} as const
+
+beforeAll(async () => {
+  for (const [name, scenario] of Object.entries(scenarios)) {
+    const node = await SippNode.start(`nodes/${scenario}.xml`)
+    running.push(node)
+    behind.set(name, await startKamailio(node.port, 'udp'))
+  }
+})
+
+const isBehind = (name: keyof typeof scenarios) => ({
+  nodes: [],
+  ports: () => [behind.get(name)?.port ?? 0],
+})
+
+const caseOf = shareProgram({
+  udp: { nodes: ['answers'] },
+  tcp: { nodes: ['answers'] },
+  hangsUp: { nodes: ['hangs-up'] },
+  rings: { nodes: ['rings'] },
+  poor: { nodes: ['rings'], customer: { balance: '0' } },
+  hundred: { nodes: ['answers'], customer: { balance: '1000.00' } },
+  behindAnswers: isBehind('behindAnswers'),
+  behindHangsUp: isBehind('behindHangsUp'),
+  behindRings: isBehind('behindRings'),
+})
+
+const stops = shareProgram({ stops: { ...isBehind('stops'), nodes: ['answers'] } }, watchedNodes)
+
+/** In front of Tollgate. */
+const front = new Map<Transport, Kamailio>()
+
+beforeAll(async () => {
+  const { sipPort } = caseOf('udp').tollgate
+  for (const transport of ['udp', 'tcp'] as const)
+    front.set(transport, await startKamailio(sipPort, transport))
+})
+
+/** To Tollgate itself. */
+const call = ({ tollgate, options }: SharedCase, scenario: string): Promise<SippResult> =>
+  callWith(`inbound/${scenario}.xml`, tollgate.sipPort, options)
+
+const callThrough = (
+  { options }: SharedCase,
+  scenario: string,
+  transport: Transport = 'udp',
+  load: object = {},
+): Promise<SippResult> =>
+  callWith(`inbound/${scenario}.xml`, front.get(transport)?.port ?? 0, { ...options, ...load })
 
 test.each(['udp', 'tcp'] as const)(
   'a call through a record-routing proxy in front of us, by %s, ends in order and is charged',
   async (transport) => {
-    const { tollgate, front, uris } = await startInFront('answers', transport)
-    expect(await callWith('inbound/answered.xml', front.port, { keys })).toEqual(clean)
-    const [call] = await tollgate.waitForCalls(1)
-    expect(call).toMatchObject({ hangup_by: 'caller', node: uris[0] })
-    expectPaid(call, 1)
-    expect(tollgate.faults).toEqual([])
+    const own = caseOf(transport)
+    expect(await callThrough(own, 'answered', transport)).toEqual(clean)
+    const [record] = await own.waitForCalls(1)
+    expect(record).toMatchObject({ hangup_by: 'caller', node: own.uris[0] })
+    expectPaid(record, 1)
+    expect(own.tollgate.faults).toEqual([])
   },
 )
 
 test('BYE from behind us finds its way through the proxy in front to the caller', async () => {
-  const { tollgate, front } = await startInFront('hangs-up', 'udp')
-  expect(await callWith('inbound/caller-is-hung-up.xml', front.port, { keys })).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
-  expect(call).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'callee' })
+  const own = caseOf('hangsUp')
+  expect(await callThrough(own, 'caller-is-hung-up')).toEqual(clean)
+  const [record] = await own.waitForCalls(1)
+  expect(record).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'callee' })
 })
 
 test('a caller behind the proxy cancels, and receives our rejections', async () => {
-  const { tollgate, front } = await startInFront('rings', 'udp')
-  expect(await callWith('inbound/cancels-while-ringing.xml', front.port, { keys })).toEqual(clean)
-  expect(
-    await callWith('inbound/no-funds.xml', front.port, { keys: { caller: '15550002222' } }),
-  ).toEqual(clean)
-  const calls = await tollgate.waitForCalls(2)
-  // The record of the first is written when its CANCEL has been through.
-  expect(new Set(calls.map(({ sip_code }) => sip_code))).toEqual(new Set([402, 487]))
+  const [own, poor] = [caseOf('rings'), caseOf('poor')]
+  expect(await callThrough(own, 'cancels-while-ringing')).toEqual(clean)
+  expect(await callThrough(poor, 'no-funds')).toEqual(clean)
+  expect(await own.waitForCalls(1)).toMatchObject([{ sip_code: 487 }])
+  expect(await poor.waitForCalls(1)).toMatchObject([{ sip_code: 402 }])
 })
 
 test('a hundred calls at once through the proxy: each ends and is charged once', async () => {
-  const { tollgate, front } = await startInFront('answers', 'udp', '1000.00')
-  const load = { keys, calls: 100, rate: 50 }
-  expect(await callWith('inbound/answered.xml', front.port, load)).toEqual(clean)
-  const calls = await tollgate.waitForCalls(100)
+  const own = caseOf('hundred')
+  expect(await callThrough(own, 'answered', 'udp', { calls: 100, rate: 50 })).toEqual(clean)
+  const calls = await own.waitForCalls(100)
   expect(calls.filter(({ disposition }) => disposition === 'ANSWERED')).toHaveLength(100)
   // On a busy machine a call may take longer than its second.
   const seconds = calls.reduce((sum, { billsec }) => sum + billsec, 0)
   expect(seconds).toBeGreaterThanOrEqual(100)
   const balance = cents(100_000 - seconds)
-  expect(tollgate.wallet('paying')).toMatchObject({ balance, debits: 100 })
+  expect(own.wallet()).toMatchObject({ balance, debits: 100 })
 })
 
 test('a node that is a proxy: our ACK and BYE follow its Record-Route', async () => {
-  const { tollgate, uris } = await startBehind('answers')
-  expect(await callWith('inbound/answered.xml', tollgate.sipPort, { keys })).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
-  expect(call).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'caller', node: uris[0] })
+  const own = caseOf('behindAnswers')
+  expect(await call(own, 'answered')).toEqual(clean)
+  const [record] = await own.waitForCalls(1)
+  expect(record).toMatchObject({
+    ...{ disposition: 'ANSWERED', hangup_by: 'caller', node: own.uris[0] },
+  })
 })
 
 test('a node that is a proxy: BYE comes to us through it', async () => {
-  const { tollgate } = await startBehind('hangs-up')
-  expect(await callWith('inbound/caller-is-hung-up.xml', tollgate.sipPort, { keys })).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
-  expect(call).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'callee' })
+  const own = caseOf('behindHangsUp')
+  expect(await call(own, 'caller-is-hung-up')).toEqual(clean)
+  const [record] = await own.waitForCalls(1)
+  expect(record).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'callee' })
 })
 
 test('a CANCEL passes through the proxy behind us to the phone that rings', async () => {
-  const { tollgate } = await startBehind('rings')
-  const cancelled = await callWith('inbound/cancels-while-ringing.xml', tollgate.sipPort, { keys })
-  expect(cancelled).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
-  expect(call).toMatchObject({ sip_code: 487, cost_micros: 0 })
+  const own = caseOf('behindRings')
+  expect(await call(own, 'cancels-while-ringing')).toEqual(clean)
+  const [record] = await own.waitForCalls(1)
+  expect(record).toMatchObject({ sip_code: 487, cost_micros: 0 })
 })
 
 test('when the proxy behind us is stopped the next node takes the call', async () => {
-  const { tollgate, kamailio, uris } = await startBehind('answers', 'answers', watchedNodes)
-  expect(await callWith('inbound/answered.xml', tollgate.sipPort, { keys })).toEqual(clean)
-  await kamailio.stop()
-  expect(await callWith('inbound/answered.xml', tollgate.sipPort, { keys })).toEqual(clean)
-  const calls = await tollgate.waitForCalls(2)
-  expect(calls.map(({ node }) => node)).toEqual(uris)
+  const own = stops('stops')
+  expect(await call(own, 'answered')).toEqual(clean)
+  await behind.get('stops')?.stop()
+  expect(await call(own, 'answered')).toEqual(clean)
+  const calls = await own.waitForCalls(2)
+  expect(calls.map(({ node }) => node)).toEqual(own.uris)
   expect(attemptsOf(calls[1] ?? { attempts: '[]' }).at(-1)).toBe(200)
 })

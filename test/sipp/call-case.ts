@@ -2,8 +2,9 @@
  * One case: nodes, a started Tollgate, SIPp callers, and what an operator sees afterwards in
  * records and wallet. Everything is stopped again, however the case ends.
  */
-import { expect, onTestFinished } from 'vitest'
-import { SippNode, type SippResult } from '../support/sipp.ts'
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
+import { type callWith, SippNode, type SippResult } from '../support/sipp.ts'
 import { TollgateProcess, type StoredCall } from '../support/tollgate-process.ts'
 import { eventually, patientNodes } from '../support/waiting.ts'
 
@@ -65,25 +66,184 @@ export function seedFor(ports: readonly number[], options: Omit<CaseOptions, 'no
       { name: 'almost-broke', rate_plan: 'retail', numbers: [almostBroke], balance: '0.02' },
       ...(options.customers ?? []),
     ],
-    dispatcher: [
-      {
-        endpoint_name: 'pbx',
-        set_id: 1,
-        algorithm: options.algorithm ?? 8,
-        nodes: ports.map((port, index) => ({
-          host: '127.0.0.1',
-          internal_port: port,
-          priority: 10 + index,
-          weight: options.weights?.[index] ?? 100,
-        })),
-      },
-    ],
+    dispatcher: [{ endpoint_name: 'pbx', set_id: 1, ...setOf(ports, options) }],
   }
 }
 
+const setOf = (
+  ports: readonly number[],
+  { algorithm = 8, weights }: Pick<CaseOptions, 'algorithm' | 'weights'>,
+) => ({
+  algorithm,
+  nodes: ports.map((port, index) => ({
+    host: '127.0.0.1',
+    internal_port: port,
+    priority: 10 + index,
+    weight: weights?.[index] ?? 100,
+  })),
+})
+
+/** What a case has of its own in a program that it shares with others. */
+export interface SharedCase extends Case, Judged, Talking {
+  /** What its calls are placed with: the number that leads to its nodes, and that of its customer. */
+  readonly options: SippOptions
+  readonly customer: string
+  /** Of its customer. */
+  wallet(): ReturnType<TollgateProcess['wallet']>
+}
+
+/** What is stored, as `TollgateProcess` tells it; of a case, its own calls. */
+export interface Judged {
+  calls(): StoredCall[]
+  waitForCalls(count: number): Promise<StoredCall[]>
+}
+
+interface SharedOptions extends Pick<CaseOptions, 'nodes' | 'algorithm' | 'weights'> {
+  /** What its customer has beside name, number, rate plan and a balance of 10.00. */
+  readonly customer?: object
+  /** Beside the usual one, in a rate plan of its own. */
+  readonly rates?: readonly object[]
+  /** How its nodes are probed, if not as `environment` says. */
+  readonly probe?: object
+  /** For a case that stops or freezes nodes, or asks what they complained of: the same scenario is otherwise one node for all. */
+  readonly ownNodes?: boolean
+  /** Of nodes that the file starts itself, in a `beforeAll` of before; they come first. */
+  readonly ports?: () => readonly number[]
+}
+
+type SippOptions = Parameters<typeof callWith>[2] & object
+
+/**
+ * One program for the cases of a file or a `describe`: a start takes longer than a call. Each case has a number that is called, a
+ * customer with a wallet, and a set of nodes of its own, and its Call-IDs end with its tag, so that no case sees what another did.
+ * `environment` is beside `patientNodes`.
+ */
+export function shareProgram<Name extends string>(
+  cases: Readonly<Record<Name, SharedOptions>>,
+  environment?: Record<string, string>,
+): (name: Name) => SharedCase {
+  const names = Object.keys(cases)
+  const all = Object.values<SharedOptions>(cases)
+  const nodes = new SharedNodes()
+  let tollgate: TollgateProcess | undefined
+  const sets: SippNode[][] = []
+  const ports: number[][] = []
+  beforeAll(async () => {
+    for (const [index, options] of all.entries()) {
+      const set = await nodes.of(options, index)
+      sets.push(set)
+      ports.push([...(options.ports?.() ?? []), ...set.map(({ port }) => port)])
+    }
+    const settings = { ...patientNodes, ...environment }
+    tollgate = await TollgateProcess.start(sharedSeed(all, ports), settings)
+  })
+  // Nodes end last: the program may yet hang up.
+  afterAll(async () => {
+    await tollgate?.stop()
+    await nodes.stop()
+  })
+  return (name) => {
+    const started = tollgate
+    if (started === undefined) throw new Error('the program has not started')
+    const index = names.indexOf(name)
+    const { customer, caller, number } = identityOf(index)
+    return {
+      ...{
+        tollgate: started,
+        customer,
+        nodes: sets[index] ?? [],
+        uris: (ports[index] ?? []).map(uriOf),
+      },
+      options: { service: number, keys: { caller }, ...taggedCalls(customer) },
+      ...ofTag(started, customer),
+      wallet: () => started.wallet(customer),
+    }
+  }
+}
+
+/** For SIPp: the Call-IDs end with this tag. */
+export const taggedCalls = (tag: string, begin = '%u-%p') => ({
+  extra: ['-cid_str', `${begin}@${tag}`],
+})
+
+/** Calls whose Call-IDs end with this tag. */
+export const ofTag = (tollgate: TollgateProcess, tag: string): Judged & Talking => {
+  const isOwn = (call: { readonly call_id: string }): boolean => call.call_id.endsWith(`@${tag}`)
+  const calls = (): StoredCall[] => tollgate.calls().filter(isOwn)
+  return {
+    calls,
+    openCalls: () => tollgate.openCalls().filter(isOwn),
+    waitForCalls: (count) =>
+      eventually(() => {
+        const stored = calls()
+        if (stored.length < count) throw new Error(`${stored.length} of ${count} calls are stored`)
+        return stored
+      }),
+  }
+}
+
+/** Digits beside each other, so that no number is the beginning of another. */
+const identityOf = (index: number) => ({
+  customer: `case-${index}`,
+  caller: String(15550001000 + index),
+  number: String(18005550000 + index),
+})
+
+class SharedNodes {
+  readonly #nodes = new Map<string, SippNode>()
+
+  async of({ nodes, ownNodes }: SharedOptions, index: number): Promise<SippNode[]> {
+    const found: SippNode[] = []
+    for (const [place, scenario] of nodes.entries()) {
+      const same = nodes.slice(0, place).filter((other) => other === scenario).length
+      const key = ownNodes === true ? `case ${index} ${place}` : `${scenario} ${same}`
+      const node = this.#nodes.get(key) ?? (await SippNode.start(`nodes/${scenario}.xml`))
+      this.#nodes.set(key, node)
+      found.push(node)
+    }
+    return found
+  }
+
+  async stop(): Promise<void> {
+    for (const node of this.#nodes.values()) await node.stop()
+  }
+}
+
+function sharedSeed(all: readonly SharedOptions[], ports: readonly (readonly number[])[]): object {
+  const usual = { prefix: '1', rate_per_minute: '0.60' }
+  const plans = all.flatMap(({ rates }, index) =>
+    rates === undefined ? [] : [{ name: identityOf(index).customer, rates: [usual, ...rates] }],
+  )
+  const ratePlans = [{ name: 'retail', rates: [usual] }, ...plans]
+  return {
+    rate_plans: ratePlans.map(({ name }) => ({ name, currency: 'USD' })),
+    rates: ratePlans.flatMap(({ name, rates }) =>
+      rates.map((rate) => ({ rate_plan: name, ...rate })),
+    ),
+    customers: all.map(({ customer, rates }, index) => {
+      const { customer: name, caller } = identityOf(index)
+      const plan = rates === undefined ? 'retail' : name
+      return { name, rate_plan: plan, numbers: [caller], balance: '10.00', ...customer }
+    }),
+    dispatcher: all.map((options, index) => ({
+      ...setOf(ports[index] ?? [], options),
+      ...{ endpoint_name: identityOf(index).customer, set_id: index + 1 },
+      ...(options.probe !== undefined && { probe: options.probe }),
+    })),
+    inbound_routes: all.map((_, index) => {
+      const { customer: name, number: prefix } = identityOf(index)
+      return { name, prefix, set_id: index + 1 }
+    }),
+  }
+}
+
+export interface Talking {
+  openCalls(): readonly { readonly call_uuid: string }[]
+}
+
 /** Waits until one call is answered and goes on. */
-export const untilTalking = (tollgate: TollgateProcess): Promise<void> =>
-  eventually(() => expect(openCalls(tollgate)).toHaveLength(1))
+export const untilTalking = (source: Talking): Promise<void> =>
+  eventually(() => expect(source.openCalls()).toHaveLength(1))
 
 /**
  * Places a call (`inbound/caller-is-hung-up.xml`) that goes on, however slow the machine is, until the
@@ -92,11 +252,12 @@ export const untilTalking = (tollgate: TollgateProcess): Promise<void> =>
 export async function holdCall(
   tollgate: TollgateProcess,
   place: () => Promise<SippResult>,
+  source: Talking = tollgate,
 ): Promise<() => Promise<void>> {
   const hangUp = await openHangUp(tollgate)
   const talking = place()
-  await untilTalking(tollgate)
-  const calls = openCalls(tollgate)
+  await untilTalking(source)
+  const calls = source.openCalls()
   return async () => {
     await hangUp(calls)
     expect(await talking).toEqual({ exitCode: 0, errors: '' })
@@ -108,13 +269,13 @@ export async function holdCall(
  * them.
  */
 export async function atOnce(
-  tollgate: TollgateProcess,
+  source: Judged,
   place: () => Promise<unknown>,
 ): Promise<readonly StoredCall[]> {
-  const known = tollgate.calls().length
+  const known = source.calls().length
   for (let placed = 2; placed <= 10; placed += 2) {
     await place()
-    const calls = (await tollgate.waitForCalls(known + placed)).slice(-2)
+    const calls = (await source.waitForCalls(known + placed)).slice(-2)
     const starts = calls.map((call) => call.start_stamp)
     if (Math.max(...starts) - Math.min(...starts) < 900) return calls
   }
@@ -129,7 +290,8 @@ export const openCalls = (tollgate: TollgateProcess): readonly { readonly call_u
 export async function openHangUp(
   tollgate: TollgateProcess,
 ): Promise<(calls: readonly { readonly call_uuid: string }[]) => Promise<void>> {
-  const token = await tollgate.createKey('--name', 'hang-up', '--kind', 'pbx', '--scopes', '*')
+  const name = `hang-up ${randomUUID()}`
+  const token = await tollgate.createKey('--name', name, '--kind', 'pbx', '--scopes', '*')
   return async (calls) => {
     for (const call of calls) {
       const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/telephony/hangup`, {

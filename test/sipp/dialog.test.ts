@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
-import { callWith, traceCall, type TracedResult } from '../support/sipp.ts'
-import { cents, expectPaid, paying, startCase } from './call-case.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { callWith, traceCall, type SippResult, type TracedResult } from '../support/sipp.ts'
+import { cents, expectPaid, shareProgram } from './call-case.ts'
 
-const options = { keys: { caller: paying } }
+const clean = { exitCode: 0, errors: '' }
 
 /** Caller scenario, node scenario, and what it proves. */
 const cases = [
@@ -15,16 +15,37 @@ const cases = [
   ['inbound/answered.xml', 'repeats', 'answers that arrive twice make one call'],
 ] as const
 
+const withNode = (node: string) => ({ nodes: [node], ownNodes: true })
+
+const ofNodes: Record<string, ReturnType<typeof withNode>> = Object.fromEntries(
+  cases.map(([, node]) => [node, withNode(node)]),
+)
+
+const caseOf = shareProgram<string>({
+  ...ofNodes,
+  lostAck: withNode('answers'),
+  twice: withNode('answers'),
+  unacknowledged: withNode('answers'),
+})
+
+/** It takes half a minute, in which the other tests run. */
+let unacknowledged: Promise<SippResult>
+
+beforeAll(() => {
+  const { tollgate, options } = caseOf('unacknowledged')
+  const place = { ...options, timeoutSeconds: 120 }
+  unacknowledged = callWith('dialog/never-acknowledged.xml', tollgate.sipPort, place)
+})
+
 test.each(cases)('%s with node %s: %s; one record, one charge', async (scenario, node) => {
-  const { tollgate, nodes } = await startCase({ nodes: [node] })
-  const result = await callWith(scenario, tollgate.sipPort, options)
-  expect(result).toEqual({ exitCode: 0, errors: '' })
-  const calls = await tollgate.waitForCalls(1)
+  const { tollgate, nodes, options, waitForCalls, wallet } = caseOf(node)
+  expect(await callWith(scenario, tollgate.sipPort, options)).toEqual(clean)
+  const calls = await waitForCalls(1)
   expect(await nodes[0]?.stop()).toBe('')
   expect(calls).toHaveLength(1)
   const hangupBy = node === 'hangs-up' ? 'callee' : 'caller'
   expect(calls[0]).toMatchObject({ disposition: 'ANSWERED', hangup_by: hangupBy })
-  expect(tollgate.wallet('paying')).toMatchObject({
+  expect(wallet()).toMatchObject({
     balance: cents(1_000) - (calls[0]?.cost_micros ?? 0),
     debits: 1,
   })
@@ -37,35 +58,31 @@ const count = ({ messages }: TracedResult, direction: 'sent' | 'received', patte
 const answersToInvite = /^SIP\/2\.0 200 [\s\S]*^CSeq: 1 INVITE/m
 
 test('a lost ACK: the answer is repeated, and with the next ACK the call goes on', async () => {
-  const { tollgate, nodes } = await startCase({ nodes: ['answers'] })
+  const { tollgate, nodes, options, waitForCalls } = caseOf('lostAck')
   // Without its own retransmissions SIPp shows the scenario those of others.
-  const extra = ['-nr']
+  const extra = [...(options.extra ?? []), '-nr']
   const result = await traceCall('dialog/lost-ack.xml', tollgate.sipPort, { ...options, extra })
-  expect(result).toMatchObject({ exitCode: 0, errors: '' })
+  expect(result).toMatchObject(clean)
   expect(count(result, 'received', answersToInvite)).toBeGreaterThanOrEqual(2)
-  expectPaid((await tollgate.waitForCalls(1))[0], 2)
+  expectPaid((await waitForCalls(1))[0], 2)
   expect(await nodes[0]?.stop()).toBe('')
 })
 
 test('every request arrives twice: it is one call with one charge', async () => {
-  const { tollgate, nodes } = await startCase({ nodes: ['answers'] })
+  const { tollgate, nodes, options, waitForCalls, wallet } = caseOf('twice')
   const result = await traceCall('dialog/retransmissions.xml', tollgate.sipPort, options)
-  expect(result).toMatchObject({ exitCode: 0, errors: '' })
+  expect(result).toMatchObject(clean)
   expect(count(result, 'sent', /^INVITE /)).toBe(2)
   expect(count(result, 'sent', /^BYE /)).toBe(2)
-  const balance = cents(1_000) - expectPaid((await tollgate.waitForCalls(1))[0], 1)
-  expect(tollgate.wallet('paying')).toMatchObject({ debits: 1, balance })
+  const balance = cents(1_000) - expectPaid((await waitForCalls(1))[0], 1)
+  expect(wallet()).toMatchObject({ debits: 1, balance })
   expect(await nodes[0]?.stop()).toBe('')
 })
 
 test('a caller that never acknowledges the answer is hung up after 32 s, and the node too', async () => {
-  const { tollgate, nodes } = await startCase({ nodes: ['answers'] })
-  const result = await callWith('dialog/never-acknowledged.xml', tollgate.sipPort, {
-    ...options,
-    timeoutSeconds: 120,
-  })
-  expect(result.exitCode).toBe(0)
-  const [call] = await tollgate.waitForCalls(1)
+  const { nodes, waitForCalls } = caseOf('unacknowledged')
+  expect((await unacknowledged).exitCode).toBe(0)
+  const [call] = await waitForCalls(1)
   expect(call).toMatchObject({ disposition: 'ANSWERED' })
   expect(await nodes[0]?.stop()).toBe('')
 })

@@ -1,48 +1,70 @@
 import { expect, test } from 'vitest'
-import { callWith } from '../support/sipp.ts'
-import { almostBroke, attemptsOf, cents, expectPaid, paying, poor, startCase } from './call-case.ts'
+import { callWith, type SippResult } from '../support/sipp.ts'
+import { attemptsOf, cents, expectPaid, paying, shareProgram, startCase } from './call-case.ts'
 
 const clean = { exitCode: 0, errors: '' }
-const from = (caller: string) => ({ keys: { caller } })
+const answers = { nodes: ['answers'] }
+const rings = { nodes: ['rings'], ownNodes: true }
+
+const caseOf = shareProgram(
+  {
+    paid: answers,
+    hungUp: { nodes: ['hangs-up'] },
+    byTcp: answers,
+    poor: { ...answers, customer: { balance: '0' } },
+    almostBroke: { ...answers, customer: { balance: '0.02' } },
+    busy: { nodes: ['refuses-486', 'answers'] },
+    'inbound/cancels-at-once.xml': rings,
+    'inbound/cancels-while-ringing.xml': rings,
+    races: { nodes: ['answers-after-ringing'], customer: { balance: '100.00' } },
+    stranger: answers,
+  },
+  // As installed, but for the stranger's address.
+  { TRUSTED_SOURCES: '127.0.0.1' },
+)
+
+const place = (
+  { tollgate, options }: ReturnType<typeof caseOf>,
+  scenario: string,
+  more: object = {},
+): Promise<SippResult> => callWith(scenario, tollgate.sipPort, { ...options, ...more })
 
 test('a call is set up, recorded, and charged by the second', async () => {
-  const { tollgate, uris } = await startCase({ nodes: ['answers'] })
-  expect(await callWith('inbound/answered.xml', tollgate.sipPort, from(paying))).toEqual(clean)
-  expect(await callWith('inbound/talks-2500-ms.xml', tollgate.sipPort, from(paying))).toEqual(clean)
-  const [short, long] = await tollgate.waitForCalls(2)
+  const own = caseOf('paid')
+  expect(await place(own, 'inbound/answered.xml')).toEqual(clean)
+  expect(await place(own, 'inbound/talks-2500-ms.xml')).toEqual(clean)
+  const [short, long] = await own.waitForCalls(2)
   expect(short).toMatchObject({
     disposition: 'ANSWERED',
     sip_code: 200,
     hangup_by: 'caller',
-    node: uris[0],
-    caller_id_number: paying,
-    destination_number: '18005551212',
+    node: own.uris[0],
+    caller_id_number: own.options.keys?.['caller'],
+    destination_number: own.options.service,
   })
   const left = cents(1_000) - expectPaid(short, 1) - expectPaid(long, 3)
-  expect(tollgate.wallet('paying')).toEqual({ balance: left, ledger: left, debits: 2 })
+  expect(own.wallet()).toEqual({ balance: left, ledger: left, debits: 2 })
 })
 
 test('the node hangs up: the caller gets BYE, and the record says who ended the call', async () => {
-  const { tollgate } = await startCase({ nodes: ['hangs-up'] })
-  const result = await callWith('inbound/caller-is-hung-up.xml', tollgate.sipPort, from(paying))
-  expect(result).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
+  const own = caseOf('hungUp')
+  expect(await place(own, 'inbound/caller-is-hung-up.xml')).toEqual(clean)
+  const [call] = await own.waitForCalls(1)
   expect(call?.hangup_by).toBe('callee')
   expectPaid(call, 1)
 })
 
 test('a caller by TCP reaches a node by UDP', async () => {
-  const { tollgate } = await startCase({ nodes: ['answers'] })
-  const options = { ...from(paying), transport: 'tcp' as const }
-  expect(await callWith('inbound/answered.xml', tollgate.sipPort, options)).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
+  const own = caseOf('byTcp')
+  expect(await place(own, 'inbound/answered.xml', { transport: 'tcp' })).toEqual(clean)
+  const [call] = await own.waitForCalls(1)
   expectPaid(call, 1)
 })
 
 test('without funds the caller gets 402 with the text of the specification, and pays nothing', async () => {
-  const { tollgate } = await startCase({ nodes: ['answers'] })
-  expect(await callWith('inbound/no-funds.xml', tollgate.sipPort, from(poor))).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
+  const own = caseOf('poor')
+  expect(await place(own, 'inbound/no-funds.xml')).toEqual(clean)
+  const [call] = await own.waitForCalls(1)
   expect(call).toMatchObject({
     disposition: 'FAILED',
     sip_code: 402,
@@ -56,14 +78,9 @@ test('without funds the caller gets 402 with the text of the specification, and 
 })
 
 test('when the funds run out in mid-call both sides are hung up, and the wallet is empty, not below', async () => {
-  const { tollgate } = await startCase({ nodes: ['answers'] })
-  const result = await callWith(
-    'inbound/hung-up-without-funds.xml',
-    tollgate.sipPort,
-    from(almostBroke),
-  )
-  expect(result).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
+  const own = caseOf('almostBroke')
+  expect(await place(own, 'inbound/hung-up-without-funds.xml')).toEqual(clean)
+  const [call] = await own.waitForCalls(1)
   expect(call).toMatchObject({
     disposition: 'ANSWERED',
     hangup_by: 'system',
@@ -71,13 +88,13 @@ test('when the funds run out in mid-call both sides are hung up, and the wallet 
     billsec: 2,
     cost_micros: cents(2),
   })
-  expect(tollgate.wallet('almost-broke')).toMatchObject({ balance: 0, ledger: 0 })
+  expect(own.wallet()).toMatchObject({ balance: 0, ledger: 0 })
 })
 
 test('busy passes to the caller, and no other node is tried', async () => {
-  const { tollgate } = await startCase({ nodes: ['refuses-486', 'answers'] })
-  expect(await callWith('inbound/busy.xml', tollgate.sipPort, from(paying))).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
+  const own = caseOf('busy')
+  expect(await place(own, 'inbound/busy.xml')).toEqual(clean)
+  const [call] = await own.waitForCalls(1)
   expect(call).toMatchObject({ disposition: 'BUSY', sip_code: 486, cost_micros: 0 })
   expect(attemptsOf(call ?? { attempts: '[]' })).toEqual([486])
 })
@@ -87,39 +104,36 @@ test('no answer: the ring limit ends the call', async () => {
     nodes: ['rings'],
     environment: { RING_TIMEOUT_SECONDS: '2' },
   })
-  expect(await callWith('inbound/no-answer.xml', tollgate.sipPort, from(paying))).toEqual(clean)
+  const from = { keys: { caller: paying } }
+  expect(await callWith('inbound/no-answer.xml', tollgate.sipPort, from)).toEqual(clean)
   const [call] = await tollgate.waitForCalls(1)
   expect(call).toMatchObject({ disposition: 'NO ANSWER', sip_code: 480, cost_micros: 0 })
   expect(await nodes[0]?.stop()).toBe('')
 })
 
-test.each(['inbound/cancels-at-once.xml', 'inbound/cancels-while-ringing.xml'])(
+test.each(['inbound/cancels-at-once.xml', 'inbound/cancels-while-ringing.xml'] as const)(
   'the caller gives up (%s): 487, the node is cancelled, nothing is charged',
   async (scenario) => {
-    const { tollgate, nodes } = await startCase({ nodes: ['rings'] })
-    expect(await callWith(scenario, tollgate.sipPort, from(paying))).toEqual(clean)
-    const [call] = await tollgate.waitForCalls(1)
+    const own = caseOf(scenario)
+    expect(await place(own, scenario)).toEqual(clean)
+    const [call] = await own.waitForCalls(1)
     expect(call).toMatchObject({
       disposition: 'CANCELED',
       sip_code: 487,
       hangup_by: 'caller',
       cost_micros: 0,
     })
-    expect(await nodes[0]?.stop()).toBe('')
+    expect(await own.nodes[0]?.stop()).toBe('')
   },
 )
 
 test('a CANCEL that races the answer ends the call once, whichever wins', async () => {
-  const { tollgate } = await startCase({ nodes: ['answers-after-ringing'], balance: '100.00' })
+  const own = caseOf('races')
   const calls = 40
-  const result = await callWith('inbound/cancel-races-answer.xml', tollgate.sipPort, {
-    ...from(paying),
-    calls,
-    rate: 20,
-  })
+  const result = await place(own, 'inbound/cancel-races-answer.xml', { calls, rate: 20 })
   // SIPp remarks on what arrives in the moment in which it sends; what counts is that every call ended.
   expect(result.exitCode).toBe(0)
-  const records = await tollgate.waitForCalls(calls)
+  const records = await own.waitForCalls(calls)
   expect(records).toHaveLength(calls)
   const charged = records.reduce((sum, call) => sum + call.cost_micros, 0)
   for (const call of records) {
@@ -128,19 +142,16 @@ test('a CANCEL that races the answer ends the call once, whichever wins', async 
     if (call.disposition === 'ANSWERED') expect(call.cost_micros).toBe(cents(call.billsec))
     else expect(call).toMatchObject({ billsec: 0, cost_micros: 0 })
   }
-  expect(tollgate.wallet('paying')).toMatchObject({
+  expect(own.wallet()).toMatchObject({
     balance: cents(10_000) - charged,
     ledger: cents(10_000) - charged,
   })
 })
 
 test('an unknown source gets 403', async () => {
-  const { tollgate } = await startCase({
-    nodes: ['answers'],
-    environment: { TRUSTED_SOURCES: '192.0.2.0/24' },
-  })
-  const result = await callWith('inbound/unknown-source.xml', tollgate.sipPort, from(paying))
-  expect(result).toEqual(clean)
-  const [call] = await tollgate.waitForCalls(1)
+  const own = caseOf('stranger')
+  const extra = [...(own.options.extra ?? []), '-i', '127.0.0.3']
+  expect(await place(own, 'inbound/unknown-source.xml', { extra })).toEqual(clean)
+  const [call] = await own.waitForCalls(1)
   expect(call).toMatchObject({ disposition: 'FAILED', sip_code: 403, cost_micros: 0 })
 })

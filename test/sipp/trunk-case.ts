@@ -1,109 +1,196 @@
 /**
- * One case with carriers: gateways played by SIPp, and a caller that stands for a PBX node (by its
- * port), so that its calls go out.
+ * Cases with carriers: gateways played by SIPp, and a caller that stands for a PBX node (by its port), so that its calls go
+ * out. They share one program; each has numbers, a customer, carriers and routes of its own.
  */
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode, type SippResult } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { patientNodes } from '../support/waiting.ts'
-import { paying, seedFor } from './call-case.ts'
+import { ofTag, seedFor, taggedCalls, type Judged, type Talking } from './call-case.ts'
 
 type Body = Readonly<Record<string, unknown>>
 
 interface TrunkOptions {
   /** Scenario of each gateway, in order of priority. */
   readonly gateways: readonly string[]
+  /** What is dialled, if not a number like those of the others. */
+  readonly number?: string
   /** What the carrier has beside its name and gateways. */
   readonly carrier?: Body
-  /** What the route has beside its name and carrier. Default: every number. */
+  /** What the route has beside its name and carrier. Default: its number. */
   readonly route?: Body
-  /** Further sections of the seed file. */
-  readonly seed?: Body | ((gatewayPorts: readonly number[]) => Body)
-  /** The caller is a gateway of the carrier instead of a backend node, and this is added to it. */
-  readonly inbound?: Body
-  /** Beside `patientNodes`. */
-  readonly environment?: Record<string, string>
+  /** Further elements of the seed file; carriers and routes are in place of the usual ones. */
+  readonly seed?: (own: Own) => Readonly<Record<string, readonly object[]>>
+  /** The caller is no backend node: it calls from ports of its own. */
+  readonly isOutside?: boolean
 }
 
-export interface TrunkCase {
+/** What a case has of its own. */
+interface Own {
+  /** Of its carrier, its route, its customer. */
+  readonly name: string
+  /** What is dialled. */
+  readonly number: string
+  /** Of its customer. */
+  readonly caller: string
+  /** Ports of its gateways. */
+  readonly ports: readonly number[]
+  /** Ports of its calls, if these do not come from a backend node. */
+  readonly outside: readonly number[]
+}
+
+interface Dialled {
+  readonly number?: string
+  readonly caller?: string
+  /** At the same moment. */
+  readonly calls?: number
+}
+
+export interface TrunkCase extends Own, Judged, Talking {
   readonly tollgate: TollgateProcess
   readonly gateways: readonly SippNode[]
-  /** An outbound call, or several at the same moment; `number` is dialled. */
-  dial(scenario: string, number: string, caller?: string, calls?: number): Promise<SippResult>
+  /** An outbound call. */
+  dial(scenario: string, dialled?: Dialled): Promise<SippResult>
   /** `data` of an answer of the API. */
   get(path: string): Promise<unknown>
+  /** Its carrier as the API shows it. */
+  shownCarrier(): Promise<unknown>
+  /** Of its customer. */
+  wallet(): ReturnType<TollgateProcess['wallet']>
 }
 
-export async function startTrunks(options: TrunkOptions): Promise<TrunkCase> {
-  const gateways: SippNode[] = []
-  onTestFinished(async () => {
-    for (const gateway of gateways) await gateway.stop()
+interface Shared {
+  readonly tollgate: TollgateProcess
+  readonly token: string
+  readonly cases: readonly { readonly own: Own; readonly gateways: readonly SippNode[] }[]
+  /** Ports of the backend nodes that place no call now; the one that was used last comes last. */
+  readonly callers: number[]
+}
+
+/** As `shareProgram`. */
+export function shareTrunks<Name extends string>(
+  all: Readonly<Record<Name, TrunkOptions>>,
+  environment?: () => Record<string, string>,
+): (name: Name) => TrunkCase {
+  const names = Object.keys(all)
+  const options = Object.values<TrunkOptions>(all)
+  const nodes: SippNode[] = []
+  let shared: Shared | undefined
+  beforeAll(async () => {
+    const cases: Shared['cases'][number][] = []
+    for (const [index, { gateways, number, isOutside = false }] of options.entries()) {
+      const started: SippNode[] = []
+      for (const scenario of gateways) started.push(await SippNode.start(`${scenario}.xml`))
+      nodes.push(...started)
+      const own = {
+        name: `case-${index}`,
+        number: number ?? String(18005550000 + index * 10),
+        caller: String(15550001000 + index),
+        ports: started.map(({ port }) => port),
+        outside: isOutside ? await freePorts(2) : [],
+      }
+      cases.push({ own, gateways: started })
+    }
+    const callers = await freePorts(4)
+    const seed = seedOf(
+      cases.map(({ own }, index) => [own, options[index] ?? { gateways: [] }]),
+      { callers, silent: await freePorts(callers.length) },
+    )
+    const tollgate = await TollgateProcess.start(seed, { ...patientNodes, ...environment?.() })
+    const token = await tollgate.createKey('--name', 'test', '--scopes', '*')
+    shared = { tollgate, token, cases, callers: [...callers] }
   })
-  for (const scenario of options.gateways) gateways.push(await SippNode.start(`${scenario}.xml`))
-  const ports: Ports = {
-    callers: [await freePort(), await freePort()],
-    silent: [await freePort(), await freePort()],
+  // Gateways end last: the program may yet hang up.
+  afterAll(async () => {
+    await shared?.tollgate.stop()
+    for (const node of nodes) await node.stop()
+  })
+  return (name) => caseOf(shared, names.indexOf(name))
+}
+
+async function freePorts(count: number): Promise<readonly number[]> {
+  const ports: number[] = []
+  while (ports.length < count) ports.push(await freePort())
+  return ports
+}
+
+function caseOf(shared: Shared | undefined, index: number): TrunkCase {
+  const found = shared?.cases[index]
+  if (shared === undefined || found === undefined) throw new Error('the program has not started')
+  const { own, gateways } = found
+  const { tollgate, token, callers } = shared
+  const idle = own.outside.length > 0 ? [...own.outside] : callers
+  const get = async (path: string): Promise<unknown> => {
+    const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
+      headers: { authorization: `Bearer ${token}` },
+    })
+    const { data } = (await answer.json()) as { data: unknown }
+    return data
   }
-  const seed = seedOf(gateways, ports, options)
-  const tollgate = await TollgateProcess.start(seed, { ...patientNodes, ...options.environment })
-  onTestFinished(() => tollgate.stop())
-  const token = await tollgate.createKey('--name', 'test', '--scopes', '*')
-  const idle = [...ports.callers]
   return {
-    ...{ tollgate, gateways },
-    dial: async (scenario, number, caller = paying, calls = 1) => {
-      const port = idle.pop()
-      if (port === undefined) throw new Error('two callers call already')
+    ...{ ...own, tollgate, gateways, get },
+    dial: async (scenario, { number = own.number, caller = own.caller, calls = 1 } = {}) => {
+      const port = idle.shift()
+      if (port === undefined) throw new Error('all callers call already')
       const words = { service: number, keys: { caller }, port, calls, rate: 1_000 }
-      const result = await callWith(`${scenario}.xml`, tollgate.sipPort, words)
+      const tagged = { ...words, ...taggedCalls(own.name) }
+      const result = await callWith(`${scenario}.xml`, tollgate.sipPort, tagged)
       idle.push(port)
       return result
     },
-    get: async (path) => {
-      const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
-        headers: { authorization: `Bearer ${token}` },
-      })
-      const { data } = (await answer.json()) as { data: unknown }
-      return data
+    shownCarrier: () => {
+      const [carrier] = tollgate.query<{ id: number }>(
+        'SELECT id FROM carrier WHERE name = ?',
+        own.name,
+      )
+      return get(`/routing/carriers/${carrier?.id}`)
     },
+    ...ofTag(tollgate, own.name),
+    wallet: () => tollgate.wallet(own.name),
   }
 }
 
-interface Ports {
-  /** The source of the calls: the backend nodes, or the carrier's gateways. */
+interface Nodes {
+  /** The source of the calls. */
   readonly callers: readonly number[]
-  /** An unused address. */
+  /** Unused addresses. */
   readonly silent: readonly number[]
 }
 
-function seedOf(
-  gateways: readonly SippNode[],
-  { callers, silent }: Ports,
-  { carrier, route, seed, inbound }: TrunkOptions,
-): object {
-  const from = inbound === undefined ? callers : silent
-  const nodes = silent.map((internal_port, index) => ({
-    ...{ host: '127.0.0.1', internal_port, external_port: from[index] },
-  }))
-  const sources = callers.map((port) => ({ host: '127.0.0.1', port }))
-  return {
-    ...seedFor([]),
-    dispatcher: [{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, nodes }],
-    carriers: [
+function seedOf(cases: readonly (readonly [Own, TrunkOptions])[], nodes: Nodes): object {
+  const usual = seedFor([])
+  const seed: Record<string, readonly unknown[]> = {
+    ...usual,
+    dispatcher: [
       {
-        name: 'north',
-        direction: 'out',
-        gateways: gateways.map(({ port }, index) => ({
-          host: '127.0.0.1',
-          port,
-          priority: 10 + index,
+        ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+        nodes: nodes.silent.map((internal_port, index) => ({
+          ...{ host: '127.0.0.1', internal_port, external_port: nodes.callers[index] },
         })),
-        ...carrier,
-        ...(inbound === undefined ? {} : { direction: 'in', gateways: sources, ...inbound }),
       },
     ],
-    outbound_routes: [{ name: 'out', prefix: '', carrier: 'north', ...route }],
-    ...(typeof seed === 'function' ? seed(gateways.map(({ port }) => port)) : seed),
   }
+  const customers = cases.map(([{ name, caller }]) => ({
+    ...{ name, rate_plan: 'retail', numbers: [caller], balance: '10.00' },
+  }))
+  for (const sections of [{ customers }, ...cases.map(sectionsOf)])
+    for (const [section, elements] of Object.entries(sections))
+      seed[section] = [...(seed[section] ?? []), ...elements]
+  return seed
 }
+
+const sectionsOf = ([own, { carrier, route, seed }]: readonly [Own, TrunkOptions]): Readonly<
+  Record<string, readonly object[]>
+> => ({
+  carriers: [
+    {
+      name: own.name,
+      direction: 'out',
+      gateways: own.ports.map((port, index) => ({ host: '127.0.0.1', port, priority: 10 + index })),
+      ...carrier,
+    },
+  ],
+  outbound_routes: [{ name: own.name, prefix: own.number, carrier: own.name, ...route }],
+  ...seed?.(own),
+})

@@ -205,12 +205,12 @@ function isBound(port: number, transport: 'udp' | 'tcp'): boolean {
 }
 
 /**
- * SIPp remarks on an answer that arrives between two messages which it sends in a row, and on what comes
+ * SIPp remarks on an answer or an ACK that arrives between two messages which it sends in a row, and on what comes
  * again when a call is over: on a busy machine either side repeats itself before the other was heard. Each repeated
  * answer to an INVITE has an ACK of its own (RFC 3261 §13.2.2.4), which may be the last one that arrives.
  */
 const harmless = [
-  /while sending \(index \d+\), received 'SIP\/2\.0 \d\d\d /,
+  /while sending \(index \d+\), received '(?:SIP\/2\.0 \d\d\d|ACK) /,
   /while expecting '\w+' \(index \d+\), received 'ACK /,
   /Dead call \S+ \(successful\), received '(?:OPTIONS|BYE|ACK) /,
   /Dead call \S+ \(successful\), received 'SIP\/2\.0 200 [^']*\nCSeq: \d+ (?:BYE|REGISTER)\r?\n/,
