@@ -8,6 +8,7 @@ import {
   internationalPrefix,
 } from '../../../schema/rules/exit-codes.ts'
 import { withoutPlus } from '../../../schema/rules/phone-number.ts'
+import { costMicros } from './price.ts'
 
 /**
  * Finds the longest prefix by one map look-up per prefix length of the plan, about 15 at most: 0.3 µs in a
@@ -70,7 +71,7 @@ class Plan {
     const others = (this.#byPrefix.get(prefix) ?? []).filter(
       ({ tariff }) => withoutPlus(tariff.prefix) !== withoutPlus(stored),
     )
-    const all = [...others, ...rates].toSorted(newestFirst)
+    const all = [...others, ...rates].toSorted(inOrder)
     if (all.length === 0) this.#byPrefix.delete(prefix)
     else this.#byPrefix.set(prefix, all)
     this.#note(prefix.length)
@@ -99,18 +100,51 @@ class Plan {
   }
 
   #inForce(prefix: string, at: number): Rate | undefined {
-    return this.#byPrefix.get(prefix)?.find((candidate) => isInForce(candidate, at))
+    const stored = this.#byPrefix.get(prefix)
+    if (stored === undefined) return undefined
+    const [newest, ...others] = stored.filter((candidate) => isInForce(candidate, at))
+    if (newest === undefined || others.length === 0) return newest
+    return dearestSpelling([newest, ...others])
   }
 }
 
-/** Where to insert a rate among those of its prefix, the newest first. */
+/**
+ * `0044` and `44` are one prefix where `00` is an exit code. Of each spelling the newest rate counts; of those a blocked one
+ * holds, else the dearer: a block does not open, and no call gets cheaper, because the setting was made.
+ */
+function dearestSpelling(rates: readonly Rate[]): Rate | undefined {
+  const spellings = new Map<string, Rate>()
+  for (const rate of rates) {
+    const spelling = withoutPlus(rate.tariff.prefix)
+    if (!spellings.has(spelling)) spellings.set(spelling, rate)
+  }
+  return [...spellings.values()].toSorted(dearestFirst)[0]
+}
+
+/** Where to insert a rate among those of its prefix. */
 function placeOf(rate: Rate, rates: readonly Rate[]): number {
-  const index = rates.findIndex((other) => newestFirst(other, rate) > 0)
+  const index = rates.findIndex((other) => inOrder(other, rate) > 0)
   return index < 0 ? rates.length : index
 }
 
-const newestFirst = (a: Rate, b: Rate): number =>
-  (b.effectiveFrom ?? -Infinity) - (a.effectiveFrom ?? -Infinity)
+/** The newest first; of two with one beginning (`44` and `+44`) the dearer, whatever the order in which they are read. */
+const inOrder = (a: Rate, b: Rate): number => beginning(b) - beginning(a) || dearestFirst(a, b)
+
+/** Finite: the difference of two infinities is no number. */
+const beginning = ({ effectiveFrom }: Rate): number => effectiveFrom ?? -Number.MAX_SAFE_INTEGER
+
+/** Where a minute costs the same, the shorter and the longer call decide. */
+const COMPARED_SECONDS = [60, 1, 3_600] as const
+
+function dearestFirst(a: Rate, b: Rate): number {
+  if (a.isBlocked !== b.isBlocked) return a.isBlocked ? -1 : 1
+  for (const seconds of COMPARED_SECONDS) {
+    const difference = costMicros(b.tariff, seconds) - costMicros(a.tariff, seconds)
+    if (difference !== 0) return difference
+  }
+  if (a.tariff.prefix === b.tariff.prefix) return 0
+  return a.tariff.prefix < b.tariff.prefix ? -1 : 1
+}
 
 const isInForce = ({ effectiveFrom, effectiveTo }: Rate, at: number): boolean =>
   (effectiveFrom === null || effectiveFrom <= at) && (effectiveTo === null || at < effectiveTo)

@@ -80,7 +80,7 @@ export class OutboundRoutes {
     const emergency: OutboundRouteRecord[] = []
     for (const routes of this.#table.matching(calledNumber)) {
       const ofPrefix: OutboundRouteRecord[][] = [[], [], []]
-      for (const route of orderByPreference(routes, random)) {
+      for (const route of blocksFirst(orderByPreference(routes, random))) {
         const tier = tierOf(route, caller)
         if (tier === undefined) {
           passOver(passedRoute(route, 'other_caller'))
@@ -103,6 +103,14 @@ export class OutboundRoutes {
     return { kind: 'routes', routes: ordered.slice(0, blockAt) }
   }
 }
+
+/** A block is not drawn: of routes with one prefix and priority it stands first. */
+const blocksFirst = (routes: readonly OutboundRouteRecord[]): readonly OutboundRouteRecord[] =>
+  routes.some(isBlock)
+    ? routes.toSorted((a, b) => a.priority - b.priority || Number(isBlock(b)) - Number(isBlock(a)))
+    : routes
+
+const isBlock = ({ mode }: OutboundRouteRecord): boolean => mode === 'block'
 
 /** 0 the customer's own, 1 its tenant's, 2 a common one; undefined: not for this caller. */
 function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 | undefined {

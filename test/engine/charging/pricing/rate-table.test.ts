@@ -66,6 +66,67 @@ test('a number that still begins with an exit code has the price of numbers abro
   expect(prefixFor(new RateTable([rate('00')], codes), '000441632960000')).toBe('00')
 })
 
+const priced = (prefix: string, ratePerMinuteMicros: number, more: Partial<Rate> = {}): Rate => {
+  const plain = rate(prefix, more)
+  const price = { firstRatePerMinuteMicros: ratePerMinuteMicros, ratePerMinuteMicros }
+  return { ...plain, tariff: { ...plain.tariff, decimals: 6, ...price } }
+}
+
+/** What holds at 1000, whichever is read first, and when one of them is written later. */
+const held = (rates: readonly Rate[], exitCodes: readonly string[]): readonly string[] => {
+  const spelling = rates[0]?.tariff.prefix.replace('+', '') ?? ''
+  const later = rates.filter(({ tariff }) => tariff.prefix.replace('+', '') === spelling)
+  const written = new RateTable(
+    rates.filter((each) => !later.includes(each)),
+    exitCodes,
+  )
+  written.replace(1, spelling, later)
+  const tables = [new RateTable(rates, exitCodes), new RateTable(rates.toReversed(), exitCodes)]
+  return [...tables, written].map((table) => prefixFor(table, '+441632960000') ?? '')
+}
+
+test.each([
+  ['the dearer holds', [priced('0044', 2), priced('44', 3)], '44'],
+  ['the dearer holds', [priced('44', 2), priced('0044', 3)], '0044'],
+  ['a blocked one holds', [priced('44', 1, { isBlocked: true }), priced('0044', 3)], '44'],
+  [
+    'a block is not lifted by a later price',
+    [priced('44', 1, { isBlocked: true }), priced('0044', 3, { effectiveFrom: 500 })],
+    '44',
+  ],
+  [
+    'one that is over does not count',
+    [priced('44', 9, { effectiveTo: 900 }), priced('0044', 3)],
+    '0044',
+  ],
+  [
+    'the connect fee counts',
+    [
+      priced('44', 60),
+      { ...priced('0044', 0), tariff: { ...priced('0044', 0).tariff, connectFeeMicros: 61 } },
+    ],
+    '0044',
+  ],
+  ['equal ones are told by their text', [priced('44', 3), priced('0044', 3)], '0044'],
+  [
+    'of three spellings the dearest holds',
+    [priced('44', 3), priced('01144', 5), priced('0044', 4)],
+    '01144',
+  ],
+])(
+  'two prefixes that an exit code makes one: %s, in whatever order they are read',
+  (_, rates, prefix) => {
+    expect(held(rates, ['011', '00'])).toEqual([prefix, prefix, prefix])
+  },
+)
+
+test('a prefix that is stored with and without a plus, from the same moment: the dearer holds', () => {
+  expect(held([priced('+44', 2), priced('44', 3)], [])).toEqual(['44', '44', '44'])
+  const blocked = priced('+44', 1, { isBlocked: true })
+  const table = new RateTable([priced('44', 3), blocked])
+  expect(table.find(1, '+441632960000', 1_000)).toBe(blocked)
+})
+
 test('every answer is that of trying all prefixes', () => {
   const digits = fc.string({ unit: fc.constantFrom('1', '2', '3'), maxLength: 6 })
   fc.assert(

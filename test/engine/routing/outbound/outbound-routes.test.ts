@@ -72,6 +72,23 @@ test('a block before every other route refuses the call', () => {
   expect(matched(routes, '4930')).toEqual([1])
 })
 
+test('a block is not drawn: of routes with one prefix and priority it stands first', () => {
+  const routes = [
+    outboundRoute(1, { prefix: '49', weight: 100 }),
+    outboundRoute(2, { prefix: '49', weight: 1, mode: 'block' }),
+  ]
+  const random = seededRandom(5)
+  const kinds = new Set(
+    [routes, routes.toReversed()].flatMap((each) =>
+      Array.from(
+        { length: 50 },
+        () => new OutboundRoutes(each).match(acme, '49301234', random, free).kind,
+      ),
+    ),
+  )
+  expect([...kinds]).toEqual(['blocked'])
+})
+
 test('a block behind other routes ends the list: failover does not pass it', () => {
   const routes = [
     outboundRoute(1, { prefix: '4930' }),
