@@ -19,13 +19,13 @@ export const publicHealthRoute = (version: string) =>
 interface ProbeDeps {
   readonly store: Pick<Store, 'storage'>
   readonly disk?: Pick<Store['storage'], 'problem'> | undefined
-  readonly nodes: Pick<NodesPort, 'condition'>
+  readonly nodes: Pick<NodesPort, 'condition' | 'differingSettings'>
 }
 
 /**
  * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining, when another
  * process has its name, and while the database or the journal of calls cannot be written. `database` says whether the server of it answers:
- * without it calls go on for a moment.
+ * without it calls go on for a moment. Nodes whose settings differ are ready: such a setting is changed on one after the other.
  */
 export const probeRoutes = (
   engine: Pick<EnginePort, 'isReady' | 'isDraining'>,
@@ -48,7 +48,10 @@ export const probeRoutes = (
       // Calls go on without the server until then.
       const problem = disk?.problem ?? storage.problem
       if (problem && problem.code !== 'server_unavailable') throw storageUnavailable(problem.reason)
-      return ok(c, { status: 'ready', database: problem ? 'unavailable' : 'available' })
+      const settings = nodes.differingSettings.size > 0 ? 'different' : 'same'
+      return ok(c, {
+        ...{ status: 'ready', database: problem ? 'unavailable' : 'available', settings },
+      })
     })
 
 /** `GET /api/v1/health`: success for a valid key. Mounted under `/api/v1`. */

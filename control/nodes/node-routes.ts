@@ -9,7 +9,13 @@ import { ok } from '../http/envelope.ts'
 
 export const nodeRoutes = ({ nodes }: Pick<ControlDeps, 'nodes'>) =>
   new Hono<ControlEnv>().get('/nodes', requiresGlobal('metrics:read'), (c) =>
-    ok(c, nodes.list().map(viewOf)),
+    ok(
+      c,
+      nodes.list().map((node) => ({
+        ...viewOf(node),
+        differing_settings: nodes.differingSettings.get(node.name) ?? [],
+      })),
+    ),
   )
 
 const viewOf = ({ name, epoch, address, version, state, ...node }: NodeStatus) => ({

@@ -35,8 +35,11 @@ export const telemetryRoutes = (
  * Mounted at the root. It requires a key like everything else: an exception for loopback would also admit
  * what a proxy on this machine forwards.
  */
-export const metricsRoute = (telemetry: Pick<Telemetry, 'read'>, nodes: Pick<NodesPort, 'list'>) =>
+export const metricsRoute = (
+  telemetry: Pick<Telemetry, 'read'>,
+  nodes: Pick<NodesPort, 'list' | 'differingSettings'>,
+) =>
   new Hono<ControlEnv>().get('/metrics', requiresGlobal('metrics:read'), async (c) => {
     c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
-    return c.body(prometheusText(await telemetry.read(), memberMetrics(nodes.list())))
+    return c.body(prometheusText(await telemetry.read(), memberMetrics(nodes)))
   })

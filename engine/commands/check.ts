@@ -1,12 +1,16 @@
 import { existsSync } from 'node:fs'
 import { findDamage } from '../../schema/check.ts'
+import { differencesOf, settingsOfLiving } from '../../schema/nodes/settings-of-nodes.ts'
+import type { Store } from '../../schema/open.ts'
 import { brokenClaims } from '../../schema/ownership/claims.ts'
 import { LocalSecrets } from '../../schema/secrets/secrets.ts'
 import { readServer } from '../../schema/postgres/open.ts'
 import { newestVersion } from '../../schema/migrations/index.ts'
 import { openUntouched } from '../../schema/storage/untouched.ts'
-import { readConfig } from '../config.ts'
+import { type Config, readConfig } from '../config.ts'
 import { isServed } from '../serving-lock.ts'
+import { commonSettings } from '../stores/common-settings.ts'
+import { numberNotes } from '../stores/number-notes.ts'
 import type { Command, ExitCode, World } from './command.ts'
 import { settingNotes } from './setting-notes.ts'
 
@@ -14,11 +18,12 @@ export const check: Command = {
   name: 'check',
   summary: 'Tells whether the settings are right and the database is whole; changes nothing.',
   run: async (_input, world) => {
-    const { databasePath, databaseUrl, secretKey } = readConfig(world.environment)
+    const config = readConfig(world.environment)
+    const { databasePath, databaseUrl, secretKey } = config
     const notes = settingNotes(world.environment, world.settingsFile)
     for (const line of notes) world.print(`settings: ${line}`)
     if (notes.length === 0) world.print('settings: right')
-    if (databaseUrl !== undefined) return checkServer(databaseUrl, world)
+    if (databaseUrl !== undefined) return checkServer(databaseUrl, config, world)
     if (!existsSync(databasePath)) {
       world.print(`database: ${databasePath} does not exist yet; serve or migrate creates it`)
       return 0
@@ -36,8 +41,8 @@ export const check: Command = {
       for (const line of damage) world.print(`database: ${line}`)
       if (damage.length === 0) world.print(`database: ${databasePath} is whole`)
       // They lose at recognition, which is no damage.
-      const claims = damage.length === 0 && !isEmpty ? await brokenClaims(untouched) : []
-      for (const line of claims) world.print(`ownership: ${line}`)
+      const notes = damage.length === 0 && !isEmpty ? await notesOf(untouched, config) : []
+      for (const line of notes) world.print(line)
       return damage.length === 0 ? 0 : 1
     } finally {
       close()
@@ -46,14 +51,45 @@ export const check: Command = {
 }
 
 /** Its server looks after the files. */
-async function checkServer(url: string, world: World): Promise<ExitCode> {
-  const { name, version, claims } = await readServer(url)
+async function checkServer(url: string, config: Config, world: World): Promise<ExitCode> {
+  const { name, version, seen } = await readServer(url, async (store) => [
+    ...(await notesOf(store, config)),
+    ...(await otherSettings(store, config)),
+  ])
   const isCurrent = version === newestVersion
   world.print(
     isCurrent
       ? `database: ${name} has schema version ${version}`
       : `database: ${name} has schema version ${version}, this program needs ${newestVersion}; serve or migrate brings it there`,
   )
-  for (const line of claims) world.print(`ownership: ${line}`)
+  for (const line of seen ?? []) world.print(line)
   return 0
+}
+
+async function notesOf(
+  store: Pick<Store, 'statements' | 'db'>,
+  { exitCodes }: Config,
+): Promise<readonly string[]> {
+  return [
+    ...(await brokenClaims(store)).map((line) => `ownership: ${line}`),
+    ...(await numberNotes(store, exitCodes)).map((line) => `numbers: ${line}`),
+  ]
+}
+
+/** No name of a node has a space. */
+const HERE = 'as set here'
+
+/** Against those of the nodes that live; this one may be among them, with the settings of its start. */
+async function otherSettings(
+  { statements }: Pick<Store, 'statements'>,
+  config: Config,
+): Promise<readonly string[]> {
+  const living = await settingsOfLiving(statements)
+  const differences = differencesOf(new Map([[HERE, commonSettings(config)], ...living]))
+  return differences.map(({ setting, values }) => {
+    const texts = Object.entries(values).map(
+      ([node, value]) => `${value} ${node === HERE ? HERE : `at node ${node}`}`,
+    )
+    return `settings: ${setting} must be the same on all nodes: ${texts.join(', ')}`
+  })
 }

@@ -7,6 +7,7 @@ import { JournalFiles } from '../../schema/journal-file.ts'
 import { Heartbeat } from '../../schema/nodes/heartbeat.ts'
 import { installIdAt } from '../../schema/nodes/install-id.ts'
 import { joinNode, registerNode } from '../../schema/nodes/node-registry.ts'
+import { SettingsOfNodes } from '../../schema/nodes/settings-of-nodes.ts'
 import { refuseWithoutFolder, type Store } from '../../schema/open.ts'
 import { brokenClaims } from '../../schema/ownership/claims.ts'
 import { ServerNotices } from '../../schema/postgres/notices.ts'
@@ -16,7 +17,9 @@ import { first } from '../../schema/sql/query.ts'
 import { LOOK_MS, Patience } from '../../schema/storage/patience.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { servingLock } from '../serving-lock.ts'
+import { commonSettings, SETTINGS_KEY } from './common-settings.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
+import { numberNotes } from './number-notes.ts'
 import type { Stores, StoresDeps, WatchDeps } from './stores.ts'
 
 /** @throws {DatabaseRefused} the server cannot be used, or another process serves as this node. */
@@ -62,12 +65,14 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   const { applied } = store.migrated
   if (applied.length > 0) log('info', 'database migrated', { ...store.migrated })
   for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
+  for (const note of await numberNotes(store, config.exitCodes)) log('warn', `numbers: ${note}`)
   const notices = new ServerNotices(deps)
   closers.push(() => notices.stop())
   await notices.start()
   const changes = await ServerChanges.open({ notices, schedule, log })
-  const node = await joinInstallation(store, notices, deps)
+  const { node, settings } = await joinInstallation(store, notices, deps)
   closers.push(() => node.stop())
+  closers.push(() => settings.stop())
   const id = await databaseIdOf(store)
   const disk = new Storage()
   const place = join(realpathSync(dirname(config.databasePath)), basename(config.databasePath))
@@ -81,7 +86,7 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
       if (node.condition === 'fenced') return 'node_fenced'
       return disk.problem && 'storage_unavailable'
     },
-    serving: () => undefined,
+    serving: () => settings.serving(),
     watch: (watched) => watchBoth(store, disk, deps, watched),
     keepLost: () => undefined,
   }
@@ -91,7 +96,7 @@ async function joinInstallation(
   store: Store,
   notices: ServerNotices,
   deps: OpenServer,
-): Promise<Heartbeat> {
+): Promise<{ readonly node: Heartbeat; readonly settings: SettingsOfNodes }> {
   const { config, hostName, version, isUpgrade, name, steadyNow: now, schedule, log } = deps
   const installId = installIdAt(config.databasePath, deps.randomBytes)
   const address = nodeUrlOf(config, config.apiListen, hostName)
@@ -99,11 +104,15 @@ async function joinInstallation(
   const identity = isUpgrade
     ? await joinNode(store, { name, installId })
     : await registerNode(store, { name, installId, address, version })
-  const { storage } = store
-  return new Heartbeat(
-    { identity, address, version, connection: notices, storage, now, schedule, log },
+  const { storage, secrets } = store
+  const own = commonSettings(config, secrets.keyFor(SETTINGS_KEY))
+  const settings = new SettingsOfNodes({ identity, own, connection: notices, schedule, log })
+  const node = new Heartbeat(
+    { identity, address, version, connection: notices, storage, settings, now, schedule, log },
     { at: sentAt, state: isUpgrade ? 'beside' : 'starting' },
   )
+  await settings.look()
+  return { node, settings }
 }
 
 async function databaseIdOf(store: Store): Promise<string> {

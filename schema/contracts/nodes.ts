@@ -26,6 +26,8 @@ export interface NodesPort {
   readonly identity: NodeIdentity
   /** Ordered by name. From memory: what was heard within the last second, or last of all. */
   list(): readonly NodeStatus[]
+  /** By the name of a node: settings that must be the same on all, and in which it differs from another that lives. */
+  readonly differingSettings: ReadonlyMap<string, readonly string[]>
   /** Of this process. */
   readonly condition: NodeCondition
   /** Milliseconds since this process was heard; 0 where no other process is. */

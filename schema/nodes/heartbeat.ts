@@ -19,6 +19,7 @@ export interface HeartbeatDeps {
   /** A connection that waits for no other statements. */
   readonly connection: Pick<ServerNotices, 'query'>
   readonly storage: Storage
+  readonly settings: { readonly differing: NodesPort['differingSettings'] }
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly schedule: Schedule
@@ -100,6 +101,10 @@ export class Heartbeat implements NodesPort {
 
   get identity(): NodeIdentity {
     return this.#deps.identity
+  }
+
+  get differingSettings(): NodesPort['differingSettings'] {
+    return this.#deps.settings.differing
   }
 
   /** What this run of the node has leased is its own: no other node has taken it back. */

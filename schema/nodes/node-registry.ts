@@ -20,6 +20,8 @@ export interface NewNode {
 
 /** A node that is silent for longer may be dead: its name can be taken, and it grants nothing any more. Milliseconds. */
 export const HEARTBEAT_TTL_MS = 10_000
+/** With the name of the node: the row of `setting` in which it tells its own. */
+export const SETTINGS_OF_NODE = 'settings of node '
 /** Rows of nodes that are silent for longer are removed: machines may have names that never come again. */
 const FORGOTTEN_MS = 30 * 86_400_000
 
@@ -80,7 +82,8 @@ async function forgetTold(store: Store): Promise<void> {
           ),
         ),
       )
-  for (const what of ['lost node ', 'fenced node ']) await execute(store, told(what))
+  for (const what of ['lost node ', 'fenced node ', SETTINGS_OF_NODE])
+    await execute(store, told(what))
 }
 
 /**

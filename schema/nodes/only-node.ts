@@ -15,6 +15,7 @@ export interface OnlyNodeDeps {
 export class OnlyNode implements NodesPort {
   readonly identity: NodesPort['identity']
   readonly condition = 'valid'
+  readonly differingSettings = new Map<string, readonly string[]>()
   readonly heartbeatAgeMs = 0
   readonly #deps: OnlyNodeDeps
 

@@ -6,7 +6,6 @@ import type { Store } from '../open.ts'
 import { queryBuilder } from './query-builder.ts'
 import { DatabaseRefused } from '../refusal.ts'
 import { servingNodes } from '../nodes/node-registry.ts'
-import { brokenClaims } from '../ownership/claims.ts'
 import { openServerSecrets, type ServerKey } from '../secrets/server-secrets.ts'
 import { DatabaseUnavailable } from '../sql/failure.ts'
 import { PostgresStatements } from '../sql/postgres-statements.ts'
@@ -81,19 +80,27 @@ async function refuseMigrations(
   )
 }
 
-/** What is to be known of a database before anything is changed. */
-export async function readServer(url: string): Promise<{
+/**
+ * What is to be known of a database before anything is changed.
+ *
+ * @param look reads from one that has this program's schema.
+ */
+export async function readServer<T>(
+  url: string,
+  look: (store: Pick<Store, 'statements' | 'db'>) => Promise<T>,
+): Promise<{
   readonly name: string
   readonly version: number
-  readonly claims: readonly string[]
+  /** Undefined: it has another schema. */
+  readonly seen: T | undefined
 }> {
   const name = nameOf(url)
   const statements = new PostgresStatements({ url, connections: 1 })
   try {
     const version = await versionOf(statements)
-    const claims =
-      version === newestVersion ? await brokenClaims({ statements, db: queryBuilder() }) : []
-    return { name, version, claims }
+    const isCurrent = version === newestVersion
+    const seen = isCurrent ? await look({ statements, db: queryBuilder() }) : undefined
+    return { name, version, seen }
   } catch (error) {
     throw refusalOf(name, error)
   } finally {

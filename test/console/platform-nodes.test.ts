@@ -13,7 +13,7 @@ afterAll(() => browser.close())
 const nodeOf = (name: string, state: string, live_calls: number) => ({
   ...{ name, state, live_calls, epoch: 3, address: 'http://10.0.0.1:8080', version: '1.0.0' },
   ...{ started_at: '2026-11-23T10:00:00.000Z', heartbeat_at: '2026-11-23T10:00:05.000Z' },
-  is_this: name === 'sbc-1',
+  ...{ is_this: name === 'sbc-1', differing_settings: name === 'sbc-2' ? ['EXIT_CODES'] : [] },
 })
 
 test('nodes that do not answer are named over every screen, until they answer again; Now lists the nodes', async () => {
@@ -25,7 +25,7 @@ test('nodes that do not answer are named over every screen, until they answer ag
   const row = page.getByRole('row').filter({ hasText: 'sbc-2' })
   await row.getByText('lost', { exact: true }).waitFor()
   expect(await row.getByRole('cell').allTextContents()).toEqual(
-    expect.arrayContaining(['sbc-2 ', 'lost', '7', '3']),
+    expect.arrayContaining(['sbc-2 ', 'lost differs in EXIT_CODES', '7', '3']),
   )
   const banner = page.getByText(/^No answer from/)
   expect(await banner.isVisible()).toBe(false)

@@ -31,7 +31,8 @@ describe.runIf(hasPostgres)('two nodes on one database', () => {
     proxy = await postgresProxy(url)
     const environment = { ...patientNodes, DATABASE_URL: proxy.url, SECRET_KEY }
     const first = await TollgateProcess.start(seed, { ...environment, NODE_NAME: 'sbc-1' })
-    const second = await TollgateProcess.start(seed, { ...environment, NODE_NAME: 'sbc-2' })
+    const other = { NODE_NAME: 'sbc-2', EXIT_CODES: 'none' }
+    const second = await TollgateProcess.start(seed, { ...environment, ...other })
     nodes = [first, second]
     token = await first.createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
   }, 120_000)
@@ -219,10 +220,19 @@ describe.runIf(hasPostgres)('two nodes on one database', () => {
     await booksAreRight()
     await eventually(async () =>
       expect((await ask(0, '/api/v1/nodes')).data).toMatchObject([
-        { name: 'sbc-1', state: 'serving' },
-        { name: 'sbc-2', state: 'serving', epoch: 1 },
+        { name: 'sbc-1', state: 'serving', differing_settings: ['EXIT_CODES'] },
+        { name: 'sbc-2', state: 'serving', differing_settings: ['EXIT_CODES'], epoch: 1 },
       ]),
     )
+  })
+
+  test('a setting that must be the same on all nodes, and is not, is in the log and at /readyz, with both values', async () => {
+    for (const index of [0, 1])
+      expect((await ask(index, '/readyz')).data).toMatchObject({ settings: 'different' })
+    const line = at(1).log.find((each) => each.includes('must be the same on all nodes'))
+    expect(JSON.parse(line ?? '{}')).toMatchObject({
+      ...{ level: 'warn', EXIT_CODES: { 'sbc-1': 'unset', 'sbc-2': 'none' } },
+    })
   })
 
   test('a node that was paused, and whose name another one has, takes no new calls', async () => {

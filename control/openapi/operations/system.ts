@@ -66,6 +66,11 @@ const node = z
     started_at: moment,
     heartbeat_at: moment.describe('By the clock of the database server.'),
     is_this: z.boolean().describe('The process that answers.'),
+    differing_settings: z
+      .array(z.string())
+      .describe(
+        'Settings that must be the same on all nodes, and in which this one differs from another that lives.',
+      ),
   })
   .meta({ id: 'ProcessNode' })
 
@@ -119,8 +124,11 @@ export const systemOperations: Operations = {
         database: z
           .enum(['available', 'unavailable'])
           .describe('`unavailable`: calls go on without the server of the database for a while.'),
+        settings: z
+          .enum(['same', 'different'])
+          .describe('Of the nodes that live, where they must be the same.'),
       }),
-      { status: 'ready', database: 'available' },
+      { status: 'ready', database: 'available', settings: 'same' },
     ),
     refusals: [503],
   },
@@ -223,7 +231,7 @@ export const systemOperations: Operations = {
       {
         ...{ name: 'sbc-1', epoch: 3, address: 'http://10.0.0.1:8080', version: '0.1.0' },
         ...{ state: 'serving', live_calls: 12, started_at: exampleTime, heartbeat_at: exampleTime },
-        is_this: true,
+        ...{ is_this: true, differing_settings: [] },
       },
     ]),
   },

@@ -15,6 +15,9 @@ const node = z.object({
   heartbeat_at: time,
   version: z.string(),
   is_this: z.boolean().describe('It answers this call.'),
+  differing_settings: z
+    .array(z.string())
+    .describe('Settings in which it differs from another node, and must not.'),
 })
 
 export const listNodes = defineTool({
@@ -34,6 +37,7 @@ export const listNodes = defineTool({
       nodes: listed.map(({ liveCalls, heartbeatAt, isThis, ...rest }) => ({
         ...{ name: rest.name, state: rest.state, epoch: rest.epoch, version: rest.version },
         ...{ live_calls: liveCalls, heartbeat_at: timeToText(heartbeatAt), is_this: isThis },
+        differing_settings: [...(nodes.differingSettings.get(rest.name) ?? [])],
       })),
     }
   },

@@ -11,7 +11,7 @@ test('the platform sees the nodes of the installation, a tenant does not', async
   expect(seen.data()).toEqual([
     {
       ...{ name: 'test-1', epoch: 0, address: 'http://127.0.0.1:8080', version: '0.0.0-test' },
-      ...{ state: 'serving', live_calls: 0, is_this: true },
+      ...{ state: 'serving', live_calls: 0, is_this: true, differing_settings: [] },
       started_at: '2026-01-01T00:00:00.000Z',
       heartbeat_at: '2026-01-01T00:00:00.000Z',
     },
@@ -29,13 +29,30 @@ test('metrics name this node, and the state of each as it hears of them', async 
   expect(text).toContain('tollgate_platform_node_state{name="test-1",state="lost"} 0\n')
 })
 
+test('a node whose settings differ from those of another one says so everywhere, and is ready', async () => {
+  const control = await openControl()
+  const token = await control.key()
+  const differingSettings = new Map([['test-1', ['EXIT_CODES', 'OCS_URL']]])
+  Object.defineProperty(control.deps.nodes, 'differingSettings', { value: differingSettings })
+  const ready = await control.request('/readyz')
+  expect([ready.status, ready.data()]).toEqual([
+    200,
+    expect.objectContaining({ settings: 'different' }),
+  ])
+  const [node] = (await control.request('/api/v1/nodes', { token })).data<readonly unknown[]>()
+  expect(node).toMatchObject({ differing_settings: ['EXIT_CODES', 'OCS_URL'] })
+  const text = (await control.request('/metrics', { token })).text
+  expect(text).toContain('tollgate_platform_node_differing_settings{name="test-1"} 2\n')
+})
+
 test.each([
   ['valid', 200],
   ['unheard', 503],
   ['fenced', 503],
 ] as const)('a node that is %s answers /readyz with %i', async (condition, status) => {
   const engine = { isReady: () => true, isDraining: () => false }
-  const routes = probeRoutes(engine, { store: { storage: new Storage() }, nodes: { condition } })
+  const nodes = { condition, differingSettings: new Map() }
+  const routes = probeRoutes(engine, { store: { storage: new Storage() }, nodes })
   routes.onError(errorHandler(() => undefined))
   expect((await routes.request('/readyz')).status).toBe(status)
 })
@@ -46,7 +63,7 @@ test('a node goes on being ready while the database server cannot be written for
   storage.declare()
   const engine = { isReady: () => true, isDraining: () => false }
   const store = { storage }
-  const nodes = { condition: 'valid' } as const
+  const nodes = { condition: 'valid', differingSettings: new Map() } as const
   const routes = probeRoutes(engine, { store, nodes })
   const answer = await routes.request('/readyz')
   expect(answer.status).toBe(200)
@@ -59,7 +76,8 @@ test('a node whose own disk takes no journal is not ready, whatever the database
   disk.declare()
   const engine = { isReady: () => true, isDraining: () => false }
   const store = { storage: new Storage('server_unavailable') }
-  const routes = probeRoutes(engine, { store, disk, nodes: { condition: 'valid' } })
+  const nodes = { condition: 'valid', differingSettings: new Map() } as const
+  const routes = probeRoutes(engine, { store, disk, nodes })
   routes.onError(errorHandler(() => undefined))
   const answer = await routes.request('/readyz')
   expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '5'])

@@ -38,7 +38,8 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     new Heartbeat(
       {
         ...{ identity, address: 'http://10.0.0.1:8080', version: '1.0.0', connection: notices },
-        ...{ storage: store.storage, now: time.now, schedule: time.schedule },
+        ...{ storage: store.storage, settings: { differing: new Map() }, now: time.now },
+        schedule: time.schedule,
         log: (level) => log.push(level),
       },
       { at: time.now(), state },

@@ -580,6 +580,7 @@ export interface ProcessNode {
   readonly started_at: string
   readonly heartbeat_at: string
   readonly is_this: boolean
+  readonly differing_settings: readonly string[]
 }
 
 export interface KeyUsage {

@@ -24,7 +24,12 @@ const columns: readonly ShownColumn<ProcessNode>[] = [
   },
   {
     ...{ name: 'state', title: 'State', value: ({ state }) => state },
-    show: ({ state }) => <Badge tone={tones[state]}>{state}</Badge>,
+    show: ({ state, differing_settings: settings }) => (
+      <>
+        <Badge tone={tones[state]}>{state}</Badge>
+        {settings.length > 0 && <small> differs in {settings.join(', ')}</small>}
+      </>
+    ),
   },
   {
     ...{ name: 'calls', title: 'Calls', value: ({ live_calls: calls }) => calls, isFigure: true },
