@@ -12,7 +12,10 @@ export interface Timers {
   readonly cMs: number
   /** A request that the application has not answered ends with 480 (INVITE) or 500 after this. */
   readonly applicationMs: number
-  /** How long a target of an INVITE may be silent while there is another one. Default: as with other requests. */
+  /**
+   * How long the first target of an INVITE may be silent while there is another one; each further one half as long as the one
+   * before, so that several silent ones are left within twice this time. Default: as with other requests.
+   */
   readonly inviteSilenceMs?: number
 }
 
@@ -24,9 +27,19 @@ export const defaultTimers: Timers = {
   applicationMs: 240_000,
 }
 
-/** How long a target may be silent while there is another one (RFC 3263 §4.3): four copies by UDP. */
-export const silenceMs = ({ t1Ms, inviteSilenceMs }: Timers, method: string): number =>
-  (method === 'INVITE' ? inviteSilenceMs : undefined) ?? 8 * t1Ms
+/**
+ * How long a target may be silent while there is another one (RFC 3263 §4.3): four copies by UDP.
+ *
+ * @param silent how many targets were silent before. An answer takes a round trip: T1 is a cautious estimate of two.
+ */
+export function silenceMs(
+  { t1Ms, inviteSilenceMs }: Timers,
+  method: string,
+  silent: number,
+): number {
+  if (method !== 'INVITE' || inviteSilenceMs === undefined) return 8 * t1Ms
+  return Math.max(Math.min(inviteSilenceMs, t1Ms / 2), inviteSilenceMs / 2 ** silent)
+}
 
 /** Timers B, F, H, J, L, M, and D on unreliable transports: 64·T1. */
 export const transactionTimeoutMs = ({ t1Ms, t1x64Ms }: Timers): number => t1x64Ms ?? 64 * t1Ms

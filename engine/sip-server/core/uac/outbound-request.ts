@@ -126,6 +126,8 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   /** Where it may still go if this target fails (RFC 3263 §4.3); undefined: nowhere. */
   #others: readonly Flow[] | undefined
   #silence: Deadline<Timer> | undefined
+  /** Targets that were left because they said nothing. */
+  #silentTargets = 0
 
   constructor(
     ports: OutboundPorts,
@@ -211,7 +213,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     this.#transaction = transactions.startClient(this.#sent, this.#flow, this, now)
     const { deadlines, timers } = transactions
     if (!this.#others) return
-    const patienceMs = silenceMs(timers, this.#sent.method)
+    const patienceMs = silenceMs(timers, this.#sent.method, this.#silentTargets)
     this.#silence = deadlines.start(this, 'silence', patienceMs, now)
   }
 
@@ -236,7 +238,10 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
 
   onTimer(timer: Timer, now: number): void {
     if (timer === 'timerC') return this.cancel('', now)
-    if (timer === 'silence') return void this.#moveOn(now)
+    if (timer === 'silence') {
+      this.#silentTargets += 1
+      return void this.#moveOn(now)
+    }
     if (this.#transaction?.state !== 'proceeding') return
     this.#ports.transactions.endClient(this.#sent.branch)
     this.#failLocally(487, 'Request Terminated', now)

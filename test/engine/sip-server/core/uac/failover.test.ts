@@ -114,6 +114,19 @@ test('an INVITE may be less patient than other requests', () => {
   expect(places(server.takeSent())).toContain('MESSAGE 192.0.2.2')
 })
 
+test('an INVITE leaves several silent targets within twice the time of the first', () => {
+  const server = new VirtualServer({ timers: { inviteSilenceMs: 750 } })
+  const fourth = targetAt('192.0.2.4')
+  send(server, [first, second, third, fourth])
+  const triedAt = new Map<string, number>()
+  for (let now = 0; now < 1_500; now += 25) {
+    for (const place of places(server.takeSent())) if (!triedAt.has(place)) triedAt.set(place, now)
+    server.advance(25)
+  }
+  // The third is asked while its answer still comes in time; none is given less than half of T1.
+  expect([...triedAt.values()]).toEqual([0, 750, 1_125, 1_375])
+})
+
 test('when every target has failed the application gets one final response', () => {
   const silent = new VirtualServer()
   send(silent)
