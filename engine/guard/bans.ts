@@ -29,6 +29,12 @@ export class Bans {
     if (oldest !== undefined) this.#bans.delete(oldest)
   }
 
+  /** The database has it: from now on it holds no longer than there. */
+  noteStored(source: string): void {
+    const ban = this.#bans.get(source)
+    if (ban !== undefined) ban.isStored = true
+  }
+
   /**
    * Follows what is stored for all nodes, the oldest first. A ban that is not stored yet stays.
    *

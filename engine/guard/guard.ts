@@ -229,6 +229,11 @@ export class Guard {
     this.#onBan = handler
   }
 
+  /** A ban of this node is stored for all nodes. */
+  noteStored(kind: BanKind, source: string): void {
+    this.#bans[kind].noteStored(source)
+  }
+
   /** Follows the bans that are stored for all nodes, as `Bans.takeStored` says. */
   takeStored(
     bans: readonly (StoredBan & { readonly kind: BanKind })[],

@@ -82,6 +82,8 @@ export class SharedBans {
     const source = sourceOf(address)
     await this.#store([{ kind: 'operator', source, reason: 'operator', durationMs }])
     this.#deps.guard.ban(address, durationMs)
+    // It ends a moment later here than in the table: nothing that is read would show that it is stored.
+    this.#deps.guard.noteStored('operator', source)
   }
 
   /** Takes an address, or a source as it is listed. False: no node had banned it, as far as is known. */
@@ -179,6 +181,8 @@ export class SharedBans {
     for (const [key] of found) this.#found.delete(key)
     try {
       await this.#store(found.map(([, ban]) => ban))
+      for (const [key, { kind, source }] of found)
+        if (!this.#found.has(key)) this.#deps.guard.noteStored(kind, source)
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing)

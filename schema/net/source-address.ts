@@ -17,15 +17,18 @@ export function canonicalAddress(address: string): string {
  * same rule in its `transport/sources.ts`.
  */
 export function sourceKey(address: string): string {
-  if (!address.includes(':') || address.includes('.')) return address
-  const compressed = address.indexOf('::')
-  let end = -1
-  for (let group = 0; group < 4; group++) {
-    end = address.indexOf(':', end + 1)
-    // Zeros up to the end of the network, or beyond it.
-    if (end === compressed) return `${address.slice(0, compressed)}::/64`
-  }
-  return `${address.slice(0, end)}::/64`
+  if (!address.includes(':')) return address
+  // `::192.0.2.1` (RFC 4291 §2.5.5.1); in the canonical form no other one is mixed.
+  if (address.includes('.')) return address.startsWith('::ffff:') ? address : '::/64'
+  const [before = '', behind] = address.split('::', 2)
+  const start = before === '' ? [] : before.split(':', 4)
+  const rest = behind === undefined || behind === '' ? [] : behind.split(':')
+  // Zeros may end within the network: `2001::1:5:6:7:8` is in `2001:0:0:1::/64`.
+  for (let zeros = 8 - start.length - rest.length; start.length < 4 && zeros > 0; zeros--)
+    start.push('0')
+  for (const group of rest) if (start.length < 4) start.push(group)
+  while (start.at(-1) === '0') start.pop()
+  return `${start.join(':')}::/64`
 }
 
 /** The same of an address in any spelling, or of such a source. */

@@ -17,7 +17,7 @@ import {
   stepAttempt,
   stopRingTimer,
 } from './attempt.ts'
-import { afterResult, bestOf, healthShown, isUntaken } from './failover.ts'
+import { afterResult, healthShown, isUntaken, resultOfPhones } from './failover.ts'
 import type { Dial, Turn } from './protocol.ts'
 import {
   nowhere,
@@ -267,10 +267,10 @@ function groupEnded(turn: Turn, call: Call): void {
   if (dialing.attempts.some(({ state }) => state !== 'over')) return undefined
   stopRingTimer(turn, call)
   const results = dialing.attempts.flatMap(({ result }) => result ?? [])
-  const result = bestOf(results)
+  const { forward, current } = dialing
+  const result = resultOfPhones(current, results)
   record(call, dialing)
   dialing.attempts = []
-  const { forward, current } = dialing
   if (forward) return followForward(turn, call, current.uri, forward)
   if (current.voicemail && isUntaken(result)) {
     dialing.beforeVoicemail = result

@@ -1,5 +1,6 @@
 /** Which ends of an attempt lead to the next destination, and what the caller gets in the end. Pure. */
 import { noCandidate, type End } from '../cdr/end-reason.ts'
+import { withoutPhone } from '../dialing/withheld.ts'
 import { listedStatus } from '../sip/answers.ts'
 import type { AttemptResult } from './state.ts'
 
@@ -61,6 +62,13 @@ const unavailable: AttemptResult & Rejected = {
 /** RFC 5626 §5.3: the phone is not there, as the node or proxy says that had its connection. */
 const FLOW_FAILED = 430
 
+/** Of an extension, when all of its phones are done. */
+export const resultOfPhones = (
+  extension: { readonly leadsToGateway?: true },
+  results: readonly AttemptResult[],
+): AttemptResult =>
+  results.length > 0 ? bestOf(results) : { kind: 'withheld', end: withoutPhone(extension) }
+
 /** RFC 3261 §16.7 step 6: of phones that rang in parallel, the most informative response. */
 export function bestOf(results: readonly AttemptResult[]): AttemptResult {
   const decisive = results.find(({ kind }) => kind === 'answered' || kind === 'stopped')
@@ -76,16 +84,14 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
   if (best !== unavailable) return best
   const [first] = results
   if (first && results.every(isWithoutRelay)) return first
-  // No phone could be called as requested: the caller gets the reason.
-  const withheld = results.find(
-    (result) => result.kind === 'withheld' && isTold.has(result.end.status),
-  )
+  // No phone could be called as requested: the caller gets the reason, and so does the record.
+  const withheld = results.find((result) => result.kind === 'withheld' && !isWithoutRelay(result))
   if (withheld?.kind !== 'withheld') return unavailable
-  const { status, reason, headers = {} } = withheld.end
-  return { ...unavailable, status, reason, headers }
+  const { status, reason } = isTold.has(withheld.end.status) ? withheld.end : unavailable
+  return { kind: 'withheld', end: { ...withheld.end, status, reason } }
 }
 
-/** A phone that needs TLS, and one at another node that a message is too large for. */
+/** A phone that needs TLS, and one at another node that a message is too large for. No phone learns where gateways are. */
 const isTold: ReadonlySet<number> = new Set([480, 513])
 
 const isWithoutRelay = (result: AttemptResult): boolean =>
@@ -102,7 +108,7 @@ function rankOf(result: Rejected): number {
 
 /** Voicemail takes the call when phones are absent, silent, busy or forward nowhere, not when the callee declined. */
 export function isUntaken(result: AttemptResult): boolean {
-  if (isWithoutRelay(result)) return true
+  if (result.kind === 'withheld') return true
   if (result.kind !== 'rejected') return false
   const { status } = result
   const isFailed = status < 400 || (status >= 500 && status < 600)

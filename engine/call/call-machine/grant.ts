@@ -1,4 +1,5 @@
 /** A call is kept within what was granted: more is asked for in time, and the call ends when there is no more. */
+import { cause, type End } from '../cdr/end-reason.ts'
 import type { Turn } from './protocol.ts'
 import type { Call } from './state.ts'
 
@@ -57,6 +58,10 @@ function endWithGrant(
 }
 
 const TIME_LIMIT = 'time_limit'
+/** The OCS has answered, with no more than there was. */
+const NO_MORE = 'insufficient_funds'
+/** It has not said whether there is more: for the record that is no lack of money. */
+const UNANSWERED = 'ocs_unreachable'
 
 /** The call ends then, however much more its payer has. Both fields are saved: a restart does not lift it. */
 export function limitGrant(call: Call, maxSeconds: number): void {
@@ -67,9 +72,23 @@ export function limitGrant(call: Call, maxSeconds: number): void {
 export const isLimited = ({ grantDenial }: Pick<Call, 'grantDenial'>): boolean =>
   grantDenial === TIME_LIMIT
 
+/** The grant has run out. Without an extension both legs hear of funds, whatever the reason (SPECIFICATION.md §13.2). */
+export function grantEnd(call: Call): End {
+  const { grantDenial: code = UNANSWERED } = call
+  return {
+    ...{ kind: 'cut', by: 'system', code },
+    cause: isLimited(call) ? cause.normal : cause.noCredit,
+  }
+}
+
 export function extended(turn: Turn, call: Call, grantedSeconds: number): void {
   if (isLimited(call)) return
-  if (call.phase !== 'answered' || grantedSeconds <= (call.grantedSeconds ?? Infinity)) return
+  if (call.phase !== 'answered') return
+  if (grantedSeconds <= (call.grantedSeconds ?? Infinity)) {
+    call.grantDenial = NO_MORE
+    return
+  }
+  call.grantDenial = undefined
   stopGrant(turn, call)
   call.grantedSeconds = grantedSeconds
   startGrant(turn, call)

@@ -2,7 +2,7 @@
  * Call control without I/O: `(world, event, surroundings) → commands`. One event is handled whole, with all that
  * follows from it; then the commands are performed, and may bring the next event.
  */
-import { cause, type End } from '../cdr/end-reason.ts'
+import type { End } from '../cdr/end-reason.ts'
 import { attemptOf, attemptTimedOut, probed, withheld } from './attempt.ts'
 import {
   advance,
@@ -24,7 +24,7 @@ import {
   roomTaken,
 } from './dialing.ts'
 import { giveUpReinvite, giveUpRinging } from './exchange.ts'
-import { askForMore, extended, isLimited, limitGrant, resumeGrant } from './grant.ts'
+import { askForMore, extended, grantEnd, limitGrant, resumeGrant } from './grant.ts'
 import { callOf, legOf, showMedia } from './parties.ts'
 import type {
   Admission,
@@ -308,10 +308,7 @@ function onCallTimer(
     case 'grant':
       return askForMore(turn, call)
     case 'grant-end':
-    default: {
-      const { grantDenial: code = 'insufficient_funds' } = call
-      const why = isLimited(call) ? cause.normal : cause.noCredit
-      return stop(turn, call, { kind: 'cut', by: 'system', cause: why, code })
-    }
+    default:
+      return stop(turn, call, grantEnd(call))
   }
 }

@@ -111,6 +111,12 @@ const isTooLarge = (headers: Headers, body = ''): boolean => {
 /** RFC 3261 §21.5.7. */
 const tooLarge = refused(513, 'Message Too Large', 'message_too_large')
 
+/** The caller gets the same in both cases: by its Contact a phone shall not learn where gateways are. */
+export const withoutPhone = ({ leadsToGateway }: { readonly leadsToGateway?: true }): Refusal => {
+  const code = leadsToGateway === true ? 'unpriced_gateway' : 'extension_unregistered'
+  return refused(480, 'Temporarily Unavailable', code)
+}
+
 const unpriced = refused(403, 'Forbidden', 'unpriced_gateway')
 
 /** RFC 5630 §6.1. */

@@ -21,6 +21,8 @@ export interface ExtensionDestination {
   readonly tenantId: number
   readonly phones: readonly PhoneCandidate[]
   readonly voicemail: VoicemailCandidate | undefined
+  /** It has registered phones, but none that may be called without a price. */
+  readonly leadsToGateway?: true
 }
 
 /**
@@ -65,15 +67,18 @@ function extensionAt(
   if (record === undefined) return undefined
   const { domain, extension, tenantId, isVoicemailEnabled } = record
   const voicemail = isVoicemailEnabled ? deps.voicemailOf(tenantId) : undefined
+  const contacts = deps.registrar.contactsOf(domain, extension)
+  // What leads to a gateway is no phone: neither calls nor messages go there without a price.
+  const phones = contacts.flatMap((contact) => {
+    const phone = { ...phoneAt(contact), extension, domain, tenantId }
+    return gatewayBehindPhone(phone, tenantId, deps) === undefined ? [phone] : []
+  })
   return {
     kind: 'extension',
     uri: `sip:${extension}@${domain}`,
     tenantId,
-    // What leads to a gateway is no phone: neither calls nor messages go there without a price.
-    phones: deps.registrar.contactsOf(domain, extension).flatMap((contact) => {
-      const phone = { ...phoneAt(contact), extension, domain, tenantId }
-      return gatewayBehindPhone(phone, tenantId, deps) === undefined ? [phone] : []
-    }),
+    phones,
+    ...(phones.length === 0 && contacts.length > 0 && { leadsToGateway: true }),
     voicemail:
       voicemail === undefined
         ? undefined

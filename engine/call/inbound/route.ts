@@ -13,6 +13,7 @@ import type {
   SpyCandidate,
 } from '../dialing/outgoing-invite.ts'
 import { noCandidate, refused as refusal, type End } from '../cdr/end-reason.ts'
+import { withoutPhone } from '../dialing/withheld.ts'
 import {
   innerExtension,
   routedExtension,
@@ -134,9 +135,10 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   if (target.kind === 'extension') {
     const extension = routedExtension(target, domain, deps)
     if (extension === undefined) return end(404, 'Not Found', 'unknown_extension')
-    return extension.phones.length === 0 && extension.voicemail === undefined
-      ? end(480, 'Temporarily Unavailable', 'extension_unregistered')
-      : undefined
+    const { phones, voicemail } = extension
+    if (phones.length > 0 || voicemail !== undefined) return undefined
+    const { status, reason, code } = withoutPhone(extension)
+    return end(status, reason, code)
   }
   if (target.kind === 'agent' && deps.routing.agent(target.agentId) === undefined)
     return end(404, 'Not Found', 'unknown_agent')

@@ -1,6 +1,6 @@
 /** What would be sent to the candidates of a simulated call, and its end where nothing would be. */
 import type { SimulatedCandidate } from '../../../schema/contracts/simulation.ts'
-import { afterResult, bestOf, isUntaken } from '../call-machine/failover.ts'
+import { afterResult, isUntaken, resultOfPhones } from '../call-machine/failover.ts'
 import type { AttemptResult } from '../call-machine/state.ts'
 import { noCandidate, type End } from '../cdr/end-reason.ts'
 import { inviteFor, type Callee, type OutgoingCall } from '../dialing/outgoing-invite.ts'
@@ -50,18 +50,20 @@ function resultWithout(
   invite: OutgoingCall,
   deps: DialingDeps,
 ): AttemptResult | undefined {
-  if (destination.kind === 'extension') return resultOfPhones(destination, invite, deps)
+  if (destination.kind === 'extension') return withheldPhones(destination, invite, deps)
   return withheldFrom(destination, invite, deps)
 }
 
-function resultOfPhones(
-  { phones, voicemail }: ExtensionDestination,
+function withheldPhones(
+  extension: ExtensionDestination,
   invite: OutgoingCall,
   deps: DialingDeps,
 ): AttemptResult | undefined {
+  const { phones, voicemail } = extension
   const results = phones.map((phone) => withheldFrom(phone, invite, deps))
   if (results.some((result) => result === undefined)) return undefined
-  const best = bestOf(results.flatMap((result) => result ?? []))
+  const sent = results.flatMap((result) => result ?? [])
+  const best = resultOfPhones(extension, sent)
   const isForVoicemail = voicemail !== undefined && isUntaken(best)
   return isForVoicemail && withheldFrom(voicemail, invite, deps) === undefined ? undefined : best
 }

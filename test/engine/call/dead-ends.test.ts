@@ -44,7 +44,9 @@ test('an unknown extension is 404 and an unregistered one 480, before a wallet i
   expect((await dial(`sip:199@${home}`)).answer.status).toBe(404)
   expect(await rig.record()).toMatchObject({ sipCode: 404, denialCode: 'unknown_extension' })
   expect((await dial(`sip:102@${home}`)).answer.status).toBe(480)
-  expect(await rig.record()).toMatchObject({ sipCode: 480, isFree: true })
+  expect(await rig.record()).toMatchObject({
+    ...{ sipCode: 480, isFree: true, denialCode: 'extension_unregistered' },
+  })
   // The same from a trunk.
   rig.answers.caller = { kind: 'stranger' }
   expect((await dial(rig.uri('15550199'))).answer.status).toBe(404)
@@ -90,10 +92,19 @@ test('sips: goes to no phone by UDP: 480 with a Warning', async () => {
   const peer = await phone()
   const { answer } = await dial(`sips:102@${home}`)
   expect([answer.status, answer.get('Warning')]).toEqual([480, forbidden])
+  expect(await rig.record()).toMatchObject({ sipCode: 480, denialCode: 'sips_needs_tls' })
   // Nor does a Contact with sips: of a phone that has registered by UDP.
   const other = await phone(`sips:102@${home}`)
   expect((await dial(`sip:102@${home}`)).answer.status).toBe(480)
   expect([peer.inbox, other.inbox]).toEqual([[], []])
+})
+
+test("a phone at the address of a carrier's gateway is not called: 480, and the record says why", async () => {
+  const peer = await phone()
+  rig.answers.gatewayBehind = () => 'north'
+  expect((await dial(`sip:102@${home}`)).answer.status).toBe(480)
+  expect(await rig.record()).toMatchObject({ sipCode: 480, denialCode: 'unpriced_gateway' })
+  expect(peer.inbox).toEqual([])
 })
 
 test('sips: goes to no node and no gateway by UDP, but on to the next one by TLS', async () => {

@@ -215,6 +215,18 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     await eventually(() => expect(b.guard.bans()).toHaveLength(0), withinASecond)
   })
 
+  test('what a node has banned itself holds there no longer than in the database', async () => {
+    const { bans, guard, store, isCalled } = await node(await database())
+    await bans.ban(source, 60_000)
+    isCalled(30, '203.0.113.10')
+    const count = store.statements.prepare<{ readonly n: number }>(
+      'SELECT count(*) AS n FROM source_ban',
+    )
+    await eventually(async () => expect(await count.get([])).toEqual({ n: 2 }))
+    await store.statements.execute('DELETE FROM source_ban')
+    await eventually(() => expect(guard.bans()).toEqual([]), withinASecond)
+  })
+
   test('bans that are over are removed from the table, and no node is told', async () => {
     const url = await database()
     const { bans, store } = await node(url)

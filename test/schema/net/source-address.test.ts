@@ -1,5 +1,7 @@
+import { isIPv6 } from 'node:net'
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonicalAddress, sourceKey } from '../../../schema/net/source-address.ts'
+import { canonicalAddress, sourceIn, sourceKey } from '../../../schema/net/source-address.ts'
 
 test.each([
   ['::ffff:192.0.2.1', '192.0.2.1'],
@@ -21,6 +23,64 @@ test.each([
   ['::1', '1::', false],
   ['2001:db8::1', '2001:db8:0:1::1', false],
   ['192.0.2.1', '192.0.2.2', false],
+  ['2001:0:0:1::1', '2001:0:0:1:5:6:7:8', true],
+  ['2001:0:0:1:5:6:7:8', '2001::1', false],
+  ['2001:db8:1:0:5:6:7:8', '2001:db8:1::1', true],
+  ['::1:2:3:4:5', '::1', false],
+  ['::192.0.2.1', '::1', true],
 ])('%s and %s are one source: %s', (one, other, isOne) => {
   expect(sourceKey(canonicalAddress(one)) === sourceKey(canonicalAddress(other))).toBe(isOne)
+})
+
+/** Zeros more often than chance has them: they are what spellings differ in. */
+const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }))
+const groups = (length: number) => fc.array(group, { minLength: length, maxLength: length })
+
+/** One of the spellings of RFC 4291 §2.2: case, leading zeros, `::` for one run of zeros or none, IPv4 at the end. */
+function spelled(
+  address: readonly number[],
+  {
+    isPadded,
+    isUpper,
+    hasIPv4,
+    run,
+  }: Record<'isPadded' | 'isUpper' | 'hasIPv4', boolean> & {
+    readonly run: number
+  },
+): string {
+  const texts = address.map((each) => each.toString(16).padStart(isPadded ? 4 : 1, '0'))
+  const [high = 0, low = 0] = address.slice(6)
+  const quad = [high >> 8, high & 255, low >> 8, low & 255].join('.')
+  const parts = hasIPv4 ? [...texts.slice(0, 6), quad] : texts
+  const isZero = (index: number): boolean => address[index] === 0 && index < texts.length
+  const end = hasIPv4 ? 6 : 8
+  let length = 0
+  while (run + length < end && isZero(run + length)) length += 1
+  const [before, behind] = [parts.slice(0, run), parts.slice(run + length)]
+  const text = length === 0 ? parts.join(':') : `${before.join(':')}::${behind.join(':')}`
+  return isUpper ? text.toUpperCase() : text
+}
+
+const spelling = fc.record({
+  ...{ isPadded: fc.boolean(), isUpper: fc.boolean(), hasIPv4: fc.boolean() },
+  run: fc.integer({ min: 0, max: 7 }),
+})
+
+test('the addresses of one /64 are one source in every spelling, and those of two are two', () => {
+  const two = fc.tuple(groups(4), groups(4), groups(4), groups(4), spelling, spelling)
+  fc.assert(
+    fc.property(two, ([network, host, otherHost, otherNetwork, one, other]) => {
+      const first = spelled([...network, ...host], one)
+      const second = spelled([...network, ...otherHost], other)
+      const third = spelled([...otherNetwork, ...host], other)
+      // Those that mean IPv4 are no addresses of a /64.
+      fc.pre([first, second, third].every((each) => canonicalAddress(each).includes(':')))
+      expect([first, second, third].map(isIPv6)).toEqual([true, true, true])
+      expect([first, sourceIn(first)]).toEqual([first, sourceIn(second)])
+      // A source that is listed is itself.
+      expect(sourceIn(sourceIn(first))).toBe(sourceIn(first))
+      expect(sourceIn(first) === sourceIn(third)).toBe(String(network) === String(otherNetwork))
+    }),
+    { numRuns: 1_000 },
+  )
 })

@@ -60,6 +60,24 @@ test('an INVITE that must not leave is told where nothing else was, whether or n
   expect(afterResult({ kind: 'withheld', end }, readBack)).toEqual({ last: end, isLast: false })
 })
 
+test.each([
+  [403, 480, 'unpriced_gateway'],
+  [480, 480, 'sips_needs_tls'],
+  [513, 513, 'message_too_large'],
+])(
+  'phones that may not be called (%i): the caller gets %i, the record %s, unless voicemail takes the call',
+  (status, heard, code) => {
+    const end = { kind: 'refused', status, reason: 'Withheld', code } as const
+    const withheld: AttemptResult = { kind: 'withheld', end }
+    for (const results of [[withheld], [silent, withheld]]) {
+      const best = bestOf(results)
+      expect(run([best]).end).toMatchObject({ kind: 'refused', status: heard, code })
+      expect(isUntaken(best)).toBe(true)
+    }
+    expect(bestOf([withheld, rejected(486)])).toMatchObject({ status: 486 })
+  },
+)
+
 test('silence, 503 and transport errors speak against a node, any other answer for it', () => {
   expect(healthShown(silent)).toBe('failed')
   expect(healthShown({ kind: 'not-sent', reason: 'x' })).toBe('failed')

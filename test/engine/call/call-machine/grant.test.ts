@@ -48,13 +48,25 @@ test('without more the call is ended when the grant runs out, not before', () =>
 test('a charging system that does not answer in time ends the call as well', () => {
   const { call, advance } = start(20, () => undefined)
   advance(21)
-  expect(call.end).toMatchObject({ kind: 'cut', code: 'insufficient_funds' })
+  // It has not said that there is no money.
+  expect(call.end).toEqual({ kind: 'cut', by: 'system', cause: 21, code: 'ocs_unreachable' })
 })
 
 test('a grant that is not longer than the last is no extension', () => {
   const { call, advance } = start(20, (used) => used)
   advance(21)
-  expect(call.end).toMatchObject({ kind: 'cut' })
+  expect(call.end).toMatchObject({ kind: 'cut', cause: 21, code: 'insufficient_funds' })
+})
+
+test('a charging system that was away once is forgotten when there is more', () => {
+  let asked = 0
+  const { call, advance } = start(20, (used) => {
+    asked += 1
+    return asked === 1 ? used + 20 : 'insufficient_funds'
+  })
+  call.grantDenial = 'ocs_unreachable'
+  advance(41)
+  expect(call.end).toMatchObject({ cause: 21, code: 'insufficient_funds' })
 })
 
 test('a short grant is asked for at its half', () => {

@@ -356,11 +356,11 @@ test('a phone that dials a foreign domain does not ring its own extension of tha
     expect(dial(domain).inner).toMatchObject({ route: { direction: 'internal' } })
 })
 
-test('a phone that leads to a gateway is none: its extension is not registered', () => {
+test('a phone that leads to a gateway is none: the caller hears that its extension is not registered', () => {
   const gatewayBehind = (uri: string, tenantId: unknown) =>
     uri === 'sip:102@192.0.2.1' && tenantId === 3 ? 'north' : undefined
   const found = deadEnd(question(trusted), { ...existing(true), gatewayBehind })
-  expect(found).toMatchObject(refusedWith(480, 'extension_unregistered'))
+  expect(found).toMatchObject(refusedWith(480, 'unpriced_gateway'))
 })
 
 test.each([
@@ -374,6 +374,6 @@ test.each([
     const contact = { uri, routes, nextHop: undefined, q: 1_000, source }
     const registrar = { ...existing(true).registrar, contactsOf: () => [contact] }
     const found = deadEnd(question(trusted), { ...existing(true), registrar, gatewayBehind })
-    expect(found).toMatchObject(refusedWith(480, 'extension_unregistered'))
+    expect(found).toMatchObject(refusedWith(480, 'unpriced_gateway'))
   },
 )
