@@ -5,7 +5,6 @@
  * Always: the leases of a wallet are no more than its balance and its credit, and the lease in memory is no more than
  * the stored one. What is given back is not spent from before it is asked to be stored; what is leased is spent after.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
@@ -72,7 +71,7 @@ export class Leases {
     const { identity, leaseNames, notices } = deps.members
     this.names = leaseNames
     this.#isBeside = deps.members.isBeside
-    this.#waiting = new WaitingCalls({ ...deps, turn: nextTurn })
+    this.#waiting = new WaitingCalls(deps)
     this.#rows = new LeaseRows(deps.store, leaseNames, identity.epoch)
     this.#cancelNotices = [
       notices.on(ASK, (payload) => this.#onAsked(payload)),

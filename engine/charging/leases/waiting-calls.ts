@@ -1,13 +1,9 @@
 /** Calls that wait for money of a wallet, in the order of their arrival. */
-import { UNANSWERED_WAIT_MS } from '../../../schema/answer-wait.ts'
+import { UNANSWERED_WAIT_MS, waitForAnswer } from '../../../schema/answer-wait.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 
 /** A call waits for so long at most for what other nodes may give back, in which this process does its work. */
 export const LEASE_WAIT_MS = 100
-/** Of `LEASE_WAIT_MS`. Time in which this process stands still counts as one part: the answer may be there unread. */
-const PARTS = 4
-/** A call waits for no longer, whatever stands still. */
-const LONGEST_WAIT_MS = 1_000
 const MAX_WAITING = 10_000
 
 interface Waiting {
@@ -22,8 +18,6 @@ interface WaitingCallsDeps {
   readonly schedule: Schedule
   /** Milliseconds by the steady clock. */
   readonly now: () => number
-  /** Resolves when what is there to be read was read. */
-  readonly turn: () => Promise<unknown>
 }
 
 export class WaitingCalls {
@@ -55,7 +49,6 @@ export class WaitingCalls {
   add(walletId: number, amountMicros: bigint): Promise<boolean> {
     this.#size += 1
     return new Promise((resolve) => {
-      let cancel = (): void => undefined
       const waiting: Waiting = {
         ...{ amountMicros, isAnswered: false, isOver: false },
         done: () => {
@@ -66,17 +59,8 @@ export class WaitingCalls {
           resolve(waiting.isAnswered)
         },
       }
-      const { schedule, now, turn } = this.#deps
-      const latest = now() + LONGEST_WAIT_MS
-      const partMs = LEASE_WAIT_MS / PARTS
-      const wait = (waitedMs: number): void => {
-        cancel = schedule(() => {
-          const atMostMs = waiting.isAnswered ? LEASE_WAIT_MS : UNANSWERED_WAIT_MS
-          if (waitedMs + partMs < atMostMs && now() < latest) wait(waitedMs + partMs)
-          else void turn().then(waiting.done)
-        }, partMs)
-      }
-      wait(0)
+      const atMostMs = (): number => (waiting.isAnswered ? LEASE_WAIT_MS : UNANSWERED_WAIT_MS)
+      const cancel = waitForAnswer(this.#deps, atMostMs, waiting.done)
       const others = this.#byWallet.get(walletId)
       if (others === undefined) this.#byWallet.set(walletId, [waiting])
       else others.push(waiting)
