@@ -1,6 +1,7 @@
 /** What transfers cost: the program with a wallet, hung up in time and cut off by a crash. */
 import { expect, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
+import { inviteFrom } from '../support/node-call.ts'
 import { openPeer, startWithNode } from '../support/scripted-node.ts'
 import { sdp, type SipPeer, type Leg } from '../support/sip-peer.ts'
 import type { TollgateProcess } from '../support/tollgate-process.ts'
@@ -22,7 +23,7 @@ async function transferred(): Promise<Transferred> {
   const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
   const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
   caller.request('INVITE', leg, { body: sdp('caller') })
-  const toFirst = await node.next('INVITE')
+  const toFirst = await inviteFrom(caller, node)
   node.reply(toFirst, 200, { tag: 'first', body: sdp('first') })
   caller.learn(leg, await caller.next('200 INVITE'))
   caller.request('ACK', leg)
