@@ -46,7 +46,9 @@ async function loadTenants(store: Store): Promise<TenantRecord[]> {
     add(domains, row.tenant_id, row.domain)
   for (const row of await all(store, db.selectFrom('tenant_number').selectAll()))
     add(numbers, row.tenant_id, row.prefix)
-  const tenants = await all(store, db.selectFrom('tenant').select(['id', 'slug', 'is_active']))
+  // Two blocks of numbers may be one with an exit code: it belongs to the older tenant.
+  const query = db.selectFrom('tenant').select(['id', 'slug', 'is_active']).orderBy('id')
+  const tenants = await all(store, query)
   return tenants.map((row) => ({
     tenantId: row.id,
     slug: row.slug,

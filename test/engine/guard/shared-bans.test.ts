@@ -224,7 +224,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     )
     await eventually(async () => expect(await count.get([])).toEqual({ n: 2 }))
     await store.statements.execute('DELETE FROM source_ban')
-    await eventually(() => expect(guard.bans()).toEqual([]), withinASecond)
+    await eventually(() => expect(guard.bans()).toEqual([]))
   })
 
   test('bans that are over are removed from the table, and no node is told', async () => {

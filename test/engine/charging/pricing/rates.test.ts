@@ -79,3 +79,32 @@ test('what is written while a table loads is in the table that is asked for then
   await later
   expect([priceOf(early), priceOf(late)]).toEqual([3, 3])
 })
+
+test('of two prefixes that an exit code makes one the dearer holds, and a blocked one before it, whichever was written last', async () => {
+  const store = await openStore()
+  const price = (micros: number) => ({
+    first_rate_per_minute_micros: 0,
+    rate_per_minute_micros: micros * 100_000,
+  })
+  const planId = await addPlan(store, [
+    { prefix: '0044', ...price(3) },
+    { prefix: '+44', ...price(1) },
+    { prefix: '44', ...price(2) },
+  ])
+  const rates = new Rates(store, () => Promise.resolve(), ['00'])
+  const held = () => rates.table.find(planId, '+441632960000', start)?.tariff.prefix
+  const write = async (prefix: string, change: string): Promise<string | undefined> => {
+    await runSql(store, `UPDATE rate SET ${change} WHERE prefix = '${prefix}'`)
+    await rates.reloadPrefix(planId, prefix.replace('+', ''))
+    const written = held()
+    await rates.reload()
+    expect(held()).toBe(written)
+    return written
+  }
+  await rates.reload()
+  expect(held()).toBe('0044')
+  expect(await write('44', 'rate_per_minute_micros = 250000')).toBe('0044')
+  expect(await write('+44', 'rate_per_minute_micros = 400000')).toBe('+44')
+  expect(await write('0044', 'rate_per_minute_micros = 500000')).toBe('0044')
+  expect(await write('44', 'is_blocked = 1')).toBe('44')
+})
