@@ -20,15 +20,25 @@ export function sourceKey(address: string): string {
   if (!address.includes(':')) return address
   // `::192.0.2.1` (RFC 4291 §2.5.5.1); in the canonical form no other one is mixed.
   if (address.includes('.')) return address.startsWith('::ffff:') ? address : '::/64'
-  const [before = '', behind] = address.split('::', 2)
-  const start = before === '' ? [] : before.split(':', 4)
-  const rest = behind === undefined || behind === '' ? [] : behind.split(':')
-  // Zeros may end within the network: `2001::1:5:6:7:8` is in `2001:0:0:1::/64`.
-  for (let zeros = 8 - start.length - rest.length; start.length < 4 && zeros > 0; zeros--)
-    start.push('0')
-  for (const group of rest) if (start.length < 4) start.push(group)
-  while (start.at(-1) === '0') start.pop()
-  return `${start.join(':')}::/64`
+  const zeros = address.indexOf('::')
+  let end = -1
+  for (let group = 0; group < 4 && (group === 0 || end !== zeros); group++)
+    end = address.indexOf(':', end + 1)
+  let network = address.slice(0, end)
+  if (end === zeros) {
+    const behind = address.slice(zeros + 2).split(':')
+    // With up to four groups behind them, the zeros go on up to the end of the network.
+    if (behind.length > 4) network = withZeros(network, behind)
+  }
+  while (network.endsWith(':0')) network = network.slice(0, -2)
+  return `${network === '0' ? '' : network}::/64`
+}
+
+/** The first four groups: `2001::1:5:6:7:8` is in `2001:0:0:1::/64`. */
+function withZeros(before: string, behind: readonly string[]): string {
+  const groups = before === '' ? [] : before.split(':')
+  for (let zeros = 8 - groups.length - behind.length; zeros > 0; zeros--) groups.push('0')
+  return [...groups, ...behind].slice(0, 4).join(':')
 }
 
 /** The same of an address in any spelling, or of such a source. */
