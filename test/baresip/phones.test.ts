@@ -2,30 +2,31 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip, type BaresipOptions } from '../support/baresip.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'
-import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
+import { sharePhones, type OwnPhones } from '../support/own-phones.ts'
+import { passwordOf } from '../support/two-phones.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually } from '../support/waiting.ts'
 
 const authority = new Authority(temporaryFolder())
 const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
 
-let tollgate: TollgateProcess
+const nextTenant = sharePhones(7, { SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile })
+/** Who guesses a password is banned, with all phones of this machine. */
+const tenantWithThief = sharePhones(1)
+
+let own: OwnPhones
 let phones: Baresip[] = []
 
-beforeEach(async () => {
-  tollgate = await TollgateProcess.start(twoPhones, {
-    SIP_TLS_CERT: certFile,
-    SIP_TLS_KEY: keyFile,
-  })
+beforeEach(() => {
+  own = nextTenant()
 })
 afterEach(async () => {
   await Promise.all(phones.map((phone) => phone.stop()))
   phones = []
-  await tollgate.stop()
 })
 
 async function phone(user: string, options: Partial<BaresipOptions> = {}): Promise<Baresip> {
+  const { tollgate, domain } = own
   const sipPort = options.transport === 'tls' ? tollgate.tlsPort : tollgate.sipPort
   const started = await Baresip.start({
     ...{ user, domain, sipPort, password: passwordOf(user), caFile: authority.file },
@@ -37,7 +38,7 @@ async function phone(user: string, options: Partial<BaresipOptions> = {}): Promi
 
 /** `caller` dials, the other side answers by itself; both hear the other's tone; the caller hangs up. */
 async function talk(caller: Baresip, number: string, callee: Baresip): Promise<void> {
-  await caller.command('dial', `sip:${number}@${domain}`)
+  await caller.command('dial', `sip:${number}@${own.domain}`)
   await Promise.all([caller.next('CALL_ESTABLISHED'), callee.next('CALL_ESTABLISHED')])
   await Promise.all([receivesAudio(caller), receivesAudio(callee)])
   await caller.command('hangup')
@@ -60,7 +61,7 @@ test.each(['udp', 'tcp', 'tls'] as const)(
     await Promise.all([one.registered(), two.registered()])
     await talk(one, '102', two)
     await talk(two, '101', one)
-    const calls = await tollgate.waitForCalls(2)
+    const calls = await own.waitForCalls(2)
     expect(calls).toMatchObject([
       { caller_id_number: '101', destination_number: '102', disposition: 'ANSWERED' },
       { caller_id_number: '102', destination_number: '101', disposition: 'ANSWERED' },
@@ -69,24 +70,25 @@ test.each(['udp', 'tcp', 'tls'] as const)(
 )
 
 test('a wrong password is refused: neither does the phone register nor can it call', async () => {
+  own = tenantWithThief()
   const [thief, victim] = [await phone('101', { password: 'guess' }), await phone('102')]
   await victim.registered()
   expect((await thief.next('REGISTER_FAIL')).param).toMatch(/401|[Aa]uthentication/)
-  await thief.command('dial', `sip:102@${domain}`)
+  await thief.command('dial', `sip:102@${own.domain}`)
   await thief.next('CALL_CLOSED')
-  expect(tollgate.query('SELECT extension_id FROM binding')).toHaveLength(1)
+  expect(own.bindings()).toHaveLength(1)
   // A call that never got past its challenge is none.
-  expect(tollgate.calls()).toEqual([])
+  expect(own.calls()).toEqual([])
 })
 
 test('after a power cut of Tollgate a phone is called where it registered before', async () => {
   const [one, two] = [await phone('101'), await phone('102')]
   await Promise.all([one.registered(), two.registered()])
   const registrations = registrationsOf(two)
-  await tollgate.kill()
-  await tollgate.restart()
+  await own.tollgate.kill()
+  await own.tollgate.restart()
   await talk(one, '102', two)
-  expect(await tollgate.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED' }])
+  expect(await own.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED' }])
   expect(registrationsOf(two)).toBe(registrations)
 })
 
@@ -106,7 +108,7 @@ test('a phone whose connection is gone is not waited for: 480 at once', async ()
   await two.stop()
   phones = [one]
   const before = Date.now()
-  await one.command('dial', `sip:102@${domain}`)
+  await one.command('dial', `sip:102@${own.domain}`)
   expect((await one.next('CALL_CLOSED')).param).toMatch(/^480/)
   // A callee rings for 25 s; a silent one times out after 32 s.
   expect(Date.now() - before).toBeLessThan(10_000)

@@ -1,15 +1,54 @@
 /** The console as operators use it: the started program, real calls, a real browser. */
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { openBrowser, openConsole } from '../support/console-browser.ts'
-import { admin, ofTenant, placeCall, startConsoleRig } from '../support/console-rig.ts'
+import { openBrowser, openConsole, type ConsolePage } from '../support/console-browser.ts'
+import {
+  admin,
+  ofTenant,
+  placeCall,
+  startConsoleRig,
+  type ConsoleRig,
+} from '../support/console-rig.ts'
 import { eventually } from '../support/waiting.ts'
 
 let browser: Browser
+/** Of the tests without calls; each has a page of its own. */
+let shared: ConsoleRig
+/** It takes some seconds until the page asks again, in which the other tests run. */
+let endedSession: Promise<void>
+
 beforeAll(async () => {
   browser = await openBrowser()
+  shared = await startConsoleRig(browser, (work) => atEnd.push(work))
+  endedSession = endSession(shared.console)
+  // Its test waits for it, and fails with it.
+  endedSession.catch(() => undefined)
 })
-afterAll(() => browser.close())
+
+const atEnd: (() => void | Promise<void>)[] = []
+afterAll(async () => {
+  for (const work of atEnd.toReversed()) await work()
+  await browser.close()
+})
+
+/** A page on which the administrator has signed in. */
+async function openShared(): Promise<ConsoleRig> {
+  const console = await openConsole(browser, shared.tollgate)
+  onTestFinished(() => console.page.context().close())
+  await console.signIn(admin.username, admin.password)
+  return { ...shared, console }
+}
+
+/** The session ends, and the user signs in again. */
+async function endSession({ page, signIn }: ConsolePage): Promise<void> {
+  await page.getByRole('link', { name: 'Customers' }).click()
+  await page.getByRole('link', { name: 'paying' }).waitFor()
+  await page.context().clearCookies()
+  await page.getByText('Your session has ended.').waitFor()
+  await signIn(admin.username, admin.password)
+  await page.getByRole('link', { name: 'paying' }).waitFor()
+  await page.waitForURL(/\/console\/customers$/)
+}
 
 /** As the API shows it. */
 const activeCall = (index: number) => ({
@@ -27,8 +66,7 @@ const activeCall = (index: number) => ({
 const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
 test('a wrong password is refused in words; signing out ends the session', async () => {
-  const { tollgate } = await startConsoleRig(browser)
-  const { page, signIn } = await openConsole(browser, tollgate)
+  const { page, signIn } = await openConsole(browser, shared.tollgate)
   onTestFinished(() => page.context().close())
   await page.getByLabel('User').fill('admin')
   await page.getByLabel('Password').fill('wrong')
@@ -98,7 +136,7 @@ test('a node is drained and may be stopped when its last call has ended; the las
 })
 
 test('a wallet is topped up, and the ledger shows it', async () => {
-  const { tollgate, console: opened } = await startConsoleRig(browser)
+  const { tollgate, console: opened } = await openShared()
   const { page, complaints } = opened
   await page.getByRole('link', { name: 'Customers' }).click()
   await page.getByRole('link', { name: 'paying' }).click()
@@ -113,7 +151,7 @@ test('a wallet is topped up, and the ledger shows it', async () => {
 })
 
 test('a key is suspended, resumed and revoked; its name cannot reorder or hide text', async () => {
-  const { tollgate, console: opened } = await startConsoleRig(browser)
+  const { tollgate, console: opened } = await openShared()
   const token = await tollgate.createKey('--name', 'ci <b>\u202Egnp.exe')
   const { page, complaints } = opened
   const ask = () =>
@@ -142,7 +180,7 @@ test('a key is suspended, resumed and revoked; its name cannot reorder or hide t
 })
 
 test('the user of a tenant sees the tenant only', async () => {
-  const { tollgate, console: opened } = await startConsoleRig(browser)
+  const { tollgate, console: opened } = await openShared()
   const made = await opened.page.evaluate(
     `fetch('/api/v1/users', { method: 'POST', headers: { 'Content-Type': 'application/json' },
       body: JSON.stringify({ username: '${ofTenant.username}', password: '${ofTenant.password}',
@@ -166,30 +204,12 @@ test('the user of a tenant sees the tenant only', async () => {
   expect(complaints.filter((each) => !each.includes('404'))).toEqual([])
 })
 
-test('a lost server is told, and its return shows what has happened since', async () => {
-  const { tollgate, console: opened } = await startConsoleRig(browser)
-  const { page } = opened
-  await page.getByText('Live', { exact: true }).waitFor()
-  await tollgate.terminate()
-  await page.getByText('Connection lost, trying again').waitFor()
-  await tollgate.restart()
-  await page.getByText('Live', { exact: true }).waitFor()
-})
-
 test('an ended session asks to sign in, and goes on at the same address', async () => {
-  const { console: opened } = await startConsoleRig(browser)
-  const { page, signIn } = opened
-  await page.getByRole('link', { name: 'Customers' }).click()
-  await page.getByRole('link', { name: 'paying' }).waitFor()
-  await page.context().clearCookies()
-  await page.getByText('Your session has ended.').waitFor()
-  await signIn(admin.username, admin.password)
-  await page.getByRole('link', { name: 'paying' }).waitFor()
-  await page.waitForURL(/\/console\/customers$/)
+  await endedSession
 })
 
 test('of 2,000 live calls only those in sight are in the page; search and order are in its address', async () => {
-  const { console: opened } = await startConsoleRig(browser)
+  const { console: opened } = await openShared()
   const { page, complaints } = opened
   const calls = Array.from({ length: 2_000 }, (_, index) => activeCall(index))
   await page.route('**/pbx/calls/active', (route) => route.fulfill({ json: calls }))
@@ -206,4 +226,16 @@ test('of 2,000 live calls only those in sight are in the page; search and order 
   await page.getByRole('button', { name: 'From' }).click()
   await page.waitForURL(/\/console\/calls\?sort=from&q=493012\+active$/)
   expect(complaints).toEqual([])
+})
+
+test('a lost server is told, and its return shows what has happened since', async () => {
+  // Of the page whose session has ended, too, it would be lost.
+  await endedSession
+  const { tollgate, console: opened } = await openShared()
+  const { page } = opened
+  await page.getByText('Live', { exact: true }).waitFor()
+  await tollgate.terminate()
+  await page.getByText('Connection lost, trying again').waitFor()
+  await tollgate.restart()
+  await page.getByText('Live', { exact: true }).waitFor()
 })

@@ -3,10 +3,10 @@ import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { setTimeout as pass } from 'node:timers/promises'
 import Database from 'better-sqlite3'
-import { expect, onTestFinished, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { expectPaid, paying, seedFor } from '../sipp/call-case.ts'
 import { onSqlite } from '../support/on-sqlite.ts'
-import { openPeer, startWithNode } from '../support/scripted-node.ts'
+import { type AtEnd, openPeer, startWithNode } from '../support/scripted-node.ts'
 import { type Leg, sdp, type SipPeer } from '../support/sip-peer.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
@@ -85,8 +85,8 @@ interface Call {
   readonly leg: Leg
 }
 
-async function invite(tollgate: TollgateProcess): Promise<Call> {
-  const caller = await openPeer(tollgate)
+async function invite(tollgate: TollgateProcess, atEnd: AtEnd = onTestFinished): Promise<Call> {
+  const caller = await openPeer(tollgate, atEnd)
   const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
   const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
   caller.request('INVITE', leg, { body: sdp('caller') })
@@ -105,71 +105,80 @@ async function hangUp({ caller, leg }: Call, node: SipPeer): Promise<void> {
   await caller.next('200 BYE')
 }
 
-test('no datagram is lost and none is answered twice while the process is upgraded twice', async () => {
-  const { tollgate } = await startWithNode(seedFor, environment)
-  const first = tollgate.pid
-  const { sent, twice } = await optionsDuring(tollgate.sipPort, async () => {
-    await upgrade(tollgate)
-    await isGone(first)
-    await upgrade(tollgate)
-    await pass(300)
+/** Beside each other: the old processes stay for some seconds, and do nothing. */
+describe.concurrent('until the old process has gone', () => {
+  test('no datagram is lost and none is answered twice while the process is upgraded twice', async ({
+    onTestFinished: atEnd,
+  }) => {
+    const { tollgate } = await startWithNode(seedFor, environment, atEnd)
+    const first = tollgate.pid
+    const { sent, twice } = await optionsDuring(tollgate.sipPort, async () => {
+      await upgrade(tollgate, atEnd)
+      await isGone(first)
+      await upgrade(tollgate, atEnd)
+      await pass(300)
+    })
+    expect(sent).toBeGreaterThan(250)
+    expect(twice).toBe(0)
+    expect(tollgate.faults).toEqual([])
+    const { status } = await fetch(`http://127.0.0.1:${tollgate.apiPort}/readyz`)
+    expect(status).toBe(200)
   })
-  expect(sent).toBeGreaterThan(250)
-  expect(twice).toBe(0)
-  expect(tollgate.faults).toEqual([])
-  const { status } = await fetch(`http://127.0.0.1:${tollgate.apiPort}/readyz`)
-  expect(status).toBe(200)
-})
 
-test('calls that ring or talk during an upgrade go on, and are billed once', async () => {
-  const { node, tollgate } = await startWithNode(seedFor, environment)
-  const first = tollgate.pid
-  const talking = await invite(tollgate)
-  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('node') })
-  await acknowledge(talking, node)
-  const ringing = await invite(tollgate)
-  const invited = await node.next('INVITE')
-  node.reply(invited, 180, { tag: 'c' })
-  await ringing.caller.next('180 INVITE')
+  test('calls that ring or talk during an upgrade go on, and are billed once', async ({
+    onTestFinished: atEnd,
+  }) => {
+    const { node, tollgate } = await startWithNode(seedFor, environment, atEnd)
+    const first = tollgate.pid
+    const talking = await invite(tollgate, atEnd)
+    node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('node') })
+    await acknowledge(talking, node)
+    const ringing = await invite(tollgate, atEnd)
+    const invited = await node.next('INVITE')
+    node.reply(invited, 180, { tag: 'c' })
+    await ringing.caller.next('180 INVITE')
 
-  await upgrade(tollgate)
-  node.reply(invited, 200, { tag: 'c', body: sdp('node') })
-  await acknowledge(ringing, node)
-  const later = await invite(tollgate)
-  node.reply(await node.next('INVITE'), 200, { tag: 'd', body: sdp('node') })
-  await acknowledge(later, node)
-  for (const call of [talking, ringing, later]) await hangUp(call, node)
+    await upgrade(tollgate, atEnd)
+    node.reply(invited, 200, { tag: 'c', body: sdp('node') })
+    await acknowledge(ringing, node)
+    const later = await invite(tollgate, atEnd)
+    node.reply(await node.next('INVITE'), 200, { tag: 'd', body: sdp('node') })
+    await acknowledge(later, node)
+    for (const call of [talking, ringing, later]) await hangUp(call, node)
 
-  const calls = await tollgate.waitForCalls(3)
-  for (const call of calls) {
-    expect(call).toMatchObject({ hangup_by: 'caller', is_recovered: 0 })
-    expectPaid(call, 1)
-  }
-  expect(tollgate.wallet('paying').debits).toBe(3)
-  await isGone(first)
-  expect(tollgate.faults).toEqual([])
-})
+    const calls = await tollgate.waitForCalls(3)
+    for (const call of calls) {
+      expect(call).toMatchObject({ hangup_by: 'caller', is_recovered: 0 })
+      expectPaid(call, 1)
+    }
+    expect(tollgate.wallet('paying').debits).toBe(3)
+    await isGone(first)
+    expect(tollgate.faults).toEqual([])
+  })
 
-test('the new process goes on with live calls: the old one ends, and each is hung up and billed once', async () => {
-  const { node, tollgate } = await startWithNode(seedFor, environment)
-  const first = tollgate.pid
-  const calls: Call[] = []
-  for (const tag of ['b', 'c', 'd']) {
-    const call = await invite(tollgate)
-    node.reply(await node.next('INVITE'), 200, { tag, body: sdp('node') })
-    await acknowledge(call, node)
-    calls.push(call)
-  }
-  await upgrade(tollgate)
-  await isGone(first)
-  await expect.poll(() => tollgate.log.join()).toContain('"restoredCalls":3')
-  for (const call of calls) await hangUp(call, node)
-  for (const call of await tollgate.waitForCalls(3)) {
-    expect(call).toMatchObject({ hangup_by: 'caller', is_recovered: 0 })
-    expectPaid(call, call.billsec)
-  }
-  expect(tollgate.wallet('paying').debits).toBe(3)
-  expect(tollgate.faults).toEqual([])
+  test('the new process goes on with live calls: the old one ends, and each is hung up and billed once', async ({
+    onTestFinished: atEnd,
+  }) => {
+    const { node, tollgate } = await startWithNode(seedFor, environment, atEnd)
+    const first = tollgate.pid
+    const calls: Call[] = []
+    for (const tag of ['b', 'c', 'd']) {
+      const call = await invite(tollgate, atEnd)
+      node.reply(await node.next('INVITE'), 200, { tag, body: sdp('node') })
+      await acknowledge(call, node)
+      calls.push(call)
+    }
+    await upgrade(tollgate, atEnd)
+    await isGone(first)
+    await eventually(() => expect(tollgate.log.join()).toContain('"restoredCalls":3'))
+    for (const call of calls) await hangUp(call, node)
+    for (const call of await tollgate.waitForCalls(3)) {
+      expect(call).toMatchObject({ hangup_by: 'caller', is_recovered: 0 })
+      expectPaid(call, call.billsec)
+    }
+    expect(tollgate.wallet('paying').debits).toBe(3)
+    expect(tollgate.faults).toEqual([])
+  })
 })
 
 test('SIPp places calls without a failure while the process is upgraded', async () => {

@@ -4,7 +4,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 
@@ -17,23 +17,27 @@ const seed = {
   })),
 }
 
-/** Not the address of Tollgate, as SIPVicious takes it: those of nodes of the platform are not shut out. */
-const from = '127.0.0.4'
+/**
+ * Of each scanner one, as the tests run beside each other: the scanners wait for most of their time. Not that of Tollgate, as SIPVicious
+ * takes it: those of nodes of the platform are not shut out.
+ */
+const addresses = {
+  ...{ named: '127.0.0.4', REGISTER: '127.0.0.5', INVITE: '127.0.0.6', svcrack: '127.0.0.7' },
+} as const
 
 let tollgate: TollgateProcess
-let disguise: Disguise | undefined
+const disguises: Disguise[] = []
 
 // Loopback is not trusted here: it stands for the internet.
 beforeAll(async () => {
   tollgate = await TollgateProcess.start(seed, { TRUSTED_SOURCES: '192.0.2.0/24' })
 })
-afterEach(() => {
-  disguise?.close()
-  disguise = undefined
+afterAll(async () => {
+  for (const disguise of disguises) disguise.close()
+  await tollgate.stop()
 })
-afterAll(() => tollgate.stop())
 
-/** Passes datagrams on to Tollgate and back. It gives the scanner this name, and its own address. */
+/** Passes datagrams on to Tollgate and back. It gives the scanner this name, and this address. */
 class Disguise {
   readonly #front: Socket
   readonly #back: Socket
@@ -54,12 +58,14 @@ class Disguise {
     })
   }
 
-  static async open(sipPort: number, name = 'Desk Phone 2'): Promise<Disguise> {
+  static async open(sipPort: number, from: string, name = 'Desk Phone 2'): Promise<Disguise> {
     const [front, back] = [createSocket('udp4'), createSocket('udp4')]
     front.bind(0, '127.0.0.1')
     back.bind(0, from)
     await Promise.all([once(front, 'listening'), once(back, 'listening')])
-    return new Disguise(front, back, sipPort, name)
+    const disguise = new Disguise(front, back, sipPort, name)
+    disguises.push(disguise)
+    return disguise
   }
 
   get port(): number {
@@ -106,43 +112,48 @@ function passwords(right: string): string {
 /** The numbers in svwar's table of what exists. */
 const extensionsIn = (report: string): string[] => [...(report.match(/^\| 1\d\d\b/gm) ?? [])]
 
-const banned = (): string[] => tollgate.log.filter((line) => line.includes('a source is banned'))
+const bansOf = (address: string): string[] =>
+  tollgate.log.filter((line) => line.includes('a source is banned') && line.includes(address))
 
-test('under its own name the scanner hears nothing, and the log has one line of it', async () => {
-  disguise = await Disguise.open(tollgate.sipPort, 'friendly-scanner')
-  for (const method of ['REGISTER', 'OPTIONS', 'INVITE'])
-    expect(
-      extensionsIn(await run('svwar', disguise.port, ['-e', '100-110', '-m', method])),
-    ).toEqual([])
-  expect(disguise.answers).toBe(0)
-  expect(tollgate.log.filter((line) => line.includes('scanner'))).toHaveLength(1)
-  expect(banned()).toEqual([])
-})
-
-test.each(['REGISTER', 'INVITE'])(
-  'in disguise svwar cannot tell an extension from a number that is none: %s',
-  async (method) => {
-    const front = (disguise = await Disguise.open(tollgate.sipPort))
-    await untilHeard(async () => {
-      const report = await run('svwar', front.port, ['-e', '100-110', '--force', '-m', method])
-      expect(extensionsIn(report)).toEqual([])
-      return front.answers > 0
-    })
-  },
-)
-
-test('svcrack does not find the password that is in its list, and is banned', async () => {
-  disguise = await Disguise.open(tollgate.sipPort)
-  const { port } = disguise
-  await untilHeard(async () => {
-    const report = await run('svcrack', port, ['-u', '101', '-d', passwords('secret-101')])
-    expect(report).not.toContain('secret-101')
-    return banned().length > 0
+describe.concurrent('sipvicious', () => {
+  test('under its own name the scanner hears nothing, and the log has one line of it', async () => {
+    const scan = async (method: string) => {
+      const disguise = await Disguise.open(tollgate.sipPort, addresses.named, 'friendly-scanner')
+      const report = await run('svwar', disguise.port, ['-e', '100-110', '-m', method])
+      return [extensionsIn(report), disguise.answers]
+    }
+    const scans = await Promise.all(['REGISTER', 'OPTIONS', 'INVITE'].map(scan))
+    expect(scans).toEqual(scans.map(() => [[], 0]))
+    expect(tollgate.log.filter((line) => line.includes('scanner'))).toHaveLength(1)
+    expect(bansOf(addresses.named)).toEqual([])
   })
-  expect(banned()).toHaveLength(1)
-  expect(banned()[0]).toContain('password_guessing')
-  // From now on there is silence.
-  const { answers } = disguise
-  await run('svwar', disguise.port, ['-e', '101'])
-  expect(disguise.answers).toBe(answers)
+
+  test.each(['REGISTER', 'INVITE'] as const)(
+    'in disguise svwar cannot tell an extension from a number that is none: %s',
+    async (method) => {
+      const disguise = await Disguise.open(tollgate.sipPort, addresses[method])
+      await untilHeard(async () => {
+        const words = ['-e', '100-110', '--force', '-m', method]
+        expect(extensionsIn(await run('svwar', disguise.port, words))).toEqual([])
+        return disguise.answers > 0
+      })
+      expect(bansOf(addresses[method])).toEqual([])
+    },
+  )
+
+  test('svcrack does not find the password that is in its list, and is banned', async () => {
+    const disguise = await Disguise.open(tollgate.sipPort, addresses.svcrack)
+    await untilHeard(async () => {
+      const words = ['-u', '101', '-d', passwords('secret-101')]
+      expect(await run('svcrack', disguise.port, words)).not.toContain('secret-101')
+      return bansOf(addresses.svcrack).length > 0
+    })
+    const bans = bansOf(addresses.svcrack)
+    expect(bans).toHaveLength(1)
+    expect(bans[0]).toContain('password_guessing')
+    // From now on there is silence.
+    const { answers } = disguise
+    await run('svwar', disguise.port, ['-e', '101'])
+    expect(disguise.answers).toBe(answers)
+  })
 })

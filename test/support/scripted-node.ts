@@ -9,28 +9,35 @@ export interface WithNode {
   readonly tollgate: TollgateProcess
 }
 
+/** What ends with a test; tests that run beside each other have one each, in their context. */
+export type AtEnd = (work: () => void | Promise<void>) => void
+
 /** `seedFor` gets the node's port; `environment` is beside `patientNodes`. Everything is stopped when the test is over. */
 export async function startWithNode(
   seedFor: (ports: readonly number[]) => object,
   environment: Record<string, string> = {},
+  atEnd: AtEnd = onTestFinished,
 ): Promise<WithNode> {
   // Its port goes into the seed, so that it is there before Tollgate, and learns the address later.
   const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
   const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
   const node = await SipPeer.openPatient(listener)
-  onTestFinished(() => node.close())
+  atEnd(() => node.close())
   node.always('OPTIONS', 200, { tag: 'probed' })
   const tollgate = await TollgateProcess.start(seedFor([node.port]), {
     ...patientNodes,
     ...environment,
   })
-  onTestFinished(() => tollgate.stop())
+  atEnd(() => tollgate.stop())
   listener.port = tollgate.sipPort
   return { node, tollgate }
 }
 
-export async function openPeer(tollgate: TollgateProcess): Promise<SipPeer> {
+export async function openPeer(
+  tollgate: TollgateProcess,
+  atEnd: AtEnd = onTestFinished,
+): Promise<SipPeer> {
   const peer = await SipPeer.openPatient(tollgate.listener())
-  onTestFinished(() => peer.close())
+  atEnd(() => peer.close())
   return peer
 }

@@ -1,5 +1,6 @@
 /** Upgrades the built program while it serves: by itself, since the program on disk is the same. */
 import { onTestFinished } from 'vitest'
+import type { AtEnd } from './scripted-node.ts'
 import type { TollgateProcess } from './tollgate-process.ts'
 import { eventually } from './waiting.ts'
 
@@ -17,8 +18,8 @@ export const isGone = (pid: number): Promise<void> =>
   })
 
 /** Ends with the test, before the folder of the database is removed. */
-function endWithTest(pid: number): number {
-  onTestFinished(async () => {
+function endWithTest(pid: number, atEnd: AtEnd): number {
+  atEnd(async () => {
     if (isAlive(pid)) process.kill(pid, 'SIGTERM')
     await isGone(pid)
   })
@@ -26,7 +27,10 @@ function endWithTest(pid: number): number {
 }
 
 /** Answers with the id of the process that serves now. */
-export async function upgrade(tollgate: TollgateProcess): Promise<number> {
+export async function upgrade(
+  tollgate: TollgateProcess,
+  atEnd: AtEnd = onTestFinished,
+): Promise<number> {
   const [, pid = ''] = /process (\d+) serves now/.exec(await tollgate.run(['upgrade'])) ?? []
-  return endWithTest(Number(pid))
+  return endWithTest(Number(pid), atEnd)
 }

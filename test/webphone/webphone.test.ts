@@ -4,26 +4,24 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { SessionState } from 'sip.js'
 import { Baresip } from '../support/baresip.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'
-import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
+import { sharePhones, type OwnPhones } from '../support/own-phones.ts'
+import { passwordOf } from '../support/two-phones.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
-import { TollgateProcess } from '../support/tollgate-process.ts'
 import { WebPhone } from '../support/web-phone.ts'
 
 const authority = new Authority(temporaryFolder())
 const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
 
-let tollgate: TollgateProcess
+const nextTenant = sharePhones(8, { SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile })
+
+let own: OwnPhones
 const cleanUp: (() => unknown)[] = []
 
-beforeEach(async () => {
-  tollgate = await TollgateProcess.start(twoPhones, {
-    SIP_TLS_CERT: certFile,
-    SIP_TLS_KEY: keyFile,
-  })
+beforeEach(() => {
+  own = nextTenant()
 })
 afterEach(async () => {
   for (const step of cleanUp.splice(0).toReversed()) await step()
-  await tollgate.stop()
 })
 
 async function webPhone(
@@ -31,6 +29,7 @@ async function webPhone(
   protocol: 'ws' | 'wss' = 'ws',
   password = passwordOf(user),
 ): Promise<WebPhone> {
+  const { tollgate, domain } = own
   const port = protocol === 'ws' ? tollgate.wsPort : tollgate.wssPort
   const server = `${protocol}://localhost:${port}`
   const phone = new WebPhone({ user, password, domain, server, ca: readFileSync(authority.file) })
@@ -40,6 +39,7 @@ async function webPhone(
 }
 
 async function baresip(user: string): Promise<Baresip> {
+  const { tollgate, domain } = own
   const { sipPort } = tollgate
   const phone = await Baresip.start({ user, domain, sipPort, password: passwordOf(user) })
   cleanUp.push(() => phone.stop())
@@ -53,7 +53,7 @@ test.each(['ws', 'wss'] as const)(
     const web = await webPhone('101', protocol)
     await web.register()
     const desk = await baresip('102')
-    expect(tollgate.query('SELECT source_protocol FROM binding ORDER BY id')[0]).toEqual({
+    expect(own.bindings()[0]).toEqual({
       source_protocol: protocol,
     })
 
@@ -63,17 +63,17 @@ test.each(['ws', 'wss'] as const)(
     await outgoing.bye()
     await desk.next('CALL_CLOSED')
 
-    await desk.command('dial', `sip:101@${domain}`)
+    await desk.command('dial', `sip:101@${own.domain}`)
     const incoming = await web.answer()
     await desk.next('CALL_ESTABLISHED')
     await desk.command('hangup')
     await web.reaches(incoming, SessionState.Terminated)
 
-    expect(await tollgate.waitForCalls(2)).toMatchObject([
+    expect(await own.waitForCalls(2)).toMatchObject([
       { caller_id_number: '101', destination_number: '102', disposition: 'ANSWERED' },
       { caller_id_number: '102', destination_number: '101', disposition: 'ANSWERED' },
     ])
-    expect(tollgate.faults).toEqual([])
+    expect(own.tollgate.faults).toEqual([])
   },
 )
 
@@ -83,19 +83,19 @@ test('two web phones talk to each other, and either may hang up', async () => {
   const [outgoing, incoming] = await Promise.all([one.call('102'), two.answer()])
   await incoming.bye()
   await one.reaches(outgoing, SessionState.Terminated)
-  expect(await tollgate.waitForCalls(1)).toMatchObject([{ hangup_by: 'callee' }])
+  expect(await own.waitForCalls(1)).toMatchObject([{ hangup_by: 'callee' }])
 })
 
 test('a caller who gives up is heard by the web phone, and its refusal by the caller', async () => {
   const web = await webPhone('101')
   await web.register()
   const desk = await baresip('102')
-  await desk.command('dial', `sip:101@${domain}`)
+  await desk.command('dial', `sip:101@${own.domain}`)
   const first = await web.invitation()
   await desk.command('hangup')
   await web.reaches(first, SessionState.Terminated)
 
-  await desk.command('dial', `sip:101@${domain}`)
+  await desk.command('dial', `sip:101@${own.domain}`)
   const second = await web.invitation()
   await second.reject({ statusCode: 486 })
   await desk.next('CALL_CLOSED')
@@ -105,7 +105,7 @@ test('a caller who gives up is heard by the web phone, and its refusal by the ca
 test('a wrong password does not register', async () => {
   const web = await webPhone('101', 'ws', 'guess')
   await expect(web.register()).rejects.toThrow('401 Unauthorized')
-  expect(tollgate.query('SELECT id FROM binding')).toEqual([])
+  expect(own.bindings()).toEqual([])
 })
 
 test('a page that was closed is not waited for: 480 at once', async () => {
@@ -114,7 +114,7 @@ test('a page that was closed is not waited for: 480 at once', async () => {
   await web.vanish()
   const desk = await baresip('102')
   const before = Date.now()
-  await desk.command('dial', `sip:101@${domain}`)
+  await desk.command('dial', `sip:101@${own.domain}`)
   expect((await desk.next('CALL_CLOSED')).param).toMatch(/^480/)
   // A callee rings for 25 s; a silent one times out after 32 s.
   expect(Date.now() - before).toBeLessThan(10_000)
@@ -127,7 +127,7 @@ test('a page that comes back is called over its new WebSocket', async () => {
   const again = await webPhone('101', 'ws')
   await again.register()
   const desk = await baresip('102')
-  await desk.command('dial', `sip:101@${domain}`)
+  await desk.command('dial', `sip:101@${own.domain}`)
   const session = await again.answer()
   await session.bye()
   await desk.next('CALL_CLOSED')
@@ -142,8 +142,8 @@ test('a page that is closed in a call: the other side hangs up, and the call is 
   await web.vanish()
   await desk.command('hangup')
   await desk.next('CALL_CLOSED')
-  expect(await tollgate.waitForCalls(1)).toMatchObject([
+  expect(await own.waitForCalls(1)).toMatchObject([
     { disposition: 'ANSWERED', hangup_by: 'callee' },
   ])
-  expect(tollgate.faults).toEqual([])
+  expect(own.tollgate.faults).toEqual([])
 })
