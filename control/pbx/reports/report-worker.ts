@@ -24,6 +24,8 @@ export interface Ask {
   readonly report: number
   readonly request?: ThreadRequest
   readonly isOver?: true
+  /** It is one piece: nothing more is asked of it. */
+  readonly isOnce?: true
 }
 
 export interface Told {
@@ -46,10 +48,10 @@ const CONNECTIONS = 3
 const opened = placeAt(workerData as ReportPlace)
 const reports = new Map<number, ReturnType<typeof reportChunks>>()
 
-parentPort?.on('message', ({ report, request, isOver }: Ask) => {
+parentPort?.on('message', ({ report, request, isOver, isOnce }: Ask) => {
   if (isOver === true) return void reports.delete(report)
   if (request !== undefined) reports.set(report, reportChunks(opened, request))
-  return void step(report)
+  return void step(report).then(() => isOnce && reports.delete(report))
 })
 
 function steadyNow(): number {

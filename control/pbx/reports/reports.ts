@@ -25,7 +25,6 @@ import {
 import { ReportThread } from './report-thread.ts'
 import type { ReportPlace } from './report-worker.ts'
 import { StatementThread } from './statement-thread.ts'
-import { bytesOf } from './whole-report.ts'
 
 export interface ReportsDeps {
   readonly store: Store & MaybeLocal
@@ -185,7 +184,9 @@ export class Reports {
 }
 
 async function textOf(pieces: AsyncGenerator<Uint8Array, void>): Promise<string> {
-  return (await bytesOf(pieces)).toString()
+  const blocks: Uint8Array[] = []
+  for await (const piece of pieces) blocks.push(piece)
+  return Buffer.concat(blocks).toString()
 }
 
 class ReportsHere implements ReportMaker {

@@ -4,19 +4,18 @@ import type { Reader, ReadingThread } from '../../../schema/sql/read-apart.ts'
 import type { SqlValue } from '../../../schema/sql/sql-value.ts'
 import type { PreparedStatement } from '../../../schema/sql/statements.ts'
 import { FairTurns } from './fair-turns.ts'
-import type { ReportMaker, RowsRequest } from './report-chunks.ts'
-import { ThreadEnded } from './report-thread.ts'
-import { bytesOf } from './whole-report.ts'
+import type { RowsRequest } from './report-chunks.ts'
+import { type ReportThread, ThreadEnded } from './report-thread.ts'
 
 /** While one is sent, another one runs. */
 const AT_A_TIME = 2
 
 export class StatementThread implements ReadingThread {
-  readonly #maker: ReportMaker
+  readonly #thread: Pick<ReportThread, 'piece'>
   readonly #turns = new FairTurns(AT_A_TIME)
 
-  constructor(maker: ReportMaker) {
-    this.#maker = maker
+  constructor(thread: Pick<ReportThread, 'piece'>) {
+    this.#thread = thread
   }
 
   prepare<R>(sql: string, reader: Reader): PreparedStatement<R> {
@@ -34,7 +33,7 @@ export class StatementThread implements ReadingThread {
   /** It only reads: a second time, when the thread ended meanwhile. */
   async #ask(rows: RowsRequest): Promise<unknown> {
     const once = async (): Promise<unknown> =>
-      deserialize(await bytesOf(this.#maker.open({ format: 'rows', rows })))
+      deserialize(await this.#thread.piece({ format: 'rows', rows }))
     try {
       return await once()
     } catch (error) {
