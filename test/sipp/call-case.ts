@@ -11,7 +11,7 @@ import { eventually, patientNodes } from '../support/waiting.ts'
 /** One caller number per customer; only the first has money. */
 export const paying = '15550001111'
 export const poor = '15550002222'
-export const almostBroke = '15550003333'
+const almostBroke = '15550003333'
 
 export interface Case {
   readonly tollgate: TollgateProcess

@@ -69,7 +69,7 @@ export function limitGrant(call: Call, maxSeconds: number): void {
   call.grantDenial = TIME_LIMIT
 }
 
-export const isLimited = ({ grantDenial }: Pick<Call, 'grantDenial'>): boolean =>
+const isLimited = ({ grantDenial }: Pick<Call, 'grantDenial'>): boolean =>
   grantDenial === TIME_LIMIT
 
 /** The grant has run out. Without an extension both legs hear of funds, whatever the reason (SPECIFICATION.md §13.2). */
