@@ -83,7 +83,7 @@ onSqlite('file')(
     caller.request('BYE', talking)
     node.reply(await node.next('BYE'), 200)
     await caller.next('200 BYE')
-    await expect.poll(readiness, { timeout: 10_000 }).toBe(503)
+    await expect.poll(readiness).toBe(503)
     const refused = dial(caller, tollgate)
     expect((await caller.next('503 INVITE')).get('Retry-After')).toBe('5')
     caller.request('ACK', refused)

@@ -111,7 +111,7 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     }
   }
 
-  const talk = async (tollgate: TollgateProcess, dialling = dial(tollgate)) => {
+  const talk = async (tollgate: TollgateProcess, dialling = dialUntilItRings(tollgate)) => {
     const { caller, leg } = await dialling
     const invite = await node.next('INVITE')
     node.reply(invite, 200, { tag: 'b', body: sdp('node') })
@@ -176,7 +176,7 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
       await talk(at(0))
     )()
     proxy.delayMs = 300
-    const hangUp = await talk(at(0))
+    const hangUp = await talk(at(0), dial(at(0)))
     expect((await ask(0, '/readyz')).status).toBe(200)
     await hangUp()
     await booksAreRight(before + 2)
@@ -195,7 +195,9 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     expect(await metric(1, 'tollgate_storage_available')).toBe('0')
     const refused = await ask(1, '/api/v1/tenants', { slug: 'late', name: 'Late' })
     expect([refused.status, refused.code]).toEqual([503, 'storage_unavailable'])
-    expect((await ask(1, '/readyz')).data).toEqual({ status: 'ready', database: 'unavailable' })
+    expect((await ask(1, '/readyz')).data).toEqual({
+      ...{ status: 'ready', database: 'unavailable', settings: 'same' },
+    })
     await postgres.start()
     await booksAreRight(before + 2)
     for (const index of [0, 1])
@@ -229,7 +231,7 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     await booksAreRight(before + 1)
     await eventually(async () => expect((await ask(0, '/readyz')).status).toBe(200))
     await (
-      await talk(at(0), dialUntilItRings(at(0)))
+      await talk(at(0))
     )()
     await booksAreRight(before + 2)
   })
@@ -275,7 +277,7 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
       expect(await stateOf(0, 'sbc-2')).toMatchObject({ state: 'serving', epoch: 1 })
     })
     await (
-      await talk(at(1), dialUntilItRings(at(1)))
+      await talk(at(1))
     )()
     await other()
     await booksAreRight(before + 3)
