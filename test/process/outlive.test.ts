@@ -101,23 +101,36 @@ const hangUps: Record<string, (call: TalkingCall) => Promise<void>> = {
   },
 }
 
-test.each(['caller', 'callee', 'api'])(
-  'both sides change the session after two crashes, and the call is hung up by: %s',
-  async (by) => {
-    const call = await talking()
-    const [before] = (await live(call)).map(lasting)
-    await crash(call.tollgate)
-    expect(await live(call)).toMatchObject([before])
-    await goesOn(call)
-    await crash(call.tollgate)
-    await goesOn(call)
-    await hangUps[by]?.(call)
-    await settled(call, 1)
-    expect(call.tollgate.calls()).toMatchObject([
-      { call_uuid: before?.uuid, is_recovered: 0, hangup_by: by, disposition: 'ANSWERED' },
-    ])
-  },
-)
+test('both sides change the session after two crashes, and the call is hung up by caller, callee or API', async () => {
+  const first = await talking()
+  const calls = [
+    first,
+    await answered(await anotherCall(first)),
+    await answered(await anotherCall(first)),
+  ]
+  const before = (await live(first)).map(lasting)
+  expect(before).toHaveLength(3)
+  await crash(first.tollgate)
+  expect((await live(first)).map(lasting)).toEqual(expect.arrayContaining(before))
+  for (const call of calls) await goesOn(call)
+  await crash(first.tollgate)
+  for (const call of calls) await goesOn(call)
+  // That by the API is of the only call that is left.
+  for (const [index, by] of ['caller', 'callee', 'api'].entries()) {
+    const call = calls[index]
+    if (call !== undefined) await hangUps[by]?.(call)
+    await first.tollgate.waitForCalls(index + 1)
+    await eventually(async () => expect(await live(first)).toHaveLength(2 - index))
+  }
+  await settled(first, 3)
+  const stored = first.tollgate.calls()
+  expect(stored.map((call) => call.hangup_by).toSorted()).toEqual(['api', 'callee', 'caller'])
+  expect(new Set(stored.map((call) => call.call_uuid))).toEqual(
+    new Set(before.map(({ uuid }) => uuid)),
+  )
+  for (const call of stored)
+    expect(call).toMatchObject({ is_recovered: 0, disposition: 'ANSWERED' })
+})
 
 test('the caller may acknowledge the answer after the crash', async () => {
   const call = await ringing()

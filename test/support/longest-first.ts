@@ -4,7 +4,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /** Seconds, of those that take long for their size. A fresh checkout knows no earlier run. */
 const seconds: Readonly<Record<string, number>> = {
-  'test/process/outlive.test.ts': 70,
+  'test/process/outlive.test.ts': 45,
   'test/console/console.test.ts': 45,
   'test/process/upgrade.test.ts': 40,
   'test/sipp/dialog.test.ts': 36,
@@ -17,7 +17,7 @@ const seconds: Readonly<Record<string, number>> = {
   'test/sipp/phones.test.ts': 35,
   'test/process/node-failures.test.ts': 35,
   'test/baresip/nodes.test.ts': 35,
-  'test/rtpengine/call.test.ts': 30,
+  'test/rtpengine/call.test.ts': 22,
   'test/engine/limits/shared-limits.test.ts': 30,
   'test/rtpengine/recording.test.ts': 30,
   'test/rtpengine/spy.test.ts': 30,
