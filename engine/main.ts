@@ -77,8 +77,7 @@ const world: World = {
     process.once('uncaughtException', end)
     process.once('unhandledRejection', end)
   },
-  releaseMemory: () =>
-    collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
+  releaseMemory: () => collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'regular' }),
 }
 
 exit(await runCommandLine(process.argv.slice(2), world))
@@ -88,7 +87,7 @@ exit(await runCommandLine(process.argv.slice(2), world))
  * which would never come: the process would stand still for ever (D156).
  */
 function exit(code: number): never {
-  collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
+  collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'regular' })
   process.exit(code)
 }
 

@@ -1,7 +1,7 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -70,6 +70,25 @@ test.runIf(process.platform === 'linux')(
     expect(wordsOf(chosen)).not.toContain('--max-semi-space-size=')
   },
 )
+
+test('what V8 has made of the program is kept beside it, and the next start takes it', () => {
+  const beside = mkdtempSync(join(folder, 'beside-'))
+  const main = join(beside, 'main.mjs')
+  copyFileSync('dist/main.js', main)
+  symlinkSync(resolve('dist/tollgate.js'), join(beside, 'tollgate.js'))
+  const run = () =>
+    spawnSync(process.execPath, [main, '--version'], {
+      encoding: 'utf8',
+      env: { PATH: process.env['PATH'], NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
+    })
+  expect(run().status).toBe(0)
+  const second = run()
+  expect(second.stdout).toMatch(/^tollgate \d/m)
+  expect(second.stdout + second.stderr).toMatch(
+    new RegExp(`reading cache from ${join(beside, '.compiled')}.*tollgate\\.js.*success`),
+  )
+  expect(second.stdout + second.stderr).toMatch(/tollgate\.js was accepted/)
+})
 
 /** Until it is ready. */
 async function serve(nodeWords: readonly string[], environment: Record<string, string> = {}) {

@@ -17,14 +17,11 @@ import { Storage } from '../../schema/storage/storage.ts'
 import { createKey, provision } from './commands-here.ts'
 import { freePort } from './free-port.ts'
 import { programDatabase } from './program-database.ts'
-import { programEnvironment } from './program-environment.ts'
+import { asRestarted, programEnvironment } from './program-environment.ts'
 import { serverRows } from './server-rows.ts'
 import { eventually, patienceMs } from './waiting.ts'
 
 const program = 'dist/main.js'
-
-/** With them, and the allocator's setting below, the program does not start itself anew (`engine/launch.ts`): one start of Node less. */
-const heapFlags = ['--max-semi-space-size=16', '--heap-growing-percent=60']
 
 interface OpenCall {
   readonly call_uuid: string
@@ -158,8 +155,8 @@ export class TollgateProcess {
   }
 
   async restart(): Promise<void> {
-    const words = [...heapFlags, program, 'serve']
-    const env = { MALLOC_ARENA_MAX: '2', ...this.#environment }
+    const words = [...asRestarted.flags, program, 'serve']
+    const env = { ...asRestarted.environment, ...this.#environment }
     const child = spawn(process.execPath, words, { env })
     this.#process = child
     createInterface({ input: child.stderr }).on('line', (line) => {

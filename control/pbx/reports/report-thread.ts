@@ -1,4 +1,4 @@
-/** Runs reports in the thread of `report-worker.ts`, and restarts the thread after it ends. */
+/** Runs reports in the thread of `report-worker.ts`: the first one starts it, and the next one after it has ended. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -38,7 +38,6 @@ export class ReportThread implements ReportMaker {
     this.#file = file
     this.#place = place
     this.#log = log
-    this.#worker = this.#start()
   }
 
   async *open(request: ThreadRequest): AsyncGenerator<Uint8Array, void> {

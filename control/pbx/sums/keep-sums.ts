@@ -28,7 +28,8 @@ const RETRY_MS = 60_000
 const MANY = 200_000
 
 export function keepSums({ schedule, now, days, log, rollUp }: KeepSumsDeps): Cancel {
-  let cancel = schedule(() => void step(), BUSY_MS)
+  // Not at once: the thread that does it takes as long to start as much else of a start.
+  let cancel = schedule(() => void step(), INTERVAL_MS)
   let isStopped = false
   let isBuilding = false
   let isFailing = false

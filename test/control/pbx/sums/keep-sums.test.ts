@@ -29,7 +29,7 @@ test('few records wait for more, ten minutes at most; after a failure and with m
     await expect.poll(() => next).toBeDefined()
     return [delayMs, asked.at(-1)?.least]
   }
-  expect(await step()).toEqual([100, undefined])
+  expect(await step()).toEqual([10_000, undefined])
   answer = () => Promise.resolve({ added: 0, behind: 30_000 })
   for (let waited = 10_000; waited < 600_000; waited += 10_000)
     expect(await step()).toEqual([10_000, 40_000])
