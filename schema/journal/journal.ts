@@ -25,6 +25,11 @@ const ANSWER_WAIT_MS = 1
 /** No caller waits for other lines. */
 const OTHER_WAIT_MS = 10
 const RETRY_MS = 100
+/**
+ * The end of `JOURNAL_WAIT_MS`, on a timer of its own: a process that stood still runs timers first, and then hears
+ * that the line was written meanwhile.
+ */
+const LAST_WAIT_MS = 250
 /** From this size on, and twice what is open, a new file is begun, and what is open is written to it. */
 const FILE_BYTES = 4 * 1024 * 1024
 /** So much of the open calls goes to the new file with each write. */
@@ -176,10 +181,13 @@ export class CallJournal {
 
   #newWaiting(): Waiting {
     const done: Waiting['done'] = []
-    const cancel = this.#deps.schedule(() => {
-      for (const tell of done.splice(0)) tell(false)
-    }, JOURNAL_WAIT_MS)
-    return { done, cancel }
+    const { schedule } = this.#deps
+    let cancel = schedule(() => {
+      cancel = schedule(() => {
+        for (const tell of done.splice(0)) tell(false)
+      }, LAST_WAIT_MS)
+    }, JOURNAL_WAIT_MS - LAST_WAIT_MS)
+    return { done, cancel: () => cancel() }
   }
 
   /** These calls go on. */

@@ -16,6 +16,7 @@ import { endedCall, openCall, start } from '../../support/books.ts'
 import { Disk } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const terms: EndTerms = { payerId: 1, tariff: null, costMicros: 20_000, isReported: false }
 
@@ -99,6 +100,33 @@ test('an end is told to be safe once it is written, or after two seconds', () =>
   time.advance(5_000)
   expect(told).toEqual(['a', 'b'])
   expect(left()).toHaveLength(2)
+})
+
+/** Its lines are written, but who gave them hears of it only when the process reads that. */
+class UnheardFile extends MemoryFile {
+  hear = (): void => undefined
+
+  override append(lines: readonly Buffer[], done: (error: unknown) => void): void {
+    super.append(lines, (error) => {
+      this.hear = () => done(error)
+    })
+  }
+}
+
+test('an answer that was written while the process stood still is stored when it goes on', async () => {
+  const { file, time, journal } = journalOn(new UnheardFile())
+  let isStored: boolean | undefined
+  void journal
+    .answered(openCall('a', start), null, start)
+    .then((isWritten) => (isStored = isWritten))
+  time.advance(1)
+  // Timers come first, and then what has been written.
+  time.stall(3_000)
+  await turnOfEventLoop()
+  expect(isStored).toBeUndefined()
+  file.hear()
+  await turnOfEventLoop()
+  expect(isStored).toBe(true)
 })
 
 test('times are translated to the clock of the next process, by the start of the machine', () => {
