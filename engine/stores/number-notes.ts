@@ -98,21 +98,38 @@ const beginsWithCode = (codes: ExitCodes) =>
 /** `0044` and `44` are one prefix with `EXIT_CODES=00`: the rate table takes the one that costs the caller more. */
 async function sameStarts(store: Queried, exitCodes: ExitCodes): Promise<readonly string[]> {
   const lines = new Set<string>()
+  const starts = sql.join(
+    ['', '+', ...exitCodes].map((start) => sql`SELECT ${sql.lit(start)} AS start`),
+    sql` UNION ALL `,
+  )
   for (const code of exitCodes) {
-    const rest = sql<string>`substr(ltrim(coded.prefix, '+'), ${sql.lit(code.length + 1)})`
-    const spellings = ['', '+', ...exitCodes].map((before) => sql`${before} || ${rest}`)
-    const query = store.db
-      .selectFrom('rate as coded')
-      .innerJoin('rate as other', 'other.rate_plan_id', 'coded.rate_plan_id')
-      .innerJoin('rate_plan', 'rate_plan.id', 'coded.rate_plan_id')
-      .select(['rate_plan.name', 'coded.prefix as coded', 'other.prefix as other'])
+    // Once each: with a thousand rates of each spelling, one to come after the other, there are a million pairs of rates.
+    const codedPrefixes = store.db
+      .selectFrom('rate')
+      .select(['rate_plan_id', 'prefix'])
       .distinct()
-      .where(sql<boolean>`substr(ltrim(coded.prefix, '+'), 1, ${sql.lit(code.length)}) = ${code}`)
-      .where(sql<boolean>`other.prefix IN (${sql.join(spellings)})`)
-      .whereRef('other.prefix', '<>', 'coded.prefix')
+      .where(sql<boolean>`substr(${digits}, 1, ${sql.lit(code.length)}) = ${code}`)
+      .as('coded')
+    const rest = sql`substr(ltrim(coded.prefix, '+'), ${sql.lit(code.length + 1)})`
+    const spelled = sql<string>`spelling.start || ${rest}`
+    const query = store.db
+      .selectFrom(codedPrefixes)
+      .innerJoin('rate_plan', 'rate_plan.id', 'coded.rate_plan_id')
+      .crossJoin(sql<{ start: string }>`(${starts})`.as('spelling'))
+      .select(['rate_plan.name', 'coded.prefix as coded', spelled.as('other')])
+      .where(sql<boolean>`${spelled} <> coded.prefix`)
+      .where((row) =>
+        row.exists(
+          row
+            .selectFrom('rate as same')
+            .select('same.id')
+            .whereRef('same.rate_plan_id', '=', 'coded.rate_plan_id')
+            .where('same.prefix', '=', spelled),
+        ),
+      )
       .orderBy('rate_plan.name')
       .orderBy('coded.prefix')
-      .orderBy('other.prefix')
+      .orderBy(spelled)
       .limit(MAX_LINES)
     for (const { name, coded, other } of await all(store, query)) {
       const isOfCode = exitCodeOf(withoutPlus(coded), exitCodes) === code
