@@ -116,6 +116,17 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
     return 'removed'
   }
 
+  /** Those of a list of prices are in no change: nothing brings them back. */
+  async refuseIfPriced(id: number): Promise<void> {
+    const rates = this.#store.db.selectFrom('rate').select('id').where('rate_plan_id', '=', id)
+    if ((await first(this.#store, rates.limit(1))) !== undefined)
+      throw new ApiError(
+        409,
+        'in_use',
+        'The plan has rates, which would be lost. Nothing was changed: delete the plan if that is wanted',
+      )
+  }
+
   async #refuseIfUsed(id: number): Promise<void> {
     const customers = this.#store.db.selectFrom('customer').select('id')
     if ((await first(this.#store, customers.where('rate_plan_id', '=', id).limit(1))) !== undefined)

@@ -17,9 +17,16 @@ export interface DocumentKindSpec {
   /** Fields of the body that are amounts of money, which it has in millionths. */
   readonly amounts?: readonly string[]
   readonly follow: NonNullable<RestorableKind['follow']>
+  /** Throws 409 when removing it would remove what was made later, too: undoing a creation loses nothing else. */
+  readonly refuseRemoval?: (id: number, world: ChangeWorld) => Promise<void>
 }
 
-export function documentKind({ store, amounts = [], follow }: DocumentKindSpec): RestorableKind {
+export function documentKind({
+  store,
+  amounts = [],
+  follow,
+  refuseRemoval,
+}: DocumentKindSpec): RestorableKind {
   const stateName = (field: string) => (amounts.includes(field) ? `${field}_micros` : field)
   const bodyName = (name: string) => amounts.find((field) => stateName(field) === name) ?? name
   return {
@@ -38,10 +45,11 @@ export function documentKind({ store, amounts = [], follow }: DocumentKindSpec):
     },
     isSame: hasFields,
     isAbout: shareFields,
-    async admit(id, _, { tenantId, domain, actor }, world) {
+    async admit(id, { to }, { tenantId, domain, actor }, world) {
       const resource = store(world)
       const scope = { tenantId, domain, actor, now: world.now() }
       if ((await resource.find(scope, Number(id))) === undefined) throw notFound(resource.noun)
+      if (to === null) await refuseRemoval?.(Number(id), world)
     },
     follow,
   }

@@ -74,6 +74,7 @@ export const customerKind = documentKind({
 
 export const ratePlanKind = documentKind({
   store: ({ store }) => new RatePlanStore(store),
+  refuseRemoval: (id, { store }) => new RatePlanStore(store).refuseIfPriced(id),
   follow: async ({ ocs }) => ocs?.reloadRates(),
 })
 

@@ -91,6 +91,24 @@ test('what was changed since, or what something depends on, is not removed by un
   expect((await call('GET', customer.at)).status).toBe(200)
 })
 
+test('a rate plan with rates is not removed by undoing its creation: they are in no change', async () => {
+  const { rig, call, create, undo } = await opened()
+  const plan = await create('/rate-plans', { name: 'p' })
+  const query = '/api/v1/rates/import?rate_plan=p'
+  const imported = await rig.request(query, {
+    token: rig.root,
+    method: 'POST',
+    headers: { 'Content-Type': 'text/csv' },
+    body: 'prefix,rate_per_minute\n49,1\n44,2\n',
+  })
+  expect([imported.status, imported.text]).toEqual([200, imported.text])
+  for (const isDryRun of [true, false]) {
+    const refused = await undo(plan.changeId, undefined, { dry_run: isDryRun })
+    expect([refused.status, refused.code]).toEqual([409, 'in_use'])
+  }
+  expect((await call('GET', '/rates?rate_plan=p')).text).toContain('"prefix":"49"')
+})
+
 test('a customer with an opening balance is not removed by undoing its creation', async () => {
   const { call, create, undo } = await opened()
   const { at, changeId } = await create('/customers', { name: 'nova', balance: '5' })
