@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
 import type { ChangeWorld } from '../../changes/change-world.ts'
 import { requires } from '../../auth/requires.ts'
 import { ApiError, badRequest, type ErrorDetail } from '../../http/api-error.ts'
@@ -20,7 +21,7 @@ import { csvLine } from './csv.ts'
 import { explanation } from './price-explanation.ts'
 import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from './rate-import.ts'
 import { RatePlanStore } from './rate-plan-store.ts'
-import { RateStore } from './rate-store.ts'
+import { type RateRow, RateStore } from './rate-store.ts'
 
 export interface RateRoutesDeps extends ChangeWorld {
   readonly ocs: OcsPort
@@ -84,14 +85,13 @@ export function rateRoutes(world: RateRoutesDeps) {
       requires('rates:read'),
       validate('query', z.strictObject(planQuery)),
       async (c) => {
-        const planId = await planFor(
-          store,
-          c.req.valid('query'),
-          requestScope(c.var.principal, now),
-        )
+        const scope = requestScope(c.var.principal, now)
+        const planId = await planFor(store, c.req.valid('query'), scope)
+        const pageAfter = (id: number) =>
+          readApart(store, scope.tenantId, () => rates.page(planId, id, exportSlice))
         c.header('Content-Type', 'text/csv; charset=utf-8')
         c.header('Content-Disposition', 'attachment; filename="rates.csv"')
-        return c.body(exported(rates, planId))
+        return c.body(exported(pageAfter))
       },
     )
 
@@ -187,13 +187,15 @@ async function csvText(c: Context<ControlEnv>): Promise<string> {
 const exportSlice = 1_000
 
 /** Streams header and lines, a slice at a time: a large plan neither fills memory nor delays calls. */
-function exported(rates: RateStore, planId: number): ReadableStream<Uint8Array> {
+function exported(
+  pageAfter: (id: number) => Promise<readonly RateRow[]>,
+): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder()
   let after = 0
   return new ReadableStream({
     start: (controller) => controller.enqueue(encoder.encode(`${csvLine(rateCsvColumns)}\n`)),
     async pull(controller) {
-      const rows = await rates.page(planId, after, exportSlice)
+      const rows = await pageAfter(after)
       for (const row of rows) controller.enqueue(encoder.encode(`${csvLine(rateCells(row))}\n`))
       after = rows.at(-1)?.id ?? after
       if (rows.length < exportSlice) controller.close()

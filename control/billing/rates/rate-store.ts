@@ -10,7 +10,6 @@ import {
 import type { RateTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/sql/query.ts'
-import { readApart } from '../../../schema/sql/read-apart.ts'
 import type { ErrorDetail } from '../../http/api-error.ts'
 import {
   badReference,
@@ -95,7 +94,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
     return row === undefined ? undefined : rateView(row)
   }
 
-  /** Rates of a plan with an id above `after`, in the order of ids. */
+  /** Rates of a plan with an id above `after`, in the order of ids: it may read those of all plans, so it runs inside `readApart`. */
   page(planId: number, after: number, limit: number): Promise<RateRow[]> {
     const isOfPlan = sql<SqlBool>`+rate.rate_plan_id = ${planId}`
     const query = this.#store.db
@@ -108,7 +107,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
       .where('rate.id', '>', after)
       .orderBy('rate.id')
       .limit(limit)
-    return readApart(this.#store, `rates of plan ${planId}`, () => all(this.#store, query))
+    return all(this.#store, query)
   }
 
   async identify(body: RateBody): Promise<number | undefined> {

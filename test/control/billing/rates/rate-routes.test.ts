@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { type Reader, setReadingThread } from '../../../../schema/sql/read-apart.ts'
 import { openResources, type TestResources } from '../../../support/resources.ts'
 
 async function withPlan() {
@@ -260,4 +261,21 @@ test("a tenant's plans and rates are its own", async () => {
   expect((await callAs('beta', 'GET', '/rates/lookup?rate_plan=mine&number=49')).status).toBe(400)
   expect((await callAs('beta', 'GET', '/rates/export?rate_plan=mine')).status).toBe(400)
   expect((await call('GET', '/rates/lookup?rate_plan=mine&number=49')).status).toBe(200)
+})
+
+test('a tenant has one turn to read, however many plans it exports at a time', async () => {
+  const { store, callAs, tenant } = await withPlan()
+  await tenant('acme')
+  const readers: Reader[] = []
+  setReadingThread(store.statements, {
+    prepare(sql, reader) {
+      if (/\+rate\.rate_plan_id/.test(sql)) readers.push(reader)
+      return store.statements.prepare(sql)
+    },
+  })
+  for (const name of ['one', 'two']) {
+    await callAs('acme', 'POST', '/rate-plans', { name })
+    expect((await callAs('acme', 'GET', `/rates/export?rate_plan=${name}`)).status).toBe(200)
+  }
+  expect(readers).toEqual([expect.any(Number), readers[0]])
 })
