@@ -92,7 +92,7 @@ export class PostgresStatements implements Statements {
       try {
         return await this.#attempt(work, how(attempt))
       } catch (error) {
-        if (attempt === MAX_ATTEMPTS || failureOf(error)?.kind !== 'conflict') throw error
+        if (attempt === MAX_ATTEMPTS || !mayPass(error, attempt)) throw error
       }
     }
   }
@@ -219,6 +219,15 @@ export class PostgresStatements implements Statements {
       throw asUnavailable(error)
     }
   }
+}
+
+/**
+ * Whether the work may succeed when it runs again. Of two transactions that found a name free and wrote it, PostgreSQL
+ * tells the later one of a conflict, or of a row that is there twice, as the locks fall. Run again, it reads the other's.
+ */
+function mayPass(error: unknown, attempt: number): boolean {
+  const kind = failureOf(error)?.kind
+  return kind === 'conflict' || (kind === 'unique' && attempt <= FREE_ATTEMPTS)
 }
 
 /** Connections that must not be used again. */
