@@ -12,7 +12,7 @@ import { copyOfLost } from '../../schema/storage/last-copy.ts'
 import { StorageWatch } from '../../schema/storage/storage-watch.ts'
 import { refuseMigrations, servingLock } from '../serving-lock.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
-import { numberNotes } from './number-notes.ts'
+import { logNumberNotes } from './number-notes.ts'
 import type { OwnNode, Stores, StoresDeps } from './stores.ts'
 
 /** Five who wait in one turn of the event loop stop it for half of 50 ms. */
@@ -70,7 +70,7 @@ async function prepare(store: LocalStore, { config, log, now }: StoresDeps): Pro
   const report = migrate(store.sqlite, now())
   if (report.applied.length > 0) log('info', 'database migrated', { ...report })
   for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
-  for (const note of await numberNotes(store, config.exitCodes)) log('warn', `numbers: ${note}`)
+  await logNumberNotes(store, config.exitCodes, log)
   const encrypted = store.secrets.protect()
   if (encrypted > 0)
     log('warn', 'secrets that were stored in clear are encrypted; older copies still hold them', {

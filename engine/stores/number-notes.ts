@@ -1,5 +1,6 @@
 /** What stored rates and routes do not hold, or hold twice, because of how international numbers are dialled. */
 import { sql } from 'kysely'
+import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
 import {
   exitCodeOf,
@@ -15,12 +16,25 @@ type Queried = Pick<Store, 'statements' | 'db'>
 /** More lines add nothing. */
 const MAX_LINES = 20
 
-/** One line for each thing that an operator should look at; for a start and for `tollgate check`. */
+/** One line for each thing that an operator should look at; for `tollgate check`. */
 export const numberNotes = (
   store: Queried,
   exitCodes: ExitCodes | undefined,
 ): Promise<readonly string[]> =>
   exitCodes === undefined ? withoutExitCodes(store) : sameStarts(store, exitCodes)
+
+/** For a start, which does not depend on it: without an answer of the database it goes on. */
+export async function logNumberNotes(
+  store: Queried,
+  exitCodes: ExitCodes | undefined,
+  log: Log,
+): Promise<void> {
+  try {
+    for (const note of await numberNotes(store, exitCodes)) log('warn', `numbers: ${note}`)
+  } catch (error) {
+    log('warn', 'numbers: the prefixes of rates and routes could not be compared', { error })
+  }
+}
 
 interface Counted {
   readonly count: number
@@ -95,51 +109,51 @@ const beginsWithCode = (codes: ExitCodes) =>
     sql` OR `,
   )})`
 
-/** `0044` and `44` are one prefix with `EXIT_CODES=00`: the rate table takes the one that costs the caller more. */
+/**
+ * `0044` and `44` are one prefix with `EXIT_CODES=00`: the rate table takes the one that costs the caller more. A statement
+ * for each spelling: with several in one, PostgreSQL compares each prefix of a plan with all of them.
+ */
 async function sameStarts(store: Queried, exitCodes: ExitCodes): Promise<readonly string[]> {
   const lines = new Set<string>()
-  const starts = sql.join(
-    ['', '+', ...exitCodes].map((start) => sql`SELECT ${sql.lit(start)} AS start`),
-    sql` UNION ALL `,
-  )
-  for (const code of exitCodes) {
-    // Once each: with a thousand rates of each spelling, one to come after the other, there are a million pairs of rates.
-    const codedPrefixes = store.db
-      .selectFrom('rate')
-      .select(['rate_plan_id', 'prefix'])
-      .distinct()
-      .where(sql<boolean>`substr(${digits}, 1, ${sql.lit(code.length)}) = ${code}`)
-      .as('coded')
-    const rest = sql`substr(ltrim(coded.prefix, '+'), ${sql.lit(code.length + 1)})`
-    const spelled = sql<string>`spelling.start || ${rest}`
-    const query = store.db
-      .selectFrom(codedPrefixes)
-      .innerJoin('rate_plan', 'rate_plan.id', 'coded.rate_plan_id')
-      .crossJoin(sql<{ start: string }>`(${starts})`.as('spelling'))
-      .select(['rate_plan.name', 'coded.prefix as coded', spelled.as('other')])
-      .where(sql<boolean>`${spelled} <> coded.prefix`)
-      .where((row) =>
-        row.exists(
-          row
-            .selectFrom('rate as same')
-            .select('same.id')
-            .whereRef('same.rate_plan_id', '=', 'coded.rate_plan_id')
-            .where('same.prefix', '=', spelled),
-        ),
-      )
-      .orderBy('rate_plan.name')
-      .orderBy('coded.prefix')
-      .orderBy(spelled)
-      .limit(MAX_LINES)
-    for (const { name, coded, other } of await all(store, query)) {
-      const isOfCode = exitCodeOf(withoutPlus(coded), exitCodes) === code
-      const compared = [coded, other].map((prefix) => internationalPrefix(prefix, exitCodes))
-      if (!isOfCode || compared[0] !== compared[1]) continue
-      const pair = [coded, other].toSorted((a, b) => a.length - b.length || (a < b ? -1 : 1))
-      lines.add(
-        `rate plan ${JSON.stringify(name)}: ${pair.join(' and ')} are one prefix with EXIT_CODES: of those in force a blocked one holds, else the dearer; keep one of them`,
-      )
-    }
-  }
+  for (const code of exitCodes)
+    for (const start of ['', '+', ...exitCodes])
+      for (const { name, coded, other } of await all(store, pairsOf(store, code, start))) {
+        const isOfCode = exitCodeOf(withoutPlus(coded), exitCodes) === code
+        const compared = [coded, other].map((prefix) => internationalPrefix(prefix, exitCodes))
+        if (!isOfCode || compared[0] !== compared[1]) continue
+        const pair = [coded, other].toSorted((a, b) => a.length - b.length || (a < b ? -1 : 1))
+        lines.add(
+          `rate plan ${JSON.stringify(name)}: ${pair.join(' and ')} are one prefix with EXIT_CODES: of those in force a blocked one holds, else the dearer; keep one of them`,
+        )
+      }
   return [...lines].slice(0, MAX_LINES)
+}
+
+/** Prefixes that begin with the code, and are in their plan with `start` in its place, too. */
+function pairsOf({ db }: Queried, code: string, start: string) {
+  // Once each: with a thousand rates of each spelling, one to come after the other, there are a million pairs of rates.
+  const codedPrefixes = db
+    .selectFrom('rate')
+    .select(['rate_plan_id', 'prefix'])
+    .distinct()
+    .where(sql<boolean>`substr(${digits}, 1, ${sql.lit(code.length)}) = ${code}`)
+    .as('coded')
+  const spelled = sql<string>`${sql.lit(start)} || substr(ltrim(coded.prefix, '+'), ${sql.lit(code.length + 1)})`
+  return db
+    .selectFrom(codedPrefixes)
+    .innerJoin('rate_plan', 'rate_plan.id', 'coded.rate_plan_id')
+    .select(['rate_plan.name', 'coded.prefix as coded', spelled.as('other')])
+    .where(sql<boolean>`${spelled} <> coded.prefix`)
+    .where((row) =>
+      row.exists(
+        row
+          .selectFrom('rate as same')
+          .select('same.id')
+          .whereRef('same.rate_plan_id', '=', 'coded.rate_plan_id')
+          .where('same.prefix', '=', spelled),
+      ),
+    )
+    .orderBy('rate_plan.name')
+    .orderBy('coded.prefix')
+    .limit(MAX_LINES)
 }

@@ -19,7 +19,7 @@ import { Storage } from '../../schema/storage/storage.ts'
 import { servingLock } from '../serving-lock.ts'
 import { commonSettings, SETTINGS_KEY } from './common-settings.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
-import { numberNotes } from './number-notes.ts'
+import { logNumberNotes } from './number-notes.ts'
 import type { Stores, StoresDeps, WatchDeps } from './stores.ts'
 
 /** @throws {DatabaseRefused} the server cannot be used, or another process serves as this node. */
@@ -65,7 +65,7 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   const { applied } = store.migrated
   if (applied.length > 0) log('info', 'database migrated', { ...store.migrated })
   for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
-  for (const note of await numberNotes(store, config.exitCodes)) log('warn', `numbers: ${note}`)
+  await logNumberNotes(store, config.exitCodes, log)
   const notices = new ServerNotices(deps)
   closers.push(() => notices.stop())
   await notices.start()

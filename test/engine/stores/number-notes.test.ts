@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { numberNotes } from '../../../engine/stores/number-notes.ts'
+import { logNumberNotes, numberNotes } from '../../../engine/stores/number-notes.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { addPlan } from '../../support/books.ts'
@@ -87,5 +87,30 @@ describe.each(eachDatabase)('numbers on $database', ({ open }) => {
     expect(await numberNotes(store, ['00'])).toEqual([
       expect.stringContaining('44 and 0044 are one prefix'),
     ])
+  })
+
+  test('the prefixes of a long rate deck are compared within the time of a statement', async () => {
+    const store = await open()
+    const coded = Array.from({ length: 30_000 }, (_, index) => `00${100_000 + index}`)
+    await addPlan(
+      store,
+      [...coded, '129999'].map((prefix) => ({ prefix, ...price })),
+    )
+    expect(await numberNotes(store, ['00', '011'])).toEqual([
+      expect.stringContaining('129999 and 00129999 are one prefix'),
+    ])
+  })
+
+  test('a start goes on when they cannot be compared', async () => {
+    const store = await open()
+    const failing = (): never => {
+      throw new Error('canceling statement due to statement timeout')
+    }
+    const statements = Object.assign(Object.create(store.statements), { prepare: failing })
+    const told: string[] = []
+    await logNumberNotes({ db: store.db, statements }, ['00'], (level, message) =>
+      told.push(`${level} ${message}`),
+    )
+    expect(told).toEqual(['warn numbers: the prefixes of rates and routes could not be compared'])
   })
 })
