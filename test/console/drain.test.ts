@@ -6,7 +6,9 @@ import { admin } from '../support/console-rig.ts'
 import { callWith } from '../support/sipp.ts'
 
 const ROUND_ROBIN = 4
-const CALLS = 50
+/** Few enough at once that the wallet has what all of them hold, also when the machine stands still for a moment. */
+const RATE = 5
+const CALLS = 30
 /** Begun when the node is drained. */
 const LATER = 10
 
@@ -25,7 +27,7 @@ test('a node that is drained while SIPp calls loses none of its calls, and gets 
   const place = (calls: number) =>
     callWith('inbound/answered.xml', tollgate.sipPort, {
       calls,
-      rate: 10,
+      rate: RATE,
       keys: { caller: paying },
     })
   const caller = place(CALLS)
@@ -35,8 +37,8 @@ test('a node that is drained while SIPp calls loses none of its calls, and gets 
   await node.getByText('drained: it may be stopped').waitFor()
   const drainedAt = Date.now()
 
-  for (const judged of [caller, place(LATER)])
-    expect(await judged).toEqual({ exitCode: 0, errors: '' })
+  expect(await caller).toEqual({ exitCode: 0, errors: '' })
+  expect(await place(LATER)).toEqual({ exitCode: 0, errors: '' })
   const calls = await tollgate.waitForCalls(CALLS + LATER)
   expect(calls.filter(({ disposition }) => disposition !== 'ANSWERED')).toEqual([])
   expect(new Set(calls.map((call) => call.node))).toEqual(new Set(uris))

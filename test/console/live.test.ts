@@ -111,7 +111,8 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   await tabTo('Change')
   await dialog.getByLabel('Calls at once').fill('3')
   await dialog.getByLabel('Calls at once').press('Escape')
-  await dialog.waitFor({ state: 'detached' })
+  // The browser closes it, and tells the page after that: until then the page takes it for open.
+  await page.locator('dialog').waitFor({ state: 'detached' })
   await expect.poll(() => focused(page)).toEqual(['BUTTON', 'Change'])
   await page.keyboard.press('Enter')
   await dialog.getByLabel('Name').fill('renamed')
