@@ -77,7 +77,9 @@ const world: World = {
     process.once('uncaughtException', end)
     process.once('unhandledRejection', end)
   },
-  releaseMemory: () => collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'regular' }),
+  // The usual kind of collection leaves 20 MB more, and a call costs a tenth more from then on (D296).
+  releaseMemory: () =>
+    collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
 }
 
 exit(await runCommandLine(process.argv.slice(2), world))
