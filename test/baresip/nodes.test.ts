@@ -142,14 +142,17 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   }
 
   /** A node that has just started is known to the others when they have read its heartbeat: within two seconds. */
-  async function canCall(caller: Baresip): Promise<void> {
+  async function canCall(caller: Baresip): Promise<{ dialled: number }> {
+    let dialled = 0
     await eventually(async () => {
+      dialled++
       await caller.command('dial', `sip:102@${domain}`)
       const { type } = await caller.next('CALL_RINGING', 'CALL_CLOSED')
       expect(type).toBe('CALL_RINGING')
     })
     await caller.command('hangup')
     await caller.next('CALL_CLOSED')
+    return { dialled }
   }
 
   async function hangUp(one: Baresip, other: Baresip): Promise<void> {
@@ -319,9 +322,13 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   })
 
   test('calls for phones of a killed node wait once, and are told 480 at once from then on', async () => {
-    const called = await phone(a, '102', { transport: 'tcp' })
+    const called = await phone(a, '102', { transport: 'tcp', answerMode: 'manual' })
     await knows(b, '102', 'a')
     const caller = await phone(b, '101')
+    // Node a, which the test before has killed, is heard again.
+    const before = await countRecords()
+    const { dialled } = await canCall(caller)
+    await lastRecord(before + dialled)
     await a.kill()
     /** How many destinations were tried. */
     const tried = async (): Promise<number> => {
