@@ -11,8 +11,11 @@ import { execute } from '../../../../schema/sql/query.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { sharedDatabase } from '../../../support/shared-database.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
+import { threadFile } from '../../../support/thread-file.ts'
 
-const file = new URL('../../../../control/pbx/reports/report-worker.ts', import.meta.url)
+const file = await threadFile(
+  new URL('../../../../control/pbx/reports/report-worker.ts', import.meta.url),
+)
 
 function reader(place: ReportPlace) {
   const thread = new ReportThread(file, place, () => undefined)

@@ -13,10 +13,13 @@ import { hasPostgres } from '../../../support/postgres.ts'
 import { sharedDatabase } from '../../../support/shared-database.ts'
 import { runScript, runSql } from '../../../support/stored.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
+import { threadFile } from '../../../support/thread-file.ts'
 import { openToolRig } from '../../../support/tools-rig.ts'
 import { eventually } from '../../../support/waiting.ts'
 
-const file = new URL('../../../../control/pbx/reports/report-worker.ts', import.meta.url)
+const file = await threadFile(
+  new URL('../../../../control/pbx/reports/report-worker.ts', import.meta.url),
+)
 
 function threadAt(place: ReportPlace) {
   const maker = new ReportThread(file, place, () => undefined)

@@ -4,6 +4,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { MixerThread } from '../../../../engine/media/spy/mixer-thread.ts'
 import { decoderOf } from '../../../../engine/media/recording/audio/g711.ts'
 import { readRtp } from '../../../../engine/media/recording/audio/rtp.ts'
+import { threadFile } from '../../../support/thread-file.ts'
+
+const file = await threadFile(
+  new URL('../../../../engine/media/spy/mixer-worker.ts', import.meta.url),
+)
 
 async function open(address = '127.0.0.1', port = 0): Promise<Socket> {
   const socket = createSocket('udp4')
@@ -16,7 +21,7 @@ async function open(address = '127.0.0.1', port = 0): Promise<Socket> {
 const silence = 0xff
 
 test('a supervisor hears what comes from the two places of the relay, and nothing else', async () => {
-  const mixers = new MixerThread(() => undefined)
+  const mixers = new MixerThread(() => undefined, file)
   onTestFinished(() => mixers.stop())
   const [caller, callee, stranger, phone] = await Promise.all([open(), open(), open(), open()])
   // The port of a party, at another address.
@@ -68,7 +73,7 @@ test('a supervisor hears what comes from the two places of the relay, and nothin
 })
 
 test('a mixer that is closed while it opens is not there, and keeps no socket', async () => {
-  const mixers = new MixerThread(() => undefined)
+  const mixers = new MixerThread(() => undefined, file)
   onTestFinished(() => mixers.stop())
   const [gone, phone] = await Promise.all([open(), open()])
   const heard: string[] = []
