@@ -1,4 +1,4 @@
-/** The habits of this project as a test: sizes, banned calls, nothing half done, nothing out of place. */
+/** The habits of this project as a test: maps, banned calls, nothing half done, nothing out of place. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { expect, test } from 'vitest'
@@ -19,58 +19,12 @@ const exceptions = new Exceptions({
     'a transaction that outlives its turn of the event loop is ended at the end of that turn',
   'a cast that forgets the type: engine/sip-server/transaction/deadlines.ts':
     'a queue holds deadlines of many targets; each goes back to the target that it came with',
-  'length: engine/sip-server/program/option-table.ts': 'every option, in one table',
-  'length: engine/settings.ts': 'every setting, in one table',
-  'length: engine/engine.ts': 'the parts of the data plane, joined in one place',
-  'crowd: schema/migrations/one-process': 'one migration each: none is removed, and none is added',
 })
 
-// ---- sizes -------------------------------------------------------------------------------------
+// ---- maps ---------------------------------------------------------------------------------------
 
-/**
- * A file is one story, a folder is one subject. Over budget, `exceptions` says which story or subject it is: a clear
- * name and a whole story are worth more than a number. The bounds have no exceptions.
- */
-const budgets = { lines: 400, files: 20 }
-const bounds = { lines: 700, files: 30 }
-
-/** It is written by a test, and follows the OpenAPI document. */
-const generatedFile = 'control/console/web/api/api-types.ts'
-
-const linesOf = (path: string): number => (textOf.get(path) ?? '').trimEnd().split('\n').length
-
-function filesPerFolder(): Map<string, number> {
-  const counts = new Map<string, number>()
-  for (const path of production) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1)
-  return counts
-}
-
-test('a file that is longer than its budget tells one story all the same', () => {
-  const written = sources.filter((path) => path !== generatedFile)
-  const told = written.map((path) => ({
-    path,
-    lines: linesOf(path),
-    what: `${linesOf(path)} lines`,
-  }))
-  expect(told.filter(({ lines }) => lines > bounds.lines)).toEqual([])
-  const long = told.filter(({ lines }) => lines > budgets.lines)
-  expect(exceptions.without('length', long)).toEqual([])
-})
-
-test('a folder with more files than its budget has one subject all the same', () => {
-  const told = [...filesPerFolder()].map(([path, count]) => ({
-    path,
-    count,
-    what: `${count} files`,
-  }))
-  expect(told.filter(({ count }) => count > bounds.files)).toEqual([])
-  expect(
-    exceptions.without(
-      'crowd',
-      told.filter(({ count }) => count > budgets.files),
-    ),
-  ).toEqual([])
-})
+const foldersOf = (paths: readonly string[]): Set<string> =>
+  new Set(paths.map((path) => dirname(path)))
 
 /** ARCHITECTURE.md, and the README.md of the folder or of one above it. */
 const mapsOf = (folder: string): string[] => [
@@ -79,7 +33,7 @@ const mapsOf = (folder: string): string[] => [
 ]
 
 test('a map names every folder with its subject', () => {
-  const complaints = [...filesPerFolder().keys()]
+  const complaints = [...foldersOf(production)]
     .filter((folder) => {
       const named = new RegExp(`(?<![a-z0-9-])${basename(folder)}/|[{,]${basename(folder)}[,}]`)
       return !mapsOf(folder).some((path) => named.test(readFileSync(path, 'utf8')))
