@@ -5,6 +5,7 @@
  */
 import { spawn } from 'node:child_process'
 import nodeModule, { createRequire } from 'node:module'
+import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 
@@ -21,10 +22,14 @@ const heapFlags = [
   '--heap-growing-percent=60',
 ]
 
+/** Names the descriptor of the pipe that a launcher on an old Node holds the other end of. */
+const LAUNCHER_PIPE = 'TOLLGATE_LAUNCHER_PIPE'
+
 /** The C library keeps a heap of its own for each thread otherwise, and gives little of it back (D146). */
 const arenas = { MALLOC_ARENA_MAX: '2' }
 
 if (isAtLeast(required, process.versions.node)) {
+  endWithLauncher()
   // The channel of an upgrade would be lost; its old process has passed the flags on.
   if (isServer() && !isHeapChosen() && !isUpgrade()) restartInPlace()
   keepCompiled()
@@ -84,9 +89,30 @@ function restartInPlace(): void {
   if (process.platform !== 'win32') process.execve?.(process.execPath, words, environment)
 }
 
-/** Runs the same command line there, passes signals on, and ends as it ends. */
+/**
+ * The launcher's end of the pipe closes with it, however it ends. Its ports and its database are free then, and answered
+ * calls go on at the next start, as after `kill -9` of this process.
+ */
+function endWithLauncher(): void {
+  const descriptor = process.env[LAUNCHER_PIPE]
+  // What this process starts itself has another pipe there, or none.
+  delete process.env[LAUNCHER_PIPE]
+  if (descriptor === undefined) return
+  const pipe = new Socket({ fd: Number(descriptor), readable: true, writable: false })
+  pipe.on('error', () => undefined)
+  pipe.on('close', () => process.kill(process.pid, 'SIGKILL'))
+  pipe.resume()
+  pipe.unref()
+}
+
+/** Runs the same command line there, passes signals on, and ends as it ends; it ends with this process, too. */
 function restartOn(node: string): void {
-  const child = spawn(node, process.argv.slice(1), { stdio: 'inherit' })
+  // `execve` would close the pipe, so the flags of `restartInPlace` are given at once.
+  const flags = isServer() && !isHeapChosen() ? heapFlags : []
+  const child = spawn(node, [...flags, ...process.argv.slice(1)], {
+    env: { ...arenas, ...process.env, [LAUNCHER_PIPE]: '3' },
+    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+  })
   const pass = (signal: NodeJS.Signals) => child.kill(signal)
   for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, pass)
   // A terminal sends Ctrl-C to both processes; a second one would end calls at once.

@@ -1,10 +1,19 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { copyFileSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  copyFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { eventually } from '../support/waiting.ts'
 import { startProgram } from './program.ts'
 
 const folder = temporaryFolder()
@@ -53,6 +62,26 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 )
 
+test.runIf(process.platform === 'linux').each([['serve'], ['demo']])(
+  'started by an old Node, %s ends with its launcher: after kill -9 the next start has its ports and its database',
+  async (command) => {
+    const environment = {
+      API_LISTEN: `127.0.0.1:${await freePort()}`,
+      SIP_LISTEN: `udp/127.0.0.1:${await freePort()}`,
+      DATABASE_PATH: join(mkdtempSync(join(folder, 'killed-')), 'tollgate.db'),
+    }
+    const launcher = await serve(['-r', oldNode], environment, command)
+    const children = `/proc/${String(launcher.pid)}/task/${String(launcher.pid)}/children`
+    const program = readFileSync(children, 'utf8').trim()
+    onTestFinished(() => {
+      if (existsSync(`/proc/${program}`)) process.kill(Number(program), 'SIGKILL')
+    })
+    launcher.kill('SIGKILL')
+    await eventually(() => expect(existsSync(`/proc/${program}`)).toBe(false), 3_000)
+    await serve(['-r', oldNode], environment, command)
+  },
+)
+
 test.runIf(process.platform === 'linux')(
   'the server runs on a heap of its own sizes, in the process that was started, unless the operator has chosen',
   async () => {
@@ -91,8 +120,12 @@ test('what V8 has made of the program is kept beside it, and the next start take
 })
 
 /** Until it is ready. */
-async function serve(nodeWords: readonly string[], environment: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [...nodeWords, 'dist/main.js', 'serve'], {
+async function serve(
+  nodeWords: readonly string[],
+  environment: Record<string, string> = {},
+  command = 'serve',
+) {
+  const child = spawn(process.execPath, [...nodeWords, 'dist/main.js', command], {
     env: {
       PATH: process.env['PATH'],
       DATABASE_PATH: join(mkdtempSync(join(folder, 'serve-')), 'tollgate.db'),
@@ -105,6 +138,6 @@ async function serve(nodeWords: readonly string[], environment: Record<string, s
   })
   onTestFinished(() => void child.kill('SIGKILL'))
   for await (const line of createInterface({ input: child.stdout }))
-    if (line.startsWith('ready ')) break
-  return child
+    if (line.startsWith('ready ')) return child
+  throw new Error(`tollgate ${command} ended before it was ready`)
 }
