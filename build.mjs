@@ -2,7 +2,11 @@
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
-import { build } from 'esbuild'
+
+const { build } = await import('esbuild').catch(() => {
+  console.error('tollgate: the package esbuild is missing: run "npm ci" in the folder of Tollgate')
+  process.exit(1)
+})
 
 const common = {
   outdir: 'dist',

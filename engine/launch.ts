@@ -33,7 +33,7 @@ if (isAtLeast(required, process.versions.node)) {
   // The channel of an upgrade would be lost; its old process has passed the flags on.
   if (isServer() && !isHeapChosen() && !isUpgrade()) restartInPlace()
   keepCompiled()
-  void import(new URL('tollgate.js', import.meta.url).href)
+  import(new URL('tollgate.js', import.meta.url).href).catch(reportMissing)
 } else if (bundled === undefined) {
   const advice = 'install a newer Node, or run "npm ci" in its folder, which brings one'
   process.stderr.write(
@@ -42,6 +42,19 @@ if (isAtLeast(required, process.versions.node)) {
   process.exitCode = 1
 } else {
   restartOn(bundled)
+}
+
+/** Packages that are not there, or were built for another Node. @throws {unknown} anything else, as it is. */
+function reportMissing(error: unknown): void {
+  const { code = '', message = '' } = error as { readonly code?: string; readonly message?: string }
+  if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND', 'ERR_DLOPEN_FAILED'].includes(code)) throw error
+  const name = /'((?:@[\w-]+\/)?[\w-]+)[^']*'/.exec(message)?.[1]
+  const what =
+    code === 'ERR_DLOPEN_FAILED'
+      ? 'a package does not fit this Node'
+      : `the package ${name} is missing`
+  process.stderr.write(`tollgate: ${what}: run "npm ci" in the folder of Tollgate\n`)
+  process.exitCode = 1
 }
 
 /** Later starts need not parse the whole program (D296). Nothing is kept where this user may not write, or this Node cannot. */

@@ -79,7 +79,7 @@ export interface Platform {
   /** The database file; undefined: the database is on a server. */
   readonly local: LocalStore | undefined
   readonly engine: Engine
-  /** `sip=… api=… edge=…`, each in the form of its setting. */
+  /** `sip=… api=… edge=…`, each in the form of its setting, and `console=` with the URL for a browser. */
   readonly addresses: string
   /** Takes no new call; resolves when the live ones are over, `DRAIN_SECONDS` from now at the latest. */
   drain(): Promise<void>
@@ -205,7 +205,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const draining = drainOf(engine, deps)
     return {
       ...{ local: stores.local, engine, stop: closeAll },
-      addresses: addressesOf(engine, control),
+      addresses: addressesOf(engine, control, config.publicUrl),
       ...draining,
       drain: async () => {
         await Promise.all([node.become('draining'), draining.drain()])
@@ -391,10 +391,18 @@ function drainOf(engine: Engine, { config, steadyNow: now, schedule }: PlatformD
   return { drain, forceStop }
 }
 
-function addressesOf(engine: Engine, control: ControlServer): string {
+function addressesOf(
+  engine: Engine,
+  control: ControlServer,
+  publicUrl: string | undefined,
+): string {
   const sip = engine.listeners.map(
     ({ protocol, ...place }) => `${protocol}/${formatHostAndPort(place)}`,
   )
   const api = formatHostAndPort(control.api)
-  return `sip=${sip.join(',')} api=${api} edge=${formatHostAndPort(control.edge)}`
+  const { host, port } = control.api
+  const isWildcard = host === '0.0.0.0' || host === '::'
+  const local = formatHostAndPort({ host: isWildcard ? 'localhost' : host, port })
+  const consoleUrl = publicUrl ?? `http://${local}/`
+  return `sip=${sip.join(',')} api=${api} edge=${formatHostAndPort(control.edge)} console=${consoleUrl}`
 }

@@ -141,6 +141,12 @@ export const settings = {
     'none',
     'peers whose X-Forwarded-For and Forwarded are trusted; their connections are not limited by address',
   ),
+  mcpAllowedHosts: unset(
+    'MCP_ALLOWED_HOSTS',
+    hostNames,
+    'addresses and localhost',
+    'comma list of further names by which /mcp may be reached, such as that of a proxy',
+  ),
   databasePath: withDefault('DATABASE_PATH', text(1, 1_000), 'data/tollgate.db', 'SQLite file'),
   databaseUrl: hidden(
     unset(
@@ -183,12 +189,6 @@ export const settings = {
     'let other drachtio apps connect to the embedded server; needs DRACHTIO_SECRET',
   ),
   drachtioSecret: hidden(unset('DRACHTIO_SECRET', secret, '–', 'what those apps must present')),
-  mcpAllowedHosts: unset(
-    'MCP_ALLOWED_HOSTS',
-    hostNames,
-    'addresses and localhost',
-    'comma list of further names by which /mcp may be reached, such as that of a proxy',
-  ),
   trustedSources: withDefault(
     'TRUSTED_SOURCES',
     addressRanges,
@@ -436,6 +436,23 @@ export const settings = {
     'JSON lines on standard error; one line per call at info',
   ),
 } as const
+
+/** The titles of `--help`, each at the first setting of its group. */
+export const settingGroups: Readonly<Record<string, string>> = {
+  sipListen: 'SIP',
+  apiListen: 'HTTP: API, console and customer edge',
+  databasePath: 'Database and nodes',
+  drachtioUrl: 'drachtio',
+  trustedSources: 'Who may call',
+  ocsUrl: 'Charging',
+  nodeTimeoutMs: 'Calls',
+  probeIntervalMs: 'Probes',
+  rtpengine: 'Media and recording',
+  paymentWebhookSecret: 'Webhooks',
+  secretKey: 'Secrets and the first user',
+  callRecordRetentionDays: 'Retention and backups',
+  traceMemoryMb: 'Operation',
+} satisfies Partial<Record<keyof typeof settings, string>>
 
 function withDefault<T>(
   name: string,

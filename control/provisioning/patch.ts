@@ -39,15 +39,30 @@ export function patched<Body extends z.ZodObject>(
   return merged as z.output<Body>
 }
 
+/**
+ * Returns the whole body of a new element that names only some fields.
+ *
+ * @throws {ApiError} 400: a required field is missing.
+ */
+export function completed<Body extends z.ZodObject>(
+  body: Body,
+  named: Readonly<Record<string, unknown>>,
+): z.output<Body> {
+  const whole: Record<string, unknown> = {}
+  for (const field of Object.keys(shapeOf(body)))
+    whole[field] = named[field] ?? cleared(body, field, 'is required')
+  return whole as z.output<Body>
+}
+
 const otherSpelling = (field: string): string =>
   field.endsWith('_id') ? field.slice(0, -3) : `${field}_id`
 
-function cleared(body: z.ZodObject, field: string): unknown {
+function cleared(body: z.ZodObject, field: string, problem = 'cannot be cleared'): unknown {
   const type = shapeOf(body)[field]
   if (type !== undefined)
     for (const empty of [null, undefined]) {
       const parsed = z.safeParse(type, empty)
       if (parsed.success) return parsed.data
     }
-  throw badRequest('The body is invalid', [{ path: field, message: 'cannot be cleared' }])
+  throw badRequest('The body is invalid', [{ path: field, message: problem }])
 }

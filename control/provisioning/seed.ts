@@ -1,6 +1,6 @@
 /**
  * `tollgate seed FILE.json`: loads a file of resources into the database, all or nothing. Safe to repeat:
- * an element is found by its name and replaces the stored row.
+ * an element is found by its name and replaces the stored row; a rate keeps what the file does not name of it.
  */
 import { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
@@ -9,7 +9,7 @@ import { first, transaction } from '../../schema/sql/query.ts'
 import { hashPasswordNow, isPasswordNow } from '../auth/users/passwords.ts'
 import { CustomerStore } from '../billing/customer-store.ts'
 import { manyRates } from '../billing/rates/many-rates.ts'
-import type { RateBody } from '../billing/rates/rate-body.ts'
+import { type SeedRateBody, seedRateBody } from '../billing/rates/rate-body.ts'
 import { RatePlanStore } from '../billing/rates/rate-plan-store.ts'
 import { RateStore } from '../billing/rates/rate-store.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
@@ -23,6 +23,7 @@ import { InboundRouteStore } from '../sbc/routes/inbound-route-store.ts'
 import { OutboundRouteStore } from '../sbc/routes/outbound-route-store.ts'
 import { TenantStore } from '../tenants/tenant-store.ts'
 import { jsonProblem } from './json-position.ts'
+import { completed, patched } from './patch.ts'
 import type { RequestScope, Resource } from './resource.ts'
 
 /** In the order in which they may refer to each other. */
@@ -92,7 +93,7 @@ export async function applySeed(text: string, ports: SeedPorts): Promise<SeedRep
   for (const body of elements.customers) logins.push(await loginOf(store, writers.customers, body))
   const scope: RequestScope = { tenantId: null, actor: 'seed', now }
   // Large rate tables too are prepared now and only written under the lock. `checked` has validated them.
-  const putRates = manyRates(store, elements.rates as readonly unknown[] as readonly RateBody[])
+  const putRates = manyRates(store, elements.rates as readonly unknown[] as readonly SeedRateBody[])
   const apply = async (section: Section): Promise<SeedReport[Section]> =>
     (section === 'rates' ? await putRates?.(scope) : undefined) ??
     (await applied(
@@ -162,12 +163,25 @@ async function applied(
       const known = await writer.identify(element.body)
       const twin = known === undefined ? undefined : paths.get(known)
       if (twin !== undefined) throw new SeedRefused([`${path}: repeats ${twin}`])
-      const made = known === undefined ? 'created' : await replaced(writing, known, element)
+      const body =
+        section === 'rates' ? await wholeRate(writing, known, element.body) : element.body
+      const whole = { ...element, body }
+      const made = known === undefined ? 'created' : await replaced(writing, known, whole)
       counts[made] += 1
-      paths.set(known ?? (await writer.insert(element.body, scope, element.newHash)), path)
+      paths.set(known ?? (await writer.insert(body, scope, element.newHash)), path)
     })
   }
   return counts
+}
+
+/** With what the file does not name: of a stored rate as it is, of a new one its default. */
+async function wholeRate(
+  { writer, scope }: Writing,
+  known: number | undefined,
+  named: Body,
+): Promise<Body> {
+  const stored = known === undefined ? undefined : await writer.document(scope, known)
+  return stored === undefined ? completed(writer.body, named) : patched(writer.body, stored, named)
 }
 
 /** Replaces the stored row with an element. Writes nothing when they are equal. */
@@ -231,15 +245,16 @@ function checked(
   writers: Writers,
 ): Elements {
   const problems: string[] = []
-  const bodies = bySection((section) =>
-    elements[section].flatMap((element, index) => {
-      const parsed = writers[section].body.safeParse(element)
+  const bodies = bySection((section) => {
+    const schema = section === 'rates' ? seedRateBody : writers[section].body
+    return elements[section].flatMap((element, index) => {
+      const parsed = schema.safeParse(element)
       if (parsed.success) return [parsed.data]
-      for (const problem of slipsFirst(problemsOf(parsed.error, writers[section].body)))
+      for (const problem of slipsFirst(problemsOf(parsed.error, schema)))
         problems.push(lineOf(`${section}[${index}]`, problem))
       return []
-    }),
-  )
+    })
+  })
   if (problems.length > 0) throw new SeedRefused(problems)
   return bodies
 }

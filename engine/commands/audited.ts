@@ -2,7 +2,7 @@
 import { AuditLog } from '../../control/audit/audit-log.ts'
 import type { Store } from '../../schema/open.ts'
 import type { World } from './command.ts'
-import { withStore } from './with-store.ts'
+import { type Presence, withStore } from './with-store.ts'
 
 export interface Audited {
   /** The name of the command. */
@@ -16,8 +16,9 @@ export function withAudit<T>(
   world: World,
   { action, target }: Audited,
   work: (store: Store) => T | Promise<T>,
+  presence: Presence = 'must exist',
 ): Promise<T> {
-  return withStore(world, async (store) => {
+  const audited = async (store: Store): Promise<T> => {
     let isLost = false
     const log = new AuditLog(store, () => (isLost = true))
     const record = async (outcome: 'success' | 'failed'): Promise<boolean> => {
@@ -37,7 +38,8 @@ export function withAudit<T>(
     if (!(await record('success')))
       throw new Error('it is done, but its audit entry could not be stored')
     return result
-  })
+  }
+  return withStore(world, audited, presence)
 }
 
 async function attempt<T>(

@@ -80,8 +80,11 @@ export interface Command {
   readonly options?: Readonly<Record<string, Option>>
   /** It has options of its own form, which `details` tells of. */
   readonly readsItsWords?: true
-  /** It makes the database where there is none: takes `--create`. */
-  readonly createsDatabase?: true
+  /**
+   * It may make the database: `always` where there is none, otherwise with `--create`, which makes the folder of the
+   * file, too. Absent: there must be one.
+   */
+  readonly createsDatabase?: 'always' | 'with --create'
   /** Printed below the options by `--help`. */
   readonly details?: () => string
   /** @throws {WrongUsage} and whatever stops it; the caller turns both into one line. */

@@ -1,5 +1,5 @@
 /** The texts of `--help`. */
-import { settings } from '../settings.ts'
+import { settingGroups, settings } from '../settings.ts'
 import type { Command, Option } from './command.ts'
 
 export function overview(commands: readonly Command[]): string {
@@ -21,11 +21,15 @@ export const optionsOf = ({
   options,
   createsDatabase,
 }: Command): Readonly<Record<string, Option>> =>
-  createsDatabase === true ? { ...options, create: createOption } : (options ?? {})
+  createsDatabase === undefined
+    ? (options ?? {})
+    : { ...options, create: { meaning: createMeanings[createsDatabase] } }
 
-const createOption: Option = {
-  meaning: 'Makes the folder of DATABASE_PATH; without it only that of the default path is made.',
-}
+const createMeanings = {
+  always: 'Makes the folder of DATABASE_PATH; without it only that of the default path is made.',
+  'with --create':
+    'Makes the database, and the folder of DATABASE_PATH; without it both must be there.',
+} as const
 
 /** The commands of one first word, such as `key`. */
 export function groupHelp(first: string, commands: readonly Command[]): string {
@@ -52,13 +56,16 @@ export function commandHelp(command: Command): string {
   ].join('\n')
 }
 
-/** Every setting with its default, what is allowed, and its meaning. */
+/** Every setting with its default, what is allowed, and its meaning, in groups. */
 export function settingsHelp(): string {
-  const paragraphs = Object.values(settings).map(
-    ({ name, whenUnset, allowed, meaning }) =>
+  const lines = Object.entries(settings).flatMap(([key, { name, whenUnset, allowed, meaning }]) => {
+    const title = settingGroups[key]
+    return [
+      ...(title === undefined ? [] : ['', `${title}:`]),
       `  ${name}\n      ${meaning}\n      default: ${whenUnset}; allowed: ${allowed}`,
-  )
-  return ['Settings (environment, or .env in the working directory):', ...paragraphs].join('\n')
+    ]
+  })
+  return ['Settings (environment, or .env in the working directory):', ...lines].join('\n')
 }
 
 function callOf(command: Command): string {

@@ -20,23 +20,41 @@ import { serve } from './serve.ts'
 import { settingNotes } from './setting-notes.ts'
 import { sipServer } from './sip-server.ts'
 import { upgrade } from './upgrade.ts'
-import { userCreate } from './user-create.ts'
+import { userCreate, userPassword } from './user.ts'
 
 /** In the order of the overview. The first is what `tollgate` alone does. */
 const commands: readonly Command[] = [
-  ...[serve, upgrade, demo, migrateCommand, seed, keyCreate, userCreate],
-  ...[backup, restore, check, secretsReset, sipServer, mcp],
+  serve,
+  upgrade,
+  demo,
+  migrateCommand,
+  seed,
+  keyCreate,
+  userCreate,
+  userPassword,
+  backup,
+  restore,
+  check,
+  secretsReset,
+  sipServer,
+  mcp,
 ]
 
 export async function runCommandLine(words: readonly string[], world: World): Promise<ExitCode> {
   try {
     return await dispatch(words, world)
   } catch (error) {
-    world.complain(`tollgate: ${oneLine(error)}`)
+    world.complain(`tollgate: ${settingOf(error, world)}${oneLine(error)}`)
     if (world.environment['LOG_LEVEL'] === 'debug' && error instanceof Error)
       world.complain(error.stack ?? '')
     return isWrongUsage(error) ? 2 : 1
   }
+}
+
+/** The setting that names the database which cannot be used. */
+function settingOf(error: unknown, { environment }: World): string {
+  if (!(error instanceof DatabaseRefused)) return ''
+  return (environment['DATABASE_URL'] ?? '') === '' ? 'DATABASE_PATH: ' : 'DATABASE_URL: '
 }
 
 async function dispatch(words: readonly string[], world: World): Promise<ExitCode> {
@@ -57,14 +75,19 @@ async function dispatch(words: readonly string[], world: World): Promise<ExitCod
     for (const line of settingNotes(world.environment, world.settingsFile))
       world.complain(`tollgate: ${line}`)
   const input = readInput(command, rest)
-  if (command.createsDatabase === true) makeFolder(input, world)
+  if (command.createsDatabase !== undefined) makeFolder(command, input, world)
   return command.run(input, world)
 }
 
 /** Only where the operator means it: elsewhere a folder that is missing is a slip, or a disk that is not mounted. */
-function makeFolder({ options }: Input, { environment }: World): void {
+function makeFolder(
+  { createsDatabase }: Command,
+  { options }: Input,
+  { environment }: World,
+): void {
   const { databasePath } = readConfig(environment)
-  if (options['create'] !== undefined || databasePath === settings.databasePath.whenUnset)
+  const isDefault = databasePath === settings.databasePath.whenUnset
+  if (options['create'] !== undefined || (createsDatabase === 'always' && isDefault))
     createFolderOf(databasePath)
 }
 

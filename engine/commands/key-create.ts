@@ -10,7 +10,6 @@ import { withAudit } from './audited.ts'
 export const keyCreate: Command = {
   name: 'key create',
   summary: 'Makes an application key and prints its token, alone. It is shown this once.',
-  createsDatabase: true,
   options: {
     name: { value: 'NAME', meaning: 'unique in its tenant', isRequired: true },
     kind: { value: 'sbc|pbx|billing', meaning: 'default sbc' },

@@ -16,7 +16,7 @@ import { migrateUnserved } from './with-store.ts'
 export const migrateCommand: Command = {
   name: 'migrate',
   summary: 'Brings the database to the schema of this program; serve does it too.',
-  createsDatabase: true,
+  createsDatabase: 'always',
   options: {
     from: {
       value: 'FILE',

@@ -16,7 +16,7 @@ export const restore: Command = {
   name: 'restore',
   argument: 'FILE',
   summary: 'Puts a backup in the place of the database, which is kept beside it.',
-  createsDatabase: true,
+  createsDatabase: 'always',
   details: () =>
     [
       'Refuses while the database is served, and a FILE that is damaged, of a newer version or of another program.',

@@ -3,7 +3,6 @@ import { type Config, readConfig } from '../config.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
 import { settingsInForce } from './settings-in-force.ts'
-import { CertificateError, ListenError } from '../sip-server/index.ts'
 import { takeRequests } from '../upgrade/request-socket.ts'
 import type { Upgrade } from '../upgrade/upgrade.ts'
 import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
@@ -11,11 +10,12 @@ import { settingsHelp } from './help.ts'
 import { startPatiently } from './patient-start.ts'
 import { serviceManager } from './service-manager.ts'
 import { settingNotes } from './setting-notes.ts'
+import { startProblem } from './start-errors.ts'
 
 export const serve: Command = {
   name: 'serve',
   summary: 'Serves SIP, the control API and the customer edge until SIGTERM or SIGINT.',
-  createsDatabase: true,
+  createsDatabase: 'always',
   details: settingsHelp,
   run: async (_input, world) => {
     return runPlatform(world)
@@ -63,7 +63,8 @@ export async function runPlatform(
     onWaiting: (status) => manager.starting(status, WAITING_MS),
   }).catch(async (error: unknown) => {
     await flushed(logger, world)
-    throw isStartError(error) ? new WrongUsage(error.message) : error
+    const problem = startProblem(error, config)
+    throw problem === undefined ? error : new WrongUsage(problem)
   })
   const platform = await Promise.race([starting, signals.first])
   if (platform === undefined) {
@@ -172,12 +173,4 @@ function countSignals(world: World) {
       listeners.second = resolve
     }),
   }
-}
-
-const bindErrors = ['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES', 'ENOTFOUND']
-
-/** An address or a certificate that cannot be used is a matter of the settings, not of the program. */
-function isStartError(error: unknown): error is Error {
-  if (error instanceof ListenError || error instanceof CertificateError) return true
-  return error instanceof Error && 'code' in error && bindErrors.includes(String(error.code))
 }

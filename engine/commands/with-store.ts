@@ -1,18 +1,42 @@
+import { existsSync } from 'node:fs'
 import { migrate, type MigrationReport } from '../../schema/migrate.ts'
 import { newestVersion } from '../../schema/migrations/index.ts'
 import { openDatabase, type LocalStore, type Store } from '../../schema/open.ts'
-import { openStore } from '../../schema/postgres/open.ts'
+import { openStore, readServer } from '../../schema/postgres/open.ts'
 import { keyFileOf } from '../../schema/secrets/key-file.ts'
 import { type Config, readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { type World, WrongUsage } from './command.ts'
 
-/** Opens the database of the settings at this program's schema, and closes it after `work`. */
-export function withStore<T>(world: World, work: (store: Store) => T | Promise<T>): Promise<T> {
+/** Whether a command works on a database that is there, or may make it. */
+export type Presence = 'must exist' | 'may be made'
+
+/**
+ * Opens the database of the settings at this program's schema, and closes it after `work`.
+ *
+ * @throws {WrongUsage} there is none, and this command does not make one.
+ */
+export async function withStore<T>(
+  world: World,
+  work: (store: Store) => T | Promise<T>,
+  presence: Presence,
+): Promise<T> {
   const config = readConfig(world.environment)
+  if (presence === 'must exist') await refuseAbsent(config)
   return config.databaseUrl === undefined
     ? withFile(config, world, work)
     : withServer(config.databaseUrl, config, world, work)
+}
+
+async function refuseAbsent({ databasePath, databaseUrl }: Config): Promise<void> {
+  const advice =
+    '"tollgate serve", "tollgate migrate" or "tollgate seed --create FILE.json" makes one'
+  if (databaseUrl !== undefined) {
+    const { name, version } = await readServer(databaseUrl, () => Promise.resolve(undefined))
+    if (version === 0)
+      throw new WrongUsage(`DATABASE_URL: ${name} is no database of Tollgate yet; ${advice}`)
+  } else if (databasePath !== ':memory:' && !existsSync(databasePath))
+    throw new WrongUsage(`DATABASE_PATH: there is no database ${databasePath}; ${advice}`)
 }
 
 async function withFile<T>(

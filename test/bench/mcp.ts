@@ -120,7 +120,7 @@ async function startServer(nodePort: number): Promise<BenchServer> {
     })
   const seedFile = join(folder, 'seed.json')
   writeFileSync(seedFile, JSON.stringify(seedFor(nodePort)))
-  await once(program('seed', seedFile), 'exit')
+  await once(program('seed', seedFile, '--create'), 'exit')
   const child = program('serve')
   const ready = await lineOf(child, 'ready ')
   const port = /api=127\.0\.0\.1:(\d+)/.exec(ready)?.[1] ?? ''

@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { onSqlite } from '../support/on-sqlite.ts'
@@ -33,11 +33,15 @@ onSqlite('file')('a database where no file can be: exit code 2 and one line, at 
   expect(await failure(['serve', '--create'], { DATABASE_PATH: '/proc/x/t.db' })).toEqual({
     code: 2,
     printed: [],
-    said: [expect.stringMatching(/^tollgate: cannot use database \/proc\/x\/t\.db: ENOENT/)],
+    said: [
+      expect.stringMatching(
+        /^tollgate: DATABASE_PATH: cannot use database \/proc\/x\/t\.db: ENOENT/,
+      ),
+    ],
   })
 })
 
-onSqlite('file').each([['serve'], ['migrate'], ['key', 'create', '--name', 'k']])(
+onSqlite('file').each([['serve'], ['migrate']])(
   '%s makes no folder for its database unless it is told to',
   async (...words) => {
     const path = join(folder, `not-mounted-${words.join('-')}`, 'tollgate.db')
@@ -50,10 +54,34 @@ onSqlite('file').each([['serve'], ['migrate'], ['key', 'create', '--name', 'k']]
   },
 )
 
-onSqlite('file')('with --create the folder is made', async () => {
-  const path = join(folder, 'made', 'deep', 'tollgate.db')
-  const { code } = await failure(['migrate', '--create'], { DATABASE_PATH: path })
-  expect([code, existsSync(path)]).toEqual([0, true])
+const seedFile = join(folder, 'seed.json')
+writeFileSync(seedFile, '{"rate_plans":[{"name":"default"}]}')
+
+onSqlite('file').each([[['migrate', '--create']], [['seed', seedFile, '--create']]])(
+  'with --create the folder is made: %j',
+  async (words) => {
+    const path = join(folder, `made-${words[0]}`, 'deep', 'tollgate.db')
+    const { code } = await failure(words, { DATABASE_PATH: path })
+    expect([code, existsSync(path)]).toEqual([0, true])
+  },
+)
+
+onSqlite('file').each([
+  [['key', 'create', '--name', 'k']],
+  [['user', 'create', '--username', 'u', '--role', 'admin']],
+  [['user', 'password', '--username', 'admin']],
+  [['seed', seedFile]],
+])('without a database %j says in one line how to make one, and makes none', async (words) => {
+  const path = join(folder, `absent-${words.join('-').replaceAll('/', '-')}.db`)
+  const program = startProgram(words, { DATABASE_PATH: path })
+  program.child.stdin?.end('correct horse')
+  expect(await program.ended).toBe(2)
+  expect(program.complaints).toEqual([
+    expect.stringMatching(
+      /^tollgate: DATABASE_PATH: there is no database .*; "tollgate serve", "tollgate migrate" or "tollgate seed --create FILE\.json" makes one$/,
+    ),
+  ])
+  expect([program.printed, existsSync(path)]).toEqual([[], false])
 })
 
 test('a first start that fails prints no password; the one that serves does, and it is valid', async () => {

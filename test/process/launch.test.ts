@@ -8,7 +8,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
@@ -118,6 +118,30 @@ test('what V8 has made of the program is kept beside it, and the next start take
   )
   expect(second.stdout + second.stderr).toMatch(/tollgate\.js was accepted/)
 })
+
+test.each([
+  [
+    'the program',
+    'dist/main.js',
+    'dist/tollgate.js',
+    ['--version'],
+    /the package [\w/@-]+ is missing/,
+  ],
+  ['the build', 'build.mjs', 'package.json', [], /the package esbuild is missing/],
+])(
+  'without its packages %s says in one sentence what to do',
+  (_what, entry, beside, words, said) => {
+    const place = mkdtempSync(join(folder, 'alone-'))
+    writeFileSync(join(place, 'package.json'), '{"type":"module"}')
+    for (const file of [beside, entry]) copyFileSync(file, join(place, basename(file)))
+    const ended = spawnSync(process.execPath, [join(place, basename(entry)), ...words], {
+      encoding: 'utf8',
+    })
+    expect(ended).toMatchObject({ status: 1, stdout: '' })
+    expect(ended.stderr).toMatch(said)
+    expect(ended.stderr).toMatch(/^tollgate: .*: run "npm ci" in the folder of Tollgate\n$/)
+  },
+)
 
 /** Until it is ready. */
 async function serve(

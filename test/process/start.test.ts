@@ -37,7 +37,7 @@ test('the first start makes an administrator, prints the password once, and says
   const first = startProgram([], environment)
   const ready = await first.line(/^ready /)
   expect(ready).toMatch(
-    /^ready sip=udp\/127\.0\.0\.1:\d+ api=127\.0\.0\.1:\d+ edge=127\.0\.0\.1:\d+$/,
+    /^ready sip=udp\/127\.0\.0\.1:\d+ api=127\.0\.0\.1:\d+ edge=127\.0\.0\.1:\d+ console=http:\/\/127\.0\.0\.1:\d+\/$/,
   )
   const [, password = ''] = /password (\S+)/.exec(await first.line(/^created user admin/)) ?? []
   const api = /api=(\S+)/.exec(ready)?.[1]
@@ -87,7 +87,9 @@ onSqlite('no database')('a SIP port in use: exit code 2 and one line that names 
     LOG_LEVEL: 'error',
   })
   expect(code).toBe(2)
-  expect(said).toEqual([`tollgate: cannot listen on udp/127.0.0.1:${port}: EADDRINUSE`])
+  expect(said).toEqual([
+    `tollgate: SIP_LISTEN: udp/127.0.0.1:${port} is in use by another program; stop that one, or set another port (EADDRINUSE)`,
+  ])
 })
 
 onSqlite('no database').each(['API_LISTEN', 'EDGE_LISTEN'])(
@@ -100,7 +102,9 @@ onSqlite('no database').each(['API_LISTEN', 'EDGE_LISTEN'])(
       LOG_LEVEL: 'error',
     })
     expect(code).toBe(2)
-    expect(said).toEqual([expect.stringContaining(`127.0.0.1:${port}`)])
+    expect(said).toEqual([
+      `tollgate: ${setting}: 127.0.0.1:${port} is in use by another program; stop that one, or set another port (EADDRINUSE)`,
+    ])
   },
 )
 

@@ -13,7 +13,7 @@ export async function provision(environment: Environment, file: string): Promise
   // One on a server is migrated by the command.
   if (environment['DATABASE_URL'] === undefined)
     emptyStore(Date.now(), environment['DATABASE_PATH']).close()
-  await run(seed, environment, { argument: file })
+  await run(seed, environment, { argument: file, options: { create: 'on' } })
 }
 
 /** `tollgate key create` with these options; answers with the token. */

@@ -3,14 +3,15 @@
  * could be journalled meanwhile.
  */
 import type { Store } from '../../../schema/open.ts'
-import { first } from '../../../schema/sql/query.ts'
+import { all, first } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { Reference } from '../../provisioning/fields.ts'
+import { completed, patched } from '../../provisioning/patch.ts'
 import { resolve } from '../../provisioning/references.ts'
 import type { RequestScope } from '../../provisioning/resource.ts'
 import { inOrder, type NewRate, ratesToPut } from './put-rates.ts'
-import type { RateBody } from './rate-body.ts'
-import { rateColumns } from './rate-store.ts'
+import { type RateBody, rateBody, type SeedRateBody } from './rate-body.ts'
+import { rateColumns, rateDocument } from './rate-store.ts'
 
 /** Writes them inside the open transaction. Undefined: nothing is written, and writing them one by one finds the fault. */
 type WriteRates = (scope: RequestScope) => Promise<Taken | undefined>
@@ -24,8 +25,8 @@ interface Taken {
 /** Fewer are written one by one. */
 const MANY = 1_000
 
-/** Undefined: there are few, or one of them is not valid. */
-export function manyRates(store: Store, bodies: readonly RateBody[]): WriteRates | undefined {
+/** Undefined: there are few, or one of them is not valid, or names no price. */
+export function manyRates(store: Store, bodies: readonly SeedRateBody[]): WriteRates | undefined {
   if (bodies.length < MANY) return undefined
   const plans = new Map<Reference, number>()
   const rates = withoutTwins(bodies, plans)
@@ -36,19 +37,20 @@ export function manyRates(store: Store, bodies: readonly RateBody[]): WriteRates
     const ids = await resolved(store, plans, scope)
     if (ids === undefined) return undefined
     const before = await count(store)
-    const written = [...ids]
-      .toSorted(([, one], [, other]) => one - other)
-      .flatMap(([placeholder, id]) =>
-        (ofPlans.get(placeholder) ?? []).map((rate) => ({ ...rate, rate_plan_id: id })),
-      )
+    const written: NewRate[] = []
+    for (const [placeholder, id] of [...ids].toSorted(([, one], [, other]) => one - other)) {
+      const merged = await withStored(store, id, ofPlans.get(placeholder) ?? [])
+      if (merged === undefined) return undefined
+      for (const rate of merged) written.push(rate)
+    }
     const changed = await ratesToPut(store, written)()
     const created = (await count(store)) - before
     return { created, updated: changed - created, unchanged: rates.length - changed }
   }
 }
 
-function byPlan(rates: readonly NewRate[]): ReadonlyMap<number, readonly NewRate[]> {
-  const plans = new Map<number, NewRate[]>()
+function byPlan(rates: readonly SeedRate[]): ReadonlyMap<number, readonly SeedRate[]> {
+  const plans = new Map<number, SeedRate[]>()
   for (const rate of inOrder(rates)) {
     const plan = plans.get(rate.rate_plan_id)
     if (plan === undefined) plans.set(rate.rate_plan_id, [rate])
@@ -57,26 +59,31 @@ function byPlan(rates: readonly NewRate[]): ReadonlyMap<number, readonly NewRate
   return plans
 }
 
+/** A rate as it is stored where there is none yet, and what the file names of it. */
+interface SeedRate extends NewRate {
+  readonly named: SeedRateBody
+}
+
 /** Fills `plans`: the references of the bodies, with a number below zero for each. */
 function withoutTwins(
-  bodies: readonly RateBody[],
+  bodies: readonly SeedRateBody[],
   plans: Map<Reference, number>,
-): NewRate[] | undefined {
+): SeedRate[] | undefined {
   const keys = new Set<string>()
   try {
-    const rates = bodies.map((body) => {
-      const plan = body.rate_plan ?? body.rate_plan_id
+    const rates = bodies.map((named) => {
+      const plan = named.rate_plan ?? named.rate_plan_id
       if (
         plan === undefined ||
         plan === null ||
-        (body.rate_plan ?? plan) !== (body.rate_plan_id ?? plan)
+        (named.rate_plan ?? plan) !== (named.rate_plan_id ?? plan)
       )
         throw new ApiError(400, 'validation_failed', 'The plan of a rate is not clear')
       const placeholder = plans.get(plan) ?? -1 - plans.size
       plans.set(plan, placeholder)
-      const columns = rateColumns(body)
-      keys.add(`${placeholder} ${columns.prefix} ${columns.effective_from_at}`)
-      return { rate_plan_id: placeholder, ...columns }
+      const columns = rateColumns(completed(rateBody, named))
+      keys.add(`${placeholder} ${keyOf(columns)}`)
+      return { rate_plan_id: placeholder, named, ...columns }
     })
     return keys.size === rates.length ? rates : undefined
   } catch (error) {
@@ -84,6 +91,48 @@ function withoutTwins(
     throw error
   }
 }
+
+const keyOf = (rate: Pick<NewRate, 'prefix' | 'effective_from_at'>): string =>
+  `${rate.prefix} ${rate.effective_from_at}`
+
+/** The rates of one plan, each with what is stored and the file does not name. Undefined: one contradicts itself then. */
+async function withStored(
+  store: Store,
+  planId: number,
+  rates: readonly SeedRate[],
+): Promise<readonly NewRate[] | undefined> {
+  const stored = new Map<string, RateBody>()
+  for (const row of await all(store, notPlain(store, planId)))
+    stored.set(keyOf(row), rateDocument(row))
+  try {
+    return rates.map(({ named, ...rate }) => {
+      const known = stored.get(keyOf(rate))
+      const columns = known === undefined ? rate : rateColumns(patched(rateBody, known, named))
+      return { ...columns, rate_plan_id: planId }
+    })
+  } catch (error) {
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+}
+
+/** The rates of a plan that differ from a new one in more than their price: the others have nothing to keep. */
+const notPlain = ({ db }: Store, planId: number) =>
+  db
+    .selectFrom('rate')
+    .selectAll()
+    .where('rate_plan_id', '=', planId)
+    .where((row) =>
+      row.or([
+        row('description', 'is not', null),
+        row('connect_fee_micros', '!=', 0),
+        row('first_increment_seconds', '!=', 0),
+        row('first_rate_per_minute_micros', '!=', row.ref('rate_per_minute_micros')),
+        row('increment_seconds', '!=', 1),
+        row('is_blocked', '!=', 0),
+        row('effective_to_at', 'is not', null),
+      ]),
+    )
 
 /** The plans by the numbers that stand for them. Undefined: one does not exist, or two references mean the same. */
 async function resolved(

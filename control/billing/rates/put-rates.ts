@@ -19,7 +19,7 @@ const columns = [...identity, ...terms]
 const MAX_ROWS = 100
 
 /** As the index has them: three times as fast to write. Rates that are in order already cost one comparison each. */
-export const inOrder = (rates: readonly NewRate[]): NewRate[] =>
+export const inOrder = <Rate extends NewRate>(rates: readonly Rate[]): Rate[] =>
   rates.toSorted(
     (a, b) =>
       a.rate_plan_id - b.rate_plan_id || Number(a.prefix > b.prefix) - Number(a.prefix < b.prefix),

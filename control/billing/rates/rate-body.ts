@@ -1,5 +1,6 @@
 /** Rate plans and rates as bodies (SPECIFICATION.md §13.1). */
 import { z } from 'zod'
+import { patchOf } from '../../provisioning/patch.ts'
 import { money, name, prefix, reference, text, time } from '../../provisioning/fields.ts'
 import { currency } from '../customer-body.ts'
 
@@ -42,3 +43,8 @@ export const rateBody = z.strictObject({
 })
 
 export type RateBody = z.output<typeof rateBody>
+
+/** A rate of a seed file: one that is stored keeps what the file does not name. */
+export const seedRateBody = patchOf(rateBody).extend({ prefix: rateBody.shape.prefix })
+
+export type SeedRateBody = Partial<RateBody> & Pick<RateBody, 'prefix'>

@@ -123,20 +123,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
 
   async document(scope: RequestScope, id: number): Promise<RateBody | undefined> {
     const row = await this.#row(scope, id)
-    if (row === undefined) return undefined
-    return {
-      rate_plan_id: row.rate_plan_id,
-      prefix: row.prefix,
-      description: row.description,
-      rate_per_minute: row.rate_per_minute_micros,
-      connect_fee: row.connect_fee_micros,
-      first_increment: row.first_increment_seconds,
-      first_rate_per_minute: row.first_rate_per_minute_micros,
-      increment: row.increment_seconds,
-      blocked: fromFlag(row.is_blocked),
-      effective_from: row.effective_from_at,
-      effective_to: row.effective_to_at,
-    }
+    return row === undefined ? undefined : rateDocument(row)
   }
 
   async insert(body: RateBody, scope: RequestScope): Promise<number> {
@@ -205,6 +192,25 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
       .$if(tenantId !== null, (query) => query.where('rate_plan.tenant_id', '=', tenantId))
   }
 }
+
+/** A stored rate as a body. */
+export const rateDocument = (row: Selectable<RateTable>): RateBody => ({
+  rate_plan_id: row.rate_plan_id,
+  prefix: row.prefix,
+  description: row.description,
+  rate_per_minute: row.rate_per_minute_micros,
+  connect_fee: row.connect_fee_micros,
+  first_increment: row.first_increment_seconds,
+  // Absent, it follows the rate.
+  first_rate_per_minute:
+    row.first_rate_per_minute_micros === row.rate_per_minute_micros
+      ? undefined
+      : row.first_rate_per_minute_micros,
+  increment: row.increment_seconds,
+  blocked: fromFlag(row.is_blocked),
+  effective_from: row.effective_from_at,
+  effective_to: row.effective_to_at,
+})
 
 type RateTerms = Omit<RateBody, 'rate_plan' | 'rate_plan_id'>
 

@@ -62,12 +62,12 @@ async function runDemo(world: World): Promise<void> {
     nodes.map(({ port }) => port),
     1,
   )
-  await withStore(world, (store) => seedFile(store, seed, world.now()))
+  await withStore(world, (store) => seedFile(store, seed, world.now()), 'may be made')
   await runPlatform(world, ({ local, engine, addresses }) => {
     if (local === undefined) throw new TypeError('the demo has a database file')
     world.print(`demo: three PBX nodes and a caller; database ${databasePath}; Ctrl-C stops it`)
-    const [, api = ''] = /api=(\S+)/.exec(addresses) ?? []
-    world.print(`console: http://${api}/; sign in as the user above`)
+    const [, consoleUrl = ''] = /console=(\S+)/.exec(addresses) ?? []
+    world.print(`console: ${consoleUrl}; sign in as the user above`)
     const sbcPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
     const stopCalls = placeCalls(phone.client, [{ sipPort: sbcPort }], world)
     const stopReport = reportCalls(local, world)

@@ -143,6 +143,70 @@ test("applying a changed file changes what it names, and keeps the nodes' ids an
   expect(after[1]).toEqual({ ...before[1], priority: 10 })
 })
 
+const fullRate = {
+  rate_plan: 'default',
+  prefix: '49',
+  rate_per_minute: '0.10',
+  connect_fee: 0.4,
+  first_increment: 60,
+  first_rate_per_minute: '0.20',
+  increment: 6,
+  description: 'Germany',
+  effective_to: '2030-01-01T00:00:00Z',
+}
+
+test.each([
+  ['a few rates', 1],
+  ['so many that they are written together', 1_000],
+])('a partial rate keeps what it does not name: %s', async (_what, count) => {
+  const store = emptyStore()
+  const others = Array.from({ length: count - 1 }, (_each, index) => ({
+    rate_plan: 'default',
+    prefix: `7${index}`,
+    rate_per_minute: '0.30',
+  }))
+  const plan = { rate_plans: [{ name: 'default' }] }
+  const seed = (rates: readonly object[]) =>
+    seedFile(store, JSON.stringify({ ...plan, rates }), now)
+  await seed([fullRate, ...others])
+  const stored = () =>
+    first(store, store.db.selectFrom('rate').selectAll().where('prefix', '=', '49'))
+  const before = await stored()
+  const price = { rate_plan: 'default', prefix: '49', rate_per_minute: '0.11' }
+  const { rates } = await seed([price, ...others])
+  expect(rates).toEqual({ created: 0, updated: 1, unchanged: count - 1 })
+  expect(await stored()).toEqual({ ...before, rate_per_minute_micros: 110_000 })
+  const cleared = {
+    ...price,
+    description: null,
+    first_increment: null,
+    first_rate_per_minute: null,
+  }
+  await seed([cleared, ...others])
+  expect(await stored()).toEqual({
+    ...before,
+    description: null,
+    rate_per_minute_micros: 110_000,
+    first_increment_seconds: 0,
+    first_rate_per_minute_micros: 110_000,
+  })
+})
+
+test('a partial rate may name no price of a rate that is stored, and must of a new one', async () => {
+  const store = emptyStore()
+  const seed = (rates: readonly object[]) =>
+    seedFile(store, JSON.stringify({ rate_plans: [{ name: 'default' }], rates }), now)
+  await expect(seed([{ rate_plan: 'default', prefix: '49', blocked: true }])).rejects.toThrow(
+    'rates[0].rate_per_minute: is required',
+  )
+  await seed([fullRate])
+  await seed([{ rate_plan: 'default', prefix: '49', blocked: true }])
+  expect(await first(store, store.db.selectFrom('rate').selectAll())).toMatchObject({
+    rate_per_minute_micros: 100_000,
+    is_blocked: 1,
+  })
+})
+
 test.each([
   [
     'a description of a rate',

@@ -1,18 +1,19 @@
 import { expect, test } from 'vitest'
 import { allScopes } from '../../../control/auth/scopes.ts'
 import { runCommandLine } from '../../../engine/commands/index.ts'
-import { settings } from '../../../engine/settings.ts'
+import { settingGroups, settings } from '../../../engine/settings.ts'
 import { fakeWorld } from './fake-world.ts'
 
 const commands = [
   ...['serve', 'upgrade', 'demo', 'migrate', 'seed', 'key create', 'user create'],
+  'user password',
   ...['backup', 'restore', 'check', 'secrets reset', 'sip-server', 'mcp'],
 ]
 
 test('--help lists every command', async () => {
   const world = fakeWorld({})
   expect(await runCommandLine(['--help'], world)).toBe(0)
-  const listed = world.printed.join('\n').matchAll(/^ {2}([a-z-]+(?: create| reset)?)/gm)
+  const listed = world.printed.join('\n').matchAll(/^ {2}([a-z-]+(?: create| password| reset)?)/gm)
   expect([...listed].map(([, name]) => name)).toEqual(commands)
 })
 
@@ -38,9 +39,27 @@ test('serve --help lists every setting with its default and what is allowed', as
     )
 })
 
+test('serve --help has the settings in groups, each with its title', async () => {
+  const world = fakeWorld({})
+  await runCommandLine(['serve', '--help'], world)
+  const lines = world.printed.join('\n').split('\n')
+  for (const [key, title] of Object.entries(settingGroups)) {
+    const first = Object.entries(settings).find(([name]) => name === key)?.[1].name
+    expect(lines.slice(lines.indexOf(`${title}:`) - 1).slice(0, 3)).toEqual([
+      '',
+      `${title}:`,
+      `  ${first}`,
+    ])
+  }
+  expect(Object.keys(settings)[0]).toBe(Object.keys(settingGroups)[0])
+})
+
 test.each([
   ['key', ['key create --name NAME']],
-  ['user', ['user create --username NAME --role admin|operator|auditor']],
+  [
+    'user',
+    ['user create --username NAME --role admin|operator|auditor', 'user password --username NAME'],
+  ],
   ['secrets', ['secrets reset']],
 ])('%s --help lists what begins with this word', async (word, calls) => {
   for (const words of [

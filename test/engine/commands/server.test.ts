@@ -35,6 +35,13 @@ describe.runIf(hasPostgres)('commands with DATABASE_URL', () => {
 
   test('migrate, check, seed, key create and user create work there', async () => {
     expect((await run(['check'])).lines.join()).toContain('has schema version 0')
+    const early = await run(['key', 'create', '--name', 'k'])
+    expect([early.code, early.lines.join()]).toEqual([
+      2,
+      expect.stringMatching(
+        /DATABASE_URL: .* is no database of Tollgate yet; .*"tollgate migrate"/,
+      ),
+    ])
     expect((await run(['migrate'])).code).toBe(0)
     expect((await run(['check'])).lines.join()).toContain(`has schema version ${newestVersion}`)
     const file = join(temporaryFolder(), 'seed.json')

@@ -49,16 +49,18 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
     },
     world.newUuid(),
   )
-  const keys = await withStore(world, async (store) => {
+  const prepare = async (store: Store) => {
     await seedFile(store, seed, world.now())
     const made = await makeKeys(store, world)
     await storePastDays(store, LEAKED_KEY, world)
     return made
-  })
+  }
+  const keys = await withStore(world, prepare, 'may be made')
   await runPlatform(world, ({ engine, addresses }) => {
     const [, api = ''] = /api=(\S+)/.exec(addresses) ?? []
     const sipPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
-    world.print(`console: http://${api}/; sign in as the user above`)
+    const [, consoleUrl = ''] = /console=(\S+)/.exec(addresses) ?? []
+    world.print(`console: ${consoleUrl}; sign in as the user above`)
     world.print('incidents: eleven are planted now; it takes some seconds')
     const stage = {
       ...{ api, sipPort, phone: phone.client, node: office[0]?.client ?? phone.client },

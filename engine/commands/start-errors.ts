@@ -1,0 +1,75 @@
+/** Why a start or a command failed, as one sentence for the operator that names the setting to change. */
+import type { Config } from '../config.ts'
+import { formatHostAndPort, type HostAndPort } from '../setting-kinds.ts'
+import { settings } from '../settings.ts'
+import { CertificateError, ListenError } from '../sip-server/index.ts'
+
+/** What system errors mean to somebody who has never met them. */
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  EISDIR: 'it is a folder',
+  EACCES: 'this user may not read it',
+  EPERM: 'this user may not read it',
+}
+
+/** Why a file could not be read. */
+export function fileProblem(error: unknown): string {
+  const reason = reasons[codeOf(error)]
+  if (reason !== undefined) return reason
+  return error instanceof Error ? (error.message.split('\n')[0] ?? '') : String(error)
+}
+
+/** Why an address cannot be listened on, behind the address. */
+const listenReasons: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'is in use by another program; stop that one, or set another port',
+  EADDRNOTAVAIL: 'is not an address of this machine',
+  EACCES: 'is not open to this user: a port below 1024 needs root or CAP_NET_BIND_SERVICE',
+  ENOTFOUND: 'has a host name that is not known',
+}
+
+/** Undefined: an address or a certificate is not the reason. */
+export function startProblem(error: unknown, config: Config): string | undefined {
+  if (error instanceof CertificateError)
+    return `${certificateSetting(error.file, config)}: cannot use ${error.file} for TLS: ${fileProblem(error.cause)}`
+  const place = placeOf(error)
+  const reason = listenReasons[codeOf(error)]
+  if (place === undefined || reason === undefined)
+    return error instanceof ListenError ? error.message : undefined
+  const protocol = error instanceof ListenError ? `${error.what}/` : ''
+  const setting = listenSetting(place, protocol !== '', config)
+  return `${setting}: ${protocol}${formatHostAndPort(place)} ${reason} (${codeOf(error)})`
+}
+
+function placeOf(error: unknown): HostAndPort | undefined {
+  if (error instanceof ListenError) return error
+  if (!(error instanceof Error)) return undefined
+  // What Node.js says of a listener, and of a host name that it has looked up for one.
+  const { address, hostname, port } = error as Error & Readonly<Record<string, unknown>>
+  const host = address ?? hostname
+  if (typeof host !== 'string') return undefined
+  return { host, port: typeof port === 'number' ? port : 0 }
+}
+
+function listenSetting(place: HostAndPort, isOfSipServer: boolean, config: Config): string {
+  const isPlace = (other: HostAndPort | undefined): boolean =>
+    other?.host === place.host && (place.port === 0 || other.port === place.port)
+  const isSip = config.sip.listen.some((listener) => isPlace(listener))
+  if (isOfSipServer && isPlace(config.drachtio.listen) && !isSip)
+    return settings.drachtioListen.name
+  if (isOfSipServer) return settings.sipListen.name
+  if (isPlace(config.mediaDtmfListen)) return settings.mediaDtmfListen.name
+  return isPlace(config.edgeListen) && !isPlace(config.apiListen)
+    ? settings.edgeListen.name
+    : settings.apiListen.name
+}
+
+function certificateSetting(file: string, { sip: { tls } }: Config): string {
+  if (file === tls?.keyFile) return settings.sipTlsKey.name
+  if (file === tls?.chainFile) return settings.sipTlsChain.name
+  if (file === tls?.caFile) return settings.sipTlsCa.name
+  return settings.sipTlsCert.name
+}
+
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : ''

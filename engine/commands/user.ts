@@ -1,0 +1,72 @@
+import { hashPassword } from '../../control/auth/users/passwords.ts'
+import { newPassword, staffRole, username } from '../../control/auth/users/user-routes.ts'
+import { UserStore } from '../../control/auth/users/user-store.ts'
+import { addUser } from '../first-admin.ts'
+import { type Command, type Input, type World, WrongUsage } from './command.ts'
+import { withAudit } from './audited.ts'
+
+export const userCreate: Command = {
+  name: 'user create',
+  summary: 'Makes a user of the API; the password is read from standard input.',
+  options: {
+    username: { value: 'NAME', meaning: '1 to 64 letters, digits or . _ @ + -', isRequired: true },
+    role: { value: 'admin|operator|auditor', meaning: 'what the user may do', isRequired: true },
+  },
+  run: async (input, world) => {
+    const name = readOption(input, 'username', username)
+    const role = readOption(input, 'role', staffRole)
+    const user = { username: name, password: await readPassword(world), role }
+    await withAudit(
+      world,
+      { action: 'user create', target: `${name} (${role})` },
+      async (store) => {
+        const isNew = await addUser(store, user, world.now())
+        if (!isNew) throw new Error(`there is a user ${name} already`)
+      },
+    )
+    world.print(`created user ${name} with the role ${role}`)
+    return 0
+  },
+}
+
+export const userPassword: Command = {
+  name: 'user password',
+  summary:
+    'Gives a user a new password, read from standard input; it ends all sessions of the user.',
+  options: {
+    username: { value: 'NAME', meaning: 'as at the sign-in', isRequired: true },
+    tenant: { value: 'SLUG', meaning: 'of a user of a tenant' },
+  },
+  run: async (input, world) => {
+    const name = readOption(input, 'username', username)
+    const { tenant } = input.options
+    const password = await readPassword(world)
+    const target = tenant === undefined ? name : `${name} of ${tenant}`
+    await withAudit(world, { action: 'user password', target }, async (store) => {
+      const users = new UserStore(store)
+      const found = await users.byUsername(name, tenant)
+      const user = found.find(({ tenant_slug: slug }) => slug === (tenant ?? null))
+      if (user === undefined) throw new Error(`there is no user ${target}`)
+      const passwordHash = await hashPassword(password)
+      await users.update(user.id, { password_hash: passwordHash, updated_at: world.now() })
+    })
+    world.print(`user ${target} has a new password`)
+    return 0
+  },
+}
+
+async function readPassword(world: World): Promise<string> {
+  const typed = newPassword.safeParse((await world.readInput()).replace(/\r?\n$/, ''))
+  if (typed.success) return typed.data
+  throw new WrongUsage('the password on standard input must have 8 to 128 characters')
+}
+
+interface Form<T> {
+  safeParse(value: unknown): { success: true; data: T } | { success: false }
+}
+
+function readOption<T>({ options }: Input, name: string, form: Form<T>): T {
+  const result = form.safeParse(options[name])
+  if (result.success) return result.data
+  throw new WrongUsage(`--${name} is "${options[name]}"; see tollgate user --help`)
+}
