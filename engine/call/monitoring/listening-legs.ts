@@ -99,6 +99,12 @@ export class ListeningLegs implements Legs {
   async #open(legId: string, { listened }: ListenerCandidate, offer: string): Promise<void> {
     const listener: Listener = { endpoint: undefined }
     this.#listeners.set(legId, listener)
+    // The first supervisor starts the mixer's thread, which takes seconds on a loaded machine: that is no silence.
+    queueMicrotask(() => {
+      const response = responseOf(100, 'Trying', undefined, '')
+      if (this.#listeners.get(legId) === listener)
+        this.#emit({ type: 'provisional', legId, response })
+    })
     const endpoint = await this.#listening.open(legId, listened, () => this.#lose(legId))
     // It was given up meanwhile.
     if (this.#listeners.get(legId) !== listener) return this.#listening.close(legId)

@@ -45,6 +45,7 @@ export interface GateDeps {
 type ReceivedInfo = Extract<LegEventData, { readonly type: 'request' }>
 
 const unavailable = { status: 503, reason: 'Media Relay Unavailable' } as const
+const notAcceptable = { status: 488, reason: 'Not Acceptable Here' } as const
 /** For a leg, besides what waits; what comes then fails. */
 const MAX_STEPS = 200
 
@@ -139,6 +140,7 @@ class GatedLegs implements Legs {
       pass: (sdp) => release(() => send(nextFor(leg, sdp))),
       fail: (isRequired) =>
         release(() => (isRequired ? this.#withhold(legId) : send(nextFor(leg, body)))),
+      refuse: () => undefined,
       silence: () => release(() => send(nextFor(leg, body))),
       drop: () => undefined,
     })
@@ -171,6 +173,7 @@ class GatedLegs implements Legs {
         if (role === 'answer' || isRequired) this.#fail(leg, command, role === 'offer')
         else this.#perform(leg, command)
       },
+      refuse: () => this.#fail(leg, command, false, notAcceptable),
       silence: () => {
         leg.isCounted = true
         this.#perform(leg, silenced(command, sdp))
@@ -209,23 +212,28 @@ class GatedLegs implements Legs {
   }
 
   /** There is no relay for what the leg was to be told, and without one it must not be told. */
-  #fail(leg: MediaLeg, command: Describing, isOffer: boolean): void {
+  #fail(
+    leg: MediaLeg,
+    command: Describing,
+    isOffer: boolean,
+    refusal: typeof unavailable | typeof notAcceptable = unavailable,
+  ): void {
     const { legId } = command
     switch (command.type) {
       case 'accept':
-        this.#inner.perform({ type: 'respond', legId, ...unavailable, headers: {} })
+        this.#inner.perform({ type: 'respond', legId, ...refusal, headers: {} })
         return this.#emit({ type: 'gone', legId })
       case 'respond':
         return this.#inner.perform(withDescription(command, undefined))
       case 'request': {
         const { transactionId } = command
-        const response = { ...unavailable, headers: {}, body: undefined, peer: '' }
+        const response = { ...refusal, headers: {}, body: undefined, peer: '' }
         return this.#emit({ type: 'response', legId, transactionId, response, owesAck: false })
       }
       case 'answerRequest':
         this.#inner.perform({
           ...{ type: 'answerRequest', legId, requestId: command.requestId },
-          ...{ ...unavailable, headers: {} },
+          ...{ ...refusal, headers: {} },
         })
         // The other leg's offer waits for an answer: what this one has said last stands.
         if (isOffer) this.#emit({ type: 'ack', legId, body: this.#deps.calls.leg(legId)?.media })

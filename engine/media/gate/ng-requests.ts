@@ -46,5 +46,19 @@ export function rewrittenIn(answer: NgAnswer): Rewritten {
   if (answer.kind !== 'ok') return { kind: 'failed' }
   const { sdp } = answer.values
   const hasStreams = typeof sdp === 'string' && isDescription(sdp) && /^m=/m.test(sdp)
-  return hasStreams ? { kind: 'rewritten', sdp } : { kind: 'failed' }
+  return hasStreams ? { kind: 'rewritten', sdp: withoutNames(sdp) } : { kind: 'failed' }
+}
+
+/**
+ * Whoever is behind a relay is not named by its description: user name of o=, subject, information, page, address and
+ * number of its session (RFC 4566 §5.2 to §5.6). rtpengine replaces addresses alone.
+ */
+function withoutNames(sdp: string): string {
+  const media = sdp.indexOf('\nm=')
+  const session = sdp
+    .slice(0, media)
+    .replace(/^o=\S+/m, 'o=-')
+    .replace(/^s=.*/m, 's=-')
+    .replace(/^[iuep]=.*\r?\n/gm, '')
+  return session + sdp.slice(media)
 }

@@ -31,6 +31,8 @@ export interface Outlet {
   readonly pass: (sdp: string) => void
   /** `isRequired`: without a relay it must not be told. */
   readonly fail: (isRequired: boolean) => void
+  /** It is an answer, and no answer to what was offered (RFC 3264 §6.1). */
+  readonly refuse: () => void
   /** The party that it describes is gone: no media is to flow. */
   readonly silence: () => void
   /** The leg is over. */
@@ -190,6 +192,7 @@ export class Offers {
     }
     const pass = (outcome: Rewritten): void => {
       if (outcome.kind === 'failed') return outlet.fail(true)
+      if (outcome.kind === 'unacceptable') return outlet.refuse()
       leg.isCounted = true
       this.#agreed(leg, session)
       return outlet.pass(outcome.sdp)
@@ -264,7 +267,7 @@ export class Offers {
       sessions.ask(session, offerOf(session, other.id, offered, offerFlags(offerer, answerer)))
     const request = answerOf(session, leg.id, sdp, answerFlags(offerer, answerer))
     sessions.ask(session, request, (given) => {
-      const outcome = rewrittenIn(given)
+      const outcome = acceptable(rewrittenIn(given), offerer)
       answer.outcome = outcome
       for (const tell of answer.waiting.splice(0)) tell(outcome)
     })
@@ -320,6 +323,15 @@ export class Offers {
       this.#close(session)
     }
   }
+}
+
+/** The relay transcodes what it can; what it cannot it passes, also where the offerer never had it. */
+function acceptable(outcome: Rewritten, { described }: MediaParty): Rewritten {
+  if (outcome.kind !== 'rewritten' || described === undefined) return outcome
+  const isOffered = (name: string): boolean =>
+    described.codecs.some((each) => each.toLowerCase() === name.toLowerCase())
+  const { codecs } = readDescription(outcome.sdp)
+  return codecs.every(isOffered) ? outcome : { kind: 'unacceptable' }
 }
 
 /** Read once: an offer is looked at again with its answer. */

@@ -4,7 +4,10 @@ import type { NgAnswer, NgRequest, Relay } from '../relay/relays.ts'
 
 /** What became of a description at the relay. */
 export type Rewritten =
-  { readonly kind: 'rewritten'; readonly sdp: string } | { readonly kind: 'failed' }
+  | { readonly kind: 'rewritten'; readonly sdp: string }
+  | { readonly kind: 'failed' }
+  /** An answer has a codec that was not offered, and the relay cannot transcode it. */
+  | { readonly kind: 'unacceptable' }
 
 export interface Answer {
   readonly from: string

@@ -14,11 +14,14 @@ let done: unknown[]
 let events: LegEventData[]
 let endpoint: { address: string; port: number } | undefined
 let lose: () => void
+/** Provisional responses of the leg. */
+let trying: number[]
 let legs: ListeningLegs
 
 beforeEach(() => {
   done = []
   events = []
+  trying = []
   endpoint = { address: '10.0.0.1', port: 4_000 }
   const listening: Listening = {
     relayOf: () => 'relay:1',
@@ -39,7 +42,10 @@ beforeEach(() => {
     ...{ perform: pass('perform'), forget: pass('forget'), answerBye: pass('answerBye') },
     restore: () => true,
   } satisfies Legs
-  legs = new ListeningLegs(others, listening, (event) => events.push(event))
+  legs = new ListeningLegs(others, listening, (event) => {
+    if (event.type === 'provisional') trying.push(event.response.status)
+    else events.push(event)
+  })
 })
 
 async function invite(body = offer + audio): Promise<void> {
@@ -67,6 +73,11 @@ test('a supervisor’s offer is answered with what it is to hear', async () => {
   const response = { status: 200, peer: '10.0.0.1:4000' }
   expect(events).toMatchObject([{ type: 'answered', legId, response }])
   expect(events[0]).toHaveProperty('response.body', expect.stringContaining('m=audio 4000 '))
+})
+
+test('a mixer that takes long to open is no silence: the leg is trying meanwhile', async () => {
+  await invite()
+  expect(trying).toEqual([100])
 })
 
 test('a phone that holds and resumes is sent nothing meanwhile', async () => {

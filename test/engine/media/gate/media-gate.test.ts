@@ -12,7 +12,6 @@ test('each side is told of the relay, and the session ends with the call', async
   caller.request('INVITE', leg, { body: sdp('offer', 4_000) })
   const invite = await node.next('INVITE')
   expect(placeIn(invite.body)).toBe('10.99.0.1:30002')
-  expect(invite.body).toContain('s=offer')
   node.reply(invite, 200, { tag: 'b', body: sdp('answer', 5_000) })
   const ok = await caller.next('200 INVITE')
   expect(placeIn(ok.body)).toBe('10.99.0.1:30004')
@@ -57,4 +56,44 @@ test('a re-INVITE goes through the same session, in both directions', async () =
   expect(rig.relay.commands).toEqual([
     ...['offer', 'answer', 'offer', 'answer', 'offer', 'answer', 'delete'],
   ])
+})
+
+/** A description that says who its party is. */
+const named = (name: string, format = '0'): string =>
+  sdp(`call of ${name}`)
+    .replace('o=- ', `o=${name} `)
+    .replace('c=IN', `i=${name}\r\nu=http://${name}.example\r\ne=${name}@example.com\r\nc=IN`)
+    .replace('RTP/AVP 0', `RTP/AVP ${format}`)
+
+test('a relayed description does not say who its party is: no user name, subject, page or address', async () => {
+  const rig = await startMediaRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: named('alice') })
+  const invite = await node.next('INVITE')
+  node.reply(invite, 200, { tag: 'b', body: named('bob') })
+  const ok = await caller.next('200 INVITE')
+  expect(invite.body).not.toContain('alice')
+  expect(ok.body).not.toContain('bob')
+  for (const { body } of [invite, ok]) {
+    expect(body).toMatch(/^o=- \d+ \d+ IN IP4 \S+\r\ns=-\r\nc=/m)
+    expect(body).toMatch(/^m=audio \d+ RTP\/AVP 0\r$/m)
+  }
+})
+
+test('a codec that was never offered, and that the relay leaves as it is, ends the call with 488', async () => {
+  const rig = await startMediaRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: named('alice', '8') })
+  const invite = await node.next('INVITE')
+  node.reply(invite, 183, { tag: 'b', body: named('bob', '0') })
+  expect((await caller.next('183 INVITE')).body).toBe('')
+  node.reply(invite, 200, { tag: 'b', body: named('bob', '0') })
+  await node.next('ACK')
+  expect((await caller.next('488 INVITE')).body).toBe('')
+  caller.request('ACK', leg)
+  node.reply(await node.next('BYE'), 200)
+  await rig.idle()
 })
