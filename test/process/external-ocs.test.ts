@@ -9,6 +9,7 @@ import {
   poor,
   seedFor,
 } from '../sipp/call-case.ts'
+import { FakeOcs } from '../support/fake-ocs.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { patientNodes } from '../support/waiting.ts'
@@ -80,6 +81,31 @@ test('the OCS authorizes and charges over HTTP, and its refusal is 402', async (
   })
   expectCharged({ edge, billing }, 1)
 })
+
+test.each(['closed', 'open'] as const)(
+  'a refusal without its body is a refusal: the caller gets 402, and no call is set up (%s)',
+  async (failMode) => {
+    const node = await SippNode.start('nodes/answers.xml')
+    onTestFinished(async () => void (await node.stop()))
+    const ocs = new FakeOcs(() => ({
+      kind: 'write',
+      bytes: 'HTTP/1.1 402 Payment Required\r\nContent-Length: 40\r\n\r\n{"code":',
+      isClosed: false,
+    }))
+    await ocs.start()
+    onTestFinished(() => ocs.stop())
+    const edge = await TollgateProcess.start(
+      { dispatcher: seedFor([node.port]).dispatcher },
+      { ...patientNodes, OCS_URL: ocs.url, OCS_FAIL_MODE: failMode, OCS_TIMEOUT_MS: '2000' },
+    )
+    onTestFinished(() => edge.stop())
+    for (let call = 1; call <= 3; call += 1)
+      expect(await callWith('inbound/no-funds.xml', edge.sipPort, caller)).toEqual(clean)
+    for (const call of await edge.waitForCalls(3))
+      expect(call).toMatchObject({ sip_code: 402, denial_code: 'ocs_status_402' })
+    expect(outbox(edge)).toEqual([])
+  },
+)
 
 test('while the OCS is away: new calls get 503 with Retry-After; CDRs wait, also through a crash, and arrive once', async () => {
   const pair = await startPair('closed')

@@ -12,6 +12,8 @@ export interface SeenRequest {
 
 export type Behaviour =
   | { readonly kind: 'answer'; readonly status: number; readonly body?: unknown }
+  /** Writes these bytes in place of an answer, and closes the connection, or keeps it open for good. */
+  | { readonly kind: 'write'; readonly bytes: string; readonly isClosed: boolean }
   /** Takes the request and never answers. */
   | { readonly kind: 'hang' }
   /** Closes the connection instead of answering. */
@@ -64,6 +66,10 @@ export class FakeOcs {
     this.seen.push(seen)
     const behaviour = this.#behave(seen)
     if (behaviour.kind === 'drop') request.socket.destroy()
+    if (behaviour.kind === 'write') {
+      request.socket.write(behaviour.bytes)
+      if (behaviour.isClosed) request.socket.end()
+    }
     if (behaviour.kind === 'answer') {
       response.writeHead(behaviour.status, { 'content-type': 'application/json' })
       response.end(behaviour.body === undefined ? '' : JSON.stringify(behaviour.body))

@@ -15,15 +15,17 @@ export interface OcsClientOptions {
 }
 
 export type HttpAnswer =
-  /** `body` is the parsed JSON; undefined: the answer has none. */
+  /** `body` is the parsed JSON; undefined: there is none, or, of a status other than 200, it did not come. */
   | { readonly kind: 'answered'; readonly status: number; readonly body: unknown }
-  /** Refused, timed out or cut off: the request may have arrived, or not. */
+  /** Refused, timed out, or a 200 that was cut off: the request may have arrived, or not. */
   | { readonly kind: 'silence'; readonly reason: string }
 
 const maxConnections = 64
 /** Further requests are not queued: the OCS could not answer them in time. */
 const maxPending = 1_000
 const maxBodyBytes = 64 * 1024
+/** The body of a refusal may name its code: it is waited for no longer than this after the status. */
+const refusalBodyMs = 100
 
 export class OcsClient {
   readonly #options: OcsClientOptions
@@ -88,14 +90,24 @@ export class OcsClient {
         cancelTimeout()
         resolve(answer)
       }
-      request.on('response', (response) => collect(response, finish))
-      request.on('error', (error) =>
+      let hasStatus = false
+      request.on('response', (response) => {
+        hasStatus = true
+        collect(response, this.#options.schedule, finish)
+      })
+      request.on('upgrade', ({ statusCode = 0 }, socket) => {
+        socket.destroy()
+        finish({ kind: 'answered', status: statusCode, body: undefined })
+      })
+      request.on('error', (error) => {
+        // The response ends with an error of its own.
+        if (hasStatus) return
         finish(
           request.reusedSocket && isReset(error)
             ? 'stale'
             : { kind: 'silence', reason: error.message || error.name },
-        ),
-      )
+        )
+      })
       request.end(json)
     })
   }
@@ -119,22 +131,38 @@ const notStale = (answer: HttpAnswer | 'stale'): HttpAnswer =>
 const isReset = (error: Error): boolean =>
   'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
 
-function collect(response: http.IncomingMessage, finish: (answer: HttpAnswer) => void): void {
+/** Of a status other than 200 the status is the answer, whatever becomes of its body (SPECIFICATION §7). */
+function collect(
+  response: http.IncomingMessage,
+  schedule: Schedule,
+  finish: (answer: HttpAnswer) => void,
+): void {
+  const status = response.statusCode ?? 0
+  const isRefusal = status !== 200
   const chunks: Buffer[] = []
   let length = 0
+  const cancelWait = isRefusal
+    ? schedule(() => response.destroy(new Error('the body is late')), refusalBodyMs)
+    : () => undefined
   response.on('data', (chunk: Buffer) => {
     length += chunk.length
     if (length <= maxBodyBytes) chunks.push(chunk)
     else response.destroy(new Error('the answer is too long'))
   })
-  response.on('end', () =>
-    finish({
-      kind: 'answered',
-      status: response.statusCode ?? 0,
-      body: parseJson(Buffer.concat(chunks).toString('utf8')),
-    }),
-  )
-  response.on('error', (error) => finish({ kind: 'silence', reason: error.message }))
+  response.on('end', () => {
+    cancelWait()
+    const text = Buffer.concat(chunks).toString('utf8')
+    const body = parseJson(text)
+    // In HTTP/1.0 nothing else shows that an answer was cut off.
+    const isCutOff = body === undefined && /^\s*[[{]/.test(text)
+    if (isCutOff && !isRefusal) finish({ kind: 'silence', reason: 'the JSON is not whole' })
+    else finish({ kind: 'answered', status, body })
+  })
+  response.on('error', (error) => {
+    cancelWait()
+    if (isRefusal) finish({ kind: 'answered', status, body: undefined })
+    else finish({ kind: 'silence', reason: error.message })
+  })
 }
 
 function parseJson(text: string): unknown {

@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
 import type { LocalStore } from '../../../../schema/open.ts'
 import { endedCall, freshStore, start } from '../../../support/books.ts'
@@ -142,6 +142,119 @@ test('the code of a denial is the one that the OCS names', async () => {
   const { charging } = chargingBy(ocs.url)
   expect(await charging.authorize(ask('a'))).toMatchObject({ code: 'insufficient_funds' })
 })
+
+const head = (status: string, ...fields: readonly string[]): string =>
+  [`HTTP/1.1 ${status}`, ...fields, '', ''].join('\r\n')
+const half = '{"code":"insufficient_funds"'
+
+const refusals: Readonly<Record<string, { readonly bytes: string; readonly isClosed: boolean }>> = {
+  'whose body does not come': {
+    bytes: head('402 Payment Required', 'Content-Length: 40'),
+    isClosed: false,
+  },
+  'whose body stops half-way': {
+    bytes: head('402 Payment Required', 'Content-Length: 40') + half,
+    isClosed: false,
+  },
+  'that is cut off in its body': {
+    bytes: head('402 Payment Required', 'Content-Length: 40') + half,
+    isClosed: true,
+  },
+  'whose chunk is no chunk': {
+    bytes: `${head('402 Payment Required', 'Transfer-Encoding: chunked')}zz\r\n`,
+    isClosed: true,
+  },
+  'in HTTP/1.0 without a length': {
+    bytes: head('402 Payment Required').replace('/1.1', '/1.0') + half,
+    isClosed: false,
+  },
+  'that is longer than is read': {
+    bytes: head('402 Payment Required', 'Content-Length: 200000') + 'x'.repeat(100_000),
+    isClosed: false,
+  },
+  'that is a page for people': {
+    bytes: `${head('402 Payment Required', 'Content-Length: 6')}<html>`,
+    isClosed: false,
+  },
+}
+
+describe.each(Object.entries(refusals))('a refusal %s', (_, answer) => {
+  const refused = async (failMode: 'closed' | 'open') => {
+    const ocs = await ocsThat(() => ({ kind: 'write', ...answer }))
+    const rig = chargingBy(ocs.url, failMode)
+    return { ...rig, ocs }
+  }
+  const soon = async <T>({ time }: Rig, asked: Promise<T>): Promise<T> => {
+    let isOver = false
+    const over = () => (isOver = true)
+    asked.then(over, over)
+    // Less than the time of an answer, however long the sockets take.
+    await until(() => {
+      if (time.now() - start < 500) time.advance(20)
+      return isOver
+    })
+    return asked
+  }
+
+  test.each(['closed', 'open'] as const)('refuses the call by its status (%s)', async (mode) => {
+    const rig = await refused(mode)
+    expect(await soon(rig, rig.charging.authorize(ask('a')))).toMatchObject({
+      kind: 'denied',
+      code: 'ocs_status_402',
+    })
+  })
+
+  test.each(['closed', 'open'] as const)('ends the call by its status (%s)', async (mode) => {
+    const rig = await refused(mode)
+    expect(await soon(rig, rig.charging.extend('a', 50))).toEqual({
+      kind: 'denied',
+      code: 'ocs_status_402',
+    })
+    expect(rig.ocs.seen).toHaveLength(1)
+  })
+
+  test('of a CDR stops no other CDR', async () => {
+    const { ocs, charging, store, eventually, log } = await refused('closed')
+    ocs.behave(({ body }) => (body.call_uuid === 'bad' ? { kind: 'write', ...answer } : charged))
+    await charging.start()
+    for (const uuid of ['bad', 'good-1', 'good-2']) void charging.report(endedCall(uuid, 1))
+    await eventually(() => log.includes('charging: the OCS refused a CDR') && waiting(store) === 1)
+    expect(store.sqlite.prepare('SELECT call_uuid, last_error FROM cdr_outbox').all()).toEqual([
+      { call_uuid: 'bad', last_error: 'status 402' },
+    ])
+    expect(log).not.toContain('charging: the OCS does not answer; CDRs wait')
+  })
+})
+
+test.each(['101 Switching Protocols', '302 Found', '308 Permanent Redirect', '502 Bad Gateway'])(
+  'a %s is not followed, and denies',
+  async (status) => {
+    const fields = ['Location: /elsewhere', 'Connection: upgrade', 'Upgrade: x']
+    const bytes = head(status, ...fields, 'Content-Length: 0')
+    const ocs = await ocsThat(() => ({ kind: 'write', bytes, isClosed: false }))
+    const { charging } = chargingBy(ocs.url, 'open')
+    expect(await charging.authorize(ask('a'))).toMatchObject({
+      kind: 'denied',
+      code: `ocs_status_${status.slice(0, 3)}`,
+    })
+    expect(ocs.seen).toHaveLength(1)
+  },
+)
+
+test.each(['1.0', '1.1'])(
+  'a 200 that is cut off before it says whether it grants is no answer (HTTP/%s)',
+  async (version) => {
+    const bytes = `${head('200 OK', ...(version === '1.1' ? ['Content-Length: 40'] : []))}{"authorized":fal`
+    const ocs = await ocsThat(() => ({
+      kind: 'write',
+      bytes: bytes.replace('/1.1', `/${version}`),
+      isClosed: true,
+    }))
+    expect(await chargingBy(ocs.url).charging.authorize(ask('a'))).toMatchObject({
+      kind: 'unreachable',
+    })
+  },
+)
 
 test('no answer in time refuses the call with fail mode closed', async () => {
   const ocs = await ocsThat(() => ({ kind: 'hang' }))
