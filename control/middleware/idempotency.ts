@@ -1,9 +1,9 @@
 /**
  * `Idempotency-Key` as Stripe implements it (SPECIFICATION.md §8): the first response is stored for 24 hours
  * and returned again; the same key with another body is a conflict; a repetition that arrives while the
- * first request is running waits for it. A response may contain a new token, and a token may only be stored
- * as a hash. So responses are encrypted with what only their caller can present again: the `Idempotency-
- * Key` and, for a machine, its own token. The database contains neither.
+ * first request is running waits for it. A secret that is shown once, such as a new token, is cut out of the response
+ * before it is stored, and the repeated response says so. What is stored is encrypted with what only its caller can
+ * present again: the `Idempotency-Key` and, for a machine, its own token. The database contains neither.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -27,8 +27,16 @@ const keyForm = /^[\x21-\x7e]{1,255}$/
 /** The stored headers of a response. */
 const keptHeaders = ['Content-Type', 'Location', 'Cache-Control', 'X-Change-Id']
 
+interface RepeatableOptions {
+  /** Names what several paths do; absent: each path is its own operation. */
+  readonly operation?: string
+  /** The field of the answer that only the first response has. */
+  readonly shownOnce?: 'token'
+}
+
 interface Operation {
   readonly identity: Identity
+  readonly shownOnce: RepeatableOptions['shownOnce']
   readonly requestHash: Buffer
   /** The secret from which the encryption key is derived. */
   readonly secret: string
@@ -92,16 +100,18 @@ export class Idempotency {
 
   /**
    * Runs after `requires` and `validate`, before the handler: a request rejected by those was not carried
-   * out and may be repeated with the same key. `operation` names what several paths do; without it, each
-   * path is its own operation.
+   * out and may be repeated with the same key.
    */
-  once(operation?: string): MiddlewareHandler<ControlEnv> {
+  once({ operation, shownOnce }: RepeatableOptions = {}): MiddlewareHandler<ControlEnv> {
     const repeat: MiddlewareHandler<ControlEnv> = async (c, next) => {
       const key = requestHeader(c, 'idempotency-key')
       if (key === undefined) return next()
       if (!keyForm.test(key))
         throw badRequest('Idempotency-Key must be 1 to 255 visible ASCII characters')
-      const asked = await describeOperation(c, key, operation ?? `${c.req.method} ${c.req.path}`)
+      const asked = {
+        ...(await describeOperation(c, key, operation ?? `${c.req.method} ${c.req.path}`)),
+        shownOnce,
+      }
       const name = nameOf(asked.identity)
       // No `await` between the last check for running requests and the start of this one.
       for (let running = this.#running.get(name); running; running = this.#running.get(name)) {
@@ -189,11 +199,12 @@ export class Idempotency {
 
   async #keep(
     response: Response,
-    { identity, requestHash, secret }: Operation,
+    { identity, requestHash, secret, shownOnce }: Operation,
     end: () => Promise<void>,
   ): Promise<void> {
     const now = this.#now()
     const { db } = this.#store
+    const body = await response.clone().text()
     const answer: Answer = {
       headers: Object.fromEntries(
         keptHeaders.flatMap((name) => {
@@ -201,7 +212,7 @@ export class Idempotency {
           return value === null ? [] : [[name, value]]
         }),
       ),
-      body: await response.clone().text(),
+      body: shownOnce === undefined ? body : withoutField(body, shownOnce),
     }
     const row = {
       actor: identity.actor,
@@ -247,6 +258,20 @@ export class Idempotency {
   }
 }
 
+const enveloped = z.looseObject({ data: z.looseObject({}) })
+
+/** The response as it is repeated. One without the field, such as a refusal, stays as it is. */
+function withoutField(body: string, name: 'token'): string {
+  const answer = enveloped.safeParse(JSON.parse(body)).data
+  if (answer?.data[name] === undefined) return body
+  const { [name]: _, ...rest } = answer.data
+  const data = { ...rest, [`${name}_omitted`]: TOKEN_OMITTED }
+  return JSON.stringify({ ...answer, data })
+}
+
+const TOKEN_OMITTED =
+  'The token was in the first answer to this Idempotency-Key only, and is not stored. Rotate the key for a new one'
+
 const nothing = (): Promise<void> => Promise.resolve()
 
 const inProgress = (): ApiError =>
@@ -261,7 +286,7 @@ async function describeOperation(
   c: Context<ControlEnv>,
   key: string,
   operation: string,
-): Promise<Operation> {
+): Promise<Omit<Operation, 'shownOnce'>> {
   const body = await readBody(c)
   const credential = readCredential(
     requestHeader(c, 'authorization'),
@@ -287,7 +312,7 @@ function replay(kept: KeptAnswer, operation: Operation): Response {
   if (opened === undefined)
     throw conflict(
       'idempotency_answer_sealed',
-      'The request was carried out, but its response can only be read with the token that made the request',
+      'The request was carried out, but its response is not kept, or can only be read with the token that made the request',
     )
   const headers = { ...opened.headers, 'Idempotency-Replayed': 'true' }
   return new Response(opened.body, { status: kept.status, headers })

@@ -47,7 +47,7 @@ export const repetitionHeader = {
   ...{ name: 'Idempotency-Key', in: 'header', required: false },
   schema: { type: 'string', maxLength: 255 },
   description:
-    'Makes the request safe to retry: a repeated request within 24 hours gets the first response again.',
+    'Makes the request safe to retry: a repeated request within 24 hours gets the first response again, without a token.',
 }
 
 export const securitySchemes = {

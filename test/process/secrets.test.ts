@@ -151,7 +151,7 @@ async function useEverything(tollgate: TollgateProcess) {
   const once = { 'idempotency-key': 'said-by-its-caller' }
   const keys = '/api/v1/application-keys'
   const token = await reveal(201, `POST ${keys}`, { name: 'ci' }, once)
-  await reveal(201, `POST ${keys}`, { name: 'ci' }, once)
+  await ask(201, `POST ${keys}`, { name: 'ci' }, once)
   const self = await ask(200, `GET ${keys}/self`, undefined, { authorization: `Bearer ${token}` })
   const uuid = /"uuid":"([^"]+)"/.exec(self)?.[1] ?? ''
   await reveal(201, `POST ${keys}/${uuid}/rotate`, { grace_seconds: 60 })

@@ -57,7 +57,7 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
       requires('keys:write'),
       validate('query', writeQuery),
       validate('json', newKeyBody),
-      idempotency.once(),
+      idempotency.once({ shownOnce: 'token' }),
       async (c) => {
         const given = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
@@ -79,7 +79,7 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
       validate('param', keyPath),
       validate('query', writeQuery),
       validate('json', rotateBody),
-      idempotency.once(),
+      idempotency.once({ shownOnce: 'token' }),
       async (c) => {
         const { principal } = c.var
         const { uuid } = c.req.valid('param')

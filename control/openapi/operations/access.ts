@@ -31,7 +31,13 @@ const keyFields = z.strictObject({
 })
 export const key: z.ZodType<ReturnType<typeof keyView>> = keyFields.meta({ id: 'ApplicationKey' })
 const newKey = keyFields
-  .extend({ token: z.string().describe('Shown only in this response.') })
+  .extend({
+    token: z
+      .string()
+      .optional()
+      .describe('Shown only in this response: absent when an Idempotency-Key repeats it.'),
+    token_omitted: z.string().optional().describe('Why a repeated response has no token.'),
+  })
   .meta({ id: 'NewApplicationKey' })
 const ownKey = keyFields.extend({ permissions: z.array(z.string()) }).meta({ id: 'OwnKey' })
 

@@ -35,7 +35,7 @@ export function originateRoutes(
   const guards = [
     requires('calls:originate'),
     validate('json', originateBody),
-    idempotency.once('POST /api/v1/pbx/calls/originate'),
+    idempotency.once({ operation: 'POST /api/v1/pbx/calls/originate' }),
   ] as const
   const start = async (c: Context<ControlEnv>, body: z.output<typeof originateBody>) => {
     const source = await sourceExtension(store, c.var.principal, body.source_extension, body.domain)

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { openControl } from '../../support/control.ts'
-import { failing, readRows, readValue } from '../../support/stored.ts'
+import { migrations } from '../../../schema/migrations/index.ts'
+import { type Answer, openControl } from '../../support/control.ts'
+import { failing, readRows, readValue, runSql } from '../../support/stored.ts'
 
 const KEYS = '/api/v1/application-keys'
 const day = 24 * 3_600_000
@@ -17,13 +18,19 @@ async function opened() {
   return { ...control, admin, create, total }
 }
 
+/** What the repeated response about a key has in common with the first. */
+const withoutToken = ({ data }: Answer): object => {
+  const { token: _, token_omitted: __, ...rest } = data<Record<string, unknown>>()
+  return rest
+}
+
 test('the same request with the same key is carried out once and answered the same', async () => {
   const { create, total } = await opened()
   const first = await create('order-1')
   const again = await create('order-1')
   expect(first.status).toBe(201)
   expect(again.status).toBe(201)
-  expect(again.text).toBe(first.text)
+  expect(withoutToken(again)).toEqual(withoutToken(first))
   for (const name of ['location', 'cache-control', 'content-type'])
     expect(again.headers.get(name)).toBe(first.headers.get(name))
   expect([first, again].map(({ headers }) => headers.get('idempotency-replayed'))).toEqual([
@@ -44,7 +51,8 @@ test('the same key with another body is 409', async () => {
 test('of requests that arrive at once one is carried out and the others get its answer', async () => {
   const { create, total } = await opened()
   const answers = await Promise.all(Array.from({ length: 20 }, () => create('order-1')))
-  expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+  expect(new Set(answers.map((answer) => JSON.stringify(withoutToken(answer)))).size).toBe(1)
+  expect(answers.filter(({ text }) => text.includes('"token":'))).toHaveLength(1)
   expect(answers.filter(({ headers }) => !headers.has('idempotency-replayed'))).toHaveLength(1)
   expect(await total()).toBe(1)
 })
@@ -100,13 +108,38 @@ test('the keys of two callers, and of two operations, are different keys', async
   expect(rotated.status).toBe(400)
 })
 
-test('only the caller that can repeat the request can read the token in the stored response', async () => {
+test('a token is shown once: the repeated response has the key without it, and says why', async () => {
+  const { create, admin, request } = await opened()
+  const first = await create('order-1')
+  const { uuid } = first.data<{ uuid: string }>()
+  const rotate = () =>
+    request(`${KEYS}/${uuid}/rotate`, {
+      ...{ token: admin, body: { grace_seconds: 60 } },
+      headers: { 'Idempotency-Key': 'order-2' },
+    })
+  const pairs = [
+    [first, await create('order-1')],
+    [await rotate(), await rotate()],
+  ]
+  for (const [shown, again] of pairs) {
+    const { token } = shown?.data<{ token: string }>() ?? {}
+    expect(token).toMatch(/^sbc_live_/)
+    expect(again?.text).not.toContain(token?.slice(12))
+    expect(again?.data()).toMatchObject({
+      uuid,
+      token_omitted:
+        'The token was in the first answer to this Idempotency-Key only, and is not stored. Rotate the key for a new one',
+    })
+    expect(again?.data()).not.toHaveProperty('token')
+  }
+})
+
+test('only the caller that can repeat the request can read the stored response', async () => {
   const { create, store, admin, request } = await opened()
   const { token } = (await create('order-1')).data<{ token: string }>()
+  const rows = await readRows<{ sealed: Buffer }>(store, 'SELECT * FROM idempotent_answer')
   const kept = JSON.stringify(
-    (await readRows<{ sealed: Buffer }>(store, 'SELECT * FROM idempotent_answer')).map(
-      ({ sealed, ...row }) => ({ ...row, sealed: sealed.toString('latin1') }),
-    ),
+    rows.map(({ sealed, ...row }) => ({ ...row, sealed: sealed.toString('latin1') })),
   )
   for (const secret of [token.slice(12), 'order-1', admin.slice(12)])
     expect(kept).not.toContain(secret)
@@ -119,6 +152,19 @@ test('only the caller that can repeat the request can read the token in the stor
   })
   const renewed = await create('order-1', { name: 'ci' }, rotated.data<{ token: string }>().token)
   expect([renewed.status, renewed.code]).toEqual([409, 'idempotency_answer_sealed'])
+})
+
+test('what an earlier version has kept of a token is gone: a repetition is told so, and makes no second key', async () => {
+  const { create, store, total } = await opened()
+  await create('order-1')
+  const [{ sql } = { sql: '' }] = migrations.filter(({ name }) => name === 'tokens-shown-once')
+  await runSql(store, sql)
+  expect(
+    await readValue(store, 'SELECT count(*) FROM idempotent_answer WHERE length(sealed) = 28'),
+  ).toBe(1)
+  const again = await create('order-1')
+  expect([again.status, again.code]).toEqual([409, 'idempotency_answer_sealed'])
+  expect(await total()).toBe(1)
 })
 
 test.each(['', ' ', 'x'.repeat(256)])('the Idempotency-Key "%s" is 400', async (key) => {

@@ -461,7 +461,8 @@ export interface NewApplicationKey {
   readonly request_count: number
   readonly last_used_at: string | null
   readonly created_at: string
-  readonly token: string
+  readonly token?: string
+  readonly token_omitted?: string
 }
 
 export interface Carrier {

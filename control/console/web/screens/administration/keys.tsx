@@ -204,7 +204,7 @@ function Rotate({ rotated, onToken, onClose }: RotateProps) {
         const path = `/application-keys/${rotated.uuid}/rotate`
         const hours = Number(form.get('hours'))
         const answer = await send<NewApplicationKey>('POST', path, { grace_seconds: hours * 3_600 })
-        if (answer.kind === 'ok') onToken(answer.data.token)
+        if (answer.kind === 'ok') onToken(answer.data.token ?? '')
         return answer
       }}
       onClose={onClose}
