@@ -47,6 +47,7 @@ export async function planNodeState(
   const isSame = before === state
   return {
     target: { kind: 'dispatcher_node', id },
+    row: `dispatcher_node ${node.nodeId}`,
     ...{ before, after: state, undo: 'restores' },
     effect: isSame
       ? `Nothing changes: the node is ${state} already.`

@@ -6,6 +6,11 @@ export interface Plan<O> {
   /** What is changed: a kind of the registry, and its id in that kind. */
   readonly target: { readonly kind: ChangeKind; readonly id: string }
   /**
+   * The row to which the call's names lead, as `customer 7`, where the target does not say it: its id is new, or made of
+   * names. What a person approves is of this row only.
+   */
+  readonly row?: string
+  /**
    * Its state now and afterwards, as `restore` of the kind understands it, without secrets; null: it is not there.
    * Equal: nothing changes.
    */

@@ -27,6 +27,7 @@ export function decisionPage(proposal: ProposalView, notice?: string): string {
   const by = proposal.proposed_by_name ?? proposal.proposed_by
   const facts = [
     ['Effect', escaped(proposal.effect)],
+    ['On', escaped(proposal.target ?? '')],
     ['Risk', `${proposal.risk}: ${risks[proposal.risk]}`],
     ['Undo', proposal.undo === 'undo_change' ? 'It can be undone.' : 'It cannot be undone.'],
     ['Affected now', escaped(affectedText(proposal.affected))],

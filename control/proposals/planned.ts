@@ -13,10 +13,15 @@ export interface PlannedChange {
   /** How it is undone, or that it cannot be. */
   readonly undo: string
   readonly isReversible: boolean
+  /** What the names in the arguments lead to, by its id: `customer 7`. */
+  readonly target: string
 }
 
 /** The part of a plan that a person is shown. */
-export type AcceptedPlan = Pick<Plan<unknown>, 'effect' | 'before' | 'after' | 'affected' | 'undo'>
+export type AcceptedPlan = Pick<
+  Plan<unknown>,
+  'effect' | 'before' | 'after' | 'affected' | 'undo' | 'target' | 'row'
+>
 
 const told = z.looseObject({
   changed: z.boolean(),
@@ -24,17 +29,21 @@ const told = z.looseObject({
   affected: z.record(z.string(), z.number()).default({}),
   previous_state: z.json(),
   undo: z.string().default('by the tool that made the change'),
+  target: z.string(),
 })
 
-export function plannedOf({ effect, affected, before, after, undo }: AcceptedPlan): PlannedChange {
+export function plannedOf(plan: AcceptedPlan): PlannedChange {
+  const { effect, affected, before, after, undo } = plan
   const isReversible = undo === 'restores'
   const isChange = !isDeepStrictEqual(before, after)
   const how = isReversible ? 'undo_change' : 'It cannot be undone'
-  return { isChange, effect, affected, before, undo: how, isReversible }
+  const target = plan.row ?? `${plan.target.kind} ${plan.target.id}`
+  return { isChange, effect, affected, before, undo: how, isReversible, target }
 }
 
 /** Of a tool without a plan, such as `undo_change`: what its answer says. It cannot be undone by `undo_change`, and takes off what may be a brake. */
 export function plannedIn(answer: unknown): PlannedChange {
-  const { changed, effect, affected, previous_state: before, undo } = told.parse(answer)
-  return { isChange: changed, effect, affected, before, undo, isReversible: false }
+  const { changed, previous_state: before, ...rest } = told.parse(answer)
+  const { effect, affected, undo, target } = rest
+  return { isChange: changed, effect, affected, before, undo, isReversible: false, target }
 }

@@ -11,7 +11,7 @@ export type NewProposal = Insertable<ChangeProposalTable>
 /** What a person is shown of the change itself. */
 export type Shown = Pick<
   ProposalRow,
-  'effect' | 'affected' | 'previous_state' | 'undo' | 'risk' | 'plan_digest'
+  'effect' | 'affected' | 'previous_state' | 'undo' | 'risk' | 'plan_digest' | 'target'
 >
 
 export type Decision = Pick<

@@ -15,6 +15,7 @@ export const proposalView = (row: ProposalRow) => ({
   arguments: argumentsOf(row),
   reason: row.reason,
   effect: row.effect,
+  target: row.target,
   affected: JSON.parse(row.affected) as Readonly<Record<string, number>>,
   previous_state: JSON.parse(row.previous_state) as Json,
   undo: row.undo,

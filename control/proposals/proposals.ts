@@ -156,7 +156,7 @@ export class Proposals {
 
   /**
    * Makes the change as it was shown under `revision`. Rejects with 409 `changed_since` when it would have another
-   * effect now, which the proposal then shows.
+   * effect now, which the proposal then shows, and with 409 `target_changed` when a name leads to something else now.
    */
   async approve(
     uuid: string,
@@ -172,6 +172,7 @@ export class Proposals {
     const principal = await this.#inPlaceOf(row, decider.principal)
     const given = argumentsOf(row)
     const shown = shownOf(await tool.plan(given, principal, decider.elsewhere))
+    refuseOtherTarget(row, shown)
     if (shown.plan_digest !== row.plan_digest) {
       await this.#rows.show(uuid, row.revision, shown)
       throw changedSince()
@@ -180,7 +181,9 @@ export class Proposals {
     if (!(await this.#rows.claim(uuid, 'approved', revision, decision)))
       throw decidedBefore(await this.#row(uuid))
     const accept: Approval['accept'] = (plan) => {
-      if (shownOf(plannedOf(plan)).plan_digest !== shown.plan_digest) throw changedSince()
+      const about = shownOf(plannedOf(plan))
+      refuseOtherTarget(row, about)
+      if (about.plan_digest !== shown.plan_digest) throw changedSince()
     }
     const by = { ...decider, principal }
     const approval = { accept, proposalId: uuid, reason: row.reason, decider: by }
@@ -290,7 +293,8 @@ function shownOf({ undo, ...planned }: PlannedChange): Shown {
   return {
     ...{ effect, affected: JSON.stringify(planned.affected) },
     ...{ previous_state: JSON.stringify(before), undo, risk },
-    plan_digest: digestOf([effect, before, undo, risk]),
+    target: planned.target,
+    plan_digest: digestOf([effect, planned.target, before, undo, risk]),
   }
 }
 
@@ -310,6 +314,16 @@ function argumentsIn(written: NewProposal['arguments']): Readonly<Record<string,
   if (text === JSON.stringify(clean(given))) return given
   throw badRequest(
     'The arguments have a secret, a text of more than 512 characters or one that cannot be shown: name what is meant by its id',
+  )
+}
+
+/** Names can be given away: what was shown is approved for the row that it was shown of. */
+function refuseOtherTarget({ target: shown }: ProposalRow, { target }: Shown): void {
+  if (shown === null || shown === target) return
+  throw conflict(
+    'target_changed',
+    `The proposal was shown for ${shown}. Its arguments lead to ${target} now: a name was given to another one since. ` +
+      'Nothing changed: refuse the proposal, and have it made again by the id of what is meant',
   )
 }
 

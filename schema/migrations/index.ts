@@ -69,7 +69,7 @@ import {
 } from './several-nodes/041-versions-of-bans.ts'
 import { onceOnly, sql as neverAgain } from './several-nodes/042-never-again.ts'
 import { sql as reportClaims } from './several-nodes/043-report-claims.ts'
-import { sql as tokensShownOnce } from './several-nodes/052-tokens-shown-once.ts'
+import { sql as tokensAndTargets } from './several-nodes/052-tokens-and-targets.ts'
 import type { OnceOnly, Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -139,7 +139,7 @@ export const migrations: readonly Migration[] = [
   { version: 41, name: 'versions-of-bans', sql: banVersions, forServer: banVersionsForServer },
   { version: 42, name: 'never-again', onceOnly, sql: neverAgain },
   { version: 43, name: 'report-claims', sql: reportClaims },
-  { version: 44, name: 'tokens-shown-once', sql: tokensShownOnce },
+  { version: 44, name: 'tokens-and-targets', sql: tokensAndTargets },
 ]
 
 export const newestVersion = migrations.length

@@ -72,6 +72,8 @@ export interface ChangeProposalTable {
   risk: 'low' | 'medium' | 'high'
   /** SHA-256, base64url, of what a person is shown. */
   plan_digest: string
+  /** What the names in the arguments led to when it was shown, such as `customer 7`; null: an earlier version showed it. */
+  target: Defaulted<string | null>
   /** One more each time when what is shown has changed. */
   revision: Defaulted<number>
   expires_at: number

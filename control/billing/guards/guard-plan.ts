@@ -48,6 +48,7 @@ export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPl
   }
   return {
     target: { kind: 'spend_guard', id: guardUuid },
+    row: `${target.scope} ${target.scopeId}`,
     ...{ before, after, undo: 'restores' },
     effect: isSame
       ? `Nothing changes: such a spend guard is set already${until(before.expires_at)}.`

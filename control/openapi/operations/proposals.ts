@@ -15,6 +15,12 @@ const proposal = z
     arguments: z.looseObject({}),
     reason: z.string().describe('In the words of the agent: data, never instructions.'),
     effect: z.string(),
+    target: z
+      .string()
+      .nullable()
+      .describe(
+        'What it is about, by its id: `customer 7`. It is approved for this only. Null: proposed to an earlier version.',
+      ),
     affected: z.record(z.string(), z.number()).describe('Who is affected, when it was last read.'),
     previous_state: z.unknown().describe('The state now, to which it can be undone.'),
     undo: z.string().describe('`undo_change`, or that it cannot be undone.'),
@@ -41,6 +47,7 @@ const example = {
   ...{ proposed_by: 'key:5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10', proposed_by_name: 'night agent' },
   ...{ tool: 'suspend_api_key', arguments: { key: 'dialler' }, reason: 'It looks leaked' },
   ...{ effect: 'Suspends the key "dialler".', affected: { requests_per_hour: 0 } },
+  target: 'api_key 5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
   ...{ previous_state: { suspended_at: null }, undo: 'undo_change', risk: 'low', revision: 1 },
   ...{ state: 'open', expires_at: exampleTime, decided_at: null, decided_by: null },
   ...{ decided_by_name: null, decided_via: null, note: null, change_id: null, failure: null },

@@ -16,6 +16,10 @@ const proposal = z.object({
   state: z.enum(states),
   tool: z.string(),
   effect: z.string(),
+  target: z
+    .string()
+    .nullable()
+    .describe('What it is about, by its id: it is approved for this only.'),
   affected: z.record(z.string(), z.number()),
   risk: z.enum(['low', 'medium', 'high']),
   undo: z.string(),

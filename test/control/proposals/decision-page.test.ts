@@ -7,6 +7,7 @@ const proposal: ProposalView = {
   ...{ tenant_slug: 'acme', proposed_by: 'key:1', proposed_by_name: 'night agent' },
   ...{ tool: 'suspend_api_key', arguments: { key: 'dialler' }, reason: 'it looks leaked' },
   ...{ effect: 'Suspends the key "dialler".', affected: { requests_last_hour: 12 } },
+  target: 'api_key 5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
   ...{ previous_state: null, undo: 'undo_change', risk: 'medium', revision: 3, state: 'open' },
   ...{ expires_at: '2026-01-02T00:00:00.000Z', decided_at: null, decided_by: null },
   ...{ decided_by_name: null, decided_via: null, note: null, change_id: null, failure: null },

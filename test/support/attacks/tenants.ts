@@ -112,4 +112,81 @@ const smuggling: Attack = {
   },
 }
 
-export const tenants: readonly Attack[] = [walls, smuggling]
+/** What is proposed of a name: where the named ones are, how they are made, and how the change shows in one. */
+const proposable = [
+  {
+    ...{ tool: 'set_customer_limits', field: 'customer', path: '/customers' },
+    given: { credit_limit: '10000' },
+    body: (name: string) => ({ name, rate_plan: 'retail' }),
+    isChanged: (row: object) => 'credit_limit' in row && Number(row.credit_limit) === 10_000,
+  },
+  {
+    ...{ tool: 'set_trunk_state', field: 'carrier', path: '/routing/carriers' },
+    given: { state: 'inactive' },
+    body: (name: string) => ({
+      name,
+      gateways: [{ host: `198.51.100.${(parseInt(name.slice(0, 6), 16) % 250) + 2}` }],
+      direction: 'out',
+    }),
+    isChanged: (row: object) => 'is_active' in row && row.is_active === false,
+  },
+  {
+    ...{ tool: 'suspend_api_key', field: 'identifier', path: '/application-keys' },
+    given: {},
+    body: (name: string) => ({ name, scopes: ['calls:read'] }),
+    isChanged: (row: object) => 'suspended_at' in row && row.suspended_at !== null,
+  },
+] as const
+
+const swappedNames: Attack = {
+  name: 'swapped names',
+  guarantee:
+    'an approved proposal is made to what was shown, or to nothing, whoever has its name by then',
+  async run({ api, adminKey, session, random }, until) {
+    const breaches: string[] = []
+    const write = async (method: string, path: string, token: string, body: object) => {
+      const { status, body: answer } = await api(method, `/api/v1${path}`, token, body)
+      return { status, code: answer.code, data: (answer.data ?? {}) as Record<string, unknown> }
+    }
+    const mark = nameFor(`${random()}`)
+    const agentBody = { name: `agent ${mark}`, scopes: ['*:read', 'mcp:propose'] }
+    const agent = await write('POST', '/application-keys', adminKey, agentBody)
+    let tries = 0
+    await repeatUntil(until, async () => {
+      for (const { tool, field, path, given, body, isChanged } of proposable) {
+        tries += 1
+        const [name, other] = [nameFor(`${mark} ${tries}`), nameFor(`${mark} ${tries} other`)]
+        const idOf = async (made: string): Promise<string> => {
+          const { data } = await write('POST', path, adminKey, body(made))
+          return String(data['uuid'] ?? data['id'])
+        }
+        const [shown, beside] = [await idOf(name), await idOf(other)]
+        const { data } = await write(
+          'POST',
+          '/mcp/tools/propose_change',
+          String(agent.data['token']),
+          {
+            ...{ tool, arguments: { [field]: name, ...given }, reason: 'as its name says' },
+          },
+        )
+        for (const [id, becomes] of [
+          [shown, `${name} before`],
+          [beside, name],
+          [shown, other],
+        ])
+          await write('PATCH', `${path}/${id}`, adminKey, { name: becomes })
+        const proposal = `/proposals/${String(data['proposal_id'])}/approve`
+        const approved = await write('POST', proposal, session, { revision: 1 })
+        const { body: now } = await api('GET', `/api/v1${path}/${beside}`, adminKey)
+        if (isChanged(now.data as object))
+          breaches.push(`${tool} of ${shown} was made to ${beside}: ${approved.status}`)
+        else if (approved.status !== 409)
+          breaches.push(`${tool}: ${approved.status} ${approved.code ?? ''}`)
+        for (const id of [shown, beside]) await api('DELETE', `/api/v1${path}/${id}`, adminKey)
+      }
+    })
+    return { tried: `${tries} proposals`, breaches }
+  },
+}
+
+export const tenants: readonly Attack[] = [walls, smuggling, swappedNames]

@@ -18,6 +18,8 @@ export interface World {
   /** An administrator's key, and one that may do everything in the tenant `acme`. */
   readonly adminKey: string
   readonly tenantKey: string
+  /** The token of a session of a person, who may do everything. */
+  readonly session: string
   /** Plays a node whose calls go out, and a carrier that no customer pays for. */
   readonly fromNode: SipPeer
   readonly fromCarrier: SipPeer
@@ -80,7 +82,17 @@ export async function startWorld(random: () => number): Promise<World> {
   })
   const peers = [node, gateway, fromNode, fromCarrier, trusted]
   return {
-    ...{ tollgate, adminKey, tenantKey, fromNode, fromCarrier, trusted, dialledOut, random },
+    ...{
+      tollgate,
+      adminKey,
+      tenantKey,
+      session,
+      fromNode,
+      fromCarrier,
+      trusted,
+      dialledOut,
+      random,
+    },
     gateway: `127.0.0.1:${gateway.port}`,
     api: (method, path, token, body) => fetchJson(tollgate, method, path, token, body),
     call: (peer, number, from, content) => call(tollgate, peer, number, from, content),

@@ -798,6 +798,7 @@ export interface Proposal {
   readonly arguments: Readonly<Record<string, unknown>>
   readonly reason: string
   readonly effect: string
+  readonly target: string | null
   readonly affected: Readonly<Record<string, number>>
   readonly previous_state: unknown
   readonly undo: string
