@@ -4,8 +4,10 @@
  */
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
-import { international, isCompletedBy } from '../../schema/rules/exit-codes.ts'
+import { countedNumbers, international } from '../../schema/rules/exit-codes.ts'
 import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
+import { unchanged } from '../../schema/rules/number-rule.ts'
+import { isName, withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
@@ -20,7 +22,7 @@ import type { OutboundDecision } from './outbound/outbound-decision.ts'
 import type { CarrierPrice } from './outbound/least-cost.ts'
 import { passedGateway, passedRoute, type Look, type PassedOver } from './outbound/passed-over.ts'
 import type { OutboundCaller } from './outbound/outbound-routes.ts'
-import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
+import { isRewritten, OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
 import type {
   AgentRecord,
   CarrierAuth,
@@ -61,6 +63,8 @@ export class Routing {
   #agentRecords: readonly AgentRecord[] = []
   #inbound = new InboundRoutes([], noTenants)
   #outbound = new OutboundRoutes([])
+  /** Gateways may get another number than the one that is dialled. */
+  #isRewriting = false
 
   /** @throws {RangeError} when `trustedSources` or `edgeProxies` holds a text that is no network. */
   constructor(deps: RoutingDeps) {
@@ -86,6 +90,9 @@ export class Routing {
     this.#carriers = new Map(carriers.map((carrier) => [carrier.carrierId, carrier]))
     this.#inbound = new InboundRoutes(inboundRoutes, tenancy, exitCodes)
     this.#outbound = new OutboundRoutes(outboundRoutes, exitCodes)
+    this.#isRewriting =
+      carriers.some(({ numberRules }) => numberRules.out !== unchanged) ||
+      outboundRoutes.some((route) => isRewritten(route, exitCodes))
     this.#limits.keepOnly(new Set(this.#carriers.keys()))
     const gateways = [...carriers.flatMap((carrier) => carrier.gateways), ...this.#gateways]
     const names = [...gateways.flatMap(gatewayNames), ...agents.flatMap(({ uri }) => namesIn(uri))]
@@ -201,24 +208,29 @@ export class Routing {
 
   /** Whether an outbound route may take a number that a caller of this tenant dials, for any payer. */
   knowsNumber(calledNumber: string, tenantId: number | null): boolean {
-    return this.#outbound.knows(this.dialledNumber(calledNumber), tenantId)
-  }
-
-  /** What gateways would get for a number that a caller dials, where that is another telephone number. */
-  sentNumbers(dialled: string, caller: OutboundCaller): readonly string[] {
-    const { exitCodes } = this.#deps
-    const number = this.dialledNumber(dialled)
-    const sent = new Set<string>()
-    for (const route of this.#outbound.leading(caller, number)) {
-      const carrier = this.#outboundCarrier(route)
-      if (carrier && sent.size < MAX_GATEWAYS)
-        sent.add(carrier.numberRules.out(rewriteByRoute(route, number, exitCodes)))
-    }
-    return [...sent].filter((each) => isCompletedBy(each, number, exitCodes))
+    return !isName(calledNumber) && this.#outbound.knows(this.dialledNumber(calledNumber), tenantId)
   }
 
   /**
-   * The gateways for a call to the outside, in order. `tenantId` opens the routes that a tenant
+   * The numbers by which a call is priced and guarded, of what gateways would get of the one that a caller dials. Empty:
+   * that one alone.
+   */
+  sentNumbers(dialled: string, caller: OutboundCaller): readonly string[] {
+    if (!this.#isRewriting || isName(dialled)) return []
+    const calledNumber = this.dialledNumber(dialled)
+    const counted = new Set<string>()
+    for (const route of this.#outbound.leading(caller, calledNumber)) {
+      const carrier = this.#outboundCarrier(route)
+      const sending = carrier && this.#sendingOf(carrier, route, caller, calledNumber)
+      if (sending?.block !== undefined) continue
+      for (const number of sending?.counted ?? []) counted.add(number)
+    }
+    const isPlain = counted.size === 1 && counted.has(calledNumber)
+    return isPlain ? [] : [...counted]
+  }
+
+  /**
+   * The gateways for a call to the outside, in order: none for a name. `tenantId` opens the routes that a tenant
    * shares among its customers and extensions. `onlyCarrierId`: routes to other carriers are as if they were not there.
    */
   outboundCandidates(
@@ -228,6 +240,7 @@ export class Routing {
     { random, passOver }: Look = this.#look,
     onlyCarrierId?: number,
   ): OutboundDecision {
+    if (isName(dialled)) return { kind: 'none' }
     const caller: OutboundCaller = { customerId, tenantId }
     const calledNumber = this.dialledNumber(dialled)
     const priceOf = (route: OutboundRouteRecord) => this.#priceOf(route, calledNumber)
@@ -240,21 +253,31 @@ export class Routing {
     const isEmergency = matched.kind === 'emergency'
     const gateways: GatewayCandidate[] = []
     let isLimited = false
+    let block: OutboundRouteRecord | undefined
     for (const route of routes) {
       const carrier = this.#outboundCarrier(route)
+      if (!carrier) {
+        passOver(passedRoute(route, 'no_carrier'))
+        continue
+      }
       const price = route.mode === 'lcr' ? (priceOf(route) ?? null) : undefined
-      if (!carrier) passOver(passedRoute(route, 'no_carrier'))
-      else if (price?.isBlocked) passOver(passedRoute(route, 'blocked_by_carrier'))
+      const sending = this.#sendingOf(carrier, route, caller, calledNumber)
+      if (!isEmergency && sending.block !== undefined) {
+        block ??= sending.block
+        passOver(passedRoute(route, 'number_blocked'))
+      } else if (price?.isBlocked) passOver(passedRoute(route, 'blocked_by_carrier'))
       else if (!isEmergency && this.#limits.isReached(carrier)) {
         isLimited = true
         passOver(passedRoute(route, 'carrier_limit'))
       } else {
-        const offer = { route, calledNumber, price, isEmergency }
+        const offer = { route, number: sending.number, price, isEmergency }
         gateways.push(...this.#gatewaysOf(carrier, offer, { random, passOver }))
       }
     }
-    if (gateways.length === 0) return { kind: isLimited ? 'limited' : 'unavailable' }
-    return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
+    if (gateways.length > 0)
+      return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
+    if (isLimited) return { kind: 'limited' }
+    return block ? { kind: 'blocked', routeName: block.name } : { kind: 'unavailable' }
   }
 
   /** Whether `admitCarrierCall` would let a call in; it is not counted. */
@@ -315,9 +338,39 @@ export class Routing {
     return ordered.slice(0, MAX_GATEWAYS)
   }
 
-  #priceOf({ carrierId }: OutboundRouteRecord, number: string): CarrierPrice | undefined {
-    const plan = carrierId === null ? null : this.#carriers.get(carrierId)?.ratePlanId
-    return plan == null ? undefined : this.#deps.carrierPrice(plan, number)
+  /** Of a carrier whose rules make several numbers of one, the dearest counts. */
+  #priceOf(route: OutboundRouteRecord, calledNumber: string): CarrierPrice | undefined {
+    const carrier = this.#outboundCarrier(route)
+    if (carrier?.ratePlanId == null) return undefined
+    const { exitCodes, carrierPrice } = this.#deps
+    const sent = this.#sent(carrier, route, calledNumber)
+    let dearest: CarrierPrice | undefined
+    for (const number of countedNumbers(sent, calledNumber, exitCodes)) {
+      const price = carrierPrice(carrier.ratePlanId, number)
+      if (price === undefined || dearest?.isBlocked) continue
+      if (!dearest || price.isBlocked || price.minuteMicros > dearest.minuteMicros) dearest = price
+    }
+    return dearest ?? carrierPrice(carrier.ratePlanId, calledNumber)
+  }
+
+  #sent(carrier: CarrierRecord, route: OutboundRouteRecord, calledNumber: string): string {
+    return carrier.numberRules.out(rewriteByRoute(route, calledNumber, this.#deps.exitCodes))
+  }
+
+  #sendingOf(
+    carrier: CarrierRecord,
+    route: OutboundRouteRecord,
+    caller: OutboundCaller,
+    calledNumber: string,
+  ): Sending {
+    const number = this.#sent(carrier, route, calledNumber)
+    if (number === calledNumber) return { number, counted: [number], block: undefined }
+    const counted = countedNumbers(number, calledNumber, this.#deps.exitCodes)
+    const isDialled = digitsOf(calledNumber).endsWith(digitsOf(number))
+    const blocks = counted
+      .filter((each) => each !== calledNumber)
+      .map((each) => this.#outbound.blockOf(caller, each, isDialled))
+    return { number, counted, block: blocks.find((route) => route !== undefined) }
   }
 
   #outboundCarrier(route: OutboundRouteRecord): CarrierRecord | undefined {
@@ -327,12 +380,9 @@ export class Routing {
 
   #gatewaysOf(
     carrier: CarrierRecord,
-    { route, calledNumber, price, isEmergency }: Offer,
+    { route, number, price, isEmergency }: Offer,
     { random, passOver }: Look,
   ): GatewayCandidate[] {
-    const number = carrier.numberRules.out(
-      rewriteByRoute(route, calledNumber, this.#deps.exitCodes),
-    )
     if (number === '') {
       passOver(passedRoute(route, 'number_stripped'))
       return []
@@ -364,9 +414,18 @@ export class Routing {
 
 const noTenants = new Tenancy([])
 
+/** What the gateways of a route get. */
+interface Sending {
+  readonly number: string
+  /** The numbers by which the call is priced and guarded. */
+  readonly counted: readonly string[]
+  /** The route that refuses one of them. */
+  readonly block: OutboundRouteRecord | undefined
+}
+
 interface Offer {
   readonly route: OutboundRouteRecord
-  readonly calledNumber: string
+  readonly number: string
   readonly price: CarrierPrice | null | undefined
   readonly isEmergency: boolean
 }

@@ -27,7 +27,7 @@ export interface AuthorizationRequest {
   /** No spend guard brakes it. Absent: it is an ordinary number. */
   readonly isEmergencyNumber?: boolean
   /**
-   * What gateways would get for the call of this payer, where that is another number than `callee`; for spend guards.
+   * The numbers by which the call of this payer is priced and guarded, of what gateways would get; empty: `callee` alone.
    * Absent: it goes to no gateway, or only another OCS decides.
    */
   readonly sentAs?: (customerId: number | null, tenantId: number | null) => readonly string[]

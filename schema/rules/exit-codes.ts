@@ -3,7 +3,7 @@
  * depends on the place: `0114` is +4 in Denver, and Sheffield in London. So an installation names its own (`EXIT_CODES`),
  * and a number that begins with one of them becomes the number with `+`, before it is priced, blocked, routed or counted.
  */
-import { withoutPlus } from './phone-number.ts'
+import { readNumber, withoutPlus } from './phone-number.ts'
 
 /** The longest first. */
 export type ExitCodes = readonly string[]
@@ -17,14 +17,16 @@ export const usualExitCodes: ExitCodes = ['0011', '011', '810', '00']
 /** A shorter number is an extension or a service of the place, and no country code begins with 0. */
 const INTERNATIONAL = /^[1-9][0-9]{4}[0-9*#]*$/
 
-/** A number in the normal form, with `+` in place of an exit code. */
+/** A number in the normal form, with `+` in place of an exit code, also of one that was dialled again and again. */
 export function international(number: string, exitCodes: ExitCodes | undefined): string {
   if (exitCodes === undefined) return number
   // No country code begins with 0: behind a plus, such a code is one all the same.
-  const digits = number.startsWith('+0') ? number.slice(1) : number
-  const code = exitCodeOf(digits, exitCodes)
-  const rest = digits.slice(code.length)
-  return code !== '' && INTERNATIONAL.test(rest) ? `+${rest}` : number
+  let rest = number.startsWith('+0') ? number.slice(1) : number
+  for (let code = exitCodeOf(rest, exitCodes); code !== ''; code = exitCodeOf(rest, exitCodes)) {
+    rest = rest.slice(code.length)
+    if (INTERNATIONAL.test(rest)) return `+${rest}`
+  }
+  return number
 }
 
 /** Every number that has a `+`: what a prefix means that is an exit code and nothing more. */
@@ -52,17 +54,24 @@ export function codeLength(number: string, exitCodes: ExitCodes = []): number | 
 }
 
 /**
- * Whether `sent` may be what `dialled` stands for: a national number, or one behind a digit for an outside line. A number
- * with `+` stands for itself, and more than 15 digits (ITU-T E.164) are a carrier's own.
+ * The numbers by which a call is priced, blocked and guarded, of which a gateway gets `sent` in place of `dialled`. Digits in
+ * front of the whole dialled number may complete it, or be a carrier's own: both count. A code with `*` or `#` is a carrier's
+ * own, and says nothing.
  */
-export function isCompletedBy(
+export function countedNumbers(
   sent: string,
   dialled: string,
-  exitCodes: ExitCodes = usualExitCodes,
-): boolean {
-  if (sent === dialled || dialled.startsWith('+')) return false
-  const digits = withoutPlus(sent)
-  return /^[0-9]{1,15}$/.test(digits.slice(exitCodeOf(digits, exitCodes).length))
+  exitCodes: ExitCodes = ['00'],
+): readonly string[] {
+  const { kind, text } = readNumber(sent)
+  if (kind !== 'number') return [dialled]
+  const number = international(text, exitCodes)
+  const digits = withoutPlus(number)
+  const own = withoutPlus(dialled)
+  if (digits === own) return [dialled]
+  if (!digits.endsWith(own)) return [number]
+  const front = digits.slice(0, -own.length)
+  return /[*#]/.test(front) ? [dialled] : [number, dialled]
 }
 
 /** The longest one that `digits` begin with; empty: none. */

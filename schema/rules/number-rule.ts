@@ -111,11 +111,18 @@ function isRegExp(source: string): boolean {
   }
 }
 
-/** Returns the rules as one function on numbers. Rules with a problem (`numberRuleProblem`) are skipped. */
+/** What becomes of a number without rules. */
+export const unchanged = (number: string): string => number
+
+/**
+ * Returns the rules as one function on numbers: `unchanged` if there are none. Rules with a problem
+ * (`numberRuleProblem`) are skipped.
+ */
 export function compileNumberRules(rules: readonly NumberRule[]): (number: string) => string {
   const compiled = rules
     .filter((rule) => numberRuleProblem(rule) === undefined)
     .map(({ match, replace }) => ({ pattern: warmedUp(new RegExp(match)), replace }))
+  if (compiled.length === 0) return unchanged
   return (number) => {
     if (number.length > maxNumberLength) return number
     for (const { pattern, replace } of compiled) {

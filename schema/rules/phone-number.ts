@@ -44,6 +44,9 @@ export function readUserPart(user: string): ReadNumber {
   }
 }
 
+/** Whether a called party is known by a user name: such a call reaches no carrier's gateway. */
+export const isName = (text: string): boolean => !isNumber(text) && readNumber(text).kind === 'name'
+
 /** Returns the value for a record or a price: the normal form, or the text itself. */
 export const numberOrText = (text: string): string => readNumber(text).text
 

@@ -74,11 +74,17 @@ const seed = {
 /** As a value to be compared: `refused`, or everything that a call to a number is. */
 export type Verdict = Readonly<Record<string, unknown>>
 
-/** @param exitCodes of the installation, the longest first. */
-export async function openDoors(exitCodes?: readonly string[]) {
+/**
+ * @param exitCodes of the installation, the longest first.
+ * @param others in place of what is seeded else.
+ */
+export async function openDoors(
+  exitCodes?: readonly string[],
+  others: Readonly<Record<string, readonly object[]>> = {},
+) {
   const control = await openResources(exitCodes && { exitCodes })
   const { store, ocs, engine } = control
-  await seedFile(store, JSON.stringify(seed), control.now())
+  await seedFile(store, JSON.stringify({ ...seed, ...others }), control.now())
   await ocs.reload()
   const { routing } = routingOver(await loadRouting(store), { exitCodes })
   const directory = new ExtensionDirectory(store)

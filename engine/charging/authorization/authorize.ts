@@ -9,7 +9,7 @@ import { freeOn, type Meter } from '../guards/meter.ts'
 import type { Guardable, SpendGuards } from '../guards/spend-guards.ts'
 import { affordableSeconds, grantLength } from '../pricing/grant.ts'
 import { costMicros, MAX_COST_MICROS } from '../pricing/price.ts'
-import type { RateTable } from '../pricing/rate-table.ts'
+import { dearestFirst, type RateTable } from '../pricing/rate-table.ts'
 import {
   budgetOf,
   grant,
@@ -199,7 +199,7 @@ function decidePayer(
   const guarded = books.guards.of(request, payer)
   if (guarded?.kind === 'blocked') return guardedOff(payer, guarded.guardUuid)
   const meters = guarded?.meters ?? noMeters
-  const rate = rateOf(payer, request.callee, request.startedAt, books.rates)
+  const rate = rateOfCall(payer, request, books.rates)
   if (rate === undefined) return denied('no_rate', payer)
   const { tariff } = rate
   if (rate.isBlocked) return denied('destination_blocked', payer, tariff)
@@ -240,6 +240,25 @@ function decidePayer(
     grant: { payer, tariff, grantedSeconds, maxSeconds, isLastGrant, isTrusted },
     meters,
   }
+}
+
+/**
+ * The payer's rate for a call: of the numbers that gateways may get the dearest, as it may be sent to each of them. A block
+ * of the number that was dialled holds, too. Undefined: one of them has no price, and neither has the dialled one.
+ */
+export function rateOfCall(
+  payer: Customer,
+  { callee, startedAt, sentAs }: Question,
+  rates: RateTable,
+): Rate | undefined {
+  const { customerId, tenantId } = payer.terms
+  const dialled = rateOf(payer, callee, startedAt, rates)
+  const sent = sentAs?.(customerId, tenantId) ?? []
+  if (sent.length === 0 || dialled?.isBlocked) return dialled
+  const found = sent.map((number) => rateOf(payer, number, startedAt, rates) ?? dialled)
+  return found.includes(undefined)
+    ? undefined
+    : found.filter((rate) => rate !== undefined).toSorted(dearestFirst)[0]
 }
 
 /**

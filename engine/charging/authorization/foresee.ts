@@ -1,7 +1,7 @@
 /** What a call would be told, of which nothing is reserved or counted. */
 import type { AuthorizationRequest, Foreseen } from '../../../schema/contracts/charging.ts'
 import { affordableSeconds } from '../pricing/grant.ts'
-import { foreseen, longestCall, rateOf, type Books, type Decision } from './authorize.ts'
+import { foreseen, longestCall, rateOfCall, type Books, type Decision } from './authorize.ts'
 import { toVerdict } from './verdict.ts'
 
 /** `books` undefined: records cannot be stored now, so no call starts. */
@@ -26,6 +26,6 @@ export function foresee(
     return { verdict, tariff: grant.tariff, longestSeconds: Math.min(longest, capped) }
   }
   const payer = decision.kind === 'denied' ? decision.payer : undefined
-  const rate = payer && books && rateOf(payer, request.callee, request.startedAt, books.rates)
+  const rate = payer && books && rateOfCall(payer, request, books.rates)
   return { verdict, tariff: rate?.tariff ?? null, longestSeconds: 0 }
 }

@@ -136,7 +136,7 @@ const beginning = ({ effectiveFrom }: Rate): number => effectiveFrom ?? -Number.
 /** Where a minute costs the same, the shorter and the longer call decide. */
 const COMPARED_SECONDS = [60, 1, 3_600] as const
 
-function dearestFirst(a: Rate, b: Rate): number {
+export function dearestFirst(a: Rate, b: Rate): number {
   if (a.isBlocked !== b.isBlocked) return a.isBlocked ? -1 : 1
   for (const seconds of COMPARED_SECONDS) {
     const difference = costMicros(b.tariff, seconds) - costMicros(a.tariff, seconds)

@@ -5,6 +5,7 @@
 import { orderByPreference } from '../by-preference.ts'
 import { leastCostFirst, type PriceOf } from './least-cost.ts'
 import {
+  ANY_INTERNATIONAL,
   codeLength,
   type ExitCodes,
   exitCodeOf,
@@ -29,11 +30,15 @@ export class OutboundRoutes {
   readonly #table: PrefixTable<OutboundRouteRecord>
   /** Of all callers, digits only. */
   readonly #emergencyNumbers: ReadonlySet<string>
+  readonly #hasBlock: boolean
+  readonly #exitCodes: ExitCodes | undefined
 
   constructor(routes: readonly OutboundRouteRecord[], exitCodes?: ExitCodes) {
+    this.#exitCodes = exitCodes
     const active = routes.filter((route) => route.isActive)
     const emergencies = active.filter((route) => route.isEmergency && route.mode !== 'block')
     this.#emergencyNumbers = new Set(emergencies.map((route) => digitsOf(route.prefix)))
+    this.#hasBlock = active.some(isBlock)
     this.#table = new PrefixTable(
       active.map((route) => [route.prefix, route] as const),
       exitCodes,
@@ -56,12 +61,27 @@ export class OutboundRoutes {
     return false
   }
 
+  /**
+   * The route that refuses what gateways would get of a number; undefined: there is none. One for every number says what
+   * may be dialled. So does one for every number with `+`, unless all digits that are sent were dialled.
+   */
+  blockOf(
+    caller: OutboundCaller,
+    sent: string,
+    isDialled: boolean,
+  ): OutboundRouteRecord | undefined {
+    if (!this.#hasBlock) return undefined
+    const matched = this.match(caller, sent, unweighted, unpriced)
+    if (matched.kind !== 'blocked') return undefined
+    const prefix = internationalPrefix(matched.route.prefix, this.#exitCodes)
+    if (prefix === '' || (prefix === ANY_INTERNATIONAL && !isDialled)) return undefined
+    return matched.route
+  }
+
   /** Those that may lead a number of this caller to a carrier, in no order. */
-  *leading(caller: OutboundCaller, calledNumber: string): Generator<OutboundRouteRecord> {
-    for (const routes of this.#table.matching(calledNumber))
-      for (const route of routes)
-        if (route.mode !== 'block' && !route.isEmergency && tierOf(route, caller) !== undefined)
-          yield route
+  leading(caller: OutboundCaller, calledNumber: string): readonly OutboundRouteRecord[] {
+    const matched = this.match(caller, calledNumber, unweighted, unpriced)
+    return matched.kind === 'routes' ? matched.routes : []
   }
 
   /**
@@ -110,6 +130,10 @@ const blocksFirst = (routes: readonly OutboundRouteRecord[]): readonly OutboundR
     ? routes.toSorted((a, b) => a.priority - b.priority || Number(isBlock(b)) - Number(isBlock(a)))
     : routes
 
+/** Which routes there are does not depend on chance and price, only their order. */
+const unweighted = (): number => 0
+const unpriced: PriceOf = () => undefined
+
 const isBlock = ({ mode }: OutboundRouteRecord): boolean => mode === 'block'
 
 /** 0 the customer's own, 1 its tenant's, 2 a common one; undefined: not for this caller. */
@@ -118,6 +142,15 @@ function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 |
   if (route.tenantId !== null) return route.tenantId === caller.tenantId ? 1 : undefined
   return 2
 }
+
+/** Whether a route may send another number than the one that is dialled. */
+export const isRewritten = (
+  { prefix, strip, prepend }: OutboundRouteRecord,
+  exitCodes: ExitCodes = [],
+): boolean => strip !== 0 || prepend !== '' || isWithCode(prefix, exitCodes)
+
+const isWithCode = (prefix: string, exitCodes: ExitCodes): boolean =>
+  internationalPrefix(prefix, exitCodes) !== digitsOf(prefix)
 
 /**
  * The number as a route sends it. Stripping and prepending work on the digits, so a leading `+` is
@@ -131,8 +164,7 @@ export function rewriteByRoute(
   const written = digitsOf(prefix)
   // A number that still begins with a code needs no other.
   const hasCode = (codeLength(calledNumber, exitCodes) ?? 0) > 0
-  const isWithCode = internationalPrefix(prefix, exitCodes) !== written
-  const code = isWithCode && !hasCode ? exitCodeOf(written, exitCodes) : ''
+  const code = isWithCode(prefix, exitCodes) && !hasCode ? exitCodeOf(written, exitCodes) : ''
   if (strip === 0 && prepend === '' && code === '') return calledNumber
   return prepend + (code + digitsOf(calledNumber)).slice(strip)
 }

@@ -13,7 +13,7 @@ export interface PassedOver {
   readonly tenantId: number | null
   readonly why:
     | ('other_caller' | 'after_block' | 'no_carrier' | 'blocked_by_carrier' | 'carrier_limit')
-    | ('number_stripped' | 'inbound_only' | 'gateway_down' | 'leads_to_platform')
+    | ('number_blocked' | 'number_stripped' | 'inbound_only' | 'gateway_down' | 'leads_to_platform')
 }
 
 /** How routes are looked up. A call draws by chance and tells nothing of the others. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import {
   codeLength,
+  countedNumbers,
   exitCodeOf,
   international,
   internationalPrefix,
-  isCompletedBy,
 } from '../../../schema/rules/exit-codes.ts'
 
 const codes = ['0011', '011', '810', '00']
@@ -17,6 +17,7 @@ test.each([
   ['+0049301234', '+49301234'],
   ['+01149301234', '+49301234'],
   ['0049301234#', '+49301234#'],
+  ['000049301234', '+49301234'],
 ])('%s is dialled in place of %s', (dialled, number) => {
   expect(international(dialled, codes)).toBe(number)
   expect(international(number, codes)).toBe(number)
@@ -70,15 +71,17 @@ test('of two exit codes the longer one is meant', () => {
 })
 
 test.each([
-  ['19005551234', '9005551234', true],
-  ['+19005551234', '9005551234', true],
-  ['01119005551234', '901119005551234', true],
-  ['9005551234', '9005551234', false],
-  // Of a number that says all by itself, and of a carrier's own code in front, nothing is learnt.
-  ['19005551234', '+9005551234', false],
-  ['777719005551234567', '19005551234567', false],
-  ['1010#19005551234', '19005551234', false],
-  ['', '1900', false],
-])('%j completes %j: %j', (sent, dialled, isCompleted) => {
-  expect(isCompletedBy(sent, dialled)).toBe(isCompleted)
+  ['19005551234', '+19005551234', ['+19005551234']],
+  ['0019005551234', '19005551234', ['19005551234']],
+  ['1-900-555-1234', '919005551234', ['19005551234']],
+  ['01119005551234', '901119005551234', ['+19005551234']],
+  ['000019005551234', '919005551234', ['+19005551234']],
+  // What completes a number may be a carrier's own code.
+  ['19005551234', '+9005551234', ['19005551234', '+9005551234']],
+  ['777719005551234567', '19005551234567', ['777719005551234567', '19005551234567']],
+  ['1010#19005551234', '19005551234', ['19005551234']],
+  ['', '1900', ['1900']],
+  ['office', '1900', ['1900']],
+])('a call for which %j is sent in place of %j counts as one to %j', (sent, dialled, counted) => {
+  expect(countedNumbers(sent, dialled, codes)).toEqual(counted)
 })

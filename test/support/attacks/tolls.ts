@@ -54,6 +54,29 @@ const spellings: Attack = {
   },
 }
 
+/** What routes and exit codes take off the front of a number. */
+const fronts = ['00', '0000', '000000', '+00', '+0000', '9', '900', '90000', '0', '000'] as const
+
+const rewritten: Attack = {
+  name: 'rewritten numbers',
+  guarantee: 'what routes make of a dialled number is priced and blocked as what the gateway gets',
+  async run(world, until) {
+    const { call, fromNode, random } = world
+    const breaches: string[] = []
+    const rounds = await repeatUntil(until, async () => {
+      for (const front of fronts)
+        for (const [prefix, payer] of [['1976', rich] as const, ['1900', poor] as const]) {
+          const number = `${front}${prefix}555${1_000 + Math.floor(random() * 9_000)}`
+          const status = await call(fromNode, number, payer)
+          const sent = world.dialledOut.filter((each) => each.replace(/^0+/, '').startsWith(prefix))
+          if (sent.length > 0) breaches.push(`${number}: ${status}, sent ${sent.join()}`)
+          world.dialledOut.length = 0
+        }
+    })
+    return { tried: `${rounds * fronts.length * 2} numbers behind codes of routes`, breaches }
+  },
+}
+
 /** Ways to write the gateway's own address. */
 const disguises = (port: string): string[] => [
   ...[
@@ -172,4 +195,6 @@ const oneWallet: Attack = {
   },
 }
 
-export const tolls: readonly Attack[] = [spellings, gateways, zeroSeconds, spoofedPayers, oneWallet]
+export const tolls: readonly Attack[] = [
+  ...[spellings, rewritten, gateways, zeroSeconds, spoofedPayers, oneWallet],
+]

@@ -64,6 +64,7 @@ export async function startWorld(random: () => number): Promise<World> {
   const tollgate = await TollgateProcess.start(seed, {
     ...{ TRUSTED_SOURCES: '127.0.0.1/32', LOG_LEVEL: 'info', PROBE_FAILURES: '100' },
     ADMIN_PASSWORD: adminPassword,
+    EXIT_CODES: '00',
   })
   const listener = tollgate.listener()
   const fromNode = await SipPeer.open(listener, { port: nodePort })
@@ -121,6 +122,7 @@ function seedFor(ports: Readonly<Record<string, number>>): object {
     })),
     rate_plans: [{ name: 'retail', currency: 'USD' }],
     rates: [
+      { rate_plan: 'retail', prefix: '', rate_per_minute: '0.60', first_increment: 1 },
       { rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60', first_increment: 1 },
       { rate_plan: 'retail', prefix: '1900', rate_per_minute: '600', first_increment: 60 },
       { rate_plan: 'retail', prefix: '1976', rate_per_minute: '0', blocked: true },
@@ -144,7 +146,11 @@ function seedFor(ports: Readonly<Record<string, number>>): object {
       { name: 'north', direction: 'out', gateways: [{ host, port: ports['gateway'] }] },
       { name: 'south', direction: 'in', gateways: [{ host, port: ports['carrierPort'] }] },
     ],
-    outbound_routes: [{ name: 'out', prefix: '', carrier: 'north' }],
+    outbound_routes: [
+      { name: 'out', prefix: '', carrier: 'north' },
+      { name: 'abroad', prefix: '00', strip: 2, carrier: 'north' },
+      { name: 'outside line', prefix: '9', strip: 1, carrier: 'north' },
+    ],
   }
 }
 

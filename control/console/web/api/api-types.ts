@@ -775,6 +775,7 @@ export interface Simulation {
       | 'no_carrier'
       | 'blocked_by_carrier'
       | 'carrier_limit'
+      | 'number_blocked'
       | 'number_stripped'
       | 'inbound_only'
       | 'gateway_down'

@@ -86,6 +86,7 @@ export const whyText: Readonly<Record<PassedOver['why'], string>> = {
   no_carrier: 'its carrier is inactive, or takes no outbound calls',
   blocked_by_carrier: 'its carrier does not take calls to this number',
   carrier_limit: 'its carrier has as many calls as allowed',
+  number_blocked: 'a route blocks the number that its gateway would get',
   number_stripped: 'it strips the whole number',
   inbound_only: 'it takes no outbound calls',
   gateway_down: 'it does not answer',
