@@ -114,10 +114,7 @@ export function createApi(
   app.route('/api/v1', keyRoutes(changeWorld, access.idempotency))
   app.route('/api/v1', suspendRoutes(changeWorld))
   app.route('/api/v1', changeRoutes(changeWorld))
-  app.route(
-    '/api/v1',
-    tenantRoutes(changeWorld, async () => deps.ocs?.reloadCustomers()),
-  )
+  app.route('/api/v1', tenantRoutes(changeWorld))
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', nodeRoutes(deps))
   app.route('/api/v1', banRoutes(changeWorld))

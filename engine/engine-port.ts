@@ -58,9 +58,10 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
       unban: async (source) => (sharedBans ?? guard).unban(source),
       endOperatorBan: async (source) => (sharedBans ?? guard).endOperatorBan(source),
     },
-    reloadRouting: async () => {
-      await engine.routing.reload()
-      await registrar.reloadTenants()
+    reloadRouting: async (changed) => {
+      await engine.routing.reload(changed)
+      if (changed === undefined || changed.of === 'tenant')
+        await registrar.reloadTenants(changed?.ids)
     },
     lookUp: (uris) => engine.routing.lookUp(uris),
     trunks: {

@@ -221,7 +221,7 @@ export class Engine {
     this.trunks = this.#createTrunks(deps)
     if (this.#server === undefined) this.#client.screen((request) => this.#admits(request))
     this.routing = new Routing({
-      load: () => loadRouting(store),
+      load: (changed) => loadRouting(store, changed),
       ...{ trustedSources: config.trustedSources, edgeProxies: config.edgeProxies },
       nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
       defaultSetId: (tenantId) => this.dispatcher.defaultSetId(tenantId),

@@ -1,5 +1,10 @@
 /** What of this process is loaded again when another process, or a command, has changed which tables. */
-import type { Changes, Details } from '../schema/changes/changes.ts'
+import type { Changes, Details, Follower } from '../schema/changes/changes.ts'
+import type {
+  ChangedPayers,
+  ChangedRouting,
+  ChangedRows,
+} from '../schema/contracts/changed-rows.ts'
 import type { Ocs } from './charging/ocs.ts'
 import type { Engine } from './engine.ts'
 
@@ -13,12 +18,20 @@ const BANS_INTERVAL_MS = 500
 /** Reading 100,000 extensions takes about half a second. */
 const EXTENSIONS_INTERVAL_MS = 500
 
+/** Rows that are read by their ids; beyond so many, all are read. */
+const MAX_ROWS = 5_000
+
 export function followForCharging(changes: Changes, ocs: Ocs): void {
-  changes.follow({
-    topics: ['customer', 'customer_number', 'wallet', 'tenant', 'extension'],
-    reload: () => ocs.reloadCustomers(),
-    intervalMs: CUSTOMERS_INTERVAL_MS,
-  })
+  const payers = (of: ChangedPayers['of'], topics: Follower['topics']): void =>
+    void changes.follow({
+      topics,
+      reload: (details) => ocs.reloadCustomers(changedOf(of, details)),
+      intervalMs: CUSTOMERS_INTERVAL_MS,
+      maxDetails: MAX_ROWS,
+    })
+  payers('customer', ['customer', 'customer_number', 'wallet'])
+  payers('tenant', ['tenant'])
+  payers('extension', ['extension'])
   changes.follow({
     topics: ['rate', 'rate_plan'],
     reload: (details) => reloadRates(ocs, details),
@@ -44,25 +57,38 @@ async function reloadRates(ocs: Ocs, details: Details): Promise<void> {
   for (const [planId, prefix = ''] of places) await ocs.reloadPrefix(Number(planId), prefix)
 }
 
-/** Undefined: of all extensions. */
+/** Undefined: of all. */
 const idsOf = (details: Details): readonly number[] | undefined =>
   details === 'all' ? undefined : [...details].map(Number)
+
+const changedOf = <Kind extends string>(
+  of: Kind,
+  details: Details,
+): ChangedRows<Kind> | undefined => {
+  const ids = idsOf(details)
+  return ids && { of, ids }
+}
 
 export function followForEngine(changes: Changes, engine: Engine): void {
   changes.follow({
     topics: ['dispatcher_set', 'dispatcher_node'],
     reload: () => engine.dispatcher.reload(),
   })
-  changes.follow({
-    topics: [
-      ...(['carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'] as const),
-      ...(['tenant', 'tenant_domain', 'tenant_number', 'ai_agent'] as const),
-    ],
-    reload: () => engine.routing.reload(),
-  })
+  const routing = (of: ChangedRouting['of'], topics: Follower['topics']): void =>
+    void changes.follow({
+      topics,
+      reload: (details) => engine.routing.reload(changedOf(of, details)),
+      maxDetails: MAX_ROWS,
+    })
+  routing('carrier', ['carrier', 'carrier_gateway'])
+  routing('outbound_route', ['outbound_route'])
+  routing('inbound_route', ['inbound_route'])
+  routing('agent', ['ai_agent'])
+  routing('tenant', ['tenant', 'tenant_domain', 'tenant_number'])
   changes.follow({
     topics: ['tenant', 'tenant_domain'],
-    reload: () => engine.registrar.reloadTenants(),
+    reload: (details) => engine.registrar.reloadTenants(idsOf(details)),
+    maxDetails: MAX_ROWS,
   })
   if (engine.sharedBans)
     changes.follow({
@@ -74,5 +100,6 @@ export function followForEngine(changes: Changes, engine: Engine): void {
     topics: ['extension'],
     reload: (details) => engine.registrar.reload(idsOf(details)),
     intervalMs: EXTENSIONS_INTERVAL_MS,
+    maxDetails: MAX_ROWS,
   })
 }

@@ -61,7 +61,7 @@ export function customerRoutes(world: CustomerRoutesDeps) {
         scope: 'customers',
         resource: customers,
         world,
-        changed: () => ocs.reloadCustomers(),
+        changed: ({ id }) => ocs.reloadCustomers({ of: 'customer', ids: [id] }),
         beyond: worthMoney,
       }),
     )

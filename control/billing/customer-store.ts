@@ -18,6 +18,7 @@ import { badReference, either, identified, resolve, tenantOf } from '../provisio
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped } from '../provisioning/rows.ts'
 import { refuseForeignNumbers } from '../provisioning/tenancy.ts'
+import { writeWithinLimits } from '../provisioning/tenant-limits.ts'
 import { write } from '../provisioning/write.ts'
 import { customerBody, type CustomerBody } from './customer-body.ts'
 import { refuseBraked } from './guards/braked.ts'
@@ -130,7 +131,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
   }
 
   async insert(body: CustomerBody, scope: RequestScope, passwordHash?: string): Promise<number> {
-    return write(this.#store, async () => {
+    return writeWithinLimits(this.#store, scope, ['customers'], async () => {
       const { tenantId, planId, currency } = await this.#refer(body, scope)
       const id = await insert(
         this.#store,

@@ -14,7 +14,7 @@ export function agentRoutes(world: ChangeWorld & Pick<ControlDeps, 'others'>) {
     scope: 'agents',
     resource: new AgentStore(store, settings.hasMediaRelay),
     lookUp: (uris) => engine.lookUp(uris),
-    changed: () => engine.reloadRouting(),
+    changed: ({ id }) => engine.reloadRouting({ of: 'agent', ids: [id] }),
     show: (agent) => ({ ...agent, active_calls: engine.calls.countByAgent(agent.id) }),
     withOthers: async (c, agents) => {
       const ids = agents.map(({ id }) => id)

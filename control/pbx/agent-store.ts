@@ -17,6 +17,7 @@ import { stripHeadersColumn, stripHeadersView } from '../provisioning/stripped-h
 import { identified, tenantOf } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
+import { writeWithinLimits } from '../provisioning/tenant-limits.ts'
 import { write } from '../provisioning/write.ts'
 import { refuseGateways } from '../sbc/gateway-reach.ts'
 import { agentBody, type AgentBody } from './agent-body.ts'
@@ -97,7 +98,7 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
 
   async insert(given: AgentBody, scope: RequestScope): Promise<number> {
     const body = withPreset(given)
-    return write(this.#store, async () => {
+    return writeWithinLimits(this.#store, scope, ['agents'], async () => {
       const columns = { ...(await this.#columnsOf(body, scope)), created_at: scope.now }
       return insert(
         this.#store,

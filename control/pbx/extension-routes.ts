@@ -75,7 +75,7 @@ export function extensionRoutes(deps: ChangeWorld) {
         return { id: written.id, written, scopes: ['extensions:write'] }
       })
       const { id, after } = written
-      await registrations.changed([id])
+      await followExtension(deps, id)
       tellEntered(c, changeId, { before: null, after }, reason)
       c.header('Location', `/api/v1${path}/${id}`)
       return c.json(show(after), 201)
@@ -142,7 +142,7 @@ export function extensionRoutes(deps: ChangeWorld) {
           return { written, scopes: scopesToUndo(principal, 'extensions:write', written, whoPays) }
         })
         // Phones with the old password lose their registration.
-        await registrations.changed([id])
+        await followExtension(deps, id)
         tellEntered(c, changeId, { before: written.before, after: written.after }, reason)
         return c.json(show(written.after))
       },
@@ -157,10 +157,19 @@ export function extensionRoutes(deps: ChangeWorld) {
         await extensions.remove(id, scope)
         return { written: before, scopes: ['extensions:write' as const] }
       })
-      await registrations.changed([id])
+      await followExtension(deps, id)
       tellEntered(c, changeId, { before: written, after: null }, reason)
       return c.json({ id, deleted: true })
     })
+}
+
+/** What of this process follows an extension that was written: its phones, and who pays for its number. */
+export async function followExtension(
+  { engine, ocs }: Pick<ChangeWorld, 'engine' | 'ocs'>,
+  id: number,
+): Promise<void> {
+  await engine.registrations.changed([id])
+  await ocs?.reloadCustomers({ of: 'extension', ids: [id] })
 }
 
 /** Requires the scope that assigns numbers to paying customers. */

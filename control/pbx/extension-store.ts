@@ -17,6 +17,7 @@ import { refuseUnsupported } from '../provisioning/not-supported.ts'
 import { badReference, either, everywhere, resolve } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains } from '../provisioning/rows.ts'
+import { writeWithinLimits } from '../provisioning/tenant-limits.ts'
 import { write } from '../provisioning/write.ts'
 import { digestSecrets } from './digest-secret.ts'
 import { extensionBody, type ExtensionBody } from './extension-body.ts'
@@ -107,7 +108,7 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
   async insert(body: ExtensionBody, scope: RequestScope): Promise<number> {
     const { password } = body
     if (password == null) throw badReference('password', 'is required')
-    return write(this.#store, async () => {
+    return writeWithinLimits(this.#store, scope, ['extensions'], async () => {
       const home = await homeOf(this.#store, body, scope)
       await refuseTakenNumber(this.#store, 'ai_agent', body.extension, home.tenantId)
       return insert(

@@ -35,7 +35,11 @@ export interface ResourceRoutesDeps<View> {
     'tenants' | 'dispatcher' | 'carriers' | 'routes' | 'customers' | 'rates' | 'agents'
   readonly resource: Resource<z.ZodObject, View>
   /** Puts the change into effect, before its response is sent. */
-  readonly changed: (change: { readonly before?: View; readonly after?: View }) => Promise<void>
+  readonly changed: (change: {
+    readonly id: number
+    readonly before?: View
+    readonly after?: View
+  }) => Promise<void>
   /** Looks up `resource.destinations` before a write. */
   readonly lookUp?: EnginePort['lookUp']
   /** Adds computed fields to a row for a response. */
@@ -102,7 +106,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
           return { id: written.id, written, scopes: [writeScope] }
         })
         const { id, after } = written
-        await changed({ after })
+        await changed({ id, after })
         tellEntered(c, changeId, { before: null, after }, reason)
         return created(c, `/api/v1${path}/${id}`, shown(after))
       },
@@ -151,7 +155,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
           return { written, scopes: scopesToUndo(principal, writeScope, written, beyond) }
         })
         const { before, after } = written
-        await changed({ before, after })
+        await changed({ id, before, after })
         tellEntered(c, changeId, { before, after }, reason)
         return ok(c, shown(after))
       },
@@ -172,7 +176,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
           return { written: found(before, resource.noun), scopes: [writeScope] }
         }
         const { written, changeId } = await entered(c, id, { given: {}, reason }, removal)
-        await changed({ before: written })
+        await changed({ id, before: written })
         tellEntered(c, changeId, { before: written, after: null }, reason)
         return ok(c, { id, deleted: true })
       },

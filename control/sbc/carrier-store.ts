@@ -23,7 +23,7 @@ import { viewOf, type CarrierRow, type CarrierView, type GatewayRow } from './ca
 import { refuseReachedGateways } from './gateway-reach.ts'
 import { resolveSet } from './set-reference.ts'
 import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
-import { writeWithinLimits } from './tenant-limits.ts'
+import { writeWithinLimits } from '../provisioning/tenant-limits.ts'
 
 export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   readonly noun = 'Carrier'
@@ -80,7 +80,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
 
   async insert(given: CarrierBody, scope: RequestScope): Promise<number> {
     const body = withPreset(given)
-    return writeWithinLimits(this.#store, scope, async () => {
+    return writeWithinLimits(this.#store, scope, ['carriers', 'gateways'], async () => {
       const columns = await this.#columnsOf(body, scope)
       const row = { ...columns, created_at: scope.now }
       const id = await insert(
@@ -95,7 +95,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
 
   async replace(id: number, given: CarrierBody, scope: RequestScope): Promise<void> {
     const body = withPreset(given)
-    await writeWithinLimits(this.#store, scope, async () => {
+    await writeWithinLimits(this.#store, scope, ['carriers', 'gateways'], async () => {
       const columns = await this.#columnsOf(body, scope, await this.find(scope, id))
       await execute(
         this.#store,

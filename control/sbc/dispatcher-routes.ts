@@ -66,9 +66,14 @@ export function dispatcherRoutes(deps: DispatcherWorld) {
   const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))
   const withOthers = withCallsElsewhere(others)
   /** Reloads the engine: the next INVITE uses the stored sets; live calls keep their node. */
-  const changed = async () => {
+  const changed = async ({
+    before,
+    after,
+  }: Partial<Record<'before' | 'after', DispatcherView>>) => {
     await engine.dispatcher.reload()
-    await engine.reloadRouting()
+    // Carriers and routes name a set by its number, and follow when that changes.
+    const ids = [before, after].flatMap((set) => set?.set_id ?? [])
+    if (new Set(ids).size > 1) await engine.reloadRouting({ of: 'dispatcher_set', ids })
   }
 
   const lookUp: EnginePort['lookUp'] = (uris) => engine.lookUp(uris)
@@ -105,7 +110,7 @@ export function dispatcherRoutes(deps: DispatcherWorld) {
       }),
     )
 
-    .route('/', nodeRoutes(deps, { sets, show, withOthers, changed }))
+    .route('/', nodeRoutes(deps, { sets, show, withOthers, changed: () => changed({}) }))
 }
 
 interface OfSets {

@@ -11,7 +11,7 @@ import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resour
 import { contains, grouped, same } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
 import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
-import { writeWithinLimits } from './tenant-limits.ts'
+import { writeWithinLimits } from '../provisioning/tenant-limits.ts'
 import { dispatcherBody, nodeKey, type DispatcherBody, type NodeBody } from './dispatcher-body.ts'
 import { columnsOf, destinationsOf, nodeColumnsOf } from './dispatcher-columns.ts'
 import { nodeUri, refuseGateways } from './gateway-reach.ts'
@@ -93,7 +93,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   async insert(body: DispatcherBody, scope: RequestScope): Promise<number> {
-    return writeWithinLimits(this.#store, scope, async () => {
+    return writeWithinLimits(this.#store, scope, ['sets', 'nodes'], async () => {
       refuseUnsupported(withoutRelay(body, undefined, this.#hasMediaRelay))
       await this.#refuseTakenName(body.endpoint_name, undefined, scope)
       const tenantId = await tenantOf(this.#store, body.tenant, scope)
@@ -119,7 +119,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
 
   /** Without `set_id`, the set keeps its number. */
   async replace(id: number, body: DispatcherBody, scope: RequestScope): Promise<void> {
-    await writeWithinLimits(this.#store, scope, async () => {
+    await writeWithinLimits(this.#store, scope, ['sets', 'nodes'], async () => {
       const before = await this.#existing(scope, id)
       refuseUnsupported(withoutRelay(body, before, this.#hasMediaRelay))
       if (body.endpoint_name !== before.endpoint_name)
@@ -159,7 +159,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
 
   /** Adds one node; 409 when the set already has it. */
   async insertNode(scope: RequestScope, id: number, node: NodeBody) {
-    return writeWithinLimits(this.#store, scope, async () => {
+    return writeWithinLimits(this.#store, scope, ['sets', 'nodes'], async () => {
       const set = await this.#existing(scope, id)
       if (set.nodes.length >= 100)
         throw new ApiError(409, 'set_full', 'A set has at most 100 nodes')

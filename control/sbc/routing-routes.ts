@@ -21,15 +21,18 @@ export function routingRoutes(world: ChangeWorld & Pick<ControlDeps, 'steadyNow'
     reservedNetworks(settings.reservedNetworks),
     settings.hasMediaRelay,
   )
-  const common = { world, changed: () => engine.reloadRouting() }
+  const common = (kind: 'carrier' | 'outbound_route' | 'inbound_route') => ({
+    world,
+    kind,
+    changed: ({ id }: { readonly id: number }) => engine.reloadRouting({ of: kind, ids: [id] }),
+  })
   return new Hono<ControlEnv>()
     .route('/', testCallRoutes({ store, engine, now, steadyNow }, carriers))
     .route(
       '/',
       resourceRoutes({
-        ...common,
+        ...common('carrier'),
         path: '/routing/carriers',
-        kind: 'carrier',
         scope: 'carriers',
         resource: carriers,
         show: (carrier) => withLiveStatus(carrier, engine),
@@ -44,9 +47,8 @@ export function routingRoutes(world: ChangeWorld & Pick<ControlDeps, 'steadyNow'
     .route(
       '/',
       resourceRoutes({
-        ...common,
+        ...common('outbound_route'),
         path: '/outbound-routes',
-        kind: 'outbound_route',
         scope: 'routes',
         resource: new OutboundRouteStore(store),
         beyond: freeCalls,
@@ -55,9 +57,8 @@ export function routingRoutes(world: ChangeWorld & Pick<ControlDeps, 'steadyNow'
     .route(
       '/',
       resourceRoutes({
-        ...common,
+        ...common('inbound_route'),
         path: '/inbound-routes',
-        kind: 'inbound_route',
         scope: 'routes',
         resource: new InboundRouteStore(store),
       }),

@@ -3,8 +3,7 @@ import type { ChangeWorld } from '../changes/change-world.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
 import { TenantStore } from './tenant-store.ts'
 
-/** @param reloadCustomers takes a deactivated tenant out of charging. */
-export const tenantRoutes = (world: ChangeWorld, reloadCustomers: () => Promise<void>) =>
+export const tenantRoutes = (world: ChangeWorld) =>
   resourceRoutes({
     path: '/tenants',
     kind: 'tenant',
@@ -13,8 +12,15 @@ export const tenantRoutes = (world: ChangeWorld, reloadCustomers: () => Promise<
       world.tenants.clear(),
     ),
     world,
-    changed: async () => {
-      await world.engine.reloadRouting()
-      await reloadCustomers()
-    },
+    changed: ({ id }) => followTenant(world, id),
   })
+
+/** What of this process follows a tenant that was written: its numbers and domains, and whether its customers may call. */
+export async function followTenant(
+  { engine, ocs }: Pick<ChangeWorld, 'engine' | 'ocs'>,
+  id: number,
+): Promise<void> {
+  const changed = { of: 'tenant', ids: [id] } as const
+  await engine.reloadRouting(changed)
+  await ocs?.reloadCustomers(changed)
+}

@@ -22,6 +22,7 @@ import type {
   RevokedCall,
   Verdict,
 } from '../../schema/contracts/charging.ts'
+import type { ChangedPayers } from '../../schema/contracts/changed-rows.ts'
 import type { Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type {
@@ -347,7 +348,8 @@ export class Ocs implements Charging, OcsPort {
     return quoteOf(this.rateFor(planId, number, at), seconds)
   }
 
-  readonly reloadCustomers = (): Promise<void> => this.#customers.reload()
+  readonly reloadCustomers = (changed?: ChangedPayers): Promise<void> =>
+    this.#customers.reload(changed)
   readonly reloadRates = (): Promise<void> => this.rates.reload()
   readonly reloadPrefix = (planId: number, prefix: string): Promise<void> =>
     this.rates.reloadPrefix(planId, prefix)

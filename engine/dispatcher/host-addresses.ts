@@ -44,8 +44,12 @@ interface Entry {
   addresses: readonly string[]
   /** Answers in a row that held no address. */
   failures: number
+  /** Who want it; see `watch`. */
+  owners: number
   cancel: Cancel
 }
+
+const none: ReadonlySet<string> = new Set()
 
 export class HostAddresses implements HostDirectory {
   readonly #resolve: ResolveHost
@@ -76,14 +80,26 @@ export class HostAddresses implements HostDirectory {
 
   watch(owner: string, hosts: readonly string[]): void {
     const names = hosts.filter((host) => isIP(host) === 0).map((host) => host.toLowerCase())
-    this.#wanted.set(owner, new Set(names))
-    const all = new Set([...this.#wanted.values()].flatMap((set) => [...set]))
-    for (const [host, entry] of this.#entries) {
-      if (all.has(host)) continue
-      entry.cancel()
-      this.#entries.delete(host)
+    const before = this.#wanted.get(owner) ?? none
+    const after = new Set(names)
+    if (after.size === 0) this.#wanted.delete(owner)
+    else this.#wanted.set(owner, after)
+    for (const host of after) {
+      if (before.has(host)) continue
+      const entry = this.#entries.get(host)
+      if (entry === undefined) this.#add(host)
+      else entry.owners += 1
     }
-    for (const host of all) if (!this.#entries.has(host)) this.#add(host)
+    for (const host of before) if (!after.has(host)) this.#release(host)
+  }
+
+  #release(host: string): void {
+    const entry = this.#entries.get(host)
+    if (entry === undefined) return
+    entry.owners -= 1
+    if (entry.owners > 0) return
+    entry.cancel()
+    this.#entries.delete(host)
   }
 
   /**
@@ -130,7 +146,7 @@ export class HostAddresses implements HostDirectory {
   }
 
   #add(host: string): void {
-    const entry: Entry = { addresses: [], failures: 0, cancel: () => undefined }
+    const entry: Entry = { addresses: [], failures: 0, owners: 1, cancel: () => undefined }
     this.#entries.set(host, entry)
     this.#refresh(host, entry)
   }

@@ -60,6 +60,10 @@ export class CallLimit {
     for (const id of this.#byId.keys()) if (!ids.has(id)) this.#byId.delete(id)
   }
 
+  forget(id: number): void {
+    this.#byId.delete(id)
+  }
+
   #shareOf(id: number): Share | undefined {
     const { shares } = this.#shared ?? {}
     if (shares === undefined) return undefined

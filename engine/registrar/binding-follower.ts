@@ -1,10 +1,12 @@
 /**
  * Bindings that other nodes have changed: their extensions are read again. What a node tells is read at once, as a call
- * for the phone may come next, and what is told within a moment after that is read together; what was missed is read whole.
+ * for the phone may come next, and what is told within a moment after that is read together. Of what was missed, all is
+ * read, a slice after the other, and what is told meanwhile comes first.
  */
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import { inSlices, SLICE } from '../../schema/sql/in-slices.ts'
 import { BINDING_CHANNEL, type BindingStore, type StoredBinding } from './binding-store.ts'
 
 /** What nodes that share a database tell each other. */
@@ -30,16 +32,16 @@ export interface BindingFollowerDeps {
 /** From one read to the next. */
 const WAIT_MS = 50
 const RETRY_MS = 500
-/** Extensions that are read together. */
-const MAX_READ = 2_000
 
 export class BindingFollower {
   readonly #deps: BindingFollowerDeps
   readonly #stale = new Set<number>()
+  /** Of them something may have been missed. */
+  readonly #unsure = new Set<number>()
   readonly #reads = new OneAtATime(() => this.#read())
   /** Written here since the present read began: what it finds may be older. */
   #written: Set<number> | undefined
-  #isAllStale = false
+  #hasMissed = false
   #readAt = -Infinity
   #isFailing = false
   #isStopped = false
@@ -84,7 +86,7 @@ export class BindingFollower {
   }
 
   #readAllSoon(): void {
-    this.#isAllStale = true
+    this.#hasMissed = true
     this.#again()
   }
 
@@ -98,7 +100,7 @@ export class BindingFollower {
     try {
       await this.#reads.request()
       this.#isFailing = false
-      if (this.#stale.size > 0 || this.#isAllStale) this.#again()
+      if (this.#stale.size + this.#unsure.size > 0 || this.#hasMissed) this.#again()
     } catch (error) {
       if (!this.#isFailing)
         this.#deps.log('error', 'registrations at other nodes cannot be read', { error })
@@ -116,13 +118,8 @@ export class BindingFollower {
 
   async #read(): Promise<void> {
     const { bindings, take, now } = this.#deps
-    if (this.#isAllStale) {
-      for (const id of [...this.#deps.known(), ...(await bindings.extensionIds())])
-        this.#stale.add(id)
-      this.#isAllStale = false
-    }
-    const ids = [...this.#stale].filter((id) => !bindings.isWriting(id)).slice(0, MAX_READ)
-    for (const id of ids) this.#stale.delete(id)
+    if (this.#hasMissed) await this.#findUnsure()
+    const ids = [...this.#next()]
     this.#written = new Set()
     try {
       const stored = await bindings.loadOf(ids, now())
@@ -138,5 +135,31 @@ export class BindingFollower {
     } finally {
       this.#written = undefined
     }
+  }
+
+  async #findUnsure(): Promise<void> {
+    this.#hasMissed = false
+    const { known, bindings } = this.#deps
+    try {
+      for await (const ids of inSlices(known())) for (const id of ids) this.#unsure.add(id)
+      for await (const ids of bindings.extensionIds()) for (const id of ids) this.#unsure.add(id)
+    } catch (error) {
+      this.#hasMissed = true
+      throw error
+    }
+  }
+
+  /** What is read next: at most a slice. */
+  *#next(): Generator<number> {
+    let left = SLICE
+    for (const waiting of [this.#stale, this.#unsure])
+      for (const id of waiting) {
+        if (left === 0) return
+        if (this.#deps.bindings.isWriting(id)) continue
+        this.#stale.delete(id)
+        this.#unsure.delete(id)
+        left -= 1
+        yield id
+      }
   }
 }

@@ -6,6 +6,7 @@ import { type Selectable, sql } from 'kysely'
 import type { Schedule } from '../../schema/clock.ts'
 import type { Param } from '../../schema/sql/compiled.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
+import { inSlices, SLICE, slicesOf } from '../../schema/sql/in-slices.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/open.ts'
 import type { BindingTable } from '../../schema/tables/registration.ts'
@@ -46,8 +47,6 @@ export interface StoredBinding {
 const MAX_WAITING = 5_000
 /** A phone gives up after 32 s (RFC 3261 §17.1.2); it shall hear before that to come again. */
 const WRITE_MS = 10_000
-/** Extensions of one statement. */
-const PAGE = 500
 
 /** On which nodes tell each other `<node> <id of an extension>`; a name of a node has no blank. */
 export const BINDING_CHANNEL = 'tollgate_bindings'
@@ -113,28 +112,28 @@ export class BindingStore {
   }
 
   /**
-   * Every binding of an extension that still exists and has not expired. The clock may have been set back
-   * since it was written: none lives longer than from now on.
+   * Every binding of some extensions that still exist, unless it has expired. The clock may have been set back since
+   * it was written: none lives longer than from now on.
    */
-  async load(now: number): Promise<readonly StoredBinding[]> {
-    return (await all(this.#deps.store, this.#query(now))).map((row) => storedOf(row, now))
-  }
-
-  /** Those of some extensions. */
   async loadOf(extensionIds: readonly number[], now: number): Promise<readonly StoredBinding[]> {
     const found: StoredBinding[] = []
-    for (let start = 0; start < extensionIds.length; start += PAGE) {
-      const page = extensionIds.slice(start, start + PAGE)
-      const query = this.#query(now).where('extension_id', 'in', page)
+    for await (const ids of inSlices(extensionIds)) {
+      const query = this.#query(now).where('extension_id', 'in', ids)
       found.push(...(await all(this.#deps.store, query)).map((row) => storedOf(row, now)))
     }
     return found
   }
 
-  /** Of all extensions that have bindings. */
-  async extensionIds(): Promise<readonly number[]> {
-    const query = this.#deps.store.db.selectFrom('binding').select('extension_id').distinct()
-    return (await all(this.#deps.store, query)).map((row) => row.extension_id)
+  /** Of all extensions that have bindings, a slice after the other. */
+  async *extensionIds(): AsyncGenerator<readonly number[]> {
+    const query = this.#deps.store.db
+      .selectFrom('binding')
+      .select('extension_id as id')
+      .distinct()
+      .orderBy('extension_id')
+      .limit(SLICE)
+    const after = (id: number) => all(this.#deps.store, query.where('extension_id', '>', id))
+    for await (const rows of slicesOf(after)) yield rows.map(({ id }) => id)
   }
 
   #query(now: number) {

@@ -2,7 +2,7 @@
  * Extensions and domains as registrar and calls need them. All are in memory, so that neither a REGISTER nor an
  * INVITE waits for the database; who writes them calls `changed` or `reloadTenants` before it answers.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Buckets } from '../../schema/buckets.ts'
 import { fromFlag } from '../../schema/columns.ts'
 import type { CallRecording } from '../../schema/contracts/recordings.ts'
 import type { Flag } from '../../schema/database.ts'
@@ -10,6 +10,7 @@ import type { MediaRules } from '../../schema/contracts/media.ts'
 import { inheritedRules, mediaRulesOf, type MediaColumns } from '../../schema/rules/media.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
+import { inSlices, SLICE, slicesOf } from '../../schema/sql/in-slices.ts'
 import { all } from '../../schema/sql/query.ts'
 
 /** An extension of an active tenant. */
@@ -52,15 +53,12 @@ interface Tenant {
   readonly domains: number
 }
 
-/** Rows of one statement: calls go on between two of them. */
-const PAGE = 1_000
-
 export class ExtensionDirectory {
   readonly #store: Store
   readonly #reads = new OneAtATime(() => this.#readAll())
   #extensions = new Extensions()
-  #tenants: ReadonlyMap<number, Tenant> = new Map()
-  #domains: ReadonlyMap<string, number> = new Map()
+  readonly #tenants = new Map<number, Tenant>()
+  readonly #domains = new Map<string, number>()
 
   /** Empty until `load`. */
   constructor(store: Store) {
@@ -103,43 +101,47 @@ export class ExtensionDirectory {
   /** These extensions were written or deleted. */
   changed(extensionIds: readonly number[]): Promise<void> {
     return this.#reads.between(async () => {
-      const rows = await all(this.#store, this.#query().where('extension.id', 'in', extensionIds))
-      for (const id of extensionIds) this.#extensions.delete(id)
-      for (const row of rows) this.#extensions.set(row)
+      for await (const ids of inSlices(extensionIds)) {
+        const rows = await all(this.#store, this.#query().where('extension.id', 'in', ids))
+        for (const id of ids) this.#extensions.delete(id)
+        for (const row of rows) this.#extensions.set(row)
+      }
     })
   }
 
-  /** Tenants or their domains were written. */
-  reloadTenants(): Promise<void> {
-    return this.#reads.between(() => this.#readTenants())
+  /** Tenants or their domains were written; undefined: perhaps all. */
+  reloadTenants(tenantIds?: readonly number[]): Promise<void> {
+    return this.#reads.between(() => this.#readTenants(tenantIds))
   }
 
   async #readAll(): Promise<void> {
     await this.#readTenants()
     const extensions = new Extensions()
-    const page = this.#query().orderBy('extension.id').limit(PAGE)
-    for (let after = 0; ; await nextTurn()) {
-      const rows = await all(this.#store, page.where('extension.id', '>', after))
+    const slice = this.#query().orderBy('extension.id').limit(SLICE)
+    for await (const rows of slicesOf((after) =>
+      all(this.#store, slice.where('extension.id', '>', after)),
+    ))
       for (const row of rows) extensions.set(row)
-      after = rows.at(-1)?.id ?? after
-      if (rows.length < PAGE) break
-    }
     this.#extensions = extensions
   }
 
-  async #readTenants(): Promise<void> {
+  async #readTenants(ids?: readonly number[]): Promise<void> {
     const { db } = this.#store
     const columns = ['id', 'is_active', 'media', 'media_profile', 'codecs', 'dtmf'] as const
+    const ofDomains = db.selectFrom('tenant_domain').select(['domain', 'tenant_id'])
+    const ofTenants = db.selectFrom('tenant').select(columns)
     const domains = await all(
       this.#store,
-      db.selectFrom('tenant_domain').select(['domain', 'tenant_id']),
+      ids ? ofDomains.where('tenant_id', 'in', ids) : ofDomains,
     )
-    const rows = await all(this.#store, db.selectFrom('tenant').select(columns))
-    const byTenant = new Map<number, string[]>()
-    for (const { domain, tenant_id: id } of domains)
-      byTenant.set(id, [...(byTenant.get(id) ?? []), domain])
-    this.#tenants = new Map(rows.map((row) => [row.id, tenantOf(row, byTenant.get(row.id) ?? [])]))
-    this.#domains = new Map(domains.map((row) => [row.domain, row.tenant_id]))
+    const rows = await all(this.#store, ids ? ofTenants.where('id', 'in', ids) : ofTenants)
+    const byTenant = new Buckets<number, { readonly domain: string }>()
+    for (const row of domains) byTenant.add(row.tenant_id, row)
+    const isMeant = ids === undefined ? () => true : (id: number) => ids.includes(id)
+    for (const [domain, id] of this.#domains) if (isMeant(id)) this.#domains.delete(domain)
+    for (const id of this.#tenants.keys()) if (isMeant(id)) this.#tenants.delete(id)
+    for (const row of rows) this.#tenants.set(row.id, tenantOf(row, byTenant.of(row.id)))
+    for (const row of domains) this.#domains.set(row.domain, row.tenant_id)
   }
 
   #query() {
@@ -153,11 +155,11 @@ export class ExtensionDirectory {
 
 const tenantOf = (
   row: MediaColumns & { readonly is_active: Flag },
-  domains: readonly string[],
+  domains: readonly { readonly domain: string }[],
 ): Tenant => ({
   isActive: fromFlag(row.is_active),
   media: mediaRulesOf(row),
-  domain: domains[0] ?? '',
+  domain: domains[0]?.domain ?? '',
   domains: domains.length,
 })
 

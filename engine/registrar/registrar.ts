@@ -216,10 +216,13 @@ export class Registrar {
     await this.#registrations.endOutdated(this.#isOutdated, extensionIds)
   }
 
-  /** Tenants or their domains were written. */
-  async reloadTenants(): Promise<void> {
-    await this.#directory.reloadTenants()
-    await this.#registrations.endOutdated(this.#isOutdated)
+  /** Tenants or their domains were written; undefined: perhaps all. */
+  async reloadTenants(tenantIds?: readonly number[]): Promise<void> {
+    await this.#directory.reloadTenants(tenantIds)
+    await this.#registrations.endOutdated(
+      (registered) =>
+        tenantIds?.includes(registered.tenantId) !== false && this.#isOutdated(registered),
+    )
   }
 
   /** Follows what others wrote: as `changed`. Without ids, of all extensions and tenants. */

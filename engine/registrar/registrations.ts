@@ -5,6 +5,7 @@
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
+import { inSlices } from '../../schema/sql/in-slices.ts'
 import { BindingFollower, type Notices } from './binding-follower.ts'
 import {
   type BindingChange,
@@ -51,7 +52,7 @@ export class Registrations {
     this.#store = new BindingStore({ store, node, schedule, onFailure })
     this.#follower = new BindingFollower({
       ...{ node, now, schedule, log, bindings: this.#store },
-      known: () => [...this.#table.all()].map(({ extensionId }) => extensionId),
+      known: () => this.#known(),
       take: (extensionIds, stored) => this.#take(extensionIds, stored),
     })
     this.#table = new BindingTable({
@@ -68,14 +69,23 @@ export class Registrations {
     if (this.#deps.notices) this.#follower.listen(this.#deps.notices)
   }
 
-  /** Takes what is stored instead of what is known. Resolves with all of it. */
+  /** Takes what is stored instead of what is known, a slice after the other. Resolves with all of it. */
   async load(): Promise<readonly StoredBinding[]> {
-    const stored = await this.#store.load(this.#deps.now())
-    this.#take(
-      [...this.#table.all()].map(({ extensionId }) => extensionId),
-      stored,
-    )
-    return stored
+    const all: StoredBinding[] = []
+    const gone = new Set(this.#known())
+    for await (const ids of this.#store.extensionIds()) {
+      const stored = await this.#store.loadOf(ids, this.#deps.now())
+      this.#take(ids, stored)
+      for (const id of ids) gone.delete(id)
+      all.push(...stored)
+    }
+    this.#take([...gone], [])
+    return all
+  }
+
+  /** Extensions that have bindings. */
+  #known(): readonly number[] {
+    return [...this.#table.all()].map(({ extensionId }) => extensionId)
   }
 
   /** Living ones; `domain` in small letters. */
@@ -139,12 +149,12 @@ export class Registrations {
     extensionIds?: readonly number[],
   ): Promise<void> {
     const ends: Promise<unknown>[] = []
-    const meant = extensionIds?.flatMap((id) => this.#table.of(id) ?? []) ?? [...this.#table.all()]
-    for (const registered of meant.filter(isOutdated)) {
-      const { extensionId, bindings } = registered
-      this.#drop(registered)
-      if (bindings.some(this.isOwn)) ends.push(this.#store.removeOwn(extensionId))
-    }
+    for await (const ids of inSlices(extensionIds ?? this.#known()))
+      for (const registered of ids.flatMap((id) => this.#table.of(id) ?? []).filter(isOutdated)) {
+        const { extensionId, bindings } = registered
+        this.#drop(registered)
+        if (bindings.some(this.isOwn)) ends.push(this.#store.removeOwn(extensionId))
+      }
     await Promise.all(ends)
   }
 

@@ -1,4 +1,5 @@
 /** AI agents: which one a dialled number means, and whether it can take one more call. */
+import { Buckets } from '../../schema/buckets.ts'
 import type { CallLimit } from '../limits/call-limit.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { AgentRecord } from './routing-records.ts'
@@ -25,7 +26,7 @@ export type AgentDecision =
 export class Agents {
   readonly #limit: Pick<CallLimit, 'isReached' | 'admit'>
   readonly #byId = new Map<number, AgentRecord>()
-  readonly #byNumber = new Map<string, AgentRecord[]>()
+  readonly #byNumber = new Buckets<string, AgentRecord>()
   readonly #ownsNumber: Tenancy['ownsNumber']
 
   constructor(
@@ -35,26 +36,39 @@ export class Agents {
   ) {
     this.#limit = limit
     this.#ownsNumber = ownsNumber
-    for (const agent of agents.filter(({ isActive }) => isActive)) {
-      this.#byId.set(agent.agentId, agent)
-      const sharers = this.#byNumber.get(agent.extension)
-      if (sharers) sharers.push(agent)
-      else this.#byNumber.set(agent.extension, [agent])
-    }
+    for (const agent of agents) this.set(agent)
+  }
+
+  set(agent: AgentRecord): void {
+    this.delete(agent.agentId)
+    this.#byId.set(agent.agentId, agent)
+    if (agent.isActive) this.#byNumber.add(agent.extension, agent)
+  }
+
+  delete(agentId: number): void {
+    const agent = this.#byId.get(agentId)
+    if (agent === undefined) return
+    this.#byId.delete(agentId)
+    this.#byNumber.delete(agent.extension, agent)
+  }
+
+  /** Those that are switched off, too. */
+  all(): IterableIterator<AgentRecord> {
+    return this.#byId.values()
   }
 
   /** Undefined: there is none, or it is switched off. */
   find(agentId: number): AgentDecision | undefined {
-    return this.#decide(this.#byId.get(agentId))
+    return this.#decide(this.#active(agentId))
   }
 
   /** Asked before each attempt; true: the call is to be counted there in this turn of the event loop. */
   admit(agentId: number): boolean | Promise<boolean> {
-    return this.#limit.admit(agentId, this.#byId.get(agentId)?.maxCalls ?? 0)
+    return this.#limit.admit(agentId, this.#active(agentId)?.maxCalls ?? 0)
   }
 
   mediaOf(agentId: number): MediaRules | undefined {
-    return this.#byId.get(agentId)?.media
+    return this.#active(agentId)?.media
   }
 
   /**
@@ -62,8 +76,7 @@ export class Agents {
    * tenant's agent too, by a number that belongs to this tenant.
    */
   dialled(number: string, tenantId: number | null): AgentDecision | undefined {
-    const agents = this.#byNumber.get(number)
-    if (!agents) return undefined
+    const agents = this.#byNumber.of(number)
     const common = agents.find((agent) => agent.tenantId === null)
     if (tenantId !== null)
       return this.#decide(agents.find((agent) => agent.tenantId === tenantId) ?? common)
@@ -71,6 +84,11 @@ export class Agents {
       (agent) => agent.tenantId !== null && this.#ownsNumber(agent.tenantId, number),
     )
     return this.#decide(common ?? owner)
+  }
+
+  #active(agentId: number): AgentRecord | undefined {
+    const agent = this.#byId.get(agentId)
+    return agent?.isActive === true ? agent : undefined
   }
 
   #decide(agent: AgentRecord | undefined): AgentDecision | undefined {

@@ -17,6 +17,7 @@ export interface InboundCaller {
  * reach a tenant's route by the tenant's own numbers and domains only.
  */
 export class InboundRoutes {
+  readonly #byId = new Map<number, InboundRouteRecord>()
   readonly #table: PrefixTable<InboundRouteRecord>
   readonly #tenancy: Ownership
   readonly #exitCodes: ExitCodes | undefined
@@ -24,16 +25,34 @@ export class InboundRoutes {
   constructor(routes: readonly InboundRouteRecord[], tenancy: Ownership, exitCodes?: ExitCodes) {
     this.#tenancy = tenancy
     this.#exitCodes = exitCodes
-    const active = routes.filter((route) => route.isActive)
-    const entries = active.map((route) => [route.prefix ?? '', route] as const)
-    this.#table = new PrefixTable(entries, exitCodes)
+    this.#table = new PrefixTable([], exitCodes)
+    for (const route of routes) this.set(route)
+  }
+
+  set(route: InboundRouteRecord): void {
+    this.delete(route.routeId)
+    if (!route.isActive) return
+    this.#byId.set(route.routeId, route)
+    this.#table.add(route.prefix ?? '', route)
+  }
+
+  delete(routeId: number): void {
+    const route = this.#byId.get(routeId)
+    if (route === undefined) return
+    this.#byId.delete(routeId)
+    this.#table.delete(route.prefix ?? '', route)
   }
 
   find(caller: InboundCaller, calledNumber: string, domain: string): InboundTarget | undefined {
     let best: { readonly route: InboundRouteRecord; readonly rank: number } | undefined
+    let owner: { readonly tenantId: number | undefined } | undefined
+    const isOfOwner = (tenantId: number): boolean => {
+      owner ??= { tenantId: this.#tenancy.ownerOf(calledNumber) }
+      return owner.tenantId === tenantId
+    }
     for (const routes of this.#table.matching(calledNumber))
       for (const route of routes) {
-        if (!admits(route, caller, domain) || !this.#isOwn(route, caller, calledNumber)) continue
+        if (!admits(route, caller, domain) || !this.#isOwn(route, caller, isOfOwner)) continue
         const rank = rankOf(route)
         // Longer prefixes come first, so a later route must be strictly more specific.
         const isBetter =
@@ -47,12 +66,12 @@ export class InboundRoutes {
   #isOwn(
     { tenantId, domain }: InboundRouteRecord,
     caller: InboundCaller,
-    calledNumber: string,
+    isOfOwner: (tenantId: number) => boolean,
   ): boolean {
     if (tenantId === null || tenantId === caller.tenantId) return true
     if (caller.tenantId !== null) return false
     if (domain !== null && this.#tenancy.ownsDomain(tenantId, domain)) return true
-    return this.#tenancy.ownsNumber(tenantId, calledNumber)
+    return isOfOwner(tenantId)
   }
 
   #isBefore(
@@ -73,7 +92,7 @@ export class InboundRoutes {
   }
 }
 
-type Ownership = Pick<Tenancy, 'ownsNumber' | 'ownsDomain'>
+type Ownership = Pick<Tenancy, 'ownerOf' | 'ownsDomain'>
 
 function admits(route: InboundRouteRecord, caller: InboundCaller, domain: string): boolean {
   if (route.carrierId !== null && route.carrierId !== caller.carrierId) return false

@@ -9,17 +9,29 @@ import { withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
 
 export class PrefixTable<Value> {
   readonly #values = new Map<string, Value[]>()
-  readonly #longest: number
+  #longest = 0
   readonly #exitCodes: ExitCodes | undefined
 
   /** @param exitCodes a prefix may begin with one of them. */
   constructor(entries: Iterable<readonly [string, Value]>, exitCodes?: ExitCodes) {
     this.#exitCodes = exitCodes
-    for (const [prefix, value] of entries) {
-      const digits = internationalPrefix(prefix, exitCodes)
-      this.#values.set(digits, [...(this.#values.get(digits) ?? []), value])
-    }
-    this.#longest = Math.max(0, ...[...this.#values.keys()].map((prefix) => prefix.length))
+    for (const [prefix, value] of entries) this.add(prefix, value)
+  }
+
+  add(prefix: string, value: Value): void {
+    const digits = internationalPrefix(prefix, this.#exitCodes)
+    const values = this.#values.get(digits)
+    if (values) values.push(value)
+    else this.#values.set(digits, [value])
+    this.#longest = Math.max(this.#longest, digits.length)
+  }
+
+  delete(prefix: string, value: Value): void {
+    const digits = internationalPrefix(prefix, this.#exitCodes)
+    const values = this.#values.get(digits) ?? []
+    const index = values.indexOf(value)
+    if (index !== -1) values.splice(index, 1)
+    if (values.length === 0) this.#values.delete(digits)
   }
 
   /** What is stored under the prefixes of a number, longest first; equal prefixes together. */

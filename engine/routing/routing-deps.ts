@@ -1,4 +1,5 @@
 /** What routing is made of. */
+import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import type { ExitCodes } from '../../schema/rules/exit-codes.ts'
 import type { SharedCounting } from '../limits/call-limit.ts'
 import type { AddressesOf } from './gateway-guard.ts'
@@ -11,7 +12,8 @@ export interface RoutingDeps extends RecognitionDeps {
     watch(owner: string, hosts: readonly string[]): void
     lookUp(hosts: readonly string[]): Promise<AddressesOf>
   }
-  readonly load: () => Promise<RoutingRecords>
+  /** All rows, or those of one table that have changed. */
+  readonly load: (changed?: ChangedRouting) => Promise<RoutingRecords>
   /** Of those that a tenant's caller may reach; null: a caller of no tenant. */
   readonly defaultSetId: (tenantId: number | null) => number | undefined
   /** Live calls of a carrier, counted, not kept. */

@@ -133,11 +133,16 @@ export interface TenantRecord {
   readonly numbers: readonly string[]
 }
 
+/** As `CarrierGateway`, with its carrier. */
+export interface OwnedGateway extends CarrierGateway {
+  readonly carrierId: number
+}
+
 export interface RoutingRecords {
   readonly tenants: readonly TenantRecord[]
   readonly carriers: readonly CarrierRecord[]
   /** Of all carriers, also of those that are switched off or cannot be used. */
-  readonly gateways: readonly CarrierGateway[]
+  readonly gateways: readonly OwnedGateway[]
   readonly outboundRoutes: readonly OutboundRouteRecord[]
   readonly inboundRoutes: readonly InboundRouteRecord[]
   readonly agents: readonly AgentRecord[]

@@ -6,7 +6,9 @@ import type { NumberRule } from '../../schema/rules/number-rule.ts'
 import { compileNumberRules, numberRuleProblem } from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
-import { carrierGateways } from '../../schema/carrier-gateways.ts'
+import { Buckets } from '../../schema/buckets.ts'
+import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
+import { inSlices, SLICE, slicesOf } from '../../schema/sql/in-slices.ts'
 import type { Selectable } from 'kysely'
 import type {
   AgentRecord,
@@ -20,56 +22,123 @@ import type {
   TenantRecord,
 } from './routing-records.ts'
 
-export async function loadRouting(store: Store): Promise<RoutingRecords> {
+/** All rows, a slice after the other, or those that have changed. */
+export async function loadRouting(store: Store, changed?: ChangedRouting): Promise<RoutingRecords> {
   const problems: string[] = []
-  return {
-    tenants: await loadTenants(store),
-    carriers: await loadCarriers(store, problems),
-    gateways: await carrierGateways(store),
-    outboundRoutes: await loadOutboundRoutes(store),
-    inboundRoutes: await loadInboundRoutes(store, problems),
-    agents: await loadAgents(store),
-    problems,
+  const records = { ...none, problems }
+  switch (changed?.of) {
+    case 'tenant':
+      return { ...records, tenants: await loadTenants(store, changed.ids) }
+    case 'carrier':
+      return { ...records, ...(await loadCarriers(store, problems, changed.ids)) }
+    case 'outbound_route':
+      return { ...records, outboundRoutes: await loadOutboundRoutes(store, changed.ids) }
+    case 'inbound_route':
+      return { ...records, inboundRoutes: await loadInboundRoutes(store, problems, changed.ids) }
+    case 'agent':
+      return { ...records, agents: await loadAgents(store, changed.ids) }
+    case 'dispatcher_set':
+      return { ...records, ...(await loadLeadingTo(store, problems, changed.ids)) }
+    case undefined:
+      return {
+        tenants: await loadTenants(store),
+        ...(await loadCarriers(store, problems)),
+        outboundRoutes: await loadOutboundRoutes(store),
+        inboundRoutes: await loadInboundRoutes(store, problems),
+        agents: await loadAgents(store),
+        problems,
+      }
   }
 }
 
-async function loadTenants(store: Store): Promise<TenantRecord[]> {
+const none = {
+  tenants: [],
+  carriers: [],
+  gateways: [],
+  outboundRoutes: [],
+  inboundRoutes: [],
+  agents: [],
+}
+
+/** Carriers and inbound routes that name one of these sets. */
+async function loadLeadingTo(store: Store, problems: string[], setIds: readonly number[]) {
   const { db } = store
-  const domains = new Map<number, string[]>()
-  const numbers = new Map<number, string[]>()
-  const add = (lists: Map<number, string[]>, tenantId: number, entry: string): void => {
-    const list = lists.get(tenantId)
-    if (list) list.push(entry)
-    else lists.set(tenantId, [entry])
+  const carriers = db.selectFrom('carrier').select('id').where('inbound_set_id', 'in', setIds)
+  const routes = db
+    .selectFrom('inbound_route')
+    .select('id')
+    .where('target_type', '=', 'set')
+    .where('target', 'in', setIds.map(String))
+  const idsOf = (rows: readonly { readonly id: number }[]) => rows.map(({ id }) => id)
+  return {
+    ...(await loadCarriers(store, problems, idsOf(await all(store, carriers)))),
+    inboundRoutes: await loadInboundRoutes(store, problems, idsOf(await all(store, routes))),
   }
-  for (const row of await all(store, db.selectFrom('tenant_domain').selectAll()))
-    add(domains, row.tenant_id, row.domain)
-  for (const row of await all(store, db.selectFrom('tenant_number').selectAll()))
-    add(numbers, row.tenant_id, row.prefix)
-  // Two blocks of numbers may be one with an exit code: it belongs to the older tenant.
+}
+
+/** Rows by ascending id: these, or (undefined) all. */
+async function rowsOf<Row extends { readonly id: number }>(
+  ids: readonly number[] | undefined,
+  some: (ids: readonly number[]) => Promise<readonly Row[]>,
+  after: (id: number) => Promise<readonly Row[]>,
+): Promise<Row[]> {
+  const rows: Row[] = []
+  if (ids === undefined) for await (const slice of slicesOf(after)) rows.push(...slice)
+  else for await (const slice of inSlices(ids)) rows.push(...(await some(slice)))
+  return rows
+}
+
+async function loadTenants(store: Store, ids?: readonly number[]): Promise<TenantRecord[]> {
+  const { db } = store
+  const domains = new Buckets<number, { readonly domain: string }>()
+  const numbers = new Buckets<number, { readonly prefix: string }>()
+  const domainQuery = db.selectFrom('tenant_domain').selectAll()
+  const numberQuery = db.selectFrom('tenant_number').selectAll()
+  for (const row of await all(store, ids ? domainQuery.where('tenant_id', 'in', ids) : domainQuery))
+    domains.add(row.tenant_id, row)
+  for (const row of await all(store, ids ? numberQuery.where('tenant_id', 'in', ids) : numberQuery))
+    numbers.add(row.tenant_id, row)
   const query = db.selectFrom('tenant').select(['id', 'slug', 'is_active']).orderBy('id')
-  const tenants = await all(store, query)
+  const tenants = await rowsOf(
+    ids,
+    (some) => all(store, query.where('id', 'in', some)),
+    (after) => all(store, query.where('id', '>', after).limit(SLICE)),
+  )
   return tenants.map((row) => ({
     tenantId: row.id,
     slug: row.slug,
     isActive: fromFlag(row.is_active),
-    domains: domains.get(row.id) ?? [],
-    numbers: numbers.get(row.id) ?? [],
+    domains: domains.of(row.id).map(({ domain }) => domain),
+    numbers: numbers.of(row.id).map(({ prefix }) => prefix),
   }))
 }
 
-async function loadCarriers(store: Store, problems: string[]): Promise<CarrierRecord[]> {
-  const gateways = await all(
-    store,
-    store.db.selectFrom('carrier_gateway').selectAll().orderBy('id'),
+async function loadCarriers(
+  store: Store,
+  problems: string[],
+  ids?: readonly number[],
+): Promise<Pick<RoutingRecords, 'carriers' | 'gateways'>> {
+  const { db } = store
+  const query = db.selectFrom('carrier').selectAll().orderBy('id')
+  const rows = await rowsOf(
+    ids,
+    (some) => all(store, query.where('id', 'in', some)),
+    (after) => all(store, query.where('id', '>', after).limit(SLICE)),
   )
-  const carriers = await all(store, store.db.selectFrom('carrier').selectAll().orderBy('id'))
-  return carriers.flatMap((row) => {
+  const gatewayQuery = db.selectFrom('carrier_gateway').selectAll().orderBy('id')
+  const gatewayRows = await rowsOf(
+    ids,
+    (some) => all(store, gatewayQuery.where('carrier_id', 'in', some)),
+    (after) => all(store, gatewayQuery.where('id', '>', after).limit(SLICE)),
+  )
+  const gateways = new Buckets<number, Selectable<Database['carrier_gateway']>>()
+  for (const gateway of gatewayRows) gateways.add(gateway.carrier_id, gateway)
+  const carriers = rows.flatMap((row) => {
     const numberRules = compileBoth(row.number_rules)
     const codecs = row.codecs === null ? null : readNames(row.codecs)
     const password = openPassword(store, row)
     if (typeof numberRules !== 'string' && codecs !== undefined && password !== undefined) {
-      const own = gateways.filter((gateway) => gateway.carrier_id === row.id).map(gatewayOf)
+      const own = gateways.of(row.id).map(gatewayOf)
       return [carrierOf({ ...row, auth_password: password }, own, numberRules)]
     }
     // Without its rules a carrier would be sent wrong numbers: better none.
@@ -79,6 +148,18 @@ async function loadCarriers(store: Store, problems: string[]): Promise<CarrierRe
     problems.push(`carrier ${row.name} is not used: ${reason}`)
     return []
   })
+  const places = rows.flatMap(({ id: carrierId, name: carrier, tenant_id: tenantId }) =>
+    gateways.of(carrierId).map(({ host, port, transport, netmask }) => ({
+      carrierId,
+      carrier,
+      tenantId,
+      host,
+      port,
+      transport,
+      netmask,
+    })),
+  )
+  return { carriers, gateways: places }
 }
 
 /** Undefined: it cannot be read. */
@@ -136,8 +217,16 @@ const gatewayOf = (row: Selectable<Database['carrier_gateway']>): GatewayRecord 
   weight: row.weight,
 })
 
-async function loadOutboundRoutes(store: Store): Promise<OutboundRouteRecord[]> {
-  const rows = await all(store, store.db.selectFrom('outbound_route').selectAll().orderBy('id'))
+async function loadOutboundRoutes(
+  store: Store,
+  ids?: readonly number[],
+): Promise<OutboundRouteRecord[]> {
+  const query = store.db.selectFrom('outbound_route').selectAll().orderBy('id')
+  const rows = await rowsOf(
+    ids,
+    (some) => all(store, query.where('id', 'in', some)),
+    (after) => all(store, query.where('id', '>', after).limit(SLICE)),
+  )
   return rows.map((row) => ({
     routeId: row.id,
     name: row.name,
@@ -155,8 +244,17 @@ async function loadOutboundRoutes(store: Store): Promise<OutboundRouteRecord[]> 
   }))
 }
 
-async function loadInboundRoutes(store: Store, problems: string[]): Promise<InboundRouteRecord[]> {
-  const rows = await all(store, store.db.selectFrom('inbound_route').selectAll().orderBy('id'))
+async function loadInboundRoutes(
+  store: Store,
+  problems: string[],
+  ids?: readonly number[],
+): Promise<InboundRouteRecord[]> {
+  const query = store.db.selectFrom('inbound_route').selectAll().orderBy('id')
+  const rows = await rowsOf(
+    ids,
+    (some) => all(store, query.where('id', 'in', some)),
+    (after) => all(store, query.where('id', '>', after).limit(SLICE)),
+  )
   return rows.flatMap((row) => {
     const target = targetOf(row)
     if (!target) {
@@ -189,8 +287,13 @@ function targetOf(row: Selectable<Database['inbound_route']>): InboundTarget | u
   return kind === 'agent' ? { kind, agentId: Number(target) } : { kind, setId: Number(target) }
 }
 
-async function loadAgents(store: Store): Promise<AgentRecord[]> {
-  const rows = await all(store, store.db.selectFrom('ai_agent').selectAll().orderBy('id'))
+async function loadAgents(store: Store, ids?: readonly number[]): Promise<AgentRecord[]> {
+  const query = store.db.selectFrom('ai_agent').selectAll().orderBy('id')
+  const rows = await rowsOf(
+    ids,
+    (some) => all(store, query.where('id', 'in', some)),
+    (after) => all(store, query.where('id', '>', after).limit(SLICE)),
+  )
   return rows.map((row) => ({
     agentId: row.id,
     name: row.name,

@@ -2,10 +2,14 @@
  * Who is calling, and where the call may go (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound
  * and outbound routes. Answers come from tables in memory; `replace` replaces them whole.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Buckets } from '../../schema/buckets.ts'
+import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import { SLICE } from '../../schema/sql/in-slices.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import { countedNumbers, international } from '../../schema/rules/exit-codes.ts'
-import type { CarrierGateway, GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
+import type { GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
 import { unchanged } from '../../schema/rules/number-rule.ts'
 import { isName, withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
@@ -22,7 +26,7 @@ import type { OutboundDecision } from './outbound/outbound-decision.ts'
 import type { CarrierPrice } from './outbound/least-cost.ts'
 import { passedGateway, passedRoute, type Look, type PassedOver } from './outbound/passed-over.ts'
 import type { OutboundCaller } from './outbound/outbound-routes.ts'
-import { isRewritten, OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
+import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
 import type {
   AgentRecord,
   CarrierAuth,
@@ -30,6 +34,7 @@ import type {
   GatewayRecord,
   InboundTarget,
   OutboundRouteRecord,
+  OwnedGateway,
   RoutingRecords,
 } from './routing-records.ts'
 import { Recognition } from './recognition/recognition.ts'
@@ -54,22 +59,23 @@ export class Routing {
   readonly #recognition: Recognition
   readonly #limits: CarrierLimits
   readonly #agentLimit: CallLimit
-  #carriers: ReadonlyMap<number, CarrierRecord> = new Map()
-  #gateways: readonly CarrierGateway[] = []
+  readonly #carriers = new Map<number, CarrierRecord>()
+  /** Of all carriers, in whatever state. */
+  readonly #gateways = new Buckets<number, OwnedGateway>()
+  #tenancy = new Tenancy([])
   #guard = new GatewayGuard([], () => [])
   #guardVersion = -1
   readonly #look: Look
   #agents: Agents
-  #agentRecords: readonly AgentRecord[] = []
-  #inbound = new InboundRoutes([], noTenants)
+  #inbound = new InboundRoutes([], this.#tenancy)
   #outbound = new OutboundRoutes([])
-  /** Gateways may get another number than the one that is dialled. */
-  #isRewriting = false
+  /** Gateways of some carrier may get another number than the one that is dialled. */
+  #hasRewritingCarrier = false
 
   /** @throws {RangeError} when `trustedSources` or `edgeProxies` holds a text that is no network. */
   constructor(deps: RoutingDeps) {
     this.#deps = deps
-    this.#reloads = new OneAtATime(async () => this.replace(await deps.load()))
+    this.#reloads = new OneAtATime(() => this.#reloadAll())
     this.#recognition = new Recognition(deps)
     this.#look = { random: deps.random, passOver: () => undefined }
     this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now, deps.shared)
@@ -77,35 +83,107 @@ export class Routing {
     this.#agents = new Agents([], this.#agentLimit, () => false)
   }
 
-  /** Reads carriers and routes anew: there are none before. Live calls are not touched. */
-  reload(): Promise<void> {
-    return this.#reloads.request()
+  /** Takes over what is stored now; undefined: all of it, of which there is nothing before. Live calls are not touched. */
+  reload(changed?: ChangedRouting): Promise<void> {
+    if (changed === undefined) return this.#reloads.request()
+    return this.#reloads.between(async () => this.#take(await this.#deps.load(changed), changed))
+  }
+
+  async #reloadAll(): Promise<void> {
+    for (const _ of this.#replacing(await this.#deps.load())) await nextTurn()
   }
 
   replace(records: RoutingRecords): void {
-    const { tenants, carriers, inboundRoutes, outboundRoutes, agents, problems } = records
-    const { exitCodes } = this.#deps
-    const tenancy = new Tenancy(tenants, exitCodes)
-    this.#gateways = records.gateways
-    this.#carriers = new Map(carriers.map((carrier) => [carrier.carrierId, carrier]))
-    this.#inbound = new InboundRoutes(inboundRoutes, tenancy, exitCodes)
-    this.#outbound = new OutboundRoutes(outboundRoutes, exitCodes)
-    this.#isRewriting =
-      carriers.some(({ numberRules }) => numberRules.out !== unchanged) ||
-      outboundRoutes.some((route) => isRewritten(route, exitCodes))
-    this.#limits.keepOnly(new Set(this.#carriers.keys()))
-    const gateways = [...carriers.flatMap((carrier) => carrier.gateways), ...this.#gateways]
-    const names = [...gateways.flatMap(gatewayNames), ...agents.flatMap(({ uri }) => namesIn(uri))]
-    this.#deps.hosts.watch('routing', [...new Set(names)])
-    this.#recognition.replace(carriers, tenancy)
-    this.#buildGuard()
-    const ownsNumber: Tenancy['ownsNumber'] = (...asked) => tenancy.ownsNumber(...asked)
-    this.#agents = new Agents(agents, this.#agentLimit, ownsNumber)
-    this.#agentRecords = agents
-    this.#agentLimit.keepOnly(new Set(agents.map(({ agentId }) => agentId)))
-    this.#deps.onLoaded(carriers)
+    for (const _ of this.#replacing(records));
+  }
+
+  /** Builds new tables beside those that calls use, a slice at a time; the last step replaces them all at once. */
+  *#replacing(records: RoutingRecords): Generator<void> {
+    const { carriers, gateways, agents, problems } = records
+    const { exitCodes, onProblem } = this.#deps
+    const tenancy = new Tenancy([], exitCodes)
+    const inbound = new InboundRoutes([], tenancy, exitCodes)
+    const outbound = new OutboundRoutes([], exitCodes)
+    const built = new Agents([], this.#agentLimit, (...asked) => tenancy.ownsNumber(...asked))
+    yield* sliced(records.tenants, (tenant) => tenancy.set(tenant))
+    yield* sliced(records.inboundRoutes, (route) => inbound.set(route))
+    yield* sliced(records.outboundRoutes, (route) => outbound.set(route))
+    yield* sliced(agents, (agent) => {
+      built.set(agent)
+      this.#watchAgent(agent.agentId, agent)
+    })
+    const kept = new Set(agents.map(({ agentId }) => agentId))
+    for (const { agentId } of this.#agents.all())
+      if (!kept.has(agentId)) this.#watchAgent(agentId, undefined)
+    this.#tenancy = tenancy
+    this.#inbound = inbound
+    this.#outbound = outbound
+    this.#agents = built
+    this.#agentLimit.keepOnly(kept)
+    this.#carriers.clear()
+    this.#gateways.clear()
+    for (const carrier of carriers) this.#carriers.set(carrier.carrierId, carrier)
+    for (const gateway of gateways) this.#gateways.add(gateway.carrierId, gateway)
+    this.#followCarriers()
     this.noteCalls()
-    for (const problem of problems) this.#deps.onProblem(problem)
+    for (const problem of problems) onProblem(problem)
+  }
+
+  /** In one step: calls see a row as it was, or as it is. */
+  #take(records: RoutingRecords, { of, ids }: ChangedRouting): void {
+    for (const id of ids) this.#forget(of, id)
+    for (const tenant of records.tenants) this.#tenancy.set(tenant)
+    for (const route of records.inboundRoutes) this.#inbound.set(route)
+    for (const route of records.outboundRoutes) this.#outbound.set(route)
+    for (const agent of records.agents) {
+      this.#agents.set(agent)
+      this.#watchAgent(agent.agentId, agent)
+      this.#agentLimit.note(agent.agentId, agent.maxCalls)
+    }
+    for (const carrier of records.carriers) {
+      this.#carriers.set(carrier.carrierId, carrier)
+      this.#limits.noteCalls(carrier)
+    }
+    for (const { carrierId } of records.gateways) this.#gateways.clear(carrierId)
+    for (const gateway of records.gateways) this.#gateways.add(gateway.carrierId, gateway)
+    if (of === 'carrier' || records.carriers.length > 0) this.#followCarriers()
+    if (of === 'tenant') this.#recognition.replace([...this.#carriers.values()], this.#tenancy)
+    for (const problem of records.problems) this.#deps.onProblem(problem)
+  }
+
+  #forget(of: ChangedRouting['of'], id: number): void {
+    switch (of) {
+      case 'tenant':
+        return this.#tenancy.delete(id)
+      case 'carrier':
+        this.#carriers.delete(id)
+        return this.#gateways.clear(id)
+      case 'outbound_route':
+        return this.#outbound.delete(id)
+      case 'inbound_route':
+        return this.#inbound.delete(id)
+      case 'agent':
+        this.#agents.delete(id)
+        return this.#watchAgent(id, undefined)
+      case 'dispatcher_set':
+    }
+  }
+
+  #watchAgent(agentId: number, agent: AgentRecord | undefined): void {
+    this.#deps.hosts.watch(`agent ${agentId}`, agent === undefined ? [] : namesIn(agent.uri))
+  }
+
+  /** The carriers are others than before: who is recognized, probed and registered with. */
+  #followCarriers(): void {
+    const { hosts, onLoaded } = this.#deps
+    const carriers = [...this.#carriers.values()]
+    this.#limits.keepOnly(new Set(this.#carriers.keys()))
+    this.#hasRewritingCarrier = carriers.some(({ numberRules }) => numberRules.out !== unchanged)
+    const gateways = [...carriers.flatMap((carrier) => carrier.gateways), ...this.#gateways.all()]
+    hosts.watch('routing', [...new Set(gateways.flatMap(gatewayNames))])
+    this.#recognition.replace(carriers, this.#tenancy)
+    this.#buildGuard()
+    onLoaded(carriers)
   }
 
   /** By address; extensions are recognized by their credentials. */
@@ -216,7 +294,7 @@ export class Routing {
    * that one alone.
    */
   sentNumbers(dialled: string, caller: OutboundCaller): readonly string[] {
-    if (!this.#isRewriting || isName(dialled)) return []
+    if (isName(dialled) || !(this.#hasRewritingCarrier || this.#outbound.isRewriting)) return []
     const calledNumber = this.dialledNumber(dialled)
     const counted = new Set<string>()
     for (const route of this.#outbound.leading(caller, calledNumber)) {
@@ -312,7 +390,7 @@ export class Routing {
   /** The live calls of carriers and agents are counted without being asked for, such as those of the last run. */
   noteCalls(): void {
     for (const carrier of this.#carriers.values()) this.#limits.noteCalls(carrier)
-    for (const { agentId, maxCalls } of this.#agentRecords) this.#agentLimit.note(agentId, maxCalls)
+    for (const { agentId, maxCalls } of this.#agents.all()) this.#agentLimit.note(agentId, maxCalls)
   }
 
   /** By what we prove to a carrier who we are; undefined: there is no such carrier any more. */
@@ -327,7 +405,7 @@ export class Routing {
   #buildGuard(): void {
     const { hosts } = this.#deps
     this.#guardVersion = hosts.version
-    this.#guard = new GatewayGuard(this.#gateways, (host) => hosts.addressesOf(host))
+    this.#guard = new GatewayGuard([...this.#gateways.all()], (host) => hosts.addressesOf(host))
   }
 
   #provenFirst(gateways: readonly GatewayCandidate[]): readonly GatewayCandidate[] {
@@ -412,8 +490,6 @@ export class Routing {
   }
 }
 
-const noTenants = new Tenancy([])
-
 /** What the gateways of a route get. */
 interface Sending {
   readonly number: string
@@ -437,3 +513,11 @@ function namesIn(uri: string): readonly string[] {
 
 const tenantOf = (origin: Origin): number | null =>
   origin.kind === 'extension' ? origin.tenantId : null
+
+/** Ends after each slice of them. */
+function* sliced<T>(items: readonly T[], take: (item: T) => void): Generator<void> {
+  for (const [index, item] of items.entries()) {
+    take(item)
+    if (index % SLICE === SLICE - 1) yield
+  }
+}

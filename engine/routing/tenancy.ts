@@ -4,27 +4,45 @@ import { PrefixTable } from './prefix-table.ts'
 import type { TenantRecord } from './routing-records.ts'
 
 export class Tenancy {
+  readonly #byId = new Map<number, TenantRecord>()
   readonly #numbers: PrefixTable<number>
   readonly #domains = new Map<string, number>()
   readonly #slugs = new Map<string, number>()
 
   constructor(tenants: readonly TenantRecord[], exitCodes?: ExitCodes) {
-    this.#numbers = new PrefixTable(
-      tenants.flatMap(({ tenantId, numbers }) =>
-        numbers.map((start) => [start, tenantId] as const),
-      ),
-      exitCodes,
-    )
-    for (const { tenantId, slug, domains, isActive } of tenants) {
-      for (const domain of domains) this.#domains.set(domain, tenantId)
-      if (isActive) this.#slugs.set(slug, tenantId)
-    }
+    this.#numbers = new PrefixTable([], exitCodes)
+    for (const tenant of tenants) this.set(tenant)
   }
 
-  /** Of nested blocks the smallest decides, so that a part of one may belong to another tenant. */
+  set(tenant: TenantRecord): void {
+    const { tenantId, slug, domains, numbers, isActive } = tenant
+    this.delete(tenantId)
+    this.#byId.set(tenantId, tenant)
+    for (const start of numbers) this.#numbers.add(start, tenantId)
+    for (const domain of domains) this.#domains.set(domain, tenantId)
+    if (isActive) this.#slugs.set(slug, tenantId)
+  }
+
+  delete(tenantId: number): void {
+    const { slug, domains, numbers } = this.#byId.get(tenantId) ?? nothing
+    this.#byId.delete(tenantId)
+    for (const start of numbers) this.#numbers.delete(start, tenantId)
+    for (const domain of domains)
+      if (this.#domains.get(domain) === tenantId) this.#domains.delete(domain)
+    if (this.#slugs.get(slug) === tenantId) this.#slugs.delete(slug)
+  }
+
   ownsNumber(tenantId: number, number: string): boolean {
-    for (const [owner] of this.#numbers.matching(number)) return owner === tenantId
-    return false
+    return this.ownerOf(number) === tenantId
+  }
+
+  /**
+   * Of nested blocks the smallest decides, so that a part of one may belong to another tenant. Two blocks may be one
+   * with an exit code: it belongs to the older tenant.
+   */
+  ownerOf(number: string): number | undefined {
+    for (const owners of this.#numbers.matching(number)) return Math.min(...owners)
+    return undefined
   }
 
   ownsDomain(tenantId: number, domain: string): boolean {
@@ -36,3 +54,5 @@ export class Tenancy {
     return slugs.flatMap((slug) => this.#slugs.get(slug) ?? [])
   }
 }
+
+const nothing = { slug: '', domains: [], numbers: [] }

@@ -13,7 +13,7 @@ export const topics = [
 
 export type Topic = (typeof topics)[number]
 
-/** Which part of a topic has changed, such as one prefix of the rates; `all`: it is not told. */
+/** Which part of a topic has changed, such as the ids of its rows, or one prefix of the rates; `all`: it is not told. */
 export type Details = ReadonlySet<string> | 'all'
 
 export interface Follower {
@@ -22,6 +22,8 @@ export interface Follower {
   readonly reload: (details: Details) => Promise<void>
   /** From the begin of one reload to that of the next, at least. Milliseconds. */
   readonly intervalMs?: number
+  /** Beyond so many, the details are `all`. Absent: 50. */
+  readonly maxDetails?: number
 }
 
 export interface Changes {

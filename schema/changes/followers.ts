@@ -68,13 +68,21 @@ class FollowerState {
   }
 
   changed(detail: string): void {
-    this.#behind = joined(this.#behind, detail === '' ? 'all' : new Set([detail]))
+    this.#add(detail === '' ? 'all' : [detail])
     this.#reloadNow()
   }
 
   stop(): void {
     this.#isStopped = true
     this.#cancelPause?.()
+  }
+
+  #add(details: Iterable<string> | 'all'): void {
+    if (details === 'all') this.#behind = 'all'
+    if (details === 'all' || this.#behind === 'all') return
+    this.#behind ??= new Set()
+    for (const detail of details) this.#behind.add(detail)
+    if (this.#behind.size > (this.#follower.maxDetails ?? MAX_DETAILS)) this.#behind = 'all'
   }
 
   #reloadNow(): void {
@@ -93,7 +101,7 @@ class FollowerState {
       await this.#follower.reload(details)
       this.#isFailing = false
     } catch (error) {
-      this.#behind = joined(this.#behind, details)
+      this.#add(details)
       if (!this.#isFailing && !this.#isStopped)
         this.#deps.log('error', 'what another process has changed cannot be read', { error })
       this.#isFailing = true
@@ -112,10 +120,4 @@ class FollowerState {
       this.#reloadNow()
     }, ms)
   }
-}
-
-function joined(one: Details | undefined, other: Details): Set<string> | 'all' {
-  if (one === 'all' || other === 'all') return 'all'
-  const all = new Set([...(one ?? []), ...other])
-  return all.size > MAX_DETAILS ? 'all' : all
 }

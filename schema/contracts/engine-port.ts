@@ -1,4 +1,5 @@
 /** The engine as the API sees it: plain data, times as stamps. */
+import type { ChangedRouting } from './changed-rows.ts'
 import type { GatewayLedTo } from '../rules/gateway-reach.ts'
 import type {
   CallsPort,
@@ -84,8 +85,11 @@ export interface EnginePort {
   readonly recordings: RecordingsPort
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
-  /** Reads carriers, routes, tenants, domains and trusted sources from the database again. Resolves when they apply. */
-  reloadRouting(): Promise<void>
+  /**
+   * Reads carriers, routes, tenants and domains from the database again; undefined: all of them. Resolves when they
+   * apply.
+   */
+  reloadRouting(changed?: ChangedRouting): Promise<void>
   /** Asks DNS, for a second at most, to which gateways SIP URIs lead. */
   lookUp(uris: readonly string[]): Promise<GatewayLedTo>
   telemetry(): TelemetrySnapshot

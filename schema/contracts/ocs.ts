@@ -5,6 +5,7 @@
 import type { EntryKind } from './field-values.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Tariff } from '../call-journal.ts'
+import type { ChangedPayers } from './changed-rows.ts'
 import type { AuthorizationRequest } from './charging.ts'
 import type { ExitCodes } from '../rules/exit-codes.ts'
 import type { Brake } from './spend-guards.ts'
@@ -42,8 +43,11 @@ interface MoneyPort {
   move(move: MoneyMove): Promise<MoneyMoved>
   /** Undefined: there is no such customer. */
   balanceOf(customerId: number): Balance | undefined
-  /** Takes over customers, numbers and balances as they are stored now. Reservations of live calls stay. Resolves when they apply. */
-  reloadCustomers(): Promise<void>
+  /**
+   * Takes over customers, numbers and balances as they are stored now; undefined: all of them. Reservations of live
+   * calls stay. Resolves when they apply.
+   */
+  reloadCustomers(changed?: ChangedPayers): Promise<void>
 }
 
 interface RatesPort {

@@ -70,6 +70,10 @@ import {
 import { onceOnly, sql as neverAgain } from './several-nodes/042-never-again.ts'
 import { sql as reportClaims } from './several-nodes/043-report-claims.ts'
 import { sql as tokensAndTargets } from './several-nodes/052-tokens-and-targets.ts'
+import {
+  forServer as changedRowsForServer,
+  sql as changedRows,
+} from './several-nodes/045-changed-rows.ts'
 import type { OnceOnly, Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -140,6 +144,12 @@ export const migrations: readonly Migration[] = [
   { version: 42, name: 'never-again', onceOnly, sql: neverAgain },
   { version: 43, name: 'report-claims', sql: reportClaims },
   { version: 44, name: 'tokens-and-targets', sql: tokensAndTargets },
+  {
+    version: 45,
+    name: 'changed-rows',
+    sql: changedRows,
+    forServer: changedRowsForServer,
+  },
 ]
 
 export const newestVersion = migrations.length

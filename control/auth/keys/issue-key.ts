@@ -7,6 +7,7 @@ import { first } from '../../../schema/sql/query.ts'
 import { ApiError, badRequest, conflict } from '../../http/api-error.ts'
 import type { KeyLimits, Principal } from '../principal.ts'
 import { newUuid } from '../../uuid.ts'
+import { writeWithinLimits } from '../../provisioning/tenant-limits.ts'
 import { mayGrant } from '../scopes.ts'
 import { wrongTenant } from '../tenants.ts'
 import { hashToken, keyPrefixOf, keyStateAt, newToken, type AppKey } from './app-key.ts'
@@ -61,7 +62,9 @@ export interface IssuedKey {
 }
 
 export function issueKey(mint: KeyMint, body: NewKeyBody, grantor: Grantor): Promise<IssuedKey> {
-  return mint.keys.atomically(() => issue(mint, body, grantor))
+  return mint.keys.atomically(() =>
+    writeWithinLimits(mint.store, grantor, ['keys'], () => issue(mint, body, grantor)),
+  )
 }
 
 async function issue(mint: KeyMint, body: NewKeyBody, grantor: Grantor): Promise<IssuedKey> {

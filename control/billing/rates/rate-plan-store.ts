@@ -8,6 +8,7 @@ import { ApiError } from '../../http/api-error.ts'
 import { identified, tenantOf } from '../../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
+import { writeWithinLimits } from '../../provisioning/tenant-limits.ts'
 import { write } from '../../provisioning/write.ts'
 import { ratePlanBody, type RatePlanBody } from './rate-body.ts'
 
@@ -70,7 +71,7 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
 
   async insert(body: RatePlanBody, scope: RequestScope): Promise<number> {
     const { name, currency, decimals } = body
-    return write(this.#store, async () =>
+    return writeWithinLimits(this.#store, scope, ['rate_plans'], async () =>
       insert(
         this.#store,
         this.#store.db

@@ -20,6 +20,7 @@ import {
 } from '../../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
+import { writeWithinLimits } from '../../provisioning/tenant-limits.ts'
 import { write } from '../../provisioning/write.ts'
 import { rateBody, type RateBody } from './rate-body.ts'
 
@@ -127,7 +128,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
   }
 
   async insert(body: RateBody, scope: RequestScope): Promise<number> {
-    return write(this.#store, async () => {
+    return writeWithinLimits(this.#store, scope, ['rates'], async () => {
       const rate_plan_id = await this.#planOf(body, scope)
       return insert(
         this.#store,

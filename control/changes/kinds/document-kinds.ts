@@ -2,74 +2,83 @@
 import { RatePlanStore } from '../../billing/rates/rate-plan-store.ts'
 import { RateStore } from '../../billing/rates/rate-store.ts'
 import { CustomerStore } from '../../billing/customer-store.ts'
+import type { ChangedRouting } from '../../../schema/contracts/changed-rows.ts'
 import { ApiError } from '../../http/api-error.ts'
+import { everywhere } from '../../provisioning/references.ts'
 import { AgentStore } from '../../pbx/agent-store.ts'
+import { followExtension } from '../../pbx/extension-routes.ts'
 import { ExtensionStore } from '../../pbx/extension-store.ts'
 import { CarrierStore } from '../../sbc/carrier-store.ts'
 import { DispatcherStore } from '../../sbc/dispatcher-store.ts'
 import { InboundRouteStore } from '../../sbc/routes/inbound-route-store.ts'
 import { OutboundRouteStore } from '../../sbc/routes/outbound-route-store.ts'
 import { reservedNetworks } from '../../sbc/source-claims.ts'
+import { followTenant } from '../../tenants/tenant-routes.ts'
 import { TenantStore } from '../../tenants/tenant-store.ts'
 import type { ChangeWorld } from '../change-world.ts'
 import { documentKind } from './document-kind.ts'
 
-const reloadRouting = ({ engine }: ChangeWorld) => engine.reloadRouting()
+const reloadRouting =
+  (of: ChangedRouting['of']) =>
+  ({ engine }: ChangeWorld, id: string) =>
+    engine.reloadRouting({ of, ids: [Number(id)] })
+
+const setsOf = ({ store, engine, settings }: ChangeWorld) =>
+  new DispatcherStore(
+    store,
+    (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
+    reservedNetworks(settings.reservedNetworks),
+    settings.hasMediaRelay,
+  )
 
 export const carrierKind = documentKind({
   store: ({ store, settings }) =>
     new CarrierStore(store, reservedNetworks(settings.reservedNetworks), settings.hasMediaRelay),
-  follow: reloadRouting,
+  follow: reloadRouting('carrier'),
 })
 
 export const outboundRouteKind = documentKind({
   store: ({ store }) => new OutboundRouteStore(store),
-  follow: reloadRouting,
+  follow: reloadRouting('outbound_route'),
 })
 
 export const inboundRouteKind = documentKind({
   store: ({ store }) => new InboundRouteStore(store),
-  follow: reloadRouting,
+  follow: reloadRouting('inbound_route'),
 })
 
 export const dispatcherSetKind = documentKind({
-  store: ({ store, engine, settings }) =>
-    new DispatcherStore(
-      store,
-      (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
-      reservedNetworks(settings.reservedNetworks),
-      settings.hasMediaRelay,
-    ),
-  async follow({ engine }) {
+  store: setsOf,
+  async follow(world, id) {
+    const { engine } = world
     await engine.dispatcher.reload()
-    await engine.reloadRouting()
+    const set = await setsOf(world).find(everywhere, Number(id))
+    // Who names it by its number follows that.
+    if (set) await engine.reloadRouting({ of: 'dispatcher_set', ids: [set.set_id] })
   },
 })
 
 export const extensionKind = documentKind({
   store: ({ store, settings }) => new ExtensionStore(store, settings.hasMediaRelay),
-  follow: ({ engine }, id) => engine.registrations.changed([Number(id)]),
+  follow: (world, id) => followExtension(world, Number(id)),
 })
 
 export const agentKind = documentKind({
   store: ({ store, settings }) => new AgentStore(store, settings.hasMediaRelay),
-  follow: reloadRouting,
+  follow: reloadRouting('agent'),
 })
 
 export const tenantKind = documentKind({
   store: ({ store, settings, tenants }) =>
     new TenantStore(store, settings.hasMediaRelay, () => tenants.clear()),
-  async follow({ engine, ocs }) {
-    await engine.reloadRouting()
-    await ocs?.reloadCustomers()
-  },
+  follow: (world, id) => followTenant(world, Number(id)),
 })
 
 /** Balances are not among it: money is moved, not set. */
 export const customerKind = documentKind({
   store: ({ store, ocs }) => new CustomerStore(store, charging(ocs).ledger),
   amounts: ['credit_limit', 'max_daily_spend', 'low_balance_threshold'],
-  follow: async ({ ocs }) => ocs?.reloadCustomers(),
+  follow: async ({ ocs }, id) => ocs?.reloadCustomers({ of: 'customer', ids: [Number(id)] }),
 })
 
 export const ratePlanKind = documentKind({

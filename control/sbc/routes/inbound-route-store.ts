@@ -7,6 +7,7 @@ import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import { either, resolve, identified, tenantOf } from '../../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
+import { writeWithinLimits } from '../../provisioning/tenant-limits.ts'
 import { write } from '../../provisioning/write.ts'
 import { refuseForeignDomain } from '../../provisioning/tenancy.ts'
 import { inboundRouteBody, type InboundRouteBody } from './route-body.ts'
@@ -81,7 +82,7 @@ export class InboundRouteStore implements Resource<typeof inboundRouteBody, Inbo
   }
 
   async insert(body: InboundRouteBody, scope: RequestScope): Promise<number> {
-    return write(this.#store, async () =>
+    return writeWithinLimits(this.#store, scope, ['inbound_routes'], async () =>
       insert(
         this.#store,
         this.#store.db

@@ -13,6 +13,7 @@ import {
 } from '../../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
+import { writeWithinLimits } from '../../provisioning/tenant-limits.ts'
 import { write } from '../../provisioning/write.ts'
 import { refusePlatformOnly } from '../../provisioning/tenancy.ts'
 import { outboundRouteBody, type OutboundRouteBody } from './route-body.ts'
@@ -92,7 +93,7 @@ export class OutboundRouteStore implements Resource<typeof outboundRouteBody, Ou
   }
 
   async insert(body: OutboundRouteBody, scope: RequestScope): Promise<number> {
-    return write(this.#store, async () =>
+    return writeWithinLimits(this.#store, scope, ['outbound_routes'], async () =>
       insert(
         this.#store,
         this.#store.db

@@ -1,16 +1,23 @@
 /** All customers in memory: the payer of a call is found by id, calling number or extension. */
+import { Buckets } from '../../../schema/buckets.ts'
 import type { Store } from '../../../schema/open.ts'
+import type { ChangedPayers } from '../../../schema/contracts/changed-rows.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
+import { inSlices, slicesOf } from '../../../schema/sql/in-slices.ts'
 import { Lease } from '../leases/lease.ts'
 import { Customer, type SharedLimits, type Terms } from './customer.ts'
 import {
-  extensionKey,
+  customerIdsAfter,
+  customerIdsOfTenant,
+  extensionsAfter,
+  extensionsOf,
   loadCustomers,
-  loadExtensions,
-  loadNumbers,
   loadSpending,
+  loadTenants,
+  numbersOf,
   type StoredCustomer,
 } from './load-customers.ts'
+import { OwnedExtensions, type OwnedNumber, OwnedNumbers } from './payers.ts'
 
 /** One tenant, several, or (null) all. */
 type Tenants = number | readonly number[] | null
@@ -36,8 +43,10 @@ export class Customers {
   readonly #deps: CustomersDeps
   readonly #reloads = new OneAtATime(() => this.#load())
   readonly #customers = new Map<number, Customer>()
-  #numbers = new Map<string, number>()
-  #extensions = new Map<string, number>()
+  readonly #numbers = new OwnedNumbers()
+  readonly #extensions = new OwnedExtensions()
+  /** Whether they are active. */
+  #tenants: ReadonlyMap<number, boolean> = new Map()
 
   constructor(deps: CustomersDeps) {
     this.#deps = deps
@@ -50,7 +59,7 @@ export class Customers {
   byNumber(caller: string, tenants: Tenants = null): Customer | undefined {
     // `++1` is no spelling of `+1`.
     const otherSpelling = caller.startsWith('+') ? caller.replace(/^\+(?!\+)/, '') : `+${caller}`
-    const owner = this.byId(this.#numbers.get(caller) ?? this.#numbers.get(otherSpelling))
+    const owner = this.byId(this.#numbers.ownerOf(caller) ?? this.#numbers.ownerOf(otherSpelling))
     if (owner !== undefined && isAmong(owner.terms.tenantId, tenants)) return owner
     return this.byId(this.#ownerOfExtension(caller, tenants)) ?? owner
   }
@@ -58,7 +67,7 @@ export class Customers {
   #ownerOfExtension(extension: string, tenants: Tenants): number | undefined {
     const among = typeof tenants === 'object' && tenants !== null ? tenants : [tenants]
     const owners = new Set(
-      among.flatMap((tenantId) => this.#extensions.get(extensionKey(extension, tenantId)) ?? []),
+      among.flatMap((tenantId) => this.#extensions.ownerOf(extension, tenantId) ?? []),
     )
     const [only, another] = owners
     return another === undefined ? only : undefined
@@ -85,37 +94,82 @@ export class Customers {
     })
   }
 
-  /** Takes over what is stored now: there are none before. Reservations and counts of live calls stay. */
-  reload(): Promise<void> {
-    return this.#reloads.request()
+  /**
+   * Takes over what is stored now: there are none before. Reservations and counts of live calls stay. Undefined: of all
+   * customers and extensions.
+   */
+  reload(changed?: ChangedPayers): Promise<void> {
+    if (changed === undefined) return this.#reloads.request()
+    const { of, ids } = changed
+    return this.#reloads.between(async () => {
+      if (of === 'tenant') return this.#takeTenants(ids)
+      for await (const slice of inSlices(ids))
+        if (of === 'customer') await this.#takeCustomers(slice)
+        else await this.#takeExtensions(slice)
+    })
   }
 
   async #load(): Promise<void> {
     const { store, whenLoaded } = this.#deps
     // Another process debits, too: what it has debited counts for daily limits.
     const takeMore = whenLoaded?.()
-    for (const customer of this.#customers.values()) customer.beginLoad()
-    const customers = await loadCustomers(store)
-    const numbers = await loadNumbers(store)
-    const extensions = await loadExtensions(store)
+    this.#tenants = await loadTenants(store)
+    const gone = new Set(this.#customers.keys())
+    for await (const rows of slicesOf((after) => customerIdsAfter(store, after))) {
+      const ids = rows.map(({ id }) => id)
+      for (const id of ids) gone.delete(id)
+      await this.#takeCustomers(ids, takeMore !== undefined)
+    }
+    for (const customerId of gone) this.#forget(customerId)
+    const goneExtensions = new Set(this.#extensions.ids())
+    for await (const rows of slicesOf((after) => extensionsAfter(store, after)))
+      for (const row of rows) {
+        goneExtensions.delete(row.id)
+        this.#extensions.set(row)
+      }
+    for (const id of goneExtensions) this.#extensions.delete(id)
+    takeMore?.()
+  }
+
+  async #takeCustomers(ids: readonly number[], isAllSpendingRead = false): Promise<void> {
+    const { store } = this.#deps
+    for (const id of ids) this.#customers.get(id)?.beginLoad()
+    const customers = await loadCustomers(store, ids)
+    const numbers = new Buckets<number, OwnedNumber>()
+    for (const row of await numbersOf(store, ids)) numbers.add(row.customer_id, row)
     const spendings = new Map<number, Spending>()
     for (const { terms } of customers)
       if (
         !store.statements.isShared &&
-        (takeMore === undefined ? this.#isNewlyLimited(terms) : terms.maxDailySpendMicros > 0)
+        (isAllSpendingRead ? terms.maxDailySpendMicros > 0 : this.#isNewlyLimited(terms))
       )
         spendings.set(terms.customerId, await this.#spendingOf(terms))
-    // From here on in one step: calls see either all of it, or nothing.
-    this.#numbers = numbers
-    this.#extensions = extensions
-    const gone = new Set(this.#customers.keys())
+    // From here on in one step: calls see either all of a customer, or nothing.
+    const gone = new Set(ids)
     for (const customer of customers) {
       const { customerId } = customer.terms
       gone.delete(customerId)
       this.#take(customer, spendings.get(customerId))
+      this.#numbers.set(customerId, numbers.of(customerId))
     }
     for (const customerId of gone) this.#forget(customerId)
-    takeMore?.()
+  }
+
+  async #takeExtensions(ids: readonly number[]): Promise<void> {
+    const rows = await extensionsOf(this.#deps.store, ids)
+    for (const id of ids) this.#extensions.delete(id)
+    for (const row of rows) this.#extensions.set(row)
+  }
+
+  /** Only where a tenant is switched on or off its customers are read again. */
+  async #takeTenants(ids: readonly number[]): Promise<void> {
+    const { store } = this.#deps
+    const stored = await loadTenants(store, ids)
+    const switched = ids.filter((id) => this.#tenants.get(id) !== stored.get(id))
+    this.#tenants = new Map([...this.#tenants, ...stored])
+    for (const tenantId of switched)
+      for await (const slice of inSlices(await customerIdsOfTenant(store, tenantId)))
+        await this.#takeCustomers(slice)
   }
 
   /** Live calls still refer to the customer, so it turns inactive. */
@@ -123,6 +177,7 @@ export class Customers {
     const customer = this.#customers.get(customerId)
     if (customer !== undefined) customer.terms = { ...customer.terms, isActive: false }
     this.#customers.delete(customerId)
+    this.#numbers.set(customerId, [])
   }
 
   #take({ terms, balanceMicros }: StoredCustomer, spending: Spending | undefined): void {

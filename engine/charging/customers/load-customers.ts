@@ -1,8 +1,9 @@
 /** Reads customers, their numbers and what they spent from the database. */
-import { exactSum } from '../../../schema/columns.ts'
+import { exactSum, fromFlag } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/sql/query.ts'
-import { numberOrText } from '../../../schema/rules/phone-number.ts'
+import { SLICE } from '../../../schema/sql/in-slices.ts'
+import type { OwnedExtension } from './payers.ts'
 import { type Terms, startOfDay } from './customer.ts'
 
 export interface StoredCustomer {
@@ -10,21 +11,23 @@ export interface StoredCustomer {
   readonly balanceMicros: bigint
 }
 
-export async function loadCustomers(store: Store): Promise<StoredCustomer[]> {
-  const rows = await all(
-    store,
-    store.db
-      .selectFrom('customer')
-      .leftJoin('wallet', 'wallet.customer_id', 'customer.id')
-      .leftJoin('tenant', 'tenant.id', 'customer.tenant_id')
-      .selectAll('customer')
-      .select([
-        'wallet.id as wallet_id',
-        'wallet.currency',
-        exactSum('wallet.balance_micros').as('balance'),
-        'tenant.is_active as is_tenant_active',
-      ]),
-  )
+/** Undefined: all of them. */
+export async function loadCustomers(
+  store: Store,
+  customerIds?: readonly number[],
+): Promise<StoredCustomer[]> {
+  const query = store.db
+    .selectFrom('customer')
+    .leftJoin('wallet', 'wallet.customer_id', 'customer.id')
+    .leftJoin('tenant', 'tenant.id', 'customer.tenant_id')
+    .selectAll('customer')
+    .select([
+      'wallet.id as wallet_id',
+      'wallet.currency',
+      exactSum('wallet.balance_micros').as('balance'),
+      'tenant.is_active as is_tenant_active',
+    ])
+  const rows = await all(store, customerIds ? query.where('customer.id', 'in', customerIds) : query)
   return rows.map((row) => ({
     terms: {
       customerId: row.id,
@@ -44,38 +47,47 @@ export async function loadCustomers(store: Store): Promise<StoredCustomer[]> {
   }))
 }
 
-/** Calling numbers in their normal form, and user names → customer. */
-export async function loadNumbers(store: Store): Promise<Map<string, number>> {
-  const numbers = new Map<string, number>()
-  for (const row of await all(store, store.db.selectFrom('customer_number').selectAll())) {
-    const number = numberOrText(row.number)
-    // Rows of earlier versions may hold the same number in another spelling.
-    if (number === row.number || !numbers.has(number)) numbers.set(number, row.customer_id)
-  }
-  return numbers
-}
-
-/** The key of an extension in `loadExtensions`: in one tenant, or (null) in all. */
-export const extensionKey = (extension: string, tenantId: number | null): string =>
-  tenantId === null ? extension : `${extension} ${tenantId}`
-
-/**
- * Extension number → customer, in all tenants and in each. Extensions of several domains may share a
- * number: if they have different customers, the number has none.
- */
-export async function loadExtensions(store: Store): Promise<Map<string, number>> {
-  const extensions = store.db.selectFrom('extension')
-  const rows = await all(store, extensions.select(['extension', 'tenant_id', 'customer_id']))
-  const owners = new Map<string, number | null>()
-  for (const { extension, tenant_id: tenantId, customer_id: owner } of rows)
-    for (const key of [extensionKey(extension, null), extensionKey(extension, tenantId)]) {
-      const known = owners.get(key)
-      owners.set(key, known === undefined || known === owner ? owner : null)
-    }
-  return new Map(
-    [...owners].flatMap(([number, owner]) => (owner === null ? [] : [[number, owner]])),
+/** The rows of their calling numbers and user names. */
+export const numbersOf = (
+  store: Store,
+  customerIds: readonly number[],
+): Promise<{ number: string; customer_id: number }[]> =>
+  all(
+    store,
+    store.db.selectFrom('customer_number').selectAll().where('customer_id', 'in', customerIds),
   )
+
+/** At most `SLICE` ids of customers after this one. */
+export const customerIdsAfter = (store: Store, after: number): Promise<{ id: number }[]> =>
+  all(
+    store,
+    store.db.selectFrom('customer').select('id').where('id', '>', after).orderBy('id').limit(SLICE),
+  )
+
+export const customerIdsOfTenant = async (store: Store, tenantId: number): Promise<number[]> => {
+  const query = store.db.selectFrom('customer').select('id').where('tenant_id', '=', tenantId)
+  return (await all(store, query)).map(({ id }) => id)
 }
+
+/** Which tenants are active; undefined: of all. */
+export async function loadTenants(
+  store: Store,
+  tenantIds?: readonly number[],
+): Promise<Map<number, boolean>> {
+  const query = store.db.selectFrom('tenant').select(['id', 'is_active'])
+  const rows = await all(store, tenantIds ? query.where('id', 'in', tenantIds) : query)
+  return new Map(rows.map((row) => [row.id, fromFlag(row.is_active)]))
+}
+
+const extensionQuery = (store: Store) =>
+  store.db.selectFrom('extension').select(['id', 'extension', 'tenant_id', 'customer_id'])
+
+export const extensionsOf = (store: Store, ids: readonly number[]): Promise<OwnedExtension[]> =>
+  all(store, extensionQuery(store).where('id', 'in', ids))
+
+/** At most `SLICE` extensions after this id. */
+export const extensionsAfter = (store: Store, after: number): Promise<OwnedExtension[]> =>
+  all(store, extensionQuery(store).where('id', '>', after).orderBy('id').limit(SLICE))
 
 const PAGE = 1_000
 

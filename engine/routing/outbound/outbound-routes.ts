@@ -2,6 +2,7 @@
  * Which routes a called number takes, in order (SPECIFICATION.md §10.2): the customer's before the tenant's
  * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
  */
+import { Buckets } from '../../../schema/buckets.ts'
 import { orderByPreference } from '../by-preference.ts'
 import { leastCostFirst, type PriceOf } from './least-cost.ts'
 import {
@@ -27,27 +28,48 @@ export type MatchedRoutes =
   | { readonly kind: 'blocked'; readonly route: OutboundRouteRecord }
 
 export class OutboundRoutes {
+  readonly #byId = new Map<number, OutboundRouteRecord>()
   readonly #table: PrefixTable<OutboundRouteRecord>
-  /** Of all callers, digits only. */
-  readonly #emergencyNumbers: ReadonlySet<string>
-  readonly #hasBlock: boolean
+  /** Of all callers, by digits only. */
+  readonly #emergencies = new Buckets<string, OutboundRouteRecord>()
+  readonly #blocks = new Set<number>()
+  readonly #rewritten = new Set<number>()
   readonly #exitCodes: ExitCodes | undefined
 
   constructor(routes: readonly OutboundRouteRecord[], exitCodes?: ExitCodes) {
     this.#exitCodes = exitCodes
-    const active = routes.filter((route) => route.isActive)
-    const emergencies = active.filter((route) => route.isEmergency && route.mode !== 'block')
-    this.#emergencyNumbers = new Set(emergencies.map((route) => digitsOf(route.prefix)))
-    this.#hasBlock = active.some(isBlock)
-    this.#table = new PrefixTable(
-      active.map((route) => [route.prefix, route] as const),
-      exitCodes,
-    )
+    this.#table = new PrefixTable([], exitCodes)
+    for (const route of routes) this.set(route)
+  }
+
+  /** Gateways of some route may get another number than the one that is dialled. */
+  get isRewriting(): boolean {
+    return this.#rewritten.size > 0
+  }
+
+  set(route: OutboundRouteRecord): void {
+    this.delete(route.routeId)
+    if (!route.isActive) return
+    this.#byId.set(route.routeId, route)
+    this.#table.add(route.prefix, route)
+    if (isUrgent(route)) this.#emergencies.add(digitsOf(route.prefix), route)
+    if (isBlock(route)) this.#blocks.add(route.routeId)
+    if (isRewritten(route, this.#exitCodes)) this.#rewritten.add(route.routeId)
+  }
+
+  delete(routeId: number): void {
+    const route = this.#byId.get(routeId)
+    if (route === undefined) return
+    this.#byId.delete(routeId)
+    this.#table.delete(route.prefix, route)
+    if (isUrgent(route)) this.#emergencies.delete(digitsOf(route.prefix), route)
+    this.#blocks.delete(routeId)
+    this.#rewritten.delete(routeId)
   }
 
   /** Whether any emergency route leads to exactly this number. */
   isEmergencyNumber(calledNumber: string): boolean {
-    return this.#emergencyNumbers.has(digitsOf(calledNumber))
+    return this.#emergencies.of(digitsOf(calledNumber)).length > 0
   }
 
   /** Whether a route, of whatever customer, speaks for a number that a caller of this tenant dials. */
@@ -70,7 +92,7 @@ export class OutboundRoutes {
     sent: string,
     isDialled: boolean,
   ): OutboundRouteRecord | undefined {
-    if (!this.#hasBlock) return undefined
+    if (this.#blocks.size === 0) return undefined
     const matched = this.match(caller, sent, unweighted, unpriced)
     if (matched.kind !== 'blocked') return undefined
     const prefix = internationalPrefix(matched.route.prefix, this.#exitCodes)
@@ -100,12 +122,13 @@ export class OutboundRoutes {
     const emergency: OutboundRouteRecord[] = []
     for (const routes of this.#table.matching(calledNumber)) {
       const ofPrefix: OutboundRouteRecord[][] = [[], [], []]
-      for (const route of blocksFirst(orderByPreference(routes, random))) {
-        const tier = tierOf(route, caller)
-        if (tier === undefined) {
-          passOver(passedRoute(route, 'other_caller'))
-          continue
-        }
+      const theirs = routes.filter((route) => {
+        const isTheirs = tierOf(route, caller) !== undefined
+        if (!isTheirs) passOver(passedRoute(route, 'other_caller'))
+        return isTheirs
+      })
+      for (const route of blocksFirst(orderByPreference(theirs, random))) {
+        const tier = tierOf(route, caller) ?? 0
         if (!route.isEmergency) ofPrefix[tier]?.push(route)
         else if (digitsOf(route.prefix) === digitsOf(calledNumber) && route.mode !== 'block')
           emergency.push(route)
@@ -134,6 +157,9 @@ const blocksFirst = (routes: readonly OutboundRouteRecord[]): readonly OutboundR
 const unweighted = (): number => 0
 const unpriced: PriceOf = () => undefined
 
+const isUrgent = ({ isEmergency, mode }: OutboundRouteRecord): boolean =>
+  isEmergency && mode !== 'block'
+
 const isBlock = ({ mode }: OutboundRouteRecord): boolean => mode === 'block'
 
 /** 0 the customer's own, 1 its tenant's, 2 a common one; undefined: not for this caller. */
@@ -144,7 +170,7 @@ function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 |
 }
 
 /** Whether a route may send another number than the one that is dialled. */
-export const isRewritten = (
+const isRewritten = (
   { prefix, strip, prepend }: OutboundRouteRecord,
   exitCodes: ExitCodes = [],
 ): boolean => strip !== 0 || prepend !== '' || isWithCode(prefix, exitCodes)

@@ -19,7 +19,9 @@ function following() {
         if (database.isAway) throw new Error('away')
         return []
       },
-      extensionIds: async () => [7, 8],
+      async *extensionIds() {
+        yield [7, 8]
+      },
       isWriting: () => false,
     },
     known: () => [8, 9],

@@ -313,15 +313,16 @@ test('a destination is told from a gateway by DNS as it is now, and a name leads
   const hosts = {
     version: 1,
     addressesOf: (host: string) => addresses.get(host) ?? [host],
-    watched: [] as readonly string[],
-    watch: (_owner: string, names: readonly string[]) => void (hosts.watched = names),
+    watched: [] as string[],
+    watch: (_owner: string, names: readonly string[]) => void hosts.watched.push(...names),
     lookUp: noLookUp,
   }
   const { routing } = routingOver(
     {
       gateways: [
         {
-          ...{ carrier: 'north', tenantId: null, host: 'carrier.example', port: 5_060 },
+          ...{ carrierId: 1, carrier: 'north', tenantId: null },
+          ...{ host: 'carrier.example', port: 5_060 },
           ...{ transport: 'udp', netmask: 32 },
         },
       ],
