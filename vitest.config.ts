@@ -15,6 +15,7 @@ const not = (...groups: readonly (readonly string[])[]): string[] =>
 const measuringTests = [
   'attack',
   'foreign-lock',
+  'failover',
   'node-failures',
   'node-limits',
   'nodes',

@@ -32,6 +32,8 @@ export function readConfig(environment: Environment) {
     trustedProxies: read(settings.trustedProxies),
     databasePath: read(settings.databasePath),
     databaseUrl: read(settings.databaseUrl),
+    databaseAwayMs: read(settings.databaseAwaySeconds) * 1_000,
+    journalKeepMs: read(settings.journalKeepSeconds) * 1_000,
     node: {
       name: read(settings.nodeName),
       url: read(settings.nodeUrl),

@@ -4,6 +4,7 @@
  */
 import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
+import type { Keeping } from './charging/call-records.ts'
 import { Ocs } from './charging/ocs.ts'
 import type { ControlDeps, LoopDelay } from '../control/deps.ts'
 import { readConsole } from '../control/console/console-files.ts'
@@ -292,12 +293,14 @@ async function openCharging(
   const { config, now: wallNow, steadyNow: now, random, schedule, log } = deps
   const { url, token, timeoutMs, failMode } = config.ocs
   const { store } = stores
+  const keeping = keepingOf(stores, deps)
+  const members = membersOf(stores, deps.oldProcess)
   if (url === undefined) {
     const ocs = await Ocs.open({
-      ...{ store, journal, now, wallNow, schedule, log, failMode },
+      ...{ store, journal, keeping, now, wallNow, schedule, log, failMode },
       ...{ unknownCaller: config.unknownCaller, exitCodes: config.exitCodes },
       events: webhooks.sink,
-      members: membersOf(stores, deps.oldProcess),
+      members: members && { ...members, awaySeconds: config.databaseAwayMs / 1_000 },
       shares,
     })
     stores.node.grantsFor(() => ocs.rates.longestGrantSeconds)
@@ -305,9 +308,20 @@ async function openCharging(
   }
   return new ExternalCharging({
     ...{ store, journal, node: stores.node.identity.name, url, token, timeoutMs, failMode },
-    ...{ now, wallNow, schedule, random, log },
+    ...{ keeping, now, wallNow, schedule, random, log },
   })
 }
+
+/** Undefined: no other server can take over. */
+const keepingOf = (
+  { node, notices }: Stores,
+  { config: { journalKeepMs: keepMs }, steadyNow: now, schedule }: PlatformDeps,
+): Keeping | undefined =>
+  notices && {
+    ...{ keepMs, now, schedule },
+    heardAt: () => now() - node.heartbeatAgeMs,
+    onGap: (look) => notices.onGap(look),
+  }
 
 /** Undefined: no other process shares the database. */
 function othersOf({ store, node, notices }: Stores, deps: PlatformDeps): OtherNodes | undefined {

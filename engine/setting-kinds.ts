@@ -1,6 +1,7 @@
 /** The kinds of values that settings take: how their text is read, and how what is allowed is said. */
 import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
+import { urlsOf } from '../schema/postgres/hosts.ts'
 import { sipTarget } from '../schema/net/sip-target.ts'
 import { parseNetwork } from '../schema/net/ip-address.ts'
 import { bracketed, withoutBrackets } from './sip-server/message/index.ts'
@@ -89,8 +90,9 @@ export const postgresUrl: Kind<string> = {
   schema: z
     .string()
     .max(2_000)
-    .refine((value) => URL.canParse(value) && /^postgres(?:ql)?:$/.test(new URL(value).protocol)),
-  allowed: 'postgres://user:password@host:port/database',
+    .refine((value) => urlsOf(value) !== undefined),
+  allowed:
+    'postgres://user:password@host:port[,host:port…]/database[?target_session_attrs=read-write]',
 }
 
 export const nodeName: Kind<string> = {

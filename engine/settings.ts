@@ -153,8 +153,20 @@ export const settings = {
       'DATABASE_URL',
       postgresUrl,
       'SQLite, at DATABASE_PATH',
-      'postgres://user:password@host/database: serve from PostgreSQL; DATABASE_PATH is then the place of the journal of calls',
+      'postgres://user:password@host[,host…]/database: serve from PostgreSQL, of several hosts from the one that takes writes; DATABASE_PATH is then the place of the journal of calls',
     ),
+  ),
+  databaseAwaySeconds: withDefault(
+    'DATABASE_AWAY_SECONDS',
+    wholeNumber(5, 600, 's'),
+    '10',
+    'how long this node goes on from what it has leased while the PostgreSQL server does not answer',
+  ),
+  journalKeepSeconds: withDefault(
+    'JOURNAL_KEEP_SECONDS',
+    zeroOr(1, 3_600, 's'),
+    '60',
+    'how long the journal keeps calls that PostgreSQL has stored, for a standby that takes over without them; 0: not at all',
   ),
   nodeName: unset(
     'NODE_NAME',

@@ -1,4 +1,7 @@
-/** Calls that must not be lost, for either OCS: the journal until they are stored, then records, written in groups. */
+/**
+ * Calls that must not be lost, for either OCS: the journal until they are stored, then records, written in groups. Where
+ * another server may take over without the last commits, the journal keeps them for a while longer.
+ */
 import type {
   BegunCall,
   CutCall,
@@ -8,17 +11,45 @@ import type {
   SavedState,
   Tariff,
 } from '../../schema/call-journal.ts'
-import type { Schedule } from '../../schema/clock.ts'
+import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/media.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { CallStore, EndedCall, StoredCall } from './call-store.ts'
 
 /** New calls are refused while more writes than this wait for the database. */
 const maxWaitingWrites = 10_000
 /** So long the calls of a process that has ended wait for a database that may be away. */
 const LEFT_WAIT_MS = 1_000
+
+/** How often kept calls are forgotten. */
+const FORGET_MS = 1_000
+/** Another server may have lost some. Looked for again after this time, when it could not be told. */
+const LOOK_AGAIN_MS = 1_000
+/** So many lost calls are stored before others are. */
+const AT_ONCE = 1_000
+
+/** How stored calls are kept for a server that takes over without them. */
+export interface Keeping {
+  readonly keepMs: number
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  readonly schedule: Schedule
+  /** Steady time at which the server was heard last. */
+  readonly heardAt: () => number
+  /** Calls `look` when another server may answer than before. */
+  readonly onGap: (look: () => void) => Cancel
+}
+
+/** What becomes of calls that the server does not have any more. */
+export interface LostCalls {
+  /** Before any of them is stored again. Empty: none is lost. */
+  readonly found: (lost: readonly JournalEntry[]) => void
+  /** Never rejects. */
+  readonly store: (entry: JournalEntry) => Promise<void>
+}
 
 /** What follows an ended call. */
 export interface Following {
@@ -27,6 +58,8 @@ export interface Following {
   readonly refused?: () => void
   /** No crash can lose the end, or the journal could not be written in time; called once. */
   readonly safe?: (() => void) | undefined
+  /** It is not in the journal before it is stored, and kept there afterwards. */
+  readonly keptTerms?: EndTerms
   /** The database waits for it; with `terms` only. */
   readonly quality?: Quality | undefined
 }
@@ -47,9 +80,90 @@ export class CallRecords {
   /** Neither resumed nor abandoned. */
   readonly #saved = new Map<string, SavedCall>()
 
-  constructor(store: CallStore, journal: CallJournal) {
+  /** Stored, with the steady time of it; oldest first. */
+  readonly #kept = new Map<string, number>()
+  readonly #keeping: Keeping | undefined
+  readonly #look = new OneAtATime(() => this.#lookForLost())
+  #lost: LostCalls | undefined
+  /** The server that answers now may lack calls. */
+  #isUnsure = false
+  #cancelForget: Cancel | undefined
+  #cancelGap: Cancel = () => undefined
+  #cancelLook: Cancel = () => undefined
+
+  constructor(store: CallStore, journal: CallJournal, keeping?: Keeping) {
     this.#store = store
     this.#journal = journal
+    this.#keeping = keeping !== undefined && keeping.keepMs > 0 ? keeping : undefined
+  }
+
+  /** From now on calls that a server has lost are stored again. */
+  watch(lost: LostCalls): void {
+    this.#lost = lost
+    this.#cancelGap =
+      this.#keeping?.onGap(() => {
+        this.#isUnsure = true
+        void this.#look.request()
+      }) ?? this.#cancelGap
+  }
+
+  /** Forgets none any more: the next start does. */
+  stop(): void {
+    this.#cancelGap()
+    this.#cancelLook()
+    this.#cancelForget?.()
+  }
+
+  /** Never rejects. */
+  async #lookForLost(): Promise<void> {
+    const { schedule } = this.#keeping ?? {}
+    this.#cancelLook()
+    try {
+      const uuids = [...this.#kept.keys()]
+      const stored = await this.#store.stored(uuids)
+      const missing = uuids.filter((callUuid) => !stored.has(callUuid) && this.#kept.has(callUuid))
+      const lost = missing.flatMap((callUuid) => this.#journal.entryOf(callUuid) ?? [])
+      this.#lost?.found(lost)
+      for (let at = 0; at < lost.length; at += AT_ONCE)
+        await Promise.all(lost.slice(at, at + AT_ONCE).map((entry) => this.#storeAgain(entry)))
+      this.#isUnsure = false
+    } catch {
+      this.#cancelLook =
+        schedule?.(() => void this.#look.request(), LOOK_AGAIN_MS) ?? this.#cancelLook
+    }
+  }
+
+  async #storeAgain(entry: JournalEntry): Promise<void> {
+    this.#kept.delete(entry.callUuid)
+    await this.#lost?.store(entry)
+  }
+
+  /** The database has its record. */
+  #stored(callUuid: string): void {
+    if (this.#keeping === undefined || !this.#journal.keepEnd(callUuid))
+      return this.#journal.gone(callUuid)
+    this.#kept.delete(callUuid)
+    this.#kept.set(callUuid, this.#keeping.now())
+    this.#forgetLater(this.#keeping)
+  }
+
+  #forgetLater(keeping: Keeping): void {
+    this.#cancelForget ??= keeping.schedule(() => {
+      this.#cancelForget = undefined
+      this.#forgetOld(keeping)
+      if (this.#kept.size > 0) this.#forgetLater(keeping)
+    }, FORGET_MS)
+  }
+
+  /** By the time at which the server was heard: while it is away, none is forgotten. */
+  #forgetOld({ keepMs, heardAt }: Keeping): void {
+    if (this.#isUnsure) return
+    const until = heardAt() - keepMs
+    for (const [callUuid, storedAt] of this.#kept) {
+      if (storedAt > until) return
+      this.#kept.delete(callUuid)
+      this.#journal.gone(callUuid)
+    }
   }
 
   get isOverloaded(): boolean {
@@ -78,7 +192,7 @@ export class CallRecords {
 
   #sort(entries: readonly JournalEntry[], stored: ReadonlySet<string>, nowMs: number): Left {
     const left = entries.filter(({ callUuid }) => {
-      if (stored.has(callUuid)) this.#journal.gone(callUuid)
+      if (stored.has(callUuid)) this.#stored(callUuid)
       return !stored.has(callUuid)
     })
     for (const entry of left)
@@ -133,7 +247,7 @@ export class CallRecords {
   queue(
     call: EndedCall,
     terms: EndTerms | undefined,
-    { committed, refused, safe, quality }: Following,
+    { committed, refused, safe, keptTerms, quality }: Following,
   ): Promise<StoredCall> {
     const { record } = call
     const tellSafe = safe && once(safe)
@@ -143,7 +257,9 @@ export class CallRecords {
         this.#store.add(whole, {
           mayWait: terms !== undefined,
           done: (stored) => {
-            this.#journal.gone(record.callUuid)
+            if (this.#keeping !== undefined && keptTerms !== undefined)
+              this.#journal.ended(record, keptTerms)
+            this.#stored(record.callUuid)
             tellSafe?.()
             committed(stored)
             resolve(stored)
@@ -154,15 +270,23 @@ export class CallRecords {
             reject(error instanceof Error ? error : new Error(String(error)))
           },
         })
-      if (quality === undefined) add(call)
-      else this.#afterQuality(call, quality, add)
+      if (quality === undefined || terms === undefined) add(call)
+      else this.#afterQuality(call, terms, quality, add)
     })
   }
 
-  #afterQuality(call: EndedCall, quality: Quality, add: (call: EndedCall) => void): void {
+  #afterQuality(
+    call: EndedCall,
+    terms: EndTerms,
+    quality: Quality,
+    add: (call: EndedCall) => void,
+  ): void {
     const addOnce = (known?: CallQuality): void => {
       if (!this.#unmeasured.delete(addOnce)) return
-      add(known ? { ...call, record: { ...call.record, quality: known } } : call)
+      if (known === undefined) return add(call)
+      const record = { ...call.record, quality: known }
+      if (this.#keeping !== undefined) this.#journal.ended(record, terms)
+      return add({ ...call, record })
     }
     this.#unmeasured.add(addOnce)
     void quality.then(addOnce)

@@ -52,7 +52,7 @@ import { HeldElsewhere } from './authorization/held-elsewhere.ts'
 import { Reservations } from './authorization/reservations.ts'
 import { resumeGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { toNodeVerdict, toVerdict } from './authorization/verdict.ts'
-import { CallRecords, countLeft, inTime } from './call-records.ts'
+import { CallRecords, countLeft, inTime, type Keeping } from './call-records.ts'
 import type { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { revokedAmong } from './guards/revoked-calls.ts'
@@ -75,6 +75,8 @@ import { Settlement } from './settlement/settlement.ts'
 export interface OcsDeps {
   readonly store: Store
   readonly journal: CallJournal
+  /** Present where another server may take over without what this one has committed last. */
+  readonly keeping?: Keeping | undefined
   /** Milliseconds by the steady clock (schema/clock.ts): for what is measured. */
   readonly now: () => number
   /** Milliseconds UTC: for stamps. */
@@ -140,9 +142,10 @@ export class Ocs implements Charging, OcsPort {
       node: deps.members?.leaseNames.own ?? '',
       onSettled: (leases, beyond) => this.leases?.settled(leases, beyond),
     })
-    this.#records = new CallRecords(this.#calls, deps.journal)
+    this.#records = new CallRecords(this.#calls, deps.journal, deps.keeping)
     this.#customers = new Customers({
       ...{ store, now, shared: deps.shares && { shares: deps.shares, now } },
+      awaySeconds: deps.members?.awaySeconds,
       whenLoaded: () => this.#heldElsewhere.whenLoaded(),
       onLowered: (customer) => this.leases?.lowered(customer),
     })
@@ -182,6 +185,10 @@ export class Ocs implements Charging, OcsPort {
   async start(): Promise<LeftCalls> {
     const { toClose, saved } = await this.#records.leftOpen(this.#deps.now())
     for (const entry of toClose) void this.#close(entry)
+    this.#records.watch({
+      found: (lost) => this.#rewind(lost.length),
+      store: (entry) => this.#close(entry),
+    })
     await this.#calls.flush()
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
     return { ...countLeft(toClose), saved }
@@ -196,6 +203,14 @@ export class Ocs implements Charging, OcsPort {
     const { toClose, saved } = await left
     await inTime(Promise.all(toClose.map((entry) => this.#close(entry))), [], schedule)
     return { ...countLeft(toClose), saved }
+  }
+
+  /** Another server may answer than before: memory follows it, also where it is behind. */
+  #rewind(count: number): void {
+    const message = 'billing: the database server has lost calls: they are stored again'
+    if (count > 0) this.#deps.log('warn', message, { count })
+    for (const customer of this.#customers.all()) customer.rewind()
+    this.leases?.readAgain()
   }
 
   async #close(entry: JournalEntry): Promise<void> {
@@ -225,6 +240,7 @@ export class Ocs implements Charging, OcsPort {
     if (this.#charges.areWaiting) await this.#charges.finish()
     this.#records.waitNoLonger()
     const isStored = await this.#calls.flush()
+    this.#records.stop()
     await this.#guards.caps.stop()
     await this.leases?.stop()
     return isStored ? [] : this.#calls.unwritten()

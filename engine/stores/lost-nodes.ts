@@ -5,7 +5,7 @@ import { HEARTBEAT_TTL_MS } from '../../schema/nodes/node-registry.ts'
 import type { NodeChange } from './node-news.ts'
 
 export interface LostNodesDeps {
-  readonly nodes: Pick<NodesPort, 'list' | 'condition'>
+  readonly nodes: Pick<NodesPort, 'list' | 'condition' | 'heartbeatAgeMs'>
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly log: Log
@@ -29,7 +29,7 @@ export class LostNodes {
 
   look(): void {
     const { nodes, now, log, tell = () => undefined } = this.#deps
-    if (nodes.condition !== 'valid') {
+    if (nodes.condition !== 'valid' || nodes.heartbeatAgeMs >= HEARTBEAT_TTL_MS) {
       this.#heardSince = undefined
       return
     }

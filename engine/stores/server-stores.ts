@@ -100,15 +100,19 @@ async function joinInstallation(
   const { config, hostName, version, isUpgrade, name, steadyNow: now, schedule, log } = deps
   const installId = installIdAt(config.databasePath, deps.randomBytes)
   const address = nodeUrlOf(config, config.apiListen, hostName)
+  const { databaseAwayMs: awayMs } = config
   const sentAt = now()
   const identity = isUpgrade
     ? await joinNode(store, { name, installId })
-    : await registerNode(store, { name, installId, address, version })
+    : await registerNode(store, { name, installId, address, version, awayMs })
   const { storage, secrets } = store
   const own = commonSettings(config, secrets.keyFor(SETTINGS_KEY))
   const settings = new SettingsOfNodes({ identity, own, connection: notices, schedule, log })
   const node = new Heartbeat(
-    { identity, address, version, connection: notices, storage, settings, now, schedule, log },
+    {
+      ...{ identity, address, version, awayMs, connection: notices, storage, settings, now },
+      ...{ schedule, log },
+    },
     { at: sentAt, state: isUpgrade ? 'beside' : 'starting' },
   )
   await settings.look()

@@ -206,7 +206,17 @@ export class CallJournal {
     this.#add([line], OTHER_WAIT_MS)
   }
 
-  /** The call is stored, or refused. */
+  /** The database has its record. Its end is kept until `gone`: the server may lose it. False: there is no end. */
+  keepEnd(callUuid: string): boolean {
+    return this.#open.keepEnd(callUuid)
+  }
+
+  /** What a start would find of it. Undefined: it is not here. */
+  entryOf(callUuid: string): JournalEntry | undefined {
+    return this.#open.entryOf(callUuid)
+  }
+
+  /** The call is stored for good, or refused. */
   gone(callUuid: string): void {
     if (this.#open.forget(callUuid)) this.#add([toLine({ gone: callUuid })], OTHER_WAIT_MS)
   }
@@ -223,7 +233,7 @@ export class CallJournal {
     else this.#file.close(hasServed ? 'mark' : 'keep')
   }
 
-  /** How many calls are not stored. */
+  /** How many calls are here. */
   get size(): number {
     return this.#open.size
   }

@@ -106,6 +106,19 @@ export class OpenCalls {
     }
   }
 
+  /** Of its lines only the end is of use any more. False: there is none. */
+  keepEnd(callUuid: string): boolean {
+    const lines = this.#calls.get(callUuid)
+    if (lines === undefined || !isThere(lines.ended)) return false
+    for (const kind of lineKinds) if (kind !== 'ended') this.#set(lines, kind, noLine)
+    return true
+  }
+
+  entryOf(callUuid: string): JournalEntry | undefined {
+    const lines = this.#calls.get(callUuid)
+    return lines && this.#entryOf(lines)
+  }
+
   /** False: it is not open. */
   forget(callUuid: string): boolean {
     const lines = this.#calls.get(callUuid)

@@ -74,6 +74,7 @@ import {
   forServer as changedRowsForServer,
   sql as changedRows,
 } from './several-nodes/045-changed-rows.ts'
+import { sql as timeWithoutServer } from './several-nodes/047-time-without-server.ts'
 import type { OnceOnly, Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -150,6 +151,7 @@ export const migrations: readonly Migration[] = [
     sql: changedRows,
     forServer: changedRowsForServer,
   },
+  { version: 46, name: 'time-without-server', sql: timeWithoutServer },
 ]
 
 export const newestVersion = migrations.length

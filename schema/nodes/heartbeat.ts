@@ -1,6 +1,6 @@
 /**
- * A node says every second that it lives, and hears of the others. While it is heard, what it has leased is its own;
- * after the time to live it grants nothing any more, because another node may have taken that back.
+ * A node says every second that it lives, and hears of the others. While it is heard, and for a set time after, what it
+ * has leased is its own; then it grants nothing any more, because another node may have taken that back.
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
@@ -16,6 +16,8 @@ export interface HeartbeatDeps {
   /** Of the API. */
   readonly address: string
   readonly version: string
+  /** How long it grants without the server. Milliseconds; absent: for the time to live. */
+  readonly awayMs?: number
   /** A connection that waits for no other statements. */
   readonly connection: Pick<ServerNotices, 'query'>
   readonly storage: Storage
@@ -57,7 +59,7 @@ const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
   WHERE state <> 'stopped'
     AND heartbeat_at + longest_grant_seconds * 1000 < extract(epoch FROM clock_timestamp()) * 1000 - $1`
 
-interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds'> {
+interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | 'away_ms'> {
   readonly longest_grant_seconds: number
   readonly silent: number
   /** The beat has taken place. */
@@ -114,12 +116,21 @@ export class Heartbeat implements NodesPort {
 
   /** What this node holds of limits is its own. While the database is away, calls go on within that. */
   isHolding(): boolean {
-    return !this.#isFenced && this.heartbeatAgeMs < HOLDING_MS
+    return !this.#isFenced && this.heartbeatAgeMs < HOLDING_MS + this.#longerMs
   }
 
   get condition(): NodeCondition {
     if (this.#isFenced) return 'fenced'
-    return this.heartbeatAgeMs < HEARTBEAT_TTL_MS ? 'valid' : 'unheard'
+    return this.heartbeatAgeMs < this.#awayMs ? 'valid' : 'unheard'
+  }
+
+  get #awayMs(): number {
+    return this.#deps.awayMs ?? HEARTBEAT_TTL_MS
+  }
+
+  /** For so long after the time to live it still grants: others wait for it as for a longer grant. */
+  get #longerMs(): number {
+    return Math.max(0, this.#awayMs - HEARTBEAT_TTL_MS)
   }
 
   get heartbeatAgeMs(): number {
@@ -193,7 +204,7 @@ export class Heartbeat implements NodesPort {
     const run = [identity.name, identity.epoch]
     const sip = [this.#sipUri, this.#sipAddresses.join(' ')]
     const rest = [this.#state, this.#countCalls(), this.#address, version, ...sip]
-    const longestGrantSeconds = this.#longestGrantSeconds()
+    const longestGrantSeconds = this.#longestGrantSeconds() + Math.ceil(this.#longerMs / 1_000)
     const rows = await (this.#state === 'beside'
       ? connection.query<Row>(beatBeside, run)
       : connection.query<Row>(beat, [...run, ...rest, longestGrantSeconds]))

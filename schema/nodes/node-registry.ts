@@ -16,9 +16,11 @@ export interface NewNode {
   readonly installId: string
   readonly address: string
   readonly version: string
+  /** How long it grants without the server. Milliseconds; absent: for the time to live. */
+  readonly awayMs?: number
 }
 
-/** A node that is silent for longer may be dead: its name can be taken, and it grants nothing any more. Milliseconds. */
+/** A node that is silent for longer may be dead: others say that it is lost. Milliseconds. */
 export const HEARTBEAT_TTL_MS = 10_000
 /** With the name of the node: the row of `setting` in which it tells its own. */
 export const SETTINGS_OF_NODE = 'settings of node '
@@ -31,7 +33,7 @@ const FORGOTTEN_MS = 30 * 86_400_000
  * @throws {DatabaseRefused} a process with another disk has it, and was heard a moment ago.
  */
 export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity> {
-  const { name, installId, address, version } = node
+  const { name, installId, address, version, awayMs = HEARTBEAT_TTL_MS } = node
   return transaction(store, async () => {
     const now = await serverNow(store)
     const known = await rowOf(store, name)
@@ -45,6 +47,7 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
     const row = {
       ...{ epoch, install_id: installId, address, version, state: 'starting' as const },
       ...{ sip_uri: '', sip_addresses: '', live_calls: 0, started_at: now, heartbeat_at: now },
+      away_ms: awayMs,
     }
     const insert = store.db.insertInto('node').values({ name, ...row })
     await execute(
@@ -105,12 +108,14 @@ const rowOf = (store: Store, name: string): Promise<Selectable<NodeTable> | unde
   first(store, store.db.selectFrom('node').selectAll().where('name', '=', name))
 
 function refuseAlive(
-  { name, state, address, heartbeat_at: heardAt }: Selectable<NodeTable>,
+  { name, state, address, heartbeat_at: heardAt, away_ms: awayMs }: Selectable<NodeTable>,
   now: number,
 ): void {
   const silentMs = now - heardAt
-  if (state === 'stopped' || silentMs >= HEARTBEAT_TTL_MS) return
-  const seconds = Math.ceil((HEARTBEAT_TTL_MS - silentMs) / 1_000)
+  // For so long it may grant from what it has leased, which the next process of its name takes over.
+  const aliveMs = Math.max(HEARTBEAT_TTL_MS, awayMs)
+  if (state === 'stopped' || silentMs >= aliveMs) return
+  const seconds = Math.ceil((aliveMs - silentMs) / 1_000)
   throw new DatabaseRefused(
     `cannot serve as node ${name}: a process with another disk has this name (${address}, heard ${silentMs} ms ago): set another NODE_NAME; if that process is gone, and its disk with it, start again in ${seconds} s`,
   )

@@ -5,6 +5,7 @@
 import pg from 'pg'
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
+import { Hosts } from './hosts.ts'
 
 export interface NoticesDeps {
   readonly url: string
@@ -22,6 +23,7 @@ const ANSWER_MS = 3_000
 
 export class ServerNotices {
   readonly #deps: NoticesDeps
+  readonly #hosts: Hosts
   readonly #handlers = new Map<string, Set<Handler>>()
   readonly #onGap = new Set<() => void>()
   #client: pg.Client | undefined
@@ -33,6 +35,7 @@ export class ServerNotices {
 
   constructor(deps: NoticesDeps) {
     this.#deps = deps
+    this.#hosts = new Hosts(deps.url)
   }
 
   /** Connects. Resolves when everything is heard, or with the first failure: then it goes on trying. */
@@ -102,8 +105,9 @@ export class ServerNotices {
   }
 
   async #connect(): Promise<void> {
+    const { url } = this.#hosts
     const client = new pg.Client({
-      connectionString: this.#deps.url,
+      connectionString: url,
       application_name: 'tollgate notices',
       connectionTimeoutMillis: ANSWER_MS,
       query_timeout: ANSWER_MS,
@@ -117,9 +121,11 @@ export class ServerNotices {
     })
     try {
       await client.connect()
+      await this.#hosts.check(client)
       for (const channel of this.#handlers.keys()) await client.query(`LISTEN ${channel}`)
     } catch (error) {
       void client.end().catch(ignored)
+      this.#hosts.failed(url)
       return this.#failed(error)
     }
     if (this.#isStopped) return client.end().catch(ignored)

@@ -3,6 +3,7 @@ import pg from 'pg'
 import { newestVersion } from '../migrations/index.ts'
 import { migratePostgres, type PostgresReport, versionOf } from './migrate.ts'
 import type { Store } from '../open.ts'
+import { urlsOf } from './hosts.ts'
 import { queryBuilder } from './query-builder.ts'
 import { DatabaseRefused } from '../refusal.ts'
 import { servingNodes } from '../nodes/node-registry.ts'
@@ -134,7 +135,10 @@ export function refusalOf(name: string, error: unknown): unknown {
  * @throws {DatabaseRefused} it is not a URL.
  */
 export function nameOf(url: string): string {
-  if (!URL.canParse(url)) throw new DatabaseRefused('DATABASE_URL is not a URL')
-  const { protocol, username, host, pathname } = new URL(url)
-  return `${protocol}//${username === '' ? '' : `${username}@`}${host}${pathname}`
+  const urls = (urlsOf(url) ?? []).map((one) => new URL(one))
+  const [first] = urls
+  if (first === undefined) throw new DatabaseRefused('DATABASE_URL is not a URL')
+  const { protocol, username, pathname } = first
+  const hosts = [...new Set(urls.map(({ host }) => host))].join(',')
+  return `${protocol}//${username === '' ? '' : `${username}@`}${hosts}${pathname}`
 }

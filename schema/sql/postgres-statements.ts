@@ -1,5 +1,6 @@
 /** Statements on a PostgreSQL server. */
 import pg from 'pg'
+import { Hosts } from '../postgres/hosts.ts'
 import { DatabaseUnavailable, failureOf, isUnreadableFile } from './failure.ts'
 import type { SqlValue } from './sql-value.ts'
 import { StatementNames } from './statement-names.ts'
@@ -39,6 +40,7 @@ const QUEUE_LOCK = 0x70_11_6a_80
 export class PostgresStatements implements Statements {
   readonly isShared = true
   readonly #pool: pg.Pool
+  readonly #hosts: Hosts
   readonly #scope = new TransactionScope<OpenTransaction>()
   readonly #names = new StatementNames()
 
@@ -49,8 +51,10 @@ export class PostgresStatements implements Statements {
     connectTimeoutMs = 5_000,
     statementTimeoutMs = 10_000,
   }: PostgresOptions) {
+    this.#hosts = new Hosts(url)
     this.#pool = new pg.Pool({
-      connectionString: url,
+      // oxlint-disable-next-line typescript/no-misused-promises -- the pool waits for it
+      onConnect: (client) => this.#hosts.check(client),
       max: connections,
       connectionTimeoutMillis: connectTimeoutMs,
       statement_timeout: statementTimeoutMs,
@@ -213,13 +217,23 @@ export class PostgresStatements implements Statements {
   }
 
   async #connect(): Promise<pg.PoolClient> {
-    try {
-      return await this.#pool.connect()
-    } catch (error) {
-      throw asUnavailable(error)
+    for (let left = this.#hosts.count; ; left -= 1) {
+      const { url } = this.#hosts
+      this.#pool.options.connectionString = url
+      try {
+        return await this.#pool.connect()
+      } catch (error) {
+        if (isPoolFull(error)) throw asUnavailable(error)
+        this.#hosts.failed(url)
+        if (left <= 1) throw asUnavailable(error)
+      }
     }
   }
 }
+
+/** The pool says so where no connection became free; that the server does not answer has another message. */
+const isPoolFull = (error: unknown): boolean =>
+  error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 
 /**
  * Whether the work may succeed when it runs again. Of two transactions that found a name free and wrote it, PostgreSQL

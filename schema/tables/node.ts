@@ -17,6 +17,8 @@ export interface NodeTable {
   started_at: number
   heartbeat_at: number
   longest_grant_seconds: Generated<number>
+  /** How long it grants without the server. */
+  away_ms: Generated<number>
 }
 
 /** What one run of a node may use of a limit that all nodes share. */

@@ -26,6 +26,8 @@ test('an empty environment gives the documented defaults', () => {
     trustedProxies: [],
     databasePath: 'data/tollgate.db',
     databaseUrl: undefined,
+    databaseAwayMs: 10_000,
+    journalKeepMs: 60_000,
     node: { name: undefined, url: undefined },
     drachtio: { servers: undefined, listen: undefined, secret: undefined },
     trustedSources: ['127.0.0.0/8', '::1/128'],

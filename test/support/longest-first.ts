@@ -16,6 +16,7 @@ const seconds: Readonly<Record<string, number>> = {
   'test/sipp/failover.test.ts': 25,
   'test/sipp/phones.test.ts': 35,
   'test/process/node-failures.test.ts': 35,
+  'test/process/failover.test.ts': 30,
   'test/baresip/nodes.test.ts': 35,
   'test/rtpengine/call.test.ts': 22,
   'test/engine/limits/shared-limits.test.ts': 30,

@@ -22,6 +22,7 @@ export const onOneDatabase: Readonly<Record<string, string>> = {
   'test/process/demo.test.ts': reasons.demo,
   'test/process/drachtio-server.test.ts': reasons.elsewhere,
   'test/process/launch.test.ts': reasons['no database'],
+  'test/process/failover.test.ts': reasons['own nodes'],
   'test/process/node-failures.test.ts': reasons['own nodes'],
   'test/process/node-limits.test.ts': reasons['own nodes'],
   'test/process/nodes.test.ts': reasons['own nodes'],

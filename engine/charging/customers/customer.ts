@@ -115,6 +115,11 @@ export class Customer {
     this.#balanceMicros = balanceMicros
   }
 
+  /** Another server may answer, with a ledger that is behind this one's. */
+  rewind(): void {
+    this.#lastEntry = 0
+  }
+
   /** The database has a wallet for a customer that had none. */
   opened(walletId: number, currency: string): void {
     this.terms = { ...this.terms, walletId, currency }

@@ -33,6 +33,8 @@ interface CustomersDeps {
   readonly now: () => number
   /** Where other nodes count against the same limits. */
   readonly shared?: SharedLimits | undefined
+  /** How long calls may begin on what is leased while the database does not answer. */
+  readonly awaySeconds?: number | undefined
   /** Called when a load begins. What it returns is called in the step in which the load is taken over. */
   readonly whenLoaded?: () => (() => void) | undefined
   /** Less may be spent than before. */
@@ -182,8 +184,8 @@ export class Customers {
 
   #take({ terms, balanceMicros }: StoredCustomer, spending: Spending | undefined): void {
     const known = this.#customers.get(terms.customerId)
-    const { store, shared } = this.#deps
-    const lease = store.statements.isShared ? new Lease() : undefined
+    const { store, shared, awaySeconds } = this.#deps
+    const lease = store.statements.isShared ? new Lease(awaySeconds) : undefined
     const customer = known ?? new Customer(terms, balanceMicros, lease, shared)
     const isLowered = known !== undefined && allowsLess(terms, known.terms)
     customer.take(terms, balanceMicros)

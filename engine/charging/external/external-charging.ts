@@ -7,7 +7,7 @@ import type { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Store } from '../../../schema/open.ts'
 import { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'
-import { CallRecords, countLeft, type Following, inTime } from '../call-records.ts'
+import { CallRecords, countLeft, type Following, inTime, type Keeping } from '../call-records.ts'
 import type { CallStore } from '../call-store.ts'
 import { noCharge } from '../settlement/charge.ts'
 import { openCallStore } from '../settlement/open-call-store.ts'
@@ -28,6 +28,8 @@ import { OcsClient } from './ocs-client.ts'
 export interface ExternalChargingDeps {
   readonly store: Store
   readonly journal: CallJournal
+  /** Present where another server may take over without what this one has committed last. */
+  readonly keeping?: Keeping | undefined
   /** `NODE_NAME`. */
   readonly node: string
   readonly url: string
@@ -75,13 +77,20 @@ export class ExternalCharging implements Charging {
       writes: this.#writes,
       post: (json) => this.#client.post('/api/ocs/cdr', json),
     })
-    this.#records = new CallRecords(this.#calls, deps.journal)
+    this.#records = new CallRecords(this.#calls, deps.journal, deps.keeping)
   }
 
   /** Closes the calls that the last run left open and that cannot go on, and resumes delivery of CDRs. */
   async start(): Promise<LeftCalls> {
     const { toClose, saved } = await this.#records.leftOpen(this.#deps.now())
     for (const entry of toClose) void this.#close(entry)
+    this.#records.watch({
+      found: ({ length: count }) => {
+        const message = 'charging: the database server has lost calls: they are stored again'
+        if (count > 0) this.#deps.log('warn', message, { count })
+      },
+      store: (left) => this.#close(left),
+    })
     await this.#calls.flush()
     this.#outbox.start()
     return { ...countLeft(toClose), saved }
@@ -123,7 +132,9 @@ export class ExternalCharging implements Charging {
           reason,
         }),
       )
-    return (await this.#calls.flush()) ? [] : this.#calls.unwritten()
+    const isStored = await this.#calls.flush()
+    this.#records.stop()
+    return isStored ? [] : this.#calls.unwritten()
   }
 
   flushOnCrash(): readonly unknown[] {

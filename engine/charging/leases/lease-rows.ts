@@ -55,10 +55,15 @@ export class LeaseRows {
     return this.#names.own
   }
 
-  /** The leases of this process. What was sent before under its name, by an earlier process or by this one, changes nothing from now on. */
-  async takeOver(): Promise<readonly StoredLease[]> {
+  /**
+   * The leases of this process. What was sent before under its name, by an earlier process or by this one, changes nothing from now on.
+   *
+   * @param newestVersion that this process has heard of: a server that has taken over may be behind it.
+   */
+  async takeOver(newestVersion = 0): Promise<readonly StoredLease[]> {
     this.#request += 1
-    const rows = await this.#statements.takeOver.all([this.#node, this.#request])
+    const values = [this.#node, this.#request, newestVersion]
+    const rows = await this.#statements.takeOver.all(values)
     for (const { request } of rows) this.#request = Math.max(this.#request, request)
     return rows.map(toLease)
   }
@@ -167,7 +172,7 @@ function prepare({ statements }: Store) {
          ORDER BY id FOR NO KEY UPDATE
        )
        UPDATE wallet_lease SET request = greatest(request + ${REQUESTS_UNDER_WAY}, CAST($2 AS bigint)),
-         version = version + 1
+         version = greatest(version, CAST($3 AS bigint)) + 1
        FROM locked WHERE wallet_id = locked.id AND node = $1
        RETURNING wallet_id, CAST(amount_micros AS text) AS amount, version, request`,
     ),

@@ -2,6 +2,7 @@
 import type { StoredLease } from './lease-rows.ts'
 
 export class Lease {
+  readonly #aheadSeconds: number
   /** As stored, in `#version`. */
   #amountMicros = 0n
   #version = 0
@@ -16,6 +17,11 @@ export class Lease {
   /** The last request got less because of the limit of a day. */
   isShortOfDay = false
 
+  /** @param awaySeconds how long calls may begin while the database does not answer. */
+  constructor(awaySeconds = 10) {
+    this.#aheadSeconds = awaySeconds * AHEAD
+  }
+
   /** Never more than what is stored. */
   get amountMicros(): bigint {
     return this.#amountMicros - this.#returningMicros
@@ -23,7 +29,17 @@ export class Lease {
 
   /** The least that is wanted here; below half of it, more is asked for before a call needs it. */
   get targetMicros(): bigint {
-    return BigInt(Math.ceil(this.rateMicros * AHEAD_SECONDS))
+    return BigInt(Math.ceil(this.rateMicros * this.#aheadSeconds))
+  }
+
+  get version(): number {
+    return this.#version
+  }
+
+  /** The database has none. */
+  lost(): void {
+    this.#amountMicros = 0n
+    this.#version = 0
   }
 
   /** An answer of the database. One that was overtaken by a newer one changes nothing. */
@@ -60,5 +76,5 @@ export class Lease {
 const FADE = 0.8
 /** What is not needed for so many looks is given back. */
 const IDLE_LOOKS = 10
-/** What calls reserve in this time is leased ahead. */
-const AHEAD_SECONDS = 5
+/** What calls reserve in this part of the time without a database is leased ahead: most give the greater part back. */
+const AHEAD = 0.5

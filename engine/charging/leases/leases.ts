@@ -129,6 +129,12 @@ export class Leases {
     }
   }
 
+  /** Another server may answer than before: what it has of the leases counts, also where it is behind. */
+  readAgain(): void {
+    this.#isUnread = true
+    this.#soon()
+  }
+
   /** Whether calls may be decided on what is leased here. */
   get isValid(): boolean {
     if (!this.#deps.members.isAlive()) this.#isStale = true
@@ -232,7 +238,11 @@ export class Leases {
   /** Others may have taken what was leased here, or it is more. */
   async #refresh(): Promise<void> {
     if (!this.#deps.members.isAlive()) return
-    this.#note(await this.#rows.takeOver())
+    const versions = [...this.#customers.values()].map(({ lease }) => lease?.version ?? 0)
+    const leases = await this.#rows.takeOver(versions.reduce((a, b) => Math.max(a, b), 0))
+    const stored = new Set(leases.map(({ walletId }) => walletId))
+    for (const [walletId, { lease }] of this.#customers) if (!stored.has(walletId)) lease?.lost()
+    this.#note(leases)
     this.#isUnread = false
     this.#isStale = !this.#deps.members.isAlive()
   }

@@ -13,6 +13,8 @@ export interface Membership {
   readonly isAlive: () => boolean
   /** How many processes are alive. */
   readonly size: () => number
+  /** How long this process grants while the database does not answer. */
+  readonly awaySeconds?: number
   readonly notices: Notices
   /**
    * Nodes that have been silent for so long that nothing goes on which they have granted: what they have leased is

@@ -54,13 +54,14 @@ export class Settlement {
       ratePrefix: tariff?.prefix ?? null,
       isUnauthorizedByOcs: reported.isUnauthorizedByOcs || isTrusted,
     }
-    return (await this.#queue({ record, charge, report }, undefined, {})).answer ?? unstored
+    const following = { keptTerms: termsOf(charge) }
+    return (await this.#queue({ record, charge, report }, undefined, following)).answer ?? unstored
   }
 
   #queue(
     call: EndedCall,
     terms: EndTerms | undefined,
-    following: Pick<Following, 'safe' | 'quality'>,
+    following: Pick<Following, 'safe' | 'keptTerms' | 'quality'>,
   ): Promise<StoredCall> {
     const { records, reservations } = this.#deps
     const { callUuid } = call.record

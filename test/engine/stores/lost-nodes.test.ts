@@ -4,8 +4,12 @@ import type { NodeCondition, NodeStatus } from '../../../schema/contracts/nodes.
 
 function watched() {
   const world = { now: 0, state: 'serving' as NodeStatus['state'], isThis: false, epoch: 1 }
-  const nodes: { condition: NodeCondition; list(): readonly NodeStatus[] } = {
-    condition: 'valid',
+  const nodes: {
+    condition: NodeCondition
+    heartbeatAgeMs: number
+    list(): readonly NodeStatus[]
+  } = {
+    ...{ condition: 'valid', heartbeatAgeMs: 0 },
     list: () => [
       {
         ...{

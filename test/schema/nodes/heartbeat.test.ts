@@ -34,9 +34,14 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     await drop()
   })
 
-  const beating = (identity: NodeIdentity, state: 'starting' | 'beside' = 'starting'): Heartbeat =>
+  const beating = (
+    identity: NodeIdentity,
+    state: 'starting' | 'beside' = 'starting',
+    awayMs?: number,
+  ): Heartbeat =>
     new Heartbeat(
       {
+        ...(awayMs !== undefined && { awayMs }),
         ...{ identity, address: 'http://10.0.0.1:8080', version: '1.0.0', connection: notices },
         ...{ storage: store.storage, settings: { differing: new Map() }, now: time.now },
         schedule: time.schedule,
@@ -71,6 +76,24 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     await registerNode(store, sbc1)
     await become()
     expect(await registerNode(store, { ...sbc1, installId: 'two' })).toMatchObject({ epoch: 2 })
+  })
+
+  test('a node grants without the server for as long as it is set to, and until then no other disk has its name and nothing that it has leased is freed', async () => {
+    const awayMs = 45_000
+    const node = beating(await registerNode(store, { ...sbc1, awayMs }), 'starting', awayMs)
+    node.grantsFor(() => 60)
+    await node.become('serving')
+    expect((await row())?.['longest_grant_seconds']).toBe(60 + 35)
+    await notices.stop()
+    time.advance(44_000)
+    expect([node.condition, node.isLeaseValid()]).toEqual(['valid', true])
+    await silence(44_000)
+    const other = { ...sbc1, installId: 'two' }
+    await expect(registerNode(store, other)).rejects.toThrow(/cannot serve as node sbc-1/)
+    time.advance(1_000)
+    expect([node.condition, node.isLeaseValid()]).toEqual(['unheard', false])
+    await silence(1_000)
+    expect(await registerNode(store, other)).toMatchObject({ epoch: 2 })
   })
 
   test('a node tells every second that it lives, what it does and how many calls it has', async () => {
