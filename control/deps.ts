@@ -7,6 +7,7 @@ import type { NodesPort } from '../schema/contracts/nodes.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
 import type { SettingsInForce } from '../schema/contracts/settings.ts'
 import type { Store } from '../schema/open.ts'
+import type { OwnPlaces } from '../schema/rules/own-places.ts'
 import type { Storage } from '../schema/storage/storage.ts'
 import type { ConsoleFiles } from './console/console-files.ts'
 import type { OtherNodes } from './nodes/other-nodes.ts'
@@ -55,6 +56,8 @@ export interface ControlSettings {
   readonly publicUrl?: string | undefined
   /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */
   readonly reservedNetworks: readonly string[]
+  /** What of the network is this installation itself. */
+  readonly ownPlaces: OwnPlaces
   /** Whether `RTPENGINE` names media relays: without one, some media rules are refused. */
   readonly hasMediaRelay: boolean
   /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are trusted. */

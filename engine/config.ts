@@ -46,6 +46,7 @@ export function readConfig(environment: Environment) {
     },
     trustedSources: read(settings.trustedSources),
     edgeProxies: read(settings.edgeProxies),
+    tenantNetworks: read(settings.tenantNetworks),
     ocs: {
       url: read(settings.ocsUrl),
       token: read(settings.ocsToken),

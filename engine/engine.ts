@@ -45,6 +45,9 @@ import { Routing, type RoutingDeps } from './routing/routing.ts'
 import { DialledDomains } from './routing/dialled-domains.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/recognition/sources.ts'
+import { TenantNames } from './routing/tenant-names.ts'
+import { innerCheck, type OwnPlaces } from '../schema/rules/own-places.ts'
+import { ownNames, ownPlacesOf } from './own-places.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { connectToServer, createSipServer, type SipServer } from './sip-server/index.ts'
 import { createMedia, type Media } from './media/create-media.ts'
@@ -115,6 +118,7 @@ export class Engine {
   readonly #control: CallControl
   readonly #hosts: HostAddresses
   readonly #unpriced: UnpricedCalls
+  readonly #tenantNames: TenantNames
   readonly #domains: DialledDomains
   readonly #foresee: EngineDeps['foresee']
   /** Absent without other nodes. */
@@ -139,6 +143,8 @@ export class Engine {
   readonly media: Media | undefined
   /** Absent without relays, or without places for files. */
   readonly recordings: Recordings | undefined
+  /** What of the network is this installation itself. */
+  readonly ownPlaces: OwnPlaces
   readonly dispatcher: Dispatcher
   readonly routing: Routing
   readonly trunks: Trunks
@@ -152,7 +158,9 @@ export class Engine {
     this.#config = config
     this.#log = log
     this.#schedule = schedule
-    this.#unpriced = new UnpricedCalls({ routing: () => this.routing, now, log })
+    this.#tenantNames = new TenantNames({ innerCheck: () => innerCheck(this.ownPlaces), now })
+    const tenantNames = this.#tenantNames
+    this.#unpriced = new UnpricedCalls({ routing: () => this.routing, tenantNames, now, log })
     this.#domains = new DialledDomains({ ...config.sip, listeners: () => this.listeners })
     this.#foresee = deps.foresee
     this.#wallNow = wallNow
@@ -161,6 +169,13 @@ export class Engine {
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
     const { installation } = deps
+    this.#hosts.watch('own', ownNames(config))
+    this.ownPlaces = ownPlacesOf({
+      config,
+      listeners: () => this.listeners,
+      nodes: () => installation?.nodes() ?? [],
+      addressesOf: (host) => this.#hosts.addressesOf(host),
+    })
     // Behind drachtio-servers every node reaches every phone by their connections.
     const hasFlows = config.drachtio.servers === undefined
     if (installation !== undefined && hasFlows)
@@ -204,7 +219,7 @@ export class Engine {
     })
     this.recordings = createRecordings(this, deps)
     this.dispatcher = new Dispatcher({
-      loadSets: () => loadSets(store),
+      loadSets: async () => this.#tenantNames.sets(await loadSets(store)),
       saveOperatorState: (nodeId, state) => saveOperatorState(store, nodeId, state),
       ...{ now, random, schedule, hosts: this.#hosts },
       sendProbe: probeThrough(this.#client, schedule),
@@ -221,7 +236,8 @@ export class Engine {
     this.trunks = this.#createTrunks(deps)
     if (this.#server === undefined) this.#client.screen((request) => this.#admits(request))
     this.routing = new Routing({
-      load: (changed) => loadRouting(store, changed),
+      load: async (changed) =>
+        this.#tenantNames.routing(await loadRouting(store, changed), changed),
       ...{ trustedSources: config.trustedSources, edgeProxies: config.edgeProxies },
       nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
       defaultSetId: (tenantId) => this.dispatcher.defaultSetId(tenantId),

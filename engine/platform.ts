@@ -370,6 +370,7 @@ function openControl(
           ...config.trustedSources,
           ...config.edgeProxies.map(({ network }) => network),
         ],
+        ownPlaces: engine.ownPlaces,
       },
     },
     {

@@ -213,6 +213,12 @@ export const settings = {
     'none',
     'proxies that authenticate the users of some tenants: From names customers of these, and their Path is trusted',
   ),
+  tenantNetworks: withDefault(
+    'TENANT_NETWORKS',
+    addressRanges,
+    'none',
+    "addresses on loopback, link-local or this machine's private networks to which agents, nodes and gateways that tenants write may lead nonetheless",
+  ),
   ocsUrl: unset(
     'OCS_URL',
     httpUrl,

@@ -225,6 +225,8 @@ export interface DispatcherSetTable extends MediaRulesColumns {
   probe_ok_codes: string | null
   voicemail_uri: string | null
   spy_uri: string | null
+  /** A tenant has written `voicemail_uri` or `spy_uri`. */
+  is_by_tenant: Defaulted<Flag>
   created_at: number
   updated_at: number
 }
@@ -244,6 +246,8 @@ export interface DispatcherNodeTable {
   max_calls: Defaulted<number>
   /** The state that an operator set. `inactive` survives restarts; probe state does not. */
   operator_state: Defaulted<'active' | 'inactive'>
+  /** A tenant has written `host` and `internal_port`. */
+  is_by_tenant: Defaulted<Flag>
 }
 
 export interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
@@ -292,6 +296,8 @@ export interface CarrierGatewayTable {
   is_outbound: Defaulted<Flag>
   priority: Defaulted<number>
   weight: Defaulted<number>
+  /** A tenant has written `host` and `port`. */
+  is_by_tenant: Defaulted<Flag>
 }
 
 export interface OutboundRouteTable {

@@ -13,5 +13,8 @@ export interface ChangeWorld extends Pick<
 > {
   readonly keys: KeyStore
   readonly tenants: Pick<TenantScope, 'clear'>
-  readonly settings: Pick<ControlDeps['settings'], 'reservedNetworks' | 'hasMediaRelay'>
+  readonly settings: Pick<
+    ControlDeps['settings'],
+    'reservedNetworks' | 'ownPlaces' | 'hasMediaRelay'
+  >
 }

@@ -12,7 +12,7 @@ export function agentRoutes(world: ChangeWorld & Pick<ControlDeps, 'others'>) {
     path: '/telephony/ai-agents',
     kind: 'agent',
     scope: 'agents',
-    resource: new AgentStore(store, settings.hasMediaRelay),
+    resource: new AgentStore(store, settings.ownPlaces, settings.hasMediaRelay),
     lookUp: (uris) => engine.lookUp(uris),
     changed: ({ id }) => engine.reloadRouting({ of: 'agent', ids: [id] }),
     show: (agent) => ({ ...agent, active_calls: engine.calls.countByAgent(agent.id) }),

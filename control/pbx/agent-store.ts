@@ -20,6 +20,8 @@ import { contains } from '../provisioning/rows.ts'
 import { writeWithinLimits } from '../provisioning/tenant-limits.ts'
 import { write } from '../provisioning/write.ts'
 import { refuseGateways } from '../sbc/gateway-reach.ts'
+import { refuseOwnPlaces } from '../sbc/own-places.ts'
+import { nowhere, type OwnPlaces } from '../../schema/rules/own-places.ts'
 import { agentBody, type AgentBody } from './agent-body.ts'
 import { refuseTakenNumber } from './taken-number.ts'
 
@@ -48,10 +50,12 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
   readonly body = agentBody
   readonly onlyAtCreation = ['preset']
   readonly #store: Store
+  readonly #places: OwnPlaces
   readonly #hasMediaRelay: boolean
 
-  constructor(store: Store, hasMediaRelay = false) {
+  constructor(store: Store, places = nowhere, hasMediaRelay = false) {
     this.#store = store
+    this.#places = places
     this.#hasMediaRelay = hasMediaRelay
   }
 
@@ -146,7 +150,10 @@ export class AgentStore implements Resource<typeof agentBody, AgentView> {
     await refuseTakenNumber(this.#store, 'extension', body.extension, tenantId)
     const destination = { path: 'sip_uri', uri: body.sip_uri }
     await refuseGateways(this.#store, body.is_active ? [destination] : [], tenantId, scope)
+    const isKept = before?.sip_uri === body.sip_uri
+    if (!isKept) refuseOwnPlaces([destination], scope, this.#places)
     return {
+      ...(isKept ? {} : { is_by_tenant: toFlag(scope.tenantId !== null) }),
       tenant_id: tenantId,
       name: body.name,
       extension: body.extension,

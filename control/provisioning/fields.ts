@@ -62,11 +62,11 @@ export const port = z.int().min(1).max(65_535)
 const labels = /^(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/
 
 /**
- * A host name, normalized to lower case without the final dot. A last label of digits is a malformed IPv4
- * address.
+ * A host name, normalized to lower case without the final dot. A last label of digits, or of hexadecimal ones
+ * after 0x, is an IPv4 address in another notation.
  */
 function isHostName(host: string): boolean {
-  return host.length <= 253 && labels.test(host) && !/(?:^|\.)\d+$/.test(host)
+  return host.length <= 253 && labels.test(host) && !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host)
 }
 
 const everywhere = new Set(['0.0.0.0', '::', '255.255.255.255'])

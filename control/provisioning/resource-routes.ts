@@ -215,7 +215,7 @@ export async function withLookUp(
   uris: readonly string[],
 ): Promise<RequestScope> {
   if (lookUp === undefined || uris.length === 0) return scope
-  return { ...scope, gatewayLedTo: await lookUp(uris) }
+  return { ...scope, ...(await lookUp(uris)) }
 }
 
 /** Anything that is not an id is 404, like an id of another tenant. */

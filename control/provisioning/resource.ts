@@ -3,10 +3,13 @@
  * implements this interface; its schema validates every body.
  */
 import type { z } from 'zod'
-import type { GatewayLedTo } from '../../schema/rules/gateway-reach.ts'
+import type { LookedUp } from '../../schema/rules/gateway-reach.ts'
 
-/** Limits a request to the rows of its tenant and domain, and says who asks and when. */
-export interface RequestScope {
+/**
+ * Limits a request to the rows of its tenant and domain, and says who asks and when, and what DNS has said of
+ * the written destinations: absent when it was not asked.
+ */
+export interface RequestScope extends Partial<LookedUp> {
   /** The only tenant whose rows exist; null for all tenants. */
   readonly tenantId: number | null
   /** The only SIP domain of that tenant, for rows that have one; absent or null for all its domains. */
@@ -15,8 +18,6 @@ export interface RequestScope {
   readonly actor: string
   /** Milliseconds UTC. */
   readonly now: number
-  /** The DNS results of the written destinations; absent when not looked up, as for a seed file. */
-  readonly gatewayLedTo?: GatewayLedTo
 }
 
 export interface Slice {

@@ -19,6 +19,8 @@ import { AgentStore } from '../pbx/agent-store.ts'
 import { ExtensionStore } from '../pbx/extension-store.ts'
 import { CarrierStore } from '../sbc/carrier-store.ts'
 import { DispatcherStore } from '../sbc/dispatcher-store.ts'
+import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
+import type { OwnPlaces } from '../../schema/rules/own-places.ts'
 import { InboundRouteStore } from '../sbc/routes/inbound-route-store.ts'
 import { OutboundRouteStore } from '../sbc/routes/outbound-route-store.ts'
 import { TenantStore } from '../tenants/tenant-store.ts'
@@ -69,12 +71,16 @@ type Body = Readonly<Record<string, unknown>>
 type Elements = Readonly<Record<Section, readonly Body[]>>
 type Writers = Readonly<Record<Section, Resource<z.ZodObject, object>>>
 
-interface SeedPorts {
+export interface SeedPorts {
   readonly store: Store
   /** Where opening balances are posted. */
   readonly ledger: LedgerPort
   /** Whether `RTPENGINE` names media relays. */
   readonly hasMediaRelay: boolean
+  /** What of the network is this installation itself. */
+  readonly ownPlaces: OwnPlaces
+  /** Asks DNS, for a moment at most; absent: names are taken as they are. */
+  readonly addressesOf?: (hosts: readonly string[]) => Promise<(host: string) => readonly string[]>
   /** Milliseconds UTC. */
   readonly now: number
 }
@@ -91,7 +97,12 @@ export async function applySeed(text: string, ports: SeedPorts): Promise<SeedRep
   // Hashing is slow by design: do it before taking the write lock.
   const logins: Element[] = []
   for (const body of elements.customers) logins.push(await loginOf(store, writers.customers, body))
-  const scope: RequestScope = { tenantId: null, actor: 'seed', now }
+  const scope = {
+    tenantId: null,
+    actor: 'seed',
+    now,
+    ...(await lookedUp(elements, writers, ports)),
+  }
   // Large rate tables too are prepared now and only written under the lock. `checked` has validated them.
   const putRates = manyRates(store, elements.rates as readonly unknown[] as readonly SeedRateBody[])
   const apply = async (section: Section): Promise<SeedReport[Section]> =>
@@ -106,6 +117,26 @@ export async function applySeed(text: string, ports: SeedPorts): Promise<SeedRep
     for (const section of sections) report.push([section, await apply(section)])
     return Object.fromEntries(report) as SeedReport
   })
+}
+
+/** DNS is asked before the transaction, about all destinations of the file at once. */
+async function lookedUp(
+  elements: Elements,
+  writers: Writers,
+  { addressesOf }: SeedPorts,
+): Promise<Pick<RequestScope, 'addressesOf'>> {
+  const uris = sections.flatMap((section) =>
+    elements[section].flatMap((body) => writers[section].destinations?.(body) ?? []),
+  )
+  const names = [...new Set(uris.flatMap(namesOf))]
+  if (addressesOf === undefined || names.length === 0) return {}
+  const known = await addressesOf(names)
+  return { addressesOf: (uri) => namesOf(uri).flatMap(known) }
+}
+
+function namesOf(uri: string): readonly string[] {
+  const target = sipTarget(uri)
+  return target === undefined ? [] : namesBehind(target)
 }
 
 /** An element with its password already hashed; the stored form has no password. */
@@ -278,16 +309,16 @@ function lineOf(element: string, { path, message }: ErrorDetail): string {
 
 const seedShape = z.strictObject(bySection(() => z.array(z.unknown()).default([])))
 
-const writersOf = ({ store, ledger, hasMediaRelay }: SeedPorts): Writers => ({
+const writersOf = ({ store, ledger, hasMediaRelay, ownPlaces: own }: SeedPorts): Writers => ({
   tenants: new TenantStore(store, hasMediaRelay),
   rate_plans: new RatePlanStore(store),
   rates: new RateStore(store),
   customers: new CustomerStore(store, ledger),
-  dispatcher: new DispatcherStore(store, undefined, undefined, hasMediaRelay),
-  carriers: new CarrierStore(store, undefined, hasMediaRelay),
+  dispatcher: new DispatcherStore(store, undefined, { networks: [], own }, hasMediaRelay),
+  carriers: new CarrierStore(store, { networks: [], own }, hasMediaRelay),
   outbound_routes: new OutboundRouteStore(store),
   extensions: new ExtensionStore(store, hasMediaRelay),
-  ai_agents: new AgentStore(store, hasMediaRelay),
+  ai_agents: new AgentStore(store, own, hasMediaRelay),
   inbound_routes: new InboundRouteStore(store),
 })
 

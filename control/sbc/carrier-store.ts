@@ -20,9 +20,11 @@ import {
   type GatewayBody,
 } from './carrier-body.ts'
 import { viewOf, type CarrierRow, type CarrierView, type GatewayRow } from './carrier-view.ts'
+import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { refuseReachedGateways } from './gateway-reach.ts'
+import { refuseOwnPlaces } from './own-places.ts'
 import { resolveSet } from './set-reference.ts'
-import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
+import { nothingReserved, refuseForeignPlaces, type Reserved } from './source-claims.ts'
 import { writeWithinLimits } from '../provisioning/tenant-limits.ts'
 
 export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
@@ -30,10 +32,10 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   readonly body = carrierBody
   readonly onlyAtCreation = ['preset']
   readonly #store: Store
-  readonly #reserved: ReservedNetworks
+  readonly #reserved: Reserved
   readonly #hasMediaRelay: boolean
 
-  constructor(store: Store, reserved: ReservedNetworks = [], hasMediaRelay = false) {
+  constructor(store: Store, reserved = nothingReserved, hasMediaRelay = false) {
     this.#store = store
     this.#hasMediaRelay = hasMediaRelay
     this.#reserved = reserved
@@ -76,6 +78,10 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       number_rules: { in: [...carrier.number_rules.in], out: [...carrier.number_rules.out] },
       gateways: carrier.gateways.map(({ id: _gateway, status: _status, ...gateway }) => gateway),
     }
+  }
+
+  destinations(body: CarrierBody): readonly string[] {
+    return withPreset(body).gateways.map(uriOf)
   }
 
   async insert(given: CarrierBody, scope: RequestScope): Promise<number> {
@@ -159,7 +165,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
     const carrier = { ...body, auth: body.auth.type }
     const claims = body.gateways.map((gateway) => gatewayClaim(gateway, carrier))
     const path = (index: number) => `gateways.${index}.host`
-    await refuseForeignPlaces(this.#store, owner, claims, this.#reserved, path)
+    await refuseForeignPlaces(this.#store, owner, claims, this.#reserved.networks, path)
   }
 
   /** Least-cost routing compares plain numbers, so carriers that may meet in a route must share a currency. */
@@ -230,6 +236,9 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       return kept[index] === undefined ? [{ carrier: body.name, tenantId, ...place }] : []
     })
     await refuseReachedGateways(this.#store, fresh, tenantId)
+    const written = fresh.map((gateway) => ({ path: gateway.path, uri: uriOf(gateway) }))
+    refuseOwnPlaces(written, scope, this.#reserved.own)
+    const is_by_tenant = toFlag(scope.tenantId !== null)
     for (const id of before.values())
       if (!kept.includes(id))
         await execute(this.#store, db.deleteFrom('carrier_gateway').where('id', '=', id))
@@ -239,7 +248,9 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
       await execute(
         this.#store,
         id === undefined
-          ? db.insertInto('carrier_gateway').values({ carrier_id: carrierId, ...columns })
+          ? db
+              .insertInto('carrier_gateway')
+              .values({ carrier_id: carrierId, ...columns, is_by_tenant })
           : db.updateTable('carrier_gateway').set(columns).where('id', '=', id),
       )
     }
@@ -341,6 +352,13 @@ function ambiguous(index: number, rival: string): ApiError {
 
 const gatewayKey = (gateway: Pick<GatewayBody, 'host' | 'port' | 'transport' | 'netmask'>) =>
   `${gateway.host} ${gateway.port} ${gateway.transport} ${gateway.netmask}`
+
+const uriOf = ({
+  host,
+  port,
+  transport,
+}: Pick<GatewayBody, 'host' | 'port' | 'transport'>): string =>
+  `sip:${hostPort(host, port)};transport=${transport}`
 
 const gatewayColumnsOf = ({ inbound, outbound, ...gateway }: GatewayBody) => ({
   ...gateway,

@@ -57,11 +57,10 @@ export function viewOf(row: CarrierRow, gateways: readonly GatewayRow[]): Carrie
     payer: row.payer,
     is_active: fromFlag(row.is_active),
     direction: row.direction,
-    gateways: gateways.map(({ carrier_id: _, is_inbound, is_outbound, ...gateway }) => ({
-      ...gateway,
-      inbound: fromFlag(is_inbound),
-      outbound: fromFlag(is_outbound),
-    })),
+    gateways: gateways.map((row) => {
+      const { carrier_id: _, is_by_tenant: _writer, is_inbound, is_outbound, ...gateway } = row
+      return { ...gateway, inbound: fromFlag(is_inbound), outbound: fromFlag(is_outbound) }
+    }),
     auth: {
       type: row.auth_type,
       username: row.auth_username,

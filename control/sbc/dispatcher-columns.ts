@@ -13,8 +13,15 @@ export function destinationsOf({
   const members = nodes.flatMap((node, index) =>
     node.is_enabled ? [{ path: `nodes.${index}.host`, uri: nodeUri(node) }] : [],
   )
+  return [...members, ...urisOf({ voicemail_uri, spy_uri })]
+}
+
+/** The destinations that a set names beside its nodes. */
+export function urisOf({
+  voicemail_uri,
+  spy_uri,
+}: Pick<DispatcherBody, 'voicemail_uri' | 'spy_uri'>): WrittenDestination[] {
   return [
-    ...members,
     ...(voicemail_uri == null ? [] : [{ path: 'voicemail_uri', uri: voicemail_uri }]),
     ...(spy_uri == null ? [] : [{ path: 'spy_uri', uri: spy_uri }]),
   ]

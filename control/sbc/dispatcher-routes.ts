@@ -30,7 +30,7 @@ import { nodeBody, type NodeBody } from './dispatcher-body.ts'
 import { nodeUri } from './gateway-reach.ts'
 import { newUuid } from '../uuid.ts'
 import { DispatcherStore } from './dispatcher-store.ts'
-import { reservedNetworks } from './source-claims.ts'
+import { reservedBy } from './source-claims.ts'
 import {
   nodeDocument,
   nodeIn,
@@ -60,7 +60,7 @@ export function dispatcherRoutes(deps: DispatcherWorld) {
   const sets = new DispatcherStore(
     store,
     (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
-    reservedNetworks(settings.reservedNetworks),
+    reservedBy(settings),
     settings.hasMediaRelay,
   )
   const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))

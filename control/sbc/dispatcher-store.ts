@@ -1,5 +1,5 @@
 /** Dispatcher sets and nodes as rows. An update keeps the ids and operator states of unchanged nodes. */
-import { fromFlag } from '../../schema/columns.ts'
+import { fromFlag, toFlag } from '../../schema/columns.ts'
 import { nodeClaim } from '../../schema/ownership/claims.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
@@ -10,11 +10,12 @@ import { everywhere, tenantOf } from '../provisioning/references.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../provisioning/resource.ts'
 import { contains, grouped, same } from '../provisioning/rows.ts'
 import { write } from '../provisioning/write.ts'
-import { refuseForeignPlaces, type ReservedNetworks } from './source-claims.ts'
+import { refuseForeignPlaces, nothingReserved, type Reserved } from './source-claims.ts'
 import { writeWithinLimits } from '../provisioning/tenant-limits.ts'
 import { dispatcherBody, nodeKey, type DispatcherBody, type NodeBody } from './dispatcher-body.ts'
-import { columnsOf, destinationsOf, nodeColumnsOf } from './dispatcher-columns.ts'
-import { nodeUri, refuseGateways } from './gateway-reach.ts'
+import { columnsOf, destinationsOf, nodeColumnsOf, urisOf } from './dispatcher-columns.ts'
+import { nodeUri, refuseGateways, type WrittenDestination } from './gateway-reach.ts'
+import { refuseOwnPlaces } from './own-places.ts'
 import {
   nodeDocument,
   nodeIn,
@@ -30,14 +31,14 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   readonly body = dispatcherBody
   readonly #store: Store
   readonly #isUnresolvable: (nodeId: number) => boolean
-  readonly #reserved: ReservedNetworks
+  readonly #reserved: Reserved
   readonly #hasMediaRelay: boolean
 
   /** `isUnresolvable`: whether DNS does not know the node's name; unknown for a seed file. */
   constructor(
     store: Store,
     isUnresolvable: (nodeId: number) => boolean = () => false,
-    reserved: ReservedNetworks = [],
+    reserved = nothingReserved,
     hasMediaRelay = false,
   ) {
     this.#hasMediaRelay = hasMediaRelay
@@ -99,12 +100,14 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       const tenantId = await tenantOf(this.#store, body.tenant, scope)
       await refuseGateways(this.#store, destinationsOf(body), tenantId, scope)
       await this.#refuseForeign(body.nodes, tenantId, scope)
+      const written = this.#admitNew(urisOf(body), scope)
       const id = await insert(
         this.#store,
         this.#store.db
           .insertInto('dispatcher_set')
           .values({
             ...columnsOf(body),
+            ...written,
             set_id: body.set_id ?? (await this.#freeSetId()),
             tenant_id: tenantId,
             created_at: scope.now,
@@ -112,7 +115,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
           })
           .returning('id'),
       )
-      await this.#putNodes(id, body.nodes)
+      await this.#putNodes(id, body.nodes, scope)
       return id
     })
   }
@@ -127,6 +130,11 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       const tenantId = await tenantOf(this.#store, body.tenant, scope)
       await refuseGateways(this.#store, destinationsOf(body), tenantId, scope)
       await this.#refuseForeign(body.nodes, tenantId, scope)
+      const kept = urisOf(before)
+      const fresh = urisOf(body).filter(
+        ({ path, uri }) => !kept.some((each) => each.path === path && each.uri === uri),
+      )
+      const written = fresh.length === 0 ? {} : this.#admitNew(fresh, scope)
       const set_id = body.set_id ?? before.set_id
       if (set_id !== before.set_id) await this.#renumber(before.set_id, set_id)
       await execute(
@@ -135,13 +143,14 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
           .updateTable('dispatcher_set')
           .set({
             ...columnsOf(body),
+            ...written,
             set_id,
             tenant_id: tenantId,
             updated_at: scope.now,
           })
           .where('id', '=', id),
       )
-      await this.#putNodes(id, body.nodes)
+      await this.#putNodes(id, body.nodes, scope)
     })
   }
 
@@ -164,7 +173,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
       if (set.nodes.length >= 100)
         throw new ApiError(409, 'set_full', 'A set has at most 100 nodes')
       await this.#refuseGateway(node, set, scope)
-      const nodeId = await this.#insertNode(id, node)
+      const nodeId = await this.#insertNode(id, node, scope, 'host')
       return { nodeId, after: await this.#existing(scope, id) }
     })
   }
@@ -179,8 +188,11 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     return write(this.#store, async () => {
       const before = await this.#existing(scope, id)
       const { nodes } = before
-      const node = change(nodeIn(before, nodeId))
+      const present = nodeIn(before, nodeId)
+      const node = change(present)
       await this.#refuseGateway(node, before, scope)
+      const isKept = nodeKey(present) === nodeKey(node)
+      const written = isKept ? {} : this.#admitNew([{ path: 'host', uri: nodeUri(node) }], scope)
       const after = nodes.map((each) => {
         if (each.id !== nodeId) return each
         // With another host it is another node, without a known state.
@@ -191,7 +203,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
         this.#store,
         this.#store.db
           .updateTable('dispatcher_node')
-          .set(nodeColumnsOf(node))
+          .set({ ...nodeColumnsOf(node), ...written })
           .where('id', '=', nodeId),
       )
       return { before, after: await this.#existing(scope, id) }
@@ -243,6 +255,12 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     await this.#refuseForeign([node], tenantId, scope, () => 'host')
   }
 
+  /** Throws unless the scope may write these destinations; the columns that say who has. */
+  #admitNew(destinations: readonly WrittenDestination[], scope: RequestScope) {
+    refuseOwnPlaces(destinations, scope, this.#reserved.own)
+    return { is_by_tenant: toFlag(scope.tenantId !== null) }
+  }
+
   async #refuseForeign(
     nodes: readonly NodeBody[],
     tenantId: number | null,
@@ -250,7 +268,13 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     path = (index: number) => `nodes.${index}.host`,
   ): Promise<void> {
     const claims = nodes.map(nodeClaim)
-    await refuseForeignPlaces(this.#store, { tenantId, scope }, claims, this.#reserved, path)
+    await refuseForeignPlaces(
+      this.#store,
+      { tenantId, scope },
+      claims,
+      this.#reserved.networks,
+      path,
+    )
   }
 
   /**
@@ -314,7 +338,11 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
   }
 
   /** Updates unchanged nodes in place, so that live calls and probe state keep their node. */
-  async #putNodes(setRowId: number, nodes: readonly NodeBody[]): Promise<void> {
+  async #putNodes(
+    setRowId: number,
+    nodes: readonly NodeBody[],
+    scope: RequestScope,
+  ): Promise<void> {
     const { db } = this.#store
     const before = new Map((await this.#nodesOf([setRowId])).map((row) => [nodeKey(row), row]))
     const kept = nodes.map((node) => before.get(nodeKey(node)))
@@ -331,7 +359,7 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
         await execute(this.#store, db.deleteFrom('dispatcher_node').where('id', '=', row.id))
     for (const [index, node] of nodes.entries()) {
       const row = kept[index]
-      if (row === undefined) await this.#insertNode(setRowId, node)
+      if (row === undefined) await this.#insertNode(setRowId, node, scope, `nodes.${index}.host`)
       else
         await execute(
           this.#store,
@@ -340,12 +368,18 @@ export class DispatcherStore implements Resource<typeof dispatcherBody, Dispatch
     }
   }
 
-  async #insertNode(setRowId: number, node: NodeBody): Promise<number> {
+  async #insertNode(
+    setRowId: number,
+    node: NodeBody,
+    scope: RequestScope,
+    path: string,
+  ): Promise<number> {
+    const written = this.#admitNew([{ path, uri: nodeUri(node) }], scope)
     return insert(
       this.#store,
       this.#store.db
         .insertInto('dispatcher_node')
-        .values({ dispatcher_set_id: setRowId, ...nodeColumnsOf(node) })
+        .values({ dispatcher_set_id: setRowId, ...nodeColumnsOf(node), ...written })
         .returning('id'),
     )
   }

@@ -105,7 +105,7 @@ export function viewOf(row: SetRow, nodes: readonly NodeRow[]): DispatcherView {
   }
 }
 
-function nodeViewOf({ dispatcher_set_id: _, ...row }: NodeRow): NodeView {
+function nodeViewOf({ dispatcher_set_id: _set, is_by_tenant: _writer, ...row }: NodeRow): NodeView {
   return {
     ...row,
     is_enabled: fromFlag(row.is_enabled),

@@ -11,16 +11,12 @@ import type { CarrierView } from './carrier-view.ts'
 import { withLiveStatus, withMoreCalls } from './carrier-status.ts'
 import { InboundRouteStore } from './routes/inbound-route-store.ts'
 import { OutboundRouteStore, type OutboundRouteView } from './routes/outbound-route-store.ts'
-import { reservedNetworks } from './source-claims.ts'
+import { reservedBy } from './source-claims.ts'
 import { testCallRoutes } from './test-call-routes.ts'
 
 export function routingRoutes(world: ChangeWorld & Pick<ControlDeps, 'steadyNow' | 'others'>) {
   const { store, now, engine, settings, steadyNow, others } = world
-  const carriers = new CarrierStore(
-    store,
-    reservedNetworks(settings.reservedNetworks),
-    settings.hasMediaRelay,
-  )
+  const carriers = new CarrierStore(store, reservedBy(settings), settings.hasMediaRelay)
   const common = (kind: 'carrier' | 'outbound_route' | 'inbound_route') => ({
     world,
     kind,
@@ -35,6 +31,7 @@ export function routingRoutes(world: ChangeWorld & Pick<ControlDeps, 'steadyNow'
         path: '/routing/carriers',
         scope: 'carriers',
         resource: carriers,
+        lookUp: (uris) => engine.lookUp(uris),
         show: (carrier) => withLiveStatus(carrier, engine),
         withOthers: async (c, listed) => {
           const ids = listed.map(({ id }) => id)

@@ -9,16 +9,33 @@ import { isSameSource, locationOf, overlap, type Location } from '../../schema/n
 import { ApiError } from '../http/api-error.ts'
 import type { RequestScope } from '../provisioning/resource.ts'
 import { refusePlatformOnly } from '../provisioning/tenancy.ts'
+import { nowhere, type OwnPlaces } from '../../schema/rules/own-places.ts'
 
 /** Of the platform's own programs, such as trusted sources; no tenant may claim part of them. */
-export type ReservedNetworks = readonly Location[]
+type ReservedNetworks = readonly Location[]
 
-/** Parses networks in CIDR notation. */
-export const reservedNetworks = (networks: readonly string[]): ReservedNetworks =>
-  networks.map((network) => {
+/** Places that rows may not name. */
+export interface Reserved {
+  readonly networks: ReservedNetworks
+  readonly own: OwnPlaces
+}
+
+export const nothingReserved: Reserved = { networks: [], own: nowhere }
+
+/** `reservedNetworks`: in CIDR notation. */
+export const reservedBy = ({
+  reservedNetworks,
+  ownPlaces: own,
+}: {
+  readonly reservedNetworks: readonly string[]
+  readonly ownPlaces: OwnPlaces
+}): Reserved => ({
+  own,
+  networks: reservedNetworks.map((network) => {
     const [host = '', bits = '128'] = network.split('/')
     return locationOf({ host, netmask: Number(bits) })
-  })
+  }),
+})
 
 /**
  * The shortest prefixes that a tenant credential may write. Sources within a carrier's network are never

@@ -3,7 +3,8 @@ import http from 'node:http'
 import https from 'node:https'
 import { isIP } from 'node:net'
 import type { Schedule } from '../../schema/clock.ts'
-import { guardedLookup, hostOf, isPublicAddress, type Resolve } from './targets.ts'
+import { isPublicAddress } from '../../schema/net/private-address.ts'
+import { guardedLookup, hostOf, type Resolve } from './targets.ts'
 
 export interface SenderDeps {
   readonly resolve: Resolve

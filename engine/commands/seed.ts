@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { applySeed, type SeedReport } from '../../control/provisioning/seed.ts'
+import { applySeed, type SeedPorts, type SeedReport } from '../../control/provisioning/seed.ts'
 import type { Store } from '../../schema/open.ts'
 import { createLedger } from '../charging/ledger/ledger.ts'
-import { readConfig } from '../config.ts'
-import { type Command, WrongUsage } from './command.ts'
+import { type Config, readConfig } from '../config.ts'
+import { HostAddresses, hostResolver } from '../dispatcher/host-addresses.ts'
+import { ownPlacesOf } from '../own-places.ts'
+import { nowhere } from '../../schema/rules/own-places.ts'
+import { type Command, type World, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 import { fileProblem } from './start-errors.ts'
 
@@ -18,7 +21,7 @@ export const seed: Command = {
       world,
       { action: 'seed', target: file },
       (store) =>
-        seedFile(store, text, world.now(), readConfig(world.environment).relays.length > 0),
+        seedFile(store, text, world.now(), surroundingsOf(readConfig(world.environment), world)),
       options['create'] === undefined ? 'must exist' : 'may be made',
     )
     for (const [section, { created, updated, unchanged }] of Object.entries(report))
@@ -36,9 +39,19 @@ export const seedFile = async (
   store: Store,
   text: string,
   now: number,
-  hasMediaRelay = false,
-): Promise<SeedReport> =>
-  applySeed(text, { store, now, ledger: createLedger(store), hasMediaRelay })
+  around: Surroundings = { hasMediaRelay: false, ownPlaces: nowhere },
+): Promise<SeedReport> => applySeed(text, { ...around, store, now, ledger: createLedger(store) })
+
+type Surroundings = Pick<SeedPorts, 'hasMediaRelay' | 'ownPlaces' | 'addressesOf'>
+
+function surroundingsOf(config: Config, { schedule }: Pick<World, 'schedule'>): Surroundings {
+  const hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
+  return {
+    hasMediaRelay: config.relays.length > 0,
+    ownPlaces: ownPlacesOf({ config }),
+    addressesOf: (names) => hosts.lookUp(names),
+  }
+}
 
 function read(file: string): string {
   try {

@@ -42,6 +42,8 @@ export interface NodeRecord {
   /** 0: unlimited. */
   readonly maxCalls: number
   readonly operatorState: OperatorState
+  /** A tenant has written where it is. */
+  readonly isByTenant?: boolean | undefined
 }
 
 export interface SetRecord {
@@ -53,6 +55,8 @@ export interface SetRecord {
   readonly probe: Partial<ProbeSettings>
   readonly voicemailUri: string | null
   readonly spyUri: string | null
+  /** A tenant has written one of these URIs. */
+  readonly isByTenant?: boolean | undefined
   readonly media?: MediaRules | undefined
   readonly nodes: readonly NodeRecord[]
 }

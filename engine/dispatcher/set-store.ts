@@ -1,5 +1,6 @@
 /** Dispatcher sets from the database, and the operator's word back into it. */
 import type { Selectable } from 'kysely'
+import { fromFlag } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute } from '../../schema/sql/query.ts'
@@ -61,6 +62,7 @@ function setOf(
     probe: probeOf(row),
     voicemailUri: row.voicemail_uri,
     spyUri: row.spy_uri,
+    isByTenant: fromFlag(row.is_by_tenant) || undefined,
     media: mediaRulesOf(row),
     nodes,
   }
@@ -78,6 +80,7 @@ function nodeOf(row: Selectable<Database['dispatcher_node']>): NodeRecord {
     description: row.description,
     maxCalls: row.max_calls,
     operatorState: row.operator_state,
+    isByTenant: fromFlag(row.is_by_tenant) || undefined,
   }
 }
 

@@ -19,6 +19,8 @@ export interface GatewayRecord {
   readonly priority: number
   /** 1 to 100, relative among gateways of equal priority. */
   readonly weight: number
+  /** A tenant has written where it is. */
+  readonly isByTenant?: boolean | undefined
 }
 
 /** How the carrier knows this SBC. `ip`: by its address; `digest`, `register`: by credentials. */
@@ -115,6 +117,8 @@ export interface AgentRecord {
   readonly tenantId: number | null
   readonly extension: string
   readonly uri: string
+  /** A tenant has written the URI. */
+  readonly isByTenant?: boolean | undefined
   /** 0: unlimited. */
   readonly maxCalls: number
   readonly isActive: boolean

@@ -215,6 +215,7 @@ const gatewayOf = (row: Selectable<Database['carrier_gateway']>): GatewayRecord 
   isOutbound: fromFlag(row.is_outbound),
   priority: row.priority,
   weight: row.weight,
+  isByTenant: fromFlag(row.is_by_tenant) || undefined,
 })
 
 async function loadOutboundRoutes(
@@ -300,6 +301,7 @@ async function loadAgents(store: Store, ids?: readonly number[]): Promise<AgentR
     tenantId: row.tenant_id,
     extension: row.extension,
     uri: row.sip_uri,
+    isByTenant: fromFlag(row.is_by_tenant) || undefined,
     maxCalls: row.max_calls,
     isActive: fromFlag(row.is_active),
     media: mediaRulesOf(row),

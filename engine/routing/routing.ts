@@ -9,7 +9,7 @@ import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { SLICE } from '../../schema/sql/in-slices.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import { countedNumbers, international } from '../../schema/rules/exit-codes.ts'
-import type { GatewayLedTo, Sender } from '../../schema/rules/gateway-reach.ts'
+import type { LookedUp, Sender } from '../../schema/rules/gateway-reach.ts'
 import { unchanged } from '../../schema/rules/number-rule.ts'
 import { isName, withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
@@ -201,11 +201,14 @@ export class Routing {
   }
 
   /** Asks DNS, for a second at most, where URIs lead that are about to be written; see `gatewayBehind`. */
-  async lookUp(uris: readonly string[]): Promise<GatewayLedTo> {
+  async lookUp(uris: readonly string[]): Promise<LookedUp> {
     const addressesOf = await this.#deps.hosts.lookUp(uris.flatMap(namesIn))
-    return (uri, sender) => {
-      this.#followHosts()
-      return this.#guard.ledTo(uri, sender, addressesOf)
+    return {
+      gatewayLedTo: (uri, sender) => {
+        this.#followHosts()
+        return this.#guard.ledTo(uri, sender, addressesOf)
+      },
+      addressesOf: (uri) => namesIn(uri).flatMap(addressesOf),
     }
   }
 

@@ -1,9 +1,14 @@
-/** Calls that would reach a carrier's gateway without a price: all are counted, few are logged. */
+/**
+ * Calls that would reach a carrier's gateway without a price, and names that would lead requests of tenants inside the
+ * platform: the former are counted, few are logged.
+ */
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Sender } from '../../schema/rules/gateway-reach.ts'
 import type { Routing } from './routing.ts'
+import type { TenantNames } from './tenant-names.ts'
 
 export interface UnpricedCallsDeps {
+  readonly tenantNames: Pick<TenantNames, 'mayReach'>
   readonly routing: () => Pick<Routing, 'gatewayBehind' | 'mayReach'>
   /** Milliseconds UTC. */
   readonly now: () => number
@@ -12,6 +17,8 @@ export interface UnpricedCallsDeps {
 
 /** One line for a destination in a minute, however often it is called: the log must not fill the disk. */
 const QUIET_MS = 60_000
+const TO_GATEWAY = 'a destination leads to the gateway of a carrier: its calls are refused'
+const INSIDE = 'a name that a tenant has written leads inside the platform: nothing is sent there'
 /** Destinations that are remembered. */
 const MAX_DESTINATIONS = 1_000
 
@@ -42,6 +49,10 @@ export class UnpricedCalls {
     name: string,
     { address, port }: { readonly address: string; readonly port: number },
   ): boolean => {
+    if (!this.#deps.tenantNames.mayReach(name, { address, port })) {
+      this.#logSometimes(INSIDE, name, { address, port })
+      return false
+    }
     const isAllowed = this.#deps.routing().mayReach(name, address, port)
     if (!isAllowed) this.#note(name, { address, port })
     return isAllowed
@@ -49,12 +60,19 @@ export class UnpricedCalls {
 
   #note(destination: string, fields: Readonly<Record<string, unknown>>): void {
     this.#total += 1
+    this.#logSometimes(TO_GATEWAY, destination, fields)
+  }
+
+  #logSometimes(
+    message: string,
+    destination: string,
+    fields: Readonly<Record<string, unknown>>,
+  ): void {
     const now = this.#deps.now()
     const before = this.#logged.get(destination)
     if (before !== undefined && now < before + QUIET_MS) return
     if (this.#logged.size >= MAX_DESTINATIONS) this.#logged.clear()
     this.#logged.set(destination, now)
-    const message = 'a destination leads to the gateway of a carrier: its calls are refused'
     this.#deps.log('warn', message, { destination, ...fields })
   }
 }

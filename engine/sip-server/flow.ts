@@ -2,6 +2,7 @@
  * Where a message came from, or goes to: one remote address as seen from one of our listeners. A
  * response returns by the flow of its request.
  */
+import { BlockList, isIP, isIPv6 } from 'node:net'
 export type Protocol = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
 
 /** One bound socket. Compared by identity: there is exactly one object per listening socket. */
@@ -62,7 +63,29 @@ export interface HopQuestion {
   readonly isSecure: boolean
   /** What we can send by. */
   readonly supported: readonly Protocol[]
+  /** In a dialog: the address of the peer that has given the name; see `isInward`. */
+  readonly peer?: string
 }
+
+const thisMachine = new BlockList()
+for (const [network, length] of [
+  ['0.0.0.0', 8],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+] as const)
+  thisMachine.addSubnet(network, length, 'ipv4')
+thisMachine.addAddress('::', 'ipv6')
+thisMachine.addAddress('::1', 'ipv6')
+thisMachine.addSubnet('fe80::', 10, 'ipv6')
+
+const isOfThisMachine = (address: string): boolean => {
+  const [plain = ''] = address.split('%', 1)
+  return thisMachine.check(plain, isIPv6(plain) ? 'ipv6' : 'ipv4')
+}
+
+/** Whether a peer from elsewhere would have us send to loopback or to a link-local address. */
+export const isInward = (address: string, peer: string): boolean =>
+  isIP(address) !== 0 && isOfThisMachine(address) && !isOfThisMachine(peer)
 
 /** One address at which a next hop may be reached. */
 export interface HopTarget {

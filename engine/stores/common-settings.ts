@@ -21,6 +21,7 @@ const shown: Values<Value> = {
   TRUSTED_SOURCES: ({ trustedSources }) => trustedSources,
   EDGE_PROXIES: ({ edgeProxies }) =>
     edgeProxies.map(({ network, tenants }) => `${network}=${tenants.toSorted().join('+')}`),
+  TENANT_NETWORKS: ({ tenantNetworks }) => tenantNetworks,
   FOREIGN_DOMAINS: ({ sip }) => sip.foreignDomains,
   RECORDING_REQUIRED: ({ recording }) => (recording?.isRequired === true ? 'on' : 'off'),
   WEBHOOK_PRIVATE_TARGETS: ({ webhookPrivateTargets }) => webhookPrivateTargets,

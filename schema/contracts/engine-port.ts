@@ -1,6 +1,6 @@
 /** The engine as the API sees it: plain data, times as stamps. */
 import type { ChangedRouting } from './changed-rows.ts'
-import type { GatewayLedTo } from '../rules/gateway-reach.ts'
+import type { LookedUp } from '../rules/gateway-reach.ts'
 import type {
   CallsPort,
   OriginateRequest,
@@ -90,8 +90,8 @@ export interface EnginePort {
    * apply.
    */
   reloadRouting(changed?: ChangedRouting): Promise<void>
-  /** Asks DNS, for a second at most, to which gateways SIP URIs lead. */
-  lookUp(uris: readonly string[]): Promise<GatewayLedTo>
+  /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
+  lookUp(uris: readonly string[]): Promise<LookedUp>
   telemetry(): TelemetrySnapshot
   /** Those of `RTPENGINE`. */
   relays(): readonly RelayStatus[]

@@ -75,6 +75,7 @@ import {
   sql as changedRows,
 } from './several-nodes/045-changed-rows.ts'
 import { sql as timeWithoutServer } from './several-nodes/047-time-without-server.ts'
+import { sql as tenantsDestinations } from './several-nodes/051-tenants-destinations.ts'
 import type { OnceOnly, Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -152,6 +153,7 @@ export const migrations: readonly Migration[] = [
     forServer: changedRowsForServer,
   },
   { version: 46, name: 'time-without-server', sql: timeWithoutServer },
+  { version: 47, name: 'tenants-destinations', sql: tenantsDestinations },
 ]
 
 export const newestVersion = migrations.length

@@ -24,6 +24,13 @@ export type Sender = number | 'platform' | 'unknown'
  */
 export type GatewayLedTo = (uri: string, sender: Sender) => CarrierGateway | undefined
 
+/** What DNS has said of URIs that are about to be written. */
+export interface LookedUp {
+  readonly gatewayLedTo: GatewayLedTo
+  /** All addresses behind the names of a URI; none where DNS did not answer in time. */
+  readonly addressesOf: (uri: string) => readonly string[]
+}
+
 export const senderOf = (tenantId: number | null): Sender => tenantId ?? 'platform'
 
 /**

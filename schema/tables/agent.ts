@@ -13,6 +13,8 @@ export interface AiAgentTable extends MediaRulesColumns {
   /** 0: unlimited. */
   max_calls: Defaulted<number>
   is_active: Defaulted<Flag>
+  /** A tenant has written `sip_uri`. */
+  is_by_tenant: Defaulted<Flag>
   /** JSON array of header names that its calls do not carry, or null. */
   strip_headers: string | null
   created_at: number

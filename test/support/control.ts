@@ -20,6 +20,7 @@ import type { Telemetry } from '../../control/telemetry/telemetry.ts'
 import type { Subscriptions } from '../../control/tools/mcp/subscriptions.ts'
 import type { EventsPort } from '../../schema/contracts/engine-events.ts'
 import type { ControlDeps } from '../../control/deps.ts'
+import { nowhere, type OwnPlaces } from '../../schema/rules/own-places.ts'
 import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import type { Store } from '../../schema/open.ts'
@@ -103,6 +104,7 @@ export interface ControlOptions {
   readonly publicUrl?: string
   /** Absent: the installation names none. */
   readonly exitCodes?: readonly string[]
+  readonly ownPlaces?: OwnPlaces
 }
 
 export async function openControl({
@@ -113,6 +115,7 @@ export async function openControl({
   recordingsPath,
   publicUrl,
   exitCodes,
+  ownPlaces = nowhere,
 }: ControlOptions = {}): Promise<TestControl> {
   let steady = startOfTime
   let offsetMs = 0
@@ -156,6 +159,7 @@ export async function openControl({
         mcpAllowedHosts: [],
         trustedProxies,
         reservedNetworks: ['127.0.0.0/8'],
+        ownPlaces,
         hasMediaRelay,
       },
     },

@@ -85,7 +85,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       endOperatorBan: (source) => Promise.resolve(void bans.delete(source)),
     },
     reloadRouting: () => Promise.resolve(),
-    lookUp: () => Promise.resolve(() => undefined),
+    lookUp: () => Promise.resolve({ gatewayLedTo: () => undefined, addressesOf: () => [] }),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
     telemetry: () => engine.figures,
     relays: () => [],

@@ -12,7 +12,7 @@ import { CarrierStore } from '../../sbc/carrier-store.ts'
 import { DispatcherStore } from '../../sbc/dispatcher-store.ts'
 import { InboundRouteStore } from '../../sbc/routes/inbound-route-store.ts'
 import { OutboundRouteStore } from '../../sbc/routes/outbound-route-store.ts'
-import { reservedNetworks } from '../../sbc/source-claims.ts'
+import { reservedBy } from '../../sbc/source-claims.ts'
 import { followTenant } from '../../tenants/tenant-routes.ts'
 import { TenantStore } from '../../tenants/tenant-store.ts'
 import type { ChangeWorld } from '../change-world.ts'
@@ -27,13 +27,13 @@ const setsOf = ({ store, engine, settings }: ChangeWorld) =>
   new DispatcherStore(
     store,
     (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
-    reservedNetworks(settings.reservedNetworks),
+    reservedBy(settings),
     settings.hasMediaRelay,
   )
 
 export const carrierKind = documentKind({
   store: ({ store, settings }) =>
-    new CarrierStore(store, reservedNetworks(settings.reservedNetworks), settings.hasMediaRelay),
+    new CarrierStore(store, reservedBy(settings), settings.hasMediaRelay),
   follow: reloadRouting('carrier'),
 })
 
@@ -64,7 +64,7 @@ export const extensionKind = documentKind({
 })
 
 export const agentKind = documentKind({
-  store: ({ store, settings }) => new AgentStore(store, settings.hasMediaRelay),
+  store: ({ store, settings }) => new AgentStore(store, settings.ownPlaces, settings.hasMediaRelay),
   follow: reloadRouting('agent'),
 })
 

@@ -2,7 +2,7 @@
 import type { AppMessage } from '../application.ts'
 import type { Dialog } from '../dialog/dialog.ts'
 import { routeBy } from '../dialog/route-set.ts'
-import { isWebSocket, type Flow, type Listener } from '../flow.ts'
+import { isInward, isWebSocket, type Flow, type Listener } from '../flow.ts'
 import { contentLengthLine } from '../message/decode.ts'
 import { parseUri } from '../message/uri.ts'
 import type { SentRequest } from '../transaction/sent-request.ts'
@@ -163,6 +163,10 @@ export class RequestWriter {
     if (isWebSocket(flow.listener.protocol)) return byConnection(flow)
     if (nextHop) return { flow: nextHop, question: undefined, target }
     const hop = underKnownName(this.#hops.nextHop(target, flow.listener), flow)
+    if ('question' in hop && hop.question !== undefined)
+      return { ...hop, question: { ...hop.question, peer: flow.address } }
+    // Neither Contact nor Record-Route of a peer elsewhere opens what only this machine may reach.
+    if ('flow' in hop && isInward(hop.flow.address, flow.address)) return byConnection(flow)
     if ('flow' in hop && hop.question === undefined) dialog.rememberNextHop(hop.flow)
     return hop
   }

@@ -1,5 +1,5 @@
 /** Where a host name is reached: RFC 3263 §4, NAPTR → SRV → A and AAAA. */
-import { defaultPort, type HopQuestion, type HopTarget, type Protocol } from '../flow.ts'
+import { defaultPort, isInward, type HopQuestion, type HopTarget, type Protocol } from '../flow.ts'
 import { CachedDns, type Dns, type NaptrRecord } from './records.ts'
 import { srvOrder } from './srv-order.ts'
 
@@ -57,7 +57,13 @@ export class NextHopResolver {
   resolve(question: HopQuestion, reference: string): void {
     void this.#targetsOf(question)
       .catch(() => [])
-      .then((targets) => targets.filter((target) => this.#mayReach(question.host, target)))
+      .then((targets) =>
+        targets.filter(
+          (target) =>
+            this.#mayReach(question.host, target) &&
+            (question.peer === undefined || !isInward(target.address, question.peer)),
+        ),
+      )
       .then((targets) => this.#resolved(reference, targets.slice(0, maxTargets)))
   }
 

@@ -1,3 +1,4 @@
+import { nowhere } from '../../../schema/rules/own-places.ts'
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { AuditLog } from '../../../control/audit/audit-log.ts'
@@ -238,7 +239,7 @@ describe.runIf(hasPostgres)('changes of several nodes', () => {
 function processOn(store: Store, now: () => number) {
   const keys = new KeyStore(store, new KeyCache())
   const audit = new AuditLog(store, () => undefined)
-  const settings = { reservedNetworks: [], hasMediaRelay: false }
+  const settings = { reservedNetworks: [], ownPlaces: nowhere, hasMediaRelay: false }
   const tenants = { clear: () => undefined }
   const world = {
     ...{ store, keys, tenants, randomBytes, now, settings },

@@ -1,4 +1,5 @@
 /** Media rules of carriers, sets, extensions, tenants and agents, at the door and in the database. */
+import { nowhere } from '../../../schema/rules/own-places.ts'
 import { afterEach, expect, test } from 'vitest'
 import { SeedRefused } from '../../../control/provisioning/seed.ts'
 import { seedFile } from '../../../engine/commands/seed.ts'
@@ -146,8 +147,9 @@ test('a seed file has the same fields', async () => {
   }
   const store = emptyStore()
   await expect(seedFile(store, JSON.stringify(file), 0)).rejects.toThrow(SeedRefused)
-  await seedFile(store, JSON.stringify(file), 0, true)
-  const again = await seedFile(store, JSON.stringify(file), 1, true)
+  const around = { hasMediaRelay: true, ownPlaces: nowhere }
+  await seedFile(store, JSON.stringify(file), 0, around)
+  const again = await seedFile(store, JSON.stringify(file), 1, around)
   expect(Object.values(again).map(({ created, updated }) => created + updated)).toEqual(
     Object.values(again).map(() => 0),
   )

@@ -85,7 +85,10 @@ test('DNS is asked before a write, about what calls go to, and a change meanwhil
       asked.push(uris)
       if (uris.includes('sip:slow@192.0.2.9'))
         await new Promise<void>((resolve) => release.push(resolve))
-      return (uri: string) => (uri.includes('alias.example') ? north : undefined)
+      return {
+        gatewayLedTo: (uri: string) => (uri.includes('alias.example') ? north : undefined),
+        addressesOf: () => [],
+      }
     },
   })
   const agents = '/telephony/ai-agents'

@@ -1,6 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { expect, test } from 'vitest'
-import { guardedLookup, isPublicAddress, problemOfUrl } from '../../../control/webhooks/targets.ts'
+import { guardedLookup, problemOfUrl } from '../../../control/webhooks/targets.ts'
+import { isPublicAddress } from '../../../schema/net/private-address.ts'
 
 test.each([
   ...['127.0.0.1', '127.255.255.254', '10.0.0.1', '172.16.0.1', '172.31.255.255', '192.168.1.1'],

@@ -5,6 +5,7 @@ test('every refusal counts, and a destination is logged once a minute, however m
   let now = 0
   const logged: unknown[] = []
   const calls = new UnpricedCalls({
+    tenantNames: { mayReach: () => true },
     routing: () => ({
       gatewayBehind: (uri) => (uri.includes('203.0.113.7') ? 'north' : undefined),
       mayReach: (name) => name === 'carrier.example',

@@ -2,6 +2,7 @@
  * The API as the bench drives it, in a process of its own: prints its port and keys as one line of
  * JSON, and answers questions about itself.
  */
+import { nowhere } from '../../../schema/rules/own-places.ts'
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
@@ -56,7 +57,13 @@ const deps: ControlDeps = {
   loopDelay: monitorEventLoopDelay(),
   settings: {
     ...{ jwtSecret: undefined, recordingsPath: undefined, paymentWebhookSecret: undefined },
-    ...{ mcpAllowedHosts: [], trustedProxies: [], reservedNetworks: [], hasMediaRelay: false },
+    ...{
+      mcpAllowedHosts: [],
+      trustedProxies: [],
+      reservedNetworks: [],
+      ownPlaces: nowhere,
+      hasMediaRelay: false,
+    },
   },
 }
 const mint = { ...deps, keys: new KeyStore(store, new KeyCache()) }

@@ -1,0 +1,76 @@
+/** What of the network is this installation itself, as the settings, the interfaces and the other nodes say. */
+import { isIP } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { sipTarget } from '../schema/net/sip-target.ts'
+import { type OwnListener, type OwnPlaces, usedPort } from '../schema/rules/own-places.ts'
+import type { Config } from './config.ts'
+import type { KnownNode } from './registrar/hop/peer-nodes.ts'
+import { plainHost } from './sip-server/message/index.ts'
+
+interface Surroundings {
+  readonly config: Pick<Config, 'sip' | 'node' | 'tenantNetworks'>
+  /** Where SIP is served; absent: as the settings say. */
+  readonly listeners?: () => readonly {
+    readonly protocol: string
+    readonly host: string
+    readonly port: number
+  }[]
+  /** Those that share the database. */
+  readonly nodes?: () => readonly Pick<KnownNode, 'sipUri' | 'addresses'>[]
+  /** Addresses that are known behind a name. */
+  readonly addressesOf?: (host: string) => readonly string[]
+}
+
+export function ownPlacesOf({
+  config,
+  listeners = () => [],
+  nodes = () => [],
+  addressesOf = () => [],
+}: Surroundings): OwnPlaces {
+  const { sip, node, tenantNetworks } = config
+  const withAddresses = (host: string): readonly string[] => [host, ...addressesOf(host)]
+  const named = (): readonly string[] => ownNames(config).flatMap(withAddresses)
+  const listenersHere = (): OwnListener[] => {
+    const served = listeners()
+    return (served.length > 0 ? served : sip.listen).map(({ protocol, host, port }) => ({
+      hosts: [...(isAny(host) ? machineAddresses() : [plainHost(host)]), ...named()],
+      port,
+      isDatagram: protocol === 'udp',
+    }))
+  }
+  const told = (): OwnListener[] => {
+    const own = node.sipUri === undefined ? [] : [{ sipUri: node.sipUri, addresses: [] }]
+    return [...own, ...nodes()].flatMap(({ sipUri, addresses }) => {
+      const target = sipTarget(sipUri ?? '')
+      if (target === undefined) return []
+      const hosts = [...withAddresses(target.host), ...addresses]
+      return [{ hosts, port: usedPort(target), isDatagram: undefined }]
+    })
+  }
+  return {
+    networks: () => [
+      ...interfaceCidrs(),
+      ...named().filter((host) => isIP(host) !== 0),
+      ...nodes().flatMap(({ addresses }) => addresses),
+    ],
+    listeners: () => [...listenersHere(), ...told()],
+    allowed: tenantNetworks,
+  }
+}
+
+/** Names by which others reach this process. */
+export const ownNames = ({ sip: { advertisedHost, hostNames } }: Pick<Config, 'sip'>) =>
+  [...hostNames, ...(advertisedHost === undefined ? [] : [advertisedHost])].map(plainHost)
+
+const isAny = (host: string): boolean => isIP(host) !== 0 && /^[0:.]+$/.test(host)
+
+const interfaceCidrs = (): readonly string[] =>
+  Object.values(networkInterfaces()).flatMap((each = []) =>
+    each.flatMap(({ cidr }) => (cidr === null ? [] : [cidr])),
+  )
+
+/** On loopback, each address of the network is the machine's. */
+const machineAddresses = (): readonly string[] => [
+  ...['127.0.0.0/8', '::1'],
+  ...Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address)),
+]
