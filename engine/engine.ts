@@ -10,6 +10,7 @@ import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
 import { calledOf } from './call/sip/caller-id.ts'
+import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
 import { parseListener, type SipListener } from './call/user-agent/listener.ts'
 import { probeThrough } from './call/user-agent/probe.ts'
 import { prefixed, sipFigures } from './call/user-agent/servers/server-figures.ts'
@@ -456,6 +457,7 @@ export class Engine {
       // Of two targets of a name the second one has its turn before the call moves to another candidate.
       timers: { inviteSilenceMs: config.nodeTimeoutMs / 2 },
       readToken: this.#others && ((request) => this.#others?.hop.read(request)),
+      admitInDialog: (request, dialog) => refusalInDialog(request, dialog, this.#inDialogDeps),
       // The settings do not allow less than the RFC's 90 s; a test does.
       ...(sessionSeconds > 0 ? { minSessionSeconds: Math.min(90, sessionSeconds) } : {}),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),
@@ -463,6 +465,15 @@ export class Engine {
       ...(tls === undefined ? {} : { tls }),
       ...(listen === undefined ? {} : { admin: listen }),
     })
+  }
+
+  get #inDialogDeps(): InDialogDeps {
+    return {
+      ...{ calls: this.calls, routing: this.routing, registrar: this.registrar },
+      isNode: (address) => this.#others?.peers.has(address) === true,
+      onRefused: ({ protocol, sourceAddress: address, sourcePort: port, method }, callUuid) =>
+        this.guard.refusedInCall({ protocol, address, port }, method, callUuid),
+    }
   }
 
   #createTrunks({ config, now, random, schedule, newUuid, log }: EngineDeps): Trunks {

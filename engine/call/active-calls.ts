@@ -21,8 +21,9 @@ import {
   type ReceivedInvite,
 } from './call-machine/new-call.ts'
 import type { LiveCall, LiveLeg } from './call-machine/live.ts'
-import { emptyWorld, nowhere, type Note } from './call-machine/state.ts'
+import { emptyWorld, nowhere, type Note, type Side } from './call-machine/state.ts'
 import * as saving from './call-machine/saved-call.ts'
+import type { DialogIds } from './signalling.ts'
 import type { CallStory } from './trace/story.ts'
 
 export interface ActiveCallsDeps {
@@ -159,6 +160,26 @@ export class ActiveCalls {
       const { caller, callee } = this.world.calls.get(leg.callUuid)?.legs ?? {}
       if (leg.id === caller || leg.id === callee) return leg
     }
+    return undefined
+  }
+
+  /**
+   * Whose dialog that is. Before the answer only the Call-ID is known here of the dialog with a called party. Looks at
+   * every leg.
+   */
+  partyIn({
+    callId,
+    localTag,
+    remoteTag,
+  }: Omit<DialogIds, 'media'>): { readonly call: LiveCall; readonly side: Side } | undefined {
+    for (const leg of this.world.legs.values()) {
+      const isThat = leg.callId === callId && leg.remoteTag === remoteTag
+      const call = isThat ? this.#calls.get(leg.callUuid) : undefined
+      if (call && (leg.localTag === localTag || leg.localTag === ''))
+        return { call, side: leg.side }
+    }
+    for (const call of this.#calls.values())
+      if (call.answeredAt === null && call.callIds.includes(callId)) return { call, side: 'callee' }
     return undefined
   }
 

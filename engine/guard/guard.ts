@@ -186,6 +186,14 @@ export class Guard {
     return key
   }
 
+  /** A request in a call was refused because it comes from another address than its party. No ban: a party may have moved. */
+  refusedInCall({ address }: PacketSource, method: string, call: string | undefined): void {
+    const fields = { source: sourceKey(address), method, call }
+    const message =
+      'a request in a call was refused: it comes from none of the addresses of its party'
+    this.#notices.tell(message, fields, this.#deps.now())
+  }
+
   /** Whether a phone has proved itself at this address, from whatever port. */
   isProven(address: string): boolean {
     return this.#proven.find(sourceKey(address), this.#deps.now()) !== undefined

@@ -156,6 +156,24 @@ export class Registrar {
     return { kind: 'extension', extension }
   }
 
+  /**
+   * What a request in a call of this extension is answered with; undefined: it comes from where a phone of it has
+   * registered, or with its password.
+   */
+  challengeInCall(request: PhoneRequest, { domain, extension }: Home): PhoneAnswer | undefined {
+    const { headers, source } = request
+    const isThere = this.bindingsOf({ domain, extension }).some(
+      (binding) => binding.source.address === source.address,
+    )
+    if (isThere) return undefined
+    const identity = { domain, user: extension }
+    const authorization = headerNamed(headers, 'proxy-authorization')
+    const verdict = this.#verify(request, identity, authorization)
+    if (verdict.kind !== 'known') return this.#challenge(407, request, identity, verdict)
+    if (verdict.extension.extension !== extension) return answer(403, 'Forbidden')
+    return undefined
+  }
+
   /** Whose extension a request says that it comes from; undefined: none of ours. */
   claimedTenant({ headers }: Pick<PhoneRequest, 'headers'>): number | undefined {
     const identity = claimedBy(headers)

@@ -191,6 +191,11 @@ export class Routing {
     return this.#recognition.recognize(source)
   }
 
+  /** Whether a carrier has a gateway at this address, in use or not, whatever the port. */
+  hasGatewayAt(carrierId: number, address: string): boolean {
+    return this.#recognition.hasGatewayAt(carrierId, address)
+  }
+
   /**
    * The carrier at whose gateway a request with this next hop would arrive; undefined: at none. Only a
    * `GatewayCandidate` may go there, as only its call is priced.

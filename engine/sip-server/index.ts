@@ -1,7 +1,9 @@
 /** The door of the embedded SIP server. */
 export { createSipServer, type SipServer, type StartOptions } from './server.ts'
 export type {
+  DialogOfPeer,
   NewRequest,
+  Refusal,
   RequestRoute,
   SipServerOptions,
   TokenRequest,

@@ -94,6 +94,23 @@ export interface RecordRouteTokens {
 /** A new request that no application is to hear of: `drop` leaves it without an answer. */
 export type Screening = 'drop' | { readonly status: number; readonly reason: string }
 
+/** The dialog that a request belongs to, and where its peer was heard. */
+export interface DialogOfPeer {
+  readonly callId: string
+  readonly localTag: string
+  readonly remoteTag: string
+  readonly address: string
+  readonly port: number
+}
+
+/** What a request is answered with that is not let in. An ACK gets no answer. */
+export interface Refusal {
+  readonly status: number
+  readonly reason: string
+  /** Whole header lines, such as challenges. */
+  readonly lines?: string
+}
+
 /** Who refreshes a session whose caller wants a timer and leaves it to us (RFC 4028 §9); `none`: no timer. */
 export type Refresher = 'none' | 'uac' | 'uas'
 
@@ -231,6 +248,12 @@ export interface SipServerOptions {
   readonly routeRequest?: (request: NewRequest) => RouteAnswer
   /** Asked for each new request before `routeRequest`. Undefined, and by default: it goes on. */
   readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
+  /**
+   * Asked for each request in a dialog that comes from none of the addresses by which its peer is known: who has read
+   * Call-ID and tags may have sent it. Undefined, and by default: it is let in.
+   */
+  readonly admitInDialog?:
+    ((request: NewRequest, dialog: DialogOfPeer) => Refusal | undefined) | undefined
   /**
    * Asked for each request with a flow token, before `screen`. Undefined, and by default: its Route means nothing.
    * A forwarded request has no other Route left, and no application hears of it.

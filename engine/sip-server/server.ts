@@ -168,6 +168,7 @@ class EmbeddedServer implements SipServer {
       refusesCall: (invite, source) => this.#overload.refuses(invite, source),
       routeRequest: options.routeRequest,
       screen: options.screen,
+      admitInDialog: options.admitInDialog,
       readToken: options.readToken,
       outboundProxy: options.outboundProxy,
       defaultRefresher: options.defaultRefresher,

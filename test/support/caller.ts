@@ -27,8 +27,8 @@ export function respond(
 }
 
 /** An answered call; returns our tag. */
-export function answered(server: VirtualServer): string {
-  respond(server, invited(server), 200)
+export function answered(server: VirtualServer, invite?: string): string {
+  respond(server, invited(server, invite), 200)
   const sent = server.takeSent()
   server.takeDelivered()
   return tagIn(header(sent[0]?.text ?? '', 'To'))

@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { parseNetwork } from '../../../schema/net/ip-address.ts'
+import { recognizedNetwork } from '../../../schema/rules/gateway-source.ts'
 import { gatewayNames, gatewayPort } from '../gateway-uri.ts'
 import { NetworkTable } from '../network-table.ts'
 import type { NodeOrigin, Origin } from '../origin.ts'
@@ -96,6 +97,16 @@ export class Recognition {
     const carrier = this.#carriers.find((each) => each.carrierId === carrierId)
     const [gateway] = carrier === undefined ? [] : gatewaysThatCall(carrier)
     return carrier && gateway && carrierOrigin({ carrier, gateway })
+  }
+
+  /** Whether a carrier has a gateway at this address, in use or not, whatever the port. */
+  hasGatewayAt(carrierId: number, address: string): boolean {
+    const carrier = this.#carriers.find((each) => each.carrierId === carrierId)
+    const networks = carrier?.gateways.flatMap((gateway) =>
+      this.#addressesOf(gateway).flatMap((each) => recognizedNetwork(gateway, each) ?? []),
+    )
+    const table = new NetworkTable(networks?.map((network) => [network, true] as const) ?? [])
+    return table.lookup(address).next().value === true
   }
 
   /**

@@ -62,6 +62,7 @@ export interface CoreOptions extends SealOptions {
   readonly refusesCall?: (invite: SipMessage, source: Flow) => boolean
   readonly routeRequest?: SipServerOptions['routeRequest'] | undefined
   readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
+  readonly admitInDialog?: SipServerOptions['admitInDialog']
   readonly readToken?: SipServerOptions['readToken']
   readonly outboundProxy?: string | undefined
   readonly defaultRefresher?: Refresher | undefined
@@ -146,7 +147,10 @@ export class SipCore {
     this.#requests = new RequestReceiver({
       ...uas,
       proxy: this.#proxy,
-      inDialog: new InDialogRequests({ ...uas, proxy: this.#proxy }),
+      inDialog: new InDialogRequests({
+        ...{ ...uas, proxy: this.#proxy },
+        admitInDialog: options.admitInDialog,
+      }),
       traffic: this.#traffic,
       limits,
       outbox,

@@ -5,13 +5,14 @@
 import type { Flow } from '../flow.ts'
 import { detachString } from '../message/detach-string.ts'
 import type { SipMessage } from '../message/message.ts'
+import { parseUri } from '../message/uri.ts'
 import type { Deadlines } from '../transaction/deadlines.ts'
 import type { DialogRole, DialogStart, DialogUsage, RouteToPeer } from './dialog-start.ts'
 import { LongDeadline } from './long-deadline.ts'
 import { PendingRequests, type Conflict } from './pending-requests.ts'
 import type { Reliable1xx } from './reliable-1xx.ts'
 import type { Reliable2xx } from './reliable-2xx.ts'
-import { routeBy, type RoutedRequest } from './route-set.ts'
+import { bareUri, routeBy, type RoutedRequest } from './route-set.ts'
 import type { SessionTimer } from './session-timer.ts'
 
 type DialogState = 'early' | 'confirmed' | 'terminated'
@@ -191,6 +192,13 @@ export class Dialog {
 
   rememberNextHop(flow: Flow): void {
     this.#nextHop = flow
+  }
+
+  /** Whether the peer is known to send from there: where it was heard, where it is reached, or a place that it has named. */
+  isPeerAt(address: string): boolean {
+    if (this.#flow.address === address || this.#nextHop?.address === address) return true
+    const places = [this.#remoteTarget, ...this.#routeSet]
+    return places.some((place) => parseUri(bareUri(place))?.host === address)
   }
 
   /** A request of the peer came by `flow`: a connection is used from then on. */

@@ -3,13 +3,14 @@ import type { DialogTable } from '../../dialog/dialog-table.ts'
 import type { Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
+import type { SipServerOptions } from '../../options.ts'
 import { InviteServerTransaction } from '../../transaction/invite-server.ts'
 import type { Applications } from '../applications/applications.ts'
 import type { ApplicationEvents } from '../applications/events.ts'
 import type { Proxy } from '../proxy/proxy.ts'
 import type { Subscriptions } from '../session/subscriptions.ts'
 import type { Transactions } from '../transactions.ts'
-import type { Arrival, InboundRequests } from './inbound-request.ts'
+import { asSeen, type Arrival, type InboundRequests } from './inbound-request.ts'
 import { completeVias, messageText, requestText } from './message-text.ts'
 import { noSuchCall, rejectionOf, unavailable, type Rejection } from './rejection.ts'
 import { takePrack } from './reliable-provisional.ts'
@@ -24,6 +25,7 @@ interface InDialogPorts {
   readonly responder: Responder
   readonly subscriptions: Subscriptions
   readonly proxy: Proxy
+  readonly admitInDialog: SipServerOptions['admitInDialog']
 }
 
 export class InDialogRequests {
@@ -45,6 +47,7 @@ export class InDialogRequests {
     const { via } = ack
     if (dialog === undefined && via)
       return proxy.forwardAck(ack, () => completeVias(ack, via, flow), flow, now)
+    if (dialog && this.#refusalOf(dialog, ack, flow)) return
     // None waiting: a copy, which the application has seen already.
     const answer = dialog?.takeAck(ack.cseq?.number)
     if (dialog === undefined || answer === undefined) return
@@ -58,6 +61,8 @@ export class InDialogRequests {
     const { dialogs, subscriptions, applications, responder } = this.#ports
     const dialog = dialogs.ofRequest(request) ?? subscriptions.dialogOfEarlyNotify(request, source)
     if (dialog === undefined) return void responder.refuse(arrival, noSuchCall)
+    const refusal = this.#refusalOf(dialog, request, source)
+    if (refusal) return void responder.refuse(arrival, refusal)
     if (!applications.isAuthenticated(dialog.clientId) && !this.#takeOver(dialog, request))
       return this.#answerOrphan(dialog, arrival)
     const rejection = this.#rejectionIn(dialog, request, now)
@@ -66,6 +71,15 @@ export class InDialogRequests {
     if (request.method === 'NOTIFY') subscriptions.notified(dialog, request, now)
     dialog.heardBy(source)
     this.#deliver(dialog, arrival, now)
+  }
+
+  /** Before anything in the dialog is touched: the peer may not have sent it. */
+  #refusalOf(dialog: Dialog, request: SipMessage, source: Flow): Rejection | undefined {
+    const { admitInDialog } = this.#ports
+    if (admitInDialog === undefined || dialog.isPeerAt(source.address)) return undefined
+    const { callId, localTag, remoteTag, flow } = dialog
+    const { address, port } = flow
+    return admitInDialog(asSeen(request, source), { callId, localTag, remoteTag, address, port })
   }
 
   #rejectionIn(dialog: Dialog, request: SipMessage, now: number): Rejection | undefined {

@@ -4,7 +4,7 @@ import type { Flow } from '../../flow.ts'
 import { detachString } from '../../message/detach-string.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
-import type { Log } from '../../options.ts'
+import type { Log, NewRequest } from '../../options.ts'
 import type { ServerUser } from '../../transaction/context.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
 import type { KeptTexts } from '../../transaction/kept-texts.ts'
@@ -30,6 +30,17 @@ export interface Arrival {
   /** Restored: our tag, which the caller may know. */
   readonly toTag?: string
 }
+
+/** A request as the options of the server are asked about it. */
+export const asSeen = (request: SipMessage, { listener, address, port }: Flow): NewRequest => ({
+  method: request.method,
+  uri: request.uri,
+  protocol: listener.protocol,
+  sourceAddress: address,
+  sourcePort: port,
+  text: request.text,
+  get: (name) => request.get(name),
+})
 
 /** Answers a request in place of the application. */
 interface Forwarder {

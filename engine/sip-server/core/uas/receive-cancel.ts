@@ -25,6 +25,10 @@ export function receiveCancel(ports: CancelPorts, arrival: Arrival, via: Via, no
   const { transactions, events, requests, responder } = ports
   const { request: cancel, vias, flow } = arrival
   const inviteKey = keyOfInvite(ports, cancel, via)
+  // It cannot be challenged (§22.1): another address than that of the INVITE is none of its caller.
+  const from = transactions.server(inviteKey)?.flow
+  if (from !== undefined && from.address !== flow.address)
+    return void responder.refuse(arrival, noSuchCall)
   answer(ports, arrival, transactions.tagOfInvite(inviteKey), now)
   const inbound = requests.byTransaction(inviteKey)
   if (inbound === undefined) return

@@ -5,14 +5,14 @@ import { checkRequest } from '../../message/check.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { Via } from '../../message/via.ts'
 import { reasonPhrase } from '../../message/reason-phrases.ts'
-import type { CallLimits, NewRequest, RequestRoute, SipServerOptions } from '../../options.ts'
+import type { CallLimits, RequestRoute, SipServerOptions } from '../../options.ts'
 import { transactionTimeoutMs } from '../../transaction/timers.ts'
 import type { ApplicationRoute, Applications } from '../applications/applications.ts'
 import type { Outbox } from '../outbox.ts'
 import type { Proxy } from '../proxy/proxy.ts'
 import { knownMethods, type Traffic } from '../traffic.ts'
 import { serverKey } from '../transactions.ts'
-import { mergeKeyOf, type Arrival, type InboundRequest } from './inbound-request.ts'
+import { asSeen, mergeKeyOf, type Arrival, type InboundRequest } from './inbound-request.ts'
 import type { InDialogRequests } from './in-dialog-requests.ts'
 import { completeVias, requestText } from './message-text.ts'
 import { receiveCancel, type CancelPorts } from './receive-cancel.ts'
@@ -97,7 +97,7 @@ export class RequestReceiver {
     const { inDialog, responder } = this.#ports
     const isInDialog = request.toTag !== ''
     if (this.#forward(arrival, now)) return
-    const screening = isInDialog ? undefined : this.#ports.screen?.(asSeen(arrival))
+    const screening = isInDialog ? undefined : this.#ports.screen?.(asSeen(request, arrival.source))
     if (screening === 'drop') return
     if (screening) return void responder.refuse(arrival, screening)
     const rejection = this.#rejectionFor(arrival, isInDialog, now)
@@ -152,9 +152,9 @@ export class RequestReceiver {
 
   /** A new request goes to an application, or where `routeRequest` says. */
   #begin(arrival: Arrival, now: number): void {
-    const { request } = arrival
+    const { request, source } = arrival
     const { events, responder, routeRequest, outbox } = this.#ports
-    const route = routeRequest?.(asSeen(arrival))
+    const route = routeRequest?.(asSeen(request, source))
     if (request.method === 'INVITE') events.callAttempted('network', request.text, now)
     if (isForApplication(route)) return this.#offer(arrival, route, now)
     const inbound = responder.begin(arrival, 0, undefined, now)
@@ -247,16 +247,6 @@ type DirectRoute = Exclude<RequestRoute, ApplicationRoute>
 const isForApplication = (
   route: RequestRoute | undefined | Promise<unknown>,
 ): route is ApplicationRoute | undefined => route === undefined || 'tag' in route || 'uri' in route
-
-const asSeen = ({ request, source: { listener, address, port } }: Arrival): NewRequest => ({
-  method: request.method,
-  uri: request.uri,
-  protocol: listener.protocol,
-  sourceAddress: address,
-  sourcePort: port,
-  text: request.text,
-  get: (name) => request.get(name),
-})
 
 const arrivalOf = (request: SipMessage, via: Via, key: string, source: Flow): Arrival => ({
   request,

@@ -2,15 +2,11 @@
 import type { Conflict } from '../../dialog/pending-requests.ts'
 import { trimBlanks } from '../../message/headers.ts'
 import type { SipMessage } from '../../message/message.ts'
+import type { Refusal } from '../../options.ts'
 import { parseOptionTags } from '../../message/simple-fields.ts'
 import { knowsTimer, sessionExpiresOf } from '../../dialog/session-terms.ts'
 
-export interface Rejection {
-  readonly status: number
-  readonly reason: string
-  /** Whole header lines that say what would do. */
-  readonly lines?: string
-}
+export type Rejection = Refusal
 
 export const noSuchCall: Rejection = { status: 481, reason: 'Call/Transaction Does Not Exist' }
 export const tooManyHops: Rejection = { status: 483, reason: 'Too Many Hops' }

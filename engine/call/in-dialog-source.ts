@@ -1,0 +1,82 @@
+/**
+ * Requests in a call that come from none of the addresses of their party (RFC 3261 §22, §26.1.4): whoever has read
+ * Call-ID and tags could have sent them. Addresses that belong to the same party let them in, and so does the
+ * password of the phone; all others are refused. Asked only when the addresses differ.
+ */
+import type { PhoneAnswer, Registrar } from '../registrar/registrar.ts'
+import type { Origin } from '../routing/origin.ts'
+import type { Routing } from '../routing/routing.ts'
+import type { DialogOfPeer, NewRequest, Refusal } from '../sip-server/index.ts'
+import type { ActiveCalls } from './active-calls.ts'
+import type { LiveCall } from './call-machine/live.ts'
+import type { Side } from './call-machine/state.ts'
+import { identityOf } from './transfer/identity.ts'
+
+export interface InDialogDeps {
+  readonly calls: Pick<ActiveCalls, 'partyIn'>
+  readonly routing: Pick<Routing, 'recognize' | 'hasGatewayAt'>
+  readonly registrar: Pick<Registrar, 'extensionAt' | 'challengeInCall'>
+  /** Whether requests of another node of the installation come from there. */
+  readonly isNode: (address: string) => boolean
+  readonly onRefused: (request: NewRequest, callUuid: string | undefined) => void
+}
+
+/** Undefined: it is let in. */
+export function refusalInDialog(
+  request: NewRequest,
+  dialog: DialogOfPeer,
+  deps: InDialogDeps,
+): Refusal | undefined {
+  const { sourceAddress: address, sourcePort: port } = request
+  const sender = deps.routing.recognize({ address, port })
+  if (sender.kind === 'trusted' || deps.isNode(address)) return undefined
+  const usual = deps.routing.recognize({ address: dialog.address, port: dialog.port })
+  if (isSameParty(sender, usual)) return undefined
+  const party = deps.calls.partyIn(dialog)
+  if (party && isPlaceOf(party, sender, address, deps)) return undefined
+  const origin = party && identityOf(party.call, party.side, deps)?.origin
+  const phone = origin?.kind === 'extension' ? origin : undefined
+  if (phone && sender.kind === 'proxy' && sender.tenantIds.includes(phone.tenantId))
+    return undefined
+  const answer = phone && deps.registrar.challengeInCall(phoneRequest(request), phone)
+  if (phone && answer === undefined) return undefined
+  if (answer) return { ...answer, lines: linesOf(answer) }
+  deps.onRefused(request, party?.call.start.callUuid)
+  return forbidden
+}
+
+const linesOf = ({ headers }: PhoneAnswer): string =>
+  Object.entries(headers)
+    .flatMap(([name, value]) => [value].flat().map((each) => `${name}: ${each}\r\n`))
+    .join('')
+
+const forbidden: Refusal = { status: 403, reason: 'Forbidden' }
+
+function isSameParty(one: Origin, other: Origin): boolean {
+  if (one.kind === 'carrier') return other.kind === 'carrier' && one.carrierId === other.carrierId
+  if (one.kind === 'node') return other.kind === 'node' && one.setId === other.setId
+  if (one.kind !== 'proxy' || other.kind !== 'proxy') return false
+  return one.tenantIds.some((tenantId) => other.tenantIds.includes(tenantId))
+}
+
+/** The carrier or the set that was called may answer from an address that it takes no calls from. */
+function isPlaceOf(
+  { call, side }: { readonly call: LiveCall; readonly side: Side },
+  sender: Origin,
+  address: string,
+  { routing }: InDialogDeps,
+): boolean {
+  if (side === 'caller') return false
+  const { carrierId, setId } = call.place
+  if (carrierId !== null && routing.hasGatewayAt(carrierId, address)) return true
+  return sender.kind === 'node' && sender.setId === setId
+}
+
+const phoneRequest = ({ method, protocol, sourceAddress, sourcePort, get }: NewRequest) => ({
+  method,
+  headers: {
+    'proxy-authorization': get('Proxy-Authorization') ?? get('Authorization'),
+    'user-agent': get('User-Agent'),
+  },
+  source: { protocol, address: sourceAddress, port: sourcePort },
+})
