@@ -129,7 +129,7 @@ export const watchingOperations: Operations = {
   'GET /api/v1/calls/:uuid/trace': {
     ...{ id: 'traceCall', tag: 'Calls', nodes: 'call' },
     summary:
-      'Get the SIP trace of a call: the messages of all legs, and the decisions between them',
+      'Get the SIP trace of a call: the messages of all legs, and the decisions between them. Without `calls:control` the tags of its dialogs are hidden.',
     answer: data(trace, {
       ...{ call_uuid: exampleCall, legs: ['a84b4c76e66710'], is_complete: true },
       peers: [{ role: 'caller', name: '4930100', address: '203.0.113.7:5060' }],
@@ -147,7 +147,7 @@ export const watchingOperations: Operations = {
   'GET /api/v1/calls/:uuid/trace.pcap': {
     ...{ id: 'captureCall', tag: 'Calls', nodes: 'call' },
     summary:
-      'Get the SIP messages of a call as a packet capture (libpcap). Each message is one UDP datagram, whatever transport carried it.',
+      'Get the SIP messages of a call as a packet capture (libpcap). Each message is one UDP datagram, whatever transport carried it. Without `calls:control` the tags of its dialogs are hidden.',
     answer: text('application/vnd.tcpdump.pcap', '\u00a1\u00b2\u00c3\u00d4…'),
   },
   'GET /api/v1/calls/:uuid/vcon': {

@@ -11,17 +11,33 @@ export type TraceDeps = Pick<ControlDeps, 'store' | 'ocs'> & {
   readonly engine: Pick<EnginePort, 'trace'>
 }
 
-/** Undefined: it is not kept any more, or the call is another tenant's. */
+/** As a principal may see it. Undefined: it is not kept any more, or the call is another tenant's. */
 export async function findTrace(
   engine: TraceDeps['engine'],
   uuid: string,
-  { tenantId }: Principal,
+  { tenantId, scopes }: Principal,
 ): Promise<Trace | undefined> {
   const trace = await engine.trace(uuid)
-  return trace === undefined || (tenantId !== null && trace.tenantId !== tenantId)
-    ? undefined
-    : trace
+  if (trace === undefined || (tenantId !== null && trace.tenantId !== tenantId)) return undefined
+  return scopes.has('calls:control') ? trace : withoutTags(trace)
 }
+
+/** Who knows the tags of a dialog can write requests in it. Equal tags get equal numbers, so that legs are told apart. */
+function withoutTags(trace: Trace): Trace {
+  const shown = new Map<string, string>()
+  const hide = (_match: string, name: string, tag: string): string => {
+    const alias = shown.get(tag) ?? `hidden-${shown.size + 1}`
+    shown.set(tag, alias)
+    return name + alias
+  }
+  const entries = trace.entries.map((entry) =>
+    entry.kind === 'message' ? { ...entry, text: entry.text.replace(tags, hide) } : entry,
+  )
+  return { ...trace, entries }
+}
+
+/** Also those in Replaces, Join and Target-Dialog, escaped as in a Refer-To, and in the dialog-info of a body. */
+const tags = /((?:;|%3B|[ \t])[ \t]*(?:[a-z]+-)?tag[ \t]*(?:=|%3D)[ \t]*["']?)([^;,>\s"'%&?]+)/gi
 
 export async function traceView(uuid: string, trace: Trace, principal: Principal, deps: TraceDeps) {
   const { legs, peers, entries, isComplete } = trace

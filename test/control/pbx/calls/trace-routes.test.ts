@@ -77,6 +77,33 @@ test('what carriers charge is shown to the platform, not to its tenants', async 
   expect((await shown(tenant))?.detail).toEqual({ direction: 'outbound' })
 })
 
+const invite = [
+  'REFER sip:x SIP/2.0',
+  'From: <sip:a@x>;tag=fromTag',
+  'To: <sip:b@x> ; TAG = toTag',
+  'Replaces: a-leg;to-tag=toTag;from-tag=fromTag',
+  'Refer-To: <sip:c@x?Replaces=a-leg%3Bto-tag%3DtoTag%3Bfrom-tag%3DfromTag>',
+  ...['', '<dialog id="1" local-tag="toTag" remote-tag="fromTag">'],
+].join('\r\n')
+
+// What a dialog is known by would let the holder of a key write requests in it.
+test('tags are shown to those that may control calls; others see which are equal', async () => {
+  const control = await openControl()
+  const message = { ...trace.entries[0], text: invite } as (typeof trace.entries)[number]
+  control.engine.trace = () => Promise.resolve({ ...trace, entries: [message] })
+  const shown = async (scopes: readonly string[], suffix: string): Promise<string> => {
+    const token = await control.key({ scopes })
+    return (await control.request(`${path}${suffix}`, { token })).text
+  }
+  for (const suffix of ['', '.pcap']) {
+    expect(await shown(['calls:read', 'calls:control'], suffix)).toMatch(/fromTag.*toTag/s)
+    const text = await shown(['calls:read'], suffix)
+    expect(text).not.toMatch(/fromTag|toTag/)
+    expect(text).toContain('Replaces: a-leg;to-tag=hidden-2;from-tag=hidden-1')
+    expect(text).toContain('to-tag%3Dhidden-2%3Bfrom-tag%3Dhidden-1>')
+  }
+})
+
 const charged = (customerId: number) => ({
   ...({ kind: 'decision', at: startOfTime, what: 'charged' } as const),
   detail: { verdict: 'denied', customerId, balance: '0.00', available: '0.00', currency: 'USD' },

@@ -95,3 +95,17 @@ test('a live call has none yet, and a tenant gets none of others', async () => {
   expect((await request(path, { token: await ofTenant('beta') })).status).toBe(404)
   expect((await request(path, { token: await key({ scopes: ['calls:read'] }) })).status).toBe(403)
 })
+
+test('the trace in it shows the tags of dialogs to those alone that may control calls', async () => {
+  const { request, key, store, engine } = await openReportRig()
+  await store()
+  const message = { kind: 'message', at: startOfTime, direction: 'received' } as const
+  const text = 'BYE sip:x SIP/2.0\r\nFrom: <sip:a@x>;tag=secret\r\n\r\n'
+  const place = { leg: 'c1@caller', transport: 'udp', address: '10.0.0.9:5060' }
+  engine.trace = () => Promise.resolve({ ...trace, entries: [{ ...message, ...place, text }] })
+  const shown = async (scopes: readonly string[]): Promise<string> =>
+    JSON.stringify((await request(path, { token: await key({ scopes }) })).body)
+  const reading = ['cdrs:read', 'calls:read']
+  expect(await shown([...reading, 'calls:control'])).toContain('tag=secret')
+  expect(await shown(reading)).toContain('tag=hidden-1')
+})
