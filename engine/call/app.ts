@@ -92,8 +92,10 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     }
   })
   client.handle('options', (request, answer) => {
-    if (request.dialogId !== '') refuse(request, answer, deps.calls)
-    else answerOptions(answer, calls)
+    if (request.dialogId !== '') return refuse(request, answer, deps.calls)
+    // It is asked of all, and answered to all.
+    request.isFromStranger = true
+    return answerOptions(answer, calls)
   })
   client.handle('register', (request, answer) => answerRegister(request, answer, deps))
   const messages = new Messages(calls)
@@ -158,10 +160,11 @@ type Unanswered = Pick<CallDeps['calls'], 'isUnanswered'>
 function refuse(request: ReceivedRequest, answer: Answer, calls: Unanswered): void {
   const { method } = request
   if (method === 'ACK') return
-  if (request.dialogId !== '') refuseInDialog(request, answer, calls)
+  if (request.dialogId !== '') return refuseInDialog(request, answer, calls)
+  request.isFromStranger = true
   // RFC 3515 §2.4.4: outside a call there is no party to transfer.
-  else if (method === 'REFER') respond(answer, 403)
-  else respond(answer, 405, undefined, { headers: { Allow: ALLOW_OUTSIDE_CALLS } })
+  if (method === 'REFER') return respond(answer, 403)
+  return respond(answer, 405, undefined, { headers: { Allow: ALLOW_OUTSIDE_CALLS } })
 }
 
 /** The dialog was ours a moment ago, or will be: to an early one 481 would be its end (RFC 5057 §5.3). */

@@ -32,6 +32,8 @@ export interface PhoneAnswer {
   readonly reason: string
   /** A header that stands several times has several values. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>
+  /** The sender has not shown that its address is its own: see `ReceivedRequest.isFromStranger`. */
+  readonly isToStranger?: true
 }
 
 /** Who sends an INVITE. */
@@ -106,10 +108,11 @@ export class Registrar {
   async handle(request: PhoneRequest): Promise<PhoneAnswer> {
     const { headers } = request
     const identity = identityOf(headerNamed(headers, 'to'))
-    if (identity === undefined) return answer(400, 'Bad To Header')
+    if (identity === undefined) return toStranger(answer(400, 'Bad To Header'))
     const unsupported = unsupportedOptions(headerNamed(headers, 'require'))
-    if (unsupported !== '') return answer(420, 'Bad Extension', { Unsupported: unsupported })
-    if (this.#registrations.isOverloaded) return unavailable
+    if (unsupported !== '')
+      return toStranger(answer(420, 'Bad Extension', { Unsupported: unsupported }))
+    if (this.#registrations.isOverloaded) return toStranger(unavailable)
     if (headerNamed(headers, 'authorization') === undefined)
       return this.#challenge(401, request, identity, { kind: 'missing' })
     return new Promise((resolve, reject) => this.#batch.add({ request, identity, resolve, reject }))
@@ -337,9 +340,12 @@ export class Registrar {
       isPage: source.protocol === 'ws' || source.protocol === 'wss',
       isStale: verdict.kind === 'stale',
     })
-    return status === 401
-      ? answer(401, 'Unauthorized', { 'WWW-Authenticate': challenges })
-      : answer(407, 'Proxy Authentication Required', { 'Proxy-Authenticate': challenges })
+    const asked =
+      status === 401
+        ? answer(401, 'Unauthorized', { 'WWW-Authenticate': challenges })
+        : answer(407, 'Proxy Authentication Required', { 'Proxy-Authenticate': challenges })
+    // A wrong answer to a nonce has come from where the nonce was sent.
+    return verdict.kind === 'wrong' ? asked : toStranger(asked)
   }
 
   async #register(record: ExtensionRecord, request: Registration): Promise<PhoneAnswer> {
@@ -366,6 +372,8 @@ export class Registrar {
 function answer(status: number, reason: string, headers: PhoneAnswer['headers'] = {}): PhoneAnswer {
   return { status, reason, headers }
 }
+
+const toStranger = (asked: PhoneAnswer): PhoneAnswer => ({ ...asked, isToStranger: true })
 
 const unavailable = answer(503, 'Service Unavailable', {
   'Retry-After': String(RETRY_AFTER_SECONDS),

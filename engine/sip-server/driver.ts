@@ -14,6 +14,7 @@ export interface DrivenCore {
   routed(transactionId: string, route: RequestRoute | undefined, now: number): void
   connectionClosed(flow: Flow, now: number): void
   clientConnected(clientId: number, isInProcess: boolean): void
+  handled(clientId: number, transactionId: string, now: number): void
   clientDisconnected(clientId: number, now: number): void
   endOrphans(now: number): void
   endStrays(isToBeEnded: (source: Flow) => boolean, now: number): void
@@ -163,6 +164,10 @@ export class Driver {
 
   clientConnected(clientId: number, isInProcess: boolean): void {
     this.#event('new client', () => this.#core.clientConnected(clientId, isInProcess))
+  }
+
+  handled(clientId: number, transactionId: string): void {
+    this.#event('handled request', (now) => this.#core.handled(clientId, transactionId, now))
   }
 
   clientDisconnected(clientId: number): void {

@@ -196,6 +196,7 @@ class EmbeddedServer implements SipServer {
     this.#clients = new Clients({
       connected: (clientId, isInProcess) => driver.clientConnected(clientId, isInProcess),
       command: (clientId, command) => driver.command(clientId, command),
+      handled: (clientId, transactionId) => driver.handled(clientId, transactionId),
       disconnected: (clientId) => driver.clientDisconnected(clientId),
     })
     const { frameLength } = options

@@ -44,6 +44,12 @@ export function identify(request: SipRequest, deps: IdentifyDeps): Identified {
   }
 }
 
+/** Whether its sender has neither a known address nor shown that it gets what is sent to its address. */
+export const isUnproven = (identified: Identified): boolean =>
+  identified.kind === 'challenged'
+    ? identified.answer.isToStranger === true
+    : identified.origin.kind === 'unknown' && identified.isAuthenticated !== true
+
 /**
  * Whether a request that comes from a tenant's node or carrier names an extension of another tenant: a tenant
  * may write the address of a phone that is not its own, and would get the calls of that phone.

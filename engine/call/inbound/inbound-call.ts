@@ -10,7 +10,7 @@ import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import { replaceForOtherNode } from '../transfer/for-other-node.ts'
 import { replaceParty } from '../transfer/replace-party.ts'
 import { admitAndDial, onFault, planRoute, refuse } from './admission.ts'
-import { identify } from './identify.ts'
+import { identify, isUnproven } from './identify.ts'
 import { readInvite, startOf, type IncomingInvite } from './incoming-invite.ts'
 import { carrierFull, rejectionFor } from './validation.ts'
 
@@ -34,13 +34,16 @@ export function handleInvite(
   deps: InboundCallDeps,
 ): void {
   const asked = deps.otherNodes?.read(request)
-  if (asked === 'refused') return respond(answer, 403, 'Forbidden')
+  if (asked === 'refused') {
+    request.isFromStranger = true
+    return respond(answer, 403, 'Forbidden')
+  }
   if (asked) return replaceForOtherNode(request, answer, asked, deps)
   const identified = identify(request, deps)
+  request.isFromStranger = isUnproven(identified)
   if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
   const { origin } = identified
-  const isStranger = origin.kind === 'unknown' && identified.isAuthenticated !== true
-  if (isStranger && !deps.onUnknownSource(sourceOf(request)))
+  if (request.isFromStranger && !deps.onUnknownSource(sourceOf(request)))
     return respond(answer, 403, 'Forbidden')
   const invite = readInvite(request, deps.newUuid(), origin, deps.routing)
   const { headers } = request

@@ -21,7 +21,7 @@ import { unsupportedOptions } from '../sip/headers.ts'
 import type { RequestEnd } from '../user-agent/uac.ts'
 import type { UserAgent } from '../user-agent/user-agent.ts'
 import { innerExtension, type ExtensionRouteDeps } from '../inbound/extension-route.ts'
-import { identify, type IdentifyDeps } from '../inbound/identify.ts'
+import { identify, isUnproven, type IdentifyDeps } from '../inbound/identify.ts'
 import { hopsLeftOf } from '../inbound/incoming-invite.ts'
 import { respondToPhone, sourceOf } from './register.ts'
 
@@ -83,6 +83,7 @@ export class Messages {
   /** Answers one MESSAGE outside any dialog. */
   take(request: ReceivedRequest, answer: Answer): void {
     const identified = identify(request, this.#deps)
+    request.isFromStranger = isUnproven(identified)
     if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
     const { origin } = identified
     if (origin.kind === 'unknown') this.#deps.onUnknownSource(sourceOf(request))

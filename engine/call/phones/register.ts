@@ -21,6 +21,7 @@ export function answerRegister(
   const { method, headers } = request
   const accept = (result: PhoneAnswer): void => {
     if (result.status < 300) client.noteRegistered(request)
+    request.isFromStranger = result.isToStranger === true
     respondToPhone(answer, result)
   }
   registrar

@@ -33,6 +33,8 @@ export class ReceivedRequest implements SipRequest, Answer {
   readonly #body: string | undefined
   #headers: Headers | undefined
   #finalResponseSent = false
+  /** Its sender has proved nothing: the final response is sent once, without state, and is short (RFC 3261 §26.3.2.4). */
+  isFromStranger = false
   /** Told of a CANCEL. */
   onCancel: ((headers: Headers) => void) | undefined
 

@@ -228,8 +228,9 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     if (status >= 200 && this.#invites.get(callId) === request) this.#invites.delete(callId)
     if (!this.#isReady) return done?.(undefined)
     const message = composeResponse(status, reason, headers, body)
+    const toStranger = request.isFromStranger && status >= 200
     return this.#command(
-      { kind: 'sip', transactionId, dialogId: '', routeUrl: '', message },
+      { kind: 'sip', transactionId, dialogId: '', routeUrl: '', message, toStranger },
       done && ((reply) => done(reply.kind === 'response-sent' ? reply : undefined)),
     )
   }

@@ -1,6 +1,6 @@
 /** PUBLISH with a voice quality report (RFC 6035 §4, RFC 3903): from a party of the call that it is about, or refused. */
 import { respondToPhone, sourceOf } from '../../call/phones/register.ts'
-import { identify, type IdentifyDeps } from '../../call/inbound/identify.ts'
+import { identify, isUnproven, type IdentifyDeps } from '../../call/inbound/identify.ts'
 import { sideOf, type CallParties } from '../../call/call-parties.ts'
 import { respond } from '../../call/sip/answers.ts'
 import type { Answer, Headers } from '../../call/signalling.ts'
@@ -40,8 +40,10 @@ export class QualityPublications {
     const { headers, body, sourceAddress: address } = request
     const refuse = (status: number, more: Headers = {}): void =>
       respond(answer, status, undefined, { headers: more })
+    request.isFromStranger = true
     if (word(headers['event']) !== EVENT) return refuse(489, { 'Allow-Events': EVENT })
     const identified = identify(request, this.#deps)
+    request.isFromStranger = isUnproven(identified)
     if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
     const { origin } = identified
     if (origin.kind === 'unknown') {

@@ -14,6 +14,8 @@ export interface Client {
 export interface ClientCallbacks {
   readonly connected: (clientId: number, isInProcess: boolean) => void
   readonly command: (clientId: number, command: AppCommand) => void
+  /** An application of this process has seen a new INVITE. */
+  readonly handled?: (clientId: number, transactionId: string) => void
   readonly disconnected: (clientId: number) => void
 }
 
@@ -52,6 +54,10 @@ export class Clients {
   /** A command of a client; ignored once the client is gone. */
   receive(clientId: number, command: AppCommand): void {
     if (this.#byId.has(clientId)) this.#callbacks.command(clientId, command)
+  }
+
+  handled(clientId: number, transactionId: string): void {
+    this.#callbacks.handled?.(clientId, transactionId)
   }
 
   /** The connection has ended. Safe to repeat. */

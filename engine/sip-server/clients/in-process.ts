@@ -30,7 +30,10 @@ export function connectApplication(
     readonly ping: NonNullable<ApplicationLink['ping']>
   },
 ): ApplicationLink {
-  const queue = new DeliveryQueue(application, () => clients.remove(clientId))
+  const queue = new DeliveryQueue(application, {
+    overflowed: () => clients.remove(clientId),
+    handled: (transactionId) => clients.handled(clientId, transactionId),
+  })
   const clientId = clients.add(queue)
   return {
     send: (command) => clients.receive(clientId, command),
@@ -54,6 +57,12 @@ export function connectInProcess(clients: Clients, client: InProcessClient): InP
   return { send: (payload) => link.send(decodeCommand(payload)), close: () => link.close() }
 }
 
+interface DeliveryPorts {
+  readonly overflowed: () => void
+  /** The application has seen a new INVITE. */
+  readonly handled: (transactionId: string) => void
+}
+
 /**
  * Each event gets its own turn of `setImmediate`, so that the promises that it resolved have run
  * before the next one arrives, as they would between two packets. All turns that are due run
@@ -62,21 +71,21 @@ export function connectInProcess(clients: Clients, client: InProcessClient): InP
 class DeliveryQueue implements Client {
   readonly isInProcess = true
   readonly #application: Application
-  readonly #overflowed: () => void
+  readonly #ports: DeliveryPorts
   /** `closing`: what is queued is still handed over. `discarded`: nothing is. */
   #state: 'open' | 'closing' | 'discarded' = 'open'
   #queued = 0
 
-  constructor(application: Application, overflowed: () => void) {
+  constructor(application: Application, ports: DeliveryPorts) {
     this.#application = application
-    this.#overflowed = overflowed
+    this.#ports = ports
   }
 
   deliver(event: AppEvent): void {
     if (this.#state !== 'open') return
     if (this.#queued >= maxQueuedEvents) {
       this.close()
-      this.#overflowed()
+      this.#ports.overflowed()
       return
     }
     this.#queued++
@@ -95,7 +104,10 @@ class DeliveryQueue implements Client {
 
   readonly #handOver = (event: AppEvent): void => {
     this.#queued--
-    if (this.#state !== 'discarded') this.#application.onEvent(event)
+    if (this.#state === 'discarded') return
+    this.#application.onEvent(event)
+    if (event.kind === 'request' && event.isNew && event.message.method === 'INVITE')
+      this.#ports.handled(event.transactionId)
   }
 
   readonly #handOverClose = (): void => {

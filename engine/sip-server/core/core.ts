@@ -247,6 +247,11 @@ export class SipCore {
     this.#requests.routed(transactionId, route, now)
   }
 
+  /** An application of this process has seen a request, and has had its time to answer it at once. */
+  handled(clientId: number, transactionId: string, now: number): void {
+    this.#responder.handled(clientId, transactionId, now)
+  }
+
   clientDisconnected(clientId: number, now: number): void {
     this.#lostApplications.disconnected(clientId, now)
   }
@@ -338,13 +343,15 @@ export class SipCore {
     })
   }
 
-  #sip(command: RequestCommand, { message }: SipCommand, now: number): void {
+  #sip(command: RequestCommand, { message, toStranger }: SipCommand, now: number): void {
     if (message === undefined) return this.#events.refuse(command, 'unreadable SIP message')
     const { transactionId, dialogId } = command
     if (message.kind === 'response') {
       if (transactionId === '')
         return this.#events.closeWithError(command, 'a response needs a transaction id')
-      return this.#responder.respond(command, message, now)
+      return toStranger === true
+        ? this.#responder.answerStranger(command, message, now)
+        : this.#responder.respond(command, message, now)
     }
     const { method } = message
     if (dialogId !== '')

@@ -38,6 +38,8 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
     connectionClosed: (closed, now) => log.push(`closed ${closed.port} at ${now}`),
     clientConnected: (clientId, isInProcess) =>
       log.push(`connected ${clientId} ${isInProcess ? 'in process' : 'by socket'}`),
+    handled: (clientId, transactionId, now) =>
+      log.push(`handled ${transactionId} by ${clientId} at ${now}`),
     clientDisconnected: (clientId, now) => log.push(`disconnected ${clientId} at ${now}`),
     endOrphans: (now) => log.push(`orphans end at ${now}`),
     endStrays: (_isToBeEnded, now) => log.push(`strays end at ${now}`),

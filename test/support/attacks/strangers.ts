@@ -176,4 +176,87 @@ const template = ({ port }: Forger, count: number): string =>
     'v=0\r\n',
   ].join('\r\n')
 
-export const strangers: readonly Attack[] = [floods, forgedBans, slowConnections, mutations]
+/** What a stranger may send, in few bytes, to be answered in many. */
+function probes(host: string, port: number, sipPort: number): readonly string[] {
+  const id = `probe-${(lastCall += 1)}`
+  const message = (start: string, headers: readonly string[] = [], extra = ''): string =>
+    [
+      `${start} SIP/2.0`,
+      `v:SIP/2.0/UDP ${host}:${port};branch=z9hG4bK${id}${extra.length};rport`,
+      `f:<sip:101@${domain}>;tag=1`,
+      `t:<sip:102@${domain}>${extra}`,
+      `i:${id}`,
+      `CSeq:1 ${start.split(' ', 1)[0]}`,
+      ...headers,
+      ...['l:0', '', ''],
+    ].join('\r\n')
+  const uri = `sip:102@${domain}`
+  const contact = `m:<sip:101@${host}:${port}>`
+  const credentials = (name: string): string =>
+    `${name}: Digest username="101",realm="${domain}",nonce="x",uri="${uri}",response="y"`
+  const methods = ['SUBSCRIBE', 'NOTIFY', 'REFER', 'INFO', 'UPDATE', 'PRACK', 'CANCEL', 'BYE']
+  return [
+    message(`INVITE ${uri}`, [contact]),
+    message(`INVITE ${uri}`, [contact, credentials('Proxy-Authorization')]),
+    message(`INVITE ${uri}`),
+    message('INVITE mailto:x', [contact]),
+    message(`INVITE ${uri}`, [contact, 'Max-Forwards: 0']),
+    message(`INVITE ${uri}`, [contact]).replace(
+      `f:<sip:101@${domain}>`,
+      'f:<sip:x@stranger.example>',
+    ),
+    message(`REGISTER sip:${domain}`, [contact]),
+    message(`REGISTER sip:${domain}`, [contact, 'User-Agent: Linphone/5']),
+    message(`REGISTER sip:${domain}`, [contact, credentials('Authorization')]),
+    message(`REGISTER sip:${domain}`, ['Require: gruu']),
+    message(`OPTIONS sip:127.0.0.1:${sipPort}`),
+    message('OPTIONS sip:x', ['Require: a, b, c, d, e']),
+    message(`MESSAGE ${uri}`),
+    message(`PUBLISH ${uri}`),
+    message(`PUBLISH ${uri}`, ['Event: presence']),
+    message('X s:'),
+    message(`BYE ${uri}`, [], ';tag=2'),
+    message(`INVITE ${uri}`, [contact], ';tag=2'),
+    message('INVITE', [contact]),
+    `INVITE ${uri} SIP/2.0\r\nv:SIP/2.0/UDP ${host}:${port};branch=z9hG4bK${id}\r\n\r\n`,
+    ...methods.map((method) => message(`${method} ${uri}`, [contact])),
+  ]
+}
+
+const amplification: Attack = {
+  name: 'amplification',
+  guarantee: 'an address gets at most twice the bytes that were sent in its name',
+  async run({ tollgate }, until) {
+    const breaches: string[] = []
+    let tries = 0
+    await repeatUntil(until, async () => {
+      const texts = probes('127.0.7.1', 5_060, tollgate.sipPort)
+      const forged = await Promise.all(
+        texts.map(async (_, index) => {
+          const forger = await forgerAt(`127.0.7.${index + 1}`)
+          const text = probes(forger.address, forger.port, tollgate.sipPort)[index] ?? ''
+          const answers: string[] = []
+          forger.socket.on('message', (bytes) => answers.push(bytes.toString('latin1')))
+          forger.socket.send(text, tollgate.sipPort, '127.0.0.1')
+          return { forger, text, answers }
+        }),
+      )
+      tries += forged.length
+      // Repetitions come after 0.5, 1.5 and 3.5 s (RFC 3261, timer G).
+      await sleep(2_000)
+      for (const { forger, text, answers } of forged) {
+        forger.socket.close()
+        const bytes = answers.join('').length
+        const lines = answers.map((answer) => answer.slice(0, answer.indexOf('\r\n')))
+        if (bytes > 2 * text.length)
+          breaches.push(`${text.slice(0, 30)}: ${text.length} for ${bytes} (${lines.join(', ')})`)
+      }
+    })
+    return { tried: `${tries} requests`, breaches }
+  },
+}
+
+export const strangers: readonly Attack[] = [
+  ...[floods, forgedBans, slowConnections, mutations],
+  amplification,
+]

@@ -182,6 +182,8 @@ export class InboundRequest implements TimedCall {
   readonly isInitial: boolean
   readonly startedAt: number
   hasRung = false
+  /** Its caller has heard 100. */
+  isTrying = false
   #dialog: Dialog | undefined
   #forwarder: Forwarder | undefined
   #wasAnswered = false
@@ -296,6 +298,12 @@ export class InboundRequest implements TimedCall {
     this.#finished()
     if (status < 300) this.#end.keepMerge(now)
     else this.#end.forgetMerge()
+  }
+
+  /** It was answered without state. */
+  dismiss(): void {
+    this.#finished()
+    this.#end.onTerminated()
   }
 
   #finished(): void {

@@ -25,11 +25,12 @@ export function receiveCancel(ports: CancelPorts, arrival: Arrival, via: Via, no
   const { transactions, events, requests, responder } = ports
   const { request: cancel, vias, flow } = arrival
   const inviteKey = keyOfInvite(ports, cancel, via)
-  // It cannot be challenged (§22.1): another address than that of the INVITE is none of its caller.
-  const from = transactions.server(inviteKey)?.flow
-  if (from !== undefined && from.address !== flow.address)
+  const inviteTag = transactions.tagOfInvite(inviteKey)
+  // It cannot be challenged (§22.1): what has another address than the INVITE is none of its caller's.
+  const from = transactions.server(inviteKey)?.flow.address ?? flow.address
+  if (inviteTag === undefined || from !== flow.address)
     return void responder.refuse(arrival, noSuchCall)
-  answer(ports, arrival, transactions.tagOfInvite(inviteKey), now)
+  answer(ports, arrival, inviteTag, now)
   const inbound = requests.byTransaction(inviteKey)
   if (inbound === undefined) return
   events.callStopped('network', 'call-canceled', cancel.text, now)
@@ -42,22 +43,19 @@ export function receiveCancel(ports: CancelPorts, arrival: Arrival, via: Via, no
   events.request(clientId, passed, cancel, flow, now)
 }
 
-/** `inviteTag` is our tag in the responses to the INVITE; undefined: there is no such INVITE. */
+/** `toTag` is our tag in the responses to the INVITE. */
 function answer(
-  { transactions, ids }: CancelPorts,
+  { transactions }: CancelPorts,
   { request, vias, key, flow }: Arrival,
-  inviteTag: string | undefined,
+  toTag: string,
   now: number,
 ): void {
-  const toTag = inviteTag ?? ids.token()
   const transaction = transactions.startServer(key, false, flow, {
     toTag,
     onAckTimeout: () => undefined,
     onTerminated: () => transactions.endServer(key),
   })
-  const { status, reason } = inviteTag === undefined ? noSuchCall : { status: 200, reason: 'OK' }
-  const text = responseText(echoOf(request, vias), status, reason, toTag, '')
-  transaction.respond(status, text, now)
+  transaction.respond(200, responseText(echoOf(request, vias), 200, 'OK', toTag, ''), now)
 }
 
 /**

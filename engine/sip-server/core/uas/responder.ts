@@ -9,6 +9,7 @@ import type { SipMessage } from '../../message/message.ts'
 import type { Refresher } from '../../options.ts'
 import { reasonPhrase } from '../../message/reason-phrases.ts'
 import { contentTypeLine, sortAppHeaders, type AppHeaders } from '../app-headers.ts'
+import type { Applications } from '../applications/applications.ts'
 import type { ApplicationEvents, CommandRef } from '../applications/events.ts'
 import type { CallTimes } from '../call-times.ts'
 import { hashOf } from '../identifiers.ts'
@@ -25,11 +26,12 @@ import {
 import { linesOfAnswer, termsOfAnswer } from '../../dialog/session-terms.ts'
 import type { Outbox } from '../outbox.ts'
 import { InboundRequest, type Arrival, type InboundPorts } from './inbound-request.ts'
-import { echoOf, responseText } from './message-text.ts'
+import { type Echo, echoOf, responseText } from './message-text.ts'
 import type { Rejection } from './rejection.ts'
 import { cancelText, isToBeReliable, prepareReliable, takes100rel } from './reliable-provisional.ts'
 
 interface ResponderPorts extends Omit<InboundPorts, 'onSilence'> {
+  readonly applications: Pick<Applications, 'isInProcess'>
   readonly dialogs: DialogTable
   readonly outbox: Outbox
   readonly events: ApplicationEvents
@@ -81,12 +83,25 @@ export class Responder {
     now: number,
   ): InboundRequest {
     const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, dialog, now)
-    // RFC 3261 §8.2.6.1 and §17.2.1: Trying at once, so that the peer stops repeating.
     if (arrival.request.method !== 'INVITE') return inbound
+    // An application of this process may answer in the same moment (`handled`): then 100 says nothing (§17.2.1).
+    if (!inbound.isInitial || !this.#ports.applications.isInProcess(clientId))
+      this.#trying(inbound, now)
+    return inbound
+  }
+
+  /** RFC 3261 §8.2.6.1 and §17.2.1: Trying at once, so that the peer stops repeating. */
+  #trying(inbound: InboundRequest, now: number): void {
+    inbound.isTrying = true
     this.answer(inbound, 100, 'Trying', '', now)
     if (this.#ports.alwaysSend180 && inbound.isInitial)
       this.answer(inbound, 180, 'Ringing', '', now)
-    return inbound
+  }
+
+  /** An application of this process has seen the INVITE. */
+  handled(clientId: number, transactionId: string, now: number): void {
+    const inbound = this.#ports.requests.find(transactionId, clientId)
+    if (inbound && !inbound.isTrying && !inbound.wasAnswered) this.#trying(inbound, now)
   }
 
   /** The same for an INVITE of the process before this one, which its caller has heard about: nothing is sent. */
@@ -128,6 +143,25 @@ export class Responder {
     const answer = { command, inbound, message, headers, contact }
     if (isReliable) this.#sendReliable(answer, now)
     else this.#send(answer, now)
+  }
+
+  /** The final response of an application to a sender that has proved nothing: see `SipCommand.toStranger`. */
+  answerStranger(command: ResponseCommand, message: AppMessage, now: number): void {
+    const { events, requests, outbox } = this.#ports
+    const inbound = requests.find(command.transactionId, command.clientId)
+    if (inbound === undefined || !inbound.isInitial || inbound.wasAnswered)
+      return this.respond(command, message, now)
+    const { request, echo, transaction } = inbound
+    const { flow } = transaction
+    const { status, reason } = message
+    const { lines } = sortAppHeaders(message, advertised(flow.listener))
+    const answer = { status, reason: reason === '' ? reasonPhrase(status) : reason, lines }
+    const text = boundedAnswer(request, echo, answer, flow)
+    inbound.dismiss()
+    if (text === undefined) return events.refuse(command, 'the request is too short for an answer')
+    outbox.send(text, flow, '')
+    if (inbound.isCall) events.callAnswered('application', 'uas', status, text, now)
+    return this.#tellSent(command, inbound, inbound.dialogId, text, now)
   }
 
   /** A provisional response that is repeated until its PRACK (RFC 3262 §3). */
@@ -221,18 +255,17 @@ export class Responder {
   }
 
   /**
-   * RFC 3261 §8.2.7: a refusal that keeps no state; its tag is the same for every copy of the request.
-   * Returns what was sent. An ACK is never answered.
+   * RFC 3261 §8.2.7: a refusal that keeps no state. Returns what was sent: nothing to an ACK, which is never answered,
+   * or to a request that is too short.
    */
   refuse(
     { request, vias, flow }: Pick<Arrival, 'request' | 'vias' | 'flow'>,
-    { status, reason, lines = '' }: Rejection,
+    rejection: Rejection,
   ): string {
     if (request.method === 'ACK') return ''
-    const tag = `s${hashOf(vias.completed + request.callId).toString(36)}`
-    const text = responseText(echoOf(request, vias), status, reason, tag, lines)
-    this.#ports.outbox.send(text, flow, '')
-    return text
+    const text = boundedAnswer(request, echoOf(request, vias), rejection, flow)
+    if (text !== undefined) this.#ports.outbox.send(text, flow, '')
+    return text ?? ''
   }
 
   /** The INVITE has ended otherwise: the application is told as if its caller had given up. */
@@ -318,6 +351,31 @@ export class Responder {
     // RFC 3261 §13.3.1.4: no ACK for our 2xx within 64·T1.
     const giveUp = (at: number): void => localBye.send(dialog, 'ACK timeout', 'tell', at)
     dialog.answeredWith(new Reliable2xx(response, transactions, giveUp, now))
+  }
+}
+
+/** By UDP a sender may have written the address of another, which must not get much more than what was sent in its name. */
+const MAX_ANSWER_FACTOR = 2
+
+/**
+ * Its tag is the same for every copy of the request (§8.2.7). The last header lines are left out when it would be too long;
+ * undefined: it is too long without any.
+ */
+function boundedAnswer(
+  request: SipMessage,
+  echo: Echo,
+  { status, reason, lines: allLines = '' }: Rejection,
+  { listener }: Flow,
+): string | undefined {
+  const tag = `s${hashOf(echo.vias + request.callId).toString(36)}`
+  const maxBytes = isStream(listener.protocol) ? Infinity : MAX_ANSWER_FACTOR * request.text.length
+  let lines = allLines
+  for (;;) {
+    const text = responseText(echo, status, reason, tag, lines)
+    if (Buffer.byteLength(text) <= maxBytes) return text
+    if (lines === '') return undefined
+    const lastLine = lines.lastIndexOf('\r\n', lines.length - 3)
+    lines = lastLine === -1 ? '' : lines.slice(0, lastLine + 2)
   }
 }
 
