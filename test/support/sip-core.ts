@@ -135,6 +135,12 @@ export class VirtualServer {
     return id
   }
 
+  /** Something else happens to the core. */
+  drive(happens: (core: SipCore, now: number) => void): void {
+    happens(this.core, this.now)
+    this.#drain()
+  }
+
   /** Pings `target`; undefined: that was not possible. What is answered comes into the list. */
   ping(target: string): readonly PingAnswer[] | undefined {
     const answers: PingAnswer[] = []

@@ -47,7 +47,8 @@ export class InDialogRequests {
     const { via } = ack
     if (dialog === undefined && via)
       return proxy.forwardAck(ack, () => completeVias(ack, via, flow), flow, now)
-    if (dialog && this.#refusalOf(dialog, ack, flow)) return
+    // It cannot be challenged. Without a body it says no more than that the 2xx has come.
+    if (dialog && ack.hasBody && this.#refusalOf(dialog, ack, flow)) return
     // None waiting: a copy, which the application has seen already.
     const answer = dialog?.takeAck(ack.cseq?.number)
     if (dialog === undefined || answer === undefined) return

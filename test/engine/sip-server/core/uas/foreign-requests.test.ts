@@ -58,12 +58,12 @@ test.each(['BYE', 'INVITE', 'UPDATE', 'REFER', 'INFO', 'NOTIFY', 'MESSAGE'])(
   },
 )
 
-test('an ACK from a stranger is none: the 2xx is repeated', () => {
+test('an ACK with a session description from a stranger is none: the 2xx is repeated', () => {
   const { server } = serverThat(forbidden)
   const toTag = answered(server)
   server.takeSent()
   server.takeDelivered()
-  server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-a' }), stranger)
+  server.receive(requestOf('ACK', { toTag, branch: 'z9hG4bK-a', body: sdp }), stranger)
   expect(told(server.takeDelivered())).toBe(0)
   server.advance(600)
   expect(server.takeStartLines()).toEqual(['SIP/2.0 200 Any'])
