@@ -6,11 +6,36 @@
 import type { PhoneAnswer, Registrar } from '../registrar/registrar.ts'
 import type { Origin } from '../routing/origin.ts'
 import type { Routing } from '../routing/routing.ts'
-import type { DialogOfPeer, NewRequest, Refusal } from '../sip-server/index.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { LiveCall } from './call-machine/live.ts'
 import type { Side } from './call-machine/state.ts'
 import { identityOf } from './transfer/identity.ts'
+
+/** As the SIP server shows it. */
+interface InDialogRequest {
+  readonly method: string
+  readonly protocol: string
+  readonly sourceAddress: string
+  readonly sourcePort: number
+  /** By the canonical name. */
+  get(name: string): string | undefined
+}
+
+/** Its dialog, and where the peer was heard. */
+interface DialogOfPeer {
+  readonly callId: string
+  readonly localTag: string
+  readonly remoteTag: string
+  readonly address: string
+  readonly port: number
+}
+
+interface Refusal {
+  readonly status: number
+  readonly reason: string
+  /** Whole header lines. */
+  readonly lines?: string
+}
 
 export interface InDialogDeps {
   readonly calls: Pick<ActiveCalls, 'partyIn'>
@@ -18,12 +43,12 @@ export interface InDialogDeps {
   readonly registrar: Pick<Registrar, 'extensionAt' | 'challengeInCall'>
   /** Whether requests of another node of the installation come from there. */
   readonly isNode: (address: string) => boolean
-  readonly onRefused: (request: NewRequest, callUuid: string | undefined) => void
+  readonly onRefused: (request: InDialogRequest, callUuid: string | undefined) => void
 }
 
 /** Undefined: it is let in. */
 export function refusalInDialog(
-  request: NewRequest,
+  request: InDialogRequest,
   dialog: DialogOfPeer,
   deps: InDialogDeps,
 ): Refusal | undefined {
@@ -72,7 +97,7 @@ function isPlaceOf(
   return sender.kind === 'node' && sender.setId === setId
 }
 
-const phoneRequest = ({ method, protocol, sourceAddress, sourcePort, get }: NewRequest) => ({
+const phoneRequest = ({ method, protocol, sourceAddress, sourcePort, get }: InDialogRequest) => ({
   method,
   headers: {
     'proxy-authorization': get('Proxy-Authorization') ?? get('Authorization'),

@@ -3,7 +3,6 @@ export { createSipServer, type SipServer, type StartOptions } from './server.ts'
 export type {
   DialogOfPeer,
   NewRequest,
-  Refusal,
   RequestRoute,
   SipServerOptions,
   TokenRequest,

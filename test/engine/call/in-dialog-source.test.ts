@@ -57,7 +57,7 @@ function answerTo(from: string, at: string, origin: Origin, carrierId: number | 
     isNode: (address) => address === '10.2.0.1',
     onRefused: ({ method }) => void refused.push(method),
   }
-  const request = { method: 'BYE', uri: '', text: '', get: () => undefined }
+  const request = { method: 'BYE', get: () => undefined }
   const refusal = refusalInDialog(
     { ...request, protocol: 'udp', sourceAddress: from, sourcePort: 5_060 },
     { callId: 'c', localTag: 'l', remoteTag: 'r', address: at, port: 5_060 },

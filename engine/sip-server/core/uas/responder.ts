@@ -84,7 +84,7 @@ export class Responder {
   ): InboundRequest {
     const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, dialog, now)
     if (arrival.request.method !== 'INVITE') return inbound
-    // An application of this process may answer in the same moment (`handled`): then 100 says nothing (§17.2.1).
+    // An application of this process may answer in the same moment (`handled`): then 100 says nothing (RFC 3261 §17.2.1).
     if (!inbound.isInitial || !this.#ports.applications.isInProcess(clientId))
       this.#trying(inbound, now)
     return inbound
