@@ -12,7 +12,7 @@ import type {
   Tariff,
 } from '../../schema/call-journal.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
-import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
+import type { LeftCalls, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/media.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
@@ -67,9 +67,9 @@ export interface Following {
 /** An answered call of the last run that may go on. */
 export type SavedCall = CutCall & { readonly state: NonNullable<CutCall['state']> }
 
-interface Left {
+export interface Left {
   readonly toClose: readonly JournalEntry[]
-  readonly saved: readonly SavedEntry[]
+  readonly saved: readonly SavedCall[]
 }
 
 export class CallRecords {
@@ -199,7 +199,7 @@ export class CallRecords {
       if (hasState(entry)) this.#saved.set(entry.callUuid, notAhead(entry, nowMs))
     return {
       toClose: left.filter((entry) => !hasState(entry)),
-      saved: [...this.#saved.values()].map(savedEntry),
+      saved: [...this.#saved.values()],
     }
   }
 
@@ -306,9 +306,10 @@ export function inTime<T>(answer: Promise<T>, otherwise: T, schedule: Schedule):
   })
 }
 
-export function countLeft(closed: readonly JournalEntry[]) {
-  const unansweredCalls = closed.filter(({ kind }) => kind === 'unanswered').length
-  return { recoveredCalls: closed.length - unansweredCalls, unansweredCalls }
+export function toLeftCalls({ toClose, saved }: Left): LeftCalls {
+  const unansweredCalls = toClose.filter(({ kind }) => kind === 'unanswered').length
+  const recoveredCalls = toClose.length - unansweredCalls
+  return { recoveredCalls, unansweredCalls, saved: saved.map(savedEntry) }
 }
 
 const hasState = (entry: JournalEntry): entry is SavedCall =>

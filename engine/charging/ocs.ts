@@ -4,10 +4,10 @@
  *
  * Decisions are made in memory, and memory follows the database: a balance changes after the commit that
  * changed it. Reservations for live calls come on top: the journal has them beside the state of a call, and
- * they are made again when it is resumed.
+ * they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { BegunCall, JournalEntry, OpenCall, SavedState } from '../../schema/call-journal.ts'
+import type { BegunCall, OpenCall, SavedState } from '../../schema/call-journal.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalancesIn } from '../../schema/check.ts'
@@ -50,9 +50,9 @@ import { Decisions } from './authorization/decisions.ts'
 import { foresee } from './authorization/foresee.ts'
 import { HeldElsewhere } from './authorization/held-elsewhere.ts'
 import { Reservations } from './authorization/reservations.ts'
-import { resumeGrant, toSavedGrant } from './authorization/saved-grant.ts'
+import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { toNodeVerdict, toVerdict } from './authorization/verdict.ts'
-import { CallRecords, countLeft, inTime, type Keeping } from './call-records.ts'
+import { CallRecords, inTime, type Keeping, type Left, toLeftCalls } from './call-records.ts'
 import type { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { revokedAmong } from './guards/revoked-calls.ts'
@@ -66,7 +66,7 @@ import type { Membership } from './leases/membership.ts'
 import { statsOf } from './ocs-stats.ts'
 import { quoteOf } from './pricing/quote.ts'
 import { Rates } from './pricing/rates.ts'
-import { chargeLeft } from './settlement/charge.ts'
+import { chargeLeft, type EndedLeft } from './settlement/charge.ts'
 import { Charges } from './settlement/charges.ts'
 import { openCallStore } from './settlement/open-call-store.ts'
 import { orUnstored, unstored } from './settlement/node-reports.ts'
@@ -99,6 +99,18 @@ export interface OcsDeps {
 
 const housekeepingMs = 1_000
 
+/** Calls of the last run, all of which hold what they need. */
+interface HeldLeft {
+  /** To be settled. */
+  readonly ended: readonly EndedLeft[]
+  readonly left: LeftCalls
+}
+
+const nothingLeft: HeldLeft = {
+  ended: [],
+  left: { recoveredCalls: 0, unansweredCalls: 0, saved: [] },
+}
+
 export class Ocs implements Charging, OcsPort {
   readonly ledger: Ledger
   readonly #deps: OcsDeps
@@ -118,12 +130,16 @@ export class Ocs implements Charging, OcsPort {
   readonly leases: Leases | undefined
   readonly #sums = new MoneySums()
   readonly #decisions: Decisions
+  /** What the last run has left, until `start`. */
+  #left: HeldLeft = nothingLeft
   #cancelHousekeeping: (() => void) | undefined
 
-  /** With everything in memory that is stored. */
+  /** With everything in memory that is stored, and what calls of the last run hold. */
   static async open(deps: OcsDeps): Promise<Ocs> {
     const ocs = new Ocs(deps)
     await ocs.reload()
+    ocs.#left = ocs.#hold(await ocs.#records.leftOpen(deps.now()))
+    // From here on other processes get what is free of the leases.
     await ocs.leases?.open()
     return ocs
   }
@@ -183,26 +199,27 @@ export class Ocs implements Charging, OcsPort {
 
   /** Settles the calls that the last run left open and that cannot go on, then begins housekeeping. */
   async start(): Promise<LeftCalls> {
-    const { toClose, saved } = await this.#records.leftOpen(this.#deps.now())
-    for (const entry of toClose) void this.#close(entry)
+    const { ended, left } = this.#left
+    this.#left = nothingLeft
+    for (const call of ended) void this.#close(call)
     this.#records.watch({
       found: (lost) => this.#rewind(lost.length),
-      store: (entry) => this.#close(entry),
+      store: (entry) => this.#close(chargeLeft(entry, this.#books())),
     })
     await this.#calls.flush()
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
-    return { ...countLeft(toClose), saved }
+    return left
   }
 
   /** The process beside this one has ended: what it left. Its calls wait for it, and not long for the database. */
   async leftBeside(): Promise<LeftCalls> {
     const { now, schedule } = this.#deps
+    const { ended, left } = this.#hold(await this.#records.leftBeside(now(), schedule))
+    // What it has leased is taken after what its calls hold is known: the rest of it is free.
     if (this.leases) this.leases.isBeside = false
-    const left = this.#records.leftBeside(now(), schedule)
     await inTime(Promise.resolve(this.leases?.takeOther()), undefined, schedule)
-    const { toClose, saved } = await left
-    await inTime(Promise.all(toClose.map((entry) => this.#close(entry))), [], schedule)
-    return { ...countLeft(toClose), saved }
+    await inTime(Promise.all(ended.map((call) => this.#close(call))), [], schedule)
+    return left
   }
 
   /** Another server may answer than before: memory follows it, also where it is behind. */
@@ -213,8 +230,15 @@ export class Ocs implements Charging, OcsPort {
     this.leases?.readAgain()
   }
 
-  async #close(entry: JournalEntry): Promise<void> {
-    const { record, charge } = chargeLeft(entry, this.#books())
+  /** What is left holds from here on: a call that goes on its grant, one that is over its cost, until that is stored. */
+  #hold(left: Left): HeldLeft {
+    for (const call of left.saved) holdGrant(call, this.#books(), this.#deps.now())
+    const ended = left.toClose.map((entry) => chargeLeft(entry, this.#books()))
+    for (const { record, charge } of ended) this.#reservations.holdCost(record.callUuid, charge)
+    return { ended, left: toLeftCalls(left) }
+  }
+
+  async #close({ record, charge }: EndedLeft): Promise<void> {
     await this.#settlement.settle(record, charge).catch((error: unknown) => {
       const message = 'billing: a call of the last run cannot be stored'
       this.#deps.log('error', message, { error, record })
@@ -294,13 +318,14 @@ export class Ocs implements Charging, OcsPort {
   resume(callUuid: string): boolean {
     const call = this.#records.takeSaved(callUuid)
     if (call === undefined) return false
-    resumeGrant(call, this.#books(), this.#deps.now())
+    const now = this.#deps.now()
+    this.#reservations.resume(callUuid, Math.ceil((now - call.state.answeredMs) / 1_000), now)
     return true
   }
 
   abandon(callUuid: string): void {
     const call = this.#records.takeSaved(callUuid)
-    if (call !== undefined) void this.#close(call)
+    if (call !== undefined) void this.#close(chargeLeft(call, this.#books()))
   }
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {

@@ -225,7 +225,10 @@ class MoneyWorld {
       const held = live.map(({ callee, grantedSeconds }) => priceOf(callee, grantedSeconds))
       const ending = [...this.reported].filter(([uuid]) => !this.durable.has(uuid))
       const heldMicros = BigInt(held.reduce((sum, micros) => sum + micros, 0))
-      if (ending.length === 0) expect(balance?.reservedMicros).toBe(heldMicros)
+      expect(balance?.reservedMicros).toBeGreaterThanOrEqual(heldMicros)
+      // A call that is abandoned holds its cost until it is stored.
+      const areStored = this.#books.ocs.stats().waitingWrites === 0
+      if (ending.length === 0 && areStored) expect(balance?.reservedMicros).toBe(heldMicros)
     }
   }
 

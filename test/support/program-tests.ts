@@ -25,6 +25,7 @@ export const onOneDatabase: Readonly<Record<string, string>> = {
   'test/process/failover.test.ts': reasons['own nodes'],
   'test/process/node-failures.test.ts': reasons['own nodes'],
   'test/process/node-limits.test.ts': reasons['own nodes'],
+  'test/process/node-restarts.test.ts': reasons['own nodes'],
   'test/process/nodes.test.ts': reasons['own nodes'],
   'test/process/restore.test.ts': reasons.copy,
   'test/sipp/incidents.test.ts': reasons.demo,

@@ -31,6 +31,11 @@ export interface Reservation {
 
 type Grant = Pick<Reservation, 'grantedSeconds' | 'amountMicros' | 'isLastGrant'>
 
+/** What an ended call costs. */
+interface Cost extends Pick<Reservation, 'payer' | 'tariff'> {
+  readonly costMicros: number
+}
+
 /** Only this table may change it. */
 type Entry = { -readonly [field in keyof Reservation]: Reservation[field] } & {
   /** On which caps it counts; undefined: on none. */
@@ -115,6 +120,15 @@ export class Reservations {
     return entry
   }
 
+  /** An open call of an earlier run goes on in this process now. False: it holds nothing here. */
+  resume(callUuid: string, resumedAtSeconds: number, now: number): boolean {
+    const entry = this.touch(callUuid, now)
+    if (entry === undefined) return false
+    entry.resumedAtSeconds = resumedAtSeconds
+    entry.payer?.noteCalls()
+    return true
+  }
+
   /** Marks that the wallet could not pay for an extension. */
   exhaust({ callUuid }: Reservation): void {
     const entry = this.#entries.get(callUuid)
@@ -122,7 +136,7 @@ export class Reservations {
   }
 
   /** Notes a sign of life. */
-  touch(callUuid: string, now: number): Reservation | undefined {
+  touch(callUuid: string, now: number): Entry | undefined {
     const entry = this.#entries.get(callUuid)
     if (entry !== undefined) entry.expiresAt = expiry(entry, now)
     return entry
@@ -135,6 +149,17 @@ export class Reservations {
     const { counted, amountMicros } = entry
     if (counted) recount(counted, lastOf(counted, amountMicros), amountMicros, costMicros)
     this.#end(entry, costMicros)
+  }
+
+  /** The same for a call that has ended in an earlier run, and held nothing in this one. */
+  holdCost(callUuid: string, { payer, tariff, costMicros }: Cost): void {
+    if (payer === undefined || costMicros === 0) return
+    const entry: Entry = {
+      ...{ callUuid, payer, tariff, amountMicros: 0, isLastGrant: false, isEnded: true },
+      ...{ maxSeconds: Infinity, grantedSeconds: Infinity, expiresAt: Infinity },
+    }
+    setAmount(entry, costMicros)
+    this.#entries.set(callUuid, entry)
   }
 
   #end(entry: Entry, costMicros: number): void {

@@ -37,8 +37,8 @@ function sentOf({ sentAs }: Guardable, payer: Customer | undefined): Partial<Sav
  * Reserves again what the call held, whatever its payer may spend now. One whose payer has been removed is
  * revoked at its next sign of life, as of an inactive customer.
  */
-export function resumeGrant(
-  { callUuid, call, tariff, state: { grant, answeredMs } }: SavedCall,
+export function holdGrant(
+  { callUuid, call, tariff, state: { grant } }: SavedCall,
   { customers, reservations }: Books,
   now: number,
 ): void {
@@ -47,7 +47,7 @@ export function resumeGrant(
   const { extensionId, sourceTenantId = call.tenantId, mayNamePayer, isEmergencyNumber } = grant
   const { sentAs } = grant
   const payer = payerId === null ? undefined : customers.byId(payerId)
-  const { payer: counted } = reservations.open(
+  reservations.open(
     {
       ...{ callUuid, tariff, amountMicros, isLastGrant },
       // What it holds of caps was taken by the process before this one, and counts as spent.
@@ -62,11 +62,9 @@ export function resumeGrant(
       payer: payerId === null ? payer : (payer ?? removed(payerId, call.tenantId)),
       maxSeconds: maxSeconds ?? Infinity,
       grantedSeconds: grantedSeconds ?? Infinity,
-      resumedAtSeconds: Math.ceil((now - answeredMs) / 1_000),
     },
     now,
   )
-  counted?.noteCalls()
 }
 
 const toBound = (seconds: number): number | null => (seconds === Infinity ? null : seconds)

@@ -7,7 +7,7 @@ import type { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Store } from '../../../schema/open.ts'
 import { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'
-import { CallRecords, countLeft, type Following, inTime, type Keeping } from '../call-records.ts'
+import { CallRecords, toLeftCalls, type Following, inTime, type Keeping } from '../call-records.ts'
 import type { CallStore } from '../call-store.ts'
 import { noCharge } from '../settlement/charge.ts'
 import { openCallStore } from '../settlement/open-call-store.ts'
@@ -82,26 +82,26 @@ export class ExternalCharging implements Charging {
 
   /** Closes the calls that the last run left open and that cannot go on, and resumes delivery of CDRs. */
   async start(): Promise<LeftCalls> {
-    const { toClose, saved } = await this.#records.leftOpen(this.#deps.now())
-    for (const entry of toClose) void this.#close(entry)
+    const left = await this.#records.leftOpen(this.#deps.now())
+    for (const entry of left.toClose) void this.#close(entry)
     this.#records.watch({
       found: ({ length: count }) => {
         const message = 'charging: the database server has lost calls: they are stored again'
         if (count > 0) this.#deps.log('warn', message, { count })
       },
-      store: (left) => this.#close(left),
+      store: (lost) => this.#close(lost),
     })
     await this.#calls.flush()
     this.#outbox.start()
-    return { ...countLeft(toClose), saved }
+    return toLeftCalls(left)
   }
 
   /** The process beside this one has ended: what it left. Its calls wait for it, and not long for the database. */
   async leftBeside(): Promise<LeftCalls> {
     const { now, schedule } = this.#deps
-    const { toClose, saved } = await this.#records.leftBeside(now(), schedule)
-    await inTime(Promise.all(toClose.map((entry) => this.#close(entry))), [], schedule)
-    return { ...countLeft(toClose), saved }
+    const left = await this.#records.leftBeside(now(), schedule)
+    await inTime(Promise.all(left.toClose.map((entry) => this.#close(entry))), [], schedule)
+    return toLeftCalls(left)
   }
 
   async #close(entry: JournalEntry): Promise<void> {

@@ -93,11 +93,14 @@ function chargeUnreserved(
   return { payer, tariff, costMicros: price, isOutOfFunds: false }
 }
 
+/** A call that the last run has left, as it is settled. */
+export interface EndedLeft {
+  readonly record: CallRecord
+  readonly charge: Charge
+}
+
 /** A call that the last run cut off ends at its last sign of life, at the price of its start. */
-export function chargeLeft(
-  entry: JournalEntry,
-  books: Books,
-): { readonly record: CallRecord; readonly charge: Charge } {
+export function chargeLeft(entry: JournalEntry, books: Books): EndedLeft {
   if (entry.kind === 'ended') {
     const { payerId, tariff, costMicros: cost } = entry.terms
     const payer = books.customers.byId(payerId)

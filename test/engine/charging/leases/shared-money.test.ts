@@ -16,6 +16,8 @@ const callers = ['+15550001', '+15550002', '+15550003'] as const
 const topUps = [40_000, 400_000, 20_000_000] as const
 const creditMicros = 30_000
 const STEPS = 250
+/** From where a process answers others until it goes on with its calls: other nodes ask several times. */
+const RESTORING_MS = 250
 
 interface Live {
   readonly uuid: string
@@ -153,13 +155,21 @@ class World {
     node.isAlive = true
   }
 
-  /** `kill -9`: its journal and its leases are there for the next process of this name. */
+  /** `kill -9`: its journal and its leases are there for the next process of this name, and others ask for money meanwhile. */
   async crash(name: string): Promise<void> {
     const node = this.#nodes.get(name)
     await node?.kill()
+    const restart = { isOver: false }
+    const asking = [...this.#nodes.values()].filter((other) => other !== node)
+    const asked = asking.map(async (other) => {
+      while (!restart.isOver) await this.#authorize(other, this.#below(2))
+    })
     const next = await this.shared.node(name)
     this.#nodes.set(name, next)
     const { saved } = await next.ocs.start()
+    await later(RESTORING_MS)
+    restart.isOver = true
+    await Promise.all(asked)
     const resumed = new Set(saved.map(({ callUuid }) => callUuid))
     for (const call of [...this.#live.values()]) {
       if (call.node !== name) continue
@@ -178,6 +188,15 @@ class World {
       expect(
         wallet.balanceMicros + wallet.creditMicros - wallet.leasedMicros,
       ).toBeGreaterThanOrEqual(0n)
+    }
+  }
+
+  /** Nothing is under way: what live calls may cost is there. */
+  async checkHeld(): Promise<void> {
+    for (const [caller, wallet] of (await this.shared.wallets()).entries()) {
+      const calls = [...this.#live.values()].filter((call) => call.caller === caller)
+      const heldMicros = calls.reduce((sum, { granted }) => sum + granted * 1_000, 0)
+      expect(wallet.balanceMicros + wallet.creditMicros).toBeGreaterThanOrEqual(BigInt(heldMicros))
     }
   }
 
@@ -213,12 +232,16 @@ describe.runIf(hasPostgres)('several processes on one database', () => {
           if (random() < 0.015) {
             await Promise.all(running.splice(0))
             await world.crash(names[Math.floor(random() * names.length)] ?? 'a')
+            await world.checkHeld()
           }
         }
         await Promise.all(running)
         await world.finish()
         await world.checkWallets()
-        for (const wallet of await shared.wallets()) expect(wallet.leasedMicros).toBe(0n)
+        for (const { leasedMicros, balanceMicros, creditMicros } of await shared.wallets()) {
+          expect(leasedMicros).toBe(0n)
+          expect(balanceMicros + creditMicros).toBeGreaterThanOrEqual(0n)
+        }
         const stored = new Map((await shared.records()).map((row) => [row.call_uuid, row]))
         for (const [uuid, { billsec, caller }] of world.safe) {
           expect([uuid, stored.get(uuid)?.billsec]).toEqual([uuid, billsec])
