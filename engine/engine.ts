@@ -322,6 +322,12 @@ export class Engine {
     return { sharing: this.#server?.sharing, restore, saveAll }
   }
 
+  /** A start has failed: its calls go on in the next one, and until then as the journal has them. */
+  leaveCalls(): void {
+    this.#deadlines.stop()
+    this.#server?.sharing.silence()
+  }
+
   async stop(): Promise<void> {
     this.#isReady = false
     this.dispatcher.stop()

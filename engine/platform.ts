@@ -19,6 +19,7 @@ import type { Boot, Clocks, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { Changes } from '../schema/changes/changes.ts'
 import type { LocalStore, Store } from '../schema/open.ts'
+import { isAway } from '../schema/postgres/away.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
 import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
@@ -107,11 +108,13 @@ const PARTING_MS = 3_000
 export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   const { log, oldProcess } = given
   const config = oldProcess?.withSockets(given.config) ?? given.config
-  const deps = { ...given, config }
+  const timers = endingTimers(given.schedule)
+  const deps = { ...given, config, schedule: timers.schedule }
   const stores = await openStores({ ...deps, isUpgrade: oldProcess !== undefined })
   const { store, disk, changes, node, lock, notices } = stores
   const closers: (() => void | Promise<void>)[] = [() => stores.close()]
   let isClean = true
+  let leaveCalls = (): Promise<unknown> => Promise.resolve()
   const closeAll = async () => {
     for (const close of closers.splice(0).toReversed())
       try {
@@ -158,9 +161,15 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const parts = { ...deps, config, engine, charging, limits, lock }
     const serveSip = async (): Promise<void> => {
       if (oldProcess) await takeOver(oldProcess, parts)
+      else
+        leaveCalls = () => {
+          engine.leaveCalls()
+          return journal.written()
+        }
       const { restored, abandoned } = await engine.start(saved)
       if (!oldProcess) await finishLast(engine, limits)
-      hasServed = true
+      // The old process goes on if this one fails, and knows none of its calls.
+      hasServed = oldProcess !== undefined
       const recoveredCalls = closed.recoveredCalls + abandoned
       if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
       if (recoveredCalls + closed.unansweredCalls > 0)
@@ -198,6 +207,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(stopDuties)
     closers.push(stopWatch)
     await announceAdmin(store, deps)
+    hasServed = true
     const leave = (): void => {
       stopDuties()
       void node.become('beside')
@@ -220,8 +230,29 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       flushOnCrash: () => tellUnwritten(charging.flushOnCrash()),
     }
   } catch (error) {
+    await leaveCalls()
+    // Nothing waits for the answers of a server that is away.
+    if (isAway(error)) stores.cut()
     await closeAll()
+    timers.end()
     throw error
+  }
+}
+
+/** Of one start: when that has failed, nothing of it is tried again. */
+function endingTimers(schedule: Schedule): { readonly schedule: Schedule; end(): void } {
+  let hasEnded = false
+  const ending: Schedule = (work, delayMs) => {
+    if (hasEnded) return () => undefined
+    return schedule(() => {
+      if (!hasEnded) work()
+    }, delayMs)
+  }
+  return {
+    schedule: ending,
+    end: () => {
+      hasEnded = true
+    },
   }
 }
 

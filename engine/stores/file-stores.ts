@@ -54,6 +54,7 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
         return () => watch.stop()
       },
       keepLost: () => keepLost(store, deps),
+      cut: () => undefined,
       close: async () => {
         store.close()
         lock.release()

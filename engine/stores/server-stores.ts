@@ -89,6 +89,10 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
     serving: () => settings.serving(),
     watch: (watched) => watchBoth(store, disk, deps, watched),
     keepLost: () => undefined,
+    cut: () => {
+      store.statements.cut()
+      notices.cut()
+    },
   }
 }
 

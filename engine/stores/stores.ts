@@ -51,6 +51,8 @@ export interface Stores {
   /** Copies what would be lost. Last before `close`. */
   keepLost(): void
   close(): Promise<void>
+  /** All that waits for the database fails now, and all that comes. */
+  cut(): void
 }
 
 export interface WatchDeps {

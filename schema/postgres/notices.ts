@@ -51,6 +51,13 @@ export class ServerNotices {
     await client?.end().catch(ignored)
   }
 
+  /** The server is away: what waits for its answer fails now. */
+  cut(): void {
+    this.#isStopped = true
+    this.#cancelRetry()
+    this.#client?.connection.stream.destroy()
+  }
+
   /** Calls `handler` with what any process tells on this channel, this one included. */
   on(channel: string, handler: Handler): Cancel {
     if (!CHANNEL.test(channel)) throw new TypeError(`${channel} is not a channel`)

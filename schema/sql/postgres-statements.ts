@@ -43,6 +43,8 @@ export class PostgresStatements implements Statements {
   readonly #hosts: Hosts
   readonly #scope = new TransactionScope<OpenTransaction>()
   readonly #names = new StatementNames()
+  readonly #clients = new Set<pg.PoolClient>()
+  #isCut = false
 
   /** Connects when the first statement runs. */
   constructor({
@@ -67,7 +69,11 @@ export class PostgresStatements implements Statements {
     })
     // A connection that broke is replaced by the pool; its next statement says so, if there is one.
     this.#pool.on('error', ignored)
-    this.#pool.on('connect', (client) => void client.on('error', ignored))
+    this.#pool.on('connect', (client) => {
+      client.on('error', ignored)
+      this.#clients.add(client)
+    })
+    this.#pool.on('remove', (client) => void this.#clients.delete(client))
   }
 
   prepare<R>(sql: string): PreparedStatement<R> {
@@ -120,6 +126,12 @@ export class PostgresStatements implements Statements {
     await (current === undefined
       ? this.#outside({ text: sql })
       : this.#inside(current, { text: sql }))
+  }
+
+  /** Breaks all connections: what runs or comes fails, and nothing waits for a server that is away. */
+  cut(): void {
+    this.#isCut = true
+    for (const { connection } of this.#clients) connection.stream.destroy()
   }
 
   /** Waits for the statements that run. */
@@ -217,6 +229,7 @@ export class PostgresStatements implements Statements {
   }
 
   async #connect(): Promise<pg.PoolClient> {
+    if (this.#isCut) throw new DatabaseUnavailable('the connections to the server are cut')
     for (let left = this.#hosts.count; ; left -= 1) {
       const { url } = this.#hosts
       this.#pool.options.connectionString = url
@@ -225,7 +238,7 @@ export class PostgresStatements implements Statements {
       } catch (error) {
         if (isPoolFull(error)) throw asUnavailable(error)
         this.#hosts.failed(url)
-        if (left <= 1) throw asUnavailable(error)
+        if (left <= 1 || this.#isCut) throw asUnavailable(error)
       }
     }
   }

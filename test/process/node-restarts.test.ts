@@ -119,3 +119,32 @@ test.runIf(hasPostgres)(
     expect(first.faults).toEqual([])
   },
 )
+
+test.runIf(hasPostgres)(
+  'a start that loses PostgreSQL when SIP is served already leaves its calls to the next try, and nothing of it goes on',
+  async () => {
+    const { database, proxy, first, talk, booksAreRight } = await serving(['sbc-1'], '100.00')
+    const calls = [await talk(first), await talk(first), await talk(first)]
+    await first.kill()
+    first.log.length = 0
+    // The rest of the start takes a moment.
+    proxy.delayMs = 50
+    first.onLog = (line) => {
+      if (line.includes('SIP is served')) proxy.cut()
+    }
+    const restarted = first.restart()
+    const isWaiting = (): boolean =>
+      first.log.some((line) => line.includes('this node waits for it'))
+    await eventually(() => expect(isWaiting()).toBe(true), 40_000)
+    first.onLog = () => undefined
+    proxy.delayMs = 0
+    proxy.mend()
+    await restarted
+    for (const { caller, hangUp } of calls) {
+      expect(caller.inbox.filter(({ method }) => method === 'BYE')).toEqual([])
+      await hangUp()
+    }
+    await booksAreRight(3)
+    expect(first.log.filter((line) => line.includes('calls of the last run go on'))).toHaveLength(2)
+  },
+)
