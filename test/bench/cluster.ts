@@ -110,7 +110,9 @@ async function chaos(cluster: Cluster, options: Options): Promise<Outcome> {
     ...{ token: cluster.token, customerIds: await poorCustomers(cluster, funded) },
     ...{ amount: 1, everyMs: 2_000 },
   }
-  const lengths = { longestRingingMs: 300, longestTalkMs: 6_000 }
+  // What live calls hold is all that their customers have, also while their node is started again.
+  const talkative = callers.filter((number) => !funded.has(number))
+  const lengths = { longestRingingMs: 300, longestTalkMs: 6_000, talkative }
   const load = await ClusterLoad.start(cluster, { seed, callers, ...lengths, topUps }, options.logs)
   await cluster.serve()
   console.log(`  three nodes serve; ${rate} calls/s for ${seconds} s, seed ${seed}`)

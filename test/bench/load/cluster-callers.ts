@@ -17,6 +17,8 @@ const COUNTS_MS = 1_000
 /** Timer A and Timer E of RFC 3261 begin so, and double up to T2. */
 const T1_MS = 500
 const T2_MS = 4_000
+/** Longer than any money lasts. */
+const ENDLESS_MS = 3_600_000
 /** A caller waits so long for the answer. */
 const INVITE_MS = 12_000
 /** A node may be paused for 30 s. */
@@ -182,8 +184,13 @@ class Callers {
     call.state = 'talking'
     // One that was given up or refused has got a late answer, or another one to a repeated INVITE: it is hung up.
     if (state !== 'calling') this.#counts.live += 1
-    const talkMs = state === 'calling' ? this.#random() * this.#options.longestTalkMs : 0
+    const talkMs = state === 'calling' ? this.#talkMsOf(call) : 0
     call.timer = setTimeout(() => this.#hangUp(call), talkMs)
+  }
+
+  #talkMsOf({ caller }: Call): number {
+    const { longestTalkMs, talkative = [] } = this.#options
+    return talkative.includes(caller) ? ENDLESS_MS : this.#random() * longestTalkMs
   }
 
   #hangUp(call: Call): void {

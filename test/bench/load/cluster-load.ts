@@ -22,6 +22,8 @@ export interface LoadPlan {
   /** Calls ring and talk for random times up to these. */
   readonly longestRingingMs: number
   readonly longestTalkMs: number
+  /** Numbers of customers who do not hang up: their calls use up what they hold. */
+  readonly talkative?: readonly string[]
   readonly topUps?: TopUpOptions
 }
 
