@@ -47,6 +47,13 @@ export class ApiAnswer<
     this.#early.push(name, value)
   }
 
+  /** Changes a header that `setEarly` has set. */
+  changeEarly(name: string, value: string): void {
+    const at = this.#early.indexOf(name)
+    if (at === -1) this.setEarly(name, value)
+    else this.#early[at + 1] = value
+  }
+
   override writeHead(
     status: number,
     message?: string | OutgoingHttpHeaders | OutgoingHttpHeader[],

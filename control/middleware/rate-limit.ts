@@ -136,6 +136,24 @@ export function rateLimit(limits: RateLimits, usage: KeyUsage, clocks: Clocks): 
   }
 }
 
+/**
+ * Counts what a request holds beside itself, such as the other members of a batch; 429 when the window has no
+ * room for all of them.
+ */
+export const countMembers =
+  (limits: RateLimits, clocks: Clocks) =>
+  async (c: Context<ControlEnv>, more: number): Promise<void> => {
+    const presented = c.get('presented')
+    const principal = presented.kind === 'accepted' ? presented.principal : undefined
+    const bucket = bucketOf(c, limits, principal)
+    const time = clocks.steadyNow()
+    let isAdmitted = true
+    for (let count = 0; count < more && isAdmitted; count += 1)
+      isAdmitted = await bucket.window.admit(time)
+    describe(bucket, time, clocks.now(), (name, value) => answerOf(c).changeEarly(name, value))
+    if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
+  }
+
 function bucketOf(
   c: Context<ControlEnv>,
   limits: RateLimits,

@@ -7,6 +7,7 @@ import type { Access } from '../auth/access.ts'
 import { revalidator } from '../auth/revalidate.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { ControlEnv } from '../http/control-env.ts'
+import { countMembers } from '../middleware/rate-limit.ts'
 import { newUuid } from '../uuid.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import { mcpRoutes, type Revalidator } from './mcp/mcp-routes.ts'
@@ -50,6 +51,7 @@ export function agentToolRoutes(
     ...{ toolbox, subscriptions, revalidate, version, allowedHosts, log, others },
     sessions: new McpSessions(deps),
     newUuid: () => newUuid(deps.randomBytes),
+    countMembers: countMembers(access.limits, deps),
   }
   return new Hono<ControlEnv>()
     .route('/', mcpRoutes(served))

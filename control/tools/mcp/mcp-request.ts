@@ -2,10 +2,17 @@
 import { isInitializeRequest } from '@modelcontextprotocol/server'
 import type { Context } from 'hono'
 import { z } from 'zod'
+import { ApiError } from '../../http/api-error.ts'
 import { readBody } from '../../http/body.ts'
+import { isDeep } from '../../http/json.ts'
 import { watchedResources } from './resources.ts'
 
+/** JSON-RPC messages in one request. */
+const MAX_MEMBERS = 50
+
 interface McpRequest {
+  /** JSON-RPC messages: those of a batch, else one. */
+  readonly members: number
   /** For the SDK. */
   readonly request: Request
   /** The resources that `subscriptions/listen` asks for; undefined: it is another request, or none that the SDK takes. */
@@ -26,18 +33,25 @@ const listen = z.looseObject({
 /** Protocols from this one on have no sessions. */
 const FIRST_WITHOUT_SESSIONS = '2026-07-28'
 
-/** @throws {ApiError} 413: the body is too large. The SDK counts it only when it is whole in memory here. */
+/**
+ * @throws {ApiError} 413: the body is too large, or a batch has too many members. The SDK counts it only when it
+ * is whole in memory here.
+ */
 export async function mcpRequest(c: Context): Promise<McpRequest> {
   const { raw } = c.req
   const { url, method, headers, signal } = raw
   const isOfSessions = (headers.get('mcp-protocol-version') ?? '') < FIRST_WITHOUT_SESSIONS
   const sessionId = isOfSessions ? (headers.get('mcp-session-id') ?? undefined) : undefined
-  if (method !== 'POST') return { request: raw, wanted: undefined, isInitialize: false, sessionId }
+  if (method !== 'POST')
+    return { request: raw, members: 1, wanted: undefined, isInitialize: false, sessionId }
   const bytes = await readBody(c)
   const request = new Request(url, { method, headers, signal, body: new Uint8Array(bytes) })
   const message = messageIn(bytes)
+  const members = Array.isArray(message) ? message.length : 1
+  if (members > MAX_MEMBERS)
+    throw new ApiError(413, 'batch_too_large', `A batch has at most ${MAX_MEMBERS} members`)
   return {
-    ...{ request, sessionId },
+    ...{ request, members, sessionId },
     wanted: wantedIn(message),
     isInitialize: isOfSessions && isInitializeRequest(message),
   }
@@ -50,10 +64,12 @@ const wantedIn = (message: unknown): readonly string[] | undefined =>
 export const listenedTo = (message: unknown): readonly string[] =>
   watchedResources.map(({ uri }) => uri).filter((uri) => wantedIn(message)?.includes(uri))
 
-/** What is no JSON the SDK refuses. */
+/** What is no JSON the SDK refuses. @throws {ApiError} 400: it is nested too deeply to be read. */
 function messageIn(bytes: Buffer): unknown {
+  const text = bytes.toString('utf8')
+  if (isDeep(text)) throw new ApiError(400, 'malformed_json', 'The body is nested too deeply')
   try {
-    return JSON.parse(bytes.toString('utf8'))
+    return JSON.parse(text)
   } catch {
     return undefined
   }

@@ -32,6 +32,8 @@ export interface McpRoutesDeps {
   /** Host names under which a proxy serves the API. */
   readonly allowedHosts: readonly string[]
   readonly log: Log
+  /** Counts the other members of a batch against the limit of its caller. */
+  readonly countMembers: (c: Context<ControlEnv>, more: number) => Promise<void>
   readonly others?: OtherNodes | undefined
 }
 
@@ -78,7 +80,8 @@ export function mcpRoutes(deps: McpRoutesDeps) {
       c.set('isAudited', true)
       const caller = callerOf(c, others)
       const { principal } = caller
-      const { request, wanted, isInitialize, sessionId } = await mcpRequest(c)
+      const { request, members, wanted, isInitialize, sessionId } = await mcpRequest(c)
+      if (members > 1) await deps.countMembers(c, members - 1)
       if (sessionId !== undefined && !isInitialize && !(await sessions.use(sessionId, principal)))
         return noSession()
       const id = isInitialize ? await sessions.open(principal) : sessionId
