@@ -5,10 +5,23 @@ import { ApiError } from './api-error.ts'
 /** A larger body is rejected with 413 (SPECIFICATION.md §8). */
 export const MAX_BODY_BYTES = 1_048_576
 
-/** Paths with a larger limit: a table of 100,000 rates has about 6 MiB. */
-const largerBodies: ReadonlyMap<string, number> = new Map([['/api/v1/rates/import', 16_777_216]])
+/** What anyone may send: a name, a password and the JSON around them. */
+const MAX_LOGIN_BYTES = 4_096
+/** What customers send, and their payment provider: its events hold a few kB. */
+const MAX_CUSTOMER_BYTES = 16_384
+const MAX_PAYMENT_EVENT_BYTES = 262_144
 
-const maxBytes = (path: string): number => largerBodies.get(path) ?? MAX_BODY_BYTES
+/** Paths with a limit of their own: a table of 100,000 rates has about 6 MiB. */
+const limits: ReadonlyMap<string, number> = new Map([
+  ['/api/v1/rates/import', 16_777_216],
+  ['/api/v1/auth/login', MAX_LOGIN_BYTES],
+  ['/api/v1/auth/session', MAX_LOGIN_BYTES],
+  ['/api/client/auth/login', MAX_LOGIN_BYTES],
+  ['/api/client/payments/webhook', MAX_PAYMENT_EVENT_BYTES],
+])
+
+const maxBytes = (path: string): number =>
+  limits.get(path) ?? (path.startsWith('/api/client/') ? MAX_CUSTOMER_BYTES : MAX_BODY_BYTES)
 
 const bodies = new WeakMap<Request, Promise<Buffer>>()
 

@@ -7,6 +7,36 @@ import type { ErrorDetail } from './api-error.ts'
 /** No resource nests deeper than five levels; recursion over stored JSON must not exhaust the stack. */
 const MAX_DEPTH = 32
 
+const tooDeep = `is nested deeper than ${MAX_DEPTH} levels`
+
+/** Up to here the problem is told with its path. */
+const MAX_PARSED_DEPTH = 4 * MAX_DEPTH
+
+/** Whether a text opens so many brackets that it is not worth parsing. It need not be JSON. */
+export function isDeep(text: string): boolean {
+  let depth = 0
+  let isInString = false
+  for (let at = 0; at < text.length; at += 1) {
+    const code = text.charCodeAt(at)
+    if (isInString) {
+      if (code === BACKSLASH) at += 1
+      else if (code === QUOTE) isInString = false
+    } else if (code === QUOTE) isInString = true
+    else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
+      depth += 1
+      if (depth > MAX_PARSED_DEPTH) return true
+    } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth -= 1
+  }
+  return false
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const OPEN_BRACKET = 0x5b
+const CLOSE_BRACKET = 0x5d
+const OPEN_BRACE = 0x7b
+const CLOSE_BRACE = 0x7d
+
 type Parsed =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'problem'; readonly problem: ErrorDetail }
@@ -14,6 +44,7 @@ type Parsed =
 export const notJson = 'is not valid JSON'
 
 export function parseJson(text: string): Parsed {
+  if (isDeep(text)) return { kind: 'problem', problem: { path: '', message: tooDeep } }
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -30,7 +61,7 @@ function findProblem(value: unknown, path: string, depth: number): ErrorDetail |
     return message === undefined ? undefined : { path, message }
   }
   if (typeof value !== 'object' || value === null) return undefined
-  if (depth === MAX_DEPTH) return { path, message: `is nested deeper than ${MAX_DEPTH} levels` }
+  if (depth === MAX_DEPTH) return { path, message: tooDeep }
   for (const [key, member] of Object.entries(value)) {
     const memberPath = path === '' ? key : `${path}.${key}`
     const message = whyNotKept(key)

@@ -3,6 +3,7 @@ import { type Clocks, earliest, latest } from '../../../schema/clock.ts'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
+import { sourceKey } from '../../../schema/net/source-address.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
@@ -16,7 +17,7 @@ import {
   setSessionCookie,
 } from '../session-cookie.ts'
 import type { LoginGuard } from './login-guard.ts'
-import { MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
+import { type Lane, MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
 import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
 import type { CustomerLogin, UserStore } from './user-store.ts'
 import { userView } from './user-view.ts'
@@ -44,7 +45,7 @@ export function loginRoutes(deps: LoginDeps) {
     .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
       const { username, password } = c.req.valid('json')
       const known = await users.byUsername(username, c.req.header('x-tenant-slug'))
-      const user = await check(c, deps, username, password, known)
+      const user = await check(c, deps, 'staff', { name: username, password }, known)
       c.set('loginActor', actorOfUser(user))
       return tokenAnswer(c, await sessions.forUser(user, latest(deps)), userView(user))
     })
@@ -52,7 +53,7 @@ export function loginRoutes(deps: LoginDeps) {
       if (!isFromOwnPage(c)) throw otherPage()
       const { username, password } = c.req.valid('json')
       const known = await users.byUsername(username, c.req.header('x-tenant-slug'))
-      const user = await check(c, deps, username, password, known)
+      const user = await check(c, deps, 'staff', { name: username, password }, known)
       c.set('loginActor', actorOfUser(user))
       setSessionCookie(c, await sessions.renewableForUser(user, latest(deps)))
       return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
@@ -92,7 +93,7 @@ export function clientLoginRoutes(deps: LoginDeps) {
     .post('/auth/login', openToAll(), validate('json', clientLoginBody), async (c) => {
       const { email, password } = c.req.valid('json')
       const known = await users.customersByEmail(email, c.req.header('x-tenant-slug'))
-      const customer = await check(c, deps, email, password, known)
+      const customer = await check(c, deps, 'customers', { name: email, password }, known)
       c.set('loginActor', `customer:${customer.id}`)
       const token = await sessions.forCustomer(customer, customer.password_hash ?? '', latest(deps))
       return tokenAnswer(c, token, customerView(customer))
@@ -131,21 +132,22 @@ const MAX_SLUG_LENGTH = 64
 async function check<Row extends Login>(
   c: Context<ControlEnv>,
   { passwords, guard, steadyNow }: LoginDeps,
-  name: string,
-  password: string,
+  lane: Lane,
+  { name, password }: { readonly name: string; readonly password: string },
   known: readonly Row[],
 ): Promise<Row> {
   const address = c.get('clientAddress')
+  const asker = { lane, source: sourceKey(address) }
   const slug = c.req.header('x-tenant-slug')?.slice(0, MAX_SLUG_LENGTH)
   // A success in one tenant says nothing about other users with the same name.
   const pair = slug === undefined ? name : `${slug}/${name}`
   await guard.refuseLocked(pair, address, steadyNow())
   const matching: Row[] = []
   for (const row of known)
-    if (await passwords.matches(password, row.is_active ? row.password_hash : null))
+    if (await passwords.matches(password, row.is_active ? row.password_hash : null, asker))
       matching.push(row)
   for (let checked = known.length; checked < LEAST_CHECKED; checked += 1)
-    await passwords.matches(password, null)
+    await passwords.matches(password, null, asker)
   await guard.refuseLocked(pair, address, steadyNow())
   // A password of a user with the same name is also a guess at the others; it must be counted for them too.
   const lockedRows: Row[] = []
