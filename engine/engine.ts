@@ -251,8 +251,13 @@ export class Engine {
       onLoaded: (carriers) => this.trunks.watch(carriers),
       onProblem: (problem) => log('warn', `routing: ${problem}`),
     })
-    const onUnknownSource = (source: Parameters<Guard['unknownSource']>[0]): boolean =>
-      this.#refused.unknownSource(this.guard.unknownSource(source))
+    const onUnknownSource = (
+      source: Parameters<Guard['unknownSource']>[0],
+      domain?: string,
+    ): boolean => {
+      if (domain !== undefined) this.guard.unknownDomain(source, domain)
+      return this.#refused.unknownSource(this.guard.unknownSource(source))
+    }
     this.#control = startCallControl({
       ...createQuality(this, {
         ...{ ...deps, deadlines: this.#deadlines, onUnknownSource },

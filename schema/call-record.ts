@@ -42,6 +42,8 @@ export interface CallRecord {
   readonly hangupCause: string
   readonly hangupBy: HangupParty
   readonly denialCode: string | null
+  /** As the call was refused or ended; absent: its code alone says why. */
+  readonly denialText?: string | undefined
   readonly setId: number | null
   readonly node: string | null
   readonly carrier: string | null
@@ -120,6 +122,7 @@ export function insertCallRecord(store: Store): (record: CallRecord, cost: CallC
         is_unauthorized_by_ocs: param('is_unauthorized_by_ocs'),
         required_micros: param('required_micros'),
         available_micros: param('available_micros'),
+        denial_text: param('denial_text'),
       })
       .onConflict((conflict) => conflict.column('call_uuid').doNothing()),
   )
@@ -168,5 +171,6 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     is_unauthorized_by_ocs: toFlag(record.isUnauthorizedByOcs),
     required_micros: record.lack?.requiredMicros ?? null,
     available_micros: record.lack?.availableMicros ?? null,
+    denial_text: record.denialText ?? null,
   }
 }

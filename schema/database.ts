@@ -400,4 +400,6 @@ export interface CdrTable {
   /** Of a call refused for money: what its first seconds cost, and what there was. */
   required_micros: number | null
   available_micros: number | null
+  /** The sentence of its `denial_code`; null: there is none, or an earlier version has written the record. */
+  denial_text: string | null
 }

@@ -6,6 +6,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { dispositions, entryKinds } from '../../schema/contracts/field-values.ts'
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import { storedDenialText } from '../../schema/contracts/denials.ts'
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
@@ -183,6 +184,7 @@ function callsOf(store: Store, customerId: number, filter: CallFilter) {
         billsec: row.billsec,
         disposition: row.disposition,
         denial_code: row.denial_code,
+        denial_text: storedDenialText(row.denial_code, row.denial_text),
         mos_score: row.mos_score,
         mos_source: row.mos_source,
         cost: moneyToNumber(row.cost_micros),

@@ -1,5 +1,6 @@
 /** Charging over HTTP for nodes with a key of scope `ocs`: answers without envelope (SPECIFICATION.md §2.7), mounted at `/api/ocs`. */
 import { Hono } from 'hono'
+import { denialText } from '../../schema/contracts/denials.ts'
 import type { DenialCode, OcsPort } from '../../schema/contracts/ocs.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
@@ -37,7 +38,7 @@ export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
         startedAt: now(),
       })
       if (verdict.kind === 'overloaded') throw overloaded()
-      if (verdict.kind === 'denied') throw denied(verdict.code)
+      if (verdict.kind === 'denied') throw denied(verdict.code, verdict.detail)
       return c.json(authorizedView(verdict))
     })
     .post('/extend', node, validate('json', extendBody), async (c) => {
@@ -57,27 +58,25 @@ export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
     })
 }
 
-const denials: Readonly<Record<DenialCode, readonly [ErrorStatus, string]>> = {
-  insufficient_funds: [402, 'The balance does not cover this call'],
-  customer_inactive: [403, 'The customer is not active'],
-  destination_blocked: [403, 'Calls to this destination are blocked'],
-  concurrent_limit: [403, 'The customer has reached its limit of open calls'],
-  cps_limit: [403, 'The customer has reached its limit of calls per second'],
-  daily_spend_limit: [403, 'The customer has reached its daily spending limit'],
-  spend_guard: [403, 'A spend guard stops calls to this destination'],
-  max_call_seconds: [403, 'The call has reached its longest allowed duration'],
-  payer_of_other_tenant: [403, 'The paying customer belongs to another tenant'],
-  no_payer: [403, 'The source of the call has no customer'],
-  unknown_caller: [404, 'The caller belongs to no customer'],
-  no_rate: [404, 'There is no rate for this destination'],
-  unknown_call: [404, 'There is no open call with this uuid'],
-  ocs_unreachable: [503, 'No money can be promised at present'],
+const statuses: Readonly<Record<DenialCode, ErrorStatus>> = {
+  insufficient_funds: 402,
+  customer_inactive: 403,
+  destination_blocked: 403,
+  concurrent_limit: 403,
+  cps_limit: 403,
+  daily_spend_limit: 403,
+  spend_guard: 403,
+  max_call_seconds: 403,
+  payer_of_other_tenant: 403,
+  no_payer: 403,
+  unknown_caller: 404,
+  no_rate: 404,
+  unknown_call: 404,
+  ocs_unreachable: 503,
 }
 
-function denied(code: DenialCode): ApiError {
-  const [status, message] = denials[code]
-  return new ApiError(status, code, message)
-}
+const denied = (code: DenialCode, detail?: string): ApiError =>
+  new ApiError(statuses[code], code, denialText(code, detail))
 
 const overloaded = (): ApiError =>
   new ApiError(503, 'overloaded', 'Records cannot be stored at present', {

@@ -22,7 +22,7 @@ export interface CallDeps extends RouteDeps {
   readonly listening?: Listening | undefined
   readonly routing: RouteDeps['routing'] &
     IdentifyDeps['routing'] &
-    Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
+    Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'limitOf'>
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
   /** Lets an event happen to the calls. */
   readonly dispatch: (event: MachineEvent) => void

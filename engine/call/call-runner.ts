@@ -380,6 +380,7 @@ export class CallRunner {
       ...{ node: record.node, carrier: record.carrier },
       source: record.sourceAddress,
       denialCode: record.denialCode,
+      denialText: record.denialText,
       attempts: record.attempts.length,
     })
   }

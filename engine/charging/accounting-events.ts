@@ -4,6 +4,7 @@ import type { CallRecord } from '../../schema/call-record.ts'
 import { bothDirections, worstOf } from '../../schema/call-quality.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { AuthorizationRequest } from '../../schema/contracts/charging.ts'
+import { denialText, storedDenialText } from '../../schema/contracts/denials.ts'
 import type { MoneyMove } from '../../schema/contracts/ocs.ts'
 import type { EventSink, OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { Terms } from './customers/customer.ts'
@@ -42,7 +43,12 @@ export class AccountingEvents {
     }
     const data = isGranted
       ? { ...call, ...grantOf(authorization.reservation) }
-      : { ...call, denial_code: authorization.code, rate_prefix: authorization.ratePrefix }
+      : {
+          ...call,
+          denial_code: authorization.code,
+          denial_text: denialText(authorization.code, authorization.detail),
+          rate_prefix: authorization.ratePrefix,
+        }
     return { type, tenantId, data }
   }
 
@@ -67,6 +73,7 @@ export class AccountingEvents {
       hangup_cause: record.hangupCause,
       hangup_by: record.hangupBy,
       denial_code: record.denialCode,
+      denial_text: storedDenialText(record.denialCode, record.denialText ?? null),
       recovered: record.isRecovered,
       ...worstOf(record.quality),
       media_quality: record.quality ? bothDirections(record.quality) : null,

@@ -152,6 +152,11 @@ export class Guard {
     if (this.#addressFailures.add(key, now)) this.#found('proven', key, 'password_guessing', now)
   }
 
+  /** A phone names a domain that no tenant has: it is told of, and counts for nothing else. */
+  unknownDomain({ address }: PacketSource, domain: string): void {
+    this.#notices.tellOnce(notices.domain, sourceKey(address), this.#deps.now(), { domain })
+  }
+
   authSucceeded({ address, port }: PacketSource, user: string): void {
     const key = sourceKey(address)
     this.#userFailures.forget(`${key} ${user}`)
@@ -321,6 +326,8 @@ const notices = {
   flood: 'a source sends too much: the rest is dropped',
   strangers: 'unknown sources send too much in all: the rest is dropped',
   scanner: 'a scanner meets silence',
+  domain:
+    'a request names a SIP domain that no tenant has, so no password was checked: if it is a phone, give it the domain of its tenant, or give this domain to a tenant',
 } as const
 
 function flowOf(

@@ -5,6 +5,8 @@
 import type { Log } from '../../schema/contracts/log.ts'
 import { Failures } from './failures.ts'
 
+type Fields = Readonly<Record<string, unknown>>
+
 /** A source that was told about is not told about again for this long. */
 const QUIET_MS = 600_000
 const MAX_TOLD = 20_000
@@ -23,11 +25,12 @@ export class Notices {
   }
 
   /** Tells of a source unless the same was told of it a moment ago. */
-  tellOnce(message: string, source: string, now: number): void {
-    if (this.#told.add(`${message} ${source}`, now)) this.tell(message, { source }, now)
+  tellOnce(message: string, source: string, now: number, more: Fields = {}): void {
+    const told = [message, source, ...Object.values(more).map(String)].join(' ')
+    if (this.#told.add(told, now)) this.tell(message, { source, ...more }, now)
   }
 
-  tell(message: string, fields: Readonly<Record<string, unknown>>, now: number): void {
+  tell(message: string, fields: Fields, now: number): void {
     if (now - this.#since >= MINUTE_MS) this.#nextMinute(now)
     this.#lines += 1
     if (this.#lines <= LINES_A_MINUTE) this.#log('warn', message, fields)

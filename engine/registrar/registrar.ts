@@ -38,8 +38,8 @@ export interface PhoneAnswer {
 
 /** Who sends an INVITE. */
 export type Caller =
-  /** From names a domain that is none of ours: not a phone's call. */
-  | { readonly kind: 'stranger' }
+  /** From names a domain that is none of ours (`domain`), or none: not a phone's call. */
+  | { readonly kind: 'stranger'; readonly domain?: string }
   | { readonly kind: 'extension'; readonly extension: ExtensionRecord }
   /** To be answered so: a challenge, or 403 for a number that is not the caller's. */
   | { readonly kind: 'refused'; readonly answer: PhoneAnswer }
@@ -56,6 +56,8 @@ export interface RegistrarDeps extends RegistrationsDeps {
     isLockedOut(source: Source, user: string): boolean
     authFailed(source: Source, user: string): void
     authSucceeded(source: Source, user: string): void
+    /** A phone registers with a domain that no tenant has. */
+    unknownDomain(source: Source, domain: string): void
   }
   /** A wrong password of a phone of this tenant, so that it is known later. */
   readonly onWrongPassword: (failure: WrongPassword) => void
@@ -113,6 +115,9 @@ export class Registrar {
     if (unsupported !== '')
       return toStranger(answer(420, 'Bad Extension', { Unsupported: unsupported }))
     if (this.#registrations.isOverloaded) return toStranger(unavailable)
+    const { domain } = identity
+    if (this.#directory.tenantOf(domain) === undefined)
+      this.#deps.guard.unknownDomain(request.source, domain)
     if (headerNamed(headers, 'authorization') === undefined)
       return this.#challenge(401, request, identity, { kind: 'missing' })
     return new Promise((resolve, reject) => this.#batch.add({ request, identity, resolve, reject }))
@@ -150,7 +155,7 @@ export class Registrar {
     const isOurs = mustExist
       ? this.#directory.find(domain, user) !== undefined
       : this.#directory.tenantOf(domain) !== undefined
-    if (!isOurs) return { kind: 'stranger' }
+    if (!isOurs) return mustExist ? { kind: 'stranger' } : { kind: 'stranger', domain }
     const verdict = this.#verify(request, identity, headerNamed(headers, 'proxy-authorization'))
     if (verdict.kind !== 'known')
       return { kind: 'refused', answer: this.#challenge(407, request, identity, verdict) }
@@ -307,7 +312,8 @@ export class Registrar {
       ...{ method, realm, authorization },
       address: source.address,
     })
-    if (verdict.kind === 'wrong') {
+    // A domain that no tenant has has no passwords: there is none that could be wrong.
+    if (verdict.kind === 'wrong' && this.#directory.tenantOf(realm) !== undefined) {
       this.#totals.failed += 1
       guard.authFailed(source, verdict.username)
       this.#tellWrong(source.address, realm, verdict.username)

@@ -21,7 +21,7 @@ export interface AgentCandidate {
 export type AgentDecision =
   | { readonly kind: 'agent'; readonly agent: AgentCandidate }
   /** It has reached its `max_calls`: 503 with `Retry-After`. */
-  | { readonly kind: 'limited' }
+  | { readonly kind: 'limited'; readonly limit?: string }
 
 export class Agents {
   readonly #limit: Pick<CallLimit, 'isReached' | 'admit'>
@@ -94,7 +94,8 @@ export class Agents {
   #decide(agent: AgentRecord | undefined): AgentDecision | undefined {
     if (!agent) return undefined
     const { agentId, name, tenantId, uri, maxCalls, stripHeaders } = agent
-    if (this.#limit.isReached(agentId, maxCalls)) return { kind: 'limited' }
+    if (this.#limit.isReached(agentId, maxCalls))
+      return { kind: 'limited', limit: `agent ${agentId}, max_calls ${maxCalls}` }
     const candidate = { kind: 'agent', agentId, name, tenantId, uri, stripHeaders } as const
     return { kind: 'agent', agent: maxCalls > 0 ? { ...candidate, isLimited: true } : candidate }
   }

@@ -30,11 +30,26 @@ export class CarrierLimits {
 
   /** Whether no call may begin, as far as is known here. */
   isReached(carrier: Limited): boolean {
+    return this.#reached(carrier) !== undefined
+  }
+
+  /** For the sentence of a call that is refused. */
+  describe(carrier: Limited): string {
     const { carrierId, maxCalls, maxCps } = carrier
-    if (maxCalls > 0 && this.#activeCalls(carrierId) >= maxCalls) return true
-    if (maxCps > 0 && this.#recentStarts(carrierId).length >= maxCps) return true
+    const values = { max_calls: maxCalls, max_cps: maxCps }
+    const name = this.#reached(carrier)
+    const set = Object.entries(values).filter(([, value]) => value > 0)
+    const limits = name === undefined ? set : [[name, values[name]]]
+    return `carrier ${carrierId}, ${limits.map((limit) => limit.join(' ')).join(', ')}`
+  }
+
+  #reached(carrier: Limited): 'max_calls' | 'max_cps' | undefined {
+    const { carrierId, maxCalls, maxCps } = carrier
+    if (maxCalls > 0 && this.#activeCalls(carrierId) >= maxCalls) return 'max_calls'
+    if (maxCps > 0 && this.#recentStarts(carrierId).length >= maxCps) return 'max_cps'
     const { calls, starts } = this.#sharesOf(carrier)
-    return calls?.mayAdmit(maxCalls) === false || starts?.mayAdmit(maxCps) === false
+    if (calls?.mayAdmit(maxCalls) === false) return 'max_calls'
+    return starts?.mayAdmit(maxCps) === false ? 'max_cps' : undefined
   }
 
   /** Counts a start if a call may begin; it counts as a live one in this turn of the event loop. Other nodes may have to be asked. */

@@ -338,7 +338,7 @@ export class Routing {
     if (routes.length === 0) return { kind: 'none' }
     const isEmergency = matched.kind === 'emergency'
     const gateways: GatewayCandidate[] = []
-    let isLimited = false
+    let limit: string | undefined
     let block: OutboundRouteRecord | undefined
     for (const route of routes) {
       const carrier = this.#outboundCarrier(route)
@@ -353,7 +353,7 @@ export class Routing {
         passOver(passedRoute(route, 'number_blocked'))
       } else if (price?.isBlocked) passOver(passedRoute(route, 'blocked_by_carrier'))
       else if (!isEmergency && this.#limits.isReached(carrier)) {
-        isLimited = true
+        limit = this.#limits.describe(carrier)
         passOver(passedRoute(route, 'carrier_limit'))
       } else {
         const offer = { route, number: sending.number, price, isEmergency }
@@ -362,7 +362,7 @@ export class Routing {
     }
     if (gateways.length > 0)
       return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
-    if (isLimited) return { kind: 'limited' }
+    if (limit !== undefined) return { kind: 'limited', limit }
     return block ? { kind: 'blocked', routeName: block.name } : { kind: 'unavailable' }
   }
 
@@ -370,6 +370,12 @@ export class Routing {
   hasRoom(carrierId: number): boolean {
     const carrier = this.#carriers.get(carrierId)
     return !carrier || !this.#limits.isReached(carrier)
+  }
+
+  /** The limits of a carrier that has refused a call. */
+  limitOf(carrierId: number): string | undefined {
+    const carrier = this.#carriers.get(carrierId)
+    return carrier && this.#limits.describe(carrier)
   }
 
   /** A carrier as the source of a call, by its first gateway that may call; undefined: it may not call. */

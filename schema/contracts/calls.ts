@@ -44,7 +44,8 @@ export type EndedCall = Pick<
   CallRecord,
   | ('callUuid' | 'callerNumber' | 'calledNumber' | 'direction' | 'tenantId')
   | ('startedAt' | 'answeredAt' | 'endedAt' | 'billsec')
-  | ('disposition' | 'sipCode' | 'hangupCause' | 'hangupBy' | 'quality')
+  | ('disposition' | 'sipCode' | 'hangupCause' | 'hangupBy' | 'denialCode' | 'denialText')
+  | 'quality'
 >
 
 export interface CallsPort {

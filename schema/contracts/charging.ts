@@ -71,6 +71,8 @@ export type Verdict =
       readonly lack?: MoneyLack | undefined
       /** Which spend guard has denied it (`spend_guard`). */
       readonly guardUuid?: string | undefined
+      /** What its sentence is about (`denialText`). */
+      readonly detail?: string | undefined
     }
   /** No answer, and the fail mode is `closed`. */
   | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number }

@@ -88,6 +88,8 @@ export type NodeVerdict =
       readonly code: DenialCode
       /** Which spend guard has denied it. */
       readonly guardUuid?: string | undefined
+      /** What its sentence is about (`denialText`). */
+      readonly detail?: string | undefined
     }
   /** The database has not stored records for a while: a call that cannot be billed does not start. */
   | { readonly kind: 'overloaded' }

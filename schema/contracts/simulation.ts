@@ -56,6 +56,8 @@ export type SimulatedVerdict =
       readonly status: number
       readonly reason: string
       readonly code: string | null
+      /** What its sentence is about (`denialText`). */
+      readonly detail?: string | undefined
     }
   /** Nothing is answered: the source is banned. */
   | { readonly kind: 'dropped'; readonly code: 'banned' }

@@ -76,6 +76,7 @@ import {
 } from './several-nodes/045-changed-rows.ts'
 import { sql as timeWithoutServer } from './several-nodes/047-time-without-server.ts'
 import { sql as tenantsDestinations } from './several-nodes/051-tenants-destinations.ts'
+import { sql as denialText } from './several-nodes/053-denial-text.ts'
 import type { OnceOnly, Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -154,6 +155,7 @@ export const migrations: readonly Migration[] = [
   },
   { version: 46, name: 'time-without-server', sql: timeWithoutServer },
   { version: 47, name: 'tenants-destinations', sql: tenantsDestinations },
+  { version: 48, name: 'denial-text', sql: denialText },
 ]
 
 export const newestVersion = migrations.length

@@ -236,6 +236,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
         return isRouted || answers.emergencyNumber === number
       },
       ...{ admitCarrierCall: () => answers.admitsCarrier, admitAgentCall: () => true },
+      limitOf: (carrierId) => `carrier ${carrierId}, max_calls 1`,
       ...{ agent: () => answers.agent, dialledAgent: () => answers.agent },
       knowsNumber: () => answers.knowsNumber,
       carrierAuth: () => options.carrierAuth,

@@ -10,7 +10,7 @@ import type { CarrierSums } from '../../pbx/reports/carrier-sums.ts'
 import { summary } from '../../pbx/sums/summary.ts'
 import type { CdrView } from '../../pbx/reports/cdr-view.ts'
 import { bare, data, either, type Operations, text } from '../operation.ts'
-import { count, decimal, exampleTime, moment } from './shared.ts'
+import { count, decimal, denialTextField, exampleTime, moment } from './shared.ts'
 
 const exampleUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 
@@ -97,6 +97,7 @@ const callRecord: z.ZodType<CdrView> = z
     media_quality: mediaQuality.nullable(),
     recording: recording.nullable(),
     recording_error: recordingError.nullable(),
+    denial_text: denialTextField,
   })
   .meta({ id: 'CallRecord' })
 
@@ -129,7 +130,7 @@ const exampleRecord = {
   ...{ carrier: null, attempts: [], jitter_ms: null, packet_loss_pct: null, customer_id: 7 },
   ...{ tenant_slug: null, call_id: 'a84b4c76e66710', recovered: false },
   ...{ unauthorized_by_ocs: false, mos_source: null, media_quality: null },
-  ...{ recording: null, recording_error: null },
+  ...{ recording: null, recording_error: null, denial_text: null },
 }
 
 const directionSums = z

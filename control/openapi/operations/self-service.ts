@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { directions, dispositions, mosSources } from '../../../schema/contracts/field-values.ts'
 import { data, list, type Operations } from '../operation.ts'
 import { examplePrice, ledgerFields, price } from './billing.ts'
-import { count, decimal, exampleTime, moment } from './shared.ts'
+import { count, decimal, denialTextField, exampleTime, moment } from './shared.ts'
 
 const tag = 'Customer edge'
 
@@ -37,6 +37,7 @@ const ownCall = z
     billsec: count,
     disposition: z.enum(dispositions),
     denial_code: z.string().nullable(),
+    denial_text: denialTextField,
     mos_score: z.number().nullable(),
     mos_source: z.enum(mosSources).nullable(),
     cost: z.number(),
@@ -74,7 +75,7 @@ export const selfServiceOperations: Operations = {
       ...{ caller_id_number: '4930100', destination_number: '4940200' },
       ...{ start_stamp: exampleTime, answer_stamp: exampleTime, end_stamp: exampleTime },
       ...{ billsec: 20, disposition: 'ANSWERED', denial_code: null, mos_score: null },
-      mos_source: null,
+      ...{ mos_source: null, denial_text: null },
       ...{ cost: 0.6, cost_exact: '0.60', currency: 'USD', rate_prefix: '49' },
     }),
   },

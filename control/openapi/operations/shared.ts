@@ -38,3 +38,10 @@ export const mediaView = {
 }
 
 export const exampleMedia = { media: null, media_profile: 'auto', codecs: null, dtmf: 'auto' }
+
+export const denialTextField = z
+  .string()
+  .nullable()
+  .describe(
+    'Why the platform refused or ended the call, and what to do: one sentence. Null: it did not.',
+  )

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { directions } from '../../../schema/contracts/field-values.ts'
 import { passedOverReasons } from '../../../schema/contracts/simulation.ts'
 import { data, type Operations } from '../operation.ts'
-import { decimal, exampleTime, moment } from './shared.ts'
+import { decimal, denialTextField, exampleTime, moment } from './shared.ts'
 
 const candidate = z.strictObject({
   kind: z.enum(['node', 'gateway', 'agent', 'extension', 'domain']),
@@ -16,6 +16,7 @@ const candidate = z.strictObject({
     .string()
     .nullable()
     .describe('Why nothing would be sent there, as a `denial_code`. Null: it is tried.'),
+  withheld_text: z.string().nullable().describe('The same in a sentence, with what to do.'),
   share: z.number().min(0).max(1).describe('The part of many such calls that is sent here first.'),
   carrier_price_exact: decimal
     .nullable()
@@ -32,6 +33,7 @@ const simulation = z
     sip_code: z.int().nullable().describe('With which the call would be refused.'),
     reason: z.string().nullable(),
     code: z.string().nullable().describe('As `denial_code` of a call record.'),
+    denial_text: denialTextField,
     from: z.string(),
     to: z.string().describe('After the number rules of the carrier that calls.'),
     direction: z.enum(directions),
@@ -98,6 +100,7 @@ export const simulationOperations: Operations = {
     body: { from: '4930100', to: '4940200', source: 'trunk' },
     answer: data(simulation, {
       ...{ verdict: 'goes_on', sip_code: null, reason: null, code: null },
+      denial_text: null,
       ...{ from: '4930100', to: '4940200', direction: 'inbound', emergency: false },
       source: { kind: 'carrier', id: 1, name: 'trunk' },
       payment: {
@@ -113,6 +116,7 @@ export const simulationOperations: Operations = {
         {
           ...{ kind: 'node', uri: 'sip:10.0.0.11:5060;transport=udp', name: null, id: 1 },
           ...{ number: null, route: null, phones: null, withheld: null, share: 1 },
+          withheld_text: null,
           carrier_price_exact: null,
         },
       ],

@@ -3,7 +3,15 @@ import { directions, dispositions, hangupParties } from '../../../schema/contrac
 import type { ActiveCallView } from '../../pbx/calls/active-call-view.ts'
 import { bare, data, list, type Operation, type Operations } from '../operation.ts'
 import { deleted, resourceOperations } from '../resource-operations.ts'
-import { count, decimal, exampleMedia, exampleTime, mediaView, moment } from './shared.ts'
+import {
+  count,
+  decimal,
+  denialTextField,
+  exampleMedia,
+  exampleTime,
+  mediaView,
+  moment,
+} from './shared.ts'
 
 const callUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 const otherUuid = '7d3f4d0e-58f1-4a0b-8d2e-3f2d1c9b8a77'
@@ -223,6 +231,8 @@ const callStatus = z
     sip_code: z.int().nullable(),
     hangup_cause: z.string().nullable(),
     hangup_by: hangupBy.nullable(),
+    denial_code: z.string().nullable(),
+    denial_text: denialTextField,
     transfer,
   })
   .meta({ id: 'CallStatus' })
@@ -279,7 +289,7 @@ const calls: Operations = {
       ...{ destination_number: '4940200', direction: 'outbound', start_stamp: exampleTime },
       ...{ answer_stamp: exampleTime, end_stamp: exampleTime, billsec: 20 },
       ...{ disposition: 'ANSWERED', sip_code: 200, hangup_cause: 'NORMAL_CLEARING' },
-      ...{ hangup_by: 'caller', transfer: null },
+      ...{ hangup_by: 'caller', denial_code: null, denial_text: null, transfer: null },
     }),
     nodes: 'call',
   },

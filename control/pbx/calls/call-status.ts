@@ -5,6 +5,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
+import { storedDenialText } from '../../../schema/contracts/denials.ts'
 import type { CdrTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/sql/query.ts'
@@ -76,6 +77,8 @@ function liveView(call: ActiveCall) {
     sip_code: null,
     hangup_cause: null,
     hangup_by: null,
+    denial_code: null,
+    denial_text: null,
     transfer: transferView(call),
   }
 }
@@ -103,6 +106,8 @@ function endedView(call: EndedCall) {
     sip_code: call.sipCode,
     hangup_cause: call.hangupCause,
     hangup_by: call.hangupBy,
+    denial_code: call.denialCode,
+    denial_text: storedDenialText(call.denialCode, call.denialText ?? null),
     transfer: null,
   }
 }
@@ -135,6 +140,8 @@ async function recorded(store: Store, uuid: string): Promise<EndedCall | undefin
       sipCode: row.sip_code,
       hangupCause: row.hangup_cause,
       hangupBy: row.hangup_by,
+      denialCode: row.denial_code,
+      denialText: row.denial_text ?? undefined,
       tenantId: row.tenant_id,
     }
   )

@@ -1,4 +1,5 @@
 /** Maps a refused call start to an error response, by the code that its call record would have. */
+import { denialText } from '../../../schema/contracts/denials.ts'
 import { ApiError, conflict } from '../../http/api-error.ts'
 
 /** Seconds after which to retry a refused start. */
@@ -9,27 +10,14 @@ const passing = new Set([
 ])
 
 /** What a test call through a carrier is refused for, besides what stops any call. */
-const tests: Readonly<Record<string, string>> = {
-  no_route: 'No outbound route of the extension leads this number to the carrier',
-  no_gateway: 'No gateway of the carrier can take the call: it is inactive, or fails its probes',
-  carrier_limit: 'The carrier has reached max_calls or max_cps',
-  emergency_number: 'An emergency number is not called for a test',
-  internal_number: 'The number is reached without a carrier: test with one outside',
-}
+const tests = new Set([
+  ...['no_route', 'no_gateway', 'carrier_limit', 'emergency_number', 'internal_number'],
+])
 
 export function refusedStart(code: string): ApiError {
-  if (code === 'insufficient_funds')
-    return new ApiError(
-      402,
-      code,
-      'The wallet of the paying customer has insufficient funds for this call',
-    )
-  const untested = tests[code]
-  if (untested !== undefined) return conflict(code, untested)
-  if (!passing.has(code)) return new ApiError(403, code, 'The call is not allowed')
-  const reason =
-    code === 'ocs_unreachable'
-      ? 'The charging system does not answer'
-      : 'No call is started at the moment'
-  return new ApiError(503, code, reason, { headers: RETRY_AFTER })
+  const text = denialText(code)
+  if (code === 'insufficient_funds') return new ApiError(402, code, text)
+  if (tests.has(code)) return conflict(code, text)
+  if (!passing.has(code)) return new ApiError(403, code, text)
+  return new ApiError(503, code, text, { headers: RETRY_AFTER })
 }

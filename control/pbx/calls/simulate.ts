@@ -1,10 +1,15 @@
 /** What would happen to a call, as far as the principal may know. */
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
+import { denialText, storedDenialText } from '../../../schema/contracts/denials.ts'
 import { parseAddress } from '../../../schema/net/ip-address.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/sql/query.ts'
-import type { Simulation, SimulatedSource } from '../../../schema/contracts/simulation.ts'
+import type {
+  SimulatedVerdict,
+  Simulation,
+  SimulatedSource,
+} from '../../../schema/contracts/simulation.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { ControlDeps } from '../../deps.ts'
 import { badRequest, notFound } from '../../http/api-error.ts'
@@ -140,11 +145,15 @@ async function viewOf(simulation: Simulation, at: number, principal: Principal, 
   const { verdict, origin, candidates, passedOver, order, setId, direction } = simulation
   const { tenantId } = principal
   const isRefused = verdict.kind === 'refused'
+  const { payment } = simulation
+  const isOwn =
+    tenantId === null || payment.kind !== 'asked' || payment.payer?.tenantId === tenantId
   return {
     verdict: verdict.kind,
     sip_code: isRefused ? verdict.status : null,
     reason: isRefused ? verdict.reason : null,
     code: 'code' in verdict ? verdict.code : null,
+    denial_text: isRefused ? textOf(verdict, isOwn) : null,
     from: simulation.callerNumber,
     to: simulation.calledNumber,
     ...{ direction, emergency: simulation.isEmergency },
@@ -153,6 +162,7 @@ async function viewOf(simulation: Simulation, at: number, principal: Principal, 
     ...{ order, set_id: setId },
     candidates: candidates.map(({ minuteMicros, share, ...candidate }) => ({
       ...candidate,
+      withheld_text: storedDenialText(candidate.withheld, null),
       share: Math.round(share * 1_000) / 1_000,
       carrier_price_exact:
         minuteMicros === null || tenantId !== null ? null : moneyToDecimal(minuteMicros),
@@ -162,6 +172,12 @@ async function viewOf(simulation: Simulation, at: number, principal: Principal, 
       .map(({ kind, name, uri, why }) => ({ kind, name, uri, why })),
   }
 }
+
+/** Without a code no phone of the extension can be called. What is said of a payer is its tenant's. */
+const textOf = (
+  { code, detail }: Extract<SimulatedVerdict, { readonly kind: 'refused' }>,
+  isOwn: boolean,
+): string => denialText(code ?? 'extension_unregistered', isOwn ? detail : undefined)
 
 const noPayment = { customer_id: null, customer: null, code: null, rate: null, at: null }
 

@@ -4,7 +4,11 @@
  */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
+import { storedDenialText } from '../../../schema/contracts/denials.ts'
 import type { Trace } from '../../../schema/contracts/trace.ts'
+import type { Store } from '../../../schema/open.ts'
+import { first } from '../../../schema/sql/query.ts'
+import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ControlDeps } from '../../deps.ts'
 import { notFound } from '../../http/api-error.ts'
@@ -17,6 +21,30 @@ import { findTrace, type TraceDeps, traceView } from './trace-view.ts'
 
 const path = z.strictObject({ uuid: z.guid() })
 
+/** What is left of a call that no process remembers: why it ended. Undefined: it was not refused, or cut short. */
+async function endOfRecord(
+  store: Store,
+  uuid: string,
+  { tenantId }: Principal,
+): Promise<Trace | undefined> {
+  const row = await first(
+    store,
+    store.db.selectFrom('cdr').selectAll().where('call_uuid', '=', uuid),
+  )
+  if (row === undefined || row.denial_code === null) return undefined
+  if (tenantId !== null && row.tenant_id !== tenantId) return undefined
+  const { disposition, billsec, denial_code: denialCode } = row
+  const detail = {
+    ...{ disposition, sipCode: row.sip_code, hangupBy: row.hangup_by },
+    ...{ hangupCause: row.hangup_cause, denialCode, billsec },
+    denialText: storedDenialText(denialCode, row.denial_text),
+  }
+  return {
+    ...{ tenantId: row.tenant_id, legs: [], peers: [], isComplete: false },
+    entries: [{ kind: 'decision', at: row.end_stamp, what: 'ended', detail }],
+  }
+}
+
 export function traceRoutes(deps: TraceDeps & Pick<ControlDeps, 'others'>) {
   /** What `answer` makes of the trace, or the response of the node that has it. */
   const answered = async (
@@ -27,8 +55,12 @@ export function traceRoutes(deps: TraceDeps & Pick<ControlDeps, 'others'>) {
     const trace = await findTrace(deps.engine, uuid, c.var.principal)
     if (trace !== undefined) return answer(trace)
     const elsewhere = await fromElsewhere(c, deps.others)
-    if (elsewhere === undefined) throw notFound('call')
-    return elsewhere
+    if (elsewhere !== undefined) return elsewhere
+    // A node that asks wants what this one remembers: another may remember more.
+    const isNode = c.get('nodeRequest') !== undefined
+    const ended = isNode ? undefined : await endOfRecord(deps.store, uuid, c.var.principal)
+    if (ended === undefined) throw notFound('call')
+    return answer(ended)
   }
   return new Hono<ControlEnv>()
     .get('/calls/:uuid/trace', requires('calls:read'), validate('param', path), async (c) => {
@@ -39,11 +71,12 @@ export function traceRoutes(deps: TraceDeps & Pick<ControlDeps, 'others'>) {
     })
     .get('/calls/:uuid/trace.pcap', requires('calls:read'), validate('param', path), async (c) => {
       const { uuid } = c.req.valid('param')
-      return answered(c, uuid, (trace) =>
-        c.body(pcapOf(trace), 200, {
+      return answered(c, uuid, (trace) => {
+        if (trace.legs.length === 0) throw notFound('call')
+        return c.body(pcapOf(trace), 200, {
           'Content-Type': 'application/vnd.tcpdump.pcap',
           'Content-Disposition': `attachment; filename="${uuid}.pcap"`,
-        }),
-      )
+        })
+      })
     })
 }

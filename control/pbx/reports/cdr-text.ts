@@ -3,6 +3,7 @@
  * records, and an object for each would cost more than everything else. Bench: `reports`.
  */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
+import { storedDenialText } from '../../../schema/contracts/denials.ts'
 import { at, type CdrValues, recordingAt } from './cdr-store.ts'
 import type { CdrView } from './cdr-view.ts'
 import { Memory, SecondTexts } from './memory.ts'
@@ -55,7 +56,8 @@ export class CdrText {
       `,"call_id":${quoted(row[at.call_id])},"recovered":${flag(row[at.is_recovered])}` +
       `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}` +
       `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}` +
-      `,"recording":${row[recordingAt]},"recording_error":${this.#word(row[at.recording_error])}}`
+      `,"recording":${row[recordingAt]},"recording_error":${this.#word(row[at.recording_error])}` +
+      `,"denial_text":${this.#denialText(row)}}`
     )
   }
 
@@ -75,6 +77,7 @@ export class CdrText {
       `,${row[at.jitter_ms] ?? ''},${row[at.packet_loss_pct] ?? ''}` +
       `,${csvCell(row[at.call_id])},${row[at.post_dial_delay_ms] ?? ''}` +
       `,${flag(row[at.is_recovered])},${flag(row[at.is_unauthorized_by_ocs])}` +
+      `,${csvCell(storedDenialText(row[at.denial_code], row[at.denial_text]) ?? '')}` +
       `,${row[at.mos_source] ?? ''},${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
       `,${row[at.recording_error] ?? ''}` +
       `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
@@ -84,6 +87,11 @@ export class CdrText {
   #slugOf(row: CdrValues): string | null {
     const tenantId = row[at.tenant_id]
     return tenantId === null ? null : (this.#slugs.get(tenantId) ?? null)
+  }
+
+  #denialText(row: CdrValues): string {
+    const text = storedDenialText(row[at.denial_code], row[at.denial_text])
+    return text === null ? 'null' : quoted(text)
   }
 
   /** For values that repeat in many records. */
@@ -154,6 +162,7 @@ const columns = [
   'post_dial_delay_ms',
   'recovered',
   'unauthorized_by_ocs',
+  'denial_text',
   'mos_source',
   'media_quality',
   'recording',

@@ -1,4 +1,5 @@
 /** A call record as reports show it: the fields of SPECIFICATION.md §2.4, then those of §12.3. */
+import { storedDenialText } from '../../../schema/contracts/denials.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../../schema/columns.ts'
 import type { MediaQuality } from '../../../schema/call-quality.ts'
 import type { RecordingView } from '../recordings/recording-column.ts'
@@ -41,6 +42,7 @@ export function viewOf(row: CdrRow) {
     media_quality: row.media_quality && (JSON.parse(row.media_quality) as MediaQuality),
     recording: row.recording === null ? null : (JSON.parse(row.recording) as RecordingView),
     recording_error: row.recording_error,
+    denial_text: storedDenialText(row.denial_code, row.denial_text),
   }
 }
 

@@ -1,6 +1,7 @@
 /** Explains a call record: its outcome, the reason, and what an operator can do. */
 import { z } from 'zod'
 import { moneyToDecimal } from '../../../schema/columns.ts'
+import { storedDenialText, toolsFor } from '../../../schema/contracts/denials.ts'
 import { unusualAbout } from '../../causes/unusual-call.ts'
 import type { CdrRow } from '../../pbx/reports/cdr-store.ts'
 import { viewOf as recordView } from '../../pbx/reports/cdr-view.ts'
@@ -9,7 +10,6 @@ import { guardsOfCall } from '../../billing/guards/guards-of-call.ts'
 import { defineTool } from '../tool.ts'
 import { liveCall, liveCallView } from '../../pbx/calls/live-call-view.ts'
 import { findCall } from './call-tools.ts'
-import { denialOf } from './denials.ts'
 import { callRecord, noCall } from './record-tools.ts'
 import { callUuid } from './shapes.ts'
 
@@ -92,9 +92,13 @@ function verdict(row: CdrRow, attempts: number) {
   if (row.disposition === 'ANSWERED')
     return { outcome: 'answered' as const, ...answered(row, tried) }
   if (row.denial_code !== null) {
-    const [why, advice] = denialOf(row.denial_code)
-    const explanation = `The platform refused the call with ${row.sip_code}. ${why}${tried}`
-    return { outcome: 'refused_by_platform' as const, explanation, advice }
+    const text = storedDenialText(row.denial_code, row.denial_text)
+    const explanation = `The platform refused the call with ${row.sip_code}. ${text}${tried}`
+    return {
+      outcome: 'refused_by_platform' as const,
+      explanation,
+      advice: toolsFor(row.denial_code),
+    }
   }
   if (row.disposition === 'FAILED' || row.disposition === 'CONGESTION')
     return {
@@ -115,12 +119,13 @@ function verdict(row: CdrRow, attempts: number) {
 }
 
 function answered(row: CdrRow, tried: string) {
-  const cut = row.denial_code === null ? undefined : denialOf(row.denial_code)
+  const { denial_code: code } = row
+  const cut = storedDenialText(code, row.denial_text)
   return {
     explanation:
       `The call was answered and lasted ${row.billsec} s. It was ended by the ${row.hangup_by}.` +
-      (cut === undefined ? tried : ` The platform ended it: ${cut[0]}`),
-    advice: cut?.[1] ?? null,
+      (cut === null ? tried : ` The platform ended it. ${cut}`),
+    advice: code === null ? null : toolsFor(code),
   }
 }
 

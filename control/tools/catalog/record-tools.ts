@@ -36,6 +36,7 @@ export const callRecord = z.object({
   hangup_cause: z.string(),
   hangup_by: z.enum(hangupParties),
   denial_code: z.string().nullable().describe('Why this platform refused or ended the call.'),
+  denial_text: z.string().nullable().describe('The same in a sentence, with what to do.'),
   post_dial_delay_ms: z.number().nullable(),
   set_id: z.int().nullable(),
   node: z.string().nullable(),

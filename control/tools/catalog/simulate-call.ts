@@ -1,8 +1,8 @@
 /** The tool that tells what would happen to a call, before it is made or anything is changed. */
 import { z } from 'zod'
+import { toolsFor } from '../../../schema/contracts/denials.ts'
 import { simulateBody, simulateFor } from '../../pbx/calls/simulate.ts'
 import { defineTool } from '../tool.ts'
-import { denialOf } from './denials.ts'
 
 const nullable = z.string().nullable()
 
@@ -21,6 +21,7 @@ export const simulateCall = defineTool({
     advice: nullable,
     sip_code: z.int().nullable(),
     code: nullable,
+    denial_text: nullable,
     direction: z.string(),
     emergency: z.boolean(),
     source: z.object({ kind: z.string(), id: z.int().nullable(), name: nullable }),
@@ -41,13 +42,13 @@ export const simulateCall = defineTool({
   }),
   async run(asked, use) {
     const simulation = await simulateFor(use.principal, asked, use)
-    const { verdict, sip_code, code } = simulation
-    const [why, advice] = denialOf(code)
+    const { verdict, sip_code, code, denial_text } = simulation
     const explanation = {
       goes_on: 'The call is admitted and an INVITE is sent; the answer of the destination decides.',
-      refused: `The platform would refuse the call with ${sip_code ?? 0}. ${why}`,
+      refused: `The platform would refuse the call with ${sip_code ?? 0}. ${denial_text ?? ''}`,
       dropped: 'The source is banned: the platform would not answer.',
     }[verdict]
-    return { ...simulation, explanation, advice: verdict === 'refused' ? advice : null }
+    const advice = verdict === 'refused' && code !== null ? toolsFor(code) : null
+    return { ...simulation, explanation, advice }
   },
 })

@@ -2,6 +2,7 @@
  * The calling side of a call until its answer: an INVITE that came in, a phone that was rung first, the party of
  * another call that is transferred here, or the caller of a call that was forwarded here.
  */
+import { denialWarning } from '../../../schema/contracts/denials.ts'
 import { cause, cutStatus, reasonHeader, type End } from '../cdr/end-reason.ts'
 import { agrees } from '../sdp/agreement.ts'
 import { asOffer, silentAnswer, silentOffer } from '../sdp/third-party.ts'
@@ -175,7 +176,11 @@ function responseTo(
   retryAfterSeconds: number,
 ): { readonly status: number; readonly reason?: string; readonly headers: Headers } {
   switch (end.kind) {
-    case 'refused':
+    case 'refused': {
+      const warning = denialWarning(end.code)
+      const why = warning === undefined ? {} : { Warning: warning }
+      return { status: end.status, reason: end.reason, headers: { ...why, ...end.headers } }
+    }
     case 'rejected':
       return { status: end.status, reason: end.reason, headers: { ...end.headers } }
     case 'no-answer':

@@ -4,7 +4,7 @@ import { type Attempt, billedSeconds, type CallRecord } from '../../../schema/ca
 import { recordOf } from '../call-machine/dialing.ts'
 import type { LiveCall } from '../call-machine/live.ts'
 import type { End } from './end-reason.ts'
-import { summarize } from './end-reason.ts'
+import { denialTextOf, summarize } from './end-reason.ts'
 
 /**
  * The record of a call that is over. `now` by the steady clock, as the call's own times; those of the
@@ -35,6 +35,7 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     hangupCause: summary.hangupCause,
     hangupBy: summary.hangupBy,
     denialCode: summary.denialCode,
+    denialText: denialTextOf(end),
     setId: place.setId,
     node: place.node,
     carrier: place.carrier,

@@ -1,5 +1,6 @@
 /** Maps the end of a call to the disposition, status and cause of its record. Pure. */
 import type { CallRecord, MoneyLack } from '../../../schema/call-record.ts'
+import { denialText } from '../../../schema/contracts/denials.ts'
 import type { Disposition } from '../../../schema/contracts/field-values.ts'
 
 /** The end of a call as it happened. The first one counts. */
@@ -37,6 +38,8 @@ export interface Refusal {
   readonly reason: string
   readonly code: string
   readonly headers?: Readonly<Record<string, string>>
+  /** What its sentence is about (`denialText`). */
+  readonly detail?: string | undefined
   /** Absent: it was not refused for money. */
   readonly lack?: MoneyLack | undefined
 }
@@ -46,8 +49,16 @@ export function refused(
   reason: string,
   code: string,
   headers?: Refusal['headers'],
+  detail?: string,
 ): Refusal {
-  return { kind: 'refused', status, reason, code, ...(headers && { headers }) }
+  return {
+    kind: 'refused',
+    status,
+    reason,
+    code,
+    ...(headers && { headers }),
+    ...(detail !== undefined && { detail }),
+  }
 }
 
 /** What the caller gets when no candidate has given any final response, or there is none. */
@@ -61,6 +72,12 @@ export const mediaTimeout = (lastPacketAt: number): End => ({
 
 /** A bug ends one call, not the process. */
 export const fault = refused(500, 'Server Internal Error', 'fault')
+
+/** The sentence of its record; undefined: the platform has neither refused nor ended it for a reason of its own. */
+export const denialTextOf = (end: End): string | undefined =>
+  'code' in end && end.code !== null
+    ? denialText(end.code, 'detail' in end ? end.detail : undefined)
+    : undefined
 
 type EndSummary = Pick<
   CallRecord,

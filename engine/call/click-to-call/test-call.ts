@@ -30,7 +30,7 @@ export function testRoute(
   const asked = [customerId, calledNumber, tenantId, undefined, carrierId] as const
   const decision = deps.routing.outboundCandidates(...asked)
   const isEmergency = decision.kind === 'gateways' && decision.isEmergency
-  const route = isEmergency ? undefined : outboundRoute(decision, deps)
+  const route = isEmergency ? undefined : outboundRoute(decision, calledNumber, deps)
   return route ?? { kind: 'refused', direction: 'outbound', end: noRoute }
 }
 

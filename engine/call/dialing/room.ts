@@ -41,9 +41,18 @@ function ask(
 }
 
 /** What the caller gets when no other destination is left. */
-export function fullEnd({ kind }: Limited, retryAfterSeconds: number): Refusal {
+export function fullEnd(destination: Limited, retryAfterSeconds: number): Refusal {
   const headers = { 'Retry-After': String(retryAfterSeconds) }
-  if (kind === 'node') return refused(noCandidate.status, noCandidate.reason, 'node_limit', headers)
-  const code = kind === 'agent' ? 'agent_limit' : 'carrier_limit'
-  return refused(503, 'Service Unavailable', code, headers)
+  const { status, reason } = noCandidate
+  switch (destination.kind) {
+    case 'node':
+      return refused(status, reason, 'node_limit', headers, `node ${destination.nodeId}`)
+    case 'agent':
+      return refused(503, UNAVAILABLE, 'agent_limit', headers, `agent ${destination.agentId}`)
+    case 'gateway':
+    default:
+      return refused(503, UNAVAILABLE, 'carrier_limit', headers, `carrier ${destination.carrierId}`)
+  }
 }
+
+const UNAVAILABLE = 'Service Unavailable'

@@ -16,6 +16,7 @@ import type { IncomingInvite } from './incoming-invite.ts'
 import { fault, refused, type End } from '../cdr/end-reason.ts'
 import {
   deadEnd,
+  nowhere,
   emergencyRoute,
   isOurSide,
   tenantOf,
@@ -207,17 +208,13 @@ export function refusalBy(
 ): End | undefined {
   if (verdict.kind === 'unreachable')
     return refused(503, 'Service Unavailable', 'ocs_unreachable', retryAfter(verdict))
-  if (verdict.kind === 'denied' && isPayerRefused(verdict.code))
-    return refused(403, 'Forbidden', verdict.code)
-  if (verdict.kind === 'denied' && verdict.code === 'spend_guard')
-    return refused(403, 'Forbidden', 'spend_guard')
-  if (verdict.kind === 'denied' && isUnknownNumber(invite, verdict.code, deps))
-    return refused(404, 'Not Found', 'unknown_extension')
-  if (verdict.kind === 'denied') {
-    const refusal = refused(402, 'Payment Required - Insufficient Funds', verdict.code)
-    return verdict.lack === undefined ? refusal : { ...refusal, lack: verdict.lack }
-  }
-  return undefined
+  if (verdict.kind === 'granted') return undefined
+  const { code, detail, lack } = verdict
+  if (isPayerRefused(code) || code === 'spend_guard')
+    return refused(403, 'Forbidden', code, undefined, detail)
+  if (isUnknownNumber(invite, code, deps)) return nowhere(invite.calledNumber)
+  const refusal = refused(402, 'Payment Required - Insufficient Funds', code, undefined, detail)
+  return lack === undefined ? refusal : { ...refusal, lack }
 }
 
 /** No wallet is short of money: there is none that may be charged. */

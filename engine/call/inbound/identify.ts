@@ -15,6 +15,8 @@ export type Identified =
       readonly origin: Origin
       /** A phone with a right password that may not call like this: known, although its origin is not. */
       readonly isAuthenticated?: true
+      /** The domain that a stranger names, which no tenant has. */
+      readonly unknownDomain?: string | undefined
     }
   /** A phone that has to authenticate first: not a call yet, so it leaves no record. */
   | { readonly kind: 'challenged'; readonly answer: PhoneAnswer }
@@ -33,7 +35,7 @@ export function identify(request: SipRequest, deps: IdentifyDeps): Identified {
   )
   switch (caller.kind) {
     case 'stranger':
-      return { kind: 'origin', origin: byAddress }
+      return { kind: 'origin', origin: byAddress, unknownDomain: caller.domain }
     case 'extension':
       return { kind: 'origin', origin: originOf(caller.extension) }
     case 'refused':

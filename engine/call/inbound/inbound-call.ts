@@ -10,7 +10,7 @@ import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import { replaceForOtherNode } from '../transfer/for-other-node.ts'
 import { replaceParty } from '../transfer/replace-party.ts'
 import { admitAndDial, onFault, planRoute, refuse } from './admission.ts'
-import { identify, isUnproven } from './identify.ts'
+import { identify, type Identified, isUnproven } from './identify.ts'
 import { readInvite, startOf, type IncomingInvite } from './incoming-invite.ts'
 import { carrierFull, rejectionFor } from './validation.ts'
 
@@ -20,8 +20,11 @@ export interface InboundCallDeps extends CallDeps {
    * installation has sent it, as its token proves.
    */
   readonly receive: (legId: string, request: ReceivedRequest, isOtherNode?: boolean) => void
-  /** A call is refused because its source is unknown. True: it gets a record, as a sample. */
-  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => boolean
+  /**
+   * A call is refused because its source is unknown. True: it gets a record, as a sample. `domain`: what it names, which no
+   * tenant has.
+   */
+  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>, domain?: string) => boolean
 }
 
 /**
@@ -43,7 +46,8 @@ export function handleInvite(
   request.isFromStranger = isUnproven(identified)
   if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
   const { origin } = identified
-  if (request.isFromStranger && !deps.onUnknownSource(sourceOf(request)))
+  const { unknownDomain } = identified
+  if (request.isFromStranger && !deps.onUnknownSource(sourceOf(request), unknownDomain))
     return respond(answer, 403, 'Forbidden')
   const invite = readInvite(request, deps.newUuid(), origin, deps.routing)
   const { headers } = request
@@ -59,18 +63,30 @@ export function handleInvite(
   deps.receive(leg.id, request)
   const call = deps.calls.call(invite.callUuid)
   if (call === undefined) return undefined
-  return void connect(request, call, invite, deps).catch(onFault(call, deps))
+  return void connect(request, call, invite, strangerText(identified), deps).catch(
+    onFault(call, deps),
+  )
+}
+
+/** What the record of a call of an unknown source says of it. */
+const strangerText = ({
+  isAuthenticated,
+  unknownDomain,
+}: Extract<Identified, { readonly kind: 'origin' }>): string | undefined => {
+  if (isAuthenticated) return 'the password is right, but From names another user than it is for'
+  return unknownDomain === undefined ? undefined : `no tenant has the domain ${unknownDomain}`
 }
 
 async function connect(
   request: ReceivedRequest,
   call: LiveCall,
   invite: IncomingInvite,
+  stranger: string | undefined,
   deps: InboundCallDeps,
 ): Promise<unknown> {
   const plan = planRoute(invite, deps)
   const { headers } = request
-  const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '' }
+  const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '', stranger }
   const rejection = rejectionFor(received, { ...invite, isEmergency: plan.isEmergency }, deps)
   if (rejection) return refuse(call, rejection, deps)
   if (invite.origin.kind === 'carrier') {
@@ -78,7 +94,10 @@ async function connect(
     const admitted = deps.routing.admitCarrierCall(invite.origin.carrierId)
     const isAdmitted = typeof admitted === 'boolean' ? admitted : await admitted
     if (call.end) return refuse(call, call.end, deps)
-    if (!isAdmitted) return refuse(call, carrierFull(deps), deps)
+    if (!isAdmitted) {
+      const limit = deps.routing.limitOf(invite.origin.carrierId)
+      return refuse(call, carrierFull(deps, limit), deps)
+    }
     deps.calls.counts.arrived(call, invite.origin.carrierId)
   }
   if (headers['replaces'] !== undefined) return replaceParty(headers, call, invite, deps)

@@ -12,7 +12,7 @@ import type {
   OtherNodeCandidate,
   SpyCandidate,
 } from '../dialing/outgoing-invite.ts'
-import { noCandidate, refused as refusal, type End } from '../cdr/end-reason.ts'
+import { noCandidate, refused as refusal, type End, type Refusal } from '../cdr/end-reason.ts'
 import { withoutPhone } from '../dialing/withheld.ts'
 import {
   innerExtension,
@@ -100,9 +100,7 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
   const tenantId = tenantOf(origin, deps)
   const foreign = foreignDomain(question, deps)
   if (foreign !== undefined)
-    return deps.domains.isAllowed(foreign)
-      ? undefined
-      : { route: refused('outbound', 404, 'Not Found', 'foreign_domain'), tenantId }
+    return deps.domains.isAllowed(foreign) ? undefined : { route: toForeign(foreign), tenantId }
   const extension = innerExtension(origin, calledNumber, domain, deps)
   if (extension && !isForeign(extension.tenantId, tenantId)) {
     const route = { kind: 'candidates', direction: 'internal', candidates: [extension] } as const
@@ -128,24 +126,52 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   if (isOut && isKnownOutside(question, deps)) return undefined
   const direction = isOut ? 'internal' : 'inbound'
   const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenantId)
-  const end = (status: number, reason: string, code: string): InnerRoute => ({
-    route: refused(direction, status, reason, code),
+  const ending = (end: End): InnerRoute => ({
+    route: { kind: 'refused', direction, end },
     tenantId,
   })
   if (target.kind === 'extension') {
     const extension = routedExtension(target, domain, deps)
-    if (extension === undefined) return end(404, 'Not Found', 'unknown_extension')
+    if (extension === undefined) return ending(noExtension(target.extension))
     const { phones, voicemail } = extension
     if (phones.length > 0 || voicemail !== undefined) return undefined
-    const { status, reason, code } = withoutPhone(extension)
-    return end(status, reason, code)
+    return ending({ ...withoutPhone(extension), detail: about('extension', target.extension) })
   }
   if (target.kind === 'agent' && deps.routing.agent(target.agentId) === undefined)
-    return end(404, 'Not Found', 'unknown_agent')
+    return ending(noAgent(target.agentId))
   // A caller of no tenant may still mean an agent of the tenant that pays.
   const isNowhere = target.kind === 'none' && isOut && tenantId !== null
-  return isNowhere ? end(404, 'Not Found', 'unknown_extension') : undefined
+  return isNowhere ? ending(nowhere(calledNumber)) : undefined
 }
+
+/** As many digits may be those of an extension; more, or a `+`, are a number outside. */
+const MAX_EXTENSION_DIGITS = 6
+
+/** Why a call ends whose number neither an extension nor an outbound route has. */
+export function nowhere(calledNumber: string): Refusal {
+  const isOutside = calledNumber.startsWith('+') || calledNumber.length > MAX_EXTENSION_DIGITS
+  return isOutside && isNumber(calledNumber)
+    ? refusal(404, 'Not Found', 'no_route', undefined, about('number', calledNumber))
+    : noExtension(calledNumber)
+}
+
+const noExtension = (extension: string): Refusal =>
+  refusal(404, 'Not Found', 'unknown_extension', undefined, about('extension', extension))
+
+const noAgent = (agentId?: number): Refusal =>
+  refusal(
+    404,
+    'Not Found',
+    'unknown_agent',
+    undefined,
+    agentId === undefined ? undefined : `agent ${agentId}`,
+  )
+
+const isNumber = (called: string): boolean => /^\+?[\d*#]+$/.test(called)
+
+/** A name is what a caller has written: no sentence repeats it. */
+const about = (kind: 'extension' | 'number', called: string): string | undefined =>
+  isNumber(called) ? `${kind} ${called}` : undefined
 
 /** Whether a route leads a number of our own side to the outside, or DNS the domain that was dialled. */
 export const isKnownOutside = (question: RouteQuestion, deps: RouteDeps): boolean =>
@@ -194,20 +220,28 @@ export function routeCall(
   const payer = account?.customerId ?? null
   const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
-  return outboundRoute(decision, deps) ?? inward(question, 'internal', account, deps)
+  const outbound = outboundRoute(decision, calledNumber, deps)
+  return outbound ?? inward(question, 'internal', account, deps)
 }
 
 /** Undefined: no outbound route knows the number. */
-export function outboundRoute(decision: OutboundDecision, deps: RouteDeps): Route | undefined {
+export function outboundRoute(
+  decision: OutboundDecision,
+  calledNumber: string,
+  deps: RouteDeps,
+): Route | undefined {
+  const called = about('number', calledNumber)
   switch (decision.kind) {
     case 'gateways':
       return { kind: 'candidates', direction: 'outbound', candidates: decision.gateways }
     case 'blocked':
-      return refused('outbound', 403, 'Forbidden', 'destination_blocked')
-    case 'limited':
-      return refused('outbound', 503, 'Service Unavailable', 'carrier_limit', deps)
+      return refused('outbound', 403, 'Forbidden', 'destination_blocked', called)
+    case 'limited': {
+      const { limit } = decision
+      return refused('outbound', 503, 'Service Unavailable', 'carrier_limit', limit, deps)
+    }
     case 'unavailable':
-      return refused('outbound', 503, 'Service Unavailable', 'no_gateway')
+      return refused('outbound', 503, 'Service Unavailable', 'no_gateway', called)
     case 'none':
     default:
       return undefined
@@ -216,12 +250,14 @@ export function outboundRoute(decision: OutboundDecision, deps: RouteDeps): Rout
 
 /** By DNS, at the price of the number, and where the operator has allowed it. */
 function domainRoute(domain: string, origin: Origin, deps: RouteDeps): Route {
-  if (!deps.domains.isAllowed(domain))
-    return refused('outbound', 404, 'Not Found', 'foreign_domain')
+  if (!deps.domains.isAllowed(domain)) return toForeign(domain)
   const tenantId = tenantOf(origin, deps)
   const candidates = [{ kind: 'domain', uri: `sip:${bracketed(domain)}`, tenantId }] as const
   return { kind: 'candidates', direction: 'outbound', candidates }
 }
+
+const toForeign = (domain: string): Route =>
+  refused('outbound', 404, 'Not Found', 'foreign_domain', `domain ${domain}`)
 
 function inward(
   question: RouteQuestion,
@@ -243,7 +279,7 @@ function inward(
       const extension = routedExtension(target, domain, deps)
       return extension
         ? { kind: 'candidates', direction, candidates: [extension] }
-        : refused(direction, 404, 'Not Found', 'unknown_extension')
+        : { kind: 'refused', direction, end: noExtension(target.extension) }
     }
     case 'agent':
       return agentRoute(deps.routing.agent(target.agentId), direction, deps)
@@ -254,11 +290,13 @@ function inward(
       const agent = deps.routing.dialledAgent(calledNumber, tenantId)
       if (agent) return agentRoute(agent, direction, deps)
       return target.kind === 'none'
-        ? { kind: 'refused', direction, end: noCandidate }
+        ? { kind: 'refused', direction, end: { ...noCandidate, detail: NO_SET } }
         : setRoute(target.setId, question, tenant, direction, deps)
     }
   }
 }
+
+const NO_SET = 'there is no dispatcher set for it'
 
 function setRoute(
   setId: number,
@@ -271,9 +309,11 @@ function setRoute(
   if (isForeign(owner, tenant)) return refused(direction, 404, 'Not Found', 'other_tenant')
   const candidates = deps.dispatcher.candidates(setId, callId)
   if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
+  const detail = `dispatcher set ${setId}`
+  const { status, reason } = noCandidate
   return deps.dispatcher.isAtCapacity(setId)
-    ? refused(direction, noCandidate.status, noCandidate.reason, 'node_limit', deps)
-    : { kind: 'refused', direction, end: noCandidate }
+    ? refused(direction, status, reason, 'node_limit', detail, deps)
+    : { kind: 'refused', direction, end: { ...noCandidate, detail } }
 }
 
 function agentRoute(
@@ -285,10 +325,10 @@ function agentRoute(
     case 'agent':
       return { kind: 'candidates', direction, candidates: [decision.agent] }
     case 'limited':
-      return refused(direction, 503, 'Service Unavailable', 'agent_limit', deps)
+      return refused(direction, 503, 'Service Unavailable', 'agent_limit', decision.limit, deps)
     case undefined:
     default:
-      return refused(direction, 404, 'Not Found', 'unknown_agent')
+      return { kind: 'refused', direction, end: noAgent() }
   }
 }
 
@@ -299,9 +339,10 @@ function refused(
   status: number,
   reason: string,
   code: string,
+  detail?: string,
   deps?: RouteDeps,
 ): Route {
-  const end = refusal(status, reason, code, deps && retryAfter(deps))
+  const end = refusal(status, reason, code, deps && retryAfter(deps), detail)
   return { kind: 'refused', direction, end }
 }
 

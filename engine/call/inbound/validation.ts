@@ -31,6 +31,8 @@ export interface ReceivedRequest {
   readonly headers: Headers
   /** Whether a dialog can be formed with this caller. */
   readonly hasUsableContact: boolean
+  /** What is known of a source that is unknown. */
+  readonly stranger?: string | undefined
 }
 
 type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 'hopsLeft'> & {
@@ -39,14 +41,21 @@ type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 
 
 /** Returns why the INVITE is refused; undefined: it is valid. */
 export function rejectionFor(
-  { headers, hasUsableContact }: ReceivedRequest,
+  { headers, hasUsableContact, stranger }: ReceivedRequest,
   { origin, calledNumber, irregular, hopsLeft, isEmergency }: Validated,
   deps: ValidationDeps,
 ): End | undefined {
-  if (origin.kind === 'unknown') return refused(403, 'Forbidden', 'unknown_source')
+  if (origin.kind === 'unknown')
+    return refused(403, 'Forbidden', 'unknown_source', undefined, stranger)
   const closed = isEmergency ? undefined : closedBy(deps.calls)
   if (closed)
-    return refused(503, 'Service Unavailable', closed, { ...retryAfter(deps), ...why(closed) })
+    return refused(
+      503,
+      'Service Unavailable',
+      closed,
+      { ...retryAfter(deps), ...why(closed) },
+      closed === 'overload' ? `over ${MAX_CALLS} calls at once` : undefined,
+    )
   if (!hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
   // RFC 3261 §16.3: a back-to-back user agent that does not count hops loops like a proxy.
   if (hopsLeft < 0) return refused(483, 'Too Many Hops', 'too_many_hops')
@@ -65,8 +74,10 @@ const why = (closed: ClosedCode): Headers =>
   closed === 'node_fenced' ? { Reason: 'Q.850;cause=41;text="Node Fenced"' } : {}
 
 /** Why a call is refused whose carrier has reached its limits. */
-export const carrierFull = (deps: Pick<ValidationDeps, 'retryAfterSeconds'>): End =>
-  refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps))
+export const carrierFull = (
+  deps: Pick<ValidationDeps, 'retryAfterSeconds'>,
+  limit: string | undefined,
+): End => refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps), limit)
 
 /** What cannot be priced, blocked and routed by its digits is called neither here nor elsewhere. */
 function wrongNumber(number: string, irregular: Irregular | undefined): End | undefined {

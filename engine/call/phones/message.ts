@@ -31,7 +31,7 @@ export interface MessageDeps extends ExtensionRouteDeps {
   readonly registrar: IdentifyDeps['registrar'] & ExtensionRouteDeps['registrar']
   readonly calls: { readonly isDraining: boolean }
   readonly deadlines: Deadlines
-  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => void
+  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>, domain?: string) => void
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly retryAfterSeconds: number
@@ -86,7 +86,8 @@ export class Messages {
     request.isFromStranger = isUnproven(identified)
     if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
     const { origin } = identified
-    if (origin.kind === 'unknown') this.#deps.onUnknownSource(sourceOf(request))
+    if (origin.kind === 'unknown')
+      this.#deps.onUnknownSource(sourceOf(request), identified.unknownDomain)
     if (origin.kind !== 'extension') return this.#refuse(answer, { status: 403 })
     const rejection = this.#rejectionFor(request, origin)
     if (rejection) return this.#refuse(answer, rejection)

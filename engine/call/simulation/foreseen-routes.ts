@@ -11,7 +11,7 @@ import type { Destination, RouteDeps } from '../inbound/route.ts'
 /** What decides on real calls. */
 export interface Engines extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {
   readonly routing: RouteDeps['routing'] &
-    Pick<Routing, 'recognize' | 'carrierOrigin' | 'hasRoom' | 'outboundCandidates'>
+    Pick<Routing, 'recognize' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'>
   readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
   readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
 }

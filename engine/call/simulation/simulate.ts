@@ -106,10 +106,12 @@ function decide(
   const direction = plan.route?.direction ?? expectedDirection(invite.origin)
   const received = { headers: invite.headers, hasUsableContact: true }
   const { origin } = invite
-  const isFull = origin.kind === 'carrier' && !deps.routing.hasRoom(origin.carrierId)
+  const full =
+    origin.kind === 'carrier' && !deps.routing.hasRoom(origin.carrierId)
+      ? carrierFull(routes, deps.routing.limitOf(origin.carrierId))
+      : undefined
   const rejection =
-    rejectionFor(received, { ...invite, isEmergency }, { ...routes, calls: deps.calls }) ??
-    (isFull ? carrierFull(routes) : undefined)
+    rejectionFor(received, { ...invite, isEmergency }, { ...routes, calls: deps.calls }) ?? full
   const early = { direction, isEmergency, payment: { kind: 'not_asked' } } as const
   if (rejection) return { ...early, end: rejection, route: undefined }
   if (plan.route?.kind === 'refused') return { ...early, end: plan.route.end, route: undefined }
@@ -148,7 +150,8 @@ function dialingOf(
 function verdictOf(end: End | undefined): SimulatedVerdict {
   if (end?.kind !== 'refused' && end?.kind !== 'rejected') return { kind: 'goes_on' }
   const { status, reason } = end
-  return { kind: 'refused', status, reason, code: end.kind === 'refused' ? end.code : null }
+  if (end.kind === 'rejected') return { kind: 'refused', status, reason, code: null }
+  return { kind: 'refused', status, reason, code: end.code, detail: end.detail }
 }
 
 function describedOrigin(origin: Origin, { routes, nodeName }: ForeseenRoutes): SimulatedOrigin {

@@ -1,11 +1,13 @@
 /** The trace of one call: its messages on all legs, and the decisions between them. */
 import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
 import type { Funds } from '../../../schema/contracts/charging.ts'
+import { denialText, storedDenialText } from '../../../schema/contracts/denials.ts'
 import type { Trace, TraceEntry, TraceMessage } from '../../../schema/contracts/trace.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import { hostPort } from '../../sip-server/message/index.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call-machine/state.ts'
+import { denialTextOf } from '../cdr/end-reason.ts'
 import type { Destination } from '../inbound/route.ts'
 import { peersOf } from './leg-peers.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
@@ -53,13 +55,19 @@ function readNote(note: Note): TraceEntry {
       const { verdict } = note
       if (verdict.kind === 'unreachable')
         return { kind: 'decision', at, what, detail: { verdict: verdict.kind } }
-      const code = verdict.kind === 'denied' ? verdict.code : null
+      const isDenied = verdict.kind === 'denied'
+      const code = isDenied ? verdict.code : null
+      const denial = isDenied && { denialText: denialText(verdict.code, verdict.detail) }
       const granted = verdict.kind === 'granted' ? verdict.grantedSeconds : 0
       const { customerId = null, ratePrefix = null, currency = null } = verdict.account ?? {}
       // Without limit there is no number for it.
       const grantedSeconds = Number.isFinite(granted) ? granted : null
       const decided = { verdict: verdict.kind, code, grantedSeconds, customerId, ratePrefix }
-      const detail = { ...decided, ...(verdict.funds && { ...shown(verdict.funds), currency }) }
+      const detail = {
+        ...decided,
+        ...denial,
+        ...(verdict.funds && { ...shown(verdict.funds), currency }),
+      }
       return { kind: 'decision', at, what, detail }
     }
     case 'reported':
@@ -77,7 +85,8 @@ function readNote(note: Note): TraceEntry {
       }
       const { end } = route
       const code = 'code' in end ? end.code : null
-      return { kind: 'decision', at, what, detail: { direction, candidates: [], code } }
+      const refusal = { direction, candidates: [], code, denialText: denialTextOf(end) ?? null }
+      return { kind: 'decision', at, what, detail: refusal }
     }
   }
 }
@@ -103,6 +112,7 @@ function endOf(record: CallRecord): TraceEntry {
   const { endedAt: at, disposition, sipCode, hangupBy, hangupCause, denialCode, billsec } = record
   const detail = {
     ...{ disposition, sipCode, hangupBy, hangupCause, denialCode, billsec },
+    denialText: storedDenialText(denialCode, record.denialText ?? null),
     ...(record.quality && { quality: record.quality }),
   }
   return { kind: 'decision', at, what: 'ended', detail }

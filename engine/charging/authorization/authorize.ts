@@ -1,6 +1,7 @@
 /** May this call start, and may it go on? Decides in memory; every answer is a value. */
 import type { Tariff } from '../../../schema/call-journal.ts'
 import type { MoneyLack } from '../../../schema/call-record.ts'
+import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import type { DenialCode, Rate } from '../../../schema/contracts/ocs.ts'
 import type { Counting, Customer, HeldRoom, Room } from '../customers/customer.ts'
@@ -34,6 +35,8 @@ export type Authorization =
       readonly lack?: MoneyLack
       /** Of the spend guard that denies it. */
       readonly guardUuid?: string | undefined
+      /** What its sentence is about (`denialText`). */
+      readonly detail?: string | undefined
     }
   /** The database has not stored records for a while: a call that cannot be billed does not start. */
   | { readonly kind: 'overloaded' }
@@ -195,16 +198,18 @@ function decidePayer(
   look: Look,
 ): Decision | Short {
   const { terms } = payer
-  if (!terms.isActive) return denied('customer_inactive', payer)
+  if (!terms.isActive) return { ...denied('customer_inactive', payer), detail: nameOf(payer) }
   const guarded = books.guards.of(request, payer)
   if (guarded?.kind === 'blocked') return guardedOff(payer, guarded.guardUuid)
   const meters = guarded?.meters ?? noMeters
   const rate = rateOfCall(payer, request, books.rates)
-  if (rate === undefined) return denied('no_rate', payer)
+  if (rate === undefined) return { ...denied('no_rate', payer), detail: whyNoRate(payer) }
   const { tariff } = rate
-  if (rate.isBlocked) return denied('destination_blocked', payer, tariff)
+  if (rate.isBlocked)
+    return { ...denied('destination_blocked', payer, tariff), detail: `prefix ${tariff.prefix}` }
   const room = look.roomFor(payer)
-  if (room === 'concurrent_limit' || room === 'cps_limit') return denied(room, payer, tariff)
+  if (room === 'concurrent_limit' || room === 'cps_limit')
+    return { ...denied(room, payer, tariff), detail: limitOf(room, payer) }
   if (room === 'unheard') return { kind: 'overloaded' }
   const isCounted = room === 'room'
   const maxSeconds = terms.maxCallSeconds > 0 ? terms.maxCallSeconds : Infinity
@@ -225,8 +230,9 @@ function decidePayer(
   if (left < 1 && look.caps === 'unheard') return { kind: 'overloaded' }
   if (left < 1) return guardedOff(payer, leastOf(meters)?.guard.guardUuid, tariff)
   if (affordable < 1) {
-    const refusal = denied(shortage(payer, 0, tariff, funds, now), payer, tariff)
-    return { ...refusal, lack: lackOf(refusal.code, payer, tariff, funds, now) }
+    const code = shortage(payer, 0, tariff, funds, now)
+    const lack = lackOf(code, payer, tariff, funds, now)
+    return { ...denied(code, payer, tariff), lack, detail: limitOf(code, payer, lack) }
   }
   const grantedSeconds = grant(affordable, target, maxSeconds)
   const isLastGrant =
@@ -301,7 +307,39 @@ const guardedOff = (
   payer: Customer | undefined,
   guardUuid: string | undefined,
   tariff: Tariff | null = null,
-): Denied => ({ ...denied('spend_guard', payer, tariff), guardUuid })
+): Denied => ({
+  ...denied('spend_guard', payer, tariff),
+  guardUuid,
+  detail: guardUuid && `spend guard ${guardUuid}`,
+})
+
+const nameOf = ({ terms }: Customer): string => `customer ${terms.customerId}`
+
+/** What the sentence of a denial says of a limit of the payer. */
+function limitOf(
+  code: 'concurrent_limit' | 'cps_limit' | 'daily_spend_limit' | 'insufficient_funds',
+  payer: Customer,
+  lack?: MoneyLack,
+): string {
+  const { maxConcurrentCalls, maxCps, maxDailySpendMicros, currency } = payer.terms
+  const money = (micros: number): string => `${moneyToDecimal(micros)} ${currency ?? ''}`.trimEnd()
+  switch (code) {
+    case 'concurrent_limit':
+      return `${nameOf(payer)}, max_concurrent_calls ${maxConcurrentCalls}`
+    case 'cps_limit':
+      return `${nameOf(payer)}, max_cps ${maxCps}`
+    case 'daily_spend_limit':
+      return `${nameOf(payer)}, max_daily_spend ${money(maxDailySpendMicros)}`
+    case 'insufficient_funds':
+    default:
+      return lack === undefined || payer.terms.walletId === null
+        ? `${nameOf(payer)} has no wallet`
+        : `${nameOf(payer)} has ${money(lack.availableMicros)} to spend, and the shortest call takes ${money(lack.requiredMicros)}`
+  }
+}
+
+const whyNoRate = (payer: Customer): string =>
+  payer.terms.planId === null ? `${nameOf(payer)} has no rate plan` : nameOf(payer)
 
 export type Extension =
   | { readonly kind: 'granted'; readonly reservation: Reservation }

@@ -15,9 +15,13 @@ export function toVerdict(authorization: Authorization | Decision): Verdict {
       return { kind: 'granted', account, grantedSeconds, funds: fundsOf(payer) }
     }
     case 'denied': {
-      const { code, payer, ratePrefix, lack, guardUuid } = authorization
+      const { code, payer, ratePrefix, lack, guardUuid, detail } = authorization
       const account = payer ? accountOf(payer, ratePrefix) : null
-      const why = { ...(lack && { lack }), ...(guardUuid !== undefined && { guardUuid }) }
+      const why = {
+        ...(lack && { lack }),
+        ...(guardUuid !== undefined && { guardUuid }),
+        ...(detail !== undefined && { detail }),
+      }
       return { kind: 'denied', code, account, funds: fundsOf(payer), ...why }
     }
     case 'overloaded':

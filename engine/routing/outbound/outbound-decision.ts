@@ -12,7 +12,7 @@ export type OutboundDecision =
   /** 403. */
   | { readonly kind: 'blocked'; readonly routeName: string }
   /** Every carrier of the routes has reached `max_calls` or `max_cps`: 503 with `Retry-After`. */
-  | { readonly kind: 'limited' }
+  | { readonly kind: 'limited'; readonly limit?: string }
   /** There is a route, but nothing behind it can take a call now: 503. */
   | { readonly kind: 'unavailable' }
   /** No route knows the number. */

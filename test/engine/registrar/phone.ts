@@ -81,6 +81,7 @@ export async function startRegistrar({
     guard: {
       isLockedOut: ({ address }, user) => lockedOut.has(`${address} ${user}`),
       authFailed: ({ address }, user) => void failed.push(`${address} ${user}`),
+      unknownDomain: () => undefined,
       authSucceeded: ({ address, port }, user) => void proven.push(`${address}:${port} ${user}`),
     },
     onWrongPassword: (failure) => void wrong.push(failure),

@@ -322,7 +322,9 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
     expect(invite(own, phone.credentials('INVITE'))).toMatchObject({
       extension: { extension: '101' },
     })
-    expect(invite('<sip:101@elsewhere.example>')).toEqual({ kind: 'stranger' })
+    expect(invite('<sip:101@elsewhere.example>')).toEqual({
+      ...{ kind: 'stranger', domain: 'elsewhere.example' },
+    })
     // A carrier says who calls in P-Asserted-Identity.
     expect(invite(own, '', true)).toEqual({ kind: 'stranger' })
   })

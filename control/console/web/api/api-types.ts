@@ -283,6 +283,8 @@ export interface CallStatus {
   readonly sip_code: number | null
   readonly hangup_cause: string | null
   readonly hangup_by: 'caller' | 'callee' | 'system' | 'api' | null
+  readonly denial_code: string | null
+  readonly denial_text: string | null
   readonly transfer: {
     readonly state: 'transferring' | 'transferred' | 'failed'
     readonly call_uuid: string
@@ -723,6 +725,7 @@ export interface Simulation {
   readonly sip_code: number | null
   readonly reason: string | null
   readonly code: string | null
+  readonly denial_text: string | null
   readonly from: string
   readonly to: string
   readonly direction: 'inbound' | 'outbound' | 'internal'
@@ -759,6 +762,7 @@ export interface Simulation {
     readonly route: string | null
     readonly phones: number | null
     readonly withheld: string | null
+    readonly withheld_text: string | null
     readonly share: number
     readonly carrier_price_exact: string | null
   }[]
@@ -917,6 +921,7 @@ export interface CallRecord {
   } | null
   readonly recording_error:
     'not_relayed' | 'relay_failed' | 'nothing_captured' | 'unknown_codec' | 'not_written' | null
+  readonly denial_text: string | null
 }
 
 export interface LegPeer {

@@ -1,48 +1,18 @@
 /** What would happen to a call, in sentences. */
 import type { Simulation } from '../api/api-types.ts'
-import { denials } from './calls/decision-words.ts'
 
 type Payment = Simulation['payment']
 type PassedOver = Simulation['passed_over'][number]
 
-export function verdictText({ verdict, sip_code: status, code }: Simulation): string {
+export function verdictText({ verdict, sip_code: status, denial_text: text }: Simulation): string {
   switch (verdict) {
     case 'goes_on':
       return 'The call would go on: the first destination is called, and its answer decides.'
     case 'dropped':
       return 'The call would get no answer: its source is banned.'
     case 'refused':
-      return `The call would be refused with ${status ?? 0}: ${refusalText(code)}.`
+      return `The call would be refused with ${status ?? 0}. ${text ?? ''}`.trimEnd()
   }
-}
-
-export const refusalText = (code: string | null): string =>
-  code === null
-    ? 'no phone of the extension is registered'
-    : (refusals[code] ?? denials[code] ?? code)
-
-/** Beyond those of charging. */
-const refusals: Readonly<Record<string, string>> = {
-  no_candidate: 'no node of the dispatcher set is in service',
-  node_limit: 'every node has as many calls as allowed',
-  no_gateway: 'no gateway of the carriers can take a call',
-  carrier_limit: 'the carrier has as many calls as allowed',
-  agent_limit: 'the AI agent has as many calls as allowed',
-  unknown_source: 'the source is no carrier, no node and no trusted address',
-  unknown_extension: 'there is no such extension, and no route or price knows the number',
-  extension_unregistered: 'no phone of the extension is registered',
-  unknown_agent: 'the AI agent does not exist, or is switched off',
-  unknown_name: 'the called name is no number',
-  malformed_number: 'the called number is not written as one',
-  no_number: 'no number is called',
-  other_tenant: 'the number belongs to another tenant',
-  foreign_domain: 'the domain is not one of this platform',
-  unpriced_gateway: 'it leads to a gateway without a price',
-  ocs_unreachable: 'records cannot be stored now',
-  storage_unavailable: 'records cannot be stored now',
-  node_fenced: 'another process has the name of this node: restart it',
-  draining: 'the process is about to stop',
-  overload: 'there are too many calls',
 }
 
 const kinds: Readonly<Record<Simulation['source']['kind'], string>> = {

@@ -12,7 +12,6 @@ import {
   orderText,
   payerText,
   priceText,
-  refusalText,
   sourceText,
   verdictText,
   whyText,
@@ -183,7 +182,9 @@ function Candidates({ simulation: { candidates, order } }: { simulation: Simulat
                   <Text value={each.number ?? 'as dialled'} />
                 </td>
                 <td class="figure">{Math.round(each.share * 100)} %</td>
-                <td>{each.withheld === null ? 'yes' : `no: ${refusalText(each.withheld)}`}</td>
+                <td>
+                  {each.withheld === null ? 'yes' : `no: ${each.withheld_text ?? each.withheld}`}
+                </td>
               </tr>
             ))}
           </tbody>

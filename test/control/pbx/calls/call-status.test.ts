@@ -20,6 +20,7 @@ const ended: EndedCall = {
     sipCode: 480,
     hangupCause: 'NORMAL_CLEARING',
     hangupBy: 'callee',
+    denialCode: null,
     tenantId: null,
   },
 }

@@ -58,6 +58,7 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
         media_quality: null,
         recording: null,
         recording_error: null,
+        denial_text: null,
       },
     ],
   })

@@ -33,7 +33,7 @@ export function CallScreen({ uuid }: { uuid: string }) {
       </p>
       <Problem message={call.problem.value} />
       {value !== undefined && <Facts status={value.status} record={record} />}
-      <Downloads path={path} hasTrace={trace.data.value !== undefined} record={record} />
+      <Downloads path={path} hasTrace={(trace.data.value?.legs.length ?? 0) > 0} record={record} />
       {record !== undefined && <MediaQuality quality={record.media_quality} />}
       {record !== undefined && <Recording path={path} record={record} />}
       {record !== undefined && <Attempts attempts={record.attempts} />}
@@ -84,7 +84,7 @@ function Facts({ status, record }: Call) {
       </Fact>
       {status.disposition !== null && (
         <Fact name="Reason">
-          <Text value={record?.denial_code ?? status.hangup_cause} />
+          <Text value={status.denial_text ?? status.hangup_cause} max={800} />
         </Fact>
       )}
       {status.billsec !== null && <Fact name="Talk time">{durationText(status.billsec)}</Fact>}
@@ -167,7 +167,8 @@ interface MessagesProps {
 }
 
 function Messages({ trace, problem, isKnown }: MessagesProps) {
-  if (trace === undefined)
+  // Without messages it tells no more than the reason above.
+  if (trace === undefined || trace.legs.length === 0)
     return isKnown && problem !== undefined ? (
       <p class="notice">The messages of this call are no longer kept.</p>
     ) : (

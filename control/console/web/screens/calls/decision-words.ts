@@ -5,8 +5,7 @@ type Detail = Readonly<Record<string, unknown>>
 
 type Decision = Pick<TraceDecision, 'what' | 'detail'>
 
-/** `before`: the decisions that came before it, which have the reason of a refusal. */
-export function decisionText({ what, detail }: Decision, before: readonly Decision[] = []): string {
+export function decisionText({ what, detail }: Decision): string {
   switch (what) {
     case 'recognized':
       return `The caller is ${origins[text(detail, 'origin')] ?? text(detail, 'origin')}.`
@@ -19,7 +18,7 @@ export function decisionText({ what, detail }: Decision, before: readonly Decisi
     case 'transfer':
       return `Transfer to ${text(detail, 'destination')}: ${text(detail, 'state')}.`
     case 'ended':
-      return endedText(detail, before)
+      return endedText(detail)
     case 'reported':
       return reportedText(detail)
     default:
@@ -55,19 +54,16 @@ function chargedText(detail: Detail): string {
         ? `${admitted}; ${payer} may talk without limit${price}.`
         : `${admitted}; ${payer} can pay for ${seconds} seconds${price}.`
     }
-    case 'denied':
-      return `Charging refuses the call: ${shortageText(detail) ?? `${reasonOf(text(detail, 'code'))} (${payer})`}.`
+    case 'denied': {
+      const funds = text(detail, 'code') === 'insufficient_funds' ? fundsText(detail) : ''
+      const why = funds === '' ? '' : ` (${funds})`
+      return `Charging refuses the call${why}. ${text(detail, 'denial_text')}`
+    }
     case 'overloaded':
       return 'Charging refuses the call: it could not be stored, so it could not be billed.'
     default:
       return 'The external charging service does not answer.'
   }
-}
-
-/** What the wallet had, where that is why the call was refused. */
-function shortageText(detail: Detail): string | undefined {
-  const funds = text(detail, 'code') === 'insufficient_funds' ? fundsText(detail) : ''
-  return funds === '' ? undefined : `${funds}, not enough for the shortest call`
 }
 
 /** The customer by its name; by its number, where the name may not be seen. */
@@ -88,31 +84,10 @@ function fundsText(detail: Detail): string {
   return `the wallet of ${payerText(detail)} has ${balance} ${currency}${rest}`
 }
 
-/** By the codes of the API. */
-export const denials: Readonly<Record<string, string>> = {
-  insufficient_funds: 'the wallet has not enough for the shortest call',
-  customer_inactive: 'the customer is not active',
-  unknown_caller: 'the caller belongs to no customer',
-  no_rate: 'there is no price for the called number',
-  concurrent_limit: 'the customer has as many calls as allowed',
-  cps_limit: 'the customer starts more calls per second than allowed',
-  daily_spend_limit: 'the customer has spent what one day allows',
-  spend_guard: 'a spend guard stops calls to this number, or its cap is used up',
-  payer_of_other_tenant:
-    'the paying customer belongs to another tenant than the source of the call',
-  no_payer: 'the source has no customer, and may not name one',
-  time_limit: 'a test call ends by itself',
-  max_call_seconds: 'the call has reached the longest duration that the customer may talk',
-  destination_blocked: 'the destination is blocked',
-}
-
-const reasonOf = (code: string): string => denials[code] ?? code
-
 function routedText(detail: Detail): string {
   const candidates = Array.isArray(detail['candidates']) ? detail['candidates'].map(String) : []
   if (candidates.length === 0) {
-    const code = text(detail, 'code')
-    return code === '' ? 'There is no route to the called number.' : `There is no route: ${code}.`
+    return `There is no route. ${text(detail, 'denial_text')}`.trimEnd()
   }
   return `${text(detail, 'direction')} call; to try, in this order: ${candidates.join(', ')}.`
 }
@@ -138,16 +113,13 @@ function reportedText(detail: Detail): string {
   return `The phone of ${by} has reported what it heard: ${mos === '' ? 'no MOS' : `MOS ${mos}`}.`
 }
 
-function endedText(detail: Detail, before: readonly Decision[]): string {
+function endedText(detail: Detail): string {
   const by = parties[text(detail, 'hangup_by')] ?? text(detail, 'hangup_by')
   if (detail['disposition'] === 'ANSWERED')
-    return `Ended by ${by} after ${text(detail, 'billsec')} seconds of talk (${text(detail, 'hangup_cause')}).`
-  const charged = before.findLast((each) => each.what === 'charged')?.detail
-  const shortage = charged && shortageText(charged)
-  const code = text(detail, 'denial_code')
-  const reason = code === '' ? text(detail, 'hangup_cause') : reasonOf(code)
+    return `Ended by ${by} after ${text(detail, 'billsec')} seconds of talk (${text(detail, 'hangup_cause')}). ${text(detail, 'denial_text')}`.trimEnd()
+  const denial = text(detail, 'denial_text')
   const refusal = `Not answered: refused with ${text(detail, 'sip_code')}`
-  return shortage !== undefined && code === 'insufficient_funds'
-    ? `${refusal} by ${by}: ${shortage}.`
-    : `${refusal}, ${reason}, by ${by}.`
+  return denial === ''
+    ? `${refusal}, ${text(detail, 'hangup_cause')}, by ${by}.`
+    : `${refusal} by ${by}. ${denial}`
 }

@@ -32,7 +32,7 @@ export function Ladder({ trace }: { trace: CallTrace }) {
             {step.kind === 'decision' ? (
               <p class="decision">
                 <time>{clockText(step.decision.at)}</time>{' '}
-                {visibleText(decisionText(step.decision, decisionsBefore(steps, index)), 500)}
+                {visibleText(decisionText(step.decision), 800)}
               </p>
             ) : (
               <Message step={step} parties={parties} />
@@ -43,9 +43,6 @@ export function Ladder({ trace }: { trace: CallTrace }) {
     </div>
   )
 }
-
-const decisionsBefore = (steps: readonly Step[], index: number) =>
-  steps.slice(0, index).flatMap((step) => (step.kind === 'decision' ? [step.decision] : []))
 
 const columnsFor = (count: number) => ({
   // Two for each party: an arrow goes from the middle of one to the middle of another.

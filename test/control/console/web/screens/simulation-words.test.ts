@@ -3,7 +3,6 @@ import type { Simulation } from '../../../../../control/console/web/api/api-type
 import {
   payerText,
   priceText,
-  refusalText,
   sourceText,
   verdictText,
 } from '../../../../../control/console/web/screens/simulation-words.ts'
@@ -16,16 +15,11 @@ const payment: Simulation['payment'] = {
     ...{ first_increment: 1, increment: 1 },
   },
 }
-const refused = (code: string | null) =>
-  ({ verdict: 'refused', sip_code: 402, code }) as unknown as Simulation
-
-test('a verdict is a sentence, with the reason in words', () => {
-  expect(verdictText(refused('insufficient_funds'))).toBe(
-    'The call would be refused with 402: the wallet has not enough for the shortest call.',
+test('a verdict is a sentence, with the one of the denial', () => {
+  const refused = { verdict: 'refused', sip_code: 402, denial_text: 'No: pay.' }
+  expect(verdictText(refused as unknown as Simulation)).toBe(
+    'The call would be refused with 402. No: pay.',
   )
-  expect(verdictText(refused('no_candidate'))).toContain('no node of the dispatcher set')
-  expect(verdictText(refused(null))).toContain('no phone of the extension')
-  expect(refusalText('something_new')).toBe('something_new')
 })
 
 test('source, payer and price are named', () => {

@@ -22,16 +22,20 @@ test.each([
   ],
   [
     'charged',
-    { verdict: 'denied', code: 'insufficient_funds', customer_id: 7 },
-    'Charging refuses the call: the wallet has not enough for the shortest call (customer 7).',
+    { verdict: 'denied', code: 'insufficient_funds', customer_id: 7, denial_text: 'No: pay.' },
+    'Charging refuses the call. No: pay.',
   ],
   [
     'charged',
-    { verdict: 'denied', code: 'insufficient_funds', ...broke },
-    'Charging refuses the call: the wallet of acme has 0.00 USD, not enough for the shortest call.',
+    { verdict: 'denied', code: 'insufficient_funds', ...broke, denial_text: 'No: pay.' },
+    'Charging refuses the call (the wallet of acme has 0.00 USD). No: pay.',
   ],
   ['charged', { verdict: 'unreachable' }, 'The external charging service does not answer.'],
-  ['routed', { candidates: [], code: 'no_route' }, 'There is no route: no_route.'],
+  [
+    'routed',
+    { candidates: [], code: 'no_route', denial_text: 'None: add one.' },
+    'There is no route. None: add one.',
+  ],
   [
     'routed',
     { direction: 'outbound', candidates: ['sip:a', 'sip:b'] },
@@ -44,24 +48,13 @@ test.each([
   ],
   [
     'ended',
-    { disposition: 'FAILED', sip_code: 402, denial_code: 'no_rate', hangup_by: 'system' },
-    'Not answered: refused with 402, there is no price for the called number, by the platform.',
+    {
+      ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'no_rate', hangup_by: 'system' },
+      denial_text: 'No rate: add one.',
+    },
+    'Not answered: refused with 402 by the platform. No rate: add one.',
   ],
   ['later', { a: 1 }, 'later: {"a":1}'],
 ])('%s %o is a sentence', (what, detail, sentence) => {
   expect(decisionText({ what, detail })).toBe(sentence)
-})
-
-test('the end of a refused call names who could not pay, and what the wallet had', () => {
-  const charged = {
-    what: 'charged',
-    detail: { verdict: 'denied', code: 'insufficient_funds', ...broke },
-  }
-  const ended = {
-    ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds' },
-    hangup_by: 'system',
-  }
-  expect(decisionText({ what: 'ended', detail: ended }, [charged])).toBe(
-    'Not answered: refused with 402 by the platform: the wallet of acme has 0.00 USD, not enough for the shortest call.',
-  )
 })

@@ -1,0 +1,285 @@
+/**
+ * Why the platform refuses and ends calls: for each `denial_code` one sentence that says what has happened, and what to do.
+ * It is made when the call is refused, stored with its record, and the same everywhere. What stands here is read by tenants
+ * and by peers of calls: it tells nobody of other tenants.
+ */
+import type { DenialCode } from './ocs.ts'
+
+interface Denial {
+  readonly why: string
+  readonly advice: string
+  /** Which tools tell an agent more, or mend it. */
+  readonly tools?: string
+  /** The peer of the call hears of the status alone. */
+  readonly isSecret?: true
+}
+
+const denials = {
+  insufficient_funds: {
+    why: 'The paying customer has insufficient funds for the call',
+    advice: 'top up the wallet, or raise its credit limit',
+    tools: 'get_customer_balance shows the balance. A person can top up the wallet.',
+  },
+  customer_inactive: {
+    why: 'The paying customer, or its tenant, is inactive',
+    advice: 'activate it again',
+  },
+  destination_blocked: {
+    why: 'Calls to this destination are blocked by a rate or an outbound route',
+    advice: 'unblock the prefix if the call is meant',
+    tools: 'lookup_rate shows whether the rate is blocked.',
+  },
+  concurrent_limit: {
+    why: 'The paying customer has as many calls at once as it may',
+    advice: 'wait until a call ends, or raise max_concurrent_calls of the customer',
+    tools: 'list_active_calls shows them.',
+  },
+  cps_limit: {
+    why: 'The paying customer starts more calls in a second than it may',
+    advice: 'spread the calls over more time, or raise max_cps of the customer',
+  },
+  daily_spend_limit: {
+    why: 'The paying customer has reached its limit of spending for the day',
+    advice: 'wait until 00:00 UTC, or raise max_daily_spend of the customer',
+  },
+  spend_guard: {
+    why: 'A spend guard stops calls to this number, or its cap is used up',
+    advice: 'remove the guard if the call is meant, or wait until it expires',
+    tools: 'list_spend_guards shows it, with its reason. remove_spend_guard takes it off.',
+  },
+  unknown_caller: {
+    why: 'The calling number belongs to no customer, so nobody pays for the call',
+    advice: 'give the number to a customer, or set the customer of the extension or carrier',
+  },
+  payer_of_other_tenant: {
+    why: 'The customer that is named as the payer may not pay for calls of this source',
+    advice: "set a customer of the source's own tenant on the carrier or extension",
+    isSecret: true,
+  },
+  no_payer: {
+    why: 'The source of the call has no customer, so nobody pays for the call',
+    advice: 'set the customer of the carrier, or its payer to from_number',
+  },
+  no_rate: {
+    why: 'The rate plan has no rate for the called number',
+    advice: 'add a rate for its prefix, or check the number',
+    tools: 'lookup_rate confirms it.',
+  },
+  max_call_seconds: {
+    why: 'The call has reached the longest duration that its customer allows',
+    advice: 'raise max_call_seconds of the customer if calls may be longer',
+  },
+  unknown_call: {
+    why: 'The charging system knows no open call with this uuid',
+    advice: 'authorize the call first',
+  },
+  ocs_unreachable: {
+    why: 'The charging system could not answer in time',
+    advice: 'call again later, and check that the charging system and its database are up',
+  },
+  time_limit: {
+    why: 'A test call through a carrier ends by itself',
+    advice: 'do nothing, the test is over',
+  },
+  media_timeout: {
+    why: 'No audio has come from either party for a while',
+    advice: 'check the network and NAT settings of the parties, or raise MEDIA_TIMEOUT_SECONDS',
+  },
+  media_relay_unavailable: {
+    why: 'The call needs a media relay, and none answers',
+    advice: 'start the relay again, or check that it can be reached',
+  },
+  no_candidate: {
+    why: 'No destination of the call is in service, or none has answered in time',
+    advice: 'check that the nodes and gateways answer OPTIONS, and that no node is drained',
+    tools: 'get_dispatcher_status shows the nodes.',
+  },
+  node_limit: {
+    why: 'Every node of the dispatcher set has as many calls as it may',
+    advice: 'wait until a call ends, add a node, or raise max_calls of the nodes',
+    tools: 'get_dispatcher_status shows them.',
+  },
+  no_gateway: {
+    why: 'An outbound route knows the number, but no gateway of its carriers can take the call',
+    advice: 'check that the carriers are active and their gateways answer',
+  },
+  no_route: {
+    why: 'No outbound route takes the called number, and no extension has it',
+    advice: 'add an outbound route for its prefix, or check the number',
+  },
+  carrier_limit: {
+    why: 'The carrier has as many calls, at once or in a second, as it may',
+    advice: 'wait until a call ends, or raise max_calls or max_cps of the carrier',
+  },
+  agent_limit: {
+    why: 'The AI agent has as many calls at once as it may',
+    advice: 'wait until a call ends, or raise max_calls of the agent',
+  },
+  unknown_source: {
+    why: 'The source of the call is no carrier, no node and no trusted address, and no phone that has proved its password',
+    advice:
+      'add its address as a gateway of a carrier, or let the phone register with the domain of its tenant',
+    isSecret: true,
+  },
+  unknown_extension: {
+    why: 'There is no such extension, and no outbound route takes the number',
+    advice: 'create the extension, or check the number and the inbound route that leads to it',
+  },
+  extension_unregistered: {
+    why: 'No phone of the called extension is registered',
+    advice: 'register a phone, or turn on its voicemail',
+  },
+  no_number: {
+    why: 'The request contains no number',
+    advice: 'dial a number',
+  },
+  malformed_number: {
+    why: 'What was dialled is not a telephone number',
+    advice:
+      'dial digits, *, # and a leading + only, or map the number by a number rule of the carrier',
+  },
+  unknown_name: {
+    why: 'What was dialled is a user name, and only numbers can be called',
+    advice: 'dial a number, or map the name to one by a number rule of the carrier',
+  },
+  unknown_agent: {
+    why: 'The called AI agent does not exist, or is switched off',
+    advice: 'switch it on, or correct the inbound route that leads to it',
+  },
+  other_tenant: {
+    why: 'The called number or domain is not within reach of this caller',
+    advice: 'dial a number of its own tenant, or give its calls an outbound route',
+    isSecret: true,
+  },
+  foreign_domain: {
+    why: 'The dialled domain is none of this platform',
+    advice: 'dial a domain of the tenant, or list the domain in FOREIGN_DOMAINS',
+  },
+  unpriced_gateway: {
+    why: "The call would reach a carrier's gateway without a price",
+    advice: 'use an outbound route to the carrier',
+  },
+  emergency_number: {
+    why: 'An emergency number is not called for a test',
+    advice: 'test with an ordinary number',
+  },
+  internal_number: {
+    why: 'The number is reached without a carrier',
+    advice: 'test with a number outside',
+  },
+  overload: {
+    why: 'The platform has more calls than it can serve in time',
+    advice: 'call again later, or add a node',
+    tools: 'get_telemetry shows its load.',
+  },
+  storage_unavailable: {
+    why: 'Records of calls cannot be stored now',
+    advice: 'free the disk, or bring the database back: the log names what failed',
+    tools: 'get_telemetry shows storage_available.',
+  },
+  node_fenced: {
+    why: 'Another process has taken over the name of this node',
+    advice: 'restart the node with a NODE_NAME of its own',
+    tools: 'list_nodes shows the nodes. The one to be restarted says node_fenced in /readyz.',
+  },
+  draining: {
+    why: 'The process is about to stop',
+    advice: 'call again in a moment, or call another node',
+  },
+  fault: {
+    why: 'A fault of the platform has ended the call',
+    advice: 'report it with the error of that time in the log',
+  },
+  connection_lost: {
+    why: 'The connection that the call used was lost',
+    advice: 'call again, and check the network if it happens often',
+  },
+  loop: {
+    why: 'The call has come back to this platform',
+    advice: 'check the routes of the node or carrier that sent it back',
+  },
+  too_many_hops: {
+    why: 'The call has passed too many servers or transfers',
+    advice: 'check for a loop, or for a Max-Forwards that is too small',
+  },
+  bad_request: {
+    why: 'The request lacks a header that it needs, or has a wrong one',
+    advice: 'check the Contact and Replaces headers of the sender',
+  },
+  bad_extension: {
+    why: 'The request requires an extension of SIP that is not supported here',
+    advice: 'turn it off at the sender: the header Unsupported names it',
+  },
+  message_too_large: {
+    why: 'The request is too large to be passed on',
+    advice: 'send less headers or a smaller body',
+  },
+  sips_needs_tls: {
+    why: 'The call is by sips, and its destination is not reached by TLS',
+    advice: 'dial sip, or let the destination use TLS',
+  },
+  spied_call_ended: {
+    why: 'The call that was listened to has ended',
+    advice: 'do nothing',
+  },
+  transfer: {
+    why: 'The call is being transferred by another request',
+    advice: 'wait until that transfer is over',
+  },
+  replaces_refused: {
+    why: 'The party to be replaced could not be connected to the new one',
+    advice: 'transfer again, or call the party',
+  },
+  replaces_ended_call: {
+    why: 'The call to be replaced has ended',
+    advice: 'call the party anew',
+  },
+  replaces_unknown_call: {
+    why: 'The call to be replaced is not known here',
+    advice: 'call the party anew',
+  },
+  replaces_not_allowed: {
+    why: 'The caller may not replace a party of that call',
+    advice: 'replace calls of the own tenant only',
+  },
+  replaces_answered_call: {
+    why: 'The call to be picked up has been answered already',
+    advice: 'do nothing',
+  },
+} as const satisfies Record<string, Denial> & Record<DenialCode, Denial>
+
+const known: Readonly<Record<string, Denial>> = denials
+
+/** An external OCS has codes of its own. */
+const denialOf = (code: string): Denial =>
+  Object.hasOwn(known, code) ? (known[code] ?? foreign(code)) : foreign(code)
+
+const foreign = (code: string): Denial => ({
+  why: `The charging system has refused the call with ${code}`,
+  advice: 'ask its operator what that means',
+})
+
+const MAX_DETAIL = 300
+
+/**
+ * The sentence of a denial. `detail` names what this call is about, such as the limit or the prefix; a tenant reads it in
+ * the records of its own calls.
+ */
+export function denialText(code: string, detail?: string): string {
+  const { why, advice } = denialOf(code)
+  const about = detail === undefined || detail === '' ? '' : ` (${detail.slice(0, MAX_DETAIL)})`
+  return `${why}${about}: ${advice}.`
+}
+
+/** Of a record; one of an earlier version has its code alone. */
+export const storedDenialText = (code: string | null, text: string | null): string | null =>
+  text ?? (code === null ? null : denialText(code))
+
+/** Null: there is none that tells more. */
+export const toolsFor = (code: string): string | null => denialOf(code).tools ?? null
+
+/** RFC 3261 §20.43, for a caller that is known. Undefined: it hears of the status alone. */
+export function denialWarning(code: string): string | undefined {
+  const { why, isSecret } = denialOf(code)
+  return isSecret ? undefined : `399 tollgate "${code}: ${why}"`
+}
