@@ -2,6 +2,7 @@
 import { Buckets } from '../../schema/buckets.ts'
 import type { CallLimit } from '../limits/call-limit.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
+import { isName } from '../../schema/rules/phone-number.ts'
 import type { AgentRecord } from './routing-records.ts'
 import type { Tenancy } from './tenancy.ts'
 
@@ -26,7 +27,8 @@ export type AgentDecision =
 export class Agents {
   readonly #limit: Pick<CallLimit, 'isReached' | 'admit'>
   readonly #byId = new Map<number, AgentRecord>()
-  readonly #byNumber = new Buckets<string, AgentRecord>()
+  /** By number, and by name in small letters. */
+  readonly #dialled = new Buckets<string, AgentRecord>()
   readonly #ownsNumber: Tenancy['ownsNumber']
 
   constructor(
@@ -42,14 +44,14 @@ export class Agents {
   set(agent: AgentRecord): void {
     this.delete(agent.agentId)
     this.#byId.set(agent.agentId, agent)
-    if (agent.isActive) this.#byNumber.add(agent.extension, agent)
+    if (agent.isActive) for (const key of keysOf(agent)) this.#dialled.add(key, agent)
   }
 
   delete(agentId: number): void {
     const agent = this.#byId.get(agentId)
     if (agent === undefined) return
     this.#byId.delete(agentId)
-    this.#byNumber.delete(agent.extension, agent)
+    for (const key of keysOf(agent)) this.#dialled.delete(key, agent)
   }
 
   /** Those that are switched off, too. */
@@ -72,11 +74,11 @@ export class Agents {
   }
 
   /**
-   * Returns the agent of a number: the tenant's, or the platform's. A caller of no tenant reaches a
+   * Returns the agent of a number or name: the tenant's, or the platform's. A caller of no tenant reaches a
    * tenant's agent too, by a number that belongs to this tenant.
    */
   dialled(number: string, tenantId: number | null): AgentDecision | undefined {
-    const agents = this.#byNumber.of(number)
+    const agents = this.#dialled.of(number.toLowerCase())
     const common = agents.find((agent) => agent.tenantId === null)
     if (tenantId !== null)
       return this.#decide(agents.find((agent) => agent.tenantId === tenantId) ?? common)
@@ -99,4 +101,10 @@ export class Agents {
     const candidate = { kind: 'agent', agentId, name, tenantId, uri, stripHeaders } as const
     return { kind: 'agent', agent: maxCalls > 0 ? { ...candidate, isLimited: true } : candidate }
   }
+}
+
+/** What is dialled for an agent: its number, and its name where that is no number. */
+function keysOf({ extension, name }: AgentRecord): readonly string[] {
+  const key = name.toLowerCase()
+  return isName(key) ? [extension, key] : [extension]
 }

@@ -26,6 +26,8 @@ export interface AuthorizationRequest {
   readonly extensionId?: number | null
   /** No spend guard brakes it. Absent: it is an ordinary number. */
   readonly isEmergencyNumber?: boolean
+  /** `callee` is a user name: it has the price of the empty prefix. */
+  readonly isName?: boolean
   /**
    * The numbers by which the call of this payer is priced and guarded, of what gateways would get; empty: `callee` alone.
    * Absent: it goes to no gateway, or only another OCS decides.

@@ -139,8 +139,8 @@ const denials = {
       'dial digits, *, # and a leading + only, or map the number by a number rule of the carrier',
   },
   unknown_name: {
-    why: 'What was dialled is a user name, and only numbers can be called',
-    advice: 'dial a number, or map the name to one by a number rule of the carrier',
+    why: 'No AI agent has the user name that was called',
+    advice: 'give the agent this name, or dial a number',
   },
   unknown_agent: {
     why: 'The called AI agent does not exist, or is switched off',

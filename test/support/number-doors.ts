@@ -257,6 +257,8 @@ export async function openDoors(
         if (!forward) return Promise.resolve({ refused: 'not followed' })
         return onward(forward.number, forward.user)
       },
+      'INVITE of a trunk': (user: string) =>
+        invite(`sip:${user}@h`, { kind: 'trusted' }, { from: '<sip:sales@h>;tag=1' }),
       From: (user: string) =>
         invite('sip:49301@h', { kind: 'trusted' }, { from: `<sip:${user}@h>;tag=1` }),
       'P-Asserted-Identity': (user: string) =>

@@ -1,4 +1,5 @@
 /** Admits a call: finds its payer, unless the call is free. */
+import { isName } from '../../../schema/rules/phone-number.ts'
 import type { LiveCall } from '../call-machine/live.ts'
 import type { Note } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -196,6 +197,7 @@ export function askedOf(invite: IncomingInvite, deps: RouteDeps) {
   const sentAs: AuthorizationRequest['sentAs'] = (payerId, payersTenantId) =>
     deps.routing.sentNumbers(callee, { customerId: payerId, tenantId: tenantId ?? payersTenantId })
   const asked = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
+  if (isName(callee)) return { ...asked, isName: true }
   const shown = isOurSide(origin) ? { ...asked, sentAs } : asked
   return isEmergencyNumber ? { ...shown, isEmergencyNumber } : shown
 }

@@ -58,7 +58,8 @@ export function routedExtension(
   return domain === undefined ? undefined : extensionAt(domain, target.extension, deps)
 }
 
-function extensionAt(
+/** Undefined: there is none. */
+export function extensionAt(
   calledDomain: string,
   number: string,
   deps: ExtensionRouteDeps,

@@ -87,7 +87,9 @@ async function connect(
   const plan = planRoute(invite, deps)
   const { headers } = request
   const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '', stranger }
-  const rejection = rejectionFor(received, { ...invite, isEmergency: plan.isEmergency }, deps)
+  const { isEmergency } = plan
+  const isRouted = plan.route?.kind === 'candidates'
+  const rejection = rejectionFor(received, { ...invite, isEmergency, isRouted }, deps)
   if (rejection) return refuse(call, rejection, deps)
   if (invite.origin.kind === 'carrier') {
     // Last of all: it counts the call. Other nodes may have to be asked.

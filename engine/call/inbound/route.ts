@@ -5,6 +5,7 @@ import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../routing/routing.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
+import { isName } from '../../../schema/rules/phone-number.ts'
 import { bracketed, plainHost } from '../../sip-server/message/index.ts'
 import type {
   DomainCandidate,
@@ -15,6 +16,7 @@ import type {
 import { noCandidate, refused as refusal, type End, type Refusal } from '../cdr/end-reason.ts'
 import { withoutPhone } from '../dialing/withheld.ts'
 import {
+  extensionAt,
   innerExtension,
   routedExtension,
   type ExtensionDestination,
@@ -125,6 +127,7 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   const isOut = isOurSide(origin)
   if (isOut && isKnownOutside(question, deps)) return undefined
   const direction = isOut ? 'internal' : 'inbound'
+  if (namedRoute(question, tenantId, direction, deps)) return undefined
   const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenantId)
   const ending = (end: End): InnerRoute => ({
     route: { kind: 'refused', direction, end },
@@ -271,6 +274,8 @@ function inward(
   if (tenant === null && origin.kind === 'proxy')
     return refused(direction, 403, 'Forbidden', 'no_payer')
   const payer = account?.tenantId ?? null
+  const named = namedRoute(question, tenant ?? payer, direction, deps)
+  if (named) return named
   const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenant, payer)
   switch (target.kind) {
     case 'set':
@@ -294,6 +299,21 @@ function inward(
         : setRoute(target.setId, question, tenant, direction, deps)
     }
   }
+}
+
+/** To the extension or agent of a name; undefined: there is none, or a number is called. */
+function namedRoute(
+  { calledNumber, domain }: RouteQuestion,
+  tenant: number | null,
+  direction: CallRecord['direction'],
+  deps: RouteDeps,
+): Route | undefined {
+  if (!isName(calledNumber)) return undefined
+  const extension = extensionAt(plainHost(domain), calledNumber, deps)
+  if (extension && !isForeign(extension.tenantId, tenant))
+    return { kind: 'candidates', direction, candidates: [extension] }
+  const agent = deps.routing.dialledAgent(calledNumber, tenant)
+  return agent && agentRoute(agent, direction, deps)
 }
 
 const NO_SET = 'there is no dispatcher set for it'

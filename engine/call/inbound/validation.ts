@@ -3,7 +3,7 @@ import type { IncomingInvite } from './incoming-invite.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { ClosedCode } from '../../../schema/contracts/calls.ts'
 import { refused, type End } from '../cdr/end-reason.ts'
-import { retryAfter } from './route.ts'
+import { isOurSide, retryAfter } from './route.ts'
 import { answerToIrregular, type Irregular } from '../sip/caller-id.ts'
 import type { Headers } from '../signalling.ts'
 import { ownMark, unsupportedOptions } from '../sip/headers.ts'
@@ -37,12 +37,14 @@ export interface ReceivedRequest {
 
 type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 'hopsLeft'> & {
   readonly isEmergency: boolean
+  /** It is known already where the call goes. */
+  readonly isRouted?: boolean
 }
 
 /** Returns why the INVITE is refused; undefined: it is valid. */
 export function rejectionFor(
   { headers, hasUsableContact, stranger }: ReceivedRequest,
-  { origin, calledNumber, irregular, hopsLeft, isEmergency }: Validated,
+  { origin, calledNumber, irregular, hopsLeft, isEmergency, isRouted = false }: Validated,
   deps: ValidationDeps,
 ): End | undefined {
   if (origin.kind === 'unknown')
@@ -66,7 +68,10 @@ export function rejectionFor(
   if (unsupported !== '')
     return refused(420, 'Bad Extension', 'bad_extension', { Unsupported: unsupported })
   // An INVITE that takes the place of a party (RFC 3891) calls no number.
-  return headers['replaces'] === undefined ? wrongNumber(calledNumber, irregular) : undefined
+  if (headers['replaces'] !== undefined) return undefined
+  // Trunks may call a name. A phone or node calls the names of its tenant's agents and extensions only.
+  const isCallable = irregular === 'name' && (isRouted || !isOurSide(origin))
+  return isCallable ? undefined : wrongNumber(calledNumber, irregular)
 }
 
 /** RFC 6432: 41 is a temporary failure. Other reasons pass by themselves; this one an operator has to mend. */

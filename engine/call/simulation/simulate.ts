@@ -111,7 +111,11 @@ function decide(
       ? carrierFull(routes, deps.routing.limitOf(origin.carrierId))
       : undefined
   const rejection =
-    rejectionFor(received, { ...invite, isEmergency }, { ...routes, calls: deps.calls }) ?? full
+    rejectionFor(
+      received,
+      { ...invite, isEmergency, isRouted: plan.route?.kind === 'candidates' },
+      { ...routes, calls: deps.calls },
+    ) ?? full
   const early = { direction, isEmergency, payment: { kind: 'not_asked' } } as const
   if (rejection) return { ...early, end: rejection, route: undefined }
   if (plan.route?.kind === 'refused') return { ...early, end: plan.route.end, route: undefined }

@@ -254,9 +254,10 @@ function decidePayer(
  */
 export function rateOfCall(
   payer: Customer,
-  { callee, startedAt, sentAs }: Question,
+  { callee, startedAt, sentAs, isName = false }: Question,
   rates: RateTable,
 ): Rate | undefined {
+  if (isName) return rateOf(payer, '', startedAt, rates)
   const { customerId, tenantId } = payer.terms
   const dialled = rateOf(payer, callee, startedAt, rates)
   const sent = sentAs?.(customerId, tenantId) ?? []

@@ -64,14 +64,15 @@ test.each([
 )
 
 test.each(['alice', '1900FLOWERS', '1-900-FLOWERS'])(
-  '%s is an unknown name: 404 before any wallet is asked',
+  '%s is a name: a trunk calls it at a node, and it is priced as a name',
   async (name) => {
     const { caller, node } = await dial(`sip:${name}@127.0.0.1`)
-    expect(await refused(caller)).toBe('SIP/2.0 404 Not Found')
-    expect(await rig.record()).toMatchObject({
-      ...{ sipCode: 404, denialCode: 'unknown_name', calledNumber: name },
-    })
-    expect([rig.asked, node.inbox]).toEqual([[], []])
+    const invite = await node.next('INVITE')
+    expect(invite.uri).toMatch(new RegExp(`^sip:${name}@127\\.0\\.0\\.1:\\d+`))
+    expect(rig.asked).toMatchObject([{ callee: name, isName: true }])
+    node.reply(invite, 486, { tag: 'b' })
+    await caller.next('486 INVITE')
+    expect(await rig.record()).toMatchObject({ calledNumber: name })
   },
 )
 

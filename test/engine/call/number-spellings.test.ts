@@ -41,8 +41,12 @@ test.each(Object.entries(doors.text))('%s: a spelling is its number', async (_, 
 
 /** Refused whatever the plain form is; a name at the OCS has the price of its digits. */
 async function expectNoGain(verdict: Verdict, plain: Promise<Verdict>): Promise<void> {
-  if (!('refused' in verdict)) expect(verdict).toEqual(await plain)
+  if (verdict['direction'] === 'inbound') expect(verdict['sent']).toEqual([toPbx])
+  else if (!('refused' in verdict)) expect(verdict).toEqual(await plain)
 }
+
+/** A trunk may call a name: by the price of the empty prefix, and never at a gateway. */
+const toPbx = [expect.stringContaining('@127.0.0.1:5060'), expect.anything(), expect.anything()]
 
 const calledBy = Object.entries(doors.sip).filter(([name]) => !/^(?:From|P-Asserted)/.test(name))
 
@@ -76,6 +80,17 @@ test('a caller that is no number spends the wallet of no number', async () => {
     }),
     { examples: [['%2B%2B12025550100'], ['++12025550100'], ['%2B+2025550100']] },
   )
+})
+
+test('a trunk calls a name at the price of the empty prefix; it reaches a set, never a gateway', async () => {
+  const trunk = doors.sip['INVITE of a trunk']
+  for (const name of ['service', 'alice', '1900FLOWERS', '1-900-FLOWERS', '1976x', '112x'])
+    expect([name, await trunk(name)]).toMatchObject([
+      name,
+      { customerId: 2, ratePrefix: '', costMicros: 500_000, direction: 'inbound', sent: [toPbx] },
+    ])
+  expect(await trunk('1+900')).toEqual({ refused: 484, code: 'malformed_number' })
+  expect(await trunk('1-900-555')).toMatchObject({ ratePrefix: '1900' })
 })
 
 test('the doors tell prices, blocks and routes apart, so that the properties mean something', async () => {

@@ -51,3 +51,14 @@ test('an agent that is switched off is not there', () => {
   expect(agents.find(1)).toBeUndefined()
   expect(agents.dialled('700', null)).toBeUndefined()
 })
+
+test('an agent is called by its name, too, in whatever letters', () => {
+  const agents = new Agents(
+    [agent(1, 2, { name: 'Service' }), agent(2, 2, { name: '12' })],
+    idle,
+    nobodys,
+  )
+  expect(['service', 'SERVICE'].map((name) => idOf(agents.dialled(name, 2)))).toEqual([1, 1])
+  expect(idOf(agents.dialled('12', 2))).toBeUndefined()
+  expect(idOf(agents.dialled('service', 3))).toBeUndefined()
+})

@@ -52,15 +52,19 @@ test('a call without number is incomplete', () => {
   expect(rejectionFor(inviteWith(contact), nowhere, deps())).toMatchObject({ status: 484 })
 })
 
-test('what is no number is refused: 484, or 404 for a name; INVITE with Replaces needs no number', () => {
+test('what is no number is refused: 484, or 404 for a name that our own side calls and nobody has; INVITE with Replaces needs no number', () => {
   const malformed = { ...fine, calledNumber: '1+900', irregular: 'malformed' } as const
-  const name = { ...fine, calledNumber: 'alice', irregular: 'name' } as const
+  const origin = { kind: 'node', nodeId: 1, setId: 1 } as const
+  const name = { ...fine, origin, calledNumber: 'alice', irregular: 'name' } as const
   expect(rejectionFor(inviteWith(contact), malformed, deps())).toMatchObject({
     ...{ status: 484, reason: 'Address Incomplete', code: 'malformed_number' },
   })
   expect(rejectionFor(inviteWith(contact), name, deps())).toMatchObject({
     ...{ status: 404, reason: 'Not Found', code: 'unknown_name' },
   })
+  const trunk = { ...name, origin: { kind: 'trusted' } } as const
+  for (const called of [trunk, { ...name, isRouted: true }])
+    expect(rejectionFor(inviteWith(contact), called, deps())).toBeUndefined()
   const replacing = inviteWith({ ...contact, replaces: 'a;to-tag=1;from-tag=2' })
   for (const called of [malformed, name])
     expect(rejectionFor(replacing, called, deps())).toBeUndefined()
