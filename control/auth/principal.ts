@@ -19,6 +19,8 @@ interface Identity {
   /** The only tenant whose rows exist for this request; null for all tenants. */
   readonly tenantId: number | null
   readonly tenantSlug: string | null
+  /** A credential of the platform, which acts in the tenant that `X-Tenant-Slug` names. */
+  readonly isGlobal?: boolean
   /** The only SIP domain of that tenant; null for all its domains. */
   readonly domain: string | null
   /** With a domain: whether it is the only domain of the tenant. */

@@ -119,5 +119,6 @@ function prepareAll(store: Store) {
 function within(principal: Principal, tenant: TenantRow | undefined): Principal {
   if (tenant === undefined || tenant.is_active === 0) throw wrongTenant()
   if (principal.tenantId === tenant.id && principal.tenantSlug === tenant.slug) return principal
-  return { ...principal, tenantId: tenant.id, tenantSlug: tenant.slug }
+  const isGlobal = principal.tenantId === null
+  return { ...principal, tenantId: tenant.id, tenantSlug: tenant.slug, isGlobal }
 }

@@ -21,7 +21,7 @@ import { refuseForeignNumbers } from '../provisioning/tenancy.ts'
 import { writeWithinLimits } from '../provisioning/tenant-limits.ts'
 import { write } from '../provisioning/write.ts'
 import { customerBody, type CustomerBody } from './customer-body.ts'
-import { refuseBraked } from './guards/braked.ts'
+import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './guards/braked.ts'
 import { hasLowBalance, isBalanceLow, refusedMicros } from './low-balance.ts'
 
 interface Row extends Selectable<CustomerTable> {
@@ -133,6 +133,7 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
   async insert(body: CustomerBody, scope: RequestScope, passwordHash?: string): Promise<number> {
     return writeWithinLimits(this.#store, scope, ['customers'], async () => {
       const { tenantId, planId, currency } = await this.#refer(body, scope)
+      await refuseUncountedCustomer(this.#store, { planId, currency: currency ?? 'USD' }, scope)
       const id = await insert(
         this.#store,
         this.#store.db
@@ -168,6 +169,15 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
     await write(this.#store, async () => {
       const before = await this.#row(scope, id)
       const { tenantId, planId, currency } = await this.#refer(body, scope, before?.rate_plan_id)
+      const numbers = (await this.#numbersOf([id])).map(({ number }) => number)
+      const counted = { column: 'id', value: id } as const
+      if (
+        before &&
+        (planId !== before.rate_plan_id || (currency ?? before.currency) !== before.currency)
+      )
+        await refuseUncounted(this.#store, counted, 'caps', scope)
+      if (numbers.some((number) => !body.numbers.includes(number)))
+        await refuseUncounted(this.#store, counted, 'all', scope)
       await execute(
         this.#store,
         this.#store.db
@@ -180,7 +190,6 @@ export class CustomerStore implements Resource<typeof customerBody, CustomerView
           })
           .where('id', '=', id),
       )
-      const numbers = (await this.#numbersOf([id])).map(({ number }) => number)
       await refuseForeignNumbers(this.#store, scope, body.numbers, numbers)
       await this.#putNumbers(id, body.numbers)
       if (before && body.credit_limit > before.credit_limit_micros)

@@ -5,7 +5,7 @@ import type { ExtensionTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import { refuseBraked } from '../billing/guards/braked.ts'
+import { refuseBraked, refuseOtherPayer } from '../billing/guards/braked.ts'
 import { notFound } from '../http/api-error.ts'
 import {
   mediaColumnsOf,
@@ -139,13 +139,15 @@ export class ExtensionStore implements Resource<typeof extensionBody, ExtensionV
       if (isRenamed && body.password == null)
         throw badReference('password', 'is required with a new extension or domain')
       if (isRenamed) await refuseBraked(this.#store, 'extension', id, scope)
+      const columns = await this.#columnsOf(body, scope, home, before)
+      await refuseOtherPayer(this.#store, before, columns, scope)
       const isNew = isRenamed || (await this.isNewSecret(id, body))
       await execute(
         this.#store,
         this.#store.db
           .updateTable('extension')
           .set({
-            ...(await this.#columnsOf(body, scope, home, before)),
+            ...columns,
             ...(body.password == null
               ? {}
               : secretColumns(body.extension, home.domain, body.password)),

@@ -190,10 +190,11 @@ const listed = <View>(
 ): Promise<Rows<View>> => readApart(world.store, scope.tenantId, () => resource.list(scope, slice))
 
 export const requestScope = (
-  { tenantId, domain, actor }: Principal,
+  { tenantId, isGlobal = false, domain, actor }: Principal,
   now: () => number,
 ): RequestScope => ({
   tenantId,
+  isGlobal,
   domain,
   actor,
   now: now(),

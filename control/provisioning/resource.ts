@@ -12,6 +12,8 @@ import type { LookedUp } from '../../schema/rules/gateway-reach.ts'
 export interface RequestScope extends Partial<LookedUp> {
   /** The only tenant whose rows exist; null for all tenants. */
   readonly tenantId: number | null
+  /** The platform asks, in that tenant. */
+  readonly isGlobal?: boolean
   /** The only SIP domain of that tenant, for rows that have one; absent or null for all its domains. */
   readonly domain?: string | null
   /** For the ledger and the audit: `key:<uuid>`, `user:<username>`, `seed`. */

@@ -1,4 +1,5 @@
 /** Carriers and their gateways as rows. Unchanged gateways keep their id. */
+import { refuseOtherPayer } from '../billing/guards/braked.ts'
 import { gatewayClaim } from '../../schema/ownership/claims.ts'
 import { toFlag } from '../../schema/columns.ts'
 import { isAmbiguous } from '../../schema/rules/gateway-source.ts'
@@ -102,7 +103,9 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   async replace(id: number, given: CarrierBody, scope: RequestScope): Promise<void> {
     const body = withPreset(given)
     await writeWithinLimits(this.#store, scope, ['carriers', 'gateways'], async () => {
-      const columns = await this.#columnsOf(body, scope, await this.find(scope, id))
+      const before = await this.find(scope, id)
+      const columns = await this.#columnsOf(body, scope, before)
+      if (before) await refuseOtherPayer(this.#store, before, columns, scope)
       await execute(
         this.#store,
         this.#store.db.updateTable('carrier').set(columns).where('id', '=', id),

@@ -7,7 +7,7 @@ import { badReference } from '../../provisioning/references.ts'
 import { requestScope } from '../../provisioning/resource-routes.ts'
 import { quoted } from '../../tools/clean.ts'
 import { type GuardBody, storedPrefix } from './guard-body.ts'
-import { noun, refuseForeign } from './guard-rights.ts'
+import { noun, refuseForeign, setterOf } from './guard-rights.ts'
 import { type GuardState, GuardStore, stateOf } from './guard-store.ts'
 import { currencyOf, type GuardTarget, targetOf } from './guard-target.ts'
 import { type GuardView, scopeOf, type ShownGuard, viewsOf } from './guard-view.ts'
@@ -35,7 +35,7 @@ export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPl
   const prefix = storedPrefix(body.prefix, use.ocs.exitCodes)
   const target = await targetOf(store, { ...body, prefix }, requestScope(principal, now))
   const terms = await termsOf(body, target, use)
-  const present = await guards.present(target, principal.tenantId, at)
+  const present = await guards.present(target, setterOf(principal), at)
   const before = present === undefined ? null : stateOf(present)
   const guardUuid = present?.guard_uuid ?? use.changeId
   const isSame =
@@ -140,7 +140,7 @@ function newState(
     before !== null && (end === null || (expiresAt !== null && expiresAt < (end ?? 0)))
   return {
     ...{ customer_id: ownId('customer'), extension_id: ownId('extension') },
-    ...{ tenant_id: ownId('tenant'), set_by_tenant_id: principal.tenantId },
+    ...{ tenant_id: ownId('tenant'), set_by_tenant_id: setterOf(principal) },
     ...{ prefix: target.prefix, reason: reason ?? '', created_by: principal.actor },
     created_at: before?.created_at ?? at,
     expires_at: isLonger ? (end ?? null) : expiresAt,

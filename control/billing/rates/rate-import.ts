@@ -1,4 +1,6 @@
 /** `POST /rates/import`: imports a table of rates, all or nothing, and reports each invalid line. */
+import { refuseUncounted } from '../guards/braked.ts'
+import type { RequestScope } from '../../provisioning/resource.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromFlag, moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -185,11 +187,14 @@ export async function storeRates(
   store: Store,
   rates: readonly NewRate[],
   mode: 'merge' | 'replace',
+  scope: RequestScope,
 ): Promise<ImportReport> {
   const plans = [...new Set(rates.map((rate) => rate.rate_plan_id))]
   const put = ratesToPut(store, rates)
   await pause()
   return write(store, async () => {
+    for (const value of plans)
+      await refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope)
     const before = await countRates(store, plans)
     const removed =
       mode === 'merge'

@@ -1,4 +1,5 @@
 /** Rate plans, as rows. */
+import { refuseUncounted } from '../guards/braked.ts'
 import type { Selectable } from 'kysely'
 import { timeToText } from '../../../schema/columns.ts'
 import type { RatePlanTable } from '../../../schema/database.ts'
@@ -92,7 +93,11 @@ export class RatePlanStore implements Resource<typeof ratePlanBody, RatePlanView
   async replace(id: number, body: RatePlanBody, scope: RequestScope): Promise<void> {
     const { name, currency, decimals } = body
     await write(this.#store, async () => {
-      if ((await this.find(scope, id))?.currency !== currency) await this.#refuseIfUsed(id)
+      const before = await this.find(scope, id)
+      if (before?.currency !== currency) await this.#refuseIfUsed(id)
+      // Fewer decimals make a price of another one.
+      if (before?.decimals !== decimals)
+        await refuseUncounted(this.#store, { column: 'rate_plan_id', value: id }, 'caps', scope)
       await execute(
         this.#store,
         this.#store.db

@@ -99,7 +99,7 @@ export function rateRoutes(world: RateRoutesDeps) {
       const { mode, ...plan } = c.req.valid('query')
       const scope = requestScope(c.var.principal, now)
       const rows = await readRates(await csvText(c), planFinder(store, plan, scope))
-      const report = await storeRates(store, rows, mode)
+      const report = await storeRates(store, rows, mode, scope)
       await ocs.reloadRates()
       c.set('change', { before: null, after: report })
       return ok(c, report)

@@ -18,6 +18,7 @@ import {
   resolve,
   tenantOf,
 } from '../../provisioning/references.ts'
+import { refuseUncounted } from '../guards/braked.ts'
 import type { RequestScope, Resource, Rows, Slice } from '../../provisioning/resource.ts'
 import { contains } from '../../provisioning/rows.ts'
 import { writeWithinLimits } from '../../provisioning/tenant-limits.ts'
@@ -130,6 +131,7 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
   async insert(body: RateBody, scope: RequestScope): Promise<number> {
     return writeWithinLimits(this.#store, scope, ['rates'], async () => {
       const rate_plan_id = await this.#planOf(body, scope)
+      await refusePricesCounted(this.#store, rate_plan_id, scope)
       return insert(
         this.#store,
         this.#store.db
@@ -142,11 +144,10 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
 
   async replace(id: number, body: RateBody, scope: RequestScope): Promise<void> {
     await write(this.#store, async () => {
-      const rate_plan_id = await this.#planOf(
-        body,
-        scope,
-        (await this.#row(scope, id))?.rate_plan_id,
-      )
+      const before = (await this.#row(scope, id))?.rate_plan_id
+      const rate_plan_id = await this.#planOf(body, scope, before)
+      for (const plan of new Set([before ?? rate_plan_id, rate_plan_id]))
+        await refusePricesCounted(this.#store, plan, scope)
       await execute(
         this.#store,
         this.#store.db
@@ -158,9 +159,13 @@ export class RateStore implements Resource<typeof rateBody, RateView> {
   }
 
   async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
-    if ((await this.#row(scope, id)) === undefined) return 'absent'
-    await execute(this.#store, this.#store.db.deleteFrom('rate').where('id', '=', id))
-    return 'removed'
+    const row = await this.#row(scope, id)
+    if (row === undefined) return 'absent'
+    return write(this.#store, async () => {
+      await refusePricesCounted(this.#store, row.rate_plan_id, scope)
+      await execute(this.#store, this.#store.db.deleteFrom('rate').where('id', '=', id))
+      return 'removed' as const
+    })
   }
 
   async #planOf(body: RateBody, scope: RequestScope, current?: number): Promise<number> {
@@ -262,3 +267,6 @@ const rateView = (row: RateRow): RateView => ({
   effective_from: row.effective_from_at === null ? null : timeToText(row.effective_from_at),
   effective_to: row.effective_to_at === null ? null : timeToText(row.effective_to_at),
 })
+
+const refusePricesCounted = (store: Store, planId: number, scope: RequestScope): Promise<void> =>
+  refuseUncounted(store, { column: 'rate_plan_id', value: planId }, 'caps', scope)

@@ -3,6 +3,47 @@ import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Attack, nameFor, repeatUntil } from './world.ts'
 
+const guardedMoney: Attack = {
+  name: 'guards of the platform',
+  guarantee: "a tenant's key changes nothing of what a cap of the platform counts, nor removes it",
+  async run({ api, adminKey, tenantKey }, until) {
+    const breaches: string[] = []
+    let tries = 0
+    const plan = async (name: string, price: string): Promise<void> => {
+      await api('POST', '/api/v1/rate-plans', adminKey, { name, tenant: 'acme' })
+      await api('POST', '/api/v1/rates', adminKey, {
+        ...{ rate_plan: name, prefix: '', rate_per_minute: price },
+      })
+    }
+    const suffix = nameFor(`${until}`)
+    await plan(`paid ${suffix}`, '1')
+    await plan(`free ${suffix}`, '0')
+    const made = await api('POST', '/api/v1/customers', adminKey, {
+      ...{ name: `guarded ${suffix}`, tenant: 'acme', rate_plan: `paid ${suffix}` },
+    })
+    const { id } = made.body.data as { readonly id: number }
+    const set = await api('POST', '/api/v1/spend-guards', adminKey, {
+      ...{ customer: id, prefix: '1', action: 'cap', amount: '1', reason: 'an attack' },
+    })
+    const { guard } = set.body.data as { readonly guard: { readonly guard_id: string } }
+    await repeatUntil(until, async () => {
+      const rate = { prefix: '1', rate_per_minute: '0', rate_plan: `paid ${suffix}` }
+      const attempts: readonly (readonly [string, string, object?])[] = [
+        ['PATCH', `/api/v1/customers/${id}`, { rate_plan: `free ${suffix}` }],
+        ['POST', '/api/v1/rates', rate],
+        ['DELETE', `/api/v1/spend-guards/${guard.guard_id}`],
+      ]
+      for (const [method, path, body] of attempts) {
+        tries += 1
+        const { status } = await api(method, path, tenantKey, body)
+        if (status < 300) breaches.push(`${method} ${path}: ${status}`)
+      }
+    })
+    await api('DELETE', `/api/v1/spend-guards/${guard.guard_id}`, adminKey)
+    return { tried: `${tries} changes of what a cap counts`, breaches }
+  },
+}
+
 const walls: Attack = {
   name: 'tenant walls',
   guarantee: "a tenant's key writes nothing that takes calls, addresses or money of others",
@@ -189,4 +230,4 @@ const swappedNames: Attack = {
   },
 }
 
-export const tenants: readonly Attack[] = [walls, smuggling, swappedNames]
+export const tenants: readonly Attack[] = [guardedMoney, walls, smuggling, swappedNames]

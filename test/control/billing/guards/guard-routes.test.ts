@@ -274,3 +274,56 @@ describe('what the platform brakes', () => {
     expect(removed).toMatchObject({ status: 200 })
   })
 })
+
+test('while a cap of the platform holds, its tenant changes nothing of what it counts', async () => {
+  await made('/rate-plans', { name: 'free plan', tenant: 'acme' })
+  await made('/rate-plans', { name: 'euro plan', tenant: 'acme', currency: 'EUR' })
+  await made('/rates', { rate_plan: 'free plan', prefix: '', rate_per_minute: '0' })
+  const { guard } = await set({
+    tenant: 'acme',
+    prefix: '1',
+    action: 'cap',
+    amount: '1',
+    reason: 'x',
+  })
+  const customers = await world.call('GET', '/customers?search=acme')
+  const [{ id: customerId } = { id: 0 }] = customers.data<{ id: number }[]>()
+  const rates = await world.call('GET', '/rates?limit=100')
+  const rate = rates
+    .data<{ id: number; rate_plan: string }[]>()
+    .find((each) => each.rate_plan === 'acme plan')
+  const tries: [string, string, object?][] = [
+    ['PATCH', `/customers/${customerId}`, { rate_plan: 'free plan' }],
+    ['PATCH', `/customers/${customerId}`, { numbers: [] }],
+    ['PATCH', `/rates/${rate?.id}`, { rate_per_minute: '0' }],
+    ['POST', '/rates', { rate_plan: 'acme plan', prefix: '1', rate_per_minute: '0' }],
+    ['DELETE', `/rates/${rate?.id}`],
+    ['POST', '/customers', { name: 'free', rate_plan: 'free plan', numbers: ['4930101'] }],
+    ['POST', '/customers', { name: 'euro', rate_plan: 'euro plan', numbers: ['4930102'] }],
+  ]
+  for (const [method, path, body] of tries) {
+    const { status, code } = await asAcme(method, path, body)
+    expect([path, body, status, code]).toEqual([path, body, 409, 'spend_guard_holds'])
+  }
+  expect(
+    (await asAcme('PATCH', `/customers/${customerId}`, { email: 'a@acme.example' })).status,
+  ).toBe(200)
+  const same = { name: 'second', rate_plan: 'acme plan', numbers: ['4930103'] }
+  expect((await asAcme('POST', '/customers', same)).status).toBe(201)
+  expect((await world.call('DELETE', `/spend-guards/${guard.guard_id}`)).status).toBe(200)
+  expect(
+    (await asAcme('PATCH', `/customers/${customerId}`, { rate_plan: 'free plan' })).status,
+  ).toBe(200)
+})
+
+test("a guard that a global key sets under the slug of a tenant is the platform's", async () => {
+  const token = await world.key({})
+  const headers = { 'X-Tenant-Slug': 'acme' }
+  const answer = await world.request('/api/v1/spend-guards', { token, body: block, headers })
+  expect([answer.status, answer.text]).toEqual([201, answer.text])
+  const { guard } = answer.data<Changed>()
+  expect(guard).toMatchObject({ set_by: 'platform' })
+  const path = `/spend-guards/${guard.guard_id}`
+  expect((await asAcme('GET', path)).status).toBe(200)
+  expect(await asAcme('DELETE', path)).toMatchObject({ status: 403, code: 'platform_only' })
+})
