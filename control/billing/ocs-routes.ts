@@ -1,7 +1,7 @@
 /** Charging over HTTP for nodes with a key of scope `ocs`: answers without envelope (SPECIFICATION.md §2.7), mounted at `/api/ocs`. */
 import { Hono } from 'hono'
 import { denialText } from '../../schema/contracts/denials.ts'
-import type { DenialCode, OcsPort } from '../../schema/contracts/ocs.ts'
+import type { DenialCode, Guard, OcsPort } from '../../schema/contracts/ocs.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -37,7 +37,7 @@ export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
         customerId: customer_id ?? null,
         startedAt: now(),
       })
-      if (verdict.kind === 'overloaded') throw overloaded()
+      if (verdict.kind === 'overloaded') throw overloaded(verdict.by)
       if (verdict.kind === 'denied') throw denied(verdict.code, verdict.detail)
       return c.json(authorizedView(verdict))
     })
@@ -51,7 +51,7 @@ export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
       const body = c.req.valid('json')
       const record = reportedRecord(body, now())
       const answer = await ocs.reportFromNode(record, JSON.stringify(body))
-      if (answer.kind === 'unstored') throw overloaded()
+      if (answer.kind === 'unstored') throw overloaded('records_waiting')
       if (answer.kind === 'conflict')
         throw conflict('cdr_conflict', 'The call was already reported with another duration')
       return c.json(settledView(body.call_uuid, answer))
@@ -78,7 +78,7 @@ const statuses: Readonly<Record<DenialCode, ErrorStatus>> = {
 const denied = (code: DenialCode, detail?: string): ApiError =>
   new ApiError(statuses[code], code, denialText(code, detail))
 
-const overloaded = (): ApiError =>
-  new ApiError(503, 'overloaded', 'Records cannot be stored at present', {
+const overloaded = (by: Guard): ApiError =>
+  new ApiError(503, 'overloaded', denialText(by), {
     headers: { 'Retry-After': '5' },
   })

@@ -5,7 +5,7 @@ export const billingMetrics: readonly Metric[] = [
   many(
     'counter',
     'tollgate_billing_authorizations_total',
-    'Charging verdicts: granted, overloaded, or the denial code.',
+    'Charging verdicts: granted, the denial code, or the guard that has refused a call that could not be decided.',
     (view) =>
       Object.entries(view.billing?.verdicts ?? {}).map(([verdict, value]) => ({
         value,

@@ -7,6 +7,7 @@
 import type { CallRecord, MoneyLack } from '../call-record.ts'
 import type { BegunCall, OpenCall, Tariff } from '../call-journal.ts'
 import type { CallQuality } from './media.ts'
+import type { Guard } from './ocs.ts'
 
 export interface AuthorizationRequest {
   readonly callUuid: string
@@ -76,8 +77,8 @@ export type Verdict =
       /** What its sentence is about (`denialText`). */
       readonly detail?: string | undefined
     }
-  /** No answer, and the fail mode is `closed`. */
-  | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number }
+  /** No answer, and the fail mode is `closed`; `by`: of the OCS in this process, what has refused the call. */
+  | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number; readonly by?: Guard }
 
 /** What `authorize` would answer, of which nothing is reserved or counted. */
 export interface Foreseen {

@@ -3,7 +3,7 @@
  * It is made when the call is refused, stored with its record, and the same everywhere. What stands here is read by tenants
  * and by peers of calls: it tells nobody of other tenants.
  */
-import type { DenialCode } from './ocs.ts'
+import type { DenialCode, Guard } from './ocs.ts'
 
 interface Denial {
   readonly why: string
@@ -76,6 +76,35 @@ const denials = {
   ocs_unreachable: {
     why: 'The charging system could not answer in time',
     advice: 'call again later, and check that the charging system and its database are up',
+  },
+  records_waiting: {
+    why: 'Too many call records wait for the database, or it stores none',
+    advice: 'check the disk or the database server, and call again later',
+    tools: 'get_telemetry shows how many wait.',
+  },
+  too_many_calls: {
+    why: 'The node has as many calls as it can keep',
+    advice: 'add a node, and call again later',
+  },
+  database_away: {
+    why: 'The database server has not answered the node for longer than DATABASE_AWAY_SECONDS',
+    advice: 'check the server and the network to it',
+  },
+  lease_unheard: {
+    why: 'The database server did not say in time what the wallet has',
+    advice: 'check how long its answers take, and whether its machine is busy',
+  },
+  limit_unheard: {
+    why: 'The database server did not say in time what other nodes use of a limit of the customer',
+    advice: 'check how long its answers take, and whether its machine is busy',
+  },
+  cap_unheard: {
+    why: 'The database server did not say in time what is left of the cap of a spend guard',
+    advice: 'check how long its answers take, and whether its machine is busy',
+  },
+  lease_contended: {
+    why: 'Other calls of the wallet took the money that was leased for this one, twice',
+    advice: 'call again',
   },
   time_limit: {
     why: 'A test call through a carrier ends by itself',
@@ -246,7 +275,7 @@ const denials = {
     why: 'The call to be picked up has been answered already',
     advice: 'do nothing',
   },
-} as const satisfies Record<string, Denial> & Record<DenialCode, Denial>
+} as const satisfies Record<string, Denial> & Record<DenialCode | Guard, Denial>
 
 const known: Readonly<Record<string, Denial>> = denials
 

@@ -81,6 +81,22 @@ export type DenialCode =
   /** No money can be promised now: the database that several processes share has been away for too long. */
   | 'ocs_unreachable'
 
+/** What has refused a call that its payer may afford: nothing is wrong with the call. */
+export type Guard =
+  /** Too many records wait for the database, or it cannot store any. */
+  | 'records_waiting'
+  | 'too_many_calls'
+  /** The database that several processes share has been away for too long. */
+  | 'database_away'
+  /** It has not said in time what money there is. */
+  | 'lease_unheard'
+  /** Nor what other nodes use of a limit. */
+  | 'limit_unheard'
+  /** Nor what is left of a cap. */
+  | 'cap_unheard'
+  /** Calls that came later have reserved what was leased for this one, twice. */
+  | 'lease_contended'
+
 export type NodeVerdict =
   | NodeGrant
   | {
@@ -91,8 +107,8 @@ export type NodeVerdict =
       /** What its sentence is about (`denialText`). */
       readonly detail?: string | undefined
     }
-  /** The database has not stored records for a while: a call that cannot be billed does not start. */
-  | { readonly kind: 'overloaded' }
+  /** A call that cannot be decided or billed does not start. */
+  | { readonly kind: 'overloaded'; readonly by: Guard }
 
 export interface NodeGrant {
   readonly kind: 'granted'

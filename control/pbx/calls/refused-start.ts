@@ -5,7 +5,14 @@ import { ApiError, conflict } from '../../http/api-error.ts'
 /** Seconds after which to retry a refused start. */
 const RETRY_AFTER = { 'Retry-After': '5' }
 
+/** Guards of charging that refuse a call which its payer may afford. */
+const guards = new Set([
+  ...['records_waiting', 'too_many_calls', 'database_away', 'lease_unheard', 'limit_unheard'],
+  ...['cap_unheard', 'lease_contended'],
+])
+
 const passing = new Set([
+  ...guards,
   ...['ocs_unreachable', 'draining', 'overload', 'storage_unavailable', 'node_fenced', 'fault'],
 ])
 

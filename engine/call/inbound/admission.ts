@@ -209,7 +209,7 @@ export function refusalBy(
   deps: RouteDeps,
 ): End | undefined {
   if (verdict.kind === 'unreachable')
-    return refused(503, 'Service Unavailable', 'ocs_unreachable', retryAfter(verdict))
+    return refused(503, 'Service Unavailable', verdict.by ?? 'ocs_unreachable', retryAfter(verdict))
   if (verdict.kind === 'granted') return undefined
   const { code, detail, lack } = verdict
   if (isPayerRefused(code) || code === 'spend_guard')

@@ -54,7 +54,15 @@ function readNote(note: Note): TraceEntry {
     case 'charged': {
       const { verdict } = note
       if (verdict.kind === 'unreachable')
-        return { kind: 'decision', at, what, detail: { verdict: verdict.kind } }
+        return {
+          kind: 'decision',
+          at,
+          what,
+          detail: {
+            verdict: verdict.kind,
+            ...(verdict.by && { code: verdict.by, denialText: denialText(verdict.by) }),
+          },
+        }
       const isDenied = verdict.kind === 'denied'
       const code = isDenied ? verdict.code : null
       const denial = isDenied && { denialText: denialText(verdict.code, verdict.detail) }

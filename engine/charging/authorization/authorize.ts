@@ -3,7 +3,7 @@ import type { Tariff } from '../../../schema/call-journal.ts'
 import type { MoneyLack } from '../../../schema/call-record.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
-import type { DenialCode, Rate } from '../../../schema/contracts/ocs.ts'
+import type { DenialCode, Guard, Rate } from '../../../schema/contracts/ocs.ts'
 import type { Counting, Customer, HeldRoom, Room } from '../customers/customer.ts'
 import { isAmong, type Customers } from '../customers/customers.ts'
 import { freeOn, type Meter } from '../guards/meter.ts'
@@ -38,8 +38,15 @@ export type Authorization =
       /** What its sentence is about (`denialText`). */
       readonly detail?: string | undefined
     }
-  /** The database has not stored records for a while: a call that cannot be billed does not start. */
-  | { readonly kind: 'overloaded' }
+  /** A call that cannot be decided or billed does not start. */
+  | Refused
+
+interface Refused {
+  readonly kind: 'overloaded'
+  readonly by: Guard
+}
+
+export const refusedBy = (by: Guard): Refused => ({ kind: 'overloaded', by })
 
 /** What is taken for the payer's money. */
 export type Funds =
@@ -152,7 +159,7 @@ export const foreseen = (
     caps: 'taken',
     leftOn: (meters) => Math.min(...meters.map(({ leftMicros }) => leftMicros)),
   })
-  return decision.kind === 'short' ? { kind: 'overloaded' } : decision
+  return decision.kind === 'short' ? refusedBy('lease_contended') : decision
 }
 
 /** Decides a new call. */
@@ -163,7 +170,7 @@ function decide(
   now: number,
   look: Look,
 ): Decision | Short {
-  if (books.reservations.size >= maxOpenCalls) return { kind: 'overloaded' }
+  if (books.reservations.size >= maxOpenCalls) return refusedBy('too_many_calls')
   const payer = payerOf(request, books.customers)
   if (payer !== undefined && !mayPay(payer, request))
     return denied('payer_of_other_tenant', undefined)
@@ -210,7 +217,7 @@ function decidePayer(
   const room = look.roomFor(payer)
   if (room === 'concurrent_limit' || room === 'cps_limit')
     return { ...denied(room, payer, tariff), detail: limitOf(room, payer) }
-  if (room === 'unheard') return { kind: 'overloaded' }
+  if (room === 'unheard') return refusedBy('limit_unheard')
   const isCounted = room === 'room'
   const maxSeconds = terms.maxCallSeconds > 0 ? terms.maxCallSeconds : Infinity
   const funds = look.fundsOf(payer)
@@ -226,8 +233,8 @@ function decidePayer(
     const capped = mayTake ? { capped: { meters, amountMicros: price } } : {}
     return { kind: 'short', payer, amountMicros: mayLease ? price : 0, isCounted, ...capped }
   }
-  if (payable < 1 && look.funds === 'unheard') return { kind: 'overloaded' }
-  if (left < 1 && look.caps === 'unheard') return { kind: 'overloaded' }
+  if (payable < 1 && look.funds === 'unheard') return refusedBy('lease_unheard')
+  if (left < 1 && look.caps === 'unheard') return refusedBy('cap_unheard')
   if (left < 1) return guardedOff(payer, leastOf(meters)?.guard.guardUuid, tariff)
   if (affordable < 1) {
     const code = shortage(payer, 0, tariff, funds, now)

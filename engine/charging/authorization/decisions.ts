@@ -12,6 +12,7 @@ import {
   extend,
   type Extension,
   type Funds,
+  refusedBy,
   type Short,
   unreachable,
 } from './authorize.ts'
@@ -40,7 +41,7 @@ export class Decisions {
     this.#deps = deps
   }
 
-  /** By `granted`, `overloaded` or denial code. */
+  /** By `granted`, denial code, or what has refused a call that could not be decided. */
   counts(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#verdicts)
   }
@@ -56,7 +57,7 @@ export class Decisions {
   async #authorizeLater(request: AuthorizationRequest, short: Short): Promise<Authorization> {
     const [held, funds, caps] = await Promise.all([
       short.payer.obtainRoom(short.isCounted),
-      this.#obtain(short),
+      this.#obtainForNew(short),
       this.#take(short),
     ])
     try {
@@ -64,13 +65,16 @@ export class Decisions {
       let decision = this.#decide(request, funds, once(caps), held)
       // Other calls have reserved meanwhile what was there for it.
       if (decision.kind === 'short') {
-        const [more, capped] = await Promise.all([this.#obtain(decision), this.#take(decision)])
+        const [more, capped] = await Promise.all([
+          this.#obtainForNew(decision),
+          this.#take(decision),
+        ])
         isRepeated = this.#isKnown(request)
         const last = capped === 'ask' ? lastOf(caps) : capped
         const most = more === 'ask' ? funds : more
         decision = this.#decide(request, most, last, { ...held, isCounted: true })
       }
-      const final = decision.kind === 'short' ? ({ kind: 'overloaded' } as const) : decision
+      const final = decision.kind === 'short' ? refusedBy('lease_contended') : decision
       return this.#decided(request, final, isRepeated)
     } finally {
       held.calls.end()
@@ -80,6 +84,12 @@ export class Decisions {
 
   #isKnown({ callUuid }: AuthorizationRequest): boolean {
     return this.#deps.books().reservations.find(callUuid) !== undefined
+  }
+
+  /** Where calls have waited in vain a moment ago, a new one does not wait. */
+  #obtainForNew(short: Omit<Short, 'isCounted'>): Promise<Funds> {
+    const isInVain = short.amountMicros > 0 && this.#deps.leases?.isQuiet(short.payer) === true
+    return isInVain ? Promise.resolve('leased') : this.#obtain(short)
   }
 
   /** Returns on what the call is decided then. */
@@ -104,9 +114,9 @@ export class Decisions {
     held?: HeldRoom,
   ): Authorization | Short {
     const { isOverloaded, leases, books, unknownCaller, now, failMode } = this.#deps
-    if (isOverloaded()) return { kind: 'overloaded' }
+    if (isOverloaded()) return refusedBy('records_waiting')
     const isCutOff = leases?.isValid === false
-    if (isCutOff && failMode === 'closed') return { kind: 'overloaded' }
+    if (isCutOff && failMode === 'closed') return refusedBy('database_away')
     const by: DecidedBy = isCutOff
       ? { funds: 'trusted', counting: 'alone', caps }
       : { funds, counting: failMode === 'open' ? 'heard' : 'all', caps }
@@ -118,7 +128,7 @@ export class Decisions {
     authorization: Authorization,
     isRepeated: boolean,
   ): Authorization {
-    const verdict = authorization.kind === 'denied' ? authorization.code : authorization.kind
+    const verdict = verdictOf(authorization)
     if (!isRepeated) this.#deps.onNew(request, authorization)
     this.#verdicts.set(verdict, (this.#verdicts.get(verdict) ?? 0) + 1)
     if (authorization.kind === 'granted' && !isRepeated)
@@ -157,6 +167,11 @@ export class Decisions {
     if (payer !== undefined && amountMicros > before)
       this.#deps.leases?.reserved(payer, amountMicros - before)
   }
+}
+
+function verdictOf(authorization: Authorization): string {
+  if (authorization.kind === 'overloaded') return authorization.by
+  return authorization.kind === 'denied' ? authorization.code : authorization.kind
 }
 
 /** While a call waits, another one may use what was taken for it: it asks once more. A used-up cap answers at once. */

@@ -1,7 +1,14 @@
 /** What a call would be told, of which nothing is reserved or counted. */
 import type { AuthorizationRequest, Foreseen } from '../../../schema/contracts/charging.ts'
 import { affordableSeconds } from '../pricing/grant.ts'
-import { foreseen, longestCall, rateOfCall, type Books, type Decision } from './authorize.ts'
+import {
+  foreseen,
+  longestCall,
+  rateOfCall,
+  refusedBy,
+  type Books,
+  type Decision,
+} from './authorize.ts'
 import { toVerdict } from './verdict.ts'
 
 /** `books` undefined: records cannot be stored now, so no call starts. */
@@ -13,7 +20,7 @@ export function foresee(
   const now = deps.now()
   const decision: Decision = books
     ? foreseen(request, books, deps.unknownCaller, now)
-    : { kind: 'overloaded' }
+    : refusedBy('records_waiting')
   const verdict = toVerdict(decision)
   if (decision.kind === 'granted') {
     const { grant, meters } = decision

@@ -25,7 +25,7 @@ export function toVerdict(authorization: Authorization | Decision): Verdict {
       return { kind: 'denied', code, account, funds: fundsOf(payer), ...why }
     }
     case 'overloaded':
-      return { kind: 'unreachable', retryAfterSeconds }
+      return { kind: 'unreachable', retryAfterSeconds, by: authorization.by }
   }
 }
 

@@ -33,6 +33,8 @@ const GROUP_MS = 10
 /** Others are asked again, and the free part looked at again, while a call waits. */
 const ASK_AGAIN_MS = 25
 const LOOK_MS = 1_000
+/** After a call has waited in vain, new ones of the wallet do not wait for so long. */
+const QUIET_MS = 250
 /** What lost processes have leased is looked for. */
 const LOOKS_PER_RELEASE = 5
 /** Of wallets in one statement. */
@@ -48,6 +50,8 @@ export class Leases {
   readonly #wanting = new Set<number>()
   readonly #returning = new Map<number, bigint>()
   readonly #freed = new Set<number>()
+  /** Wallets of which all is in use: until when, and what their balance was. */
+  readonly #quiet = new Map<number, { readonly until: number; readonly balanceMicros: bigint }>()
   /** Wallets of which a limit was lowered. */
   readonly #lowered = new Set<number>()
   /** Another process of this node spends what it has leased. */
@@ -71,7 +75,9 @@ export class Leases {
     const { identity, leaseNames, notices } = deps.members
     this.names = leaseNames
     this.#isBeside = deps.members.isBeside
-    this.#waiting = new WaitingCalls(deps)
+    const { now, schedule } = deps
+    const onVain = (walletId: number): void => this.#beQuiet(walletId)
+    this.#waiting = new WaitingCalls({ now, schedule, onVain })
     this.#rows = new LeaseRows(deps.store, leaseNames, identity.epoch)
     this.#cancelNotices = [
       notices.on(ASK, (payload) => this.#onAsked(payload)),
@@ -156,12 +162,25 @@ export class Leases {
     return told
   }
 
+  /** Calls have just waited in vain for money of this customer, and nothing has come since. */
+  isQuiet({ terms, balanceMicros }: Customer): boolean {
+    const quiet = this.#quiet.get(terms.walletId ?? 0)
+    if (quiet === undefined) return false
+    return this.#deps.now() < quiet.until && balanceMicros <= quiet.balanceMicros
+  }
+
+  #beQuiet(walletId: number): void {
+    const balanceMicros = this.#customers.get(walletId)?.balanceMicros ?? 0n
+    this.#quiet.set(walletId, { until: this.#deps.now() + QUIET_MS, balanceMicros })
+  }
+
   /** A call has reserved. Asks for more before one has to wait for it. */
   reserved(customer: Customer, amountMicros: number): void {
     const { lease, terms, spendableMicros } = customer
     if (lease === undefined || terms.walletId === null) return
     lease.demandMicros += amountMicros
     if (spendableMicros * 2n >= lease.targetMicros || this.#wanting.has(terms.walletId)) return
+    if (this.isQuiet(customer)) return
     this.#customers.set(terms.walletId, customer)
     this.#wanting.add(terms.walletId)
     this.#soon()
@@ -284,7 +303,10 @@ export class Leases {
       if (!answer.isShort || missing === 0n) continue
       this.#waiting.answered(answer.walletId)
       if (answer.elsewhereMicros > 0n) short.push([answer.walletId, missing])
-      else this.#waiting.end(answer.walletId)
+      else {
+        this.#waiting.end(answer.walletId)
+        this.#beQuiet(answer.walletId)
+      }
     }
     this.#notify(ASK, short)
   }
@@ -361,6 +383,7 @@ export class Leases {
   #onFreed(payload: string): void {
     const { node, wallets } = readMessage(payload)
     if (node === this.names.own) return
+    for (const [walletId] of wallets) this.#quiet.delete(walletId)
     if (wallets.some(([walletId]) => this.#waiting.has(walletId))) this.#now()
   }
 
@@ -394,6 +417,8 @@ export class Leases {
       void this.#releaseGone()
       void this.takeOther()
     }
+    for (const [walletId, { until }] of this.#quiet)
+      if (until <= this.#deps.now()) this.#quiet.delete(walletId)
     for (const [walletId, customer] of this.#customers) {
       const { lease } = customer
       const surplus = lease?.look(customer.spendableMicros) ?? 0n

@@ -18,6 +18,8 @@ interface WaitingCallsDeps {
   readonly schedule: Schedule
   /** Milliseconds by the steady clock. */
   readonly now: () => number
+  /** A call has waited for its time, and there was no more. */
+  readonly onVain?: (walletId: number) => void
 }
 
 export class WaitingCalls {
@@ -60,7 +62,10 @@ export class WaitingCalls {
         },
       }
       const atMostMs = (): number => (waiting.isAnswered ? LEASE_WAIT_MS : UNANSWERED_WAIT_MS)
-      const cancel = waitForAnswer(this.#deps, atMostMs, waiting.done)
+      const cancel = waitForAnswer(this.#deps, atMostMs, () => {
+        if (waiting.isAnswered) this.#deps.onVain?.(walletId)
+        waiting.done()
+      })
       const others = this.#byWallet.get(walletId)
       if (others === undefined) this.#byWallet.set(walletId, [waiting])
       else others.push(waiting)

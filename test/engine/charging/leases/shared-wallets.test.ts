@@ -261,4 +261,48 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
       expect(await shared.wallets()).toMatchObject([{ balanceMicros: 9_000n, leasedMicros: 0n }]),
     )
   })
+
+  test('calls of a wallet that another process has used up cost few statements, and go on soon after there is money again', async () => {
+    const { nodes, customerId } = await opened(['a', 'b'], 60_000)
+    const [a, b] = nodes
+    await a?.ocs.authorize(question('live', '1555'))
+    const asked = async () =>
+      (await shared.store.statements
+        .prepare<{ request: number }>("SELECT request FROM wallet_lease WHERE node = 'b'")
+        .get([])) ?? { request: 0 }
+    const refused = { kind: 'denied', code: 'insufficient_funds' }
+    expect(await b?.ocs.authorize(question('first', '1555'))).toMatchObject(refused)
+    const before = await asked()
+    const beganAt = Date.now()
+    const answers = []
+    for (let call = 0; call < 60; call += 1) {
+      answers.push(b?.ocs.authorize(question(`refused ${call}`, '1555')))
+      await later(16)
+    }
+    for (const answer of answers) expect(await answer).toMatchObject(refused)
+    const seconds = (Date.now() - beganAt) / 1_000
+    expect(((await asked()).request - before.request) / seconds).toBeLessThan(25)
+    await a?.ocs.report(endedCall('live', 10, of(customerId)))
+    await eventually(async () =>
+      expect(await b?.ocs.authorize(question('later', '1555'))).toMatchObject({ kind: 'granted' }),
+    )
+  })
+
+  test('a call that is refused because the database does not say what there is says so, in its verdict and in the figures', async () => {
+    const { nodes, customerId } = await opened(['a'], oneUnit)
+    const proxy = await postgresProxy(shared.url)
+    onTestFinished(() => proxy.close())
+    const c = await shared.node('c', { url: proxy.url })
+    expect(customerId).toBeGreaterThan(0)
+    proxy.delayMs = 2_000
+    expect(await c.ocs.authorize(question('unheard', '1555'))).toMatchObject({
+      ...{ kind: 'unreachable', by: 'lease_unheard' },
+    })
+    expect(c.ocs.stats().verdicts).toEqual({ lease_unheard: 1 })
+    c.isAlive = false
+    expect(await c.ocs.authorize(question('away', '1555'))).toMatchObject({ by: 'database_away' })
+    c.isAlive = true
+    proxy.delayMs = 0
+    expect(nodes).toHaveLength(1)
+  })
 })
