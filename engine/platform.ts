@@ -112,19 +112,8 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   const deps = { ...given, config, schedule: timers.schedule }
   const stores = await openStores({ ...deps, isUpgrade: oldProcess !== undefined })
   const { store, disk, changes, node, lock, notices } = stores
-  const closers: (() => void | Promise<void>)[] = [() => stores.close()]
-  let isClean = true
+  const { closers, closeAll, outcome } = closing(() => stores.close(), log)
   let leaveCalls = (): Promise<unknown> => Promise.resolve()
-  const closeAll = async () => {
-    for (const close of closers.splice(0).toReversed())
-      try {
-        await close()
-      } catch (error) {
-        isClean = false
-        log('error', 'what waited could not be written', { error })
-      }
-    return isClean
-  }
   try {
     const limits = limitsOf(stores, deps)
     closers.push(...lastClosed(stores, limits))
@@ -137,7 +126,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     if (charging instanceof Ocs) followForCharging(changes, charging)
     const { saved, ...closed } = await charging.start()
     const tellUnwritten = (unwritten: readonly unknown[]): void => {
-      if (unwritten.length > 0) isClean = false
+      if (unwritten.length > 0) outcome.isClean = false
       for (const record of unwritten) log('error', 'a call record could not be written', { record })
     }
     closers.push(async () => tellUnwritten(await charging.stop()))
@@ -237,6 +226,23 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     timers.end()
     throw error
   }
+}
+
+/** What is opened is closed from the end. */
+function closing(last: () => Promise<void>, log: Log) {
+  const closers: (() => void | Promise<void>)[] = [last]
+  const outcome = { isClean: true }
+  const closeAll = async (): Promise<boolean> => {
+    for (const close of closers.splice(0).toReversed())
+      try {
+        await close()
+      } catch (error) {
+        outcome.isClean = false
+        log('error', 'what waited could not be written', { error })
+      }
+    return outcome.isClean
+  }
+  return { closers, closeAll, outcome }
 }
 
 /** Of one start: when that has failed, nothing of it is tried again. */
