@@ -1,13 +1,15 @@
 /** What one tenant may make of what costs the engine work, and is shared by all. */
 import { expect, test } from 'vitest'
+import { isOnPostgres } from '../../support/on-sqlite.ts'
 import { openResources } from '../../support/resources.ts'
+import { readRow, runSql } from '../../support/stored.ts'
 
 const hosts = (count: number, network: string) =>
   Array.from({ length: count }, (_, n) => ({ host: `10.${network}.${n}` }))
 
 async function opened() {
   const rig = await openResources()
-  await rig.tenant('acme')
+  await rig.tenant('acme', ['acme.example'])
   await rig.tenant('other')
   return rig
 }
@@ -58,3 +60,74 @@ test("a tenant's key makes 300 gateways at most", async () => {
   )
   expect((await callAs('other', 'POST', '/routing/carriers', carrier(11, 1))).status).toBe(201)
 })
+
+const phone = (extension: string) => ({
+  extension,
+  display_name: extension,
+  password: 'long enough',
+})
+
+/** What a tenant may have of each, and how one is made. `unique`: columns that no two rows share. */
+const resources = {
+  carriers: {
+    ...{ most: 100, path: '/routing/carriers', table: 'carrier', unique: ['name'] },
+    body: (n: string) => ({ name: n, gateways: hosts(1, `9.${n.slice(1)}`) }),
+  },
+  agents: {
+    ...{ most: 1_000, path: '/telephony/ai-agents', table: 'ai_agent' },
+    unique: ['name', 'extension'],
+    body: (n: string) => ({ name: n, extension: n.slice(1), sip_uri: 'sip:a@203.0.113.9' }),
+  },
+  inbound_routes: {
+    ...{ most: 5_000, path: '/inbound-routes', table: 'inbound_route', unique: ['name'] },
+    body: (n: string) => ({ name: n, prefix: '49', extension: '900' }),
+  },
+  outbound_routes: {
+    ...{ most: 1_000, path: '/outbound-routes', table: 'outbound_route', unique: ['name'] },
+    body: (n: string) => ({ name: n, prefix: '49', mode: 'block' }),
+  },
+  extensions: {
+    ...{ most: 20_000, path: '/pbx/extensions', table: 'extension', unique: ['extension'] },
+    body: (n: string) => phone(n.slice(1)),
+  },
+  customers: {
+    ...{ most: 20_000, path: '/customers', table: 'customer', unique: ['name'] },
+    body: (n: string) => ({ name: n }),
+  },
+  rate_plans: {
+    ...{ most: 200, path: '/rate-plans', table: 'rate_plan', unique: ['name'] },
+    body: (n: string) => ({ name: n, currency: 'USD' }),
+  },
+  keys: {
+    ...{ most: 1_000, path: '/application-keys', table: 'application_key' },
+    unique: ['name', 'uuid', 'key_hash'],
+    body: (n: string) => ({ name: n, scopes: ['agents:read'] }),
+  },
+}
+
+test.each(Object.entries(resources))(
+  "a tenant's key makes a bounded number of %s, and the platform may give more",
+  async (kind, { most, path, table, unique, body }) => {
+    const { call, callAs, store } = await opened()
+    expect((await callAs('acme', 'POST', '/pbx/extensions', phone('900'))).status).toBe(201)
+    expect((await callAs('acme', 'POST', path, body('n101'))).status).toBe(201)
+    const last = `SELECT * FROM ${table} WHERE tenant_id = 1 ORDER BY id DESC LIMIT 1`
+    const { id, ...row } = (await readRow(store, last)) ?? {}
+    const columns = Object.keys(row)
+    const fresh = (name: string): string =>
+      name === 'key_hash' ? `CAST('z' || n AS ${isOnPostgres ? 'bytea' : 'BLOB'})` : `'z' || n`
+    const values = columns.map((name) => (unique.includes(name) ? fresh(name) : `t.${name}`))
+    await runSql(
+      store,
+      `WITH RECURSIVE many (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM many WHERE n < ${most})
+       INSERT INTO ${table} (${columns.join(', ')})
+       SELECT ${values.join(', ')} FROM ${table} t, many WHERE t.id = ${Number(id)}`,
+    )
+    const tooMany = await callAs('acme', 'POST', path, body('n102'))
+    expect([tooMany.status, tooMany.code]).toEqual([409, `too_many_${kind}`])
+    const given = { tenant: 'acme', tenant_scope: 'tenant', tenant_slug: 'acme' }
+    const { tenant, ...ofKey } = given
+    const more = { ...body('n103'), ...(kind === 'keys' ? ofKey : { tenant }) }
+    expect((await call('POST', path, more)).status).toBe(201)
+  },
+)
