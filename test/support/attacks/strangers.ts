@@ -256,7 +256,46 @@ const amplification: Attack = {
   },
 }
 
+const logIn = (port: number, path: string, localBytes: string): Promise<Response> =>
+  fetch(`http://127.0.0.1:${port}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: localBytes,
+  })
+
+const edge: Attack = {
+  name: 'the public edge',
+  guarantee: 'large bodies at the edge are refused unread, and staff are served meanwhile',
+  async run({ tollgate, api, adminKey }, until) {
+    const breaches: string[] = []
+    const bodies = ['['.repeat(1_000_000), `{"email":"${'x'.repeat(1_000_000)}","password":"y"}`]
+    let tries = 0
+    await repeatUntil(until, async () => {
+      const sent = bodies.flatMap((body) =>
+        Array.from({ length: 6 }, () =>
+          logIn(tollgate.edgePort, '/api/client/auth/login', body)
+            .then(({ status }) => status)
+            // The connection may end before all of the body is sent.
+            .catch(() => 413),
+        ),
+      )
+      tries += sent.length
+      const began = performance.now()
+      const { status } = await api('GET', '/api/v1/health', adminKey)
+      if (status !== 200) breaches.push(`the API answers ${status}`)
+      if (performance.now() - began > 1_000) breaches.push('the API is late by a second')
+      for (const each of await Promise.all(sent))
+        if (each !== 413 && each !== 429) breaches.push(`a body of 1 MB: ${each}`)
+    })
+    return { tried: `${tries} bodies of 1 MB`, breaches }
+  },
+}
+
 export const strangers: readonly Attack[] = [
-  ...[floods, forgedBans, slowConnections, mutations],
+  floods,
+  forgedBans,
+  slowConnections,
+  mutations,
   amplification,
+  edge,
 ]

@@ -230,4 +230,79 @@ const swappedNames: Attack = {
   },
 }
 
-export const tenants: readonly Attack[] = [guardedMoney, walls, smuggling, swappedNames]
+/** Spellings of places that only the machine itself may reach. */
+const innerHosts = [
+  ...['127.0.0.1', '127.1.2.3', '0.0.0.0', '169.254.169.254', 'localhost', '2130706433'],
+  ...['0x7f000001', '0177.0.0.1', '[::1]', '[::]', '[::ffff:127.0.0.1]', '[64:ff9b::7f00:1]'],
+  ...['[fe80::1]', '[2002:7f00:1::]'],
+]
+
+const inward: Attack = {
+  name: 'inward destinations',
+  guarantee: 'nothing that a tenant writes leads to loopback or link-local, in any spelling',
+  async run({ api, tenantKey }, until) {
+    const breaches: string[] = []
+    let tries = 0
+    await repeatUntil(until, async () => {
+      for (const host of innerHosts) {
+        tries += 1
+        const name = nameFor(`inward ${tries}`)
+        const uri = `sip:x@${host}:6379;transport=tcp`
+        const plain = host.replaceAll(/[[\]]/g, '')
+        const nodes = [{ host: '192.0.2.9', internal_port: 5060 }]
+        const set = { endpoint_name: name, algorithm: 8 }
+        const attempts: readonly (readonly [string, object])[] = [
+          ['/api/v1/telephony/ai-agents', { name, extension: `8${tries}`, sip_uri: uri }],
+          ['/api/v1/dispatcher', { ...set, nodes: [{ host: plain, internal_port: 6379 }] }],
+          ['/api/v1/dispatcher', { ...set, nodes, voicemail_uri: uri }],
+          ['/api/v1/dispatcher', { ...set, nodes, spy_uri: `sip:{call_uuid}@${host}:6379` }],
+          ['/api/v1/routing/carriers', { name, gateways: [{ host: plain, port: 6379 }] }],
+        ]
+        for (const [path, body] of attempts) {
+          const { status } = await api('POST', path, tenantKey, body)
+          if (status < 300) breaches.push(`${path} ${JSON.stringify(body)}: ${status}`)
+        }
+      }
+    })
+    return { tried: `${tries} hosts, each at five places`, breaches }
+  },
+}
+
+const batches: Attack = {
+  name: 'batches of tools',
+  guarantee: 'a batch of MCP counts as its members',
+  async run({ api, adminKey, tollgate }, until) {
+    const made = await api('POST', '/api/v1/application-keys', adminKey, {
+      ...{ name: nameFor('batches'), scopes: ['mcp:read'], rate_limit_rpm: 60 },
+    })
+    const { token } = made.body.data as { readonly token: string }
+    const member = { jsonrpc: '2.0', method: 'tools/list', params: {} }
+    const body = JSON.stringify(Array.from({ length: 40 }, (_, id) => ({ ...member, id })))
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      authorization: `Bearer ${token}`,
+    }
+    const ends = performance.now() + 60_000
+    let served = 0
+    await repeatUntil(Math.min(until, ends), async () => {
+      const place = `http://127.0.0.1:${tollgate.apiPort}/mcp`
+      for (let count = 0; count < 3; count += 1) {
+        const answer = await fetch(place, { method: 'POST', headers, body })
+        await answer.text()
+        if (answer.status !== 429) served += 1
+      }
+    })
+    const breaches = served > 1 ? [`${served} batches of 40 with 60 requests a minute`] : []
+    return { tried: `batches of 40: ${served} served`, breaches }
+  },
+}
+
+export const tenants: readonly Attack[] = [
+  guardedMoney,
+  walls,
+  smuggling,
+  swappedNames,
+  inward,
+  batches,
+]
