@@ -3,7 +3,6 @@ import { isIP } from 'node:net'
 import { plainHost } from '../sip-server/message/index.ts'
 import { sipTarget } from '../../schema/net/sip-target.ts'
 import { renderSpyUri } from '../../schema/rules/spy-uri.ts'
-import type { SetRecord } from '../dispatcher/destination-set.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import type { RoutingRecords } from './routing-records.ts'
 
@@ -11,6 +10,14 @@ interface Destination {
   readonly host: string
   /** 0: records or the transport say which one. */
   readonly port: number
+  readonly isByTenant?: boolean | undefined
+}
+
+/** A dispatcher set, as far as it says where calls go. */
+interface SetPlaces {
+  readonly nodes: readonly Destination[]
+  readonly voicemailUri: string | null
+  readonly spyUri: string | null
   readonly isByTenant?: boolean | undefined
 }
 
@@ -43,7 +50,7 @@ export class TenantNames {
   }
 
   /** The sets without what this machine may not call for a tenant; names wait for their resolution. */
-  sets(records: readonly SetRecord[]): readonly SetRecord[] {
+  sets<Row extends SetPlaces>(records: readonly Row[]): readonly Row[] {
     const all = records.flatMap(({ nodes, voicemailUri, spyUri, isByTenant }) => [
       ...nodes,
       ...[voicemailUri, spyUri].flatMap((uri) => destinationOf(uri, isByTenant)),

@@ -1,22 +1,37 @@
 /** What of the network is this installation itself, as the settings, the interfaces and the other nodes say. */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { sipTarget } from '../schema/net/sip-target.ts'
-import { type OwnListener, type OwnPlaces, usedPort } from '../schema/rules/own-places.ts'
-import type { Config } from './config.ts'
-import type { KnownNode } from './registrar/hop/peer-nodes.ts'
-import { plainHost } from './sip-server/message/index.ts'
+import { sipTarget } from '../../schema/net/sip-target.ts'
+import { type OwnListener, type OwnPlaces, usedPort } from '../../schema/rules/own-places.ts'
+import { plainHost } from '../sip-server/message/index.ts'
+
+interface Place {
+  readonly protocol: string
+  readonly host: string
+  readonly port: number
+}
+
+interface OwnSettings {
+  readonly sip: {
+    readonly listen: readonly Place[]
+    readonly advertisedHost: string | undefined
+    readonly hostNames: readonly string[]
+  }
+  readonly node: { readonly sipUri: string | undefined }
+  readonly tenantNetworks: readonly string[]
+}
+
+interface KnownNode {
+  readonly sipUri: string | null
+  readonly addresses: readonly string[]
+}
 
 interface Surroundings {
-  readonly config: Pick<Config, 'sip' | 'node' | 'tenantNetworks'>
+  readonly config: OwnSettings
   /** Where SIP is served; absent: as the settings say. */
-  readonly listeners?: () => readonly {
-    readonly protocol: string
-    readonly host: string
-    readonly port: number
-  }[]
+  readonly listeners?: () => readonly Place[]
   /** Those that share the database. */
-  readonly nodes?: () => readonly Pick<KnownNode, 'sipUri' | 'addresses'>[]
+  readonly nodes?: () => readonly KnownNode[]
   /** Addresses that are known behind a name. */
   readonly addressesOf?: (host: string) => readonly string[]
 }
@@ -59,7 +74,7 @@ export function ownPlacesOf({
 }
 
 /** Names by which others reach this process. */
-export const ownNames = ({ sip: { advertisedHost, hostNames } }: Pick<Config, 'sip'>) =>
+export const ownNames = ({ sip: { advertisedHost, hostNames } }: Pick<OwnSettings, 'sip'>) =>
   [...hostNames, ...(advertisedHost === undefined ? [] : [advertisedHost])].map(plainHost)
 
 const isAny = (host: string): boolean => isIP(host) !== 0 && /^[0:.]+$/.test(host)
