@@ -109,10 +109,10 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
     return { route, tenantId: extension.tenantId }
   }
   if (!isOurSide(origin)) return undefined
-  // The same for every number, existing or not: callers cannot probe another tenant's numbers.
+  // The same for every number, and as for a domain that nobody has: callers cannot probe other tenants.
   const owner = origin.kind === 'extension' ? deps.registrar.tenantOf(domain) : undefined
   if (isForeign(owner ?? null, tenantId))
-    return { route: refused('internal', 404, 'Not Found', 'other_tenant'), tenantId }
+    return { route: refused('outbound', 404, 'Not Found', 'foreign_domain'), tenantId }
   const agent = deps.routing.dialledAgent(calledNumber, tenantId)
   return agent && { route: agentRoute(agent, 'internal', deps), tenantId }
 }
@@ -142,6 +142,8 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   }
   if (target.kind === 'agent' && deps.routing.agent(target.agentId) === undefined)
     return ending(noAgent(target.agentId))
+  if (target.kind === 'set' && isForeign(ownerOf(target.setId, deps), tenantId))
+    return ending(asUnknown(direction, calledNumber))
   // A caller of no tenant may still mean an agent of the tenant that pays.
   const isNowhere = target.kind === 'none' && isOut && tenantId !== null
   return isNowhere ? ending(nowhere(calledNumber)) : undefined
@@ -320,13 +322,13 @@ const NO_SET = 'there is no dispatcher set for it'
 
 function setRoute(
   setId: number,
-  { callId }: RouteQuestion,
+  { callId, calledNumber }: RouteQuestion,
   tenant: number | null,
   direction: CallRecord['direction'],
   deps: RouteDeps,
 ): Route {
-  const owner = deps.dispatcher.setRecord(setId)?.tenantId ?? null
-  if (isForeign(owner, tenant)) return refused(direction, 404, 'Not Found', 'other_tenant')
+  if (isForeign(ownerOf(setId, deps), tenant))
+    return { kind: 'refused', direction, end: asUnknown(direction, calledNumber) }
   const candidates = deps.dispatcher.candidates(setId, callId)
   if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
   const detail = `dispatcher set ${setId}`
@@ -335,6 +337,13 @@ function setRoute(
     ? refused(direction, status, reason, 'node_limit', detail, deps)
     : { kind: 'refused', direction, end: { ...noCandidate, detail } }
 }
+
+const ownerOf = (setId: number, { dispatcher }: RouteDeps): number | null =>
+  dispatcher.setRecord(setId)?.tenantId ?? null
+
+/** Of a set of another tenant, the answer to a number that nobody has: that it exists is nobody else's to learn. */
+const asUnknown = (direction: CallRecord['direction'], calledNumber: string): End =>
+  direction === 'inbound' ? { ...noCandidate, detail: NO_SET } : nowhere(calledNumber)
 
 function agentRoute(
   decision: AgentDecision | undefined,

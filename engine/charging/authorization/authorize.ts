@@ -171,9 +171,11 @@ function decide(
   look: Look,
 ): Decision | Short {
   if (books.reservations.size >= maxOpenCalls) return refusedBy('too_many_calls')
-  const payer = payerOf(request, books.customers)
-  if (payer !== undefined && !mayPay(payer, request))
-    return denied('payer_of_other_tenant', undefined)
+  const named = payerOf(request, books.customers)
+  const isForeign = named !== undefined && !mayPay(named, request)
+  // Whose number is in From is nobody's to learn: one of another tenant's customer is like one of nobody.
+  if (isForeign && request.customerId !== null) return denied('payer_of_other_tenant', undefined)
+  const payer = isForeign ? undefined : named
   if (payer !== undefined) return decidePayer(request, payer, books, now, look)
   if (unknownCaller === 'deny')
     return denied(request.mayNamePayer === false ? 'no_payer' : 'unknown_caller', undefined)

@@ -1,5 +1,5 @@
 /** Our certificate and the trusted CA certificates, from PEM files that may be renewed while we run. */
-import { X509Certificate } from 'node:crypto'
+import { constants, X509Certificate } from 'node:crypto'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'
 import { CertificateError } from '../../errors.ts'
@@ -82,21 +82,29 @@ export class Credentials {
   readonly #changed = (): void => this.reload()
 }
 
+/** The exchange of keys by RSA, or by DH that is not ephemeral: who gets the key later reads what was recorded. */
+const withoutForwardSecrecy = ':!kRSA:!kDH:!kECDH'
+
 function settingsFrom({
   certFile,
   keyFile,
   chainFile,
   caFile,
   minVersion = 'TLSv1.2',
-  ciphers,
+  ciphers = constants.defaultCipherList,
 }: TlsOptions): SecureContextOptions {
   const own = usable(certFile, certificates)
   const chain = chainFile === undefined ? '' : usable(chainFile, certificates)
   const ca = caFile === undefined ? undefined : usable(caFile, certificates)
   const cert = chain === '' ? own : `${own}\n${chain}`
   const key = usable(keyFile, (pem) => void createSecureContext({ cert, key: pem }))
-  const optional = { ...(ca !== undefined && { ca }), ...(ciphers !== undefined && { ciphers }) }
-  return { cert, key, minVersion, ...optional }
+  return {
+    cert,
+    key,
+    minVersion,
+    ciphers: ciphers + withoutForwardSecrecy,
+    ...(ca !== undefined && { ca }),
+  }
 }
 
 function usable(file: string, check: (pem: string) => unknown): string {

@@ -207,7 +207,7 @@ test.each<[string, Origin]>([
 ])("%s reaches sets of its tenant and common ones, and none of another's", (_, origin) => {
   const to = (owner: number | null) => routeCall(question(origin), null, ownedBy(owner))
   expect([to(3).kind, to(null).kind]).toEqual(['candidates', 'candidates'])
-  expect(to(4)).toMatchObject({ kind: 'refused', end: { status: 404, code: 'other_tenant' } })
+  expect(to(4)).toMatchObject({ kind: 'refused', end: { status: 404, code: 'unknown_extension' } })
 })
 
 test("a trunk without a tenant reaches every tenant's set", () => {
@@ -233,7 +233,7 @@ test("a node's call takes the routes of its set's tenant, emergencies included",
   expect(asked).toEqual([3, 3])
 })
 
-test("a phone that dials another tenant's domain gets one answer, whatever is there; emergencies go out", () => {
+test("a phone that dials another tenant's domain is told what one that nobody has tells; emergencies go out", () => {
   const base = ownedBy(4)
   const dial = (domain: string) => {
     const records = new Map([['1555@rival.example', { ...phone, tenantId: 4 }]])
@@ -258,7 +258,7 @@ test("a phone that dials another tenant's domain gets one answer, whatever is th
     return { there: dialled('1555'), nowhere: dialled('1556'), emergency }
   }
   const rival = dial('rival.example')
-  expect(rival.there).toMatchObject({ route: { end: { status: 404, code: 'other_tenant' } } })
+  expect(rival.there).toMatchObject({ route: { end: { status: 404, code: 'foreign_domain' } } })
   expect(rival.nowhere).toEqual(rival.there)
   expect(rival.emergency).toMatchObject({ kind: 'candidates' })
   for (const domain of ['b.example', 'unheard-of.example'])

@@ -54,7 +54,7 @@ test("an extension's number leads to its customer, unless two domains disagree",
   })
 })
 
-test('a customer of another tenant than the one that asks does not pay: nothing is reserved', async () => {
+test('a customer of another tenant than the one that asks is one of nobody: nothing is reserved', async () => {
   const { store, ocs, customerId } = await customerWith(oneUnit, { max_cps: 1 })
   await runScript(
     store,
@@ -63,7 +63,7 @@ test('a customer of another tenant than the one that asks does not pay: nothing 
   )
   await ocs.reloadCustomers()
   expect(await ocs.authorize({ ...question('a'), payerTenantId: 4 })).toEqual({
-    ...{ kind: 'denied', code: 'payer_of_other_tenant', account: null },
+    ...{ kind: 'denied', code: 'unknown_caller', account: null },
   })
   expect(ocs.stats()).toMatchObject({ openCalls: 0, reservedMicros: 0n })
   // Nor does it count as an attempt of that customer.
@@ -76,7 +76,7 @@ test('a customer of the platform pays for a tenant where the platform has said s
   const { ocs, customerId } = await customerWith(oneUnit)
   const asked = { ...question('a'), payerTenantId: 4 }
   expect(await ocs.authorize(asked)).toMatchObject({
-    ...{ kind: 'denied', code: 'payer_of_other_tenant' },
+    ...{ kind: 'denied', code: 'unknown_caller' },
   })
   expect(await ocs.authorize({ ...asked, customerId })).toMatchObject({ kind: 'granted' })
 })
