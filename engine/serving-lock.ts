@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
 import { newestVersion } from '../schema/migrations/index.ts'
-import type { LocalStore } from '../schema/open.ts'
+import { createPrivately, type LocalStore } from '../schema/open.ts'
 import { asRefusal, DatabaseRefused } from '../schema/refusal.ts'
 
 /** @throws {DatabaseRefused} another process serves this database. */
@@ -49,6 +49,7 @@ export function refuseMigrations({ sqlite }: Pick<LocalStore, 'sqlite'>): void {
 
 function openLock(databasePath: string): Sqlite.Database {
   try {
+    createPrivately(`${databasePath}.lock`)
     return new Sqlite(`${databasePath}.lock`, { timeout: 0 })
   } catch (error) {
     throw asRefusal(databasePath, error)

@@ -1,6 +1,16 @@
 /** Opens the database file. Rejects, without changing it, a file of another program or of a newer version. */
-import { closeSync, existsSync, mkdirSync, openSync, readSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readSync,
+  statSync,
+} from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from './database.ts'
@@ -51,6 +61,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): LocalStor
   if (isFile) refuseByHeader(path)
   try {
     if (isFile) createPrivately(path)
+    if (isFile) makePrivate(path)
     return openHandle(path, options)
   } catch (error) {
     throw asRefusal(path, error)
@@ -77,7 +88,7 @@ export function createFolderOf(path: string): void {
   for (let folder = dirname(path); !existsSync(folder); folder = dirname(folder))
     missing.unshift(folder)
   try {
-    for (const folder of missing) mkdirSync(folder)
+    for (const folder of missing) mkdirSync(folder, { mode: 0o700 })
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error)
     throw new DatabaseRefused(`cannot use database ${path}: ${reason}`)
@@ -88,8 +99,24 @@ export function createFolderOf(path: string): void {
  * The database contains names and calls: only its owner may read it. SQLite gives its side files the same
  * mode.
  */
-function createPrivately(path: string): void {
+export function createPrivately(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
+}
+
+/** Of the database, its journals, its lock and its copies, which an earlier version or a copy by hand has left open to others. */
+function makePrivate(path: string): void {
+  const [folder, name] = [dirname(path), basename(path)]
+  for (const each of readdirSync(folder)) {
+    if (each !== name && !each.startsWith(`${name}.`) && !each.startsWith(`${name}-`)) continue
+    const file = join(folder, each)
+    const found = lstatSync(file, { throwIfNoEntry: false })
+    if (found?.isFile() !== true || (found.mode & 0o077) === 0) continue
+    try {
+      chmodSync(file, 0o600)
+    } catch {
+      // It is another user's, who has to do it.
+    }
+  }
 }
 
 function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOptions): LocalStore {

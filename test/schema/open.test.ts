@@ -1,7 +1,8 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { lockForServing } from '../../engine/serving-lock.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { createFolderOf, openDatabase } from '../../schema/open.ts'
 import { DatabaseRefused } from '../../schema/refusal.ts'
@@ -19,6 +20,23 @@ function refusalOf(path: string): string {
   }
   return 'opened'
 }
+
+test('folder, database, journal, lock and copies are for their owner only, also where an earlier version left them open', () => {
+  const path = join(folder, 'private', 'tollgate.db')
+  createFolderOf(path)
+  expect(statSync(dirname(path)).mode & 0o777).toBe(0o700)
+  const files = ['', '-wal', '.lock', '.calls-1', '.v43-2026'].map((end) => `${path}${end}`)
+  for (const file of files) writeFileSync(file, '')
+  writeFileSync(join(dirname(path), 'of-others'), '')
+  for (const name of readdirSync(dirname(path))) chmodSync(join(dirname(path), name), 0o644)
+  openDatabase(path).close()
+  const made = join(folder, 'private', 'made.db')
+  openDatabase(made).close()
+  lockForServing(made).release()
+  for (const file of [...files, made, `${made}.lock`].filter((each) => existsSync(each)))
+    expect([file, statSync(file).mode & 0o777]).toEqual([file, 0o600])
+  expect(statSync(join(dirname(path), 'of-others')).mode & 0o777).toBe(0o644)
+})
 
 test('a database is made in WAL mode, with full syncs and foreign keys', () => {
   const path = join(folder, 'new', 'deep', 'tollgate.db')
