@@ -54,7 +54,7 @@ export function refusalInDialog(
 ): Refusal | undefined {
   const { sourceAddress: address, sourcePort: port } = request
   const sender = deps.routing.recognize({ address, port })
-  if (sender.kind === 'trusted' || deps.isNode(address)) return undefined
+  if (deps.isNode(address)) return undefined
   const usual = deps.routing.recognize({ address: dialog.address, port: dialog.port })
   if (isSameParty(sender, usual)) return undefined
   const party = deps.calls.partyIn(dialog)
@@ -78,6 +78,7 @@ const linesOf = ({ headers }: PhoneAnswer): string =>
 const forbidden: Refusal = { status: 403, reason: 'Forbidden' }
 
 function isSameParty(one: Origin, other: Origin): boolean {
+  if (one.kind === 'trusted') return other.kind === 'trusted'
   if (one.kind === 'carrier') return other.kind === 'carrier' && one.carrierId === other.carrierId
   if (one.kind === 'node') return other.kind === 'node' && one.setId === other.setId
   if (one.kind !== 'proxy' || other.kind !== 'proxy') return false

@@ -69,14 +69,14 @@ import {
 } from './several-nodes/041-versions-of-bans.ts'
 import { onceOnly, sql as neverAgain } from './several-nodes/042-never-again.ts'
 import { sql as reportClaims } from './several-nodes/043-report-claims.ts'
-import { sql as tokensAndTargets } from './several-nodes/052-tokens-and-targets.ts'
+import { sql as tokensAndTargets } from './several-nodes/044-tokens-and-targets.ts'
 import {
   forServer as changedRowsForServer,
   sql as changedRows,
 } from './several-nodes/045-changed-rows.ts'
-import { sql as timeWithoutServer } from './several-nodes/047-time-without-server.ts'
-import { sql as tenantsDestinations } from './several-nodes/051-tenants-destinations.ts'
-import { sql as denialText } from './several-nodes/053-denial-text.ts'
+import { sql as timeWithoutServer } from './several-nodes/046-time-without-server.ts'
+import { sql as tenantsDestinations } from './several-nodes/047-tenants-destinations.ts'
+import { sql as denialText } from './several-nodes/048-denial-text.ts'
 import type { OnceOnly, Relaxed } from '../rebuild.ts'
 
 export interface Migration {

@@ -32,6 +32,7 @@ test('an empty environment gives the documented defaults', () => {
     drachtio: { servers: undefined, listen: undefined, secret: undefined },
     trustedSources: ['127.0.0.0/8', '::1/128'],
     edgeProxies: [],
+    tenantNetworks: [],
     ocs: { url: undefined, token: undefined, timeoutMs: 1000, failMode: 'closed' },
     unknownCaller: 'deny',
     nodeTimeoutMs: 1500,

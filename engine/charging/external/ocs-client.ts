@@ -131,7 +131,7 @@ const notStale = (answer: HttpAnswer | 'stale'): HttpAnswer =>
 const isReset = (error: Error): boolean =>
   'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
 
-/** Of a status other than 200 the status is the answer, whatever becomes of its body (SPECIFICATION §7). */
+/** Of a status other than 200 the status is the answer, whatever becomes of its body (SPECIFICATION.md §7). */
 function collect(
   response: http.IncomingMessage,
   schedule: Schedule,

@@ -21,7 +21,7 @@ const gatewaysOf = (carrierId: number, hosts: readonly string[]) =>
   )
 
 const recognition = new Recognition({
-  trustedSources: ['192.0.2.200/32'],
+  trustedSources: ['192.0.2.200/30'],
   edgeProxies: [{ network: '10.1.0.0/24', tenants: ['acme'] }],
   nodeAt: (address) => {
     const setId = nodes[address]
@@ -82,7 +82,7 @@ test.each<[string, string, string, Origin, number | null]>([
   ['another node of the set', '10.0.0.2', '10.0.0.1', stranger, null],
   ['another proxy of the same tenant', '10.1.0.2', '10.1.0.1', stranger, null],
   ["a proxy that serves the phone's tenant", '10.1.0.2', '172.16.0.9', phone, null],
-  ['a trusted network', '192.0.2.200', '198.51.100.7', stranger, null],
+  ['another trusted source', '192.0.2.201', '192.0.2.200', stranger, null],
   ['another node of the installation', '10.2.0.1', '172.16.0.9', phone, null],
 ])('%s may', (_who, from, at, origin, carrierId) => {
   expect(answerTo(from, at, origin, carrierId)).toBeUndefined()
@@ -91,6 +91,7 @@ test.each<[string, string, string, Origin, number | null]>([
 test.each<[string, string, string, Origin, number | null]>([
   ['a stranger in a call of a carrier', '172.16.0.66', '198.51.100.7', stranger, null],
   ['another carrier', '198.51.100.8', '203.0.113.8', stranger, 2],
+  ['a trusted source, in a call of a carrier', '192.0.2.200', '198.51.100.7', stranger, null],
   [
     'the carrier that is called, in the dialog of the caller',
     '203.0.113.8',
