@@ -24,7 +24,7 @@ export class OwnDescriptions {
   #describe(): void {
     const port = 4_000 + 2 * this.#chance.between(0, 4)
     const direction = this.#body === '' ? 'sendrecv' : this.#chance.pick(directions)
-    const body = `s=${this.#name}\r\nc=IN IP4 10.1.1.1\r\nt=0 0\r\nm=audio ${port} RTP/AVP 8\r\na=${direction}\r\n`
+    const body = `s=-\r\nc=IN IP4 10.1.1.1\r\nt=0 0\r\nm=audio ${port} RTP/AVP 8\r\na=${direction}\r\na=label:${this.#name}\r\n`
     if (body === this.#body) return
     this.#body = body
     this.#version += 1
@@ -32,11 +32,8 @@ export class OwnDescriptions {
   }
 }
 
-/** Who describes itself there, by the name of the session; undefined: Tollgate, so that no media flows. */
-export function describedIn(sdp: string): string | undefined {
-  const [, name = '-'] = /^s=([^\r\n]*)/m.exec(sdp) ?? []
-  return name === '-' ? undefined : name
-}
+/** Who describes itself there, by the label of the stream (RFC 4574); undefined: Tollgate, so that no media flows. */
+export const describedIn = (sdp: string): string | undefined => /^a=label:(\S+)/m.exec(sdp)?.[1]
 
 const origin = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
 
