@@ -46,11 +46,12 @@ async function endOfRecord(
 }
 
 export function traceRoutes(deps: TraceDeps & Pick<ControlDeps, 'others'>) {
-  /** What `answer` makes of the trace, or the response of the node that has it. */
+  /** What `answer` makes of the trace, or the response of the node that has it; `left`: what else there may be. */
   const answered = async (
     c: Context<ControlEnv>,
     uuid: string,
     answer: (trace: Trace) => Response | Promise<Response>,
+    left: typeof endOfRecord | undefined,
   ): Promise<Response> => {
     const trace = await findTrace(deps.engine, uuid, c.var.principal)
     if (trace !== undefined) return answer(trace)
@@ -58,25 +59,24 @@ export function traceRoutes(deps: TraceDeps & Pick<ControlDeps, 'others'>) {
     if (elsewhere !== undefined) return elsewhere
     // A node that asks wants what this one remembers: another may remember more.
     const isNode = c.get('nodeRequest') !== undefined
-    const ended = isNode ? undefined : await endOfRecord(deps.store, uuid, c.var.principal)
+    const ended = isNode ? undefined : await left?.(deps.store, uuid, c.var.principal)
     if (ended === undefined) throw notFound('call')
     return answer(ended)
   }
   return new Hono<ControlEnv>()
     .get('/calls/:uuid/trace', requires('calls:read'), validate('param', path), async (c) => {
       const { uuid } = c.req.valid('param')
-      return answered(c, uuid, async (trace) =>
-        ok(c, await traceView(uuid, trace, c.var.principal, deps)),
-      )
+      const show = async (trace: Trace) =>
+        ok(c, await traceView(uuid, trace, c.var.principal, deps))
+      return answered(c, uuid, show, endOfRecord)
     })
     .get('/calls/:uuid/trace.pcap', requires('calls:read'), validate('param', path), async (c) => {
       const { uuid } = c.req.valid('param')
-      return answered(c, uuid, (trace) => {
-        if (trace.legs.length === 0) throw notFound('call')
-        return c.body(pcapOf(trace), 200, {
+      const show = (trace: Trace) =>
+        c.body(pcapOf(trace), 200, {
           'Content-Type': 'application/vnd.tcpdump.pcap',
           'Content-Disposition': `attachment; filename="${uuid}.pcap"`,
         })
-      })
+      return answered(c, uuid, show, undefined)
     })
 }
