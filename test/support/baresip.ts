@@ -15,6 +15,8 @@ import { eventually, patienceMs } from './waiting.ts'
 export interface BaresipOptions {
   readonly user: string
   readonly password: string
+  /** The line of its file of accounts, instead of one that is made of the other options. */
+  readonly account?: string
   readonly domain: string
   /** Tollgate's SIP port on 127.0.0.1. */
   readonly sipPort: number
@@ -62,7 +64,7 @@ export class Baresip {
     const folder = mkdtempSync(join(tmpdir(), 'baresip-'))
     const controlPort = await freePort()
     writeFileSync(join(folder, 'config'), configOf(controlPort, folder, options))
-    writeFileSync(join(folder, 'accounts'), accountOf(options))
+    writeFileSync(join(folder, 'accounts'), `${options.account ?? accountOf(options)}\n`)
     // Standard input stays open: at its end the phone quits.
     const child = spawn('baresip', ['-f', folder], { stdio: ['pipe', 'ignore', 'ignore'] })
     return new Baresip(child, await connectTo(controlPort, child), folder)
@@ -209,7 +211,7 @@ const accountOf = ({
   `<sip:${user}@${domain};transport=${transport}>;auth_user=${user};auth_pass=${password};` +
   `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode}` +
   `;${gatewayPort === undefined ? 'regint=60' : 'regint=0'}` +
-  `${mediaEncryption === undefined ? '' : `;mediaenc=${mediaEncryption}`}\n`
+  (mediaEncryption === undefined ? '' : `;mediaenc=${mediaEncryption}`)
 
 /** Media above the ports that a kernel gives by itself: the tests' own ones are below them. */
 const configOf = (
