@@ -251,16 +251,9 @@ export class Engine {
       onLoaded: (carriers) => this.trunks.watch(carriers),
       onProblem: (problem) => log('warn', `routing: ${problem}`),
     })
-    const onUnknownSource = (
-      source: Parameters<Guard['unknownSource']>[0],
-      domain?: string,
-    ): boolean => {
-      if (domain !== undefined) this.guard.unknownDomain(source, domain)
-      return this.#refused.unknownSource(this.guard.unknownSource(source))
-    }
     this.#control = startCallControl({
       ...createQuality(this, {
-        ...{ ...deps, deadlines: this.#deadlines, onUnknownSource },
+        ...{ ...deps, deadlines: this.#deadlines, onUnknownSource: this.#onUnknownSource },
         onLost: (callUuid, at) => this.#control.mediaLost(callUuid, at),
       }),
       ...{ client: this.#client, calls: this.calls, charging, now, log },
@@ -269,7 +262,7 @@ export class Engine {
       gatewayBehind: this.#unpriced.gatewayBehind,
       domains: this.#domains,
       ...{ mediaGate: this.media?.gate, listening: this.media?.listening },
-      onUnknownSource,
+      onUnknownSource: this.#onUnknownSource,
       ...{ otherNodes: this.#transfers(deps) },
       onNodeSilent: (name) => this.#others?.peers.suspect(name),
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
@@ -485,6 +478,15 @@ export class Engine {
       onRefused: ({ protocol, sourceAddress: address, sourcePort: port, method }, callUuid) =>
         this.guard.refusedInCall({ protocol, address, port }, method, callUuid),
     }
+  }
+
+  /** True: the refused call gets a record. */
+  readonly #onUnknownSource = (
+    source: Parameters<Guard['unknownSource']>[0],
+    domain?: string,
+  ): boolean => {
+    if (domain !== undefined) this.guard.unknownDomain(source, domain)
+    return this.#refused.unknownSource(this.guard.unknownSource(source))
   }
 
   #createTrunks({ config, now, random, schedule, newUuid, log }: EngineDeps): Trunks {

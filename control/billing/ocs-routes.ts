@@ -1,7 +1,8 @@
 /** Charging over HTTP for nodes with a key of scope `ocs`: answers without envelope (SPECIFICATION.md §2.7), mounted at `/api/ocs`. */
 import { Hono } from 'hono'
 import { denialText } from '../../schema/contracts/denials.ts'
-import type { DenialCode, Guard, OcsPort } from '../../schema/contracts/ocs.ts'
+import type { Guard } from '../../schema/contracts/charging.ts'
+import type { DenialCode, OcsPort } from '../../schema/contracts/ocs.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'

@@ -13,6 +13,7 @@ import { requires } from '../auth/requires.ts'
 import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
 import type { ChangeWorld } from '../changes/change-world.ts'
 import { creationsOf, tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
+import { followExtension } from '../changes/follow-rows.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -161,15 +162,6 @@ export function extensionRoutes(deps: ChangeWorld) {
       tellEntered(c, changeId, { before: written, after: null }, reason)
       return c.json({ id, deleted: true })
     })
-}
-
-/** What of this process follows an extension that was written: its phones, and who pays for its number. */
-export async function followExtension(
-  { engine, ocs }: Pick<ChangeWorld, 'engine' | 'ocs'>,
-  id: number,
-): Promise<void> {
-  await engine.registrations.changed([id])
-  await ocs?.reloadCustomers({ of: 'extension', ids: [id] })
 }
 
 /** Requires the scope that assigns numbers to paying customers. */

@@ -1,5 +1,6 @@
 /** `/tenants`: organisations and their domains, for global credentials. */
 import type { ChangeWorld } from '../changes/change-world.ts'
+import { followTenant } from '../changes/follow-rows.ts'
 import { resourceRoutes } from '../provisioning/resource-routes.ts'
 import { TenantStore } from './tenant-store.ts'
 
@@ -14,13 +15,3 @@ export const tenantRoutes = (world: ChangeWorld) =>
     world,
     changed: ({ id }) => followTenant(world, id),
   })
-
-/** What of this process follows a tenant that was written: its numbers and domains, and whether its customers may call. */
-export async function followTenant(
-  { engine, ocs }: Pick<ChangeWorld, 'engine' | 'ocs'>,
-  id: number,
-): Promise<void> {
-  const changed = { of: 'tenant', ids: [id] } as const
-  await engine.reloadRouting(changed)
-  await ocs?.reloadCustomers(changed)
-}

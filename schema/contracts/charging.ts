@@ -7,7 +7,22 @@
 import type { CallRecord, MoneyLack } from '../call-record.ts'
 import type { BegunCall, OpenCall, Tariff } from '../call-journal.ts'
 import type { CallQuality } from './media.ts'
-import type { Guard } from './ocs.ts'
+
+/** What has refused a call that its payer may afford: nothing is wrong with the call. */
+export type Guard =
+  /** Too many records wait for the database, or it cannot store any. */
+  | 'records_waiting'
+  | 'too_many_calls'
+  /** The database that several processes share has been away for too long. */
+  | 'database_away'
+  /** It has not said in time what money there is. */
+  | 'lease_unheard'
+  /** Nor what other nodes use of a limit. */
+  | 'limit_unheard'
+  /** Nor what is left of a cap. */
+  | 'cap_unheard'
+  /** Calls that came later have reserved what was leased for this one, twice. */
+  | 'lease_contended'
 
 export interface AuthorizationRequest {
   readonly callUuid: string

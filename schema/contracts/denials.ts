@@ -3,7 +3,8 @@
  * It is made when the call is refused, stored with its record, and the same everywhere. What stands here is read by tenants
  * and by peers of calls: it tells nobody of other tenants.
  */
-import type { DenialCode, Guard } from './ocs.ts'
+import type { Guard } from './charging.ts'
+import type { DenialCode } from './ocs.ts'
 
 interface Denial {
   readonly why: string

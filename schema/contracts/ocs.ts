@@ -6,7 +6,7 @@ import type { EntryKind } from './field-values.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Tariff } from '../call-journal.ts'
 import type { ChangedPayers } from './changed-rows.ts'
-import type { AuthorizationRequest } from './charging.ts'
+import type { AuthorizationRequest, Guard } from './charging.ts'
 import type { ExitCodes } from '../rules/exit-codes.ts'
 import type { Brake } from './spend-guards.ts'
 
@@ -80,22 +80,6 @@ export type DenialCode =
   | 'unknown_call'
   /** No money can be promised now: the database that several processes share has been away for too long. */
   | 'ocs_unreachable'
-
-/** What has refused a call that its payer may afford: nothing is wrong with the call. */
-export type Guard =
-  /** Too many records wait for the database, or it cannot store any. */
-  | 'records_waiting'
-  | 'too_many_calls'
-  /** The database that several processes share has been away for too long. */
-  | 'database_away'
-  /** It has not said in time what money there is. */
-  | 'lease_unheard'
-  /** Nor what other nodes use of a limit. */
-  | 'limit_unheard'
-  /** Nor what is left of a cap. */
-  | 'cap_unheard'
-  /** Calls that came later have reserved what was leased for this one, twice. */
-  | 'lease_contended'
 
 export type NodeVerdict =
   | NodeGrant

@@ -13,7 +13,10 @@ const blockingRoute = { name: 'block', prefix: '1809', mode: 'block' }
 
 const digits = (least: number, most: number) =>
   fc
-    .array(fc.constantFrom(...'0123456789'), { minLength: least, maxLength: most })
+    .array(fc.constantFrom('0', '1', '2', '3', '4', '5', '6', '7', '8', '9'), {
+      minLength: least,
+      maxLength: most,
+    })
     .map((each) => each.join(''))
 
 const route = fc.record({
