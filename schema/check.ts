@@ -1,6 +1,7 @@
 /** Checks a database: SQLite's own checks, and that its money adds up. Reads only. */
-import type Sqlite from 'better-sqlite3'
-import { newestVersion } from './migrations/index.ts'
+import Sqlite from 'better-sqlite3'
+import { migrate } from './migrate.ts'
+import { migrations, newestVersion } from './migrations/index.ts'
 import type { LocalStore, Store } from './open.ts'
 
 /** Maximum faults reported; more add nothing. */
@@ -17,6 +18,7 @@ export function findDamage(sqlite: Sqlite.Database): string[] {
 /** The same for a database of an older version as well. */
 export const findFaults = (sqlite: Sqlite.Database): string[] => [
   ...brokenPages(sqlite),
+  ...wrongSchema(sqlite),
   ...brokenReferences(sqlite),
   ...wrongBalances({ sqlite }),
 ]
@@ -24,6 +26,37 @@ export const findFaults = (sqlite: Sqlite.Database): string[] => [
 function brokenPages(sqlite: Sqlite.Database): string[] {
   const rows = sqlite.prepare<[], string>(`PRAGMA integrity_check(${limit})`).pluck().all()
   return rows.filter((row) => row !== 'ok')
+}
+
+/** A trigger that was added, or is missing, changes money without a word. */
+function wrongSchema(sqlite: Sqlite.Database): string[] {
+  const version = Number(sqlite.pragma('user_version', { simple: true }))
+  const fresh = new Sqlite(':memory:')
+  try {
+    migrate(fresh, 0, migrations.slice(0, version))
+    const [found, expected] = [schemaOf(sqlite), schemaOf(fresh)]
+    const own = `schema version ${version} of this program`
+    const lost = [...expected].flatMap(([name, sql]) => {
+      if (!found.has(name)) return [`${name} is missing: it is in ${own}`]
+      return found.get(name) === sql ? [] : [`${name} is not as in ${own}`]
+    })
+    const added = [...found.keys()].filter((name) => !expected.has(name))
+    return [...lost, ...added.map((name) => `${name} is not in ${own}`)].slice(0, limit)
+  } finally {
+    fresh.close()
+  }
+}
+
+/** SQL by type and name. Statistics, the table of given ids and the indexes of constraints are SQLite's own. */
+function schemaOf(sqlite: Sqlite.Database): ReadonlyMap<string, string> {
+  const rows = sqlite
+    .prepare<[], { type: string; name: string; sql: string }>(
+      `SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL
+        AND NOT (type = 'table' AND (name = 'sqlite_sequence' OR name GLOB 'sqlite_stat[1-4]'))
+        ORDER BY type, name`,
+    )
+    .all()
+  return new Map(rows.map(({ type, name, sql }) => [`${type} ${name}`, sql]))
 }
 
 function brokenReferences(sqlite: Sqlite.Database): string[] {

@@ -19,7 +19,7 @@ export const restore: Command = {
   createsDatabase: 'always',
   details: () =>
     [
-      'Refuses while the database is served, and a FILE that is damaged, of a newer version or of another program.',
+      'Refuses while the database is served, and a FILE that is damaged, of a newer version, of another program or with another schema.',
       'FILE itself is not changed. If FILE.key is there and the present key does not open its secrets, that one is taken.',
     ].join('\n'),
   run: async ({ argument: file }, world) => {

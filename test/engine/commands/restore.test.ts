@@ -9,9 +9,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { runCommandLine } from '../../../engine/commands/index.ts'
 import { lockForServing } from '../../../engine/serving-lock.ts'
+import { migrate } from '../../../schema/migrate.ts'
+import { migrations, newestVersion } from '../../../schema/migrations/index.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { fakeWorld } from './fake-world.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -167,6 +170,51 @@ test.each([
     before.filter(([name]) => !name?.endsWith('.lock')),
   )
 })
+
+const GUARD = 'ledger_entry_no_update'
+
+test.each([
+  [
+    'trigger generous is not in',
+    `CREATE TRIGGER generous AFTER INSERT ON ledger_entry BEGIN
+      UPDATE wallet SET credit_limit_micros = 0; END`,
+  ],
+  [`trigger ${GUARD} is missing`, `DROP TRIGGER ${GUARD}`],
+  [
+    `trigger ${GUARD} is not as in`,
+    `DROP TRIGGER ${GUARD};
+      CREATE TRIGGER ${GUARD} BEFORE UPDATE ON ledger_entry BEGIN SELECT 1; END`,
+  ],
+  ['table more is not in', 'CREATE TABLE more (id INTEGER PRIMARY KEY AUTOINCREMENT)'],
+  ['view all_of_it is not in', 'CREATE VIEW all_of_it AS SELECT * FROM wallet'],
+  ['index by_name is not in', 'CREATE INDEX by_name ON setting (value)'],
+])('restore refuses a file of which it says: %s this program', async (said, harm) => {
+  const path = await database()
+  note(path, 'present')
+  const file = fileName()
+  await run(['backup', file], path)
+  const other = new Sqlite(file)
+  other.exec(harm)
+  other.close()
+  const { code, complaints } = await run(['restore', file], path)
+  expect([code, complaints]).toEqual([1, [expect.stringContaining(said)]])
+  expect(noted(path)).toBe('present')
+})
+
+test.each([1, 13, 23, 41, newestVersion - 1])(
+  'a backup of version %i is restored, and then migrated',
+  async (version) => {
+    const path = await database()
+    const file = fileName()
+    const older = new Sqlite(file)
+    migrate(older, 0, migrations.slice(0, version))
+    older.exec('ANALYZE')
+    older.close()
+    expect(await run(['restore', file], path)).toMatchObject({ code: 0, complaints: [] })
+    await run(['migrate'], path)
+    expect((await run(['check'], path)).code).toBe(0)
+  },
+)
 
 test('restore refuses while the database is served', async () => {
   const path = await database()
