@@ -53,37 +53,40 @@ export function keptSumsFor({ groupBy, filters }: SummaryRequest): KeptSums | un
 /** Days of one statement: about 0.1 s. */
 const DAYS = 16
 
-/** What the sums of whole days say, in parts. Undefined: some of what is asked is in a group of others. */
+/** Whole days, in periods of one statement each. */
+export function* stepsOf([from, before]: readonly [number, number]): Generator<
+  readonly [number, number]
+> {
+  for (let day = from; day < before; day += DAYS * DAY_MS)
+    yield [day, Math.min(before, day + DAYS * DAY_MS)]
+}
+
+/** What the sums of the days of one step say. Undefined: some of what is asked is in a group of others. */
 export async function readSums(
   { sums }: Place,
   kept: KeptSums,
   { groupBy, tenantId }: SummaryRequest,
   [from, before]: readonly [number, number],
-): Promise<readonly (readonly GroupValues[])[] | undefined> {
-  const parts: (readonly GroupValues[])[] = []
+): Promise<readonly GroupValues[] | undefined> {
   const { member } = kept
   const column = sql.ref<string>('member')
-  for (let day = from; day < before; day += DAYS * DAY_MS) {
-    const end = Math.min(before, day + DAYS * DAY_MS)
-    const days = Array.from({ length: (end - day) / DAY_MS }, (_, index) => day + index * DAY_MS)
-    let rows = sums.db
-      .selectFrom('call_sum')
-      .where('day', 'in', days)
-      .where('dimension', '=', dimensionOf(kept, tenantId))
-      .where(sql<boolean>`${customersOf(kept)}`)
-    if (tenantId !== null) rows = rows.where('tenant_id', '=', tenantId)
-    if (member !== undefined) {
-      const others = rows.select('member').where('member', '=', OTHERS).limit(1)
-      if ((await first(sums, others)) !== undefined) return undefined
-      rows = rows.where(isMember(member.dimension, member.value, column))
-    }
-    const query = rows
-      .select([groupOf(kept, groupBy).as('member'), 'currency', ...ofSums])
-      .groupBy(sql`1`)
-      .groupBy(sql`2`)
-    parts.push(await rawRows<GroupValues>(sums, query))
+  const days = Array.from({ length: (before - from) / DAY_MS }, (_, index) => from + index * DAY_MS)
+  let rows = sums.db
+    .selectFrom('call_sum')
+    .where('day', 'in', days)
+    .where('dimension', '=', dimensionOf(kept, tenantId))
+    .where(sql<boolean>`${customersOf(kept)}`)
+  if (tenantId !== null) rows = rows.where('tenant_id', '=', tenantId)
+  if (member !== undefined) {
+    const others = rows.select('member').where('member', '=', OTHERS).limit(1)
+    if ((await first(sums, others)) !== undefined) return undefined
+    rows = rows.where(isMember(member.dimension, member.value, column))
   }
-  return parts
+  const query = rows
+    .select([groupOf(kept, groupBy).as('member'), 'currency', ...ofSums])
+    .groupBy(sql`1`)
+    .groupBy(sql`2`)
+  return rawRows<GroupValues>(sums, query)
 }
 
 /** Minutes of all tenants are kept as one sum: there are as many of each tenant. */

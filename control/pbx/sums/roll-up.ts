@@ -96,7 +96,8 @@ async function* addSlice(
   return done.kind === 'elsewhere' ? 0 : done.result
 }
 
-async function whole<T>(work: AsyncGenerator<void, T, undefined>): Promise<T> {
+/** In one turn. */
+export async function whole<T>(work: AsyncGenerator<void, T, undefined>): Promise<T> {
   let step = await work.next()
   while (step.done !== true) step = await work.next()
   return step.value

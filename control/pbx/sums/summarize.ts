@@ -7,11 +7,11 @@ import { first, rawRows, transaction } from '../../../schema/sql/query.ts'
 import { conditionsOf } from './call-filters.ts'
 import { endOfDay, memberOf, OTHERS, startOfDay } from './dimensions.ts'
 import { add, type Figures, figuresIn, type GroupValues, noFigures, ofRecords } from './figures.ts'
-import { type KeptSums, keptSumsFor, readSums, readTail } from './kept-sums.ts'
+import { type KeptSums, keptSumsFor, readSums, readTail, stepsOf } from './kept-sums.ts'
 import { matchingTimes } from './matching-times.ts'
 import type { Place } from './places.ts'
 import { type Window, windows } from './record-windows.ts'
-import { behind, MAX_TAIL } from './roll-up.ts'
+import { behind, MAX_TAIL, whole } from './roll-up.ts'
 import { watermarkOf } from './slice.ts'
 import type { SummaryRequest } from './summary-request.ts'
 
@@ -73,7 +73,7 @@ export async function* summarize(
   const [start, end] = days
   if (!(yield* records({ from: Math.min(end, before), before })))
     return groups.end(reached, false, false)
-  const parts = await readKept(place, kept, request, days)
+  const parts = yield* readKept(place, kept, request, days)
   if (parts === undefined) {
     const isComplete = yield* records({ from, before: reached })
     return groups.end(isComplete ? from : reached, isComplete, false)
@@ -108,17 +108,49 @@ async function daysOf(
   return start < end ? [start, end] : undefined
 }
 
-/** As they are at one moment, with what they lack. Undefined: they cannot tell. */
-function readKept(
+type Parts = readonly (readonly GroupValues[])[]
+
+/** How often sums are read that were added to meanwhile: after that, the records are. */
+const MAX_ATTEMPTS = 4
+
+/**
+ * As they are at one moment, with what they lack. Undefined: they cannot tell. A file is read in the turns of the thread,
+ * and what is added between two of them is noticed; a server keeps nobody waiting, and shows a transaction one moment.
+ */
+async function* readKept(
   place: Place,
   kept: KeptSums,
   request: SummaryRequest,
   days: readonly [number, number],
-): Promise<readonly (readonly GroupValues[])[] | undefined> {
+): AsyncGenerator<void, Parts | undefined, undefined> {
+  const once = () => readOnce(place, kept, request, days)
+  const { isShared } = place.sums.statements
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const parts = isShared ? await transaction(place.sums, () => whole(once())) : yield* once()
+    if (parts !== 'moved') return parts
+  }
+  return undefined
+}
+
+/** Yields after each step. */
+async function* readOnce(
+  place: Place,
+  kept: KeptSums,
+  request: SummaryRequest,
+  days: readonly [number, number],
+): AsyncGenerator<void, Parts | 'moved' | undefined, undefined> {
+  const watermark = await watermarkOf(place)
+  const parts: (readonly GroupValues[])[] = []
+  for (const step of watermark.upTo === 0 ? [] : stepsOf(days)) {
+    const part = await readSums(place, kept, request, step)
+    if (part === undefined) return undefined
+    parts.push(part)
+    yield
+  }
   return transaction(place.sums, async () => {
-    const watermark = await watermarkOf(place)
-    const sums = watermark.upTo === 0 ? [] : await readSums(place, kept, request, days)
-    return sums && [...sums, ...(await readTail(place, watermark, request, days))]
+    const { upTo, changesUpTo } = await watermarkOf(place)
+    if (upTo !== watermark.upTo || changesUpTo !== watermark.changesUpTo) return 'moved'
+    return [...parts, ...(await readTail(place, watermark, request, days))]
   })
 }
 

@@ -1,5 +1,5 @@
 /** Summaries of calls, out of kept sums and of records. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { CallFilters } from '../../../../control/pbx/sums/call-filters.ts'
 import type { Place } from '../../../../control/pbx/sums/places.ts'
 import { summarize, totalOf } from '../../../../control/pbx/sums/summarize.ts'
@@ -149,6 +149,82 @@ describe('a summary that would read records for more than a second', () => {
     // A record that the sums do not have yet is read, whatever they say.
     await storeRecords(place, [aRecord({ start_stamp: firstDay + DAY, carrier: 'rare' })])
     expect((await ask({ members: { carrier: 'rare' } }, 2)).calls).toBe(21)
+  })
+})
+
+describe('a summary of many days', () => {
+  const DAYS = 100
+  const asked = {
+    tenantId: null,
+    from: firstDay,
+    before: firstDay + DAYS * DAY,
+    filters: {},
+    groupBy: 'carrier',
+    orderBy: 'count',
+    limit: 10,
+  } as const
+
+  /** A call each day. */
+  async function openLong() {
+    const place = placeOf(localDatabase())
+    const records = Array.from({ length: DAYS }, (_, day) =>
+      aRecord({ start_stamp: firstDay + day * DAY, carrier: 'telco' }),
+    )
+    await storeRecords(place, records)
+    await rollUpAt(place)
+    const prepared = vi.spyOn(place.sums.statements, 'prepare')
+    const readSums = (): number =>
+      prepared.mock.calls.filter(([text]) => text.includes('from "call_sum" where')).length
+    return { place, readSums }
+  }
+
+  test('reads the sums of a few days in each turn, and another tenant has its turn between', async () => {
+    const { place, readSums } = await openLong()
+    const long = summarize(place, asked)
+    const short = summarize(place, { ...asked, tenantId: 1, before: firstDay + DAY })
+    const longest = []
+    for (let isOver = false; !isOver;) {
+      const before = readSums()
+      isOver = (await long.next()).done === true
+      longest.push(readSums() - before)
+      await short.next()
+    }
+    expect(Math.max(...longest)).toBe(1)
+    expect(longest.filter((count) => count === 1)).toHaveLength(7)
+  })
+
+  test.each([1, 3])(
+    'to which calls are added between its turns, %i times, has each call once',
+    async (times) => {
+      const { place } = await openLong()
+      const work = summarize(place, asked)
+      let turns = 0
+      let step = await work.next()
+      for (; step.done !== true; step = await work.next()) {
+        turns += 1
+        if (turns % 8 !== 3 || turns > 8 * times) continue
+        await storeRecords(place, [aRecord({ start_stamp: firstDay, carrier: 'telco' })])
+        await rollUpAt(place)
+      }
+      expect(totalOf(step.value).figures.calls).toBe(DAYS + times)
+      expect(step.value).toMatchObject({ isKept: true, isComplete: true })
+    },
+  )
+
+  test('to whose sums is added all the time is read from the records', async () => {
+    const { place } = await openLong()
+    const work = summarize(place, asked)
+    let step = await work.next()
+    let added = 0
+    // As many turns as all attempts have.
+    for (; step.done !== true; step = await work.next()) {
+      if (added >= 28) continue
+      added += 1
+      await storeRecords(place, [aRecord({ start_stamp: firstDay, carrier: 'telco' })])
+      await rollUpAt(place)
+    }
+    expect(totalOf(step.value).figures.calls).toBe(DAYS + added)
+    expect(step.value).toMatchObject({ isKept: false, isComplete: true })
   })
 })
 
