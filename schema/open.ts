@@ -96,6 +96,22 @@ export function createFolderOf(path: string): void {
 }
 
 /**
+ * Of the database at `path`. A folder that is the program's own is closed to others; any other may be shared, such as /tmp.
+ *
+ * @returns a warning: others may read it.
+ */
+export function closeFolderOf(path: string, isOwn: boolean): string | undefined {
+  const folder = dirname(path)
+  const found = lstatSync(folder, { throwIfNoEntry: false })
+  if (found === undefined) return undefined
+  // Not through a link, which may lead anywhere.
+  const isClosable = isOwn && found.isDirectory() && found.uid === process.getuid?.()
+  if (isClosable && (found.mode & 0o077) !== 0) chmodSync(folder, 0o700)
+  if ((statSync(folder).mode & 0o004) === 0) return undefined
+  return `others may read the folder of the database, ${folder}: close it with chmod 700, unless it is shared on purpose`
+}
+
+/**
  * The database contains names and calls: only its owner may read it. SQLite gives its side files the same
  * mode.
  */

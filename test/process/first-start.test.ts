@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { onSqlite } from '../support/on-sqlite.ts'
@@ -83,6 +83,30 @@ onSqlite('file').each([
   ])
   expect([program.printed, existsSync(path)]).toEqual([[], false])
 })
+
+onSqlite('file')(
+  'a start closes its own folder data/ to others; it leaves any other, and says so if they may read it',
+  async () => {
+    const ends = [
+      { environment: {}, mode: 0o700, told: 0 },
+      { environment: { DATABASE_PATH: './data/tollgate.db' }, mode: 0o755, told: 1 },
+    ]
+    for (const { environment, mode, told } of ends) {
+      const place = mkdtempSync(join(folder, 'place-'))
+      mkdirSync(join(place, 'data'))
+      chmodSync(join(place, 'data'), 0o755)
+      const program = startProgram(['serve'], environment, place)
+      await program.line(/^ready /)
+      program.child.kill('SIGTERM')
+      expect(await program.ended).toBe(0)
+      expect(statSync(join(place, 'data')).mode & 0o777).toBe(mode)
+      const warned = program.complaints.filter((line) =>
+        line.includes('others may read the folder'),
+      )
+      expect(warned).toHaveLength(told)
+    }
+  },
+)
 
 test('a first start that fails prints no password; the one that serves does, and it is valid', async () => {
   const socket = createSocket('udp4').bind(0, '127.0.0.1')

@@ -1,6 +1,7 @@
 /** The built program started by hand: its exit code and what it said. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
+import { resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
 import { isOnPostgres } from '../support/on-sqlite.ts'
@@ -20,10 +21,12 @@ export interface Program {
 export function startProgram(
   words: readonly string[],
   environment: Record<string, string> = {},
+  cwd?: string,
 ): Program {
   if (isOnPostgres && 'DATABASE_PATH' in environment && !('DATABASE_URL' in environment))
     throw new Error('a program on a database file: its settings are those of settingsOfDatabase')
-  const child = spawn(process.execPath, ['dist/main.js', ...words], {
+  const child = spawn(process.execPath, [resolve('dist/main.js'), ...words], {
+    cwd,
     env: {
       ...programEnvironment,
       SIP_LISTEN: 'udp/127.0.0.1:0',

@@ -1,10 +1,19 @@
-import { chmodSync, existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { lockForServing } from '../../engine/serving-lock.ts'
 import { migrate } from '../../schema/migrate.ts'
-import { createFolderOf, openDatabase } from '../../schema/open.ts'
+import { closeFolderOf, createFolderOf, openDatabase } from '../../schema/open.ts'
 import { DatabaseRefused } from '../../schema/refusal.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
@@ -36,6 +45,29 @@ test('folder, database, journal, lock and copies are for their owner only, also 
   for (const file of [...files, made, `${made}.lock`].filter((each) => existsSync(each)))
     expect([file, statSync(file).mode & 0o777]).toEqual([file, 0o600])
   expect(statSync(join(dirname(path), 'of-others')).mode & 0o777).toBe(0o644)
+})
+
+test('the own folder of the program is closed to others at a start; any other, and one behind a link, is left and told', () => {
+  const make = (mode: number): string => {
+    const made = mkdtempSync(join(folder, 'mode-'))
+    chmodSync(made, mode)
+    return join(made, 'tollgate.db')
+  }
+  const modeOf = (path: string): number => statSync(dirname(path)).mode & 0o7777
+  const own = make(0o755)
+  expect([closeFolderOf(own, true), modeOf(own)]).toEqual([undefined, 0o700])
+  const chosen = make(0o755)
+  const told = expect.stringContaining(
+    `others may read the folder of the database, ${dirname(chosen)}`,
+  )
+  expect([closeFolderOf(chosen, false), modeOf(chosen)]).toEqual([told, 0o755])
+  const ofGroup = make(0o750)
+  expect([closeFolderOf(ofGroup, false), modeOf(ofGroup)]).toEqual([undefined, 0o750])
+  const shared = make(0o1777)
+  const link = join(folder, 'data')
+  symlinkSync(dirname(shared), link)
+  expect(closeFolderOf(join(link, 'tollgate.db'), true)).toContain('others may read')
+  expect(modeOf(shared)).toBe(0o1777)
 })
 
 test('a database is made in WAL mode, with full syncs and foreign keys', () => {
