@@ -18,6 +18,8 @@ export interface ControlDeps extends Clocks {
   readonly store: Store
   /** Of the journal of calls; absent: that of the database. */
   readonly disk?: Pick<Storage, 'problem'>
+  /** The journal that the last run left is not there, or is empty. */
+  readonly isJournalLost?: boolean
   /** Absent: no other process writes. */
   readonly changes?: Changes
   readonly engine: EnginePort

@@ -20,16 +20,19 @@ interface ProbeDeps {
   readonly store: Pick<Store, 'storage'>
   readonly disk?: Pick<Store['storage'], 'problem'> | undefined
   readonly nodes: Pick<NodesPort, 'condition' | 'differingSettings'>
+  /** Of the last run; absent: it is not. */
+  readonly isJournalLost?: boolean | undefined
 }
 
 /**
  * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining, when another
  * process has its name, and while the database or the journal of calls cannot be written. `database` says whether the server of it answers:
- * without it calls go on for a moment. Nodes whose settings differ are ready: such a setting is changed on one after the other.
+ * without it calls go on for a moment. Nodes whose settings differ are ready: such a setting is changed on one after the other. So is one
+ * that misses the journal of its last run: calls of today are none of it.
  */
 export const probeRoutes = (
   engine: Pick<EnginePort, 'isReady' | 'isDraining'>,
-  { store: { storage }, disk, nodes }: ProbeDeps,
+  { store: { storage }, disk, nodes, isJournalLost }: ProbeDeps,
 ) =>
   new Hono<ControlEnv>()
     .get('/livez', openToAll(), (c) => ok(c, { status: 'ok' }))
@@ -51,6 +54,7 @@ export const probeRoutes = (
       const settings = nodes.differingSettings.size > 0 ? 'different' : 'same'
       return ok(c, {
         ...{ status: 'ready', database: problem ? 'unavailable' : 'available', settings },
+        journal: isJournalLost === true ? 'lost' : 'whole',
       })
     })
 

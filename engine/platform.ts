@@ -181,6 +181,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const control = await openControl(
       {
         ...{ store, disk, changes, node, engine, ocs, webhooks, reports, backups },
+        isJournalLost: stores.isJournalLost,
         others: othersOf(stores, deps),
       },
       { ...deps, ...(oldProcess && { beforeListening: serveSip }) },
@@ -376,6 +377,7 @@ function openControl(
   }: {
     readonly store: Store
     readonly disk: Stores['disk']
+    readonly isJournalLost: boolean
     readonly changes: Changes
     readonly node: OwnNode
     readonly engine: Engine

@@ -106,3 +106,6 @@ export interface LeftState extends SavedState {
 
 /** How long an answered call waits for its line; then it is rejected. */
 export const JOURNAL_WAIT_MS = 2_000
+
+/** The row of `setting` that says that there is a journal; on a server, with the name of the node behind it. */
+export const JOURNAL_OPEN = 'journal open'

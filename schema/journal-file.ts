@@ -4,11 +4,13 @@
  */
 import {
   close,
+  closeSync,
   constants,
   existsSync,
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rm,
   rmSync,
@@ -16,6 +18,7 @@ import {
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
+import type { JournalMark } from './journal/journal-mark.ts'
 import { sync } from './storage/copy.ts'
 
 export interface JournalFile {
@@ -31,9 +34,9 @@ export interface JournalFile {
   isGone(): boolean
   /** What is appended from now on goes to a new file. */
   startNew(): void
-  removeOlder(): void
+  removeOlder(): void | Promise<void>
   /** `mark`: the next start finds the files, and after their lines one that says that the process has stopped. */
-  close(rest: 'remove' | 'keep' | 'mark'): void
+  close(rest: 'remove' | 'keep' | 'mark'): void | Promise<void>
 }
 
 export interface LeftLines {
@@ -110,6 +113,7 @@ export class JournalFiles implements JournalFile {
   readonly #databasePath: string
   /** The text of the first line of each file. */
   readonly #head: string
+  readonly #mark: Pick<JournalMark, 'set' | 'clear'> | undefined
   /** Files below belong to another process. */
   #first: number
   #number: number
@@ -122,11 +126,17 @@ export class JournalFiles implements JournalFile {
 
   /**
    * @param databaseId files of another database are kept aside, not read.
-   * @param isBeside another process still has the files that there are, until `takeOver`.
+   * @param isBeside another process still has the files that there are, and the mark, until `takeOver`.
    */
-  constructor(databasePath: string, databaseId: string, isBeside = false) {
+  constructor(
+    databasePath: string,
+    databaseId: string,
+    isBeside = false,
+    mark?: Pick<JournalMark, 'set' | 'clear'>,
+  ) {
     this.#databasePath = databasePath
-    this.#head = JSON.stringify({ database: databaseId })
+    this.#head = headOf(databaseId)
+    this.#mark = mark
     const last = Math.max(0, ...journalFiles(databasePath).map(numberOf))
     this.#number = isBeside ? Math.ceil((last + 1) / FILES_OF_ONE) * FILES_OF_ONE : last + 1
     this.#first = isBeside ? this.#number : 0
@@ -167,6 +177,7 @@ export class JournalFiles implements JournalFile {
         this.#isWriting = false
         if (this.#isClosed) this.#close()
         if (error === undefined) {
+          if (this.#size === 0 && this.#hasMark) void this.#mark?.set(this.#number)
           this.#size = end
           this.#room = room
         }
@@ -199,20 +210,37 @@ export class JournalFiles implements JournalFile {
     this.#room = 0
   }
 
-  removeOlder(): void {
+  async removeOlder(): Promise<void> {
+    if (this.#size === 0 && this.#hasMark && !(await this.#isUnmarked())) return
     for (const file of this.#files())
       // In its own time: it takes a moment to give back what the file had.
       if (numberOf(file) < this.#number) rm(file, { force: true }, () => undefined)
   }
 
-  close(rest: 'remove' | 'keep' | 'mark'): void {
+  async close(rest: 'remove' | 'keep' | 'mark'): Promise<void> {
     this.#isClosed = true
     // The number of a closed file may be that of another one when the write begins.
     if (!this.#isWriting) this.#close()
+    if (rest === 'remove' && this.#hasMark && !(await this.#isUnmarked())) return
     for (const file of this.#files())
       if (rest === 'remove') rmSync(file, { force: true })
       // By its name: a full disk takes no line.
       else if (rest === 'mark' && !file.endsWith(STOPPED)) renameSync(file, file + STOPPED)
+  }
+
+  /** False: there is none, or the other process has it. */
+  get #hasMark(): boolean {
+    return this.#mark !== undefined && this.#first === 0
+  }
+
+  /** False: without its files the next start would miss them. */
+  async #isUnmarked(): Promise<boolean> {
+    try {
+      await this.#mark?.clear()
+      return true
+    } catch {
+      return false
+    }
   }
 
   #close(): void {
@@ -223,6 +251,7 @@ export class JournalFiles implements JournalFile {
   takeOver(): LeftLines {
     const own = this.#first
     this.#first = 0
+    if (this.#size > 0) void this.#mark?.set(this.#number)
     return this.#readFiles(this.#files().filter((file) => numberOf(file) < own))
   }
 
@@ -235,6 +264,22 @@ export class JournalFiles implements JournalFile {
 }
 
 const SUFFIX = '.calls-'
+/** The text of the first line of a file. */
+const headOf = (databaseId: string): string => JSON.stringify({ database: databaseId })
+
+/** False: it is another database's, empty or damaged. */
+export function isJournalOf(file: string, databaseId: string): boolean {
+  const head = checked(headOf(databaseId))
+  const start = Buffer.alloc(head.length)
+  const opened = openSync(file, 'r')
+  try {
+    readSync(opened, start, 0, start.length, 0)
+  } finally {
+    closeSync(opened)
+  }
+  return start.equals(head)
+}
+
 /** Behind the name of a file whose process has stopped. */
 const STOPPED = '.stopped'
 
@@ -251,7 +296,7 @@ export function journalFiles(databasePath: string): readonly string[] {
     .toSorted((a, b) => numberOf(a) - numberOf(b))
 }
 
-const numberOf = (file: string): number =>
+export const numberOf = (file: string): number =>
   Number.parseInt(file.slice(file.lastIndexOf('-') + 1), 10)
 
 export const bytesOf = (lines: readonly Buffer[]): number =>

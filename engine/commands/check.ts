@@ -1,15 +1,19 @@
-import { existsSync } from 'node:fs'
+import { existsSync, realpathSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { findDamage } from '../../schema/check.ts'
+import { JournalMark } from '../../schema/journal/journal-mark.ts'
 import { differencesOf, settingsOfLiving } from '../../schema/nodes/settings-of-nodes.ts'
 import type { Store } from '../../schema/open.ts'
 import { brokenClaims } from '../../schema/ownership/claims.ts'
 import { LocalSecrets } from '../../schema/secrets/secrets.ts'
 import { readServer } from '../../schema/postgres/open.ts'
 import { newestVersion } from '../../schema/migrations/index.ts'
+import { databaseId, databaseIdOf } from '../../schema/storage/database-id.ts'
 import { openUntouched } from '../../schema/storage/untouched.ts'
 import { type Config, readConfig } from '../config.ts'
 import { isServed } from '../serving-lock.ts'
 import { commonSettings } from '../stores/common-settings.ts'
+import { nodeNameOf } from '../stores/node-place.ts'
 import { numberNotes } from '../stores/number-notes.ts'
 import type { Command, ExitCode, World } from './command.ts'
 import { settingNotes } from './setting-notes.ts'
@@ -38,12 +42,19 @@ export const check: Command = {
         ? undefined
         : new LocalSecrets(sqlite, secretKey, databasePath).problem()
       if (problem !== undefined) damage.push(problem)
+      const loss = isEmpty
+        ? undefined
+        : await new JournalMark(untouched).loss({
+            path: realpathSync(databasePath),
+            databaseId: databaseId(untouched),
+          })
+      if (loss !== undefined) world.print(`journal: ${loss}`)
       for (const line of damage) world.print(`database: ${line}`)
       if (damage.length === 0) world.print(`database: ${databasePath} is whole`)
       // They lose at recognition, which is no damage.
       const notes = damage.length === 0 && !isEmpty ? await notesOf(untouched, config) : []
       for (const line of notes) world.print(line)
-      return damage.length === 0 ? 0 : 1
+      return damage.length === 0 && loss === undefined ? 0 : 1
     } finally {
       close()
     }
@@ -52,18 +63,33 @@ export const check: Command = {
 
 /** Its server looks after the files. */
 async function checkServer(url: string, config: Config, world: World): Promise<ExitCode> {
-  const { name, version, seen } = await readServer(url, async (store) => [
-    ...(await notesOf(store, config)),
-    ...(await otherSettings(store, config)),
-  ])
+  const { name, version, seen } = await readServer(url, async (store) => ({
+    loss: await lossOf(store, config, world),
+    notes: [...(await notesOf(store, config)), ...(await otherSettings(store, config))],
+  }))
   const isCurrent = version === newestVersion
   world.print(
     isCurrent
       ? `database: ${name} has schema version ${version}`
       : `database: ${name} has schema version ${version}, this program needs ${newestVersion}; serve or migrate brings it there`,
   )
-  for (const line of seen ?? []) world.print(line)
-  return 0
+  for (const line of seen?.notes ?? []) world.print(line)
+  if (seen?.loss === undefined) return 0
+  world.print(`journal: ${seen.loss}`)
+  return 1
+}
+
+/** Of this node. */
+async function lossOf(
+  store: Pick<Store, 'statements' | 'db'>,
+  config: Config,
+  { hostName }: World,
+): Promise<string | undefined> {
+  const folder = dirname(config.databasePath)
+  if (!existsSync(folder)) return undefined
+  const path = join(realpathSync(folder), basename(config.databasePath))
+  const databaseId = await databaseIdOf(store)
+  return new JournalMark(store, nodeNameOf(config, hostName)).loss({ path, databaseId })
 }
 
 async function notesOf(

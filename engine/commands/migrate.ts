@@ -1,5 +1,6 @@
 import { statSync } from 'node:fs'
 import { findDamage } from '../../schema/check.ts'
+import { JOURNAL_OPEN } from '../../schema/call-journal.ts'
 import { journalFiles } from '../../schema/journal-file.ts'
 import { migratePostgres } from '../../schema/postgres/migrate.ts'
 import { moveToServer } from '../../schema/postgres/move.ts'
@@ -94,7 +95,8 @@ async function move(path: string, world: World): Promise<ExitCode> {
 function refuseUnready({ sqlite }: LocalStore, path: string): void {
   const [fault] = findDamage(sqlite)
   if (fault !== undefined) throw new DatabaseRefused(`cannot move database ${path}: ${fault}`)
-  if (journalFiles(path).length > 0)
+  const marked = sqlite.prepare('SELECT 1 FROM setting WHERE name = ?').get(JOURNAL_OPEN)
+  if (journalFiles(path).length > 0 || marked !== undefined)
     throw new DatabaseRefused(
       `cannot move database ${path}: its last process was not stopped in the usual way; start it once with this database, and stop it`,
     )

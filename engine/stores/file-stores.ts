@@ -2,6 +2,7 @@
 import { realpathSync } from 'node:fs'
 import { FileChanges } from '../../schema/changes/file-changes.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
+import { JournalMark } from '../../schema/journal/journal-mark.ts'
 import { JournalFiles, MemoryFile } from '../../schema/journal-file.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { OnlyNode } from '../../schema/nodes/only-node.ts'
@@ -29,6 +30,11 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
     else lock.take()
     await prepare(store, deps)
     const { sqlite, storage } = store
+    const place = sqlite.memory ? undefined : realpathSync(sqlite.name)
+    const id = databaseId(store)
+    const mark = new JournalMark(store)
+    const isJournalLost =
+      place !== undefined && !isUpgrade && (await mark.isLost({ path: place, databaseId: id }, log))
     return {
       ...{
         store,
@@ -36,16 +42,15 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
         disk: storage,
         lock,
         notices: undefined,
-        databaseId: databaseId(store),
+        databaseId: id,
+        isJournalLost,
       },
       changes: new FileChanges(store, deps),
       node: onlyNode(name, deps),
       openJournal: () =>
         new CallJournal(
-          sqlite.memory
-            ? new MemoryFile()
-            : new JournalFiles(realpathSync(sqlite.name), databaseId(store), isUpgrade),
-          { schedule, log, boot: deps.boot, storage },
+          place === undefined ? new MemoryFile() : new JournalFiles(place, id, isUpgrade, mark),
+          { schedule, log, boot: deps.boot, storage, isLost: isJournalLost },
         ),
       whyClosed: () => storage.problem && 'storage_unavailable',
       serving: () => void sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`),

@@ -3,6 +3,7 @@ import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { ServerChanges } from '../../schema/changes/server-changes.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
+import { JournalMark } from '../../schema/journal/journal-mark.ts'
 import { JournalFiles } from '../../schema/journal-file.ts'
 import { Heartbeat } from '../../schema/nodes/heartbeat.ts'
 import { installIdAt } from '../../schema/nodes/install-id.ts'
@@ -13,7 +14,7 @@ import { brokenClaims } from '../../schema/ownership/claims.ts'
 import { ServerNotices } from '../../schema/postgres/notices.ts'
 import { openStore, refusalOf, type ServerStore } from '../../schema/postgres/open.ts'
 import { keyFileOf } from '../../schema/secrets/key-file.ts'
-import { first } from '../../schema/sql/query.ts'
+import { databaseIdOf } from '../../schema/storage/database-id.ts'
 import { LOOK_MS, Patience } from '../../schema/storage/patience.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { servingLock } from '../serving-lock.ts'
@@ -76,11 +77,15 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   const id = await databaseIdOf(store)
   const disk = new Storage()
   const place = join(realpathSync(dirname(config.databasePath)), basename(config.databasePath))
+  const mark = new JournalMark(store, deps.name)
+  const isJournalLost = !isUpgrade && (await mark.isLost({ path: place, databaseId: id }, log))
   return {
     ...{ store, local: undefined, disk, notices, changes, node, lock, databaseId: id, close },
+    isJournalLost,
     openJournal: () =>
-      new CallJournal(new JournalFiles(place, id, isUpgrade), {
+      new CallJournal(new JournalFiles(place, id, isUpgrade, mark), {
         ...{ schedule, log, boot: deps.boot, storage: disk },
+        isLost: isJournalLost,
       }),
     whyClosed: () => {
       if (node.condition === 'fenced') return 'node_fenced'
@@ -121,11 +126,6 @@ async function joinInstallation(
   )
   await settings.look()
   return { node, settings }
-}
-
-async function databaseIdOf(store: Store): Promise<string> {
-  const query = store.db.selectFrom('setting').select('value').where('name', '=', 'database_id')
-  return (await first(store, query))?.value ?? ''
 }
 
 /** A disk that takes no journal stops new calls; a server that is away does not. */

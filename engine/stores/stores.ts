@@ -40,6 +40,8 @@ export interface Stores {
   readonly lock: Lock
   /** A random number of the database. */
   readonly databaseId: string
+  /** The journal of calls that the last run left is not there, or is empty. */
+  readonly isJournalLost: boolean
   /** With what the last run has left. */
   openJournal(): CallJournal
   /** Why a call that is taken now cannot be stored, or is not this node's to take; undefined: neither. */

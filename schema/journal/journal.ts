@@ -48,6 +48,8 @@ export interface CallJournalDeps {
   readonly log: Log
   /** Absent where it is unknown: times of other processes are taken as they are. */
   readonly boot?: Boot | undefined
+  /** The files of the last run are gone. */
+  readonly isLost?: boolean
 }
 
 export class CallJournal {
@@ -226,11 +228,13 @@ export class CallJournal {
    *
    * @param hasServed every call has ended with this process, whatever the disk has taken of it: none goes on.
    */
-  close(hasServed: boolean): void {
+  async close(hasServed: boolean): Promise<void> {
     this.#isClosed = true
     this.#timer?.cancel()
-    if (this.#open.size === 0) this.#file.close('remove')
-    else this.#file.close(hasServed ? 'mark' : 'keep')
+    // A start that fails leaves what it has found to the next one.
+    const isDone = this.#open.size === 0 && (hasServed || this.#deps.isLost !== true)
+    if (isDone) await this.#file.close('remove')
+    else await this.#file.close(hasServed ? 'mark' : 'keep')
   }
 
   /** How many calls are here. */

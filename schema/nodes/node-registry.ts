@@ -3,6 +3,7 @@
  * of machines need not agree.
  */
 import { type Selectable, sql } from 'kysely'
+import { JOURNAL_OPEN } from '../call-journal.ts'
 import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../node-identity.ts'
 import type { Store } from '../open.ts'
 import { DatabaseRefused } from '../refusal.ts'
@@ -85,7 +86,7 @@ async function forgetTold(store: Store): Promise<void> {
           ),
         ),
       )
-  for (const what of ['lost node ', 'fenced node ', SETTINGS_OF_NODE])
+  for (const what of ['lost node ', 'fenced node ', SETTINGS_OF_NODE, `${JOURNAL_OPEN} `])
     await execute(store, told(what))
 }
 

@@ -1,7 +1,8 @@
 /** Makes a consistent copy of a database, which gets its name only when it is complete and on the disk. */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type Sqlite from 'better-sqlite3'
+import Sqlite from 'better-sqlite3'
+import { JOURNAL_OPEN } from '../call-journal.ts'
 
 /** An interrupted copy never looks complete. Writers continue meanwhile. */
 export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, file: string): void {
@@ -12,12 +13,24 @@ export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, f
   try {
     // Unlike SQLite's online backup, this does not restart when another process writes.
     sqlite.prepare('VACUUM INTO ?').run(unfinished)
+    forgetJournal(unfinished)
     sync(unfinished)
     renameSync(unfinished, file)
     sync(dirname(file))
   } catch (error) {
     rmSync(unfinished, { force: true })
     throw error
+  }
+}
+
+/** A copy of a database that is served has no journal beside it. */
+function forgetJournal(file: string): void {
+  const copy = new Sqlite(file)
+  try {
+    const isEmpty = copy.pragma('user_version', { simple: true }) === 0
+    if (!isEmpty) copy.prepare('DELETE FROM setting WHERE name = ?').run(JOURNAL_OPEN)
+  } finally {
+    copy.close()
   }
 }
 

@@ -196,7 +196,7 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     const refused = await ask(1, '/api/v1/tenants', { slug: 'late', name: 'Late' })
     expect([refused.status, refused.code]).toEqual([503, 'storage_unavailable'])
     expect((await ask(1, '/readyz')).data).toEqual({
-      ...{ status: 'ready', database: 'unavailable', settings: 'same' },
+      ...{ status: 'ready', database: 'unavailable', settings: 'same', journal: 'whole' },
     })
     await postgres.start()
     await booksAreRight(before + 2)

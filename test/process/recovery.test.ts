@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
@@ -68,4 +68,59 @@ test('kill -9 with 100 live calls that cannot go on: the next start records and 
     keys: { caller: paying },
   })
   expect(next).toEqual({ exitCode: 0, errors: '' })
+})
+
+const journalOf = ({ databasePath }: TollgateProcess): string[] =>
+  readdirSync(dirname(databasePath))
+    .filter((name) => name.startsWith(`${basename(databasePath)}.calls-`))
+    .map((name) => join(dirname(databasePath), name))
+
+const readyOf = async ({ apiPort }: TollgateProcess): Promise<unknown> => {
+  const answer = await fetch(`http://127.0.0.1:${apiPort}/readyz`)
+  return { status: answer.status, ...((await answer.json()) as object) }
+}
+
+test('a journal that is missing, emptied or zeroed after kill -9 is told by check, in the log and at readyz until a start after a clean stop; calls are served', async () => {
+  const node = await SippNode.start('nodes/answers.xml')
+  onTestFinished(async () => void (await node.stop()))
+  const tollgate = await TollgateProcess.start(seedFor([node.port], { balance: '1000.00' }))
+  onTestFinished(() => tollgate.stop())
+  const call = async () =>
+    expect(
+      await callWith('inbound/answered.xml', tollgate.sipPort, { keys: { caller: paying } }),
+    ).toEqual({ exitCode: 0, errors: '' })
+  const isFine = async (): Promise<void> => {
+    await tollgate.run(['check'])
+    await tollgate.restart()
+    expect(await readyOf(tollgate)).toMatchObject({ status: 200, data: { journal: 'whole' } })
+    expect(tollgate.faults).toEqual([])
+  }
+  await tollgate.kill()
+  await isFine()
+  await call()
+  await tollgate.kill()
+  expect(journalOf(tollgate)).not.toEqual([])
+  await isFine()
+
+  const harms: [string, (file: string) => void][] = [
+    ['is missing', (file) => rmSync(file)],
+    ['is empty or overwritten', (file) => truncateSync(file)],
+    ['is empty or overwritten', (file) => writeFileSync(file, Buffer.alloc(statSync(file).size))],
+  ]
+  for (const [said, harm] of harms) {
+    await call()
+    await tollgate.kill()
+    for (const file of journalOf(tollgate)) harm(file)
+    await expect(tollgate.run(['check'])).rejects.toThrow('exit 1')
+    await tollgate.restart()
+    expect(tollgate.faults).toEqual([expect.stringContaining(said)])
+    expect(await readyOf(tollgate)).toMatchObject({
+      status: 200,
+      data: { status: 'ready', journal: 'lost' },
+    })
+    await call()
+    expect(await tollgate.terminate()).toBe(0)
+    tollgate.log.length = 0
+    await isFine()
+  }
 })

@@ -140,3 +140,52 @@ test('an old process that ends in order leaves the files of the new one alone', 
   expect(filesOf(database)).toEqual(['.calls-1000'])
   expect(fresh.takeOver().lines).toEqual([])
 })
+
+/** As a database has it. */
+class Mark {
+  file: number | undefined
+  isAway = false
+
+  async set(number: number): Promise<void> {
+    this.file = number
+  }
+
+  async clear(): Promise<void> {
+    if (this.isAway) throw new Error('away')
+    this.file = undefined
+  }
+}
+
+test('the mark of a journal is there from its first line to its end, and its files outlive it', async () => {
+  const database = path()
+  const mark = new Mark()
+  const file = new JournalFiles(database, 'id', false, mark)
+  expect(mark.file).toBeUndefined()
+  await append(file, '1')
+  expect(mark.file).toBe(1)
+  file.startNew()
+  await append(file, '1')
+  expect(mark.file).toBe(2)
+  mark.isAway = true
+  await file.close('remove')
+  expect([mark.file, filesOf(database)]).toEqual([2, ['.calls-1', '.calls-2']])
+  mark.isAway = false
+  await file.close('remove')
+  expect([mark.file, filesOf(database)]).toEqual([undefined, []])
+})
+
+test('the mark is that of the process which has the older files, up to its end', async () => {
+  const database = path()
+  const mark = new Mark()
+  await append(new JournalFiles(database, 'id', false, mark), '1')
+  const failed = new JournalFiles(database, 'id', true, mark)
+  await append(failed, '2')
+  await failed.close('remove')
+  expect(mark.file).toBe(1)
+  const fresh = new JournalFiles(database, 'id', true, mark)
+  fresh.takeOver()
+  await fresh.removeOlder()
+  expect(mark.file).toBeUndefined()
+  await append(fresh, '2')
+  expect(mark.file).toBe(1_000)
+})

@@ -127,8 +127,13 @@ export const systemOperations: Operations = {
         settings: z
           .enum(['same', 'different'])
           .describe('Of the nodes that live, where they must be the same.'),
+        journal: z
+          .enum(['whole', 'lost'])
+          .describe(
+            '`lost`: the journal of the last run was missing, empty or overwritten at the start; calls that were open then may have no record.',
+          ),
       }),
-      { status: 'ready', database: 'available', settings: 'same' },
+      { status: 'ready', database: 'available', settings: 'same', journal: 'whole' },
     ),
     refusals: [503],
   },

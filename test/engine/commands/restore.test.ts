@@ -15,6 +15,7 @@ import { runCommandLine } from '../../../engine/commands/index.ts'
 import { lockForServing } from '../../../engine/serving-lock.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { migrations, newestVersion } from '../../../schema/migrations/index.ts'
+import { JournalMark } from '../../../schema/journal/journal-mark.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { fakeWorld } from './fake-world.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
@@ -215,6 +216,23 @@ test.each([1, 13, 23, 41, newestVersion - 1])(
     expect((await run(['check'], path)).code).toBe(0)
   },
 )
+
+test('a backup of a database that is served misses no journal, and is restored', async () => {
+  const path = await database()
+  const store = openDatabase(path)
+  await new JournalMark(store).set(1)
+  store.close()
+  expect(await run(['check'], path)).toMatchObject({
+    code: 1,
+    printed: expect.arrayContaining([expect.stringContaining(`${path}.calls-1 is missing`)]),
+  })
+  const file = fileName()
+  await run(['backup', file], path)
+  copyFileSync(`${path}.key`, `${file}.key`)
+  expect((await run(['check'], file)).code).toBe(0)
+  expect((await run(['restore', file], path)).code).toBe(0)
+  expect((await run(['check'], path)).code).toBe(0)
+})
 
 test('restore refuses while the database is served', async () => {
   const path = await database()
