@@ -207,7 +207,7 @@ export class Engine {
     })
     this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({
-      ...{ now, wallNow, deadlines: this.#deadlines, charging },
+      ...{ now, wallNow, deadlines: this.#deadlines, charging, nodeName: deps.node.name },
       whyClosed: deps.whyClosed,
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => {

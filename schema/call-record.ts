@@ -46,6 +46,8 @@ export interface CallRecord {
   readonly denialText?: string | undefined
   readonly setId: number | null
   readonly node: string | null
+  /** The node of Tollgate that had the call. Absent: an earlier version began it, or another system reported it. */
+  readonly instance?: string | undefined
   readonly carrier: string | null
   readonly attempts: readonly Attempt[]
   readonly tenantId: number | null
@@ -123,6 +125,7 @@ export function insertCallRecord(store: Store): (record: CallRecord, cost: CallC
         required_micros: param('required_micros'),
         available_micros: param('available_micros'),
         denial_text: param('denial_text'),
+        instance: param('instance'),
       })
       .onConflict((conflict) => conflict.column('call_uuid').doNothing()),
   )
@@ -172,5 +175,6 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     required_micros: record.lack?.requiredMicros ?? null,
     available_micros: record.lack?.availableMicros ?? null,
     denial_text: record.denialText ?? null,
+    instance: record.instance ?? null,
   }
 }

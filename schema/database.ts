@@ -402,4 +402,6 @@ export interface CdrTable {
   available_micros: number | null
   /** The sentence of its `denial_code`; null: there is none, or an earlier version has written the record. */
   denial_text: string | null
+  /** The node of Tollgate that had the call; null: recorded by an earlier version. */
+  instance: string | null
 }

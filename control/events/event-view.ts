@@ -86,6 +86,7 @@ export function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
         destination_number: call.calledNumber,
         direction: call.direction,
         node: call.node,
+        instance: call.instance,
         carrier: call.carrier,
         state: call.state,
         start_stamp: timeToText(call.startedAt + call.stampOffsetMs),

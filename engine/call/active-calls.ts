@@ -27,6 +27,8 @@ import type { DialogIds } from './signalling.ts'
 import type { CallStory } from './trace/story.ts'
 
 export interface ActiveCallsDeps {
+  /** Of this process: calls and their records name it. */
+  readonly nodeName: string
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   /** Milliseconds UTC by the clock of the machine. */
@@ -62,8 +64,8 @@ const ringing: ReadonlySet<LiveCall['phase']> = new Set(['dialing', 'forwarding'
 export class ActiveCalls {
   readonly #deps: ActiveCallsDeps
   /** Written by the machine of calls: all others use what this class shows of it. */
-  readonly world = emptyWorld()
-  readonly #calls = this.world.calls
+  readonly world: ReturnType<typeof emptyWorld>
+  readonly #calls: ReturnType<typeof emptyWorld>['calls']
   #dispatch: (event: MachineEvent) => void = () => undefined
   readonly counts = new CallCounts()
   readonly #recent: RecentCalls
@@ -74,6 +76,8 @@ export class ActiveCalls {
 
   constructor(deps: ActiveCallsDeps) {
     this.#deps = deps
+    this.world = emptyWorld(deps.nodeName)
+    this.#calls = this.world.calls
     this.#recent = new RecentCalls(deps.now, deps.recentCalls)
   }
 

@@ -377,7 +377,7 @@ export class CallRunner {
       sipCode: record.sipCode,
       ...{ hangupCause: record.hangupCause, hangupBy: record.hangupBy },
       billsec: record.billsec,
-      ...{ node: record.node, carrier: record.carrier },
+      ...{ node: record.node, instance: record.instance, carrier: record.carrier },
       source: record.sourceAddress,
       denialCode: record.denialCode,
       denialText: record.denialText,

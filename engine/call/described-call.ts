@@ -19,6 +19,7 @@ export function describe(call: LiveCall): ActiveCall {
     peers: { ...call.peers },
     setId,
     node,
+    instance: call.instance,
     carrier,
     transfer: call.transfer,
   }

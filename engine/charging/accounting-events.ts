@@ -154,7 +154,7 @@ const partiesOf = (
   call: Pick<
     CallRecord,
     | ('callUuid' | 'direction' | 'callerNumber' | 'calledNumber')
-    | ('customerId' | 'startedAt' | 'node' | 'carrier')
+    | ('customerId' | 'startedAt' | 'node' | 'instance' | 'carrier')
   >,
 ) => ({
   call_uuid: call.callUuid,
@@ -164,6 +164,7 @@ const partiesOf = (
   customer_id: call.customerId,
   start_stamp: timeToText(call.startedAt),
   node: call.node,
+  instance: call.instance ?? null,
   carrier: call.carrier,
 })
 

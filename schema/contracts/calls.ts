@@ -32,6 +32,8 @@ export interface ActiveCall {
   readonly setId: number | null
   /** The node's destination, such as `sip:10.0.0.5:5060;transport=udp`. */
   readonly node: string | null
+  /** The node of Tollgate that has it. */
+  readonly instance: string
   readonly carrier: string | null
   /** Undefined: it was not part of a transfer. */
   readonly transfer?: CallTransfer | undefined

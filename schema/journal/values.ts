@@ -25,6 +25,7 @@ class Form<T extends object> {
 
 const optional: ReadonlySet<string> = new Set([
   ...['isFree', 'answeredAt', 'extensionId', 'mayNamePayer', 'isEmergencyNumber', 'sentAs'],
+  'instance',
 ])
 
 /** The uuid comes first: a damaged line is named by it. */
@@ -32,7 +33,7 @@ export const callForm = new Form<OpenCall>([
   ...(['callUuid', 'callId', 'direction', 'callerNumber', 'callerName', 'calledNumber'] as const),
   ...(['startedAt', 'answeredAt', 'postDialDelayMs', 'denialCode', 'setId', 'node'] as const),
   ...(['carrier', 'attempts', 'tenantId', 'customerId', 'ratePrefix', 'currency'] as const),
-  ...(['sourceAddress', 'isUnauthorizedByOcs', 'isFree'] as const),
+  ...(['sourceAddress', 'isUnauthorizedByOcs', 'isFree', 'instance'] as const),
 ])
 
 export const tariffForm = new Form<Tariff>([

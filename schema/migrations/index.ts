@@ -77,6 +77,7 @@ import {
 import { sql as timeWithoutServer } from './several-nodes/046-time-without-server.ts'
 import { sql as tenantsDestinations } from './several-nodes/047-tenants-destinations.ts'
 import { sql as denialText } from './several-nodes/048-denial-text.ts'
+import { sql as nodeOfCalls } from './several-nodes/049-node-of-calls.ts'
 import type { OnceOnly, Relaxed } from '../rebuild.ts'
 
 export interface Migration {
@@ -156,6 +157,7 @@ export const migrations: readonly Migration[] = [
   { version: 46, name: 'time-without-server', sql: timeWithoutServer },
   { version: 47, name: 'tenants-destinations', sql: tenantsDestinations },
   { version: 48, name: 'denial-text', sql: denialText },
+  { version: 49, name: 'node-of-calls', sql: nodeOfCalls },
 ]
 
 export const newestVersion = migrations.length

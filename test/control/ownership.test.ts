@@ -267,6 +267,7 @@ async function fill({ call, callAs, tenant: addTenant, engine }: TestResources):
         node: null,
         carrier: null,
         stampOffsetMs: 0,
+        instance: 'sbc-1',
         peers: { caller: CANARY, callee: null },
       },
     },

@@ -79,6 +79,7 @@ async function fill(
         node: null,
         carrier: null,
         stampOffsetMs: 0,
+        instance: 'sbc-1',
         peers: { caller: CANARY, callee: null },
       },
     },

@@ -54,8 +54,8 @@ describe.runIf(hasPostgres)('two nodes on one database', () => {
       headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
       ...(options.body !== undefined && { body: JSON.stringify(options.body) }),
     })
-    const answer = (await response.json()) as { readonly data?: unknown }
-    return { status: response.status, data: answer.data }
+    const body = (await response.json()) as { readonly data?: unknown }
+    return { status: response.status, data: body.data, body }
   }
 
   test('both serve, and each lists both', async () => {
@@ -174,6 +174,23 @@ describe.runIf(hasPostgres)('two nodes on one database', () => {
     for (const tollgate of nodes) await (await talk(tollgate)).hangUp()
     await booksAreRight()
     expect(nodes.flatMap(({ faults }) => faults)).toEqual([])
+  })
+
+  test('a live call and its record name the node that took it, whichever node is asked', async () => {
+    for (const [index, instance] of ['sbc-1', 'sbc-2'].entries()) {
+      const { hangUp } = await talk(at(index))
+      for (const asked of [0, 1]) {
+        const { body } = await ask(asked, '/api/v1/pbx/calls/active')
+        expect(body).toMatchObject([{ instance, node: expect.stringMatching(/^sip:/) }])
+      }
+      await hangUp()
+      const period = 'start_date=2020-01-01&end_date=2100-01-01'
+      const path = `/api/v1/reports/cdrs?${period}&call_id=${talked.at(-1)}`
+      for (const asked of [0, 1])
+        await eventually(async () =>
+          expect((await ask(asked, path)).body).toMatchObject({ records: [{ instance }] }),
+        )
+    }
   })
 
   test('a price that is changed on one holds for calls of the other within a second', async () => {

@@ -2,9 +2,10 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { basename, dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
+import { agreeing, anotherCall, answered, ringing } from '../support/node-call.ts'
 import { SippNode, callWith, startCallers } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { eventually, patientNodes } from '../support/waiting.ts'
 
 const live = 100
 
@@ -123,4 +124,31 @@ test('a journal that is missing, emptied or zeroed after kill -9 is told by chec
     tollgate.log.length = 0
     await isFine()
   }
+})
+
+test('live calls and records name the process; the record of a call that a crash interrupted names the one that had the call, whatever the next is called', async () => {
+  const first = await ringing()
+  const { api, tollgate, node } = first
+  const { data } = (await api('/nodes')) as { readonly data: readonly { name: string }[] }
+  const name = data[0]?.name
+  expect(name).toMatch(/./)
+  const live = () => api('/pbx/calls/active')
+  const report = () => api('/reports/cdrs?start_date=2020-01-01&end_date=2100-01-01')
+  expect(await live()).toMatchObject([{ instance: name, node: expect.any(String) }])
+
+  await tollgate.kill()
+  await tollgate.restart({ NODE_NAME: 'renamed' })
+  const interrupted = { instance: name, recovered: true, hangup_cause: 'PROCESS_RESTART' }
+  expect(await report()).toMatchObject({ records: [interrupted] })
+
+  const second = await answered(await anotherCall(first))
+  expect(await live()).toMatchObject([{ instance: 'renamed', state: 'ACTIVE' }])
+  agreeing(node)
+  second.caller.request('BYE', second.leg)
+  await second.caller.next('200 BYE')
+  await eventually(async () =>
+    expect(await report()).toMatchObject({
+      records: [interrupted, { instance: 'renamed', recovered: false, disposition: 'ANSWERED' }],
+    }),
+  )
 })

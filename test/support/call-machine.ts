@@ -29,7 +29,7 @@ export const response = (status: number, body?: string): SipResponse => ({
 })
 
 export class CallMachine {
-  world: World = emptyWorld()
+  world: World = emptyWorld('sbc-1')
   now = 0
   /** Every command so far, in order. */
   readonly commands: Command[] = []

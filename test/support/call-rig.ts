@@ -192,7 +192,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
   }
   const calls = new ActiveCalls({
-    ...{ now: time.now, wallNow: time.wallNow, deadlines, charging },
+    ...{ now: time.now, wallNow: time.wallNow, deadlines, charging, nodeName: 'sbc-1' },
     whyClosed: () => answers.unserved,
     onEvent: (event) => void events.push(event),
   })

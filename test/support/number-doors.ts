@@ -229,6 +229,7 @@ export async function openDoors(
       node: null,
       carrier: null,
       stampOffsetMs: 0,
+      instance: 'sbc-1',
       peers: { caller: null, callee: null },
     },
   })

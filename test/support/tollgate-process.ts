@@ -154,9 +154,10 @@ export class TollgateProcess {
     return createKey(this.#environment, words)
   }
 
-  async restart(): Promise<void> {
+  /** @param changed settings that differ from those of the start, in this run only. */
+  async restart(changed: Record<string, string> = {}): Promise<void> {
     const words = [...asRestarted.flags, program, 'serve']
-    const env = { ...asRestarted.environment, ...this.#environment }
+    const env = { ...asRestarted.environment, ...this.#environment, ...changed }
     const child = spawn(process.execPath, words, { env })
     this.#process = child
     createInterface({ input: child.stderr }).on('line', (line) => {

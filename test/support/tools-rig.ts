@@ -111,6 +111,7 @@ function liveCallOf({ engine, now }: TestControl, tenantId: number): void {
       ...{ callerNumber: '4930100', calledNumber: '4940200', startedAt: now() - 5_000 },
       ...{ answeredAt: now() - 3_000, setId: 1, node: '10.0.0.1:5060', carrier: null },
       stampOffsetMs: 0,
+      instance: 'sbc-1',
       peers: { caller: '192.0.2.1:5060', callee: '10.0.0.1:5060' },
     },
   ]

@@ -84,6 +84,12 @@ const callRecord: z.ZodType<CdrView> = z
     direction: z.enum(directions),
     set_id: z.int().nullable(),
     node: z.string().nullable(),
+    instance: z
+      .string()
+      .nullable()
+      .describe(
+        'Node of this platform that had the call. Null when an earlier version recorded it, or another system reported it.',
+      ),
     carrier: z.string().nullable(),
     attempts: z.array(attempt),
     jitter_ms: z.number().nullable(),
@@ -127,6 +133,7 @@ const exampleRecord = {
   ...{ end_stamp: '2026-01-01T00:00:20.000Z', duration: 20, post_dial_delay_ms: 180 },
   ...{ sip_code: 200, hangup_cause: 'NORMAL_CLEARING', hangup_by: 'caller', denial_code: null },
   ...{ direction: 'inbound', set_id: 1, node: 'sip:10.0.0.11:5060;transport=udp' },
+  instance: 'sbc-1',
   ...{ carrier: null, attempts: [], jitter_ms: null, packet_loss_pct: null, customer_id: 7 },
   ...{ tenant_slug: null, call_id: 'a84b4c76e66710', recovered: false },
   ...{ unauthorized_by_ocs: false, mos_source: null, media_quality: null },

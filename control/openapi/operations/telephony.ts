@@ -186,6 +186,7 @@ const activeCall: z.ZodType<ActiveCallView> = z
     answer_stamp: moment.nullable(),
     set_id: z.int().nullable(),
     node: z.string().nullable(),
+    instance: z.string().describe('Node of this platform that has the call.'),
     node_state: z
       .enum(['active', 'probing', 'inactive'])
       .nullable()
@@ -303,6 +304,7 @@ const calls: Operations = {
         ...{ duration_seconds: 12, state: 'ACTIVE', direction: 'inbound' },
         ...{ start_stamp: exampleTime, answer_stamp: exampleTime, set_id: 1 },
         ...{ node: 'sip:10.0.0.11:5060;transport=udp', node_state: 'active', carrier: null },
+        instance: 'sbc-1',
         ...{ caller_address: '203.0.113.7:5060', callee_address: '10.0.0.11:5060' },
         ...{
           customer_id: 7,

@@ -31,6 +31,7 @@ export function activeCallView({
       answer_stamp: answeredAt === null ? null : timeToText(answeredAt + stampOffsetMs),
       set_id: call.setId,
       node,
+      instance: call.instance,
       node_state: node === null ? null : (stateOf.get(node) ?? null),
       carrier: call.carrier,
       caller_address: peers.caller,

@@ -20,6 +20,7 @@ export const liveCall = z.object({
   duration_seconds: z.int().describe('Since the answer, or since the start if not answered.'),
   set_id: z.int().nullable(),
   node: z.string().nullable(),
+  instance: z.string().describe('Node of this platform that has the call.'),
   carrier: z.string().nullable(),
   customer_id: z.int().nullable(),
 })
@@ -51,6 +52,7 @@ export function liveCallView(call: ActiveCall, now: number): LiveCall {
     duration_seconds: Math.max(0, Math.floor((now - since) / 1_000)),
     set_id: call.setId,
     node: call.node,
+    instance: call.instance,
     carrier: call.carrier,
     customer_id: call.customerId,
   }

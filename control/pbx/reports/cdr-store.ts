@@ -70,11 +70,17 @@ export const at = {
   ...({ denial_code: 17, direction: 18, set_id: 19, node: 20, carrier: 21, attempts: 22 } as const),
   ...({ jitter_ms: 23, packet_loss_pct: 24, customer_id: 25, tenant_id: 26, call_id: 27 } as const),
   ...({ is_recovered: 28, is_unauthorized_by_ocs: 29 } as const),
-  ...({ mos_source: 30, media_quality: 31, recording_error: 32, denial_text: 33 } as const),
+  ...({
+    mos_source: 30,
+    media_quality: 31,
+    recording_error: 32,
+    denial_text: 33,
+    instance: 34,
+  } as const),
 } satisfies Partial<Record<keyof CdrTable, number>>
 
 /** Behind them: JSON, of another table. */
-export const recordingAt = 34
+export const recordingAt = 35
 
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]

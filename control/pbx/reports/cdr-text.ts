@@ -50,6 +50,7 @@ export class CdrText {
       `,"hangup_cause":${this.#word(row[at.hangup_cause])},"hangup_by":"${row[at.hangup_by]}"` +
       `,"denial_code":${this.#word(row[at.denial_code])},"direction":"${row[at.direction]}"` +
       `,"set_id":${row[at.set_id]},"node":${this.#word(row[at.node])}` +
+      `,"instance":${this.#word(row[at.instance])}` +
       `,"carrier":${this.#word(row[at.carrier])},"attempts":${this.#attempts(row[at.attempts])}` +
       `,"jitter_ms":${row[at.jitter_ms]},"packet_loss_pct":${row[at.packet_loss_pct]}` +
       `,"customer_id":${row[at.customer_id]},"tenant_slug":${this.#word(slug)}` +
@@ -78,7 +79,7 @@ export class CdrText {
       `,${csvCell(row[at.call_id])},${row[at.post_dial_delay_ms] ?? ''}` +
       `,${flag(row[at.is_recovered])},${flag(row[at.is_unauthorized_by_ocs])}` +
       `,${csvCell(storedDenialText(row[at.denial_code], row[at.denial_text]) ?? '')}` +
-      `,${row[at.mos_source] ?? ''},${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
+      `,${this.#cell(row[at.instance])},${row[at.mos_source] ?? ''},${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
       `,${row[at.recording_error] ?? ''}` +
       `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
@@ -163,6 +164,7 @@ const columns = [
   'recovered',
   'unauthorized_by_ocs',
   'denial_text',
+  'instance',
   'mos_source',
   'media_quality',
   'recording',

@@ -28,6 +28,7 @@ export function viewOf(row: CdrRow) {
     direction: row.direction,
     set_id: row.set_id,
     node: row.node,
+    instance: row.instance,
     carrier: row.carrier,
     attempts: attemptsOf(row.attempts),
     jitter_ms: row.jitter_ms,

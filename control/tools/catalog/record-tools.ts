@@ -40,6 +40,10 @@ export const callRecord = z.object({
   post_dial_delay_ms: z.number().nullable(),
   set_id: z.int().nullable(),
   node: z.string().nullable(),
+  instance: z
+    .string()
+    .nullable()
+    .describe('Node of this platform that had the call; null: not known.'),
   carrier: z.string().nullable(),
   customer_id: z.int().nullable(),
   tenant_slug: z.string().nullable(),

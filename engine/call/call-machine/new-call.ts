@@ -35,6 +35,7 @@ export function beginCall(world: World, begun: NewCall): Call {
   // One shape for all calls, and no spreads: they took 6 µs of every call.
   const call: Call = {
     start,
+    instance: world.instance,
     stampOffsetMs,
     phase: 'admitting',
     display: 'DIALING',

@@ -233,6 +233,7 @@ export function restoreCall(
       ...(isOurs && { isOurs }),
       ...(isRecordedElsewhere && { isRecordedElsewhere }),
     },
+    instance: world.instance,
     account: accountOf(opened),
     stampOffsetMs,
     calling: { kind: 'invite', legId: first?.id ?? '' },

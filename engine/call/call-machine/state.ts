@@ -156,6 +156,8 @@ export interface Answering {
 
 export interface Call {
   readonly start: CallStart
+  /** The node of Tollgate that has it. */
+  readonly instance: string
   /** Added to a time of the call it gives milliseconds UTC, by the machine's clock when the call began. */
   readonly stampOffsetMs: number
   phase: CallPhase
@@ -362,6 +364,8 @@ export interface Transfer {
 
 /** All live calls, their legs and what connects them. */
 export interface World {
+  /** The node of Tollgate that has them. */
+  readonly instance: string
   readonly calls: ReleasingMap<string, Call>
   readonly legs: ReleasingMap<string, Leg>
   readonly exchanges: ReleasingMap<string, Exchange>
@@ -369,7 +373,8 @@ export interface World {
   transferCount: number
 }
 
-export const emptyWorld = (): World => ({
+export const emptyWorld = (instance: string): World => ({
+  instance,
   ...{ calls: new ReleasingMap(), legs: new ReleasingMap() },
   ...{ exchanges: new ReleasingMap(), transfers: new ReleasingMap() },
   transferCount: 0,

@@ -39,7 +39,7 @@ const columns = `call_uuid, call_id, direction, caller_id_number, caller_id_name
   hangup_cause, hangup_by, denial_code, set_id, node, carrier, attempts, tenant_id, customer_id,
   rate_prefix, cost_micros, currency, source_address, mos_score, mos_source, jitter_ms,
   packet_loss_pct, media_quality, is_recovered, is_unauthorized_by_ocs, required_micros,
-  available_micros, denial_text`
+  available_micros, denial_text, instance`
 
 const texts = (parameter: string): string =>
   `(SELECT value FROM json_array_elements_text(CAST(${parameter} AS json)))`

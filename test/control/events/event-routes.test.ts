@@ -122,7 +122,12 @@ test('a call that is answered comes with its price, so that a reader can tell it
   const customerId = await addCustomer(store, { name: '15550001111', rate_plan_id: planId })
   await runSql(store, 'UPDATE wallet SET balance_micros = 10000000')
   await ocs.reload()
-  const times = { startedAt: startOfTime - 2_000, answeredAt: startOfTime, stampOffsetMs: 0 }
+  const times = {
+    startedAt: startOfTime - 2_000,
+    answeredAt: startOfTime,
+    stampOffsetMs: 0,
+    instance: 'sbc-1',
+  }
   const call: ActiveCall = {
     ...{ callUuid: 'uuid-1', state: 'ACTIVE', direction: 'outbound', ...times, customerId },
     ...{ callerNumber: '15550001111', calledNumber: '4930100', tenantId: null, setId: 1 },
@@ -302,6 +307,7 @@ test('calls and phones are shown by the words of the API', async () => {
     ...{ calledNumber: '2', startedAt: now, answeredAt: null, tenantId: null, customerId: null },
     ...{ setId: 1, node: 'n', carrier: null },
     stampOffsetMs: 0,
+    instance: 'sbc-1',
     peers: { caller: null, callee: null },
   }
   log.add({ type: 'call.ringing', tenantId: null, call })

@@ -11,7 +11,15 @@ const callOf = (index: number, more: Partial<ActiveCall> = {}): ActiveCall => ({
   ...{ callUuid: uuidOf(index), state: 'ACTIVE', direction: 'inbound' },
   ...{ callerNumber: '15550001111', calledNumber: '18005551212' },
   ...{ startedAt: startOfTime - 60_000 + index, answeredAt: startOfTime - 30_000 },
-  ...{ tenantId: null, customerId: null, setId: 1, node: null, carrier: null, stampOffsetMs: 0 },
+  ...{
+    tenantId: null,
+    customerId: null,
+    setId: 1,
+    node: null,
+    carrier: null,
+    stampOffsetMs: 0,
+    instance: 'sbc-1',
+  },
   ...{ peers: { caller: null, callee: null }, ...more },
 })
 

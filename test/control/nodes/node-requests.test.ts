@@ -13,7 +13,15 @@ const question = '/api/v1/nodes/question'
 const call: ActiveCall = {
   ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound' },
   ...{ callerNumber: '1', calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime },
-  ...{ tenantId: null, customerId: null, setId: 1, node: null, carrier: null, stampOffsetMs: 0 },
+  ...{
+    tenantId: null,
+    customerId: null,
+    setId: 1,
+    node: null,
+    carrier: null,
+    stampOffsetMs: 0,
+    instance: 'sbc-1',
+  },
   peers: { caller: null, callee: null },
 }
 

@@ -91,7 +91,14 @@ test('a tenant gets the sums of its own calls, and nothing of the platform', asy
   const tenantId = await control.tenant('acme')
   const call: Omit<ActiveCall, 'tenantId'> = {
     ...{ callUuid: 'x', state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
-    ...{ calledNumber: '2', startedAt: 0, answeredAt: 0, stampOffsetMs: 0, customerId: null },
+    ...{
+      calledNumber: '2',
+      startedAt: 0,
+      answeredAt: 0,
+      stampOffsetMs: 0,
+      instance: 'sbc-1',
+      customerId: null,
+    },
     ...{ setId: null, node: null, carrier: null, peers: { caller: null, callee: null } },
   }
   b.engine.activeCalls.push({ ...call, tenantId }, { ...call, tenantId: null })

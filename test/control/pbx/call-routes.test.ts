@@ -20,6 +20,7 @@ const call: ActiveCall = {
   node: 'sip:10.0.0.1:5060;transport=udp',
   carrier: null,
   stampOffsetMs: 0,
+  instance: 'sbc-1',
   peers: { caller: '203.0.113.7:5060', callee: '10.0.0.1:5060' },
 }
 
@@ -46,6 +47,7 @@ test('active calls are a bare array with the fields of the specification', async
       answer_stamp: '2025-12-31T23:59:47.500Z',
       set_id: 1,
       node: 'sip:10.0.0.1:5060;transport=udp',
+      instance: 'sbc-1',
       node_state: null,
       carrier: null,
       caller_address: '203.0.113.7:5060',

@@ -45,7 +45,7 @@ const phone: ExtensionOrigin = {
 
 /** What a BYE from `from` gets in the dialog of a party that was at `at`. */
 function answerTo(from: string, at: string, origin: Origin, carrierId: number | null = null) {
-  const call = beginCall(emptyWorld(), { start: sampleStart('1'), stampOffsetMs: 0 })
+  const call = beginCall(emptyWorld('sbc-1'), { start: sampleStart('1'), stampOffsetMs: 0 })
   call.origin = origin
   call.place = { ...nowhere, carrierId, setId: carrierId === null ? null : 1 }
   const challenge = { status: 407, reason: 'R', headers: { 'Proxy-Authenticate': ['a', 'b'] } }

@@ -62,7 +62,7 @@ class History implements Line, Scene {
   readonly chance: Chance
   readonly agenda = new Agenda()
   readonly isElsewhere: boolean
-  world: World = emptyWorld()
+  world: World = emptyWorld('sbc-1')
   isQuiet = false
   /** Calls that went on as they were saved. */
   restarted = 0

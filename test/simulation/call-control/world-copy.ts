@@ -8,8 +8,16 @@ type Tables = {
   >
 }
 
-export const written = ({ calls, legs, exchanges, transfers, transferCount }: World): string =>
+export const written = ({
+  instance,
+  calls,
+  legs,
+  exchanges,
+  transfers,
+  transferCount,
+}: World): string =>
   JSON.stringify({
+    instance,
     calls: Object.fromEntries(calls),
     legs: Object.fromEntries(legs),
     exchanges: Object.fromEntries(exchanges),
@@ -18,9 +26,10 @@ export const written = ({ calls, legs, exchanges, transfers, transferCount }: Wo
   })
 
 export function readBack(text: string): World {
-  const read: Tables & Pick<World, 'transferCount'> = JSON.parse(text)
-  const { calls, legs, exchanges, transfers, transferCount } = read
+  const read: Tables & Pick<World, 'instance' | 'transferCount'> = JSON.parse(text)
+  const { instance, calls, legs, exchanges, transfers, transferCount } = read
   return {
+    instance,
     ...{ calls: mapOf(calls), legs: mapOf(legs), exchanges: mapOf(exchanges) },
     ...{ transfers: mapOf(transfers), transferCount },
   }

@@ -49,6 +49,7 @@ function onePlacedCall(): void {
     ...{ ...shared, state: 'RINGING', direction: 'inbound', startedAt: 0, answeredAt: null },
     ...{ tenantId, customerId: 1, setId: 1, node, carrier: 'trunk' },
     stampOffsetMs: 0,
+    instance: 'sbc-1',
     peers: { caller: null, callee: null },
   }
   const record: CallRecord = {

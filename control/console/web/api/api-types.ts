@@ -218,6 +218,7 @@ export interface ActiveCall {
   readonly answer_stamp: string | null
   readonly set_id: number | null
   readonly node: string | null
+  readonly instance: string
   readonly node_state: 'active' | 'probing' | 'inactive' | null
   readonly carrier: string | null
   readonly caller_address: string | null
@@ -897,6 +898,7 @@ export interface CallRecord {
   readonly direction: 'inbound' | 'outbound' | 'internal'
   readonly set_id: number | null
   readonly node: string | null
+  readonly instance: string | null
   readonly carrier: string | null
   readonly attempts: readonly {
     readonly destination: string

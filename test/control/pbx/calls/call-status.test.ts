@@ -10,6 +10,7 @@ const live: ActiveCall = {
   ...{ calledNumber: '15550100', startedAt: startOfTime, answeredAt: null, customerId: 7 },
   ...{ setId: null, node: null, carrier: null, tenantId: null },
   stampOffsetMs: 0,
+  instance: 'sbc-1',
   peers: { caller: null, callee: null },
 }
 const ended: EndedCall = {

@@ -26,6 +26,7 @@ beforeEach(async () => {
     ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime, tenantId: 1 },
     ...{ customerId: null, setId: 1, node: 'sip:10.0.0.1:5060;transport=udp', carrier: null },
     stampOffsetMs: 0,
+    instance: 'sbc-1',
     peers: { caller: null, callee: null },
   }
   control.engine.activeCalls.push(call)

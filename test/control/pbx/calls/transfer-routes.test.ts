@@ -21,6 +21,7 @@ const callOf = (tenantId: number): ActiveCall => ({
   ...{ calledNumber: '101', startedAt: startOfTime, answeredAt: startOfTime, tenantId },
   ...{ customerId: 4, setId: null, node: null, carrier: null },
   stampOffsetMs: 0,
+  instance: 'sbc-1',
   peers: { caller: null, callee: null },
 })
 

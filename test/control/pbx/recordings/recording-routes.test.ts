@@ -143,7 +143,14 @@ test('a key that may write removes it, and its file', async () => {
 const call: ActiveCall = {
   ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
   ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime, tenantId: 1 },
-  ...{ customerId: null, setId: null, node: null, carrier: null, stampOffsetMs: 0 },
+  ...{
+    customerId: null,
+    setId: null,
+    node: null,
+    carrier: null,
+    stampOffsetMs: 0,
+    instance: 'sbc-1',
+  },
   peers: { caller: null, callee: null },
 }
 

@@ -37,6 +37,7 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
     'with everything',
     {
       ...{ answeredAt: startOfTime + 1, postDialDelayMs: 150, billsec: 60, setId: 3, node: 'n' },
+      instance: 'sbc-1',
       ...{ carrier: 'c', customerId: 7, currency: 'EUR', denialCode: 'no_credit', tenantId: 1 },
       ...{ isRecovered: true, isUnauthorizedByOcs: true },
       attempts: [attempt('OK', startOfTime), attempt('Busy', startOfTime + 999)],

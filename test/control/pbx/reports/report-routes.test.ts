@@ -37,6 +37,7 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
         direction: 'inbound',
         set_id: 1,
         node: 'sip:10.0.0.1:5060;transport=udp',
+        instance: null,
         carrier: 'trunk',
         attempts: [
           {

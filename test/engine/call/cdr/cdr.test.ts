@@ -9,7 +9,10 @@ import { sampleStart } from '../../../support/call-machine.ts'
 const bye: End = { kind: 'hung-up', by: 'caller' }
 
 const newCall = (): Call =>
-  beginCall(emptyWorld(), { start: { ...sampleStart(), startedAt: 1_000 }, stampOffsetMs: 0 })
+  beginCall(emptyWorld('sbc-1'), {
+    start: { ...sampleStart(), startedAt: 1_000 },
+    stampOffsetMs: 0,
+  })
 
 function answeredCall(grantedSeconds: number | null = null): Call {
   const call = newCall()

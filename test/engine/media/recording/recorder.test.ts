@@ -44,7 +44,14 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
   }
   const call: ActiveCall = {
     ...{ callUuid, state: 'ACTIVE', direction: 'internal', callerNumber: '100' },
-    ...{ calledNumber: '101', startedAt: 0, answeredAt: 0, stampOffsetMs: 0, tenantId: 3 },
+    ...{
+      calledNumber: '101',
+      startedAt: 0,
+      answeredAt: 0,
+      stampOffsetMs: 0,
+      instance: 'sbc-1',
+      tenantId: 3,
+    },
     ...{ customerId: null, setId: null, node: null, carrier: null },
     peers: { caller: null, callee: null },
   }

@@ -55,6 +55,7 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
               ...{ callUuid, state: 'ACTIVE', direction: 'internal', startedAt: start.startedAt },
               ...{ callerNumber: '100', calledNumber: '1', answeredAt, stampOffsetMs },
               ...{ tenantId: 1, customerId: null, setId: null, node: null, carrier: null },
+              instance: 'sbc-1',
               peers: { caller: null, callee: null },
             }
           : undefined

@@ -100,6 +100,9 @@ const RecordFacts = ({ record }: { record: CallRecord }) => (
     <Fact name="Through">
       <Text value={record.carrier ?? record.node} max={100} />
     </Fact>
+    <Fact name="Taken by">
+      <Text value={record.instance} max={60} />
+    </Fact>
     <Fact name="Call-ID">
       <Text value={record.call_id} max={200} />
     </Fact>

@@ -56,6 +56,11 @@ const columns: readonly ShownColumn<CallNow>[] = [
     show: ({ call }) => <Text value={call.carrier ?? call.node} max={60} />,
   },
   {
+    ...{ name: 'instance', title: 'Taken by', value: ({ call }) => call.instance },
+    isMinor: true,
+    show: ({ call }) => <Text value={call.instance} max={60} />,
+  },
+  {
     ...{ name: 'started', title: 'Started', value: ({ call }) => call.start_stamp },
     isMinor: true,
     show: ({ call }) => <Moment at={call.start_stamp} isToday />,

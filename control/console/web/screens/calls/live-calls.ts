@@ -92,6 +92,7 @@ const blank: ActiveCall = {
   ...{ uuid: '', call_uuid: '', caller_id_number: '', destination_number: '' },
   ...{ duration_seconds: 0, state: 'DIALING', direction: 'outbound', start_stamp: '' },
   ...{ answer_stamp: null, set_id: null, node: null, node_state: null, carrier: null },
+  instance: '',
   ...{ caller_address: null, callee_address: null, customer_id: null, transfer: null },
   ...{ recording: false, cost: null, cost_exact: null, currency: null, price: null },
 }
@@ -101,7 +102,15 @@ function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
   const told = data as Partial<ActiveCall>
   const names = [
     ...(['caller_id_number', 'destination_number', 'direction', 'state', 'start_stamp'] as const),
-    ...(['answer_stamp', 'node', 'carrier', 'customer_id', 'transfer', 'price'] as const),
+    ...([
+      'answer_stamp',
+      'node',
+      'instance',
+      'carrier',
+      'customer_id',
+      'transfer',
+      'price',
+    ] as const),
   ]
   const fields = names.flatMap((name) => (name in told ? [[name, told[name]]] : []))
   const currency = told.price?.currency

@@ -17,7 +17,14 @@ const answered = { ...started, at: stamp(5), state: 'ACTIVE', answer_stamp: stam
 
 const listed = (change: Partial<ActiveCall> = {}): ActiveCall => ({
   ...{ uuid: 'a', ...told, duration_seconds: 10, state: 'ACTIVE', direction: 'inbound' },
-  ...{ start_stamp: stamp(0), answer_stamp: stamp(5), set_id: 1, node: null, node_state: null },
+  ...{
+    start_stamp: stamp(0),
+    answer_stamp: stamp(5),
+    set_id: 1,
+    node: null,
+    instance: 'sbc-1',
+    node_state: null,
+  },
   ...{ carrier: null, caller_address: null, callee_address: null, customer_id: 7 },
   ...{ transfer: null, recording: false, cost: 0.1, cost_exact: '0.10', currency: 'USD', price },
   ...change,
