@@ -133,7 +133,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const engine = new Engine({
       ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
       ...{ disk, databaseId: stores.databaseId, whyClosed: () => stores.whyClosed() },
-      ...{ node: node.identity, notices, shares: limits },
+      ...{ node: node.identity, notices: noticesFor(stores), shares: limits },
       installation: stores.local === undefined ? installationOf(store, node) : undefined,
       ...(charging instanceof Ocs
         ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
@@ -359,6 +359,15 @@ const keepingOf = (
     ...{ keepMs, now, schedule },
     heardAt: () => now() - node.heartbeatAgeMs,
     onGap: (look) => notices.onGap(look),
+  }
+
+/** Registrations are many and mostly right: after a gap they are read when all else has been. */
+const noticesFor = ({ notices, changes }: Stores) =>
+  notices && {
+    on: notices.on.bind(notices),
+    notify: notices.notify.bind(notices),
+    onGap: (handler: () => void) =>
+      changes.follow({ topics: [], reload: () => Promise.resolve(handler()) }),
   }
 
 /** Undefined: no other process shares the database. */

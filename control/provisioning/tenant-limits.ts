@@ -23,6 +23,7 @@ const limits = {
   rate_plans: 200,
   rates: 100_000,
   keys: 1_000,
+  users: 1_000,
 } as const
 
 type Kind = keyof typeof limits
@@ -41,6 +42,7 @@ const rowsOf: Readonly<Record<Kind, string>> = {
   rate_plans: 'rate_plan',
   rates: 'rate JOIN rate_plan ON rate_plan.id = rate_plan_id',
   keys: 'application_key',
+  users: '"user"',
 }
 
 /** Like `write`, but throws 409 when a tenant credential exceeds the limits of its tenant. */

@@ -3,7 +3,7 @@
  * §10.2).
  */
 import { hostPort } from '../../engine/sip-server/message/index.ts'
-import { carrierGateways } from '../../schema/carrier-gateways.ts'
+import { carrierGatewaysAt } from '../../schema/carrier-gateways.ts'
 import { gatewayNamedBy, senderOf, type CarrierGateway } from '../../schema/rules/gateway-reach.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
@@ -30,8 +30,8 @@ export async function refuseGateways(
   scope: RequestScope,
 ): Promise<void> {
   if (destinations.length === 0) return
-  const gateways = await carrierGateways(store)
-  if (gateways.length === 0) return
+  const uris = destinations.map(({ uri }) => uri)
+  const gateways = await carrierGatewaysAt(store, uris, tenantId)
   for (const { path, uri } of destinations) {
     const sender = senderOf(tenantId)
     const gateway = gatewayNamedBy(gateways, uri, sender) ?? scope.gatewayLedTo?.(uri, sender)

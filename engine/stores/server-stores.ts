@@ -62,7 +62,7 @@ interface OpenServer extends StoresDeps {
 }
 
 async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> {
-  const { config, isUpgrade, closers, close, lock, schedule, log } = deps
+  const { config, isUpgrade, closers, close, lock, schedule, random, log } = deps
   const { applied } = store.migrated
   if (applied.length > 0) log('info', 'database migrated', { ...store.migrated })
   for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
@@ -70,7 +70,7 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   const notices = new ServerNotices(deps)
   closers.push(() => notices.stop())
   await notices.start()
-  const changes = await ServerChanges.open({ notices, schedule, log })
+  const changes = await ServerChanges.open({ notices, schedule, random, log })
   const { node, settings } = await joinInstallation(store, notices, deps)
   closers.push(() => node.stop())
   closers.push(() => settings.stop())

@@ -21,6 +21,7 @@ export interface StoresDeps extends Clocks {
   readonly hostName: string
   /** This process takes over from another one, which still serves. */
   readonly isUpgrade: boolean
+  readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
   readonly schedule: Schedule
   readonly log: Log

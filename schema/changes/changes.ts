@@ -17,6 +17,7 @@ export type Topic = (typeof topics)[number]
 export type Details = ReadonlySet<string> | 'all'
 
 export interface Follower {
+  /** None: only when it is unknown what was missed. */
   readonly topics: readonly Topic[]
   /** Takes over what is stored now. Of several topics, the details are those of all. */
   readonly reload: (details: Details) => Promise<void>
@@ -29,6 +30,7 @@ export interface Follower {
 export interface Changes {
   /**
    * `reload` is called within a second after another process has committed, and perhaps after commits of this one.
+   * When it is unknown what was missed, all load everything within a few seconds: one after the other, as they follow.
    * Changes during a reload cause one more; one that fails is repeated.
    */
   follow(follower: Follower): Cancel

@@ -16,6 +16,10 @@ const MAX_DETAILS = 50
 export class Followers {
   readonly #deps: FollowersDeps
   readonly #followers = new Set<FollowerState>()
+  /** They have perhaps missed something, and load everything in this order. */
+  readonly #unsure = new Set<FollowerState>()
+  #isLoadingUnsure = false
+  #cancelDelay: Cancel | undefined
 
   constructor(deps: FollowersDeps) {
     this.#deps = deps
@@ -26,6 +30,7 @@ export class Followers {
     this.#followers.add(state)
     return () => {
       this.#followers.delete(state)
+      this.#unsure.delete(state)
       state.stop()
     }
   }
@@ -35,14 +40,35 @@ export class Followers {
     for (const state of this.#followers) if (state.follows(topic)) state.changed(detail)
   }
 
-  /** What was missed is unknown. */
-  changedAll(): void {
-    for (const state of this.#followers) state.changed('')
+  /**
+   * What was missed is unknown: after `delayMs` they load everything, one after the other in the order in which they
+   * have begun to follow. What is told meanwhile of one that waits is read at once.
+   */
+  changedAll(delayMs = 0): void {
+    for (const state of this.#followers) this.#unsure.add(state)
+    if (delayMs === 0) void this.#loadUnsure()
+    else
+      this.#cancelDelay ??= this.#deps.schedule(() => {
+        this.#cancelDelay = undefined
+        void this.#loadUnsure()
+      }, delayMs)
   }
 
   stop(): void {
+    this.#cancelDelay?.()
     for (const state of this.#followers) state.stop()
     this.#followers.clear()
+    this.#unsure.clear()
+  }
+
+  async #loadUnsure(): Promise<void> {
+    if (this.#isLoadingUnsure) return
+    this.#isLoadingUnsure = true
+    for (const state of this.#unsure) {
+      this.#unsure.delete(state)
+      await state.loadAll()
+    }
+    this.#isLoadingUnsure = false
   }
 }
 
@@ -56,6 +82,7 @@ class FollowerState {
   #isFailing = false
   #isStopped = false
   #cancelPause: Cancel | undefined
+  #onTried: (() => void) | undefined
 
   constructor(follower: Follower, deps: FollowersDeps) {
     this.#follower = follower
@@ -72,9 +99,19 @@ class FollowerState {
     this.#reloadNow()
   }
 
+  /** Resolves after one try: who fails goes on alone. */
+  loadAll(): Promise<void> {
+    if (this.#isStopped) return Promise.resolve()
+    return new Promise((resolve) => {
+      this.#onTried = resolve
+      this.changed('')
+    })
+  }
+
   stop(): void {
     this.#isStopped = true
     this.#cancelPause?.()
+    this.#onTried?.()
   }
 
   #add(details: Iterable<string> | 'all'): void {
@@ -108,6 +145,7 @@ class FollowerState {
       this.#pause(RETRY_MS)
     } finally {
       this.#isReloading = false
+      if (details === 'all') this.#onTried?.()
     }
     this.#reloadNow()
   }

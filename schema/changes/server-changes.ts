@@ -10,6 +10,7 @@ import { Followers, type FollowersDeps } from './followers.ts'
 export interface ServerChangesDeps extends FollowersDeps {
   readonly notices: ServerNotices
   readonly schedule: Schedule
+  readonly random: () => number
 }
 
 const CHANNEL = 'tollgate_changes'
@@ -17,6 +18,8 @@ const LOOK_MS = 1_000
 /** Rows are kept for so long. Who has not looked for half of it loads everything. */
 const KEPT_MS = 600_000
 const LOOKS_PER_CLEANING = 300
+/** All nodes hear of a gap at once, and read everything: each begins at another moment within this time. */
+const SPREAD_MS = 2_000
 
 /**
  * `horizon` is the oldest transaction that may still be under way: all before it are seen. Numbers of transactions
@@ -76,7 +79,7 @@ export class ServerChanges implements Changes {
     const { notices } = this.#deps
     this.#cancelNotices = [
       notices.on(CHANNEL, (payload) => this.#told(payload)),
-      notices.onGap(() => this.#followers.changedAll()),
+      notices.onGap(() => this.#missed()),
     ]
     await this.#look()
     this.#lookLater()
@@ -88,6 +91,16 @@ export class ServerChanges implements Changes {
     for (const cancel of this.#cancelNotices) cancel()
     this.#followers.stop()
     return Promise.resolve()
+  }
+
+  /** What the counter has kept is read by its details first. */
+  #missed(): void {
+    void this.#look()
+    this.#loadAll()
+  }
+
+  #loadAll(): void {
+    this.#followers.changedAll(this.#deps.random() * SPREAD_MS)
   }
 
   #told(payload: string): void {
@@ -116,7 +129,7 @@ export class ServerChanges implements Changes {
     const [horizon, at] = [Number(first.horizon), Number(first.at)]
     const gapMs = at - (this.#lookedAt ?? at)
     // Another server, such as one from a backup, or a long pause: what was missed is unknown.
-    if (horizon < this.#horizon || gapMs > KEPT_MS / 2) this.#followers.changedAll()
+    if (horizon < this.#horizon || gapMs > KEPT_MS / 2) this.#loadAll()
     else for (const row of rows) if (isChange(row)) this.#changed(row)
     for (const [key, version] of this.#seen) if (version < horizon) this.#seen.delete(key)
     this.#horizon = horizon

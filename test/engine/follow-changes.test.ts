@@ -71,7 +71,7 @@ describe.runIf(hasPostgres)('an edit', () => {
     const notices = new ServerNotices({ url, schedule, log })
     onTestFinished(() => notices.stop())
     await notices.start()
-    const changes = await ServerChanges.open({ notices, schedule, log })
+    const changes = await ServerChanges.open({ notices, schedule, random: () => 0, log })
     onTestFinished(() => changes.stop())
     const now = (): number => 1
     const ocs = new Ocs({

@@ -10,6 +10,7 @@ import { created, ok } from '../../http/envelope.ts'
 import { offsetOf, pageMeta, pageQuery } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { text } from '../../provisioning/fields.ts'
+import { writeWithinLimits } from '../../provisioning/tenant-limits.ts'
 import type { Principal } from '../principal.ts'
 import { refusePersonBy } from '../keys/key-limits.ts'
 import { requires } from '../requires.ts'
@@ -56,7 +57,7 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
       refuseEscalation(principal, body.role)
       refusePersonBy(principal)
       const passwordHash = await hashPassword(body.password)
-      const user = await transaction(store, async () =>
+      const user = await writeWithinLimits(store, principal, ['users'], async () =>
         users.insert({
           username: body.username,
           role: body.role,

@@ -103,6 +103,16 @@ const resources = {
     unique: ['name', 'uuid', 'key_hash'],
     body: (n: string) => ({ name: n, scopes: ['agents:read'] }),
   },
+  users: {
+    ...{ most: 1_000, path: '/users', table: '"user"', unique: ['username'] },
+    body: (n: string) => ({ username: n, password: 'long enough to be one', role: 'auditor' }),
+  },
+}
+
+/** As the platform names the tenant of what it makes, where that is not `tenant`. */
+const ownerOf: Readonly<Record<string, object>> = {
+  keys: { tenant_scope: 'tenant', tenant_slug: 'acme' },
+  users: { tenant_slug: 'acme' },
 }
 
 test.each(Object.entries(resources))(
@@ -115,7 +125,9 @@ test.each(Object.entries(resources))(
     const { id, ...row } = (await readRow(store, last)) ?? {}
     const columns = Object.keys(row)
     const fresh = (name: string): string =>
-      name === 'key_hash' ? `CAST('z' || n AS ${isOnPostgres ? 'bytea' : 'BLOB'})` : `'z' || n`
+      name === 'key_hash'
+        ? `CAST('${'z'.repeat(26)}' || (100000 + n) AS ${isOnPostgres ? 'bytea' : 'BLOB'})`
+        : `'z' || n`
     const values = columns.map((name) => (unique.includes(name) ? fresh(name) : `t.${name}`))
     await runSql(
       store,
@@ -125,9 +137,7 @@ test.each(Object.entries(resources))(
     )
     const tooMany = await callAs('acme', 'POST', path, body('n102'))
     expect([tooMany.status, tooMany.code]).toEqual([409, `too_many_${kind}`])
-    const given = { tenant: 'acme', tenant_scope: 'tenant', tenant_slug: 'acme' }
-    const { tenant, ...ofKey } = given
-    const more = { ...body('n103'), ...(kind === 'keys' ? ofKey : { tenant }) }
-    expect((await call('POST', path, more)).status).toBe(201)
+    const owner = ownerOf[kind] ?? { tenant: 'acme' }
+    expect((await call('POST', path, { ...body('n103'), ...owner })).status).toBe(201)
   },
 )

@@ -64,7 +64,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     const notices = new ServerNotices({ url, schedule, log })
     closers.push(() => notices.stop())
     await notices.start()
-    const changes = await ServerChanges.open({ notices, schedule, log })
+    const changes = await ServerChanges.open({ notices, schedule, random: () => 0, log })
     closers.push(() => changes.stop())
     const now = (): number => performance.now()
     const guard = new Guard({ now, isExempt: () => false, log })

@@ -19,8 +19,45 @@ test('only the followers of a topic load again', async () => {
   followers.changed('tenant', '')
   expect(told).toEqual(['carriers'])
   followers.changedAll()
-  await Promise.resolve()
+  await new Promise(setImmediate)
   expect(told).toEqual(['carriers', 'rates', 'carriers'])
+})
+
+test('after a gap one loads after the other, and what is told meanwhile of those that wait comes first', async () => {
+  const { time, log, followers } = rig()
+  const told: (readonly [string, Details])[] = []
+  const loading = new Map<string, () => void>()
+  let isBroken = true
+  const loads = (name: string) => (details: Details) => {
+    told.push([name, details])
+    if (details !== 'all') return Promise.resolve()
+    if (name === 'rates' && isBroken) return Promise.reject(new Error('no'))
+    return new Promise<void>((resolve) => void loading.set(name, resolve))
+  }
+  followers.follow({ topics: ['carrier'], reload: loads('carriers') })
+  followers.follow({ topics: ['rate'], reload: loads('rates') })
+  followers.follow({ topics: ['extension'], reload: loads('extensions') })
+  followers.follow({ topics: [], reload: loads('registrations') })
+  const next = async (work: () => void): Promise<typeof told> => {
+    work()
+    await new Promise(setImmediate)
+    return told.splice(0)
+  }
+  const end = (name: string) => next(() => loading.get(name)?.())
+  expect(await next(() => followers.changedAll(1_500))).toEqual([])
+  expect(await next(() => time.advance(1_499))).toEqual([])
+  expect(await next(() => time.advance(1))).toEqual([['carriers', 'all']])
+  const phone = () => followers.changed('extension', '7')
+  expect(await next(phone)).toEqual([['extensions', new Set(['7'])]])
+  // One that fails goes on alone.
+  expect(await end('carriers')).toEqual([
+    ['rates', 'all'],
+    ['extensions', 'all'],
+  ])
+  isBroken = false
+  expect(await next(() => time.advance(500))).toEqual([['rates', 'all']])
+  expect(await end('extensions')).toEqual([['registrations', 'all']])
+  expect(log).toEqual(['error'])
 })
 
 test('changes during a load cause one more, with all that has changed meanwhile', async () => {

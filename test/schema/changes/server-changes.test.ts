@@ -31,7 +31,7 @@ describe.runIf(hasPostgres)('a database that several processes change', () => {
     const deps = { schedule, log: (level: string) => log.push(level) }
     notices = new ServerNotices({ url, ...deps })
     await notices.start()
-    changes = await ServerChanges.open({ notices, ...deps })
+    changes = await ServerChanges.open({ notices, random: () => 0, ...deps })
     for (const topic of topics)
       changes.follow({
         topics: [topic],
