@@ -50,11 +50,13 @@ const followSpendGuards = (changes: Changes, guards: Pick<Ocs, 'reloadSpendGuard
     intervalMs: GUARDS_INTERVAL_MS,
   })
 
-/** A detail is a plan and one of its prefixes. */
+/** A detail is a plan, or a plan and one of its prefixes. */
 async function reloadRates(ocs: Ocs, details: Details): Promise<void> {
   const places = details === 'all' ? undefined : [...details].map((detail) => detail.split('/'))
   if (places === undefined) return ocs.reloadRates()
-  for (const [planId, prefix = ''] of places) await ocs.reloadPrefix(Number(planId), prefix)
+  for (const [planId, prefix] of places)
+    if (prefix === undefined) await ocs.reloadPlan(Number(planId))
+    else await ocs.reloadPrefix(Number(planId), prefix)
 }
 
 /** Undefined: of all. */

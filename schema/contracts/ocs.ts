@@ -57,6 +57,8 @@ interface RatesPort {
   reloadRates(): Promise<void>
   /** As `reloadRates`, for one prefix of a plan. */
   reloadPrefix(planId: number, prefix: string): Promise<void>
+  /** As `reloadRates`, for one plan. */
+  reloadPlan(planId: number): Promise<void>
 }
 
 export type DenialCode =

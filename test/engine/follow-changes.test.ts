@@ -52,6 +52,10 @@ const many = [
    SELECT 1, 'a' || n, '7' || n, 'sip:a@203.0.113.9', 1, 1 FROM generate_series(1, ${MANY}) AS n`,
   `INSERT INTO inbound_route (tenant_id, name, prefix, target_type, target, priority, created_at)
    SELECT 1, 'r' || n, '49' || n, 'extension', 'x1', 1, 1 FROM generate_series(1, ${MANY}) AS n`,
+  `INSERT INTO rate_plan (name, currency, created_at) VALUES ('many', 'USD', 0), ('one', 'USD', 0)`,
+  `INSERT INTO rate (rate_plan_id, prefix, rate_per_minute_micros, first_rate_per_minute_micros)
+   SELECT rate_plan.id, n, 1, 1 FROM rate_plan, generate_series(1, ${MANY}) AS n
+    WHERE name = 'many' OR n = 1`,
 ]
 
 describe.runIf(hasPostgres)('an edit', () => {
@@ -115,8 +119,9 @@ describe.runIf(hasPostgres)('an edit', () => {
     )
     await eventually(() => expect(routing.dialledAgent('800', 1)).toMatchObject({ kind: 'agent' }))
     expect(routing.dialledAgent('77', 1)).toBeUndefined()
-    // The customer and its number, the extension for phones and for payers, the agent, the route.
-    await eventually(() => expect(read.rows).toBeGreaterThanOrEqual(6))
+    await runSql(opened, `UPDATE rate_plan SET decimals = 2 WHERE name = 'one'`)
+    // The customer and its number, the extension for phones and for payers, the agent, the route, the rate.
+    await eventually(() => expect(read.rows).toBeGreaterThanOrEqual(7))
     expect(read.rows).toBeLessThan(12)
   })
 })

@@ -62,7 +62,7 @@ export function rateRoutes(world: RateRoutesDeps) {
         scope: 'rates',
         resource: new RatePlanStore(store),
         world,
-        changed: () => ocs.reloadRates(),
+        changed: ({ id }) => ocs.reloadPlan(id),
       }),
     )
 

@@ -83,7 +83,7 @@ export const customerKind = documentKind({
 export const ratePlanKind = documentKind({
   store: ({ store }) => new RatePlanStore(store),
   refuseRemoval: (id, { store }) => new RatePlanStore(store).refuseIfPriced(id),
-  follow: async ({ ocs }) => ocs?.reloadRates(),
+  follow: async ({ ocs }, id) => ocs?.reloadPlan(Number(id)),
 })
 
 export const rateKind = documentKind({

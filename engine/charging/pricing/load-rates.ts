@@ -14,10 +14,14 @@ interface RateRow extends Selectable<RateColumns> {
 /** Rates per slice: about 5 ms. */
 const sliceLength = 1_000
 
-/** All rates, a slice at a time; rates may be written between two slices. */
-export async function* rateSlices(store: Store): AsyncGenerator<readonly Rate[]> {
+/** All rates, or those of a plan, a slice at a time; rates may be written between two slices. */
+export async function* rateSlices(store: Store, planId?: number): AsyncGenerator<readonly Rate[]> {
   for (let after = 0; ;) {
-    const query = rateRows(store).where('rate.id', '>', after).orderBy('rate.id').limit(sliceLength)
+    const query = rateRows(store)
+      .$if(planId !== undefined, (rows) => rows.where('rate_plan_id', '=', planId ?? 0))
+      .where('rate.id', '>', after)
+      .orderBy('rate.id')
+      .limit(sliceLength)
     const rows = await all(store, query)
     yield rows.map(rateOf)
     const last = rows.at(-1)

@@ -49,6 +49,13 @@ export class RateTable {
     plan.replace(this.#keyOf(prefix), prefix, rates)
   }
 
+  /** Takes over a plan as it is in another table. */
+  takePlan(planId: number, other: RateTable): void {
+    const plan = other.#plans.get(planId)
+    if (plan === undefined) this.#plans.delete(planId)
+    else this.#plans.set(planId, plan)
+  }
+
   #keyOf(prefix: string): string {
     return internationalPrefix(prefix, this.#exitCodes)
   }

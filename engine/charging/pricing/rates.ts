@@ -1,4 +1,4 @@
-/** The rate table in force. Follows the database whole, in slices, or by one prefix. */
+/** The rate table in force. Follows the database whole or by one plan, in slices, or by one prefix. */
 import type { Rate } from '../../../schema/contracts/ocs.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { ExitCodes } from '../../../schema/rules/exit-codes.ts'
@@ -7,19 +7,19 @@ import { grantLength } from './grant.ts'
 import { loadPrefix, rateSlices } from './load-rates.ts'
 import { RateTable } from './rate-table.ts'
 
-type WrittenPrefix = readonly [planId: number, prefix: string, rates: readonly Rate[]]
+type Change = (table: RateTable) => void
 
 export class Rates {
   readonly #store: Store
   readonly #pause: () => Promise<unknown>
   readonly #whole = new OneAtATime(() => this.#load())
-  /** A prefix does not wait for a whole load, only for other prefixes. */
-  readonly #prefixes = new OneAtATime(() => Promise.resolve())
+  /** A part does not wait for a whole load, only for other parts. */
+  readonly #parts = new OneAtATime(() => Promise.resolve())
   readonly #exitCodes: ExitCodes | undefined
   #table: RateTable
   #longestGrantSeconds = 0
-  /** Prefixes that were taken over while a table loads; undefined: none loads. */
-  #writtenMeanwhile: WrittenPrefix[] | undefined
+  /** What was taken over while a table loads; undefined: none loads. */
+  #changedMeanwhile: Change[] | undefined
 
   /** @param pause runs between two slices. */
   constructor(store: Store, pause: () => Promise<unknown>, exitCodes?: ExitCodes) {
@@ -50,28 +50,46 @@ export class Rates {
 
   /** Takes over the rates of one prefix of a plan. */
   reloadPrefix(planId: number, prefix: string): Promise<void> {
-    return this.#prefixes.between(async () => {
+    return this.#parts.between(async () => {
       const rates = await loadPrefix(this.#store, planId, prefix)
       this.#note(rates)
-      this.#table.replace(planId, prefix, rates)
-      this.#writtenMeanwhile?.push([planId, prefix, rates])
+      this.#change((table) => table.replace(planId, prefix, rates))
     })
   }
 
+  /** Takes over the rates of one plan. */
+  reloadPlan(planId: number): Promise<void> {
+    return this.#parts.between(async () => {
+      const loaded = await this.#read(planId)
+      this.#change((table) => table.takePlan(planId, loaded))
+    })
+  }
+
+  #change(change: Change): void {
+    change(this.#table)
+    this.#changedMeanwhile?.push(change)
+  }
+
   async #load(): Promise<void> {
-    const written: WrittenPrefix[] = []
-    this.#writtenMeanwhile = written
+    const changes: Change[] = []
+    this.#changedMeanwhile = changes
     try {
-      const table = new RateTable([], this.#exitCodes)
-      for await (const slice of rateSlices(this.#store)) {
-        table.add(slice)
-        this.#note(slice)
-        await this.#pause()
-      }
-      for (const [planId, prefix, rates] of written) table.replace(planId, prefix, rates)
+      const table = await this.#read()
+      for (const change of changes) change(table)
       this.#table = table
     } finally {
-      this.#writtenMeanwhile = undefined
+      this.#changedMeanwhile = undefined
     }
+  }
+
+  /** Of one plan, or of all. */
+  async #read(planId?: number): Promise<RateTable> {
+    const table = new RateTable([], this.#exitCodes)
+    for await (const slice of rateSlices(this.#store, planId)) {
+      table.add(slice)
+      this.#note(slice)
+      await this.#pause()
+    }
+    return table
   }
 }

@@ -1,6 +1,6 @@
 /**
  * Each changed row is told with its id, or with that of the row that owns it, so that the nodes read that one and not
- * the whole table.
+ * the whole table. Of more than eight prefixes of rates, their plans are told.
  */
 export const sql = ''
 
@@ -21,6 +21,7 @@ const told: Readonly<Record<string, string>> = {
   customer_number: 'customer_id',
   dispatcher_set: 'id',
   dispatcher_node: 'dispatcher_set_id',
+  rate_plan: 'id',
 }
 
 const triggersOf = ([table, column]: readonly [string, string]): string => `
@@ -46,6 +47,24 @@ BEGIN
   RETURN NULL;
 END $$;
 ${Object.entries(told).map(triggersOf).join('')}
+CREATE OR REPLACE FUNCTION note_change_of_rates() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE parts text[];
+BEGIN
+  IF TG_OP = 'UPDATE' THEN
+    parts := ARRAY(SELECT rate_plan_id || '/' || prefix FROM changed
+             UNION SELECT rate_plan_id || '/' || prefix FROM added LIMIT 9);
+  ELSE
+    parts := ARRAY(SELECT DISTINCT rate_plan_id || '/' || prefix FROM changed LIMIT 9);
+  END IF;
+  IF cardinality(parts) > 8 AND TG_OP = 'UPDATE' THEN
+    parts := ARRAY(SELECT rate_plan_id::text FROM changed UNION SELECT rate_plan_id::text FROM added LIMIT 9);
+  ELSIF cardinality(parts) > 8 THEN
+    parts := ARRAY(SELECT DISTINCT rate_plan_id::text FROM changed LIMIT 9);
+  END IF;
+  IF cardinality(parts) > 8 THEN parts := ARRAY['']; END IF;
+  PERFORM note_change_of('rate', part) FROM unnest(parts) AS part;
+  RETURN NULL;
+END $$;
 DROP TRIGGER note_change ON wallet;
 CREATE FUNCTION note_changed_wallet() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

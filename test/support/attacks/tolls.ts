@@ -68,7 +68,10 @@ const rewritten: Attack = {
         for (const [prefix, payer] of [['1976', rich] as const, ['1900', poor] as const]) {
           const number = `${front}${prefix}555${1_000 + Math.floor(random() * 9_000)}`
           const status = await call(fromNode, number, payer)
-          const sent = world.dialledOut.filter((each) => each.replace(/^0+/, '').startsWith(prefix))
+          // One zero is no exit code: behind it stands another number.
+          const sent = world.dialledOut.filter((each) =>
+            each.replace(/^(?:00)+/, '').startsWith(prefix),
+          )
           if (sent.length > 0) breaches.push(`${number}: ${status}, sent ${sent.join()}`)
           world.dialledOut.length = 0
         }

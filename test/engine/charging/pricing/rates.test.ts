@@ -80,6 +80,25 @@ test('what is written while a table loads is in the table that is asked for then
   expect([priceOf(early), priceOf(late)]).toEqual([3, 3])
 })
 
+test('a plan is taken over whole, whatever loads meanwhile, and one that is gone has no rates', async () => {
+  const { rates, planId, set, priceOf, between } = await open()
+  await set(2)
+  await rates.reloadPlan(planId)
+  expect([priceOf(early), priceOf(late)]).toEqual([2, 2])
+  let later: Promise<void> | undefined
+  between.pause = async () => {
+    if (later !== undefined) return
+    await set(3)
+    later = rates.reloadPlan(planId)
+  }
+  await rates.reload()
+  await later
+  expect([priceOf(early), priceOf(late)]).toEqual([3, 3])
+  await rates.reloadPlan(planId + 1)
+  expect(priceOf(early)).toBe(3)
+  expect(rates.table.find(planId + 1, early, 0)).toBeUndefined()
+})
+
 test('of two prefixes that an exit code makes one the dearer holds, and a blocked one before it, whichever was written last', async () => {
   const store = await openStore()
   const price = (micros: number) => ({
