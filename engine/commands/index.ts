@@ -53,7 +53,7 @@ export async function runCommandLine(words: readonly string[], world: World): Pr
 
 /** The setting that names the database which cannot be used. */
 function settingOf(error: unknown, { environment }: World): string {
-  if (!(error instanceof DatabaseRefused)) return ''
+  if (!(error instanceof DatabaseRefused) || !error.message.startsWith('cannot use')) return ''
   return (environment['DATABASE_URL'] ?? '') === '' ? 'DATABASE_PATH: ' : 'DATABASE_URL: '
 }
 

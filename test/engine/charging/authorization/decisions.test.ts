@@ -43,7 +43,7 @@ test('a call whose money another one took while both waited for room gets its ow
   const lend = (amountMicros: bigint): void =>
     lease.stored({ walletId: 1, amountMicros, version: (version += 1) })
   const leases = {
-    ...{ isValid: true, reserved: () => undefined },
+    ...{ isValid: true, isQuiet: () => false, reserved: () => undefined },
     obtain: async (_: Customer, amountMicros: bigint) => {
       lend(lease.amountMicros + amountMicros)
       return true
