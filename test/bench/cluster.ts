@@ -105,24 +105,25 @@ interface Outcome {
 async function chaos(cluster: Cluster, options: Options): Promise<Outcome> {
   const { seconds, rate, seed, funded } = options
   const { nodes, statements } = cluster
+  const customerIds = await poorCustomers(cluster, funded)
   const topUps = {
     urls: nodes.map(({ machine }) => `http://${machine.address}:${API_PORT}`),
-    ...{ token: cluster.token, customerIds: await poorCustomers(cluster, funded) },
-    ...{ amount: 1, everyMs: 2_000 },
+    ...{ token: cluster.token, customerIds, amount: 1, everyMs: 2_000 },
   }
   // What live calls hold is all that their customers have, also while their node is started again.
   const talkative = callers.filter((number) => !funded.has(number))
   const lengths = { longestRingingMs: 300, longestTalkMs: 6_000, talkative }
-  const load = await ClusterLoad.start(cluster, { seed, callers, ...lengths, topUps }, options.logs)
+  const plan = { seed, callers, ...lengths, ...(customerIds.length > 0 && { topUps }) }
+  const load = await ClusterLoad.start(cluster, plan, options.logs)
   await cluster.serve()
   console.log(`  three nodes serve; ${rate} calls/s for ${seconds} s, seed ${seed}`)
   const books = new ClusterBooks(statements, MICROS_PER_SECOND)
   const watch = new Watch(cluster, load, books)
   load.rate(rate)
-  const plan = planFaults({ ...options, nodes: nodes.length, durationMs: seconds * 1_000 })
+  const faults = planFaults({ ...options, nodes: nodes.length, durationMs: seconds * 1_000 })
   const windows: FaultWindow[] = []
   const begin = performance.now()
-  const mended = carryOut(plan, cluster, (window) => {
+  const mended = carryOut(faults, cluster, (window) => {
     windows.push(window)
     const at = ((performance.now() - begin) / 1_000).toFixed(1)
     console.log(`  ${at.padStart(6)} s  ${window.text}`)
@@ -145,6 +146,7 @@ async function chaos(cluster: Cluster, options: Options): Promise<Outcome> {
   const seen = load.seen()
   const rows = [
     ...rowsOfCalls(seen, windows, load, funded),
+    await books.guards(seen, funded),
     ['calls that go on although no caller talks', left, true] as const,
     ...whileServing.map(([what, ...rest]) => [`${what}, before the nodes stop`, ...rest] as const),
     ...watch.rows,
@@ -294,7 +296,13 @@ function rowsOfNodes({ nodes, database }: Cluster): readonly Row[] {
   const ends = nodes.flatMap((node) => node.ends.map((end) => ({ node, end })))
   const byThemselves = ends.filter(({ end }) => end.isByItself)
   const told = byThemselves.map(({ node, end }) => `${node.name} (${end.code ?? end.signal})`)
-  const left = nodes.flatMap((node) => node.journalFiles().map((file) => `${node.name}/${file}`))
+  // The last file of an end in order says so by its name.
+  const left = nodes.flatMap((node) =>
+    node
+      .journalFiles()
+      .filter((file) => !file.endsWith('.stopped'))
+      .map((file) => `${node.name}/${file}`),
+  )
   return [
     ['starts of the database server', String(database.starts), true],
     ['processes that have ended by themselves', [byThemselves.length, ...told].join('  '), true],

@@ -87,6 +87,21 @@ export class ClusterBooks {
     return fault && `${fault.id}: ${fault.seen} (${fault.wanted})`
   }
 
+  /** By which guards callers with funds were refused with 503. The guard of overload leaves no record. */
+  async guards(seen: readonly SeenCall[], funded: ReadonlySet<string>): Promise<Row> {
+    const rows = await this.#all<{ readonly id: string; readonly guard: string | null }>(
+      'SELECT call_id AS id, denial_code AS guard FROM cdr WHERE sip_code = 503',
+    )
+    const guards = new Map(rows.map(({ id, guard }) => [id, guard ?? 'none']))
+    const counts: Record<string, number> = {}
+    for (const { status, caller, callId } of seen) {
+      if (status !== 503 || !funded.has(caller)) continue
+      const guard = guards.get(callId) ?? 'overload'
+      counts[guard] = (counts[guard] ?? 0) + 1
+    }
+    return ['of customers with funds: refused with 503, by guard', JSON.stringify(counts), true]
+  }
+
   /** @param seen by the callers. @param funded numbers of customers whose funds last. */
   async atRest(seen: readonly SeenCall[], funded: ReadonlySet<string>): Promise<readonly Row[]> {
     const books = await this.#rows({
