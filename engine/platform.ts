@@ -111,7 +111,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   const timers = endingTimers(given.schedule)
   const deps = { ...given, config, schedule: timers.schedule }
   const stores = await openStores({ ...deps, isUpgrade: oldProcess !== undefined })
-  const { store, disk, changes, node, lock, notices } = stores
+  const { store, disk, changes, node, lock } = stores
   const { closers, closeAll, outcome } = closing(() => stores.close(), log)
   let leaveCalls = (): Promise<unknown> => Promise.resolve()
   try {

@@ -18,8 +18,13 @@ import {
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
-import type { JournalMark } from './journal/journal-mark.ts'
 import { sync } from './storage/copy.ts'
+
+/** What the database remembers of the files while they are needed (`JournalMark`). */
+interface OpenMark {
+  set(number: number): Promise<void>
+  clear(): Promise<void>
+}
 
 export interface JournalFile {
   /** What earlier runs left, oldest first. */
@@ -113,7 +118,7 @@ export class JournalFiles implements JournalFile {
   readonly #databasePath: string
   /** The text of the first line of each file. */
   readonly #head: string
-  readonly #mark: Pick<JournalMark, 'set' | 'clear'> | undefined
+  readonly #mark: OpenMark | undefined
   /** Files below belong to another process. */
   #first: number
   #number: number
@@ -128,12 +133,7 @@ export class JournalFiles implements JournalFile {
    * @param databaseId files of another database are kept aside, not read.
    * @param isBeside another process still has the files that there are, and the mark, until `takeOver`.
    */
-  constructor(
-    databasePath: string,
-    databaseId: string,
-    isBeside = false,
-    mark?: Pick<JournalMark, 'set' | 'clear'>,
-  ) {
+  constructor(databasePath: string, databaseId: string, isBeside = false, mark?: OpenMark) {
     this.#databasePath = databasePath
     this.#head = headOf(databaseId)
     this.#mark = mark

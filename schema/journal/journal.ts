@@ -90,7 +90,7 @@ export class CallJournal {
     if (entries.length > 0) {
       this.#toMove = this.#open.values()
       this.#writeWithin(ANSWER_WAIT_MS)
-    } else this.#file.removeOlder()
+    } else void this.#file.removeOlder()
     return entries
   }
 
@@ -285,7 +285,7 @@ export class CallJournal {
       for (const tell of done) tell(true)
     }
     if (this.#isClosed) return
-    if (this.#isMoved) this.#file.removeOlder()
+    if (this.#isMoved) void this.#file.removeOlder()
     this.#isMoved = false
     const isFull = this.#file.size > Math.max(FILE_BYTES, 2 * this.#open.bytes)
     if (isFull && this.#toMove === undefined) this.#startNewFile()

@@ -187,7 +187,7 @@ export class SharedWallets {
       stop: async () => {
         await ocs.stop()
         await limits.stop()
-        journal.close(true)
+        await journal.close(true)
         await end()
       },
     })

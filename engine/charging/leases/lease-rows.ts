@@ -105,6 +105,14 @@ export class LeaseRows {
     }))
   }
 
+  /** Asks for nothing, and waits for no row. Never rejects. */
+  isServerThere(): Promise<boolean> {
+    return this.#statements.probe.all([]).then(
+      () => true,
+      () => false,
+    )
+  }
+
   /** Gives back, in one statement. A lease that is not among the answers is unchanged. */
   async giveBack(returns: readonly LeaseReturn[]): Promise<readonly StoredLease[]> {
     this.#request += 1
@@ -190,6 +198,7 @@ function prepare({ statements }: Store) {
          SET amount_micros = lease.amount_micros + excluded.amount_micros, version = lease.version + 1
        RETURNING wallet_id, CAST(amount_micros AS text) AS amount, version`,
     ),
+    probe: statement('SELECT 1'),
     request: statement<
       LeaseRow & {
         readonly elsewhere: string

@@ -32,6 +32,8 @@ export interface LeasesDeps {
 const GROUP_MS = 10
 /** Others are asked again, and the free part looked at again, while a call waits. */
 const ASK_AGAIN_MS = 25
+/** An exchange that takes longer may wait for rows: whether the server is there is asked beside it. */
+const LATE_MS = 200
 const LOOK_MS = 1_000
 /** After a call has waited in vain, new ones of the wallet do not wait for so long. */
 const QUIET_MS = 250
@@ -150,7 +152,8 @@ export class Leases {
 
   /**
    * Resolves when so much more may be spent, or when there is no more within `LEASE_WAIT_MS`. The decision is made
-   * again then. False: the database did not answer, and may have more.
+   * again then. False: the database did not answer, and may have more; one that answers nothing at all is waited for
+   * less long than one whose rows are locked.
    */
   obtain(customer: Customer, amountMicros: bigint): Promise<boolean> {
     const { walletId } = customer.terms
@@ -236,6 +239,7 @@ export class Leases {
 
   /** Never rejects. */
   async #exchange(): Promise<void> {
+    const cancelProbes = this.#probeLater()
     try {
       if (this.#isStale || this.#isUnread) await this.#refresh()
       for (const walletId of this.#lowered) this.#giveBackIdle(walletId)
@@ -247,11 +251,33 @@ export class Leases {
     } catch (error) {
       if (!this.#isFailing) this.#deps.log('error', 'billing: no money can be leased', { error })
       this.#isFailing = true
+    } finally {
+      cancelProbes()
     }
     this.#waiting.tell((walletId) => this.#spendableOf(walletId))
     if (!this.#waiting.isEmpty) this.#soon(ASK_AGAIN_MS)
     else if (this.#returning.size > 0 || this.#wanting.size > 0 || this.#unsure.size > 0)
       this.#soon(this.#isFailing ? LOOK_MS : GROUP_MS)
+  }
+
+  /** Until it is cancelled: calls wait longer for a server that is there. */
+  #probeLater(): () => void {
+    let isOver = false
+    let cancel = (): void => undefined
+    const later = (): void => {
+      cancel = this.#deps.schedule(() => void probe(), LATE_MS)
+    }
+    const probe = async (): Promise<void> => {
+      const isThere = !this.#waiting.isEmpty && (await this.#rows.isServerThere())
+      if (isOver) return
+      if (isThere) this.#waiting.serverIsThere()
+      later()
+    }
+    later()
+    return () => {
+      isOver = true
+      cancel()
+    }
   }
 
   /** Others may have taken what was leased here, or it is more. */

@@ -4,6 +4,8 @@ import type { Schedule } from '../../../schema/clock.ts'
 
 /** A call waits for so long at most for what other nodes may give back, in which this process does its work. */
 export const LEASE_WAIT_MS = 100
+/** A server that answers has not said so far what a wallet has: transactions of other nodes hold its row. */
+export const BUSY_WAIT_MS = 2_000
 const MAX_WAITING = 10_000
 
 interface Waiting {
@@ -11,6 +13,8 @@ interface Waiting {
   readonly done: () => void
   /** The database has said that nothing more is free now. */
   isAnswered: boolean
+  /** The database answers other questions meanwhile. */
+  isServerThere: boolean
   isOver: boolean
 }
 
@@ -52,7 +56,7 @@ export class WaitingCalls {
     this.#size += 1
     return new Promise((resolve) => {
       const waiting: Waiting = {
-        ...{ amountMicros, isAnswered: false, isOver: false },
+        ...{ amountMicros, isAnswered: false, isServerThere: false, isOver: false },
         done: () => {
           if (waiting.isOver) return
           waiting.isOver = true
@@ -61,7 +65,10 @@ export class WaitingCalls {
           resolve(waiting.isAnswered)
         },
       }
-      const atMostMs = (): number => (waiting.isAnswered ? LEASE_WAIT_MS : UNANSWERED_WAIT_MS)
+      const atMostMs = (): number => {
+        if (waiting.isAnswered) return LEASE_WAIT_MS
+        return waiting.isServerThere ? BUSY_WAIT_MS : UNANSWERED_WAIT_MS
+      }
       const cancel = waitForAnswer(this.#deps, atMostMs, () => {
         if (waiting.isAnswered) this.#deps.onVain?.(walletId)
         waiting.done()
@@ -75,6 +82,11 @@ export class WaitingCalls {
   /** The database has said what is free: less than they need. Others may give some back yet. */
   answered(walletId: number): void {
     for (const waiting of this.#byWallet.get(walletId) ?? []) waiting.isAnswered = true
+  }
+
+  /** The database has answered, but not yet what it was asked for them. */
+  serverIsThere(): void {
+    for (const some of this.#byWallet.values()) for (const one of some) one.isServerThere = true
   }
 
   /** What they need in all. */

@@ -1,6 +1,7 @@
 /** Several processes spend from the same wallets on one PostgreSQL. */
 import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
+import { UNANSWERED_WAIT_MS } from '../../../../schema/answer-wait.ts'
 import { endedCall, openCall, plainRate, question, topUp } from '../../../support/books.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { postgresProxy } from '../../../support/postgres-proxy.ts'
@@ -286,6 +287,26 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     await eventually(async () =>
       expect(await b?.ocs.authorize(question('later', '1555'))).toMatchObject({ kind: 'granted' }),
     )
+  })
+
+  test('a call waits for a wallet that another transaction has locked while the server answers, and is not refused', async () => {
+    const { nodes, customerId } = await opened(['a'], oneUnit)
+    const { statements } = shared.store
+    const connect = () => nodes[0]?.store.statements.prepare('SELECT pg_sleep(0.02)').all([])
+    await Promise.all([connect(), connect(), connect()])
+    let locked = (): void => undefined
+    const isLocked = new Promise<void>((resolve) => (locked = resolve))
+    const over = statements.transaction(async () => {
+      await statements.prepare('SELECT id FROM wallet FOR UPDATE').all([])
+      locked()
+      await later(2 * UNANSWERED_WAIT_MS)
+    })
+    await isLocked
+    expect(await nodes[0]?.ocs.authorize(question('patient', '1555'))).toMatchObject({
+      ...{ kind: 'granted', grantedSeconds: 60, account: { customerId } },
+    })
+    await over
+    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 60_000n }])
   })
 
   test('a call that is refused because the database does not say what there is says so, in its verdict and in the figures', async () => {

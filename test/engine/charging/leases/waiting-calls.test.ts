@@ -1,6 +1,10 @@
 import { connect, createServer, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { LEASE_WAIT_MS, WaitingCalls } from '../../../../engine/charging/leases/waiting-calls.ts'
+import {
+  BUSY_WAIT_MS,
+  LEASE_WAIT_MS,
+  WaitingCalls,
+} from '../../../../engine/charging/leases/waiting-calls.ts'
 import { UNANSWERED_WAIT_MS } from '../../../../schema/answer-wait.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../../support/waiting.ts'
@@ -61,6 +65,18 @@ function virtual() {
 test('a call waits for 500 ms for a database that does not answer, and hears that nothing is known', async () => {
   const { time, answer } = virtual()
   time.advance(UNANSWERED_WAIT_MS - 1)
+  await turnOfEventLoop()
+  expect(answer()).toBeUndefined()
+  time.advance(1)
+  await turnOfEventLoop()
+  expect(answer()).toBe(false)
+})
+
+test('a call waits for two seconds for a database that answers other questions', async () => {
+  const { time, waiting, answer } = virtual()
+  time.advance(UNANSWERED_WAIT_MS / 2)
+  waiting.serverIsThere()
+  time.advance(BUSY_WAIT_MS - UNANSWERED_WAIT_MS / 2 - 1)
   await turnOfEventLoop()
   expect(answer()).toBeUndefined()
   time.advance(1)
