@@ -95,7 +95,9 @@ export function partyWith(facts: PartyFacts, described: Description | undefined)
 
 /** Its messages come from there, unless they come through a proxy. */
 export const heardFrom = (facts: PartyFacts, peer: string): PartyFacts =>
-  facts.address === undefined && !facts.isBehindProxy ? { ...facts, address: hostOf(peer) } : facts
+  facts.address === undefined && !facts.isBehindProxy && peer !== ''
+    ? { ...facts, address: hostOf(peer) }
+    : facts
 
 const hostOf = (place: string): string =>
   place.slice(0, place.lastIndexOf(':')).replace(/^\[|\]$/g, '')
