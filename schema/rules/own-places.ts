@@ -3,8 +3,13 @@
  * what a tenant writes leads to nothing that only this machine can reach. Pure.
  */
 import { isIP } from 'node:net'
-import { agree, parseAddress, parseNetwork, type IpAddress } from '../net/ip-address.ts'
-import { isPublicAddress } from '../net/private-address.ts'
+import {
+  agree,
+  networkCheck,
+  parseAddress,
+  parseNetwork,
+  type IpAddress,
+} from '../net/ip-address.ts'
 import type { SipTarget } from '../net/sip-target.ts'
 import { wantedPort } from './gateway-reach.ts'
 
@@ -60,9 +65,20 @@ const networkOf = (text: string) => {
   return network === undefined ? [] : [network]
 }
 
+/** RFC 1918, RFC 6598, RFC 2544, RFC 4193: networks that others do not reach. */
+const PRIVATE = [
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  '198.18.0.0/15',
+  'fc00::/7',
+]
+const isPrivate = networkCheck(PRIVATE)
+
 function ownPart(cidr: string): string {
   const [address = ''] = cidr.split('/')
-  return isPublicAddress(address) ? address : cidr
+  return isPrivate(address) ? cidr : address
 }
 
 /** NAT64 (RFC 6052, RFC 8215), SIIT (RFC 7915), IPv4-compatible (RFC 4291 §2.5.5.1): the last word; 6to4 (RFC 3056): behind the prefix. */

@@ -99,13 +99,15 @@ test(
     await page.getByLabel('From').fill('12025550199')
     await page.getByRole('button', { name: 'Simulate' }).click()
     await page
-      .getByText('The call would be refused with 402: the caller belongs to no customer.')
+      .getByText('The call would be refused with 402. The calling number belongs to no customer')
       .waitFor()
     await page.waitForURL(/from=12025550199/)
     expect(await inaccessible()).toEqual([])
     // The question is in the address.
     await page.goto(`/console/simulator?from=${caller}&to=${called}&source=203.0.113.9`)
-    await page.getByText('refused with 403: the source is no carrier, no node').waitFor()
+    await page
+      .getByText('refused with 403. The source of the call is no carrier, no node')
+      .waitFor()
     expect(complaints).toEqual([])
   },
 )
