@@ -1,6 +1,6 @@
 /**
  * Who is calling, and where the call may go (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound
- * and outbound routes. Answers come from tables in memory; `replace` replaces them whole.
+ * and outbound routes. Answers come from tables in memory, which follow the rows that change.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Buckets } from '../../schema/buckets.ts'
