@@ -57,6 +57,13 @@ export const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => set
 export const emitted = (emitter: EventEmitter, name: string): Promise<readonly unknown[]> =>
   once(emitter, name)
 
+/** Resolves when a socket has closed; that the other side reset it while something was written is one way to close. */
+export const closed = (socket: EventEmitter): Promise<void> =>
+  new Promise((resolve) => {
+    socket.on('error', () => undefined)
+    socket.once('close', () => resolve())
+  })
+
 /** Something that happens again and again, and that others wait for. */
 export class Signal {
   readonly #waiting: (() => void)[] = []

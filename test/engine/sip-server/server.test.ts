@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest'
 import { createSipServer, ListenError, type SipServer } from '../../../engine/sip-server/index.ts'
 import { encodeFrame, FrameReader } from '../../../engine/sip-server/wire/frame.ts'
 import { SipPeer } from '../../support/sip-peer.ts'
-import { emitted, Signal } from '../../support/waiting.ts'
+import { closed, Signal } from '../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -74,7 +74,7 @@ test('an application that knows the secret is told every address and the version
 test('a wrong secret is answered NO, then the connection ends', async () => {
   const app = application(await start())
   expect(await app.ask('a1|authenticate|wrong|')).toBe('response|a1|NO|incorrect secret')
-  await emitted(app.socket, 'close')
+  await closed(app.socket)
 })
 
 test.each(['a1|route|invite', 'a1|ping', 'a1|sip||\r\nOPTIONS sip:a SIP/2.0\r\n\r\n'])(
@@ -82,7 +82,7 @@ test.each(['a1|route|invite', 'a1|ping', 'a1|sip||\r\nOPTIONS sip:a SIP/2.0\r\n\
   async (payload) => {
     const app = application(await start())
     expect(await app.ask(payload)).toMatch(/^response\|a1\|NO\|/)
-    await emitted(app.socket, 'close')
+    await closed(app.socket)
   },
 )
 
@@ -93,7 +93,7 @@ test('ping, route and remove_route are answered; an unknown command ends the con
   expect(await app.ask('a3|route|invite')).toBe('response|a3|OK')
   expect(await app.ask('a4|remove_route|invite')).toBe('response|a4|OK')
   expect(await app.ask('a5|dance')).toMatch(/^response\|a5\|NO\|/)
-  await emitted(app.socket, 'close')
+  await closed(app.socket)
 })
 
 test('a message that is too long is NOK, and the connection goes on', async () => {
@@ -182,7 +182,7 @@ test('stopping closes every connection and port, and may be repeated', async () 
   const app = application(server)
   await app.ask('a1|authenticate|cymru|')
   const { port } = server.listeners[0] ?? { port: 0 }
-  await Promise.all([emitted(app.socket, 'close'), server.stop()])
+  await Promise.all([closed(app.socket), server.stop()])
   await server.stop()
   const again = await start({ listen: [{ protocol: 'udp', host: '127.0.0.1', port }] })
   expect(again.listeners[0]?.port).toBe(port)

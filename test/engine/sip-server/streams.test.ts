@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest'
 import { WebSocket } from 'ws'
 import { createSipServer, type SipServer } from '../../../engine/sip-server/index.ts'
 import { connectInProcess } from '../../support/srf.ts'
-import { emitted } from '../../support/waiting.ts'
+import { closed, emitted } from '../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -43,7 +43,7 @@ const request = (lines: readonly string[], transport = 'TCP'): string =>
 async function untilClosed(socket: Socket): Promise<string> {
   let got = ''
   socket.on('data', (bytes) => (got += bytes.toString()))
-  await emitted(socket, 'close')
+  await closed(socket)
   return got
 }
 

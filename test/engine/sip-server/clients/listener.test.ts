@@ -7,7 +7,7 @@ import { Credentials } from '../../../../engine/sip-server/transport/stream/cred
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
 import { Authority, loopbackNames } from '../../../support/certificates.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
-import { emitted, Signal } from '../../../support/waiting.ts'
+import { closed, emitted, Signal } from '../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -75,7 +75,7 @@ test('a stream that is not framed is closed', async () => {
   const { seeing, app, dropped } = await setUp()
   const socket = app()
   socket.write('GET / HTTP/1.1\r\n')
-  await emitted(socket, 'close')
+  await closed(socket)
   await seeing('disconnected 1')
   expect(dropped).toEqual(['length is not a number'])
 })
@@ -84,7 +84,7 @@ test('a frame whose length is past all reason is closed', async () => {
   const { seeing, app, dropped } = await setUp()
   const socket = app()
   socket.write('100000000#')
-  await emitted(socket, 'close')
+  await closed(socket)
   await seeing('disconnected 1')
   expect(dropped).toEqual(['frame is too long'])
 })
@@ -125,14 +125,14 @@ test('a disconnected application still gets what was delivered before', async ()
   clients.disconnect(1)
   const [bytes] = await emitted(socket, 'data')
   expect(String(bytes)).toBe('15#1|response|c|OK')
-  await emitted(socket, 'close')
+  await closed(socket)
 })
 
 test('more applications than allowed are refused', async () => {
   const { seeing, app, seen } = await setUp({ maxClients: 1, maxBufferedBytes: 1_000 })
   app()
   await seeing('connected 1')
-  await emitted(app(), 'close')
+  await closed(app())
   expect(seen).toEqual(['connected 1'])
 })
 
@@ -140,7 +140,7 @@ test('who has said nothing yet takes at most half of the places', async () => {
   const { seeing, app, seen } = await setUp({ maxClients: 4, maxBufferedBytes: 1_000 })
   const [one] = [app(), app()]
   await seeing('connected 2')
-  await emitted(app(), 'close')
+  await closed(app())
   expect(seen).toEqual(['connected 1', 'connected 2'])
   one.write('6#1|ping')
   await seeing('from 1: 1 ping')
@@ -176,7 +176,7 @@ test('stopping ends the connections', async () => {
   const { clients, listener, seeing, app } = await setUp()
   const socket = app()
   await seeing('connected 1')
-  await Promise.all([emitted(socket, 'close'), listener.stop(), seeing('disconnected 1')])
+  await Promise.all([closed(socket), listener.stop(), seeing('disconnected 1')])
   expect(clients.size).toBe(0)
 })
 
@@ -207,7 +207,7 @@ async function setUpTls(limits: Partial<AdminOptions>) {
 test('who speaks no TLS on a port that does is cut off in time', async () => {
   const { silent } = await setUpTls({ handshakeMs: 30 })
   const socket = silent()
-  await emitted(socket.resume(), 'close')
+  await closed(socket.resume())
   expect(socket.destroyed).toBe(true)
 })
 
@@ -215,6 +215,6 @@ test('a TLS handshake takes a place as an application does', async () => {
   const { silent } = await setUpTls({ maxClients: 2 })
   const first = silent()
   await emitted(first, 'connect')
-  await emitted(silent().resume(), 'close')
+  await closed(silent().resume())
   expect(first.destroyed).toBe(false)
 })

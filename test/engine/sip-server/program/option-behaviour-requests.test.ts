@@ -18,7 +18,7 @@ import {
 import { SipServerProgram } from '../../../support/sip-server-program.ts'
 import { sendInvite } from '../../../support/sip-server-suite.ts'
 import { responseTo } from '../../../support/srf.ts'
-import { emitted } from '../../../support/waiting.ts'
+import { closed, emitted } from '../../../support/waiting.ts'
 
 /** A request handler that rejects with this status; what it is asked. */
 async function handler(
@@ -161,7 +161,7 @@ async function isClosed(program: SipServerProgram): Promise<boolean> {
   const peer = await program.peer()
   peer.request('OPTIONS', peer.leg(program.uri('a')))
   return Promise.race([
-    emitted(socket.resume(), 'close').then(() => true),
+    closed(socket.resume()).then(() => true),
     peer.next(503).then(
       () => false,
       () => true,

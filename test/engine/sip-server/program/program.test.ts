@@ -5,7 +5,7 @@ import { OptionError } from '../../../../engine/sip-server/index.ts'
 import { runProgram } from '../../../../engine/sip-server/program/program.ts'
 import { datagramSink } from '../../../support/datagram-sink.ts'
 import { programWorld, SipServerProgram } from '../../../support/sip-server-program.ts'
-import { emitted } from '../../../support/waiting.ts'
+import { closed } from '../../../support/waiting.ts'
 
 async function ask(
   program: SipServerProgram,
@@ -56,7 +56,7 @@ test('the blacklist drops, syslog is told, a handler is asked', async () => {
   const words = '-f d.xml --admin 127.0.0.1:0'
   const denying = await SipServerProgram.start(`${words} --blacklist-file denied.txt`, { files })
   const denied = connect(denying.port('tcp'), '127.0.0.1').on('error', () => undefined)
-  await emitted(denied.resume(), 'close')
+  await closed(denied.resume())
 
   const asking = await SipServerProgram.start(`${words} --handler tcp://127.0.0.1:1`, { files })
   expect(await ask(asking, 'udp', [])).toBe('SIP/2.0 480 Temporarily Unavailable')

@@ -5,7 +5,7 @@ import { defaultStreamLimits } from '../../../../../engine/sip-server/transport/
 import { openTcp } from '../../../../../engine/sip-server/transport/stream/tcp.ts'
 import { freePort } from '../../../../support/free-port.ts'
 import { watchTransport } from '../../../../support/transport-watch.ts'
-import { emitted } from '../../../../support/waiting.ts'
+import { closed, emitted } from '../../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -116,7 +116,7 @@ test('messages to one address share a connection, also one that the peer opened'
 test('every message to a peer that refuses the connection comes back, later', async () => {
   const { server, port } = await answering()
   server.close()
-  await emitted(server, 'close')
+  await closed(server)
   const { transport, events, seeing, flowTo } = await setUp()
   transport.send('one', flowTo(port), 'r1')
   transport.send('two', flowTo(port), 'r2')
@@ -178,7 +178,7 @@ test('a stream that cannot be framed is closed, after the messages before', asyn
   const { dial, seeing, events } = await setUp()
   const socket = dial()
   socket.write(`${options('c1')}OPTIONS sip:a SIP/2.0\r\nContent-Length: lots\r\n\r\n`)
-  await emitted(socket.resume(), 'close')
+  await closed(socket.resume())
   await seeing('closed 1')
   // The header part is handed over, so that it can be answered.
   expect(events).toEqual(['message c1 on 1', 'message undefined on 1', 'closed 1'])
@@ -191,7 +191,7 @@ test('the core can close a connection', async () => {
   await seeing('message c1 on 1')
   const [flow] = flows
   if (flow) transport.close(flow)
-  await emitted(socket.resume(), 'close')
+  await closed(socket.resume())
   await seeing('closed 1')
   expect(events).toHaveLength(2)
 })
@@ -201,7 +201,7 @@ test('a connection that says nothing, or nothing more, is closed', async () => {
   const silent = dial()
   const talking = dial()
   talking.write(options('c1'))
-  await Promise.all([emitted(silent.resume(), 'close'), emitted(talking.resume(), 'close')])
+  await Promise.all([closed(silent.resume()), closed(talking.resume())])
   await seeing('closed 1')
   await seeing('closed 2')
   expect(transport.connections).toBe(0)
@@ -224,7 +224,7 @@ test('connections beyond the limit are refused in both directions', async () => 
   const first = dial()
   first.write(options('c1'))
   await seeing('message c1 on 1')
-  await emitted(dial().resume(), 'close')
+  await closed(dial().resume())
   transport.send('x', flowTo(peer.port), 'r1')
   await seeing('failed r1: too many connections')
   expect(transport.connections).toBe(1)

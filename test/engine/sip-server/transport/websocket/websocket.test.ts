@@ -12,7 +12,7 @@ import {
 import { Authority, loopbackNames } from '../../../../support/certificates.ts'
 import { temporaryFolder } from '../../../../support/temporary-folder.ts'
 import { watchTransport } from '../../../../support/transport-watch.ts'
-import { emitted } from '../../../../support/waiting.ts'
+import { closed, emitted } from '../../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
 afterEach(async () => {
@@ -66,9 +66,6 @@ const refusal = (socket: WebSocket): Promise<number | undefined> =>
   new Promise((resolve) => {
     socket.on('unexpected-response', (_request, response) => resolve(response.statusCode))
   })
-
-/** `emitted` would take the error before it for a failure. */
-const closed = (socket: WebSocket): Promise<unknown> => closeCode(socket)
 
 const closeCode = (socket: WebSocket): Promise<number> =>
   new Promise((resolve) => void socket.on('close', (code) => resolve(code)))
@@ -226,7 +223,7 @@ test('a peer that answers pings and says nothing else is closed in the end', asy
 test('a socket without a message in time is closed', async () => {
   const { opened, seeing } = await setUp({ limits: { messageMs: 25 } })
   const socket = await opened()
-  await emitted(socket, 'close')
+  await closed(socket)
   await seeing('closed 1')
 })
 
@@ -236,7 +233,7 @@ test('an HTTP request that is never finished is ended, however it drips', async 
   socket.on('error', () => undefined)
   socket.write('GET / HTTP/1.1\r\n')
   const drip = setInterval(() => socket.write('X: y\r\n'), 10)
-  await emitted(socket.resume(), 'close')
+  await closed(socket.resume())
   clearInterval(drip)
   await expect.poll(() => transport.connections).toBe(0)
 })
