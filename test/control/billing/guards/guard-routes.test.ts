@@ -1,5 +1,7 @@
 /** Spend guards by REST: what they do to the next call, and who may set and remove them. */
 import { beforeEach, describe, expect, test } from 'vitest'
+import type { Answer } from '../../../support/control.ts'
+import { openProposalRig } from '../../../support/proposal-rig.ts'
 import { openResources, type TestResources } from '../../../support/resources.ts'
 import type { Selectable } from 'kysely'
 import { execute } from '../../../../schema/sql/query.ts'
@@ -314,6 +316,89 @@ test('while a cap of the platform holds, its tenant changes nothing of what it c
   expect(
     (await asAcme('PATCH', `/customers/${customerId}`, { rate_plan: 'free plan' })).status,
   ).toBe(200)
+})
+
+describe("while a cap of the platform holds on a tenant's calls", () => {
+  const refused = { status: 409, code: 'spend_guard_holds' }
+  const changeOf = (answer: Answer): string => {
+    if (answer.status >= 300) throw new Error(answer.text)
+    return answer.headers.get('x-change-id') ?? ''
+  }
+  const patched = async (path: string, body: object) => changeOf(await asAcme('PATCH', path, body))
+  const capped = () => set({ ...cap, customer: undefined, tenant: 'acme' })
+
+  beforeEach(async () => {
+    await made('/rate-plans', { name: 'free plan', tenant: 'acme' })
+    await made('/customers', { name: 'second', tenant: 'acme', rate_plan: 'acme plan' })
+    const trunk = { name: 'trunk', tenant: 'acme', gateways: [{ host: '203.0.113.9' }] }
+    await made('/routing/carriers', { ...trunk, customer: 'acme customer' })
+  })
+
+  test.each([
+    ['PATCH', '/rate-plans/1', { decimals: 2 }],
+    ['PATCH', '/pbx/extensions/1', { customer: 'second' }],
+    ['PATCH', '/routing/carriers/1', { customer: 'second' }],
+  ])('%s %s %j is refused to its tenant', async (method, path, body) => {
+    await capped()
+    expect(await asAcme(method, path, body)).toMatchObject(refused)
+    expect((await world.call(method, path, body)).status).toBe(200)
+  })
+
+  test('neither mode of an import changes a price', async () => {
+    await capped()
+    const asTenant = await world.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+    const asPlatform = await world.key({})
+    for (const mode of ['merge', 'replace']) {
+      const path = `/api/v1/rates/import?rate_plan=acme+plan&mode=${mode}`
+      const body = 'prefix,rate_per_minute\n1,0\n'
+      const headers = { 'Content-Type': 'text/csv' }
+      const by = (token: string) => world.request(path, { token, method: 'POST', headers, body })
+      expect(await by(asTenant)).toMatchObject(refused)
+      expect((await by(asPlatform)).status).toBe(200)
+    }
+  })
+
+  test.each([
+    ['another plan of a customer', '/customers/1', 'rate_plan', 'free plan', 'acme plan'],
+    ['another price', '/rates/1', 'rate_per_minute', '0', '0.60'],
+    ['other decimals of a plan', '/rate-plans/1', 'decimals', 2, 4],
+    ['another payer of an extension', '/pbx/extensions/1', 'customer', 'second', 'acme customer'],
+    ['another payer of a carrier', '/routing/carriers/1', 'customer', 'second', 'acme customer'],
+  ])('%s does not come back by undo', async (_what, path, field, before, after) => {
+    await patched(path, { [field]: before })
+    const changeId = await patched(path, { [field]: after })
+    await capped()
+    const undo = { reason: 'a mistake' }
+    expect(await asAcme('POST', `/changes/${changeId}/undo`, undo)).toMatchObject(refused)
+    expect((await world.call('POST', `/changes/${changeId}/undo`, undo)).status).toBe(200)
+  })
+
+  test('no rate goes by the undo of its creation', async () => {
+    const rate = { rate_plan: 'acme plan', prefix: '1', rate_per_minute: '1' }
+    const changeId = changeOf(await asAcme('POST', '/rates', rate))
+    await capped()
+    const undone = await asAcme('POST', `/changes/${changeId}/undo`, { reason: 'a mistake' })
+    expect(undone).toMatchObject(refused)
+  })
+})
+
+test('a proposal that was made before a guard of the platform is not approved against it', async () => {
+  const rig = await openProposalRig()
+  const path = '/api/v1/customers/1'
+  const token = rig.people.acme
+  await rig.request('/api/v1/rate-plans', { token, body: { name: 'free plan' } })
+  const patch = (rate_plan: string) =>
+    rig.request(path, { token, method: 'PATCH', body: { rate_plan } })
+  await patch('free plan')
+  const change_id = (await patch('acme plan')).headers.get('x-change-id')
+  const { proposal_id: id } = await rig.proposed('undo_change', { change_id })
+  const guard = { tenant: 'acme', prefix: '1', action: 'cap', amount: '1', reason: 'a test' }
+  const guarded = await rig.request('/api/v1/spend-guards', { token: rig.root, body: guard })
+  expect(guarded.status).toBe(201)
+  const answer = await rig.decide('approve', id, token)
+  expect([answer.status, answer.code]).toEqual([409, 'spend_guard_holds'])
+  const now = await rig.request(path, { token })
+  expect(now.data<{ rate_plan: string }>().rate_plan).toBe('acme plan')
 })
 
 test("a guard that a global key sets under the slug of a tenant is the platform's", async () => {
