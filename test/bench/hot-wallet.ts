@@ -85,6 +85,8 @@ interface Look {
   readonly live: number
   /** Updates of the wallet's row so far. */
   readonly updates: number
+  /** Transactions of the whole server so far. */
+  readonly commits: number
 }
 
 /** Until the wallet has been empty for a while, or the time is over. */
@@ -94,9 +96,13 @@ async function spend(
   seconds: number,
 ): Promise<readonly Look[]> {
   const looks: Look[] = []
-  const query = statements.prepare<{ readonly balance: number; readonly updates: number }>(
+  const query = statements.prepare<
+    Pick<Look, 'updates' | 'commits'> & { readonly balance: number }
+  >(
     `SELECT balance_micros AS balance,
-       (SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'wallet') AS updates FROM wallet`,
+       (SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'wallet') AS updates,
+       (SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()) AS commits
+       FROM wallet`,
   )
   let emptyAt = Number.POSITIVE_INFINITY
   const begin = Date.now()
@@ -105,12 +111,13 @@ async function spend(
     const row = await query.get([])
     const { live, refused } = load.counts
     const at = Date.now()
-    looks.push({ at, balanceMicros: row?.balance ?? 0, live, updates: row?.updates ?? 0 })
-    if ((row?.balance ?? 0) < MICROS_PER_SECOND) emptyAt = Math.min(emptyAt, at)
+    const { balance: balanceMicros = 0, updates = 0, commits = 0 } = row ?? {}
+    looks.push({ at, balanceMicros, live, updates, commits })
+    if (balanceMicros < MICROS_PER_SECOND) emptyAt = Math.min(emptyAt, at)
     if (at > emptyAt + TAIL_MS || at > begin + seconds * 1_000) return looks
     if (looks.length % 10 === 0)
       console.log(
-        `  ${((at - begin) / 1_000).toFixed(0).padStart(6)} s  balance ${((row?.balance ?? 0) / 1e6).toFixed(2)}, ${live} live, refused ${JSON.stringify(refused)}`,
+        `  ${((at - begin) / 1_000).toFixed(0).padStart(6)} s  balance ${(balanceMicros / 1e6).toFixed(2)}, ${live} live, refused ${JSON.stringify(refused)}`,
       )
   }
 }
@@ -123,7 +130,9 @@ function rowsOf(looks: readonly Look[], seen: readonly SeenCall[], rate: number)
     ({ what, placedAt, tookMs }) => what !== 'answered' && placedAt + tookMs < lastedUntil,
   )
   const took = answered.map(({ tookMs }) => tookMs).toSorted((one, other) => one - other)
-  const perSecond = updatesPerSecond(lasting)
+  const perSecond = perSecondOf(lasting, ({ updates }) => updates) / 3
+  // Without the second in which the last calls end.
+  const empty = looks.filter(({ balanceMicros }) => balanceMicros < MICROS_PER_SECOND).slice(2)
   const seconds = ((lasting.at(-1)?.at ?? 0) - (lasting[0]?.at ?? 0)) / 1_000
   const at = (part: number): string => (took[Math.floor(took.length * part)] ?? 0).toFixed(1)
   return [
@@ -140,6 +149,11 @@ function rowsOf(looks: readonly Look[], seen: readonly SeenCall[], rate: number)
       ),
       early.length === 0,
     ],
+    [
+      'commits of the server a second while the wallet is empty',
+      perSecondOf(empty, ({ commits }) => commits).toFixed(1),
+      true,
+    ],
     ['INVITE to 200 with up to 50 ms of ringing, p50, p99', `${at(0.5)}, ${at(0.99)} ms`, true],
     ['refused for money in all', String(seen.filter(({ status }) => status === 402).length), true],
   ]
@@ -149,11 +163,11 @@ function rowsOf(looks: readonly Look[], seen: readonly SeenCall[], rate: number)
 const reserveOf = (live: number, rate: number): number =>
   (live + rate) * GRANT_SECONDS * MICROS_PER_SECOND
 
-/** The server counts them half a second later. */
-function updatesPerSecond(looks: readonly Look[]): number {
+/** The server counts half a second later. */
+function perSecondOf(looks: readonly Look[], of: (look: Look) => number): number {
   const [first, last] = [looks[0], looks.at(-1)]
   if (first === undefined || last === undefined || last.at === first.at) return 0
-  return (last.updates - first.updates) / ((last.at - first.at) / 1_000) / 3
+  return (of(last) - of(first)) / ((last.at - first.at) / 1_000)
 }
 
 /** The money is spent to the last second that can be paid, and not beyond. */

@@ -31,7 +31,7 @@ export interface LeasesDeps {
 /** Requests of this time are one statement. */
 const GROUP_MS = 10
 /** Others are asked again, and the free part looked at again, while a call waits. */
-const ASK_AGAIN_MS = 25
+const ASK_AGAIN_MS = 50
 /** An exchange that takes longer may wait for rows: whether the server is there is asked beside it. */
 const LATE_MS = 200
 const LOOK_MS = 1_000
