@@ -298,9 +298,10 @@ const batches: Attack = {
   },
 }
 
-/** Few, and as many as a tenant may make, less a few. */
+/** Few, as many as a tenant may make less a few, and as many as it may. */
 const few = { agents: 10, routes: 10 }
 const nearLimit = { agents: 990, routes: 4_990 }
+const most = { ai_agent: 1_000, inbound_route: 5_000 }
 const WRITERS = 6
 const CALLERS = 4
 /** Half of the calls may take so many times what they take beside few rows, and this more: neither depends on the machine. */
@@ -381,7 +382,8 @@ async function callBeside(world: World, until: number) {
 
 const busyTenants: Attack = {
   name: 'busy tenants',
-  guarantee: "calls of others are neither refused nor late while a tenant's key writes what it may",
+  guarantee:
+    "calls of others are neither refused nor late while a tenant's key writes what it may, which has a limit",
   async run(world, until) {
     try {
       const began = performance.now()
@@ -393,6 +395,12 @@ const busyTenants: Attack = {
       if (refused + before.refused > 0) breaches.push(`${refused + before.refused} calls: 503`)
       if (medianMs > LATE_TIMES * before.medianMs + LATE_MS)
         breaches.push(`a call took ${medianMs} ms, and ${before.medianMs} ms beside few rows`)
+      for (const [table, atMost] of Object.entries(most)) {
+        const [{ rows } = { rows: 0 }] = world.tollgate.query<{ rows: number }>(
+          `SELECT count(*) AS rows FROM ${table} WHERE name LIKE 'many %'`,
+        )
+        if (rows > atMost) breaches.push(`a tenant made ${rows} rows of ${table}`)
+      }
       return { tried: `${writes} writes, ${tookMs.length} calls of ${medianMs} ms`, breaches }
     } finally {
       removeMany(world.tollgate)
