@@ -36,8 +36,6 @@ const mixOfCalls: readonly CallKind[] = [
 
 const PATIENCE_MS = 15_000
 const TALK_MS = 50
-/** Long enough for the transfer to be over, on a machine that stands still, too. */
-const TARGET_TALK_MS = 1_500
 const SOCKET_BYTES = 4 * 1024 * 1024
 
 interface Placement {
@@ -55,6 +53,8 @@ export class MixedCalls {
   readonly #callers: Endpoint
   readonly #nodes: readonly Endpoint[]
   readonly #caller: string
+  /** By the number of the target: resolves when the transfer to it is over. */
+  readonly #transfers = new Map<string, Promise<void>>()
   #targetPort = 0
   #count = 0
 
@@ -64,7 +64,7 @@ export class MixedCalls {
     this.#caller = caller
     for (const [index, node] of nodes.entries())
       node.onCall = (dialog, invite) => {
-        answer(dialog, invite, index === 0).catch(() => undefined)
+        this.#answer(dialog, invite, index === 0).catch(() => undefined)
       }
   }
 
@@ -141,12 +141,33 @@ export class MixedCalls {
         if (changed.status !== 200) throw new Error(`${direction}: ${changed.startLine}`)
       }
     if (kind === 'transferred') {
-      dialog.request('REFER', { headers: [`Refer-To: <${this.#uri('target')}>`] })
-      const accepted = await dialog.final('REFER')
-      if (accepted.status !== 202) throw new Error(accepted.startLine)
-      const told = await dialog.next(({ body }) => /SIP\/2\.0 [2-6]\d\d/.test(body))
-      if (!told.body.includes(' 200 ')) throw new Error(told.body)
+      const target = this.#uri('target')
+      const transfer = transferTo(target, dialog)
+      const over = transfer.catch(() => undefined)
+      this.#transfers.set(numberOf(target), over)
+      void over.then(() => this.#transfers.delete(numberOf(target)))
+      await transfer
     }
+    await pause(TALK_MS)
+    dialog.request('BYE')
+    await dialog.final('BYE')
+  }
+
+  /** What a node does. */
+  async #answer(dialog: Dialog, invite: PeerMessage, isFirst: boolean): Promise<void> {
+    const digit = Number(/^sip:1800555(\d)/.exec(invite.uri)?.[1])
+    const isRefused = digit === kinds.refused || (digit === kinds.failover && isFirst)
+    if (isRefused) return dialog.reply(invite, digit === kinds.refused ? 486 : 503)
+    dialog.reply(invite, 180)
+    if (digit === kinds.cancelled) {
+      await dialog.next(({ method }) => method === 'CANCEL')
+      return dialog.reply(invite, 487)
+    }
+    dialog.reply(invite, 200, sdp('node'))
+    await dialog.next(({ method }) => method === 'ACK')
+    if (digit !== kinds.target) return
+    // A target that hangs up before is a transfer that fails.
+    await this.#transfers.get(numberOf(invite.uri))
     await pause(TALK_MS)
     dialog.request('BYE')
     await dialog.final('BYE')
@@ -158,22 +179,14 @@ export class MixedCalls {
   }
 }
 
-/** What a node does. */
-async function answer(dialog: Dialog, invite: PeerMessage, isFirst: boolean): Promise<void> {
-  const digit = Number(/^sip:1800555(\d)/.exec(invite.uri)?.[1])
-  const isRefused = digit === kinds.refused || (digit === kinds.failover && isFirst)
-  if (isRefused) return dialog.reply(invite, digit === kinds.refused ? 486 : 503)
-  dialog.reply(invite, 180)
-  if (digit === kinds.cancelled) {
-    await dialog.next(({ method }) => method === 'CANCEL')
-    return dialog.reply(invite, 487)
-  }
-  dialog.reply(invite, 200, sdp('node'))
-  await dialog.next(({ method }) => method === 'ACK')
-  if (digit !== kinds.target) return
-  await pause(TARGET_TALK_MS)
-  dialog.request('BYE')
-  await dialog.final('BYE')
+const numberOf = (uri: string): string => /^sip:(\d+)/.exec(uri)?.[1] ?? ''
+
+async function transferTo(target: string, dialog: Dialog): Promise<void> {
+  dialog.request('REFER', { headers: [`Refer-To: <${target}>`] })
+  const accepted = await dialog.final('REFER')
+  if (accepted.status !== 202) throw new Error(accepted.startLine)
+  const told = await dialog.next(({ body }) => /SIP\/2\.0 [2-6]\d\d/.test(body))
+  if (!told.body.includes(' 200 ')) throw new Error(told.body)
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
