@@ -25,7 +25,7 @@ const heapFlags = [
 /** Names the descriptor of the pipe that a launcher on an old Node holds the other end of. */
 const LAUNCHER_PIPE = 'TOLLGATE_LAUNCHER_PIPE'
 
-/** The C library keeps a heap of its own for each thread otherwise, and gives little of it back (D146). */
+/** The C library keeps a heap of its own for each thread otherwise, and gives little of it back. */
 const arenas = { MALLOC_ARENA_MAX: '2' }
 
 if (isAtLeast(required, process.versions.node)) {

@@ -24,7 +24,7 @@ delete process.env[OFFER]
 // The reader of a pipe may close it before the process ends.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
-// Node.js has no other way to V8's collector; a V8 without it changes nothing but the memory at rest (D125).
+// Node.js has no other way to V8's collector; a V8 without it changes nothing but the memory at rest.
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('globalThis.gc') as ((how: object) => void) | undefined
 setFlagsFromString('--no-expose-gc')

@@ -30,7 +30,7 @@ export interface ExtensionRecord {
   readonly secrets: { readonly MD5: string; readonly 'SHA-256': string }
 }
 
-/** What is kept of each: about 390 bytes with its places in the tables (D187). */
+/** What is kept of each: about 390 bytes with its places in the tables. */
 interface Entry {
   readonly extensionId: number
   readonly tenantId: number

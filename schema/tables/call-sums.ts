@@ -1,4 +1,4 @@
-/** What calls have come to, day by day (D249). PostgreSQL has these tables; beside an SQLite file they are a file of their own. */
+/** What calls have come to, day by day. PostgreSQL has these tables; beside an SQLite file they are a file of their own. */
 import type { Id, Sum } from './kinds.ts'
 
 export interface CallSumTables {

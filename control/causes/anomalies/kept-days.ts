@@ -1,4 +1,4 @@
-/** What the kept sums say of whole days (D264), with what they lack. */
+/** What the kept sums say of whole days, with what they lack. */
 import { DAY_MS } from '../../../schema/clock.ts'
 import { sql, type SqlBool } from 'kysely'
 import { all, first } from '../../../schema/sql/query.ts'

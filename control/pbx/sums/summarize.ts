@@ -1,6 +1,6 @@
 /**
  * What calls of a period come to, by group. Whole days are read from the kept sums where they have what is asked; the
- * rest, and what they do not have yet, from the records, newest first and for a second at most (D265).
+ * rest, and what they do not have yet, from the records, newest first and for a second at most.
  */
 import { type RawBuilder, sql } from 'kysely'
 import { first, rawRows, transaction } from '../../../schema/sql/query.ts'

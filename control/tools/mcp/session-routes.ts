@@ -1,4 +1,4 @@
-/** Requests of a session: what it subscribes to, its stream, and its end (D275). */
+/** Requests of a session: what it subscribes to, its stream, and its end. */
 import { INVALID_PARAMS, ProtocolError } from '@modelcontextprotocol/server'
 import type { Principal } from '../../auth/principal.ts'
 import type { Scope } from '../../auth/scopes.ts'

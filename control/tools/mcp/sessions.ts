@@ -1,6 +1,6 @@
 /**
  * Sessions of the protocols of 2025 (Streamable HTTP, Session Management). A session is only what its client has
- * subscribed to: each request is answered for itself, on any node, whether it names a session or not (D275).
+ * subscribed to: each request is answered for itself, on any node, whether it names a session or not.
  */
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'

@@ -1,7 +1,7 @@
 /**
  * Streams that say that a resource has changed, so that the client reads it again: those of `subscriptions/listen` (MCP of
  * 2026-07-28), and those of sessions (`session-stream.ts`). Each stream is told of what its own credential sees, which is
- * looked at again and again (D262): nodes, anomalies and proposals change by themselves, on any node of the platform.
+ * looked at again and again: nodes, anomalies and proposals change by themselves, on any node of the platform.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'

@@ -291,7 +291,7 @@ export interface SipServerState {
 
 export interface Timing {
   readonly nodeTimeoutMs: number
-  /** The time until a node must ring where no 100 reaches us and it answers OPTIONS (D111). */
+  /** The time until a node must ring where no 100 reaches us and it answers OPTIONS. */
   readonly nodeProgressTimeoutMs: number
   readonly ringTimeoutMs: number
   /** What `Retry-After` says when a call is refused for want of room. */

@@ -11,7 +11,7 @@ import { readRefer } from './refer-request.ts'
 import { attendAtOtherNode, type AttendedTransfer } from './to-other-node.ts'
 import { transferToNewCall } from './transfer-call.ts'
 
-/** Each failed transfer leaves a record (D81). */
+/** Each failed transfer leaves a record. */
 const MAX_FAILED = 20
 
 /** Handles the request of a transferor, refused or begun. */

@@ -56,7 +56,7 @@ export function outboxStatements(store: Store) {
           }))
           .where('call_uuid', '=', param('callUuid')),
     ),
-    /** Before and after `setCost`: the sums of a record follow its cost (D249). */
+    /** Before and after `setCost`: the sums of a record follow its cost. */
     costGone: prepare(store, (db, param: Param<{ callUuid: string }>) =>
       db
         .insertInto('cdr_cost_change')

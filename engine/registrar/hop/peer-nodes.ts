@@ -80,7 +80,7 @@ export class PeerNodes {
    * Whether requests of a node come from there, and no other ones: by the address of another node's SIP URI, or by one that
    * a node tells and from where it has shown a token lately. A machine tells those of containers and tunnels, too, by which
    * strangers may come here; and one that several tell says nothing of who it is. This node sends itself nothing: what
-   * comes from its own address was sent, or passed on, by another program of the machine (D292).
+   * comes from its own address was sent, or passed on, by another program of the machine.
    */
   has(address: string): boolean {
     this.#follow()

@@ -1,5 +1,5 @@
 /**
- * Sums of call records by day (D249), and what the cost of a stored record was changed by. SQLite has the sums in a file
+ * Sums of call records by day, and what the cost of a stored record was changed by. SQLite has the sums in a file
  * beside the database, so that they are added up by a thread that keeps no call waiting.
  */
 import { serverWords } from '../server-words.ts'

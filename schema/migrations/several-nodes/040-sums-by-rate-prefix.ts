@@ -1,5 +1,5 @@
 /**
- * Sums of calls are kept by the prefix that they are charged by, too (D264): they are made again out of the records. Beside
+ * Sums of calls are kept by the prefix that they are charged by, too: they are made again out of the records. Beside
  * SQLite they are a file, which has a version of its own.
  */
 export const sql = ''

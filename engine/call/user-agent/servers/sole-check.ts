@@ -1,6 +1,6 @@
 /**
  * Checks that no other application takes calls at a drachtio-server. Its protocol does not tell, and it
- * distributes calls to all in turn: INVITEs that we send to it must come to us (D113).
+ * distributes calls to all in turn: INVITEs that we send to it must come to us.
  */
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type { Schedule } from '../../deadlines.ts'
