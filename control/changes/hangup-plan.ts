@@ -3,7 +3,7 @@ import { ApiError } from '../http/api-error.ts'
 import { callElsewhere, hangUpElsewhere } from '../nodes/call-elsewhere.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { type LiveCall, liveCallView } from '../pbx/calls/live-call-view.ts'
-import { quoted } from '../tools/clean.ts'
+import { quoted } from '../clean-text.ts'
 import type { ControlDeps } from '../deps.ts'
 import type { Plan } from './plan.ts'
 

@@ -17,7 +17,7 @@ export interface Plan<O> {
   readonly before: Json | null
   readonly after: Json | null
   /**
-   * One sentence in our own words. Stored and given texts are in it only as `quoted` of `tools/clean.ts` makes them:
+   * One sentence in our own words. Stored and given texts are in it only as `quoted` of `clean-text.ts` makes them:
    * an agent and a person read it.
    */
   readonly effect: string

@@ -1,6 +1,6 @@
 /** The page behind the link of a webhook: one proposal, and two buttons. No script, nothing from elsewhere. */
 import { createHash } from 'node:crypto'
-import { cleanText } from '../tools/clean.ts'
+import { cleanText } from '../clean-text.ts'
 import type { ProposalView } from './proposal-view.ts'
 
 const style = `body{max-width:42rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif;color:#111;background:#fff}

@@ -16,7 +16,7 @@ import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
-import { quoted } from '../tools/clean.ts'
+import { quoted } from '../clean-text.ts'
 import { newUuid } from '../uuid.ts'
 
 const path = '/guard/bans'

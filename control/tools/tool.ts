@@ -16,7 +16,7 @@ import type { Pause } from '../pbx/reports/cdr-store.ts'
 import type { Telemetry } from '../telemetry/telemetry.ts'
 import type { AcceptedPlan } from '../proposals/planned.ts'
 import type { Proposals } from '../proposals/proposals.ts'
-import { clean } from './clean.ts'
+import { clean } from '../clean-text.ts'
 
 /** The dependencies of all tools. */
 export interface ToolWorld extends Pick<

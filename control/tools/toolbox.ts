@@ -20,7 +20,7 @@ import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Change } from '../http/control-env.ts'
 import { allTools } from './catalog/index.ts'
-import { cleanText, describeArguments } from './clean.ts'
+import { cleanText, describeArguments } from '../clean-text.ts'
 import type { Tool, ToolAnswer, ToolListing, ToolUse, ToolWorld } from './tool.ts'
 
 /** The caller, for scopes, tenant and audit. */

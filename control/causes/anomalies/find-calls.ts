@@ -1,7 +1,7 @@
 /** Findings in calls: spending, refusals, carriers, in words. `unusual-calls.ts` finds them. */
 import { all } from '../../../schema/sql/query.ts'
 import { refuseForNow } from '../../pbx/sums/summary-input.ts'
-import { quoted } from '../../tools/clean.ts'
+import { quoted } from '../../clean-text.ts'
 import type { CarrierFinding } from './carriers.ts'
 import type { Sample } from './evidence.ts'
 import { type Call, type Finding, type Kind, moneyText, plural } from './finding.ts'

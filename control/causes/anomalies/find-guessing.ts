@@ -4,7 +4,7 @@ import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
 import { sourceKey } from '../../../schema/net/source-address.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { grouped } from '../../provisioning/rows.ts'
-import { quoted } from '../../tools/clean.ts'
+import { quoted } from '../../clean-text.ts'
 import { type Finding, plural } from './finding.ts'
 import type { AnomalyWorld, Span } from './world.ts'
 

@@ -2,7 +2,7 @@
 import { sql } from 'kysely'
 import { HOUR_MS } from '../../../schema/clock.ts'
 import { all } from '../../../schema/sql/query.ts'
-import { quoted } from '../../tools/clean.ts'
+import { quoted } from '../../clean-text.ts'
 import { changesBy } from '../key-activity.ts'
 import { PAST_DAYS } from './baseline.ts'
 import type { Finding } from './finding.ts'

@@ -1,6 +1,6 @@
 /** Findings in what calls are sent to: nodes, gateways, registrations with carriers. */
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
-import { quoted } from '../../tools/clean.ts'
+import { quoted } from '../../clean-text.ts'
 import { changesBetween, downSince } from '../state-history.ts'
 import { trunksOf, type TrunkView } from '../trunks.ts'
 import { visibleSets } from '../visible-sets.ts'

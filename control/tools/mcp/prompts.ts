@@ -1,5 +1,5 @@
 /** Prompts: tasks that a person can start from a menu of the client. */
-import { cleanText } from '../clean.ts'
+import { cleanText } from '../../clean-text.ts'
 
 export interface ToolPrompt {
   readonly name: string

@@ -7,7 +7,7 @@ import { customerBody } from '../../../billing/customer-body.ts'
 import { badRequest } from '../../../http/api-error.ts'
 import { reference } from '../../../provisioning/fields.ts'
 import { defineChange } from '../../change-tool.ts'
-import { quoted } from '../../clean.ts'
+import { quoted } from '../../../clean-text.ts'
 import { theCustomer, toolScope } from '../money-tools.ts'
 
 const body = customerBody.shape

@@ -7,7 +7,7 @@ import { sourceIn, sourceKey } from '../../../../schema/net/source-address.ts'
 import { wrongTenant } from '../../../auth/tenants.ts'
 import { setBan, stateBeforeBan } from '../../../changes/kinds/sip-ban-kind.ts'
 import { defineChange } from '../../change-tool.ts'
-import { quoted } from '../../clean.ts'
+import { quoted } from '../../../clean-text.ts'
 import { time } from '../shapes.ts'
 
 /** Without a duration. */

@@ -7,7 +7,7 @@ import { badReference, resolve } from '../../../provisioning/references.ts'
 import { requestScope } from '../../../provisioning/resource-routes.ts'
 import { CarrierStore } from '../../../sbc/carrier-store.ts'
 import { defineChange } from '../../change-tool.ts'
-import { quoted } from '../../clean.ts'
+import { quoted } from '../../../clean-text.ts'
 
 const states = ['active', 'inactive'] as const
 

@@ -1,5 +1,5 @@
 /**
- * Cleans the results of tools. A language model reads them, and names, numbers and reasons come from
+ * Cleans texts for people and language models. Names, numbers and reasons come from
  * untrusted parties: each text is bounded and contains nothing invisible and no terminal control sequence.
  */
 

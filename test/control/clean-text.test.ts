@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { clean, cleanText, describeArguments } from '../../../control/tools/clean.ts'
+import { clean, cleanText, describeArguments } from '../../control/clean-text.ts'
 
 const hidden =
   // eslint-disable-next-line no-control-regex -- these are what must be gone
