@@ -62,8 +62,15 @@ async function buildConsole(folder) {
     loader: { '.svg': 'copy' },
     outdir: `${folder}/assets`,
     entryNames: '[name]-[hash]',
-    ...{ bundle: true, minify: true, write: false, platform: 'browser', format: 'esm' },
-    ...{ target: 'es2022', jsx: 'automatic', jsxImportSource: 'preact', legalComments: 'none' },
+    bundle: true,
+    minify: true,
+    write: false,
+    platform: 'browser',
+    format: 'esm',
+    target: 'es2022',
+    jsx: 'automatic',
+    jsxImportSource: 'preact',
+    legalComments: 'none',
   })
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(`${folder}/assets`, { recursive: true })

@@ -23,8 +23,17 @@ const measuringTests = [
 ].map((name) => `test/process/${name}.test.ts`)
 /** They wait more than they work, so several at a time. */
 const patientTests = inFolders(
-  ...['baresip', 'kamailio', 'sipp', 'sipsak', 'sipvicious', 'webphone', 'conformance'],
-  ...['rtpengine', 'tls', 'console', 'process'],
+  'baresip',
+  'kamailio',
+  'sipp',
+  'sipsak',
+  'sipvicious',
+  'webphone',
+  'conformance',
+  'rtpengine',
+  'tls',
+  'console',
+  'process',
 )
 /** Without sockets, in virtual time: nothing in them waits. */
 const virtualTests = inFolders('engine/call')

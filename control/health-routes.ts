@@ -53,7 +53,9 @@ export const probeRoutes = (
       if (problem && problem.code !== 'server_unavailable') throw storageUnavailable(problem.reason)
       const settings = nodes.differingSettings.size > 0 ? 'different' : 'same'
       return ok(c, {
-        ...{ status: 'ready', database: problem ? 'unavailable' : 'available', settings },
+        status: 'ready',
+        database: problem ? 'unavailable' : 'available',
+        settings,
         journal: isJournalLost === true ? 'lost' : 'whole',
       })
     })

@@ -90,7 +90,9 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
   }
   const serve = (app: ControlApp) => {
     const server = httpServer(app, limits, {
-      ...{ unrouted, refused, newId },
+      unrouted,
+      refused,
+      newId,
       perAddress: new ConnectionLimit(limits.connectionsPerAddress, deps.settings.trustedProxies),
       connectionRefused: () => void (telemetry.refused.connections += 1),
     })

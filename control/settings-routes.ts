@@ -12,7 +12,11 @@ export const settingsRoutes = ({ inForce }: Pick<ControlDeps, 'inForce'>) =>
   )
 
 const viewOf = ({ name, value, source, allowed, meaning, ...rest }: SettingInForce) => ({
-  ...{ name, value, source, allowed, meaning },
+  name,
+  value,
+  source,
+  allowed,
+  meaning,
   is_set: rest.isSet,
   is_secret: rest.isSecret,
   when_unset: rest.whenUnset,

@@ -204,7 +204,10 @@ const OK_CODES = [{ from: 200, to: 299 }]
 export function probeDefaults({ probe }: Config) {
   const { intervalMs, timeoutMs, failures, successes } = probe
   return {
-    ...{ intervalMs, timeoutMs, okCodes: OK_CODES },
-    ...{ failuresToProbing: failures, successesToActive: successes },
+    intervalMs,
+    timeoutMs,
+    okCodes: OK_CODES,
+    failuresToProbing: failures,
+    successesToActive: successes,
   }
 }

@@ -37,7 +37,8 @@ export function scheduleBackups(store: LocalStore, { config, now, log }: DutyDep
     databasePath: config.databasePath,
     make: (file) => makeBackup(store, file),
     isStorageFailing: () => store.storage.problem !== undefined,
-    ...{ now, log },
+    now,
+    log,
   })
 }
 
@@ -73,7 +74,9 @@ function forgetOldRecords(store: Store, deps: DutyDeps): () => void {
     { callRecordDays, auditDays },
   )
   const recordings = new RecordingRetention({
-    ...{ ...deps, store, now: () => earliest(deps) },
+    ...deps,
+    store,
+    now: () => earliest(deps),
     isShared: store.statements.isShared,
   })
   const stops = [

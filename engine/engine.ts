@@ -202,12 +202,19 @@ export class Engine {
       deps.notices && new SharedBans({ store, notices: deps.notices, guard, now, schedule, log })
     this.#proxies = new TrustedSources(config.trustedProxies)
     this.#refused = new RefusedCalls({
-      ...{ store, now, schedule, log },
+      store,
+      now,
+      schedule,
+      log,
       refusedByOverload: () => this.#server?.refusedCalls ?? 0,
     })
     this.registrar = this.#createRegistrar(deps)
     this.calls = new ActiveCalls({
-      ...{ now, wallNow, deadlines: this.#deadlines, charging, nodeName: deps.node.name },
+      now,
+      wallNow,
+      deadlines: this.#deadlines,
+      charging,
+      nodeName: deps.node.name,
       whyClosed: deps.whyClosed,
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => {
@@ -215,14 +222,15 @@ export class Engine {
         if (event.type === 'call.ended') this.recordings?.ended(event.record)
       },
     })
-    this.media = createMedia(this, {
-      ...{ ...deps, deadlines: this.#deadlines, hosts: this.#hosts },
-    })
+    this.media = createMedia(this, { ...deps, deadlines: this.#deadlines, hosts: this.#hosts })
     this.recordings = createRecordings(this, deps)
     this.dispatcher = new Dispatcher({
       loadSets: async () => this.#tenantNames.sets(await loadSets(store)),
       saveOperatorState: (nodeId, state) => saveOperatorState(store, nodeId, state),
-      ...{ now, random, schedule, hosts: this.#hosts },
+      now,
+      random,
+      schedule,
+      hosts: this.#hosts,
       sendProbe: probeThrough(this.#client, schedule),
       lagMs,
       activeCalls: (nodeId) => this.calls.countByNode(nodeId),
@@ -239,10 +247,14 @@ export class Engine {
     this.routing = new Routing({
       load: async (changed) =>
         this.#tenantNames.routing(await loadRouting(store, changed), changed),
-      ...{ trustedSources: config.trustedSources, edgeProxies: config.edgeProxies },
+      trustedSources: config.trustedSources,
+      edgeProxies: config.edgeProxies,
       nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
       defaultSetId: (tenantId) => this.dispatcher.defaultSetId(tenantId),
-      ...{ now, random, hosts: this.#hosts, exitCodes: config.exitCodes },
+      now,
+      random,
+      hosts: this.#hosts,
+      exitCodes: config.exitCodes,
       shared: deps.shares && { shares: deps.shares, schedule },
       activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
       activeAgentCalls: (agentId) => this.calls.countByAgent(agentId),
@@ -253,23 +265,35 @@ export class Engine {
     })
     this.#control = startCallControl({
       ...createQuality(this, {
-        ...{ ...deps, deadlines: this.#deadlines, onUnknownSource: this.#onUnknownSource },
+        ...deps,
+        deadlines: this.#deadlines,
+        onUnknownSource: this.#onUnknownSource,
         onLost: (callUuid, at) => this.#control.mediaLost(callUuid, at),
       }),
-      ...{ client: this.#client, calls: this.calls, charging, now, log },
+      client: this.#client,
+      calls: this.calls,
+      charging,
+      now,
+      log,
       registrar: this.registrar,
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
       gatewayBehind: this.#unpriced.gatewayBehind,
       domains: this.#domains,
-      ...{ mediaGate: this.media?.gate, listening: this.media?.listening },
+      mediaGate: this.media?.gate,
+      listening: this.media?.listening,
       onUnknownSource: this.#onUnknownSource,
-      ...{ otherNodes: this.#transfers(deps) },
+      otherNodes: this.#transfers(deps),
       onNodeSilent: (name) => this.#others?.peers.suspect(name),
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
-      ...{ routing: this.routing, dispatcher: this.dispatcher, deadlines: this.#deadlines },
-      ...{ newUuid: deps.newUuid, retryAfterSeconds: RETRY_AFTER_SECONDS },
-      ...{ nodeTimeoutMs: config.nodeTimeoutMs, ringTimeoutMs: config.ringTimeoutMs },
-      ...{ nodeProgressTimeoutMs: config.nodeProgressTimeoutMs, passX: config.passedHeaders },
+      routing: this.routing,
+      dispatcher: this.dispatcher,
+      deadlines: this.#deadlines,
+      newUuid: deps.newUuid,
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+      nodeTimeoutMs: config.nodeTimeoutMs,
+      ringTimeoutMs: config.ringTimeoutMs,
+      nodeProgressTimeoutMs: config.nodeProgressTimeoutMs,
+      passX: config.passedHeaders,
     })
   }
 
@@ -395,9 +419,14 @@ export class Engine {
   simulate(request: SimulationRequest): Simulation | undefined {
     const { passedHeaders: passX } = this.#config
     const simulated = simulate(request, {
-      ...{ routing: this.routing, dispatcher: this.dispatcher, registrar: this.registrar },
-      ...{ calls: this.calls, domains: this.#domains, wallNow: this.#wallNow },
-      ...{ retryAfterSeconds: RETRY_AFTER_SECONDS, foresee: this.#foresee },
+      routing: this.routing,
+      dispatcher: this.dispatcher,
+      registrar: this.registrar,
+      calls: this.calls,
+      domains: this.#domains,
+      wallNow: this.#wallNow,
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+      foresee: this.#foresee,
       filter: new HeaderFilter({ passX, ownHost: () => this.#client.ownHost }),
       ownHost: () => this.#client.ownHost,
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
@@ -473,7 +502,9 @@ export class Engine {
 
   get #inDialogDeps(): InDialogDeps {
     return {
-      ...{ calls: this.calls, routing: this.routing, registrar: this.registrar },
+      calls: this.calls,
+      routing: this.routing,
+      registrar: this.registrar,
       isNode: (address) => this.#others?.peers.has(address) === true,
       onRefused: ({ protocol, sourceAddress: address, sourcePort: port, method }, callUuid) =>
         this.guard.refusedInCall({ protocol, address, port }, method, callUuid),
@@ -492,8 +523,14 @@ export class Engine {
   #createTrunks({ config, now, random, schedule, newUuid, log }: EngineDeps): Trunks {
     const { gatewayIntervalMs: intervalMs, failures, successes } = config.probe
     return new Trunks({
-      ...{ now, random, schedule, log, newCallId: newUuid, intervalMs },
-      ...{ failuresToProbing: failures, successesToActive: successes },
+      now,
+      random,
+      schedule,
+      log,
+      newCallId: newUuid,
+      intervalMs,
+      failuresToProbing: failures,
+      successesToActive: successes,
       sendProbe: probeThrough(this.#client, schedule),
       lagMs: () => this.#client.lagMs(),
       send: registerThrough(this.#client, schedule),
@@ -504,8 +541,15 @@ export class Engine {
   #createRegistrar(deps: EngineDeps): Registrar {
     const { store, now, wallNow, schedule, randomBytes, log, config, notices } = deps
     return new Registrar({
-      ...{ notices, node: deps.node.name, hop: this.#others?.hop },
-      ...{ store, now, wallNow, schedule, secret: randomBytes(32), guard: this.guard },
+      notices,
+      node: deps.node.name,
+      hop: this.#others?.hop,
+      store,
+      now,
+      wallNow,
+      schedule,
+      secret: randomBytes(32),
+      guard: this.guard,
       nonceSeconds: config.nonceSeconds,
       keepAlive: ({ uri, nextHop }) => this.#client.sendOptions(uri, () => undefined, nextHop),
       isProxy: ({ address, port }, tenantId) => {
@@ -530,7 +574,11 @@ export class Engine {
     if (installation === undefined || this.#others === undefined) return undefined
     const { self, key } = installation
     return new OtherNodes({
-      ...{ self, key, wallNow, log, peers: this.#others.peers },
+      self,
+      key,
+      wallNow,
+      log,
+      peers: this.#others.peers,
       isRecording: (callUuid) => this.recordings?.isRecording(callUuid) === true,
       onRefused: (source) => void this.guard.unknownSource(source),
       onHeard: (address) => this.#others?.peers.heard(address),
@@ -554,7 +602,10 @@ export class Engine {
     const [log, schedule, now] = [this.#log, this.#schedule, this.#now]
     if (servers !== undefined)
       return {
-        ...{ kind: 'tcp', servers, schedule, newToken },
+        kind: 'tcp',
+        servers,
+        schedule,
+        newToken,
         open: (place, application) => connectToServer(place, application, { schedule, now, log }),
       }
     const server = this.#server
@@ -567,7 +618,9 @@ export class Engine {
   #listening(hostPorts: readonly string[]): SipListener[] {
     if (this.#server)
       return this.#server.listeners.map(({ protocol, address, port }) => ({
-        ...{ protocol, host: address, port },
+        protocol,
+        host: address,
+        port,
       }))
     return hostPorts.map(parseListener)
   }

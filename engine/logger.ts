@@ -19,9 +19,7 @@ const maxWaitingBytes = 16 * 1024 * 1024
 /** @param file an open file descriptor. */
 export function createLogger(level: LogLevel | 'silent', file = standardError): Logger {
   // With a minimal length of 0 its `flush` would not wait for the line that is being written.
-  const output = destination({
-    ...{ dest: file, sync: false, minLength: 1, maxLength: maxWaitingBytes },
-  })
+  const output = destination({ dest: file, sync: false, minLength: 1, maxLength: maxWaitingBytes })
   // A closed pipe at the other end is no reason to drop calls.
   output.on('error', () => {})
   const options = {

@@ -43,6 +43,13 @@ export const stateOfNode = (
   { nodeId: subjectId, setId, destination: name, from, to, cause, reason, by }: NodeChange,
   dispatcher: Dispatcher,
 ): StateChange => ({
-  ...{ kind: 'node', subjectId, tenantId: dispatcher.setRecord(setId)?.tenantId ?? null, name },
-  ...{ from, to, cause, reason, by },
+  kind: 'node',
+  subjectId,
+  tenantId: dispatcher.setRecord(setId)?.tenantId ?? null,
+  name,
+  from,
+  to,
+  cause,
+  reason,
+  by,
 })

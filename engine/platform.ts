@@ -131,9 +131,17 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     }
     closers.push(async () => tellUnwritten(await charging.stop()))
     const engine = new Engine({
-      ...{ ...deps, store, charging, now: deps.steadyNow, wallNow: deps.now },
-      ...{ disk, databaseId: stores.databaseId, whyClosed: () => stores.whyClosed() },
-      ...{ node: node.identity, notices: noticesFor(stores), shares: limits },
+      ...deps,
+      store,
+      charging,
+      now: deps.steadyNow,
+      wallNow: deps.now,
+      disk,
+      databaseId: stores.databaseId,
+      whyClosed: () => stores.whyClosed(),
+      node: node.identity,
+      notices: noticesFor(stores),
+      shares: limits,
       installation: stores.local === undefined ? installationOf(store, node) : undefined,
       ...(charging instanceof Ocs
         ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
@@ -167,7 +175,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     }
     if (!oldProcess) await serveSip()
     const reports = openReports({
-      ...{ store, now: deps.steadyNow, log, databaseUrl: config.databaseUrl },
+      store,
+      now: deps.steadyNow,
+      log,
+      databaseUrl: config.databaseUrl,
       keeping: { ...deps, days: config.retention.callRecordDays },
     })
     const stopWatch = stores.watch({
@@ -180,7 +191,15 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const backups = stores.local && scheduleBackups(stores.local, deps)
     const control = await openControl(
       {
-        ...{ store, disk, changes, node, engine, ocs, webhooks, reports, backups },
+        store,
+        disk,
+        changes,
+        node,
+        engine,
+        ocs,
+        webhooks,
+        reports,
+        backups,
         isJournalLost: stores.isJournalLost,
         others: othersOf(stores, deps),
       },
@@ -205,7 +224,9 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const upgrade = upgradeOf({ ...parts, control, stopDuties: leave })
     const draining = drainOf(engine, deps)
     return {
-      ...{ local: stores.local, engine, stop: closeAll },
+      local: stores.local,
+      engine,
+      stop: closeAll,
       addresses: addressesOf(engine, control, config.publicUrl),
       ...draining,
       drain: async () => {
@@ -303,7 +324,9 @@ async function openWebhooks(
 ): Promise<Webhooks> {
   const allowPrivate = deps.config.webhookPrivateTargets === 'allow'
   const webhooks = new Webhooks({
-    ...{ ...deps, store, allowPrivate },
+    ...deps,
+    store,
+    allowPrivate,
     node: node.identity,
     resolve: (host) => lookup(host, { all: true }),
   })
@@ -335,8 +358,16 @@ async function openCharging(
   const members = membersOf(stores, deps.oldProcess)
   if (url === undefined) {
     const ocs = await Ocs.open({
-      ...{ store, journal, keeping, now, wallNow, schedule, log, failMode },
-      ...{ unknownCaller: config.unknownCaller, exitCodes: config.exitCodes },
+      store,
+      journal,
+      keeping,
+      now,
+      wallNow,
+      schedule,
+      log,
+      failMode,
+      unknownCaller: config.unknownCaller,
+      exitCodes: config.exitCodes,
       events: webhooks.sink,
       members: members && { ...members, awaySeconds: config.databaseAwayMs / 1_000 },
       shares,
@@ -345,8 +376,19 @@ async function openCharging(
     return ocs
   }
   return new ExternalCharging({
-    ...{ store, journal, node: stores.node.identity.name, url, token, timeoutMs, failMode },
-    ...{ keeping, now, wallNow, schedule, random, log },
+    store,
+    journal,
+    node: stores.node.identity.name,
+    url,
+    token,
+    timeoutMs,
+    failMode,
+    keeping,
+    now,
+    wallNow,
+    schedule,
+    random,
+    log,
   })
 }
 
@@ -356,7 +398,9 @@ const keepingOf = (
   { config: { journalKeepMs: keepMs }, steadyNow: now, schedule }: PlatformDeps,
 ): Keeping | undefined =>
   notices && {
-    ...{ keepMs, now, schedule },
+    keepMs,
+    now,
+    schedule,
     heardAt: () => now() - node.heartbeatAgeMs,
     onGap: (look) => notices.onGap(look),
   }
@@ -402,9 +446,17 @@ function openControl(
   const port = portOf(engine, (time) => time + now() - steadyNow())
   return startControl(
     {
-      ...{ ...parts, nodes: node, now, steadyNow, schedule, randomBytes, log, version },
+      ...parts,
+      nodes: node,
+      now,
+      steadyNow,
+      schedule,
+      randomBytes,
+      log,
+      version,
       engine: { ...port, telemetry: () => ({ ...port.telemetry(), ...backups?.telemetry() }) },
-      ...{ console: readConsole(), inForce: deps.inForce },
+      console: readConsole(),
+      inForce: deps.inForce,
       loopDelay: watchLoop(),
       settings: {
         jwtSecret: config.jwtSecret,
@@ -422,7 +474,9 @@ function openControl(
       },
     },
     {
-      ...{ api: config.apiListen, edge: config.edgeListen, every: repeating(deps) },
+      api: config.apiListen,
+      edge: config.edgeListen,
+      every: repeating(deps),
       limits: { connectionsPerAddress: config.httpConnectionsPerAddress },
       ...(deps.beforeListening && { beforeListening: deps.beforeListening }),
     },

@@ -59,9 +59,17 @@ export class StateChanges {
   add({ kind, subjectId, tenantId, name, from, to, cause, reason, by }: StateChange): void {
     const { wallNow, node } = this.#deps
     this.#waiting.push({
-      ...{ kind, subject_id: subjectId, tenant_id: tenantId, name: name.slice(0, MAX_TEXT) },
-      ...{ from_state: from, to_state: to, cause, reason: reason.slice(0, MAX_TEXT) },
-      ...{ actor: by ?? null, observer: node, at: wallNow() },
+      kind,
+      subject_id: subjectId,
+      tenant_id: tenantId,
+      name: name.slice(0, MAX_TEXT),
+      from_state: from,
+      to_state: to,
+      cause,
+      reason: reason.slice(0, MAX_TEXT),
+      actor: by ?? null,
+      observer: node,
+      at: wallNow(),
     })
     if (this.#waiting.length > MAX_WAITING) this.#waiting.shift()
     this.#soon()

@@ -13,7 +13,10 @@ export interface QualityColumns {
 }
 
 const unknown: QualityColumns = {
-  ...{ mos_score: null, mos_source: null, jitter_ms: null, packet_loss_pct: null },
+  mos_score: null,
+  mos_source: null,
+  jitter_ms: null,
+  packet_loss_pct: null,
 }
 
 export function worstOf(quality: CallQuality | undefined): QualityColumns {

@@ -28,7 +28,8 @@ export class JournalRows {
     )
     for (const row of rows) this.#left.add(row.call_uuid)
     return rows.map((row) => ({
-      ...{ kind: 'cut', callUuid: row.call_uuid },
+      kind: 'cut',
+      callUuid: row.call_uuid,
       // Only that version wrote these texts.
       call: JSON.parse(row.call) as OpenCall,
       tariff: row.tariff === null ? null : (JSON.parse(row.tariff) as Tariff),

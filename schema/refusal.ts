@@ -4,9 +4,17 @@ export class DatabaseRefused extends Error {
 }
 
 const unusable = new Set([
-  ...['SQLITE_CORRUPT', 'SQLITE_NOTADB', 'SQLITE_CANTOPEN', 'SQLITE_READONLY'],
+  'SQLITE_CORRUPT',
+  'SQLITE_NOTADB',
+  'SQLITE_CANTOPEN',
+  'SQLITE_READONLY',
   // From the file system, while creating the file.
-  ...['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM', 'EROFS', 'ENOSPC'],
+  'ENOENT',
+  'ENOTDIR',
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ENOSPC',
 ])
 
 /** Maps SQLite's errors about a file to a `DatabaseRefused`; returns any other error unchanged. */

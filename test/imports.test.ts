@@ -43,10 +43,18 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/upgrade': composition,
   'engine/engine.ts': {
     folders: [
-      ...['engine/call', 'engine/media', ...helpers.map((name) => `engine/${name}`)],
+      'engine/call',
+      'engine/media',
+      ...helpers.map((name) => `engine/${name}`),
       'engine/sip-server/index.ts',
-      ...['engine/config.ts', 'engine/logger.ts', 'engine/call-totals.ts', 'engine/event-log.ts'],
-      ...['engine/refused-calls.ts', 'engine/storage-notes.ts', 'engine/node-notes.ts', 'schema'],
+      'engine/config.ts',
+      'engine/logger.ts',
+      'engine/call-totals.ts',
+      'engine/event-log.ts',
+      'engine/refused-calls.ts',
+      'engine/storage-notes.ts',
+      'engine/node-notes.ts',
+      'schema',
       'engine/state-changes.ts',
     ],
     packages: onlyNode,
@@ -95,7 +103,8 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   },
   'engine/sip-server/core': {
     folders: [
-      ...[...shared, applications],
+      ...shared,
+      applications,
       ...['message', 'transaction', 'dialog'].map((name) => `engine/sip-server/${name}`),
     ],
     packages: /^node:net$/,

@@ -10,43 +10,52 @@ import { join, relative } from 'node:path'
 
 /** Run once more, on PostgreSQL, by the projects of vitest.config.ts whose names begin with postgres. */
 const repeatedFolders = [
-  ...[
-    'baresip',
-    'conformance',
-    'console',
-    'control',
-    'engine/charging',
-    'engine/registrar',
-    'kamailio',
-  ],
-  ...['process', 'rtpengine', 'sipp', 'sipsak', 'sipvicious', 'tls', 'webphone'],
+  'baresip',
+  'conformance',
+  'console',
+  'control',
+  'engine/charging',
+  'engine/registrar',
+  'kamailio',
+  'process',
+  'rtpengine',
+  'sipp',
+  'sipsak',
+  'sipvicious',
+  'tls',
+  'webphone',
 ].map((folder) => under(`test/${folder}`))
 
 /** Programs that are not from npm, the Debian packages that have them, and the test files that need them. */
 const peers = [
   { program: 'sipp', debianPackage: 'sip-tester', needs: under('test/sipp') },
   {
-    ...{ program: 'baresip', debianPackage: 'baresip-core' },
+    program: 'baresip',
+    debianPackage: 'baresip-core',
     needs: (file) => under('test/baresip')(file) || under('test/webphone')(file),
   },
   {
-    ...{ program: 'chromium', debianPackage: 'chromium' },
+    program: 'chromium',
+    debianPackage: 'chromium',
     needs: (file) =>
       /from '.*\/(?:browser-phone|console-browser)\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
   {
-    ...{ program: 'rtpengine', debianPackage: 'rtpengine-daemon' },
+    program: 'rtpengine',
+    debianPackage: 'rtpengine-daemon',
     needs: (file) => /from '.*\/rtpengine\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
   { program: 'kamailio', debianPackage: 'kamailio', needs: under('test/kamailio') },
   { program: 'sipsak', debianPackage: 'sipsak', needs: under('test/sipsak') },
   { program: 'svcrack', debianPackage: 'sipvicious', needs: under('test/sipvicious') },
   {
-    ...{ program: 'openssl', debianPackage: 'openssl' },
+    program: 'openssl',
+    debianPackage: 'openssl',
     needs: (file) => /from '.*\/certificates\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
   {
-    ...{ program: 'initdb', debianPackage: 'postgresql' },
+    program: 'initdb',
+    debianPackage: 'postgresql',
     needs: (file) =>
       process.env.TEST_DATABASE_URL === undefined &&
       /from '.*\/postgres\.ts'$/m.test(readFileSync(file, 'utf8')),
@@ -54,11 +63,13 @@ const peers = [
       process.env.TEST_DATABASE_URL === undefined && repeatedFolders.some((part) => part(file)),
   },
   {
-    ...{ program: 'tshark', debianPackage: 'tshark' },
+    program: 'tshark',
+    debianPackage: 'tshark',
     needs: (file) => /'tshark'/.test(readFileSync(file, 'utf8')),
   },
   {
-    ...{ program: 'systemd-notify', debianPackage: 'systemd' },
+    program: 'systemd-notify',
+    debianPackage: 'systemd',
     needs: (file) => /from '.*\/notify-socket\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
 ]
@@ -167,8 +178,12 @@ function runVitest(words, excluded) {
     const { status } = run(
       process.execPath,
       [
-        ...['node_modules/vitest/vitest.mjs', 'run', '--passWithNoTests'],
-        ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`],
+        'node_modules/vitest/vitest.mjs',
+        'run',
+        '--passWithNoTests',
+        '--reporter=default',
+        '--reporter=json',
+        `--outputFile.json=${report}`,
         ...excluded.flatMap(({ file }) => ['--exclude', file]),
         ...words,
       ],

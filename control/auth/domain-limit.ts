@@ -8,8 +8,14 @@ import type { Principal } from './principal.ts'
 import type { Scope } from './scopes.ts'
 
 const ofDomain: ReadonlySet<Scope> = new Set<Scope>([
-  ...(['extensions:read', 'extensions:write', 'keys:read', 'keys:write'] as const),
-  ...(['calls:originate', 'mcp:read', 'mcp:write', 'mcp:propose'] as const),
+  'extensions:read',
+  'extensions:write',
+  'keys:read',
+  'keys:write',
+  'calls:originate',
+  'mcp:read',
+  'mcp:write',
+  'mcp:propose',
   // Figures without names.
   'metrics:read',
 ])

@@ -127,7 +127,10 @@ async function walletOf(store: Store, ocs: Pick<OcsPort, 'balanceOf'>, id: numbe
     open_calls: openCalls,
     low_balance_threshold: moneyToNumber(threshold),
     is_balance_low: isBalanceLow({
-      ...{ balanceMicros, reservedMicros, thresholdMicros: threshold, creditMicros },
+      balanceMicros,
+      reservedMicros,
+      thresholdMicros: threshold,
+      creditMicros,
       refusedMicros: row.refused_micros ?? 0,
     }),
   }

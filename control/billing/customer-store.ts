@@ -380,8 +380,11 @@ function viewOf(row: Row, numbers: readonly string[], reservedMicros: bigint): C
     max_call_seconds: row.max_call_seconds,
     low_balance_threshold: moneyToNumber(row.low_balance_micros),
     is_balance_low: isBalanceLow({
-      ...{ balanceMicros, reservedMicros, thresholdMicros: row.low_balance_micros },
-      ...{ creditMicros: row.credit_limit_micros, refusedMicros: row.refused_micros ?? 0 },
+      balanceMicros,
+      reservedMicros,
+      thresholdMicros: row.low_balance_micros,
+      creditMicros: row.credit_limit_micros,
+      refusedMicros: row.refused_micros ?? 0,
     }),
     currency: row.currency ?? 'USD',
     balance: moneyToDecimal(balanceMicros),

@@ -50,7 +50,10 @@ export const failuresReader = (
   { store, pause }: Pick<SumsReader, 'store' | 'pause'>,
   { tenantId, domain, isOnlyDomain, scopes }: Principal,
 ): FailuresReader => ({
-  ...{ store, pause, tenantId, domain },
+  store,
+  pause,
+  tenantId,
+  domain,
   maySeeKeys: scopes.has('keys:read'),
   maySeeCalls: (domain === null || isOnlyDomain === true) && scopes.has('cdrs:read'),
 })
@@ -75,11 +78,17 @@ async function countFailures(reader: FailuresReader, asked: Asked): Promise<Fail
   const totals = await totalsOf(reader, asked)
   const failures = await failuresOf(reader, asked, limit)
   return {
-    ...{ start: timeToText(from), end: timeToText(before), calls: { ...calls, refused } },
+    start: timeToText(from),
+    end: timeToText(before),
+    calls: { ...calls, refused },
     api_requests: totals,
     api_failures: failures.map(({ route, code, uuid, requests, firstAt, lastAt }) => ({
-      ...{ route, code, key: reader.maySeeKeys ? uuid : null, requests },
-      ...{ first_at: timeToText(firstAt), last_at: timeToText(lastAt) },
+      route,
+      code,
+      key: reader.maySeeKeys ? uuid : null,
+      requests,
+      first_at: timeToText(firstAt),
+      last_at: timeToText(lastAt),
     })),
   }
 }

@@ -72,11 +72,16 @@ export async function activityOf(
 ): Promise<KeyActivityView> {
   const { name, state } = keyView(key, now)
   return {
-    ...{ uuid: key.uuid, name, state },
+    uuid: key.uuid,
+    name,
+    state,
     addresses: (await addressesOf(store, key.id, asked)).map((row) => ({
-      ...{ address: row.address, is_new: row.first_at >= asked.from },
-      ...{ first_at: timeToText(row.first_at), last_at: timeToText(row.last_at) },
-      ...{ requests: row.requests, denied: row.denied },
+      address: row.address,
+      is_new: row.first_at >= asked.from,
+      first_at: timeToText(row.first_at),
+      last_at: timeToText(row.last_at),
+      requests: row.requests,
+      denied: row.denied,
     })),
     routes: (await routesOf(store, key.id, asked)).map(({ firstHour: _, ...route }) => route),
     refused: [
@@ -91,7 +96,8 @@ export async function activityOf(
       target: target.slice(0, MAX_TEXT),
     })),
     hours: (await lastHours(store, key.id, asked)).map(({ hour, ...sum }) => ({
-      ...{ at: timeToText(hour * HOUR_MS), ...sum },
+      at: timeToText(hour * HOUR_MS),
+      ...sum,
     })),
   }
 }
@@ -171,7 +177,11 @@ interface Refused {
 }
 
 const refusedView = ({ what, code, attempts, first, last }: Refused) => ({
-  ...{ what, code, attempts, first_at: timeToText(first), last_at: timeToText(last) },
+  what,
+  code,
+  attempts,
+  first_at: timeToText(first),
+  last_at: timeToText(last),
 })
 
 /** A tool that is refused over MCP is no refusal of its route. */

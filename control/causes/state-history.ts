@@ -134,7 +134,8 @@ const changeView = (
   at: timeToText(at),
   from: from_state,
   to: to_state,
-  ...{ cause, reason },
+  cause,
+  reason,
   by: actor === null || isOwn(actor) ? actor : 'platform',
   seen_by: observer,
 })

@@ -108,7 +108,10 @@ async function trunkOf(reader: TrunkReader, carrier: Carrier, more: number): Pro
   for (const row of carrier.gateways) gateways.push(await gatewayOf(reader, row))
   const registration = await registrationOf(reader, id)
   return {
-    ...{ id, name, tenant, registration },
+    id,
+    name,
+    tenant,
+    registration,
     state: stateOf(fromFlag(carrier.is_active), gateways, registration),
     gateways: gateways.toSorted((one, other) => rank(one) - rank(other)).slice(0, 5),
     active_calls: reader.engine.calls.countByCarrier(id) + more,
@@ -144,7 +147,9 @@ async function gatewayOf(
   if (state === 'active') return { destination, state: 'up', ...none, latency_ms }
   const since = await downSince(reader, 'gateway', id)
   return {
-    ...{ destination, state: probes.answered === 0 ? 'unproven' : 'down', latency_ms },
+    destination,
+    state: probes.answered === 0 ? 'unproven' : 'down',
+    latency_ms,
     since: since === undefined ? null : timeToText(since.at),
     reason: since?.reason ?? lastProbe?.reason ?? null,
   }

@@ -49,7 +49,9 @@ export async function unusualAbout(
       row.fn.countAll<number>().filterWhere(name, '=', call[name]).as(name)
     return [
       row.fn.countAll<number>().as('calls'),
-      ...[like('source_address'), like('caller_id_number'), like('rate_prefix')],
+      like('source_address'),
+      like('caller_id_number'),
+      like('rate_prefix'),
       row.fn.countAll<number>().filterWhere('cost_micros', '>', 0).as('charged'),
       sql<number>`CAST(coalesce(sum(cost_micros) FILTER (WHERE cost_micros > 0), 0) AS double precision)`.as(
         'costMicros',

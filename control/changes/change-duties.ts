@@ -105,11 +105,22 @@ export class ChangeDuties {
   async #enter(entry: ChangeEntry): Promise<void> {
     const { audit, newCorrelationId, now } = this.#deps
     await audit.record({
-      ...{ at: now(), actor: PLATFORM, actor_name: null, actor_key_prefix: null },
-      ...{ tenant_id: entry.tenant_id, address: PLATFORM, action: `expire ${entry.tool}` },
-      ...{ target: `${entry.target_kind} ${entry.target_id}`, outcome: 'success', status: 200 },
-      ...{ code: null, before_digest: null, after_digest: null },
-      ...{ correlation_id: newCorrelationId(), change_id: entry.change_id, reason: entry.reason },
+      at: now(),
+      actor: PLATFORM,
+      actor_name: null,
+      actor_key_prefix: null,
+      tenant_id: entry.tenant_id,
+      address: PLATFORM,
+      action: `expire ${entry.tool}`,
+      target: `${entry.target_kind} ${entry.target_id}`,
+      outcome: 'success',
+      status: 200,
+      code: null,
+      before_digest: null,
+      after_digest: null,
+      correlation_id: newCorrelationId(),
+      change_id: entry.change_id,
+      reason: entry.reason,
     })
   }
 }

@@ -143,8 +143,12 @@ export const creationsOf =
     enterCreation({ ...orderOf(c, noun, given), kind }, create, world)
 
 const orderOf = (c: Context<ControlEnv>, noun: string, { given, reason, secret }: Given) => ({
-  ...{ principal: c.var.principal, operation: `${c.req.method} ${routePath(c, -1)}` },
-  ...{ noun: noun.toLowerCase(), given: { ...given }, reason, secret },
+  principal: c.var.principal,
+  operation: `${c.req.method} ${routePath(c, -1)}`,
+  noun: noun.toLowerCase(),
+  given: { ...given },
+  reason,
+  secret,
 })
 
 /** For the audit trail, and the client. */
@@ -176,10 +180,7 @@ async function changeIn(
   if (before === null) return undefined
   const what = whatIs(noun, target, before)
   if (after === null)
-    return {
-      ...{ before: bounded(before), after: null, undo: 'none' },
-      effect: `${what} is removed.`,
-    }
+    return { before: bounded(before), after: null, undo: 'none', effect: `${what} is removed.` }
   const changed = differing(before, after)
   const names = Object.keys(changed.after)
   if (names.length === 0 && secret === undefined)
@@ -201,7 +202,8 @@ function creationIn({ noun, given }: CreationOrder, target: Target, state: Json 
   if (after === null) throw new Error(`the ${noun} that was created is not there`)
   const isWhole = after === bounded(after)
   return {
-    ...{ before: null, after: bounded(after) },
+    before: null,
+    after: bounded(after),
     effect: `${whatIs(noun, target, after)} is created.`,
     // Money that was moved is not taken back, and who has a ledger is not removed.
     undo: isWhole && !movesMoney(given) ? 'restores' : 'none',

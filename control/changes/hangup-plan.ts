@@ -35,7 +35,9 @@ export async function planHangUp(order: HangUpOrder, world: HangUpWorld): Promis
   const { call, hangUp } = await found(order, world)
   return {
     target: { kind: 'live_call', id: order.callUuid },
-    ...{ before: call.state, after: null, undo: 'none' },
+    before: call.state,
+    after: null,
+    undo: 'none',
     effect: `The call from ${quoted(call.caller_id_number)} to ${quoted(call.destination_number)} ends for both parties.`,
     affected: { live_calls: 1 },
     preview: { status: 'would_end', call },

@@ -190,8 +190,14 @@ export class KeptStates {
 }
 
 export const countedColumns = [
-  ...(['id', 'change_id', 'at', 'tenant_id', 'state', 'expires_at'] as const),
-  ...(['state_before', 'state_after'] as const),
+  'id',
+  'change_id',
+  'at',
+  'tenant_id',
+  'state',
+  'expires_at',
+  'state_before',
+  'state_after',
 ] as const
 
 function defaultLimits(tenantId: number | null): KeptLimits {

@@ -179,7 +179,11 @@ async function keepLonger<O>(
   world: ChangeWorld,
 ): Promise<MadeChange<O>> {
   const unchanged = {
-    ...{ plan, isDryRun: order.isDryRun, isChanged: false, changeId: null, expiresAt: null },
+    plan,
+    isDryRun: order.isDryRun,
+    isChanged: false,
+    changeId: null,
+    expiresAt: null,
     own: plan.preview,
   }
   if (plan.undo === 'none') return unchanged
@@ -231,13 +235,21 @@ export function entryOf(
 ): NewChangeEntry {
   const { principal, changeId, tool, reason, expiresAt, proposalId } = order
   return {
-    ...{ change_id: changeId, at: now(), tool, reason, state, effect: plan.effect },
+    change_id: changeId,
+    at: now(),
+    tool,
+    reason,
+    state,
+    effect: plan.effect,
     actor: principal.actor,
     actor_name: principal.kind === 'key' ? principal.name : null,
     tenant_id: principal.tenantId,
     scopes: JSON.stringify(order.scopes),
-    ...{ target_kind: plan.target.kind, target_id: plan.target.id, undo: plan.undo },
-    ...{ state_before: stateText(plan.before), state_after: stateText(plan.after) },
+    target_kind: plan.target.kind,
+    target_id: plan.target.id,
+    undo: plan.undo,
+    state_before: stateText(plan.before),
+    state_after: stateText(plan.after),
     expires_at: plan.undo === 'none' ? null : expiresAt,
     proposal_id: proposalId ?? null,
     claimed_until: state === 'pending' ? now() + CLAIM_MS : null,

@@ -48,7 +48,9 @@ export async function planNodeState(
   return {
     target: { kind: 'dispatcher_node', id },
     row: `dispatcher_node ${node.nodeId}`,
-    ...{ before, after: state, undo: 'restores' },
+    before,
+    after: state,
+    undo: 'restores',
     effect: isSame
       ? `Nothing changes: the node is ${state} already.`
       : `Node ${quoted(node.destination)} of set ${setId} goes from ${before} to ${state}: ${meaning[state]}.`,

@@ -45,7 +45,9 @@ export function readConsoleOf(folder: string): ConsoleFiles {
         name,
         {
           contentType: contentTypes[name.slice(name.lastIndexOf('.') + 1)] ?? '',
-          ...{ plain: read(name), br: read(`${name}.br`), gzip: read(`${name}.gz`) },
+          plain: read(name),
+          br: read(`${name}.br`),
+          gzip: read(`${name}.gz`),
         },
       ]),
     ),

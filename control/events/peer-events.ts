@@ -103,7 +103,8 @@ export class PeerEvents {
     const { answers } = await this.#others.all((peer) => {
       const after = position.get(peer.name)
       return this.#others.questionOf({
-        ...{ kind: 'events', tenantId },
+        kind: 'events',
+        tenantId,
         ...(after !== undefined && { after }),
       })
     })
@@ -138,8 +139,11 @@ export class PeerEvents {
     const known = this.#followed.get(name)
     if (known !== undefined) return known
     const made: Followed = {
-      ...{ log: new PeerLog(), state: 'idle', stop: new AbortController() },
-      ...{ heardAt: 0, retryAt: 0 },
+      log: new PeerLog(),
+      state: 'idle',
+      stop: new AbortController(),
+      heardAt: 0,
+      retryAt: 0,
     }
     this.#followed.set(name, made)
     return made

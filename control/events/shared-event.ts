@@ -33,7 +33,10 @@ export const logPart = z.strictObject({
 export type LogPart = z.output<typeof logPart>
 
 export const shared = (event: EngineEvent, ocs: PriceSource | undefined): SharedEvent => ({
-  ...{ sequence: event.sequence, at: event.at, tenantId: event.tenantId, type: event.type },
+  sequence: event.sequence,
+  at: event.at,
+  tenantId: event.tenantId,
+  type: event.type,
   data: eventView(event, ocs),
 })
 
@@ -49,7 +52,8 @@ export function partOf(
   const known = id === undefined ? undefined : sequenceOf(events, id)
   const visible = events.after(known ?? 0).filter((event) => isVisible(event, tenantId))
   return {
-    ...{ epoch: events.epoch.toString(36), last: events.last },
+    epoch: events.epoch.toString(36),
+    last: events.last,
     isComplete: known !== undefined && known >= events.forgotten(tenantId),
     events: visible.map((event) => shared(event, ocs)),
   }

@@ -111,7 +111,10 @@ export class SharedWindow implements RequestWindow {
     try {
       const windowMs = this.#windowMs + USABLE_MS
       const { granted, used, opensInMs } = await this.#permits.take(
-        ...([this.#bucket, this.#limit, this.#wanted, windowMs] as const),
+        this.#bucket,
+        this.#limit,
+        this.#wanted,
+        windowMs,
       )
       this.#left = granted
       this.#used = used

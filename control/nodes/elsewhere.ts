@@ -14,7 +14,10 @@ const CHANGE_HEADER = 'x-tollgate-change'
 
 /** Of a node's response, what is the client's. */
 const passed = [
-  ...(['content-type', 'content-disposition', 'location', 'retry-after'] as const),
+  'content-type',
+  'content-disposition',
+  'location',
+  'retry-after',
   'x-change-id',
 ] as const
 /** Of a client's request, what the node that answers needs to see. */
@@ -116,7 +119,8 @@ async function sameRequest(c: Context<ControlEnv>) {
   const { method } = c.req
   return {
     // HEAD is answered by what answers GET.
-    ...{ method: method === 'HEAD' ? 'GET' : method, target: incoming.url ?? '' },
+    method: method === 'HEAD' ? 'GET' : method,
+    target: incoming.url ?? '',
     headers: Object.fromEntries(headers),
     ...(method !== 'GET' && method !== 'HEAD' && { body: await readBody(c) }),
   }

@@ -10,8 +10,13 @@ import { streamedBody } from './streamed-body.ts'
 const asked = ['range', 'if-range', 'accept'] as const
 /** Of the node's response, what is the client's. */
 const passed = [
-  ...['content-type', 'content-disposition', 'content-length', 'content-range'],
-  ...['accept-ranges', 'etag', 'retry-after'],
+  'content-type',
+  'content-disposition',
+  'content-length',
+  'content-range',
+  'accept-ranges',
+  'etag',
+  'retry-after',
 ] as const
 
 /**
@@ -39,7 +44,8 @@ export async function fileElsewhere(
       const change = changeOf(incoming.headers)
       if (change !== undefined) c.set('changeDigests', change)
       const body = streamedBody(incoming, {
-        ...{ schedule: others.schedule, cut: () => void c.env.outgoing.destroy() },
+        schedule: others.schedule,
+        cut: () => void c.env.outgoing.destroy(),
       })
       return new Response(body, { status, headers: headersOf(incoming.headers) })
     }

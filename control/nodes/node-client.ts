@@ -147,8 +147,11 @@ export class NodeClient {
     const agents = isStream ? [this.#httpStreams, this.#httpsStreams] : [this.#http, this.#https]
     return new Promise((resolve, reject) => {
       const request = (isSecure ? httpsRequest : httpRequest)({
-        ...{ method, path: target, signal },
-        ...{ host: url.hostname.replace(/^\[|\]$/g, ''), port: url.port || (isSecure ? 443 : 80) },
+        method,
+        path: target,
+        signal,
+        host: url.hostname.replace(/^\[|\]$/g, ''),
+        port: url.port || (isSecure ? 443 : 80),
         agent: agents[isSecure ? 1 : 0],
         headers: {
           ...headers,
@@ -177,7 +180,9 @@ export class NodeClient {
     this.#loggedAt.set(name, now())
     const reason = error instanceof Error ? error.message : String(error)
     log('warn', 'another node does not answer: its part is missing from responses', {
-      ...{ node: name, url: apiUrl, reason },
+      node: name,
+      url: apiUrl,
+      reason,
     })
   }
 }

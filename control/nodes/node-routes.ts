@@ -19,7 +19,11 @@ export const nodeRoutes = ({ nodes }: Pick<ControlDeps, 'nodes'>) =>
   )
 
 const viewOf = ({ name, epoch, address, version, state, ...node }: NodeStatus) => ({
-  ...{ name, epoch, address, version, state },
+  name,
+  epoch,
+  address,
+  version,
+  state,
   live_calls: node.liveCalls,
   started_at: timeToText(node.startedAt),
   heartbeat_at: timeToText(node.heartbeatAt),

@@ -130,14 +130,19 @@ function securityOf({ access }: RouteNote): Json[] {
 
 function parametersOf(note: RouteNote, schemas: Schemas): Json[] {
   const inPath = [...note.path.matchAll(/:(\w+)/g)].map(([, name = '']) => ({
-    ...{ name, in: 'path', required: true },
+    name,
+    in: 'path',
+    required: true,
     schema: /^id$|Id$/.test(name) ? { type: 'integer', minimum: 1 } : { type: 'string' },
     example: /^id$|Id$/.test(name) ? 1 : '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
   }))
   const query = note.query === undefined ? {} : schemas.of(note.query, 'input')
   const required = new Set(Array.isArray(query['required']) ? query['required'] : [])
   const inQuery = Object.entries((query['properties'] ?? {}) as Json).map(([name, schema]) => ({
-    ...{ name, in: 'query', required: required.has(name), schema },
+    name,
+    in: 'query',
+    required: required.has(name),
+    schema,
   }))
   const headers = [
     ...(isForTenants(note) ? [{ $ref: '#/components/parameters/Tenant' }] : []),
@@ -236,7 +241,10 @@ const errorResponses = (error: Json, used: ReadonlySet<string>): Json =>
             'application/json': {
               schema: error,
               example: {
-                ...{ success: false, error: when, statusCode: Number(status), code },
+                success: false,
+                error: when,
+                statusCode: Number(status),
+                code,
                 request_id: '5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
               },
             },

@@ -39,12 +39,17 @@ export const commonHeaders = {
 }
 
 export const tenantHeader = {
-  ...{ name: 'X-Tenant-Slug', in: 'header', required: false, schema: { type: 'string' } },
+  name: 'X-Tenant-Slug',
+  in: 'header',
+  required: false,
+  schema: { type: 'string' },
   description: 'Acts on behalf of this tenant. A tenant credential can only name its own tenant.',
 }
 
 export const repetitionHeader = {
-  ...{ name: 'Idempotency-Key', in: 'header', required: false },
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
   schema: { type: 'string', maxLength: 255 },
   description:
     'Makes the request safe to retry: a repeated request within 24 hours gets the first response again, without a token.',
@@ -52,12 +57,16 @@ export const repetitionHeader = {
 
 export const securitySchemes = {
   key: {
-    ...{ type: 'http', scheme: 'bearer', bearerFormat: 'application key' },
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'application key',
     description: '`sbc_live_…`, `ak_…` or `bill_…`',
   },
   keyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
   session: {
-    ...{ type: 'http', scheme: 'bearer', bearerFormat: 'JWT' },
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
     description: 'From `POST /auth/login` for staff, or `POST /client/auth/login` for customers.',
   },
 }

@@ -28,30 +28,39 @@ export function resourceOperations(text: ResourceText): Operations {
   const article = /^[aeiou]/.test(noun) ? 'an' : 'a'
   const one: Record<string, Operation> = {
     [`POST ${path}`]: {
-      ...{ id: `create${name}`, tag, summary: `Create ${article} ${noun}`, body: text.body },
+      id: `create${name}`,
+      tag,
+      summary: `Create ${article} ${noun}`,
+      body: text.body,
       answer: data(view, example, 201),
       refusals: [409],
     },
     [`GET ${path}`]: {
-      ...{ id: `list${pascal(plural)}`, tag, summary: `List ${plural}`, ...nodes },
+      id: `list${pascal(plural)}`,
+      tag,
+      summary: `List ${plural}`,
+      ...nodes,
       answer: list(view, example),
     },
     [`GET ${item}`]: {
-      ...{ id: `get${name}`, tag, summary: `Get ${article} ${noun}`, ...nodes },
+      id: `get${name}`,
+      tag,
+      summary: `Get ${article} ${noun}`,
+      ...nodes,
       answer: data(view, example),
     },
     [`PATCH ${item}`]: {
-      ...{
-        id: `update${name}`,
-        tag,
-        summary: `Update ${article} ${noun}. Absent fields keep their values.`,
-      },
+      id: `update${name}`,
+      tag,
+      summary: `Update ${article} ${noun}. Absent fields keep their values.`,
       body: text.patch,
       answer: data(view, example),
       refusals: [409],
     },
     [`DELETE ${item}`]: {
-      ...{ id: `delete${name}`, tag, summary: `Delete ${article} ${noun}` },
+      id: `delete${name}`,
+      tag,
+      summary: `Delete ${article} ${noun}`,
       answer: data(deleted, { id: example.id, deleted: true }),
       refusals: [409],
     },

@@ -77,8 +77,13 @@ export function callRoutes(deps: CallDeps) {
         const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
         const changeId = newUuid(deps.randomBytes)
         const order: ChangeOrder = {
-          ...{ principal, tool: 'hangup_call', scopes: ['calls:control'], reason, changeId },
-          ...{ isDryRun: false, expiresAt: null },
+          principal,
+          tool: 'hangup_call',
+          scopes: ['calls:control'],
+          reason,
+          changeId,
+          isDryRun: false,
+          expiresAt: null,
         }
         await makeChange(order, plan, deps)
         tellEntered(c, changeId, { before, after: null }, reason)

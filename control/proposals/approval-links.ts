@@ -92,9 +92,19 @@ export class ApprovalLinks {
 function principalOf(user: UserRow): UserPrincipal {
   const scopeLabels = roleScopes[user.role]
   return {
-    ...{ kind: 'user', actor: actorOfUser(user), userId: user.id, username: user.username },
-    ...{ role: user.role, scopeLabels, scopes: permissionsOf(user.role) },
-    ...{ tenantId: user.tenant_id, tenantSlug: user.tenant_slug, domain: null },
-    ...{ jti: '', expiresAt: 0, latestExpiresAt: 0, passwordMark: '' },
+    kind: 'user',
+    actor: actorOfUser(user),
+    userId: user.id,
+    username: user.username,
+    role: user.role,
+    scopeLabels,
+    scopes: permissionsOf(user.role),
+    tenantId: user.tenant_id,
+    tenantSlug: user.tenant_slug,
+    domain: null,
+    jti: '',
+    expiresAt: 0,
+    latestExpiresAt: 0,
+    passwordMark: '',
   }
 }

@@ -82,13 +82,19 @@ async function decide(
   const record = (after: ProposalView | undefined, error: ApiError | undefined) => {
     const status = error?.status ?? 200
     return audit.record({
-      ...{ at: now(), ...auditedActor(principal), address },
+      at: now(),
+      ...auditedActor(principal),
+      address,
       action: `POST /decide ${decision}`,
       target: `/api/v1/proposals/${proposalId} by the link of webhook ${endpointId}`,
       outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
-      ...{ status, code: error?.code ?? null },
-      ...{ before_digest: null, after_digest: digestOf(after), correlation_id: correlationId },
-      ...{ change_id: after?.change_id ?? null, reason: after?.reason ?? null },
+      status,
+      code: error?.code ?? null,
+      before_digest: null,
+      after_digest: digestOf(after),
+      correlation_id: correlationId,
+      change_id: after?.change_id ?? null,
+      reason: after?.reason ?? null,
     })
   }
   try {

@@ -22,7 +22,10 @@ export function proposalRoutes(proposals: Proposals, others: OtherNodes | undefi
     const { principal, clientAddress: address, correlationId } = c.var
     const before = (await proposals.find(uuid, principal.tenantId)) ?? null
     const after = await decide({
-      ...{ principal, via: 'api', address, correlationId },
+      principal,
+      via: 'api',
+      address,
+      correlationId,
       elsewhere: others?.of(c),
     })
     c.set('change', { before, after })

@@ -118,8 +118,17 @@ export class Proposals {
       }
       await this.#refuseTooMany(actor, tenantId)
       await this.#rows.insert({
-        ...{ uuid, at: now(), tenant_id: tenantId, domain, actor, actor_name },
-        ...{ tool: name, arguments: text, arguments_digest: digest, reason, ...shown },
+        uuid,
+        at: now(),
+        tenant_id: tenantId,
+        domain,
+        actor,
+        actor_name,
+        tool: name,
+        arguments: text,
+        arguments_digest: digest,
+        reason,
+        ...shown,
         expires_at: now() + expiresInSeconds * 1_000,
         ...noDecision,
       })
@@ -252,8 +261,11 @@ export class Proposals {
   #decision(note: string | null, { principal, via }: Decider): Decision {
     const { actor, actor_name } = auditedActor(principal)
     return {
-      ...{ decided_at: this.#deps.now(), decided_by: actor, decided_by_name: actor_name },
-      ...{ decided_via: via, note: note && cleanText(note) },
+      decided_at: this.#deps.now(),
+      decided_by: actor,
+      decided_by_name: actor_name,
+      decided_via: via,
+      note: note && cleanText(note),
     }
   }
 
@@ -281,8 +293,14 @@ export class Proposals {
 }
 
 const noDecision = {
-  ...{ decided_at: null, decided_by: null, decided_by_name: null, decided_via: null },
-  ...{ note: null, settled_at: null, change_id: null, failure: null },
+  decided_at: null,
+  decided_by: null,
+  decided_by_name: null,
+  decided_via: null,
+  note: null,
+  settled_at: null,
+  change_id: null,
+  failure: null,
 } as const
 
 /** Counts of who is affected change all the time: they are shown, and only the risk that follows is compared. */
@@ -291,8 +309,11 @@ function shownOf({ undo, ...planned }: PlannedChange): Shown {
   const effect = cleanText(planned.effect, MAX_EFFECT)
   const before = clean(planned.before)
   return {
-    ...{ effect, affected: JSON.stringify(planned.affected) },
-    ...{ previous_state: JSON.stringify(before), undo, risk },
+    effect,
+    affected: JSON.stringify(planned.affected),
+    previous_state: JSON.stringify(before),
+    undo,
+    risk,
     target: planned.target,
     plan_digest: digestOf([effect, planned.target, before, undo, risk]),
   }

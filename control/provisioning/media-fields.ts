@@ -52,12 +52,16 @@ export interface MediaView {
 }
 
 export const mediaColumnsOf = ({ media, media_profile, codecs, dtmf }: MediaBody) => ({
-  ...{ media: media ?? null, media_profile, dtmf },
+  media: media ?? null,
+  media_profile,
+  dtmf,
   codecs: codecs == null ? null : JSON.stringify(codecs),
 })
 
 export const mediaViewOf = ({ media, media_profile, codecs, dtmf }: MediaColumns): MediaView => ({
-  ...{ media, media_profile, dtmf },
+  media,
+  media_profile,
+  dtmf,
   codecs: codecs === null ? null : [...(readNames(codecs) ?? [])],
 })
 

@@ -18,8 +18,14 @@ interface Filled extends Pick<MediaView, 'media_profile' | 'dtmf'> {
 
 /** Who the caller is stands in From; networks before us are no business of an AI service. */
 const identities = [
-  ...['P-Asserted-Identity', 'Remote-Party-ID', 'Diversion', 'History-Info', 'Identity'],
-  ...['P-Charging-Vector', 'Geolocation', 'Geolocation-Routing'],
+  'P-Asserted-Identity',
+  'Remote-Party-ID',
+  'Diversion',
+  'History-Info',
+  'Identity',
+  'P-Charging-Vector',
+  'Geolocation',
+  'Geolocation-Routing',
 ]
 
 const common = { media_profile: 'srtp', dtmf: 'rfc4733', strip_headers: identities } as const

@@ -6,9 +6,26 @@ const maxHeaders = 32
 
 /** Without them there is no call. */
 const needed = new Set([
-  ...['via', 'from', 'to', 'contact', 'call-id', 'cseq', 'max-forwards', 'route', 'record-route'],
-  ...['content-type', 'content-length', 'content-encoding', 'content-disposition', 'require'],
-  ...['supported', 'allow', 'authorization', 'proxy-authorization', 'session-expires', 'min-se'],
+  'via',
+  'from',
+  'to',
+  'contact',
+  'call-id',
+  'cseq',
+  'max-forwards',
+  'route',
+  'record-route',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'content-disposition',
+  'require',
+  'supported',
+  'allow',
+  'authorization',
+  'proxy-authorization',
+  'session-expires',
+  'min-se',
 ])
 
 const headerName = z

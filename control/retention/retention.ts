@@ -265,7 +265,13 @@ function prepareAll(store: Store) {
       ),
   )
   return {
-    ...{ oldSamples, oldRefused, forgetRefused },
-    ...{ oldCalls, oldEntries, oldChanges, oldProposals, keepSince },
+    oldSamples,
+    oldRefused,
+    forgetRefused,
+    oldCalls,
+    oldEntries,
+    oldChanges,
+    oldProposals,
+    keepSince,
   }
 }

@@ -50,8 +50,13 @@ export function banRoutes(world: ChangeWorld) {
     }
     const changeId = newUuid(world.randomBytes)
     const order: ChangeOrder = {
-      ...{ principal: c.var.principal, tool: `${c.req.method} ${routePath(c, -1)}`, reason },
-      ...{ scopes: ['guard:write'], changeId, isDryRun: false, expiresAt: null },
+      principal: c.var.principal,
+      tool: `${c.req.method} ${routePath(c, -1)}`,
+      reason,
+      scopes: ['guard:write'],
+      changeId,
+      isDryRun: false,
+      expiresAt: null,
     }
     const made = await makeChange(order, async () => planOf(change, apply), world)
     return made.changeId
@@ -109,7 +114,8 @@ function planOf({ source, before, after }: NewState, apply: () => Promise<void>)
   const isBan = after === 'banned'
   return {
     target: { kind: 'sip_ban', id: source },
-    ...{ before: before(), after },
+    before: before(),
+    after,
     effect: isBan
       ? `SIP packets of ${quoted(source)} are dropped.`
       : `SIP packets of ${quoted(source)} are heard again.`,

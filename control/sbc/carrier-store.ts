@@ -318,10 +318,7 @@ export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
 }
 
 /** The columns of a view, besides the row itself. */
-const names = [
-  ...(['tenant.slug', 'customer.name as customer'] as const),
-  'rate_plan.name as rate_plan',
-] as const
+const names = ['tenant.slug', 'customer.name as customer', 'rate_plan.name as rate_plan'] as const
 
 /** A preset also means TLS to the gateways that name no other transport. */
 function withPreset(given: CarrierBody): CarrierBody {

@@ -87,7 +87,9 @@ const spyUri = z
   )
 
 const exampleSpy: SpyValues = {
-  ...{ call_uuid: '00000000-0000-4000-8000-000000000001', mode: 'listen', side: 'caller' },
+  call_uuid: '00000000-0000-4000-8000-000000000001',
+  mode: 'listen',
+  side: 'caller',
   node: '192.0.2.1:5060',
 }
 

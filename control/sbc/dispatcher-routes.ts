@@ -86,8 +86,13 @@ export function dispatcherRoutes(deps: DispatcherWorld) {
         const { reason = null } = c.req.valid('query')
         const changeId = newUuid(deps.randomBytes)
         const order: ChangeOrder = {
-          ...{ principal: c.var.principal, tool: 'reload_dispatchers', reason, changeId },
-          ...{ scopes: ['dispatcher:reload'], isDryRun: false, expiresAt: null },
+          principal: c.var.principal,
+          tool: 'reload_dispatchers',
+          reason,
+          changeId,
+          scopes: ['dispatcher:reload'],
+          isDryRun: false,
+          expiresAt: null,
         }
         const { plan } = await makeChange(order, async () => planReload(deps), deps)
         tellEntered(c, changeId, plan, reason)
@@ -271,8 +276,12 @@ function setState(
     throw conflict('node_disabled', 'The node is not enabled')
   const wanted = { ...place, state, expectedState, by: principal.actor }
   const order: ChangeOrder = {
-    ...{ principal, tool: 'set_dispatcher_state', scopes: ['dispatcher:write' as const] },
-    ...{ reason: reason ?? null, isDryRun: false, changeId: newUuid(randomBytes) },
+    principal,
+    tool: 'set_dispatcher_state',
+    scopes: ['dispatcher:write' as const],
+    reason: reason ?? null,
+    isDryRun: false,
+    changeId: newUuid(randomBytes),
     expiresAt: duration === undefined ? null : now() + duration * 1_000,
   }
   return makeChange(order, () => planNodeState(wanted, world), world)

@@ -61,14 +61,19 @@ export function testCallRoutes(
       count(`${id} ${source.tenantId}`)
       const callUuid = startedOrThrow(
         await engine.originate({
-          ...{ domain: source.domain, extension: source.extension },
+          domain: source.domain,
+          extension: source.extension,
           destination: body.destination_number,
-          ...{ callerNumber: undefined, callerName: undefined },
-          ...{ autoAnswer: body.auto_answer, ringMs: RING_MS, testedCarrierId: id },
+          callerNumber: undefined,
+          callerName: undefined,
+          autoAnswer: body.auto_answer,
+          ringMs: RING_MS,
+          testedCarrierId: id,
         }),
       )
       const started = {
-        ...{ call_uuid: callUuid, status: 'originating' as const },
+        call_uuid: callUuid,
+        status: 'originating' as const,
         max_seconds: TEST_CALL_SECONDS,
       }
       c.set('change', { before: null, after: { ...body, ...started } })

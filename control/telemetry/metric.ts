@@ -23,7 +23,9 @@ export const one = (
   help: string,
   read: (view: TelemetryView) => number | null | undefined,
 ): Metric => ({
-  ...{ name, type, help },
+  name,
+  type,
+  help,
   read: (view) => {
     const value = read(view)
     return value === null || value === undefined ? [] : [{ value }]

@@ -61,7 +61,9 @@ const calls: readonly Metric[] = [
     'Calls whose quality is known, by the MOS of their worse direction.',
     ({ calls: { mos } }) => [
       ...[...mos.buckets, { le: '+Inf', count: mos.count }].map(({ le, count }) => ({
-        ...{ suffix: '_bucket', labels: { le }, value: count },
+        suffix: '_bucket',
+        labels: { le },
+        value: count,
       })),
       { suffix: '_sum', value: mos.sum },
       { suffix: '_count', value: mos.count },

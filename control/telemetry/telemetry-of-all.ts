@@ -39,8 +39,11 @@ export async function telemetryOfAll(
     api: apiOf(views.map(({ api }) => api)),
     billing: billingOf(views.flatMap(({ billing }) => billing ?? [])),
     platform_nodes: [[asked.self, own] as const, ...others].map(([name, view]) => ({
-      ...{ name, uptime_seconds: view.uptime_seconds, active_calls: view.calls.active },
-      ...{ calls_per_second: view.calls.per_second, event_loop: view.event_loop },
+      name,
+      uptime_seconds: view.uptime_seconds,
+      active_calls: view.calls.active,
+      calls_per_second: view.calls.per_second,
+      event_loop: view.event_loop,
       process: view.process,
     })),
   }
@@ -83,7 +86,9 @@ function callsOf(all: readonly Calls[]): Calls {
   return {
     active: sumOf(all, (calls) => calls.active),
     per_second: rounded(sumOf(all, (calls) => calls.per_second)),
-    ...{ total, answered, billed_seconds: billed },
+    total,
+    answered,
+    billed_seconds: billed,
     asr_percent: total === 0 ? null : rounded((answered / total) * 100),
     acd_seconds: answered === 0 ? null : rounded(billed / answered),
     by_disposition: sumsOf(all.map((calls) => calls.by_disposition)),

@@ -37,8 +37,11 @@ const dispositions = {
   CONGESTION: 'calls_congestion_total',
 } as const
 const placed: ReadonlySet<string> = new Set([
-  ...['active_calls', 'calls_total', 'billed_seconds_total'],
-  ...['registered_contacts', 'registered_extensions'],
+  'active_calls',
+  'calls_total',
+  'billed_seconds_total',
+  'registered_contacts',
+  'registered_extensions',
   ...Object.values(dispositions),
 ])
 
@@ -89,7 +92,9 @@ export class Telemetry {
       at: timeToText(now()),
       uptime_seconds: (steadyNow() - this.#startedAt) / 1_000,
       this_node: {
-        ...{ name: nodes.identity.name, epoch: nodes.identity.epoch, condition: nodes.condition },
+        name: nodes.identity.name,
+        epoch: nodes.identity.epoch,
+        condition: nodes.condition,
         heartbeat_age_seconds: nodes.heartbeatAgeMs / 1_000,
       },
       calls: this.#calls(figures),
@@ -137,7 +142,10 @@ export class Telemetry {
     const { counts, sumMs } = engine.postDialDelay()
     const debits = (ocs?.stats().moved ?? []).filter(({ kind }) => kind === 'debit')
     return {
-      ...{ at: now(), active, ended, started: ended + active },
+      at: now(),
+      active,
+      ended,
+      started: ended + active,
       answered: figures['calls_answered_total'] ?? 0,
       delays: counts.reduce((sum, count) => sum + count, 0),
       delaySumMs: sumMs,
@@ -214,10 +222,16 @@ function nodesOf(sets: readonly SetStatus[]): TelemetryView['nodes'] {
 }
 
 const relayOf = (relay: RelayStatus): TelemetryView['relays'][number] => ({
-  ...{ relay: relay.name, weight: relay.weight, alive: relay.isAlive },
-  ...{ latency_ms: relay.latencyMs, sessions: relay.sessions, outstanding: relay.outstanding },
-  ...{ requests_total: relay.requests, timeouts_total: relay.timeouts },
-  ...{ errors_total: relay.errors, restarts_total: relay.restarts },
+  relay: relay.name,
+  weight: relay.weight,
+  alive: relay.isAlive,
+  latency_ms: relay.latencyMs,
+  sessions: relay.sessions,
+  outstanding: relay.outstanding,
+  requests_total: relay.requests,
+  timeouts_total: relay.timeouts,
+  errors_total: relay.errors,
+  restarts_total: relay.restarts,
 })
 
 function delayOf({

@@ -57,7 +57,9 @@ export function defineChange<I extends z.ZodObject, O extends z.ZodObject>(
   const output: z.ZodObject = spec.output.extend(changeOutput)
   return defineTool({
     ...rest,
-    ...{ name, input, output },
+    name,
+    input,
+    output,
     async run(given, tool) {
       const use = useOf(changeInput.parse(given), tool)
       const order: ChangeOrder = { ...use, tool: name, scopes: spec.scopes }

@@ -25,7 +25,10 @@ export function openTools(
   audit: AuditLog,
 ) {
   const proposals: Proposals = new Proposals({
-    ...{ ...deps, keys: access.keys, users: access.users, tenants: access.tenants },
+    ...deps,
+    keys: access.keys,
+    users: access.users,
+    tenants: access.tenants,
     tools: {
       find: (name) => toolbox.proposable(name),
       names: () => toolbox.proposableNames(),
@@ -48,7 +51,13 @@ export function agentToolRoutes(
   const allowedHosts = settings.mcpAllowedHosts
   const revalidate: Revalidator = (c, scope) => revalidator(c, scope, access, () => latest(deps))
   const served = {
-    ...{ toolbox, subscriptions, revalidate, version, allowedHosts, log, others },
+    toolbox,
+    subscriptions,
+    revalidate,
+    version,
+    allowedHosts,
+    log,
+    others,
     sessions: new McpSessions(deps),
     newUuid: () => newUuid(deps.randomBytes),
     countMembers: countMembers(access.limits, deps),

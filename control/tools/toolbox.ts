@@ -176,7 +176,8 @@ export class Toolbox {
       before_digest: digestOf(change?.before),
       after_digest: digestOf(change?.after),
       correlation_id: caller.correlationId,
-      ...{ change_id, reason },
+      change_id,
+      reason,
     })
   }
 }

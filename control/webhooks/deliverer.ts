@@ -52,8 +52,15 @@ const hour = 60 * minute
 const longestDelayMs = 24 * hour
 /** Delays between the attempts: ten attempts over three days. */
 const delaysMs: readonly number[] = [
-  ...[5 * second, minute, 5 * minute, 30 * minute],
-  ...[2 * hour, 6 * hour, 12 * hour, longestDelayMs, longestDelayMs],
+  5 * second,
+  minute,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  6 * hour,
+  12 * hour,
+  longestDelayMs,
+  longestDelayMs,
 ]
 /** Maximum delay that a receiver may request. */
 const longestRetryAfterMs = hour
@@ -253,7 +260,10 @@ export class Deliverer {
     const status = sent.kind === 'answered' ? sent.status : null
     const isReadable = owner === null || !this.#deps.allowPrivate
     const outcome = {
-      ...{ id, now, status, error: sent.kind === 'failed' ? sent.reason : null },
+      id,
+      now,
+      status,
+      error: sent.kind === 'failed' ? sent.reason : null,
       answer: sent.kind === 'answered' && isReadable ? sent.excerpt : null,
     }
     if (status !== null && status >= 200 && status < 300)

@@ -211,7 +211,9 @@ const insertEvents = (db: Kysely<Database>, events: readonly NewEvent[]) =>
     .values(
       events.map(({ messageId, type, body, now }) => ({
         message_id: messageId,
-        ...{ type, body, created_at: now },
+        type,
+        body,
+        created_at: now,
       })),
     )
     .returning(['id', 'message_id'])

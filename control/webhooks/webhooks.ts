@@ -79,7 +79,8 @@ export class Webhooks {
     this.endpoints = new EndpointStore(store)
     this.deliveries = new DeliveryStore(store)
     this.#writes = new WriteQueue({
-      ...{ store, schedule },
+      store,
+      schedule,
       onFailure: (error, waiting) =>
         log('error', 'webhook: delivery results cannot be stored', { error, waiting }),
     })

@@ -106,8 +106,12 @@ export class ScheduledBackups {
 /** Of `20261122T093000Z`. */
 function timeOf(name: string): number {
   const [year, month, day, hour, minute, second] = [
-    ...[name.slice(0, 4), name.slice(4, 6), name.slice(6, 8)],
-    ...[name.slice(9, 11), name.slice(11, 13), name.slice(13, 15)],
+    name.slice(0, 4),
+    name.slice(4, 6),
+    name.slice(6, 8),
+    name.slice(9, 11),
+    name.slice(11, 13),
+    name.slice(13, 15),
   ].map(Number)
   return Date.UTC(year ?? 0, (month ?? 1) - 1, day, hour, minute, second)
 }

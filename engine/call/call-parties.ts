@@ -15,7 +15,12 @@ export function partiesOf(call: LiveCall): CallParties {
   const { start, callIds, legs, peers, origin, place, destination } = call
   const extension = destination?.kind === 'extension' ? destination.uri : undefined
   return {
-    ...{ callUuid: start.callUuid, callIds, legs, peers, origin, extension },
+    callUuid: start.callUuid,
+    callIds,
+    legs,
+    peers,
+    origin,
+    extension,
     place: { nodeId: place.nodeId, carrierId: place.carrierId },
   }
 }

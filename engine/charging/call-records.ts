@@ -324,7 +324,10 @@ function notAhead(call: SavedCall, nowMs: number): SavedCall {
 }
 
 const savedEntry = ({ callUuid, call, talkedMs, state }: SavedCall): SavedEntry => ({
-  ...{ callUuid, call, state: state.text, shiftMs: state.shiftMs },
+  callUuid,
+  call,
+  state: state.text,
+  shiftMs: state.shiftMs,
   aliveAt: state.answeredMs + talkedMs,
 })
 

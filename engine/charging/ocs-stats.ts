@@ -18,8 +18,13 @@ export function statsOf({ customers, reservations, sums, stored, verdicts }: Cou
   let reservedMicros = 0n
   for (const customer of customers.all()) reservedMicros += customer.reservedMicros
   return {
-    ...{ openCalls: reservations.size, reservedMicros, waitingWrites: waiting },
-    ...{ commits, commitFailures: failures, lostEvents },
-    ...{ verdicts, moved: sums.list() },
+    openCalls: reservations.size,
+    reservedMicros,
+    waitingWrites: waiting,
+    commits,
+    commitFailures: failures,
+    lostEvents,
+    verdicts,
+    moved: sums.list(),
   }
 }

@@ -151,7 +151,12 @@ export class Ocs implements Charging, OcsPort {
     this.exitCodes = exitCodes
     this.#events = new AccountingEvents(deps.events)
     this.#calls = openCallStore({
-      ...{ store, schedule, now, wallNow, events: this.#events, sink: deps.events },
+      store,
+      schedule,
+      now,
+      wallNow,
+      events: this.#events,
+      sink: deps.events,
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
       onLostEvents: (count) => deps.log('warn', 'billing: events of calls are lost', { count }),
@@ -160,25 +165,36 @@ export class Ocs implements Charging, OcsPort {
     })
     this.#records = new CallRecords(this.#calls, deps.journal, deps.keeping)
     this.#customers = new Customers({
-      ...{ store, now, shared: deps.shares && { shares: deps.shares, now } },
+      store,
+      now,
+      shared: deps.shares && { shares: deps.shares, now },
       awaySeconds: deps.members?.awaySeconds,
       whenLoaded: () => this.#heldElsewhere.whenLoaded(),
       onLowered: (customer) => this.leases?.lowered(customer),
     })
     this.#heldElsewhere = new HeldElsewhere({
-      ...{ reservations: this.#reservations, now },
+      reservations: this.#reservations,
+      now,
       payerOf: (customerId) => this.#customers.byId(customerId),
     })
     this.rates = new Rates(store, nextTurn, exitCodes)
     this.#guards = new SpendGuards({
-      ...{ store, now, wallNow, schedule, exitCodes, log: deps.log },
+      store,
+      now,
+      wallNow,
+      schedule,
+      exitCodes,
+      log: deps.log,
       onNewCap: () => this.#reservations.countLive((...call) => this.#guards.metersOf(...call)),
     })
     this.leases = leasesOf(deps, this.#customers)
     this.#charges = new Charges({ books: () => this.#books(), leases: this.leases })
     this.#decisions = new Decisions({
-      ...{ unknownCaller: deps.unknownCaller, failMode: deps.failMode ?? 'closed' },
-      ...{ now, leases: this.leases, caps: this.#guards.caps },
+      unknownCaller: deps.unknownCaller,
+      failMode: deps.failMode ?? 'closed',
+      now,
+      leases: this.leases,
+      caps: this.#guards.caps,
       books: () => this.#books(),
       isOverloaded: () => this.#isOverloaded,
       onNew: (request, authorization) => {
@@ -189,11 +205,20 @@ export class Ocs implements Charging, OcsPort {
     this.ledger = createLedger(store)
     const sums = this.#sums
     this.#settlement = new Settlement({
-      ...{ now, records: this.#records, reservations: this.#reservations, sums },
+      now,
+      records: this.#records,
+      reservations: this.#reservations,
+      sums,
     })
     this.#moves = new MoneyMoves({
-      ...{ store, ledger: this.ledger, customers: this.#customers, sums, wallNow },
-      ...{ events: this.#events, sink: deps.events, leases: this.leases },
+      store,
+      ledger: this.ledger,
+      customers: this.#customers,
+      sums,
+      wallNow,
+      events: this.#events,
+      sink: deps.events,
+      leases: this.leases,
     })
   }
 
@@ -301,7 +326,10 @@ export class Ocs implements Charging, OcsPort {
     const tariff = this.#reservations.touch(callUuid, this.#deps.now())?.tariff ?? null
     const saved = state === undefined ? undefined : this.#withGrant(callUuid, state)
     return this.#records.answered(
-      ...([call, tariff, this.#deps.now(), saved] as const),
+      call,
+      tariff,
+      this.#deps.now(),
+      saved,
       this.#events.answered(call),
     )
   }
@@ -414,8 +442,11 @@ export class Ocs implements Charging, OcsPort {
 
   stats(): OcsStats {
     return statsOf({
-      ...{ customers: this.#customers, reservations: this.#reservations, sums: this.#sums },
-      ...{ stored: this.#calls.stats(), verdicts: this.#decisions.counts() },
+      customers: this.#customers,
+      reservations: this.#reservations,
+      sums: this.#sums,
+      stored: this.#calls.stats(),
+      verdicts: this.#decisions.counts(),
     })
   }
 

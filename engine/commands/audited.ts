@@ -23,11 +23,22 @@ export function withAudit<T>(
     const log = new AuditLog(store, () => (isLost = true))
     const record = async (outcome: 'success' | 'failed'): Promise<boolean> => {
       await log.record({
-        ...{ at: world.now(), actor: 'console', actor_name: null, actor_key_prefix: null },
-        ...{ tenant_id: null, address: 'console', action: `command ${action}`, target, outcome },
-        ...{ status: outcome === 'success' ? 0 : 1, code: null },
-        ...{ before_digest: null, after_digest: null, correlation_id: world.newUuid() },
-        ...{ change_id: null, reason: null },
+        at: world.now(),
+        actor: 'console',
+        actor_name: null,
+        actor_key_prefix: null,
+        tenant_id: null,
+        address: 'console',
+        action: `command ${action}`,
+        target,
+        outcome,
+        status: outcome === 'success' ? 0 : 1,
+        code: null,
+        before_digest: null,
+        after_digest: null,
+        correlation_id: world.newUuid(),
+        change_id: null,
+        reason: null,
       })
       return (await log.flush()) && !isLost
     }

@@ -52,11 +52,18 @@ export async function runPlatform(
     () => `${started.platform?.engine.calls.size ?? 0} live calls`,
   )
   const starting = startPatiently({
-    ...{ ...world, log: logger.log, place: config.apiListen, stopped: signals.first },
+    ...world,
+    log: logger.log,
+    place: config.apiListen,
+    stopped: signals.first,
     start: () =>
       startPlatform({
-        ...{ config, inForce, version: packageJson.version, announce: world.print },
-        ...{ ...world, log: logger.log },
+        config,
+        inForce,
+        version: packageJson.version,
+        announce: world.print,
+        ...world,
+        log: logger.log,
       }),
     // The process that is upgraded serves meanwhile.
     databaseUrl: world.oldProcess ? undefined : config.databaseUrl,

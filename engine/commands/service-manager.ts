@@ -28,8 +28,11 @@ export function serviceManager(
 ): ServiceManager {
   if ((environment['NOTIFY_SOCKET'] ?? '') === '')
     return {
-      ...{ starting: nothing, ready: nothing, reloading: nothing },
-      ...{ stopping: nothing, handedOver: nothing },
+      starting: nothing,
+      ready: nothing,
+      reloading: nothing,
+      stopping: nothing,
+      handedOver: nothing,
     }
   const watchdogMs = watchdogIntervalMs(environment)
   const messenger = new Messenger(environment, log)

@@ -23,7 +23,10 @@ function inForce(
     value: isSecret || value === undefined ? null : withoutPassword(value),
     source: !isGiven ? 'default' : fromFile.includes(name) ? 'file' : 'environment',
     isSet: value !== undefined,
-    ...{ isSecret, whenUnset, allowed, meaning },
+    isSecret,
+    whenUnset,
+    allowed,
+    meaning,
   }
 }
 

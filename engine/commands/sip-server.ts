@@ -36,7 +36,13 @@ export const sipServer: Command = {
 function programWorld(world: World): ProgramWorld {
   const { environment, pid, now, print, randomBytes, onStopSignal, onReloadSignal } = world
   return {
-    ...{ environment, pid, now, print, randomBytes, onStopSignal, onReloadSignal },
+    environment,
+    pid,
+    now,
+    print,
+    randomBytes,
+    onStopSignal,
+    onReloadSignal,
     version: packageJson.version,
     hostName: hostname(),
     readFile: (path) => {

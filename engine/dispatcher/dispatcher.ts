@@ -269,7 +269,9 @@ export class Dispatcher {
 
   #nodesInSet({ nodes }: DestinationSet) {
     return nodes.map(({ record: { nodeId, host }, state }) => ({
-      ...{ nodeId, state, isUnresolvable: this.#deps.hosts.isUnresolvable(host) },
+      nodeId,
+      state,
+      isUnresolvable: this.#deps.hosts.isUnresolvable(host),
     }))
   }
 

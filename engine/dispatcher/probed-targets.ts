@@ -131,7 +131,10 @@ export class ProbedTargets {
     const { latencyMs, probes } = report
     const { state, failures, successes } = afterProbe(report, isUp, target.settings)
     watched.report = {
-      ...{ state, failures, successes, lastProbe: { at, status, reason } },
+      state,
+      failures,
+      successes,
+      lastProbe: { at, status, reason },
       latencyMs: sampleMs === undefined ? latencyMs : smoothLatency(latencyMs, sampleMs),
       probes: {
         sent: probes.sent + 1,
@@ -164,7 +167,12 @@ export class ProbedTargets {
     by?: string,
   ): void {
     this.#deps.onChange({
-      ...{ id: target.id, from, to: report.state, cause, reason, at: this.#deps.now() },
+      id: target.id,
+      from,
+      to: report.state,
+      cause,
+      reason,
+      at: this.#deps.now(),
       ...(by !== undefined && { by }),
     })
   }

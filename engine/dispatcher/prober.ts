@@ -320,7 +320,11 @@ class ProbeLoop {
 }
 
 const noAnswer = (at: number, reason: string): Verdict => ({
-  ...{ at, isUp: false, status: 0, reason, latencyMs: undefined },
+  at,
+  isUp: false,
+  status: 0,
+  reason,
+  latencyMs: undefined,
 })
 
 function isSameTarget(one: ProbeTarget, other: ProbeTarget): boolean {

@@ -36,13 +36,16 @@ export class ShareRows {
   async take(requests: readonly ShareRequest[], nodes: number): Promise<readonly ShareAnswer[]> {
     this.#request += 1
     const asked = requests.map(({ resource: name, limit: at_most, ...rest }) => ({
-      ...{ name, at_most },
+      name,
+      at_most,
       ...rest,
     }))
     const values = [JSON.stringify(asked), ...this.#owner, this.#request, nodes]
     const rows = await this.#statements.take.all(values)
     return rows.map(({ of_resource: resource, granted: slots, elsewhere }) => ({
-      ...{ resource, slots, elsewhere },
+      resource,
+      slots,
+      elsewhere,
     }))
   }
 

@@ -83,7 +83,9 @@ export class SharedLimits implements Shares {
     this.#deps = deps
     this.#rows = new ShareRows(store, members.name, members.process)
     this.#holder = {
-      ...{ now, schedule, canHold: () => !this.#isStopped && this.#canHold() },
+      now,
+      schedule,
+      canHold: () => !this.#isStopped && this.#canHold(),
       hasRoom: () => this.#waiting < MAX_WAITING,
       waits: (change) => {
         this.#waiting += change

@@ -82,7 +82,10 @@ export function createMedia(
   const { databasePath } = config
   const prefix = prefixOf({ host: hostname(), databasePath, databaseId })
   const sessions = new Sessions({
-    ...{ calls, prefix, run: randomBytes(4).toString('hex'), after },
+    calls,
+    prefix,
+    run: randomBytes(4).toString('hex'),
+    after,
     ask: (relay, request, done) => relay.ask(request, done),
   })
   const isRecorded = (callUuids: readonly string[]): boolean =>
@@ -90,7 +93,10 @@ export function createMedia(
   const mustBeRecorded = (callUuids: readonly string[]): boolean =>
     callUuids.some((callUuid) => books.recordings?.mustRecord(callUuid) === true)
   const parties = new Parties({
-    ...{ calls, policy: config.mediaPolicy, isRecorded, mustBeRecorded },
+    calls,
+    policy: config.mediaPolicy,
+    isRecorded,
+    mustBeRecorded,
     books: {
       routing: (party) => books.routing.mediaOf(party),
       set: (setId) => books.dispatcher.setRecord(setId)?.media,
@@ -110,7 +116,9 @@ export function createMedia(
       join: (legs, ...events) =>
         gate.join((emit) => new ListeningLegs(legs(emit), listening, emit), ...events),
     },
-    ...{ calls: sessions, listening, digits },
+    calls: sessions,
+    listening,
+    digits,
     start: async () => {
       if (place === undefined) return
       socket = await openDigitSocket(place, (...datagram) => digits.received(...datagram))

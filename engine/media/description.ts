@@ -114,6 +114,15 @@ function endOfLine(sdp: string, start: number): number {
 
 /** RFC 3551 §6: payload types that need no `a=rtpmap`. */
 const staticNames: Readonly<Record<string, string>> = {
-  ...{ 0: 'PCMU', 3: 'GSM', 4: 'G723', 8: 'PCMA', 9: 'G722', 13: 'CN', 15: 'G728', 18: 'G729' },
-  ...{ 26: 'JPEG', 31: 'H261', 34: 'H263' },
+  0: 'PCMU',
+  3: 'GSM',
+  4: 'G723',
+  8: 'PCMA',
+  9: 'G722',
+  13: 'CN',
+  15: 'G728',
+  18: 'G729',
+  26: 'JPEG',
+  31: 'H261',
+  34: 'H263',
 }

@@ -62,9 +62,15 @@ const protocols: Readonly<Record<SpokenProfile, string>> = {
 
 /** RFC 4568 suites without encryption, or that no phone has: left out, an offer still fits into one datagram. */
 const refusedSuites = constant([
-  ...['no-NULL_HMAC_SHA1_80', 'no-NULL_HMAC_SHA1_32', 'no-F8_128_HMAC_SHA1_80'],
-  ...['no-F8_128_HMAC_SHA1_32', 'no-AES_192_CM_HMAC_SHA1_80', 'no-AES_192_CM_HMAC_SHA1_32'],
-  ...['no-AES_256_CM_HMAC_SHA1_32', 'no-AEAD_AES_256_GCM', 'no-AEAD_AES_128_GCM'],
+  'no-NULL_HMAC_SHA1_80',
+  'no-NULL_HMAC_SHA1_32',
+  'no-F8_128_HMAC_SHA1_80',
+  'no-F8_128_HMAC_SHA1_32',
+  'no-AES_192_CM_HMAC_SHA1_80',
+  'no-AES_192_CM_HMAC_SHA1_32',
+  'no-AES_256_CM_HMAC_SHA1_32',
+  'no-AEAD_AES_256_GCM',
+  'no-AEAD_AES_128_GCM',
 ])
 
 /** `rtcp-mux` must be a list: a string is silently ignored. */
@@ -72,8 +78,10 @@ const toward: Readonly<Record<SpokenProfile, NgDictionary>> = {
   rtp: { ICE: 'remove', DTLS: 'off', SDES: constant(['off']), 'rtcp-mux': constant(['demux']) },
   srtp: { ICE: 'remove', DTLS: 'off', SDES: refusedSuites, 'rtcp-mux': constant(['demux']) },
   webrtc: {
-    ...{ ICE: 'force', DTLS: 'passive' },
-    ...{ SDES: constant(['off']), 'rtcp-mux': constant(['require']) },
+    ICE: 'force',
+    DTLS: 'passive',
+    SDES: constant(['off']),
+    'rtcp-mux': constant(['require']),
   },
 }
 
@@ -89,7 +97,9 @@ const usual = (beside: NgDictionary): NgDictionary => {
   return { ...flags, flags: constant(['strict source']), ...beside }
 }
 const byProfile = (flags: Readonly<Record<SpokenProfile, NgDictionary>>): typeof flags => ({
-  ...{ rtp: usual(flags.rtp), srtp: usual(flags.srtp), webrtc: usual(flags.webrtc) },
+  rtp: usual(flags.rtp),
+  srtp: usual(flags.srtp),
+  webrtc: usual(flags.webrtc),
 })
 const usualOffers = byProfile(toward)
 const usualAnswers = byProfile(ofAnswer)

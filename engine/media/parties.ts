@@ -51,8 +51,11 @@ export class Parties {
     const isBehindProxy = headers['record-route'] !== undefined
     const rules = isOtherNode ? noMediaRules : undefined
     return {
-      ...{ rules, isOnWebSocket: protocol.startsWith('ws'), isBehindProxy },
-      ...{ address: isBehindProxy ? undefined : sourceAddress, boundBehindNat: undefined },
+      rules,
+      isOnWebSocket: protocol.startsWith('ws'),
+      isBehindProxy,
+      address: isBehindProxy ? undefined : sourceAddress,
+      boundBehindNat: undefined,
     }
   }
 
@@ -104,6 +107,9 @@ const hostOf = (place: string): string =>
 
 /** Saved by a process without relays. */
 export const unknownParty: PartyFacts = {
-  ...{ rules: noMediaRules, isOnWebSocket: false, address: undefined },
-  ...{ isBehindProxy: true, boundBehindNat: undefined },
+  rules: noMediaRules,
+  isOnWebSocket: false,
+  address: undefined,
+  isBehindProxy: true,
+  boundBehindNat: undefined,
 }

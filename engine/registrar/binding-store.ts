@@ -328,8 +328,19 @@ function valuesOf(extensionId: number, binding: Binding): Values {
   const { contact, instance, regId, q, callId, cseq, userAgent, source, node } = binding
   const { registeredAt, expiresAt } = binding
   return {
-    ...{ extensionId, contact, instance, regId, q, callId, cseq, userAgent, node },
-    ...{ path: JSON.stringify(binding.path), registeredAt, expiresAt, ...source },
+    extensionId,
+    contact,
+    instance,
+    regId,
+    q,
+    callId,
+    cseq,
+    userAgent,
+    node,
+    path: JSON.stringify(binding.path),
+    registeredAt,
+    expiresAt,
+    ...source,
   }
 }
 

@@ -201,8 +201,18 @@ function bindingOf(
   expiresAt: number,
 ): Binding {
   return {
-    ...{ contact: uri, instance, regId, q, callId, cseq },
-    ...{ path, userAgent, source, node, registeredAt, expiresAt },
+    contact: uri,
+    instance,
+    regId,
+    q,
+    callId,
+    cseq,
+    path,
+    userAgent,
+    source,
+    node,
+    registeredAt,
+    expiresAt,
   }
 }
 
@@ -210,7 +220,9 @@ const nothing = { saved: [], refreshed: [], removed: [] } as const
 
 const renewed = (known: Binding, { cseq, registeredAt, expiresAt }: Binding): Binding => ({
   ...known,
-  ...{ cseq, registeredAt, expiresAt },
+  cseq,
+  registeredAt,
+  expiresAt,
 })
 
 /** Without its request. */

@@ -226,7 +226,11 @@ export class Registrar {
       status: bindings.length > 0 ? 'registered' : 'unregistered',
       userAgent: last?.userAgent || null,
       contacts: bindings.map(({ contact, userAgent, source, node, expiresAt }) => ({
-        ...{ uri: contact, userAgent, source, node: node || null, expiresAt },
+        uri: contact,
+        userAgent,
+        source,
+        node: node || null,
+        expiresAt,
       })),
     }
   }
@@ -309,7 +313,9 @@ export class Registrar {
     const { method, source } = request
     const { user, domain: realm } = identity
     const verdict = this.#authenticator.verify({
-      ...{ method, realm, authorization },
+      method,
+      realm,
+      authorization,
       address: source.address,
     })
     // A domain that no tenant has has no passwords: there is none that could be wrong.
@@ -341,7 +347,9 @@ export class Registrar {
   ): PhoneAnswer {
     this.#totals.challenged += 1
     const challenges = this.#authenticator.challenges({
-      ...{ realm, user, address: source.address },
+      realm,
+      user,
+      address: source.address,
       userAgent: headerNamed(headers, 'user-agent'),
       isPage: source.protocol === 'ws' || source.protocol === 'wss',
       isStale: verdict.kind === 'stale',

@@ -19,7 +19,8 @@ export function registrationOf(
     path: pathOf(headerNamed(headers, 'path')),
     knowsPath: hasOption(headers, 'supported', 'path') || hasOption(headers, 'require', 'path'),
     userAgent: (headerNamed(headers, 'user-agent') ?? '').slice(0, MAX_USER_AGENT),
-    ...{ source, node },
+    source,
+    node,
   }
 }
 

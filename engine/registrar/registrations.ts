@@ -51,12 +51,18 @@ export class Registrations {
       log('error', 'registrations cannot be stored', { error, waiting })
     this.#store = new BindingStore({ store, node, schedule, onFailure })
     this.#follower = new BindingFollower({
-      ...{ node, now, schedule, log, bindings: this.#store },
+      node,
+      now,
+      schedule,
+      log,
+      bindings: this.#store,
       known: () => this.#known(),
       take: (extensionIds, stored) => this.#take(extensionIds, stored),
     })
     this.#table = new BindingTable({
-      ...{ now, schedule, isOwn: this.isOwn },
+      now,
+      schedule,
+      isOwn: this.isOwn,
       keepAlive: (binding) => keepAlive(targetOf(binding)),
       onLapsed: (registered) => this.#tell(registered),
       onUnsure: (extensionId) => this.#follower.changed(extensionId),

@@ -74,7 +74,10 @@ export class WrongPasswords {
     } else if (this.#waiting.size < MAX_WAITING) {
       const counted = { failures: 1, first_at: now, last_at: now }
       this.#waiting.set(name, {
-        ...{ hour, tenant_id: tenantId, extension_id: extensionId, source },
+        hour,
+        tenant_id: tenantId,
+        extension_id: extensionId,
+        source,
         ...counted,
       })
     }

@@ -109,12 +109,10 @@ export class GatewayGuard {
 }
 
 const unreadable: CarrierGateway = {
-  ...{
-    carrier: 'unreadable URI',
-    tenantId: null,
-    host: '',
-    port: 0,
-    transport: 'udp',
-    netmask: 32,
-  },
+  carrier: 'unreadable URI',
+  tenantId: null,
+  host: '',
+  port: 0,
+  transport: 'udp',
+  netmask: 32,
 }

@@ -86,6 +86,7 @@ const interfaceCidrs = (): readonly string[] =>
 
 /** On loopback, each address of the network is the machine's. */
 const machineAddresses = (): readonly string[] => [
-  ...['127.0.0.0/8', '::1'],
+  '127.0.0.0/8',
+  '::1',
   ...Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address)),
 ]

@@ -8,7 +8,12 @@ import { CertificateError, ListenError, OptionError } from './errors.ts'
 import { runProgram, type LogLevel, type ProgramLog, type ProgramWorld } from './program/program.ts'
 
 const ranks: Readonly<Record<LogLevel, number>> = {
-  ...{ debug: 0, info: 1, warn: 2, error: 3, fatal: 4, silent: 5 },
+  debug: 0,
+  info: 1,
+  warn: 2,
+  error: 3,
+  fatal: 4,
+  silent: 5,
 }
 
 // The reader of a pipe may close it before the process ends.

@@ -14,13 +14,15 @@ rmSync('dist', { recursive: true, force: true })
 await build({
   entryPoints: ['index.ts', 'bin.ts'],
   outdir: 'dist',
-  ...{ bundle: true, splitting: true, platform: 'node', format: 'esm', target: 'node22' },
-  ...{
-    external: ['ws', 'sax', '@redis/client'],
-    sourcemap: true,
-    sourcesContent: false,
-    legalComments: 'none',
-  },
+  bundle: true,
+  splitting: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node22',
+  external: ['ws', 'sax', '@redis/client'],
+  sourcemap: true,
+  sourcesContent: false,
+  legalComments: 'none',
 })
 chmodSync('dist/bin.js', 0o755)
 

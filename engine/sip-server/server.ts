@@ -152,7 +152,11 @@ class EmbeddedServer implements SipServer {
     this.#machine = machine
     this.#opener = new TransportOpener(options, log)
     this.#overload = new Overload({
-      ...{ now, token, log, repeat: machine.repeat, utilization: measureLoop() },
+      now,
+      token,
+      log,
+      repeat: machine.repeat,
+      utilization: measureLoop(),
       isStranger: (source) => options.sourceStatus?.(source) === 'stranger',
       isUrgent: (uri) => isEmergency(uri) || options.isUrgent?.(uri) === true,
       send: (text, flow) => this.#transportOf(flow)?.send(text, flow, ''),
@@ -203,7 +207,9 @@ class EmbeddedServer implements SipServer {
     this.#admin = new AdminListener(this.#clients, adminSettings(options), log)
     this.#capture = options.capture && new Capture(options.capture, now)
     this.#dialer = new Dialer(this.#clients, {
-      ...{ log, maxConnections: maxDialled, maxBufferedBytes: adminLimits.maxBufferedBytes },
+      log,
+      maxConnections: maxDialled,
+      maxBufferedBytes: adminLimits.maxBufferedBytes,
       frameLength,
       credentials: () => (options.tls === undefined ? undefined : this.#opener.credentials()),
     })
@@ -250,10 +256,14 @@ class EmbeddedServer implements SipServer {
 
   metrics(): string {
     return prometheusText({
-      ...{ version: serverVersion, startedAt: this.#startedAt, load: this.#overload },
-      ...{ traffic: this.#core.traffic, dialogs: this.#core.dialogCounts() },
+      version: serverVersion,
+      startedAt: this.#startedAt,
+      load: this.#overload,
+      traffic: this.#core.traffic,
+      dialogs: this.#core.dialogCounts(),
       callTimes: this.#core.callTimes,
-      ...{ applications: this.#clients.size, sizes: this.#core.stats() },
+      applications: this.#clients.size,
+      sizes: this.#core.stats(),
     })
   }
 
@@ -358,7 +368,10 @@ class EmbeddedServer implements SipServer {
     if (!adminTls) return
     const credentials = this.#opener.credentials()
     this.#adminTls = new AdminListener(
-      ...[this.#clients, adminSettings(this.#options), log, credentials],
+      this.#clients,
+      adminSettings(this.#options),
+      log,
+      credentials,
     )
     this.#adminTlsAddress = await this.#adminTls.start(adminTls.host, adminTls.port)
   }

@@ -146,7 +146,9 @@ export class SocketSharing {
     if (isReturned) this.#pass(datagram)
     else
       this.#deps.take(bytes, {
-        ...{ listener: sideFor(listener, address), address, port },
+        listener: sideFor(listener, address),
+        address,
+        port,
         connectionId: 0,
       })
   }

@@ -36,15 +36,13 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
     const isJournalLost =
       place !== undefined && !isUpgrade && (await mark.isLost({ path: place, databaseId: id }, log))
     return {
-      ...{
-        store,
-        local: store,
-        disk: storage,
-        lock,
-        notices: undefined,
-        databaseId: id,
-        isJournalLost,
-      },
+      store,
+      local: store,
+      disk: storage,
+      lock,
+      notices: undefined,
+      databaseId: id,
+      isJournalLost,
       changes: new FileChanges(store, deps),
       node: onlyNode(name, deps),
       openJournal: () =>
@@ -98,8 +96,13 @@ function onlyNode(name: string, { config, hostName, version, now }: StoresDeps):
   let address = nodeUrlOf(config, config.apiListen, hostName)
   let count = (): number => 0
   const node = new OnlyNode({
-    ...{ name, version, startedAt: now(), now },
-    ...{ address: () => address, state: () => state, liveCalls: () => count() },
+    name,
+    version,
+    startedAt: now(),
+    now,
+    address: () => address,
+    state: () => state,
+    liveCalls: () => count(),
   })
   return Object.assign(node, {
     isLeaseValid: () => true,

@@ -21,7 +21,11 @@ export function installationOf(
     key: secrets.keyFor('nodes'),
     nodes: () =>
       node.list().map(({ name, sipUri, sipAddresses: addresses, state, heartbeatAt }) => ({
-        ...{ name, sipUri, addresses, heartbeatAt, isAlive: isAlive(state) },
+        name,
+        sipUri,
+        addresses,
+        heartbeatAt,
+        isAlive: isAlive(state),
       })),
   }
 }

@@ -17,10 +17,15 @@ export function limitsOf(
   if (members === undefined) return undefined
   const { store, node } = stores
   return new SharedLimits({
-    ...{ store, now, schedule, log },
+    store,
+    now,
+    schedule,
+    log,
     members: {
-      ...{ name: node.identity.name, process: randomBytes(8).toString('hex') },
-      ...{ notices: members.notices, size: members.size },
+      name: node.identity.name,
+      process: randomBytes(8).toString('hex'),
+      notices: members.notices,
+      size: members.size,
       canHold: () => node.isHolding(),
       gone: () => node.gone(),
     },

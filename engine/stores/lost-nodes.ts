@@ -43,7 +43,9 @@ export class LostNodes {
         this.#lost.set(name, { epoch, startedAt })
         tell({ type: 'node.lost', node: name, address, epoch })
         log('error', 'another node is not heard any more: it is down, paused or cut off', {
-          ...{ node: name, address, liveCalls },
+          node: name,
+          address,
+          liveCalls,
         })
       }
       // The run that was lost is over, and no other one has begun.

@@ -17,7 +17,9 @@ export function membersOf(
   const { identity } = node
   const beside = old && (old.leaseName ?? identity.name)
   return {
-    ...{ identity, notices, isBeside: old !== undefined },
+    identity,
+    notices,
+    isBeside: old !== undefined,
     leaseNames: leaseNames(identity.name, beside),
     isAlive: () => node.isLeaseValid(),
     size: () => Math.max(1, node.list().filter(isAlive).length),

@@ -38,7 +38,11 @@ export async function openServer(url: string, deps: StoresDeps): Promise<Stores>
   try {
     const keyFile = keyFileOf(databasePath)
     const store = await openStore(url, {
-      ...{ secretKey, keyFile, now: deps.now(), migrates: !isUpgrade, nodeName: name },
+      secretKey,
+      keyFile,
+      now: deps.now(),
+      migrates: !isUpgrade,
+      nodeName: name,
     })
     closers.push(() => store.close())
     try {
@@ -80,11 +84,22 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   const mark = new JournalMark(store, deps.name)
   const isJournalLost = !isUpgrade && (await mark.isLost({ path: place, databaseId: id }, log))
   return {
-    ...{ store, local: undefined, disk, notices, changes, node, lock, databaseId: id, close },
+    store,
+    local: undefined,
+    disk,
+    notices,
+    changes,
+    node,
+    lock,
+    databaseId: id,
+    close,
     isJournalLost,
     openJournal: () =>
       new CallJournal(new JournalFiles(place, id, isUpgrade, mark), {
-        ...{ schedule, log, boot: deps.boot, storage: disk },
+        schedule,
+        log,
+        boot: deps.boot,
+        storage: disk,
         isLost: isJournalLost,
       }),
     whyClosed: () => {
@@ -119,8 +134,16 @@ async function joinInstallation(
   const settings = new SettingsOfNodes({ identity, own, connection: notices, schedule, log })
   const node = new Heartbeat(
     {
-      ...{ identity, address, version, awayMs, connection: notices, storage, settings, now },
-      ...{ schedule, log },
+      identity,
+      address,
+      version,
+      awayMs,
+      connection: notices,
+      storage,
+      settings,
+      now,
+      schedule,
+      log,
     },
     { at: sentAt, state: isUpgrade ? 'beside' : 'starting' },
   )

@@ -43,7 +43,9 @@ export class GatewayProbes {
   constructor(deps: GatewayProbesDeps) {
     const { intervalMs, failuresToProbing, successesToActive } = deps
     this.#settings = {
-      ...{ intervalMs, failuresToProbing, successesToActive },
+      intervalMs,
+      failuresToProbing,
+      successesToActive,
       timeoutMs: intervalMs / 2,
       okCodes: OK_CODES,
     }

@@ -140,7 +140,10 @@ export class Trunks {
   #onGatewayChange({ id: gatewayId, from, to, cause, reason }: ProbedStateChange): void {
     const gateway = this.#gateways.get(gatewayId)
     this.#deps.log(to === 'active' ? 'info' : 'warn', `gateway is ${to}`, {
-      ...{ gatewayId, carrier: gateway?.carrier, from, reason },
+      gatewayId,
+      carrier: gateway?.carrier,
+      from,
+      reason,
     })
     if (gateway === undefined) return
     const { tenantId, uri } = gateway
@@ -155,7 +158,9 @@ export class Trunks {
       ...this.#deps,
       onChange: (state, answer) => {
         this.#deps.log(state === 'failed' ? 'warn' : 'info', `carrier registration is ${state}`, {
-          ...{ carrier, status: answer?.status, reason: answer?.reason },
+          carrier,
+          status: answer?.status,
+          reason: answer?.reason,
         })
         if (state === 'registering' || state === last) return
         const reason = answer === null ? '' : `${answer.status} ${answer.reason}`
@@ -194,7 +199,11 @@ function accountOf({ auth, gateways, isActive }: CarrierRecord): Account | undef
     .map(gatewayUri)
   if (registrars.length === 0) return undefined
   return {
-    ...{ registrars, username, password, realm, domain },
+    registrars,
+    username,
+    password,
+    realm,
+    domain,
     expiresSeconds: expiresSeconds ?? DEFAULT_EXPIRES_SECONDS,
   }
 }

@@ -22,7 +22,8 @@ export function startNewProcess(
     )
   }
   return {
-    ...{ pid: child.pid ?? 0, onEnd },
+    pid: child.pid ?? 0,
+    onEnd,
     ...overChannel<FromOld>(child),
     onMessage: (listener) => void child.on('message', listener),
     end: () => void child.kill('SIGKILL'),

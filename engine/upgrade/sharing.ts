@@ -127,7 +127,9 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
   const ocs = charging instanceof Ocs ? charging : undefined
   const held = () => ocs?.held() ?? []
   return new Upgrade({
-    ...{ held, log, schedule },
+    held,
+    log,
+    schedule,
     obstacle: () => obstacleTo(parts),
     // Before it serves it takes over what is leased under its name.
     quiet: async () => {
@@ -137,7 +139,9 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
       const descriptors = [...sharingOf(engine).descriptors(), ...control.descriptors()]
       const leaseName = ocs?.leases?.names.own
       return startProgram(descriptors, {
-        ...{ form: UPGRADE_FORM, listening: listeningOf(config), leaseName },
+        form: UPGRADE_FORM,
+        listening: listeningOf(config),
+        leaseName,
       })
     },
     writeAll: () => engine.registrar.flush(),

@@ -3,12 +3,28 @@ import type { Cancel } from '../clock.ts'
 
 /** Tables whose rows processes keep in memory. */
 export const topics = [
-  ...['application_key', 'application_key_previous', 'user'],
-  ...['tenant', 'tenant_domain', 'tenant_number', 'extension', 'ai_agent'],
-  ...['dispatcher_set', 'dispatcher_node'],
-  ...['carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
-  ...['customer', 'customer_number', 'wallet', 'rate_plan', 'rate'],
-  ...['webhook_endpoint', 'source_ban', 'spend_guard'],
+  'application_key',
+  'application_key_previous',
+  'user',
+  'tenant',
+  'tenant_domain',
+  'tenant_number',
+  'extension',
+  'ai_agent',
+  'dispatcher_set',
+  'dispatcher_node',
+  'carrier',
+  'carrier_gateway',
+  'outbound_route',
+  'inbound_route',
+  'customer',
+  'customer_number',
+  'wallet',
+  'rate_plan',
+  'rate',
+  'webhook_endpoint',
+  'source_ban',
+  'spend_guard',
 ] as const
 
 export type Topic = (typeof topics)[number]

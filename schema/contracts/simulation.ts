@@ -111,15 +111,18 @@ export interface SimulatedCandidate {
 export type CandidateOrder = 'fixed' | 'turn' | 'drawn' | 'call_id'
 
 export const passedOverReasons = [
-  ...(['drained', 'out_of_service', 'node_limit'] as const),
-  ...(['other_caller', 'after_block', 'no_carrier', 'blocked_by_carrier'] as const),
-  ...([
-    'carrier_limit',
-    'number_blocked',
-    'number_stripped',
-    'inbound_only',
-    'gateway_down',
-  ] as const),
+  'drained',
+  'out_of_service',
+  'node_limit',
+  'other_caller',
+  'after_block',
+  'no_carrier',
+  'blocked_by_carrier',
+  'carrier_limit',
+  'number_blocked',
+  'number_stripped',
+  'inbound_only',
+  'gateway_down',
   'leads_to_platform',
 ] as const
 

@@ -36,13 +36,15 @@ export const toAnswered = (
 ): Line => ({
   answered: callForm.write(call),
   tariff: tariff && tariffForm.write(tariff),
-  ...{ answeredMs, boot },
+  answeredMs,
+  boot,
 })
 
 export const readAnswered = ({ answered, tariff, answeredMs, boot }: AnsweredLine) => ({
   call: isValues(answered) ? callForm.read(answered) : answered,
   tariff: isValues(tariff) ? tariffForm.read(tariff) : tariff,
-  ...{ answeredMs, boot },
+  answeredMs,
+  boot,
 })
 
 const isValues = (written: object | null): written is Values => Array.isArray(written)

@@ -144,7 +144,10 @@ export class OpenCalls {
     const line = readAnswered(readLine<Extract<Line, { answered: unknown }>>(answered))
     const answeredMs = line.answeredMs + shiftMs(line.boot, this.#boot)
     return {
-      ...{ kind: 'cut', callUuid, call: line.call, tariff: line.tariff },
+      kind: 'cut',
+      callUuid,
+      call: line.call,
+      tariff: line.tariff,
       talkedMs: Math.max(0, aliveAt - answeredMs),
       ...(isThere(state) && { state: this.#stateOf(state, answeredMs) }),
     }

@@ -24,24 +24,61 @@ class Form<T extends object> {
 }
 
 const optional: ReadonlySet<string> = new Set([
-  ...['isFree', 'answeredAt', 'extensionId', 'mayNamePayer', 'isEmergencyNumber', 'sentAs'],
+  'isFree',
+  'answeredAt',
+  'extensionId',
+  'mayNamePayer',
+  'isEmergencyNumber',
+  'sentAs',
   'instance',
 ])
 
 /** The uuid comes first: a damaged line is named by it. */
 export const callForm = new Form<OpenCall>([
-  ...(['callUuid', 'callId', 'direction', 'callerNumber', 'callerName', 'calledNumber'] as const),
-  ...(['startedAt', 'answeredAt', 'postDialDelayMs', 'denialCode', 'setId', 'node'] as const),
-  ...(['carrier', 'attempts', 'tenantId', 'customerId', 'ratePrefix', 'currency'] as const),
-  ...(['sourceAddress', 'isUnauthorizedByOcs', 'isFree', 'instance'] as const),
+  'callUuid',
+  'callId',
+  'direction',
+  'callerNumber',
+  'callerName',
+  'calledNumber',
+  'startedAt',
+  'answeredAt',
+  'postDialDelayMs',
+  'denialCode',
+  'setId',
+  'node',
+  'carrier',
+  'attempts',
+  'tenantId',
+  'customerId',
+  'ratePrefix',
+  'currency',
+  'sourceAddress',
+  'isUnauthorizedByOcs',
+  'isFree',
+  'instance',
 ])
 
 export const tariffForm = new Form<Tariff>([
-  ...(['prefix', 'currency', 'connectFeeMicros', 'firstIncrementSeconds'] as const),
-  ...(['firstRatePerMinuteMicros', 'incrementSeconds', 'ratePerMinuteMicros', 'decimals'] as const),
+  'prefix',
+  'currency',
+  'connectFeeMicros',
+  'firstIncrementSeconds',
+  'firstRatePerMinuteMicros',
+  'incrementSeconds',
+  'ratePerMinuteMicros',
+  'decimals',
 ])
 
 export const grantForm = new Form<SavedGrant>([
-  ...(['payerId', 'maxSeconds', 'grantedSeconds', 'amountMicros', 'isLastGrant'] as const),
-  ...(['extensionId', 'sourceTenantId', 'mayNamePayer', 'isEmergencyNumber', 'sentAs'] as const),
+  'payerId',
+  'maxSeconds',
+  'grantedSeconds',
+  'amountMicros',
+  'isLastGrant',
+  'extensionId',
+  'sourceTenantId',
+  'mayNamePayer',
+  'isEmergencyNumber',
+  'sentAs',
 ])

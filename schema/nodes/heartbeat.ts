@@ -242,11 +242,16 @@ export class Heartbeat implements NodesPort {
 const goneMs = (row: Row): number => GONE_MS + row.longest_grant_seconds * 1_000
 
 const heard = (row: Row, now: number): Heard => ({
-  ...{ name: row.name, epoch: row.epoch, address: row.address, version: row.version },
+  name: row.name,
+  epoch: row.epoch,
+  address: row.address,
+  version: row.version,
   sipUri: row.sip_uri || null,
   sipAddresses: row.sip_addresses.split(' ').filter((address) => address !== ''),
-  ...{ state: row.state, liveCalls: row.live_calls },
-  ...{ startedAt: row.started_at, heartbeatAt: row.heartbeat_at },
+  state: row.state,
+  liveCalls: row.live_calls,
+  startedAt: row.started_at,
+  heartbeatAt: row.heartbeat_at,
   heardAt: now - Math.max(0, row.silent),
   goneAt: now - Math.max(0, row.silent) + goneMs(row),
 })

@@ -46,8 +46,16 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
     if (known?.install_id === installId) await endRequestsOf(store, { name, epoch: known.epoch })
     const epoch = (known?.epoch ?? 0) + 1
     const row = {
-      ...{ epoch, install_id: installId, address, version, state: 'starting' as const },
-      ...{ sip_uri: '', sip_addresses: '', live_calls: 0, started_at: now, heartbeat_at: now },
+      epoch,
+      install_id: installId,
+      address,
+      version,
+      state: 'starting' as const,
+      sip_uri: '',
+      sip_addresses: '',
+      live_calls: 0,
+      started_at: now,
+      heartbeat_at: now,
       away_ms: awayMs,
     }
     const insert = store.db.insertInto('node').values({ name, ...row })

@@ -28,9 +28,16 @@ export class OnlyNode implements NodesPort {
     const { address, version, state, liveCalls, startedAt, now } = this.#deps
     return [
       {
-        ...{ ...this.identity, address: address(), version, state: state(), startedAt },
-        ...{ liveCalls: liveCalls(), heartbeatAt: now(), isThis: true },
-        ...{ sipUri: null, sipAddresses: [] },
+        ...this.identity,
+        address: address(),
+        version,
+        state: state(),
+        startedAt,
+        liveCalls: liveCalls(),
+        heartbeatAt: now(),
+        isThis: true,
+        sipUri: null,
+        sipAddresses: [],
       },
     ]
   }

@@ -45,7 +45,10 @@ export const gatewayClaim = (
   { host, port, transport, netmask, inbound }: GatewayParts,
   { is_active, direction, auth }: CarrierParts,
 ): Claim => ({
-  ...{ kind: 'gateway', host, netmask, location: locationOf({ host, netmask }) },
+  kind: 'gateway',
+  host,
+  netmask,
+  location: locationOf({ host, netmask }),
   ports: transport === 'udp' && port !== 0 ? [port] : 'any',
   isSource: inbound && is_active && direction !== 'out',
   hasCredentials: auth !== 'ip',
@@ -65,9 +68,13 @@ export function nodeClaim(node: NodeParts): Claim {
   // On loopback, every program connects from the same address.
   const isByPort = transport === 'udp' || host.startsWith('127.') || host === '::1'
   return {
-    ...{ kind: 'node', host, netmask, location: locationOf({ host, netmask }) },
+    kind: 'node',
+    host,
+    netmask,
+    location: locationOf({ host, netmask }),
     ports: isByPort ? [internal_port, external_port] : 'any',
-    ...{ isSource: is_enabled, hasCredentials: false },
+    isSource: is_enabled,
+    hasCredentials: false,
   }
 }
 
@@ -92,11 +99,15 @@ export async function storedClaims(store: Queried): Promise<StoredClaim[]> {
         { ...row, inbound: fromFlag(row.is_inbound) },
         { is_active: fromFlag(row.is_active), direction: row.direction, auth: row.auth_type },
       ),
-      ...{ id: row.id, name: row.name, tenantId: row.tenant_id },
+      id: row.id,
+      name: row.name,
+      tenantId: row.tenant_id,
     })),
     ...(await all(store, nodes)).map((row) => ({
       ...nodeClaim({ ...row, is_enabled: fromFlag(row.is_enabled) }),
-      ...{ id: row.id, name: row.name, tenantId: row.tenant_id },
+      id: row.id,
+      name: row.name,
+      tenantId: row.tenant_id,
     })),
   ]
 }

@@ -18,8 +18,10 @@ export function isAway(error: unknown): boolean {
 /** Asks the server once. Resolves with one line; undefined: it can be used, or says why not by itself. */
 export async function whyAway(url: string): Promise<string | undefined> {
   const statements = new PostgresStatements({
-    ...{ url, connections: 1 },
-    ...{ connectTimeoutMs: ANSWER_MS, statementTimeoutMs: ANSWER_MS },
+    url,
+    connections: 1,
+    connectTimeoutMs: ANSWER_MS,
+    statementTimeoutMs: ANSWER_MS,
   })
   try {
     const standby = statements.prepare<{ readonly is_standby: 0 | 1 }>(

@@ -11,19 +11,17 @@ const transcoded = ['PCMA', 'PCMU', 'G722', 'G723', 'G729', 'GSM', 'opus', 'spee
 
 export const codecNames: readonly string[] = [
   ...transcoded,
-  ...[
-    'AMR',
-    'AMR-WB',
-    'EVS',
-    'G726-16',
-    'G726-24',
-    'G726-32',
-    'G726-40',
-    'G728',
-    'iLBC',
-    'iSAC',
-    'L16',
-  ],
+  'AMR',
+  'AMR-WB',
+  'EVS',
+  'G726-16',
+  'G726-24',
+  'G726-32',
+  'G726-40',
+  'G728',
+  'iLBC',
+  'iSAC',
+  'L16',
 ]
 
 const byLowerCase = new Map(codecNames.map((name) => [name.toLowerCase(), name]))

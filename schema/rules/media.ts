@@ -11,7 +11,10 @@ export interface MediaColumns {
 
 /** Of a party about which nothing was said. */
 export const noMediaRules: MediaRules = {
-  ...{ policy: null, profile: 'auto', codecs: null, dtmf: 'auto' },
+  policy: null,
+  profile: 'auto',
+  codecs: null,
+  dtmf: 'auto',
 }
 
 /** Undefined: nothing was said, so that a record without rules costs nothing. */

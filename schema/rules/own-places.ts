@@ -56,8 +56,16 @@ export function innerCheck({ networks, allowed }: OwnPlaces): (address: string) 
 
 /** RFC 1122, RFC 3927, RFC 5771, RFC 4291; Teredo hides the IPv4 address in it (RFC 4380). */
 const ALWAYS_INNER = [
-  ...['0.0.0.0/8', '127.0.0.0/8', '169.254.0.0/16', '224.0.0.0/3'],
-  ...['::/128', '::1/128', 'fe80::/10', 'fec0::/10', 'ff00::/8', '2001::/32'],
+  '0.0.0.0/8',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '224.0.0.0/3',
+  '::/128',
+  '::1/128',
+  'fe80::/10',
+  'fec0::/10',
+  'ff00::/8',
+  '2001::/32',
 ]
 
 const networkOf = (text: string) => {

@@ -54,8 +54,12 @@ export class SqliteStatements implements Statements {
       end = resolve
     })
     const transaction: OpenTransaction = {
-      ...{ ended, end },
-      ...{ isOver: false, failure: undefined, savepoints: 0, afterCommit: [] },
+      ended,
+      end,
+      isOver: false,
+      failure: undefined,
+      savepoints: 0,
+      afterCommit: [],
     }
     // Takes the write lock first.
     this.#sqlite.exec('BEGIN IMMEDIATE')

@@ -6,8 +6,12 @@ import type { Defaulted, Id } from './kinds.ts'
  * `superseded`: its time ran out after a later change of the same target.
  */
 export const changeStates = [
-  ...(['pending', 'made', 'unconfirmed'] as const),
-  ...(['undone', 'expired', 'superseded'] as const),
+  'pending',
+  'made',
+  'unconfirmed',
+  'undone',
+  'expired',
+  'superseded',
 ] as const
 
 export type ChangeState = (typeof changeStates)[number]

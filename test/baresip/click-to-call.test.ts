@@ -41,7 +41,8 @@ interface Reply {
 async function api(path: string, body?: object): Promise<Reply> {
   const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
     headers: {
-      ...{ Authorization: `Bearer ${token}`, Accept: 'application/json' },
+      Authorization: `Bearer ${token}`,
+      Accept: 'application/json',
       'Content-Type': 'application/json',
     },
     ...(body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }),
@@ -80,8 +81,12 @@ test('two phones are connected from the API, hear each other, hold, and are hung
   await Promise.all([one.next('CALL_CLOSED'), two.next('CALL_CLOSED')])
   const [record] = await tollgate.waitForCalls(1)
   expect(record).toMatchObject({
-    ...{ call_uuid: uuid, caller_id_number: '101', destination_number: '102' },
-    ...{ disposition: 'ANSWERED', hangup_by: 'api', direction: 'internal' },
+    call_uuid: uuid,
+    caller_id_number: '101',
+    destination_number: '102',
+    disposition: 'ANSWERED',
+    hangup_by: 'api',
+    direction: 'internal',
   })
   // A call is told as ended once its record is stored.
   const told = async () => (await api('/events')).data?.events?.map(({ type }) => type) ?? []

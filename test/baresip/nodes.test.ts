@@ -35,8 +35,10 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     drop = fresh.drop
     database = new PostgresStatements({ url: fresh.url })
     const environment = {
-      ...{ DATABASE_URL: fresh.url, SECRET_KEY: 'A'.repeat(43) },
-      ...{ SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile },
+      DATABASE_URL: fresh.url,
+      SECRET_KEY: 'A'.repeat(43),
+      SIP_TLS_CERT: certFile,
+      SIP_TLS_KEY: keyFile,
       // The other node may stand still for a moment with its phones.
       NODE_TIMEOUT_MS: '6000',
     }
@@ -68,7 +70,11 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   ): Promise<Baresip> {
     const sipPort = options.transport === 'tls' ? node.tlsPort : node.sipPort
     const started = await Baresip.start({
-      ...{ user, domain, sipPort, password: passwordOf(user), caFile: authority.file },
+      user,
+      domain,
+      sipPort,
+      password: passwordOf(user),
+      caFile: authority.file,
       ...options,
     })
     cleanUp.push(() => started.stop())
@@ -182,13 +188,15 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
         await callsAre('ACTIVE')
         await hangUp(caller, called)
         expect(await lastRecord(++count)).toMatchObject({
-          ...{ disposition: 'ANSWERED', hangup_by: 'caller' },
+          disposition: 'ANSWERED',
+          hangup_by: 'caller',
         })
 
         await talk(caller, called)
         await hangUp(called, caller)
         expect(await lastRecord(++count)).toMatchObject({
-          ...{ disposition: 'ANSWERED', hangup_by: 'callee' },
+          disposition: 'ANSWERED',
+          hangup_by: 'callee',
         })
 
         await caller.command('dial', `sip:102@${domain}`)

@@ -29,7 +29,11 @@ async function phone(user: string, options: Partial<BaresipOptions> = {}): Promi
   const { tollgate, domain } = own
   const sipPort = options.transport === 'tls' ? tollgate.tlsPort : tollgate.sipPort
   const started = await Baresip.start({
-    ...{ user, domain, sipPort, password: passwordOf(user), caFile: authority.file },
+    user,
+    domain,
+    sipPort,
+    password: passwordOf(user),
+    caFile: authority.file,
     ...options,
   })
   phones.push(started)

@@ -22,7 +22,8 @@ async function start() {
     {
       ...seed,
       dispatcher: seed.dispatcher.map((set) => ({
-        ...{ ...set, spy_uri: 'sip:spy.{mode}.{side}.{call_uuid}@{node}' },
+        ...set,
+        spy_uri: 'sip:spy.{mode}.{side}.{call_uuid}@{node}',
       })),
       tenants: [{ slug: 'acme', domains: [domain] }],
       extensions: [
@@ -92,8 +93,12 @@ test('a supervisor is rung, let into the call by its PBX, and put down when the 
   for (const _call of ['the call', 'the supervisor’s']) pbx.reply(await pbx.next('BYE'), 200)
   const records = await tollgate.waitForCalls(2)
   expect(records.find((record) => record.call_uuid === spyUuid)).toMatchObject({
-    ...{ direction: 'internal', cost_micros: 0, caller_id_number: '900' },
-    ...{ denial_code: 'spied_call_ended', hangup_by: 'system', disposition: 'ANSWERED' },
+    direction: 'internal',
+    cost_micros: 0,
+    caller_id_number: '900',
+    denial_code: 'spied_call_ended',
+    hangup_by: 'system',
+    disposition: 'ANSWERED',
   })
   expect(tollgate.wallet('paying').debits).toBe(1)
   expect(tollgate.faults).toEqual([])

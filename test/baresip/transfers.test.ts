@@ -11,7 +11,9 @@ const seedFor = (deskPort: number) => ({
   ...threePhones,
   dispatcher: [
     {
-      ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+      endpoint_name: 'pbx',
+      set_id: 1,
+      algorithm: 8,
       nodes: [{ host: '127.0.0.1', internal_port: deskPort }],
     },
   ],
@@ -173,7 +175,9 @@ test('the called phone is moved by the API, and the new call is hung up by it: a
   await talking(one, two)
   const uuid = (await live())[0]?.uuid ?? ''
   const started = await api('/telephony/transfer', {
-    ...{ call_uuid: uuid, destination: '103', leg: 'callee' },
+    call_uuid: uuid,
+    destination: '103',
+    leg: 'callee',
   })
   expect(started).toMatchObject({ data: { status: 'transferring' } })
   await three.next('CALL_ESTABLISHED')

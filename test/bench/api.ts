@@ -118,7 +118,11 @@ async function bundle(entry: string): Promise<string> {
   const outfile = `dist/bench/${basename(entry, '.ts')}.js`
   await build({
     entryPoints: [entry],
-    ...{ outfile, bundle: true, platform: 'node', target: 'node22', format: 'esm' },
+    outfile,
+    bundle: true,
+    platform: 'node',
+    target: 'node22',
+    format: 'esm',
     external: ['better-sqlite3', '@node-rs/argon2', 'pino'],
     banner: {
       js: [

@@ -38,7 +38,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const node = await startNode()
   const watch = new LoopWatch()
   const tollgate = await TollgateProcess.start(oneCustomer([node.port]), {
-    ...{ LOG_LEVEL: 'warn', ...watch.environment },
+    LOG_LEVEL: 'warn',
+    ...watch.environment,
   })
   const elsewhere = await TollgateProcess.start(oneCustomer([node.port]), { LOG_LEVEL: 'warn' })
   try {

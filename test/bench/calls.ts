@@ -92,7 +92,8 @@ async function comparePeers(
       { ...contestant('tollgate', tollgate, caller), lag: () => watch.lagOf(tollgate) },
       ...kamailios.map(({ kind, peer }) => ({
         name: `kamailio, ${kind} records`,
-        ...{ sipPort: peer.sipPort, caller },
+        sipPort: peer.sipPort,
+        caller,
         parts: () => [peer.pids().proxy, peer.pids().charging],
       })),
     ]
@@ -123,7 +124,9 @@ const startTollgate = (
   })
 
 const contestant = (name: string, { sipPort, pid }: TollgateProcess, from: string) => ({
-  ...{ name, sipPort, caller: from },
+  name,
+  sipPort,
+  caller: from,
   parts: () => [[pid]],
 })
 

@@ -50,8 +50,11 @@ function optionsOf(words: readonly string[]): Options {
   const number = (name: string, unlessGiven: number) => Number(given.get(name) ?? unlessGiven)
   const kinds = given.get('kinds')?.replaceAll('-', ' ').split(',')
   return {
-    ...{ seconds: number('seconds', 600), rate: number('rate', 300), seed: number('seed', 1) },
-    ...{ everyMs: number('every', 12) * 1_000, pauseMs: number('pause', 30) * 1_000 },
+    seconds: number('seconds', 600),
+    rate: number('rate', 300),
+    seed: number('seed', 1),
+    everyMs: number('every', 12) * 1_000,
+    pauseMs: number('pause', 30) * 1_000,
     cutMs: number('cut', 15) * 1_000,
     kinds: kinds === undefined ? faultKinds : faultKinds.filter((kind) => kinds.includes(kind)),
     logs: given.get('logs'),
@@ -67,7 +70,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
   }
   const options = optionsOf(words)
   const cluster = await openCluster({
-    ...{ nodes: 3, seedFor: (load) => seedFor(load, options.funded), logFolder: options.logs },
+    nodes: 3,
+    seedFor: (load) => seedFor(load, options.funded),
+    logFolder: options.logs,
   })
   try {
     const { rows, windows } = await chaos(cluster, options)
@@ -86,12 +91,16 @@ const seedFor = (load: Machine, funded: ReadonlySet<string>): object => ({
   rate_plans: [{ name: 'load', currency: 'USD' }],
   rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.60' }],
   customers: callers.map((number) => ({
-    ...{ name: number, rate_plan: 'load', numbers: [number] },
+    name: number,
+    rate_plan: 'load',
+    numbers: [number],
     balance: funded.has(number) ? '100000.00' : '2.00',
   })),
   dispatcher: [
     {
-      ...{ endpoint_name: 'load', set_id: 1, algorithm: 4 },
+      endpoint_name: 'load',
+      set_id: 1,
+      algorithm: 4,
       nodes: [{ host: load.address, internal_port: CALLEE_PORT }],
     },
   ],
@@ -108,7 +117,10 @@ async function chaos(cluster: Cluster, options: Options): Promise<Outcome> {
   const customerIds = await poorCustomers(cluster, funded)
   const topUps = {
     urls: nodes.map(({ machine }) => `http://${machine.address}:${API_PORT}`),
-    ...{ token: cluster.token, customerIds, amount: 1, everyMs: 2_000 },
+    token: cluster.token,
+    customerIds,
+    amount: 1,
+    everyMs: 2_000,
   }
   // What live calls hold is all that their customers have, also while their node is started again.
   const talkative = callers.filter((number) => !funded.has(number))

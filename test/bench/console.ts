@@ -48,7 +48,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const parts = text('parts', 'render,frames,server').split(',')
   const node = await startNode()
   const tollgate = await TollgateProcess.start(oneCustomer([node.port]), {
-    ...{ LOG_LEVEL: 'warn', ADMIN_PASSWORD: admin.password },
+    LOG_LEVEL: 'warn',
+    ADMIN_PASSWORD: admin.password,
   })
   const browser = await openBrowser()
   try {

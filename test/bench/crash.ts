@@ -21,7 +21,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const random = seededRandom(seed)
   const node = await startNode()
   const tollgate = await TollgateProcess.start(seedFor(node.port), {
-    ...{ LOG_LEVEL: 'warn', DRAIN_SECONDS: '1' },
+    LOG_LEVEL: 'warn',
+    DRAIN_SECONDS: '1',
   })
   const callers = await UdpCallers.open(tollgate.sipPort, caller, random)
   const totals: Totals = { answered: new Set(), wrong: 0 }
@@ -148,7 +149,9 @@ const seedFor = (nodePort: number): object => ({
   customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
   dispatcher: [
     {
-      ...{ endpoint_name: 'load', set_id: 1, algorithm: 8 },
+      endpoint_name: 'load',
+      set_id: 1,
+      algorithm: 8,
       nodes: [{ host: '127.0.0.1', internal_port: nodePort }],
     },
   ],

@@ -146,7 +146,9 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const seedFor = (ports: readonly number[]): object => ({
   dispatcher: [
     {
-      ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+      endpoint_name: 'pbx',
+      set_id: 1,
+      algorithm: 8,
       nodes: ports.map((port) => ({ host: '127.0.0.1', internal_port: port })),
     },
   ],

@@ -56,16 +56,36 @@ interface Contestant {
 type WordsFor = (sip: number, admin: number) => readonly string[]
 
 const tollgateWords: WordsFor = (sip, admin) => [
-  ...[process.execPath, 'dist/main.js', 'sip-server', '--listen', `udp/127.0.0.1:${sip}`],
-  ...['--admin', `127.0.0.1:${admin}`, '--secret', secret],
+  process.execPath,
+  'dist/main.js',
+  'sip-server',
+  '--listen',
+  `udp/127.0.0.1:${sip}`,
+  '--admin',
+  `127.0.0.1:${admin}`,
+  '--secret',
+  secret,
 ]
 
 const drachtioWords =
   (binary: string, file: string): WordsFor =>
   (sip, admin) => [
-    ...[binary, '--file', file, '--noconfig', '--address', '127.0.0.1', '--port', String(admin)],
-    ...['--secret', secret, '--contact', `sip:127.0.0.1:${sip};transport=udp`],
-    ...['--loglevel', 'error', '--sofia-loglevel', '0'],
+    binary,
+    '--file',
+    file,
+    '--noconfig',
+    '--address',
+    '127.0.0.1',
+    '--port',
+    String(admin),
+    '--secret',
+    secret,
+    '--contact',
+    `sip:127.0.0.1:${sip};transport=udp`,
+    '--loglevel',
+    'error',
+    '--sofia-loglevel',
+    '0',
   ]
 
 async function startContestant(

@@ -50,12 +50,17 @@ const seedFor = (load: Machine): object => ({
   rate_plans: [{ name: 'load', currency: 'USD' }],
   rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.60' }],
   customers: callers.map((caller) => ({
-    ...{ name: caller, rate_plan: 'load', numbers: [caller], balance: '1000.00' },
+    name: caller,
+    rate_plan: 'load',
+    numbers: [caller],
+    balance: '1000.00',
   })),
   extensions: [{ tenant: 'acme', extension: '99', password: 'long enough', display_name: 'First' }],
   dispatcher: [
     {
-      ...{ endpoint_name: 'load', set_id: 1, algorithm: 4 },
+      endpoint_name: 'load',
+      set_id: 1,
+      algorithm: 4,
       nodes: [{ host: load.address, internal_port: CALLEE_PORT }],
     },
   ],
@@ -121,8 +126,16 @@ async function edit({ nodes, load, token }: Cluster, index: number): Promise<voi
       ? [`customers/${100 + index}`, { max_cps: index + 1 }]
       : [`pbx/extensions/${100 + index}`, { display_name: `Edit ${index}` }]
   const [file, ...words] = load.command(
-    ...['curl', '--silent', '--show-error', '--fail-with-body', '--request', 'PATCH'],
-    ...['--header', `Authorization: Bearer ${token}`, '--json', JSON.stringify(body)],
+    'curl',
+    '--silent',
+    '--show-error',
+    '--fail-with-body',
+    '--request',
+    'PATCH',
+    '--header',
+    `Authorization: Bearer ${token}`,
+    '--json',
+    JSON.stringify(body),
     `http://${nodes[0]?.machine.address}:${API_PORT}/api/v1/${path}`,
   )
   await promisify(execFile)(file, words)

@@ -17,8 +17,11 @@ const settleMs = 2_000
 
 export async function run(): Promise<void> {
   const listener = (port: number): Listener => ({
-    ...{ protocol: 'udp', address: '127.0.0.1', port },
-    ...{ advertisedHost: '127.0.0.1', advertisedPort: port },
+    protocol: 'udp',
+    address: '127.0.0.1',
+    port,
+    advertisedHost: '127.0.0.1',
+    advertisedPort: port,
   })
   // The node needs a port before Tollgate has one; it only answers.
   const node = await SipPeer.open(listener(9))
@@ -26,13 +29,17 @@ export async function run(): Promise<void> {
     {
       dispatcher: [
         {
-          ...{ endpoint_name: 'bench', algorithm: 8, set_id: 1 },
+          endpoint_name: 'bench',
+          algorithm: 8,
+          set_id: 1,
           nodes: [{ host: '127.0.0.1', internal_port: node.port }],
         },
       ],
     },
     {
-      ...{ TRUSTED_SOURCES: '127.0.0.1/32', UNKNOWN_CALLER: 'allow', LOG_LEVEL: 'warn' },
+      TRUSTED_SOURCES: '127.0.0.1/32',
+      UNKNOWN_CALLER: 'allow',
+      LOG_LEVEL: 'warn',
       // The node lives in this process, which is busy itself; that it is late says nothing here.
       PROBE_FAILURES: '100',
     },
@@ -124,7 +131,8 @@ function answerAll(node: SipPeer, over: AbortSignal): void {
 
 async function startFlood(sipPort: number): Promise<ChildProcess> {
   const flooder = fork(`${import.meta.dirname}/load/flooder.ts`, [
-    ...[String(sipPort), String(packetsPerSecond)],
+    String(sipPort),
+    String(packetsPerSecond),
   ])
   await once(flooder, 'message')
   return flooder

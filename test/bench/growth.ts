@@ -154,7 +154,10 @@ class Program {
     if (size.records > 0) copyRecords(size.records, plan.folder, path)
     const tokens = await issueKeys(path, size.keys)
     const tollgate = await TollgateProcess.start(seedOf(size, plan.nodes.ports), {
-      ...{ DATABASE_PATH: path, LOG_LEVEL: 'warn', DRAIN_SECONDS: '0', CDR_RETENTION_DAYS: '0' },
+      DATABASE_PATH: path,
+      LOG_LEVEL: 'warn',
+      DRAIN_SECONDS: '0',
+      CDR_RETENTION_DAYS: '0',
     })
     const live =
       size.live === 0
@@ -292,7 +295,8 @@ function seedOf({ nodes, rates }: Size, ports: readonly number[]): object {
   const seed = oneCustomer(ports.slice(0, nodes))
   const digits = String(Math.max(0, rates - 1)).length
   const prefixes = Array.from({ length: rates }, (_, index) => ({
-    ...{ rate_plan: 'load', rate_per_minute: '0.01' },
+    rate_plan: 'load',
+    rate_per_minute: '0.01',
     prefix: `1${String(index).padStart(digits, '0')}`,
   }))
   return { ...seed, rates: [...seed.rates, ...prefixes] }

@@ -33,7 +33,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const [rate, balance] = [number('rate', 600), number('balance', 600)]
   const logs = given.get('logs')
   const cluster = await openCluster({
-    ...{ nodes: 3, seedFor: (load) => seedFor(load, balance), logFolder: logs },
+    nodes: 3,
+    seedFor: (load) => seedFor(load, balance),
+    logFolder: logs,
   })
   try {
     const seed = number('seed', 1)
@@ -66,13 +68,18 @@ const seedFor = (load: Machine, balance: number): object => ({
   rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.60' }],
   customers: [
     {
-      ...{ name: 'hot', rate_plan: 'load', numbers: [caller] },
-      ...{ balance: balance.toFixed(2), max_call_seconds: GRANT_SECONDS },
+      name: 'hot',
+      rate_plan: 'load',
+      numbers: [caller],
+      balance: balance.toFixed(2),
+      max_call_seconds: GRANT_SECONDS,
     },
   ],
   dispatcher: [
     {
-      ...{ endpoint_name: 'load', set_id: 1, algorithm: 4 },
+      endpoint_name: 'load',
+      set_id: 1,
+      algorithm: 4,
       nodes: [{ host: load.address, internal_port: CALLEE_PORT }],
     },
   ],

@@ -27,9 +27,13 @@ export async function run(words: readonly string[] = []): Promise<void> {
     fillRecords(path, records, (text) => console.log(`  ${text}`), monthOfCalls)
     await issueKeys(path, size('keys', 10_000))
     const sizes = {
-      ...{ rates: 100_000, customers: 10_000, extensions: 10_000 },
-      ...{ audited: size('audited', 1_000_000), ledger: size('ledger', 2_000_000) },
-      ...{ guessedInHour: size('guessed', 2_000), usedKeys: size('used', 300) },
+      rates: 100_000,
+      customers: 10_000,
+      extensions: 10_000,
+      audited: size('audited', 1_000_000),
+      ledger: size('ledger', 2_000_000),
+      guessedInHour: size('guessed', 2_000),
+      usedKeys: size('used', 300),
     }
     fillHistories(path, sizes, Date.now())
     await measureAll(path, records, size('times', 2))
@@ -41,7 +45,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
 async function measureAll(path: string, records: number, times: number): Promise<void> {
   const watch = new LoopWatch()
   const environment = {
-    ...{ DATABASE_PATH: path, LOG_LEVEL: 'warn', CDR_RETENTION_DAYS: '0' },
+    DATABASE_PATH: path,
+    LOG_LEVEL: 'warn',
+    CDR_RETENTION_DAYS: '0',
     ...watch.environment,
   }
   const tollgate = await TollgateProcess.start(oneCustomer([5_999]), environment)
@@ -106,7 +112,8 @@ function questions(records: number): readonly Question[] {
   const get = (path: string): Question => ({ name: `GET ${path.slice(0, 40)}`, path })
   const tool = (name: string, body: object): Question => ({
     name: `${name} ${JSON.stringify(body).slice(0, 30)}`,
-    ...{ path: `/mcp/tools/${name}`, body },
+    path: `/mcp/tools/${name}`,
+    body,
   })
   return [
     get('/health'),
@@ -149,9 +156,7 @@ function questions(records: number): readonly Question[] {
     {
       name: 'a guard, tried first',
       path: '/spend-guards',
-      body: {
-        ...{ customer: 1_000, prefix: '49', action: 'block', reason: 'bench', dry_run: true },
-      },
+      body: { customer: 1_000, prefix: '49', action: 'block', reason: 'bench', dry_run: true },
     },
   ]
 }

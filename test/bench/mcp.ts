@@ -111,7 +111,9 @@ async function startServer(nodePort: number): Promise<BenchServer> {
     PATH: process.env['PATH'] ?? '',
     DATABASE_PATH: join(folder, 'tollgate.db'),
     SIP_LISTEN: 'udp/127.0.0.1:0',
-    ...{ API_LISTEN: '127.0.0.1:0', EDGE_LISTEN: '127.0.0.1:0', LOG_LEVEL: 'error' },
+    API_LISTEN: '127.0.0.1:0',
+    EDGE_LISTEN: '127.0.0.1:0',
+    LOG_LEVEL: 'error',
   }
   const program = (...words: string[]): ChildProcess =>
     spawn(process.execPath, ['dist/main.js', ...words], {
@@ -156,7 +158,9 @@ const seedFor = (nodePort: number): object => ({
   customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
   dispatcher: [
     {
-      ...{ endpoint_name: 'load', set_id: 1, algorithm: 8 },
+      endpoint_name: 'load',
+      set_id: 1,
+      algorithm: 8,
       nodes: [{ host: '127.0.0.1', internal_port: nodePort }],
     },
   ],

@@ -39,9 +39,19 @@ export async function run(words: readonly string[] = []): Promise<void> {
 
 const description = (user: string, port: number): string =>
   [
-    ...['v=0', `o=${user} 1 1 IN IP4 127.0.0.1`, 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'],
-    ...[`m=audio ${port} RTP/AVP 0 8 101`, 'a=rtpmap:0 PCMU/8000', 'a=rtpmap:8 PCMA/8000'],
-    ...['a=rtpmap:101 telephone-event/8000', 'a=fmtp:101 0-16', 'a=ptime:20', 'a=sendrecv', ''],
+    'v=0',
+    `o=${user} 1 1 IN IP4 127.0.0.1`,
+    's=-',
+    'c=IN IP4 127.0.0.1',
+    't=0 0',
+    `m=audio ${port} RTP/AVP 0 8 101`,
+    'a=rtpmap:0 PCMU/8000',
+    'a=rtpmap:8 PCMA/8000',
+    'a=rtpmap:101 telephone-event/8000',
+    'a=fmtp:101 0-16',
+    'a=ptime:20',
+    'a=sendrecv',
+    '',
   ].join('\r\n')
 
 const peer = '127.0.0.1:5070'
@@ -71,23 +81,39 @@ class Rig {
     }
     this.#relay = new Relay()
     const relay = new MonitoredRelay({
-      ...{ name: '127.0.0.1:22222', host: '127.0.0.1', port: 22_222, weight: 1 },
+      name: '127.0.0.1:22222',
+      host: '127.0.0.1',
+      port: 22_222,
+      weight: 1,
       open: (_place, events) => this.#relay.open(events),
       newCookie: () => `bench_${(this.#count++).toString(36)}`,
-      ...{ now, schedule: later, onChange: () => undefined },
+      now,
+      schedule: later,
+      onChange: () => undefined,
     })
     relay.check(['127.0.0.1'])
     this.sessions = new Sessions({
-      ...{ calls: known, prefix: '0123456789ab', run: 'a1b2c3d4', after },
+      calls: known,
+      prefix: '0123456789ab',
+      run: 'a1b2c3d4',
+      after,
       ask: (_relay, request, done) => relay.ask(request, done),
     })
     const parties = new Parties({
-      ...{ calls: known, policy: 'anchor', isRecorded: () => false, mustBeRecorded: () => false },
+      calls: known,
+      policy: 'anchor',
+      isRecorded: () => false,
+      mustBeRecorded: () => false,
       books: { routing: none, set: none, extension: none },
     })
     const relays = { pick: () => relay, byName: () => relay }
     const gate = new MediaGate({
-      ...{ relays, sessions: this.sessions, parties, calls: known, now, after },
+      relays,
+      sessions: this.sessions,
+      parties,
+      calls: known,
+      now,
+      after,
     })
     this.#inner = gate.join(
       (emit) => {
@@ -107,8 +133,10 @@ class Rig {
     const [caller, callee] = [`${callUuid}.0`, `${callUuid}.1`]
     const [offer, answer] = [description('caller', 6_000), description('callee', 7_000)]
     const call = {
-      ...{ start: { callUuid }, legs: { caller, callee }, answeredAt: null },
-      ...{ origin: { kind: 'trusted' } },
+      start: { callUuid },
+      legs: { caller, callee },
+      answeredAt: null,
+      origin: { kind: 'trusted' },
     } as unknown as { answeredAt: number | null } & LiveCall
     this.#calls.set(callUuid, call)
     this.#legs.set(caller, { id: caller, media: offer, state: 'confirmed' } as unknown as LiveLeg)
@@ -122,7 +150,8 @@ class Rig {
     const invite = { uri: 'sip:1@127.0.0.1', nextHop: undefined, headers: {}, body: offer }
     const to = { kind: 'node', setId: 1 } as never
     gate.invite(callee, { ...invite, credentials: undefined }, caller, {
-      ...{ describes: caller, callee: to },
+      describes: caller,
+      callee: to,
     })
     await this.#relay.answers()
     const response = { status: 180, reason: 'Ringing', headers: {}, body: undefined, peer }
@@ -164,8 +193,13 @@ class Rig {
 const none = (): undefined => undefined
 
 const silent: Legs = {
-  ...{ receive: none, forget: none, answerBye: none, invite: none, perform: none },
-  ...{ save: () => ({}), restore: () => false },
+  receive: none,
+  forget: none,
+  answerBye: none,
+  invite: none,
+  perform: none,
+  save: () => ({}),
+  restore: () => false,
 }
 
 const later = (work: () => void, delayMs: number): (() => void) => {
@@ -206,8 +240,13 @@ const stream = (kind: string, port: number) => {
   const endpoint = { family: 'IPv4', address: '127.0.0.1', port: 6_000 }
   const isRtp = kind === 'RTP'
   return {
-    ...{ 'local port': port, 'local address': '127.0.0.1', family: 'IPv4' },
-    ...{ endpoint, 'advertised endpoint': endpoint, crypto: {}, 'last packet': 1_795_394_075 },
+    'local port': port,
+    'local address': '127.0.0.1',
+    family: 'IPv4',
+    endpoint,
+    'advertised endpoint': endpoint,
+    crypto: {},
+    'last packet': 1_795_394_075,
     flags: [kind, 'filled', 'confirmed', 'strict source address'],
     ...(isRtp && { SSRC: port * 7_919 }),
     stats: { packets: isRtp ? 500 : 2, bytes: isRtp ? 86_000 : 200, errors: 0 },
@@ -215,12 +254,16 @@ const stream = (kind: string, port: number) => {
 }
 
 const party = (tag: string, other: string, port: number) => ({
-  ...{ tag, created: 1_795_394_075 },
-  ...{ subscriptions: [{ tag: other, type: 'offer/answer' }] },
-  ...{ subscribers: [{ tag: other, type: 'offer/answer' }] },
+  tag,
+  created: 1_795_394_075,
+  subscriptions: [{ tag: other, type: 'offer/answer' }],
+  subscribers: [{ tag: other, type: 'offer/answer' }],
   medias: [
     {
-      ...{ index: 1, type: 'audio', protocol: 'RTP/AVP', codec: 'PCMU/8000' },
+      index: 1,
+      type: 'audio',
+      protocol: 'RTP/AVP',
+      codec: 'PCMU/8000',
       streams: [stream('RTP', port), stream('RTCP', port + 1)],
       flags: ['initialized', 'send', 'recv'],
     },
@@ -230,14 +273,18 @@ const party = (tag: string, other: string, port: number) => ({
 const mos = { MOS: 43, 'packet loss': 0, jitter: 1, 'round-trip time': 800, samples: 2 }
 
 const report = {
-  ...{ 'average MOS': mos, 'lowest MOS': { ...mos, 'reported at': 4 } },
-  ...{ 'highest MOS': { ...mos, 'reported at': 2 }, 'cumulative loss': 0 },
+  'average MOS': mos,
+  'lowest MOS': { ...mos, 'reported at': 4 },
+  'highest MOS': { ...mos, 'reported at': 2 },
+  'cumulative loss': 0,
   'MOS progression': { interval: 1, entries: [mos, mos, mos] },
 }
 
 const [callerTag, calleeTag] = [0, 1].map((n) => `0190abcd-1111-7222-8333-000000000000.${n}`)
 const deletion = encodeBencode({
-  ...{ created: 1_795_394_075, created_us: 509_001, 'last signal': 1_795_394_075 },
+  created: 1_795_394_075,
+  created_us: 509_001,
+  'last signal': 1_795_394_075,
   SSRC: { [30_000 * 7_919]: report, [30_010 * 7_919]: report },
   tags: {
     [callerTag ?? '']: party(callerTag ?? '', calleeTag ?? '', 30_000),

@@ -12,18 +12,35 @@ export const describe =
 const AT_ONCE = 10
 
 const sdp = [
-  ...['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'],
-  ...['m=audio 40000 RTP/AVP 0 8 101', 'a=rtpmap:0 PCMU/8000', 'a=rtpmap:8 PCMA/8000'],
-  ...['a=rtpmap:101 telephone-event/8000', 'a=fmtp:101 0-16', 'a=ptime:20', 'a=sendrecv', ''],
+  'v=0',
+  'o=- 1 1 IN IP4 127.0.0.1',
+  's=-',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 40000 RTP/AVP 0 8 101',
+  'a=rtpmap:0 PCMU/8000',
+  'a=rtpmap:8 PCMA/8000',
+  'a=rtpmap:101 telephone-event/8000',
+  'a=fmtp:101 0-16',
+  'a=ptime:20',
+  'a=sendrecv',
+  '',
 ].join('\r\n')
 
 const flags = {
   replace: ['origin', 'session-connection'],
-  ...{ 'generate RTCP': 'on', ICE: 'remove', DTLS: 'off', SDES: ['off'], 'rtcp-mux': ['demux'] },
+  'generate RTCP': 'on',
+  ICE: 'remove',
+  DTLS: 'off',
+  SDES: ['off'],
+  'rtcp-mux': ['demux'],
 }
 
 const about = (command: string, call: number): NgRequest => ({
-  ...{ command, 'call-id': `tollgate-bench-${call}`, 'from-tag': `${call}a`, 'to-tag': `${call}b` },
+  command,
+  'call-id': `tollgate-bench-${call}`,
+  'from-tag': `${call}a`,
+  'to-tag': `${call}b`,
   ...(command === 'delete' ? { 'delete-delay': 0 } : { ...flags, sdp }),
 })
 
@@ -41,7 +58,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
       const timer = setTimeout(work, delayMs)
       return () => clearTimeout(timer)
     },
-    ...{ onAnswer: () => undefined, onTimeout: () => undefined, onRefusal: () => undefined },
+    onAnswer: () => undefined,
+    onTimeout: () => undefined,
+    onRefusal: () => undefined,
   })
   const inTurns = async (command: string): Promise<number> => {
     const before = process.cpuUsage()

@@ -44,7 +44,9 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
   const number = (name: string, standard: number) => Number(options.get(name) ?? standard)
   const plan = {
-    ...{ rate: number('rate', 200), warmup: number('warmup', 16), rounds: number('rounds', 10) },
+    rate: number('rate', 200),
+    warmup: number('warmup', 16),
+    rounds: number('rounds', 10),
   }
   const taken: Slice[] = []
   // What V8 makes of the same code differs from start to start.

@@ -50,11 +50,16 @@ const seedFor = (load: Machine): object => ({
   rate_plans: [{ name: 'load', currency: 'USD' }],
   rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.60' }],
   customers: callers.map((caller) => ({
-    ...{ name: caller, rate_plan: 'load', numbers: [caller], balance: '100000.00' },
+    name: caller,
+    rate_plan: 'load',
+    numbers: [caller],
+    balance: '100000.00',
   })),
   dispatcher: [
     {
-      ...{ endpoint_name: 'load', set_id: 1, algorithm: 4 },
+      endpoint_name: 'load',
+      set_id: 1,
+      algorithm: 4,
       nodes: [{ host: load.address, internal_port: CALLEE_PORT }],
     },
   ],

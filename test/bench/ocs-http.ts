@@ -116,7 +116,9 @@ const seed = (rates: number): object => ({
     rate_per_minute: '0.01',
   })),
   customers: Array.from({ length: customers }, (_, index) => ({
-    ...{ name: `customer ${index}`, rate_plan: 'load' },
-    ...{ numbers: [callerOf(index)], balance: '1000000.00' },
+    name: `customer ${index}`,
+    rate_plan: 'load',
+    numbers: [callerOf(index)],
+    balance: '1000000.00',
   })),
 })

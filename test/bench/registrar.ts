@@ -40,7 +40,10 @@ export async function run(words: readonly string[]): Promise<void> {
     {
       tenants: [{ slug: 'acme', domains: [domain] }],
       extensions: users.map((extension) => ({
-        ...{ tenant: 'acme', extension, password: `secret-${extension}`, display_name: extension },
+        tenant: 'acme',
+        extension,
+        password: `secret-${extension}`,
+        display_name: extension,
       })),
     },
     { LOG_LEVEL: 'warn', ...database?.environment },

@@ -44,15 +44,24 @@ export async function run(): Promise<void> {
   const localPlan = await addPlan(store, [plainRate])
   for (const name of names) await addCustomer(store, { name, rate_plan_id: localPlan })
   const onFile = await Ocs.open({
-    ...{ store, journal: journalOf(store, schedule), schedule, unknownCaller: 'deny' },
-    ...{ now: Date.now, wallNow: Date.now, log: () => undefined },
+    store,
+    journal: journalOf(store, schedule),
+    schedule,
+    unknownCaller: 'deny',
+    now: Date.now,
+    wallNow: Date.now,
+    log: () => undefined,
   })
   const arms = { SQLite: onFile, PostgreSQL: onServer } as const
   for (const ocs of Object.values(arms))
     for (let customerId = 1; customerId <= customers; customerId += 1)
       await ocs.move({
-        ...{ customerId, kind: 'topup', amountMicros: manyMicros, ref: `start-${customerId}` },
-        ...{ actor: 'bench', note: null },
+        customerId,
+        kind: 'topup',
+        amountMicros: manyMicros,
+        ref: `start-${customerId}`,
+        actor: 'bench',
+        note: null,
       })
   const spent = new Map<string, number[]>()
   for (let round = 0; round <= rounds; round += 1)

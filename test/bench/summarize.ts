@@ -15,7 +15,14 @@ export const describe =
   'summaries of 10,000,000 call records of a month beside 200 calls/s, at most 1 s, and what is unusual in its last day, at most 2 s; arguments: records=10000000 days=30 rate=200 times=3'
 
 const groupings = [
-  ...['customer', 'tenant', 'caller', 'callee_prefix', 'node', 'carrier', 'denial_code', 'minute'],
+  'customer',
+  'tenant',
+  'caller',
+  'callee_prefix',
+  'node',
+  'carrier',
+  'denial_code',
+  'minute',
 ]
 const filters = ['', `customer=${CUSTOMERS / 2}`, 'tenant=acme', 'carrier=carrier+2']
 

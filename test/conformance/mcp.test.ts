@@ -51,7 +51,10 @@ async function openProxy(name: string): Promise<number> {
   const proxy = createServer((incoming, outgoing) => {
     const { method = '', url: path = '', headers } = incoming
     const asked = request({
-      ...{ host: '127.0.0.1', port: api, method, path },
+      host: '127.0.0.1',
+      port: api,
+      method,
+      path,
       headers: { ...headers, 'x-api-key': key },
     })
     asked.on('response', (answer) => {

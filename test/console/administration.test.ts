@@ -76,7 +76,8 @@ test(
     const called = await fetch(
       `http://127.0.0.1:${tollgate.apiPort}/api/v1/mcp/tools/list_api_keys`,
       {
-        ...{ method: 'POST', body: '{}' },
+        method: 'POST',
+        body: '{}',
         headers: { Authorization: `Bearer ${token.trim()}`, 'Content-Type': 'application/json' },
       },
     )
@@ -139,7 +140,10 @@ test(
     ] as const)
       expect(
         await postFrom(admin, '/pbx/extensions', {
-          ...{ tenant, extension, display_name: `desk of ${tenant}`, password: 'a long password' },
+          tenant,
+          extension,
+          display_name: `desk of ${tenant}`,
+          password: 'a long password',
         }),
       ).toBe(201)
     const user = { ...ofTenant, role: 'admin', tenant_slug: 'acme' }

@@ -37,7 +37,9 @@ test('axe finds nothing on any screen, and none is wider than a phone', async ()
   await placeCall(rig)
   for (const [path, body] of made) expect(await postFrom(rig.console.page, path, body)).toBe(201)
   const proposal = {
-    ...{ tool: 'revoke_sbc_api_key', arguments: { identifier: 'ci' }, reason: 'it looks leaked' },
+    tool: 'revoke_sbc_api_key',
+    arguments: { identifier: 'ci' },
+    reason: 'it looks leaked',
   }
   expect(await postFrom(rig.console.page, '/mcp/tools/propose_change', proposal)).toBe(200)
   for (const [colorScheme, width] of [

@@ -52,15 +52,23 @@ async function endSession({ page, signIn }: ConsolePage): Promise<void> {
 
 /** As the API shows it. */
 const activeCall = (index: number) => ({
-  ...{ uuid: `call-${index}`, call_uuid: `call-${index}`, state: 'ACTIVE', direction: 'outbound' },
-  ...{
-    caller_id_number: `4930${index}`,
-    destination_number: '18005551212',
-    duration_seconds: index,
-  },
-  ...{ start_stamp: '2026-01-01T00:00:00.000Z', answer_stamp: null, node: 'sip:10.0.0.1' },
-  ...{ cost: index, cost_exact: `${index}.00`, currency: 'USD', carrier: null },
-  ...{ customer_id: null, transfer: null, price: null },
+  uuid: `call-${index}`,
+  call_uuid: `call-${index}`,
+  state: 'ACTIVE',
+  direction: 'outbound',
+  caller_id_number: `4930${index}`,
+  destination_number: '18005551212',
+  duration_seconds: index,
+  start_stamp: '2026-01-01T00:00:00.000Z',
+  answer_stamp: null,
+  node: 'sip:10.0.0.1',
+  cost: index,
+  cost_exact: `${index}.00`,
+  currency: 'USD',
+  carrier: null,
+  customer_id: null,
+  transfer: null,
+  price: null,
 })
 
 const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })

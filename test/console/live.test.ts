@@ -17,8 +17,13 @@ const focused = (page: Page): Promise<unknown> =>
   page.evaluate('[document.activeElement.tagName, document.activeElement.textContent.trim()]')
 
 const sample = (index: number) => ({
-  ...{ at: new Date(Date.now() - (120 - index) * 5_000).toISOString(), active: index, started: 10 },
-  ...{ ended: 8, answered: 6, post_dial_delay: { count: 8, sum_ms: 1_200 }, lag_p99_ms: 1.5 },
+  at: new Date(Date.now() - (120 - index) * 5_000).toISOString(),
+  active: index,
+  started: 10,
+  ended: 8,
+  answered: 6,
+  post_dial_delay: { count: 8, sum_ms: 1_200 },
+  lag_p99_ms: 1.5,
   spent: [{ currency: 'USD', amount: '0.25' }],
 })
 

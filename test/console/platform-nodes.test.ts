@@ -11,9 +11,16 @@ beforeAll(async () => {
 afterAll(() => browser.close())
 
 const nodeOf = (name: string, state: string, live_calls: number) => ({
-  ...{ name, state, live_calls, epoch: 3, address: 'http://10.0.0.1:8080', version: '1.0.0' },
-  ...{ started_at: '2026-11-23T10:00:00.000Z', heartbeat_at: '2026-11-23T10:00:05.000Z' },
-  ...{ is_this: name === 'sbc-1', differing_settings: name === 'sbc-2' ? ['EXIT_CODES'] : [] },
+  name,
+  state,
+  live_calls,
+  epoch: 3,
+  address: 'http://10.0.0.1:8080',
+  version: '1.0.0',
+  started_at: '2026-11-23T10:00:00.000Z',
+  heartbeat_at: '2026-11-23T10:00:05.000Z',
+  is_this: name === 'sbc-1',
+  differing_settings: name === 'sbc-2' ? ['EXIT_CODES'] : [],
 })
 
 test('nodes that do not answer are named over every screen, until they answer again; Now lists the nodes', async () => {

@@ -40,7 +40,8 @@ test(
       const reason = `<b>${identifier}</b> is on a public page`
       const body = { tool: 'revoke_sbc_api_key', arguments: { identifier }, reason }
       const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}${path}`, {
-        ...{ method: 'POST', body: JSON.stringify(body) },
+        method: 'POST',
+        body: JSON.stringify(body),
         headers: { Authorization: `Bearer ${made.trim()}`, 'Content-Type': 'application/json' },
       })
       expect([answer.status, await answer.text()]).toEqual([200, expect.any(String)])

@@ -49,7 +49,9 @@ test('every text of a value is cleaned, its keys too, and the value is bounded',
   const value = { 'a\u0000b': ['\u202etxet', { deep: token }], count: 3, nothing: null, yes: true }
   expect(clean(value)).toEqual({
     'a\ufffdb': ['\ufffdtxet', { deep: 'sbc_live_xxx…' }],
-    ...{ count: 3, nothing: null, yes: true },
+    count: 3,
+    nothing: null,
+    yes: true,
   })
   expect(clean(Array.from({ length: 5_000 }, () => 1))).toHaveLength(1_000)
   const deep: unknown = JSON.parse(`${'['.repeat(5_000)}${']'.repeat(5_000)}`)

@@ -7,9 +7,22 @@ import { localOf, runSql } from '../support/stored.ts'
 const period = 'start_date=2026-01-01T00:00:00Z&end_date=2026-02-01T00:00:00Z'
 /** What lists may be asked for; a list refuses what it does not know. */
 const queries = [
-  ...['', 'page=2', period, 'start_date=2026-01-01T00:00:00Z', 'search=a', 'state=active'],
-  ...['state=open', 'kind=topup', 'kind=refund', 'customer_id=1', 'actor=a', 'rate_plan_id=1'],
-  ...['outcome=success', 'action=DELETE', `${period}&disposition=BUSY`, `${period}&page=2&limit=9`],
+  '',
+  'page=2',
+  period,
+  'start_date=2026-01-01T00:00:00Z',
+  'search=a',
+  'state=active',
+  'state=open',
+  'kind=topup',
+  'kind=refund',
+  'customer_id=1',
+  'actor=a',
+  'rate_plan_id=1',
+  'outcome=success',
+  'action=DELETE',
+  `${period}&disposition=BUSY`,
+  `${period}&page=2&limit=9`,
 ]
 
 /** How SQLite will carry out every SELECT of every list, by the request that needs it. */

@@ -300,7 +300,9 @@ test('slugs that no tenant has give no further guesses, and are not remembered a
 test('a 409 that a set or an agent is in use names no route of the platform', async () => {
   const { call, callAs, store } = await opened()
   const set = await callAs('acme', 'POST', '/dispatcher', {
-    ...{ endpoint_name: 'pbx', algorithm: 8, nodes: [{ host: '10.0.0.1' }] },
+    endpoint_name: 'pbx',
+    algorithm: 8,
+    nodes: [{ host: '10.0.0.1' }],
   })
   const { id, set_id } = set.data<{ id: number; set_id: number }>()
   const route = {

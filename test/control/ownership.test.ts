@@ -57,7 +57,9 @@ test("a tenant's key names nothing of others in any field, and is told nothing o
         const answer = await world.callAs('own', method.toUpperCase(), pathOf(path), sent)
         const refusals = rule === platform ? [403] : [400, 403, 404, 409]
         expect([what, answer.status, refusals.includes(answer.status)]).toEqual([
-          ...[what, answer.status, true],
+          what,
+          answer.status,
+          true,
         ])
         // A name that was sent may come back.
         const told = answer.text.replaceAll(/(there is no |gateway of )[^}]*/g, '')
@@ -183,16 +185,39 @@ const idIn = (path: string): string => (/extensions|webhooks|tenants/.test(path)
 let ownKey = ''
 
 const samples: Readonly<Record<string, unknown>> = {
-  ...{ emergency: true, is_active: false, domains: ['own.example'], numbers: ['1'] },
-  ...{ duration_seconds: 60, media: 'bypass', media_profile: 'auto', codecs: null, dtmf: 'auto' },
+  emergency: true,
+  is_active: false,
+  domains: ['own.example'],
+  numbers: ['1'],
+  duration_seconds: 60,
+  media: 'bypass',
+  media_profile: 'auto',
+  codecs: null,
+  dtmf: 'auto',
 }
 
 const sampleOf = (field: string): unknown => (field in samples ? samples[field] : 'x')
 
 const tables = [
-  ...['tenant', 'tenant_domain', 'tenant_number', 'application_key', 'user', 'dispatcher_set'],
-  ...['dispatcher_node', 'rate_plan', 'rate', 'customer', 'customer_number', 'wallet', 'extension'],
-  ...['ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route', 'ai_agent'],
+  'tenant',
+  'tenant_domain',
+  'tenant_number',
+  'application_key',
+  'user',
+  'dispatcher_set',
+  'dispatcher_node',
+  'rate_plan',
+  'rate',
+  'customer',
+  'customer_number',
+  'wallet',
+  'extension',
+  'ledger_entry',
+  'carrier',
+  'carrier_gateway',
+  'outbound_route',
+  'inbound_route',
+  'ai_agent',
   'webhook_endpoint',
 ]
 
@@ -237,7 +262,10 @@ async function fill({ call, callAs, tenant: addTenant, engine }: TestResources):
     await make('/rate-plans', { ...ofTenant, name: name('plan') })
     await make('/rates', { rate_plan: name('plan'), prefix: '1', rate_per_minute: 1 })
     await make('/customers', {
-      ...{ ...ofTenant, name: name('customer'), rate_plan: name('plan'), numbers: [number] },
+      ...ofTenant,
+      name: name('customer'),
+      rate_plan: name('plan'),
+      numbers: [number],
     })
     const gateways = [
       slug === null ? { host: `${host}.9.0`, netmask: 24 } : { host: `${host}.0.9` },
@@ -252,24 +280,35 @@ async function fill({ call, callAs, tenant: addTenant, engine }: TestResources):
     await make('/webhooks', { ...ofTenant, url: `https://${slug}.example/` })
     for (const extension of slug === 'own' ? ['101'] : ['199'])
       await make('/pbx/extensions', {
-        ...{ ...ofTenant, extension, password: 'a password', display_name: name('phone') },
+        ...ofTenant,
+        extension,
+        password: 'a password',
+        display_name: name('phone'),
       })
     await make('/users', {
-      ...{ username: slug, password: 'correct horse', role: 'auditor', tenant_slug: slug },
+      username: slug,
+      password: 'correct horse',
+      role: 'auditor',
+      tenant_slug: slug,
     })
   }
   engine.activeCalls = [
     {
-      ...{ callUuid: CALL, state: 'ACTIVE', direction: 'inbound', callerNumber: CANARY },
-      ...{ calledNumber: CANARY, startedAt: 0, answeredAt: 0, tenantId: 1, customerId: 1 },
-      ...{
-        setId: 1,
-        node: null,
-        carrier: null,
-        stampOffsetMs: 0,
-        instance: 'sbc-1',
-        peers: { caller: CANARY, callee: null },
-      },
+      callUuid: CALL,
+      state: 'ACTIVE',
+      direction: 'inbound',
+      callerNumber: CANARY,
+      calledNumber: CANARY,
+      startedAt: 0,
+      answeredAt: 0,
+      tenantId: 1,
+      customerId: 1,
+      setId: 1,
+      node: null,
+      carrier: null,
+      stampOffsetMs: 0,
+      instance: 'sbc-1',
+      peers: { caller: CANARY, callee: null },
     },
   ]
   const made = await callAs('own', 'POST', '/api/v1/application-keys', { name: 'own key' })

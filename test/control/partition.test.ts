@@ -63,25 +63,29 @@ async function fill(
     ...tenant,
   })
   const proposal = await control.request('/api/v1/mcp/tools/propose_change', {
-    ...{ token, headers: { 'X-Tenant-Slug': CANARY } },
-    body: {
-      ...{ tool: 'revoke_sbc_api_key', arguments: { identifier: CANARY }, reason: CANARY },
-    },
+    token,
+    headers: { 'X-Tenant-Slug': CANARY },
+    body: { tool: 'revoke_sbc_api_key', arguments: { identifier: CANARY }, reason: CANARY },
   })
   ids.set('/proposals', [proposal.data<{ proposal_id: string }>().proposal_id])
   ids.set('/tenants', [1])
   control.engine.activeCalls = [
     {
-      ...{ callUuid: CALL, state: 'ACTIVE', direction: 'inbound', callerNumber: CANARY },
-      ...{ calledNumber: CANARY, startedAt: 0, answeredAt: 0, tenantId: 1, customerId: 1 },
-      ...{
-        setId: 7,
-        node: null,
-        carrier: null,
-        stampOffsetMs: 0,
-        instance: 'sbc-1',
-        peers: { caller: CANARY, callee: null },
-      },
+      callUuid: CALL,
+      state: 'ACTIVE',
+      direction: 'inbound',
+      callerNumber: CANARY,
+      calledNumber: CANARY,
+      startedAt: 0,
+      answeredAt: 0,
+      tenantId: 1,
+      customerId: 1,
+      setId: 7,
+      node: null,
+      carrier: null,
+      stampOffsetMs: 0,
+      instance: 'sbc-1',
+      peers: { caller: CANARY, callee: null },
     },
   ]
   ids.set('/pbx/calls', [CALL])
@@ -100,9 +104,7 @@ async function fill(
   ids.set('/webhooks', [...(ids.get('/webhooks') ?? []), 1])
   const suspended = await control.request(
     `/api/v1/application-keys/${ids.get('/application-keys')?.[0]}/suspend`,
-    {
-      ...{ token, headers: { 'X-Tenant-Slug': CANARY }, body: { reason: `${CANARY} leaked` } },
-    },
+    { token, headers: { 'X-Tenant-Slug': CANARY }, body: { reason: `${CANARY} leaked` } },
   )
   ids.set('/changes', [suspended.data<{ change_id: string }>().change_id])
   // Alerts are seen by global credentials only.
@@ -129,19 +131,27 @@ function pathTo(path: string, ids: ReadonlyMap<string, readonly (string | number
 }
 
 const tables = [
-  ...['tenant', 'tenant_domain', 'application_key', 'user', 'dispatcher_set', 'dispatcher_node'],
-  ...['rate_plan', 'rate', 'customer', 'customer_number', 'wallet', 'ledger_entry'],
-  ...[
-    'carrier',
-    'carrier_gateway',
-    'outbound_route',
-    'inbound_route',
-    'webhook_endpoint',
-    'extension',
-    'ai_agent',
-    'change_proposal',
-    'spend_guard',
-  ],
+  'tenant',
+  'tenant_domain',
+  'application_key',
+  'user',
+  'dispatcher_set',
+  'dispatcher_node',
+  'rate_plan',
+  'rate',
+  'customer',
+  'customer_number',
+  'wallet',
+  'ledger_entry',
+  'carrier',
+  'carrier_gateway',
+  'outbound_route',
+  'inbound_route',
+  'webhook_endpoint',
+  'extension',
+  'ai_agent',
+  'change_proposal',
+  'spend_guard',
 ]
 
 async function stored({ store }: TestControl): Promise<string> {

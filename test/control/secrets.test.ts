@@ -12,8 +12,12 @@ import { readValue, runSql } from '../support/stored.ts'
 
 const folder = temporaryFolder()
 const passwords = [
-  ...['correct horse', 'battery staple', 'rainbow table', 'a wrong guess'],
-  ...['of the phone itself', 'between carriers'],
+  'correct horse',
+  'battery staple',
+  'rainbow table',
+  'a wrong guess',
+  'of the phone itself',
+  'between carriers',
 ]
 test('no token and no password is stored, logged, or answered a second time', async () => {
   const control = await openControl({ path: join(folder, 'secrets.db') })
@@ -74,8 +78,7 @@ test('no token and no password is stored, logged, or answered a second time', as
   await ask('/customers')
 
   expect(answers.map(({ status }) => status)).toEqual([
-    ...[201, 200, 200, 200, 200, 201, 200, 200, 200, 401, 400, 201],
-    ...[201, 201, 200, 200, 200, 200, 500],
+    201, 200, 200, 200, 200, 201, 200, 200, 200, 401, 400, 201, 201, 201, 200, 200, 200, 200, 500,
   ])
   secrets.add(await jwtSecretOf(control))
   const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1'))

@@ -15,7 +15,9 @@ test('an administrator of the platform sees the settings in force; a reader and 
     settings: { name: string; is_secret: boolean; value: null }[]
   }>()
   expect(settings.find(({ name }) => name === 'DRAIN_SECONDS')).toMatchObject({
-    ...{ value: '30', source: 'default', is_set: true },
+    value: '30',
+    source: 'default',
+    is_set: true,
   })
   expect(settings.filter(({ is_secret }) => is_secret).map(({ value }) => value)).not.toContain('')
   expect(await ask({ scopes: ['settings:view'] })).toEqual([200, undefined])

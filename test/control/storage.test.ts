@@ -79,7 +79,8 @@ test('what was done once with an Idempotency-Key is not done again when its answ
   fill(control)
   const originate = () =>
     control.request('/api/v1/pbx/calls/originate', {
-      ...{ token, headers: { 'Idempotency-Key': 'once' } },
+      token,
+      headers: { 'Idempotency-Key': 'once' },
       body: { source_extension: '101', destination_number: '+15550100' },
     })
   const first = await originate()

@@ -8,7 +8,8 @@ test('before a credential is known, a login holds 4 kB, and other bodies of cust
   const { request, app, edge } = await openControl()
   const post = (path: string, bytes: number, served = edge) =>
     request(path, {
-      ...{ app: served, method: 'POST' },
+      app: served,
+      method: 'POST',
       body: JSON.stringify({ email: 'x'.repeat(bytes), password: 'y' }),
     })
   expect((await post('/api/client/auth/login', 5_000)).status).toBe(413)
@@ -30,7 +31,9 @@ test('logins of strangers under way do not lock the staff out', async () => {
   await user('root', 'admin')
   const strangers = Array.from({ length: 200 }, (_, index) =>
     request('/api/client/auth/login', {
-      ...{ app: edge, method: 'POST', from: `198.51.100.${index}` },
+      app: edge,
+      method: 'POST',
+      from: `198.51.100.${index}`,
       body: { email: `x${index}@example.com`, password: 'wrong horse' },
     }),
   )
@@ -63,12 +66,16 @@ test('a batch counts as its members for the rate limit', async () => {
   const { request, key } = await openControl()
   const token = await key({ rate_limit_rpm: 20 })
   const member = (id: number) => ({
-    ...{ jsonrpc: '2.0', id, method: 'tools/call' },
+    jsonrpc: '2.0',
+    id,
+    method: 'tools/call',
     params: { name: 'get_system_telemetry', arguments: {} },
   })
   const batch = (count: number) =>
     request('/mcp', {
-      ...{ token, method: 'POST', body: Array.from({ length: count }, (_, id) => member(id)) },
+      token,
+      method: 'POST',
+      body: Array.from({ length: count }, (_, id) => member(id)),
       headers: {
         Accept: 'application/json, text/event-stream',
         'MCP-Protocol-Version': '2025-03-26',

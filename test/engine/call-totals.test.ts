@@ -4,12 +4,33 @@ import type { CallQuality } from '../../schema/contracts/media.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 
 const record: CallRecord = {
-  ...{ callUuid: 'u', callId: 'c', direction: 'inbound', callerNumber: '1', callerName: null },
-  ...{ calledNumber: '2', startedAt: 0, answeredAt: 1_000, endedAt: 31_000, postDialDelayMs: 200 },
-  ...{ billsec: 30, disposition: 'ANSWERED', sipCode: 200, hangupCause: 'NORMAL_CLEARING' },
-  ...{ hangupBy: 'caller', denialCode: null, setId: 1, node: null, carrier: null, attempts: [] },
-  ...{ tenantId: null, customerId: null, ratePrefix: null, currency: null, sourceAddress: '' },
-  ...{ isRecovered: false, isUnauthorizedByOcs: false },
+  callUuid: 'u',
+  callId: 'c',
+  direction: 'inbound',
+  callerNumber: '1',
+  callerName: null,
+  calledNumber: '2',
+  startedAt: 0,
+  answeredAt: 1_000,
+  endedAt: 31_000,
+  postDialDelayMs: 200,
+  billsec: 30,
+  disposition: 'ANSWERED',
+  sipCode: 200,
+  hangupCause: 'NORMAL_CLEARING',
+  hangupBy: 'caller',
+  denialCode: null,
+  setId: 1,
+  node: null,
+  carrier: null,
+  attempts: [],
+  tenantId: null,
+  customerId: null,
+  ratePrefix: null,
+  currency: null,
+  sourceAddress: '',
+  isRecovered: false,
+  isUnauthorizedByOcs: false,
 }
 
 test('calls are counted by disposition, each from the start, and seconds are summed', () => {
@@ -42,16 +63,19 @@ test('a delay is counted in the first bucket whose bound it does not pass; unkno
 
 test('a MOS is counted once its call has one: that of the worse direction', () => {
   const heard = {
-    ...({ mos: 4.4, mosSource: 'measured', jitterMs: 1, packetLossPct: 0 } as const),
-    ...{ roundTripMs: 20, packets: 500 },
+    mos: 4.4,
+    mosSource: 'measured' as const,
+    jitterMs: 1,
+    packetLossPct: 0,
+    roundTripMs: 20,
+    packets: 500,
   }
   const totals = new CallTotals()
   const qualities: readonly (CallQuality | undefined)[] = [
-    ...[
-      { caller: heard, callee: { ...heard, mos: 2.5 } },
-      { caller: heard, callee: null },
-    ],
-    ...[{ caller: { ...heard, mos: null }, callee: null }, undefined],
+    { caller: heard, callee: { ...heard, mos: 2.5 } },
+    { caller: heard, callee: null },
+    { caller: { ...heard, mos: null }, callee: null },
+    undefined,
   ]
   for (const quality of qualities) totals.addQuality(quality)
   const { buckets, sum, calls } = totals.mos()

@@ -90,10 +90,7 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
     (config) => config.relays,
     [
       { name: '127.0.0.1:2223', host: '127.0.0.1', port: 2_223, weight: 1 },
-      {
-        ...{ name: 'Relay.example.com:22222', host: 'Relay.example.com' },
-        ...{ port: 22_222, weight: 3 },
-      },
+      { name: 'Relay.example.com:22222', host: 'Relay.example.com', port: 22_222, weight: 3 },
       { name: '[::1]:2223', host: '::1', port: 2_223, weight: 0 },
     ],
   ],
@@ -243,22 +240,37 @@ test.each(['tls', 'wss'])('a %s listener needs a certificate and its key', (prot
     'SIP_TLS_CERT and SIP_TLS_KEY must be set together',
   )
   expect(readConfig({ SIP_LISTEN, ...certificate }).sip.listen).toContainEqual({
-    ...{ protocol, host: '0.0.0.0', port: 5_061 },
+    protocol,
+    host: '0.0.0.0',
+    port: 5_061,
   })
 })
 
 test('TLS verifies servers, asks no client for a certificate and speaks 1.2 or newer, unless told', () => {
   expect(readConfig(certificate).sip.tls).toEqual({
-    ...{ certFile: 'cert.pem', keyFile: 'key.pem', chainFile: undefined, caFile: undefined },
-    ...{ minVersion: 'TLSv1.2', clientCertificates: 'off', verifyServers: true },
+    certFile: 'cert.pem',
+    keyFile: 'key.pem',
+    chainFile: undefined,
+    caFile: undefined,
+    minVersion: 'TLSv1.2',
+    clientCertificates: 'off',
+    verifyServers: true,
   })
   const settings = {
-    ...{ SIP_TLS_CHAIN: 'chain.pem', SIP_TLS_CA: 'ca.pem', SIP_TLS_MIN_VERSION: '1.3' },
-    ...{ SIP_TLS_CLIENT_CERTIFICATES: 'required', SIP_TLS_VERIFY: 'off' },
+    SIP_TLS_CHAIN: 'chain.pem',
+    SIP_TLS_CA: 'ca.pem',
+    SIP_TLS_MIN_VERSION: '1.3',
+    SIP_TLS_CLIENT_CERTIFICATES: 'required',
+    SIP_TLS_VERIFY: 'off',
   }
   expect(readConfig({ ...certificate, ...settings }).sip.tls).toEqual({
-    ...{ certFile: 'cert.pem', keyFile: 'key.pem', chainFile: 'chain.pem', caFile: 'ca.pem' },
-    ...{ minVersion: 'TLSv1.3', clientCertificates: 'required', verifyServers: false },
+    certFile: 'cert.pem',
+    keyFile: 'key.pem',
+    chainFile: 'chain.pem',
+    caFile: 'ca.pem',
+    minVersion: 'TLSv1.3',
+    clientCertificates: 'required',
+    verifyServers: false,
   })
 })
 
@@ -300,11 +312,15 @@ test('the guide lists every setting with its default and meaning', () => {
 
 test('recording needs a folder, the spool of a relay, and a relay', () => {
   const environment = {
-    ...{ RTPENGINE: 'udp/127.0.0.1:2223', RECORDINGS_PATH: '/var/lib/recordings' },
-    ...{ RECORDING_SPOOL: '/var/spool/rtpengine', RECORDING_TONE: 'on' },
+    RTPENGINE: 'udp/127.0.0.1:2223',
+    RECORDINGS_PATH: '/var/lib/recordings',
+    RECORDING_SPOOL: '/var/spool/rtpengine',
+    RECORDING_TONE: 'on',
   }
   expect(readConfig(environment).recording).toEqual({
-    ...{ folder: '/var/lib/recordings', spool: '/var/spool/rtpengine', hasTone: true },
+    folder: '/var/lib/recordings',
+    spool: '/var/spool/rtpengine',
+    hasTone: true,
     isRequired: false,
   })
   expect(readConfig({ ...environment, RECORDING_REQUIRED: 'on' }).recording?.isRequired).toBe(true)

@@ -79,7 +79,12 @@ describe.runIf(hasPostgres)('an edit', () => {
     onTestFinished(() => changes.stop())
     const now = (): number => 1
     const ocs = new Ocs({
-      ...{ store, now, wallNow: now, schedule, log, unknownCaller: 'deny' },
+      store,
+      now,
+      wallNow: now,
+      schedule,
+      log,
+      unknownCaller: 'deny',
       journal: undefined as never,
     })
     const { routing } = routingOver(
@@ -95,7 +100,9 @@ describe.runIf(hasPostgres)('an edit', () => {
     }
     followForCharging(changes, ocs)
     followForEngine(changes, {
-      ...{ routing, registrar, dispatcher: { reload: () => Promise.resolve() } },
+      routing,
+      registrar,
+      dispatcher: { reload: () => Promise.resolve() },
     } as unknown as Engine)
     await Promise.all([ocs.reloadCustomers(), routing.reload(), directory.load()])
     const sliceOf = read.most

@@ -14,7 +14,9 @@ function counting(store: Store) {
   const logged: [string, unknown][] = []
   const load = { refused: 0 }
   const refused = new RefusedCalls({
-    ...{ store, now: time.now, schedule: time.schedule },
+    store,
+    now: time.now,
+    schedule: time.schedule,
     refusedByOverload: () => load.refused,
     log: (_level, message, fields) => void logged.push([message, fields]),
   })

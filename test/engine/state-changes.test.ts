@@ -16,7 +16,10 @@ function noting(store: Store) {
   const logged: string[] = []
   const noter = (name: string) =>
     new StateChanges({
-      ...{ store, wallNow: time.now, schedule: time.schedule, node: name },
+      store,
+      wallNow: time.now,
+      schedule: time.schedule,
+      node: name,
       log: (_level, message) => void logged.push(message),
     })
   const changes = noter('a')

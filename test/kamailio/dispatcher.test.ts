@@ -57,7 +57,9 @@ describe.runIf(hasPostgres)('the dispatcher of the guide', () => {
     }
     const carrierPort = await freePort()
     const front = {
-      ...{ name: 'front', direction: 'in', customer: 'paying' },
+      name: 'front',
+      direction: 'in',
+      customer: 'paying',
       gateways: [{ host: '127.0.0.1', port: carrierPort }],
     }
     const start = async (name: string): Promise<TollgateProcess> => {

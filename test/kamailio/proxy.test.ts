@@ -25,7 +25,9 @@ type Transport = 'udp' | 'tcp'
 /** Kamailio as a node, by the scenario of the SIPp node behind it. */
 const behind = new Map<string, Kamailio>()
 const scenarios = {
-  ...{ behindAnswers: 'answers', behindHangsUp: 'hangs-up', behindRings: 'rings' },
+  behindAnswers: 'answers',
+  behindHangsUp: 'hangs-up',
+  behindRings: 'rings',
   stops: 'answers',
 } as const
 
@@ -120,9 +122,7 @@ test('a node that is a proxy: our ACK and BYE follow its Record-Route', async ()
   const own = caseOf('behindAnswers')
   expect(await call(own, 'answered')).toEqual(clean)
   const [record] = await own.waitForCalls(1)
-  expect(record).toMatchObject({
-    ...{ disposition: 'ANSWERED', hangup_by: 'caller', node: own.uris[0] },
-  })
+  expect(record).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'caller', node: own.uris[0] })
 })
 
 test('a node that is a proxy: BYE comes to us through it', async () => {

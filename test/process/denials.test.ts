@@ -12,7 +12,11 @@ const blocked = '1900555'
 const unknown = '4930123456'
 
 const customer = (name: string, more: object = {}) => ({
-  ...{ name, tenant: 'acme', rate_plan: 'retail', balance: '10.00', ...more },
+  name,
+  tenant: 'acme',
+  rate_plan: 'retail',
+  balance: '10.00',
+  ...more,
 })
 const payers = {
   101: customer('broke', { balance: '0.001' }),
@@ -32,7 +36,9 @@ const seed = {
   ],
   customers: Object.values(payers).filter((payer) => payer !== undefined),
   extensions: Object.entries(payers).map(([extension, payer]) => ({
-    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
+    tenant: 'acme',
+    extension,
+    password: `secret-${extension}`,
     display_name: `Phone ${extension}`,
     ...(payer && { customer: payer.name }),
   })),

@@ -59,7 +59,9 @@ test('a full disk: no caller hears an answer that is not journalled, and the rec
 
   await expect.poll(() => isReady(tollgate)).toBe(false)
   expect(await ask(tollgate, '/readyz')).toMatchObject({
-    ...{ status: 503, code: 'storage_unavailable', retryAfter: '5' },
+    status: 503,
+    code: 'storage_unavailable',
+    retryAfter: '5',
     error: expect.stringContaining('disk') as string,
   })
   const refused = dial(caller, tollgate)

@@ -17,8 +17,13 @@ import { startProgram } from './program.ts'
 async function startServer() {
   const [sip, admin] = [await freePort(), await freePort()]
   const server = startProgram([
-    ...['sip-server', '--listen', `udp/127.0.0.1:${sip},tcp/127.0.0.1:${sip}`],
-    ...['--admin', `127.0.0.1:${admin}`, '--secret', 'cymru'],
+    'sip-server',
+    '--listen',
+    `udp/127.0.0.1:${sip},tcp/127.0.0.1:${sip}`,
+    '--admin',
+    `127.0.0.1:${admin}`,
+    '--secret',
+    'cymru',
   ])
   expect(await server.line(/^ready /)).toBe(
     `ready sip=udp/127.0.0.1:${sip},tcp/127.0.0.1:${sip} admin=127.0.0.1:${admin}`,
@@ -32,9 +37,21 @@ async function startTlsServer() {
   const authority = new Authority(temporaryFolder())
   const { certFile, keyFile } = authority.sign('server', ...loopbackNames)
   const server = startProgram([
-    ...['sip-server', '--listen', `udp/127.0.0.1:${sip}`, '--secret', 'cymru'],
-    ...['--admin', '127.0.0.1:0', '--admin-tls', `127.0.0.1:${admin}`],
-    ...['--metrics', `127.0.0.1:${metrics}`, '--cert', certFile, '--key', keyFile],
+    'sip-server',
+    '--listen',
+    `udp/127.0.0.1:${sip}`,
+    '--secret',
+    'cymru',
+    '--admin',
+    '127.0.0.1:0',
+    '--admin-tls',
+    `127.0.0.1:${admin}`,
+    '--metrics',
+    `127.0.0.1:${metrics}`,
+    '--cert',
+    certFile,
+    '--key',
+    keyFile,
   ])
   await server.line(/^ready /)
   const url = `drachtios://:cymru@127.0.0.1:${admin}?ca=${authority.file}`
@@ -114,8 +131,13 @@ test('of two servers one may die: calls go on by the other', async () => {
     [sipB, adminB],
   ].map(([sip, admin]) =>
     startProgram([
-      ...['sip-server', '--listen', `udp/127.0.0.1:${sip}`],
-      ...['--admin', `127.0.0.1:${admin}`, '--secret', 'cymru'],
+      'sip-server',
+      '--listen',
+      `udp/127.0.0.1:${sip}`,
+      '--admin',
+      `127.0.0.1:${admin}`,
+      '--secret',
+      'cymru',
     ]),
   )
   for (const server of servers) await server.line(/^ready /)
@@ -155,7 +177,8 @@ test('a second Tollgate with a database of its own does not start on a server th
   // The first one goes on, and no call went elsewhere.
   for (let call = 0; call < 3; call++)
     expect(await callWith('inbound/answered.xml', sip, { keys: { caller: paying } })).toEqual({
-      ...{ exitCode: 0, errors: '' },
+      exitCode: 0,
+      errors: '',
     })
   const records = await tollgate.waitForCalls(3)
   expect(records.map(({ disposition }) => disposition)).toEqual(Array(3).fill('ANSWERED'))
@@ -165,8 +188,17 @@ test('a second Tollgate with a database of its own does not start on a server th
 test('the SIP server alone tells Prometheus of itself, and connects to an application by itself', async () => {
   const [sip, admin, metrics] = [await freePort(), await freePort(), await freePort()]
   const server = startProgram([
-    ...['sip-server', '--listen', `udp/127.0.0.1:${sip}`, '--admin', `127.0.0.1:${admin}`],
-    ...['--metrics', `127.0.0.1:${metrics}`, '--handler', 'tcp://127.0.0.1:1', '--secret', 'cymru'],
+    'sip-server',
+    '--listen',
+    `udp/127.0.0.1:${sip}`,
+    '--admin',
+    `127.0.0.1:${admin}`,
+    '--metrics',
+    `127.0.0.1:${metrics}`,
+    '--handler',
+    'tcp://127.0.0.1:1',
+    '--secret',
+    'cymru',
   ])
   expect(await server.line(/^ready /)).toBe(
     `ready sip=udp/127.0.0.1:${sip} admin=127.0.0.1:${admin} metrics=127.0.0.1:${metrics}`,

@@ -77,7 +77,9 @@ test('the OCS authorizes and charges over HTTP, and its refusal is 402', async (
   await expect.poll(() => outbox(edge)).toEqual([])
   expectPaid(first, 1)
   expect(second).toMatchObject({
-    ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds' },
+    disposition: 'FAILED',
+    sip_code: 402,
+    denial_code: 'insufficient_funds',
   })
   expectCharged({ edge, billing }, 1)
 })
@@ -113,7 +115,9 @@ test('while the OCS is away: new calls get 503 with Retry-After; CDRs wait, also
   const calls = 10
   const hangUp = await openHangUp(edge)
   const talking = callWith('inbound/caller-is-hung-up.xml', edge.sipPort, {
-    ...{ ...caller, calls, rate: 100 },
+    ...caller,
+    calls,
+    rate: 100,
   })
   await expect.poll(() => openCalls(edge)).toHaveLength(calls)
   await billing.kill()
@@ -122,7 +126,9 @@ test('while the OCS is away: new calls get 503 with Retry-After; CDRs wait, also
   expect(await callWith('failover/retry-later.xml', edge.sipPort, caller)).toEqual(clean)
   const stored = await edge.waitForCalls(calls + 1)
   expect(stored.at(-1)).toMatchObject({
-    ...{ disposition: 'CONGESTION', sip_code: 503, denial_code: 'ocs_unreachable' },
+    disposition: 'CONGESTION',
+    sip_code: 503,
+    denial_code: 'ocs_unreachable',
   })
   expect(billing.calls()).toEqual([])
 

@@ -22,7 +22,9 @@ async function startServers() {
   chmodSync(folder, 0o711)
   const [one, two] = [join(folder, 'one'), join(folder, 'two')]
   const primary = await TemporaryPostgres.start({
-    ...{ programs: programs ?? '', folder: one, ownerPid: process.pid },
+    programs: programs ?? '',
+    folder: one,
+    ownerPid: process.pid,
     schedule: realTimers().schedule,
   })
   onTestFinished(() => primary.stop())
@@ -39,7 +41,10 @@ async function startNode(url: string) {
   node.always('OPTIONS', 200, { tag: 'probed' })
   const tollgate = await TollgateProcess.start(seedFor([node.port]), {
     ...patientNodes,
-    ...{ DATABASE_URL: url, SECRET_KEY, NODE_NAME: 'sbc-1', DATABASE_AWAY_SECONDS: '120' },
+    DATABASE_URL: url,
+    SECRET_KEY,
+    NODE_NAME: 'sbc-1',
+    DATABASE_AWAY_SECONDS: '120',
   })
   onTestFinished(() => tollgate.stop())
   return { node, tollgate }
@@ -108,7 +113,10 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('failover
     )
     const left = cents(1_000) - cost
     expect(await wallet.get([])).toEqual({
-      ...{ balance_micros: left, ledger: left, debits: 5, unleased: 0 },
+      balance_micros: left,
+      ledger: left,
+      debits: 5,
+      unleased: 0,
     })
     expect(world.tollgate.log.some((line) => line.includes('has lost calls'))).toBe(true)
   }, 120_000)

@@ -101,7 +101,9 @@ test('a seed of 60,000 rates stops neither the loop nor calls', async () => {
   const { node, tollgate } = await startWithNode((ports) => seedFor(ports), watched)
   const caller = await openPeer(tollgate)
   const rates = Array.from({ length: 60_000 }, (_, index) => ({
-    ...{ rate_plan: 'large', prefix: String(200_000 + index), rate_per_minute: '0.02' },
+    rate_plan: 'large',
+    prefix: String(200_000 + index),
+    rate_per_minute: '0.02',
   }))
   const file = join(tollgate.folder, 'rates.json')
   writeFileSync(file, JSON.stringify({ rate_plans: [{ name: 'large', currency: 'USD' }], rates }))

@@ -13,8 +13,11 @@ import { eventually, patientNodes } from '../support/waiting.ts'
 const domain = 'acme.example'
 const premium = '19005551234'
 const anywhere: Listener = {
-  ...{ protocol: 'udp', address: '127.0.0.1', port: 9 },
-  ...{ advertisedHost: '127.0.0.1', advertisedPort: 9 },
+  protocol: 'udp',
+  address: '127.0.0.1',
+  port: 9,
+  advertisedHost: '127.0.0.1',
+  advertisedPort: 9,
 }
 
 let gateway: SipPeer
@@ -33,11 +36,13 @@ beforeAll(async () => {
     { type: 'A', name: 'alias.example', ttl: 60, data: '127.0.0.1' },
     { type: 'A', name: 'moving.example', ttl: 1, data: '192.0.2.77' },
     {
-      ...{ type: 'SRV', name: '_sip._udp.service.example' },
+      type: 'SRV',
+      name: '_sip._udp.service.example',
       data: { priority: 1, weight: 1, port: gateway.port, target: 'alias.example' },
     },
     {
-      ...{ type: 'SRV', name: '_sip._udp.friends.example' },
+      type: 'SRV',
+      name: '_sip._udp.friends.example',
       data: { priority: 1, weight: 1, port: pbx.port, target: 'alias.example' },
     },
   )
@@ -55,15 +60,24 @@ beforeAll(async () => {
     rates: [{ rate_plan: 'retail', prefix: '', rate_per_minute: '6.00' }],
     customers: [{ name: 'acme', rate_plan: 'retail', numbers: [], balance: '50.00' }],
     extensions: ['101', '102', '103', '104', '105', '106', '107'].map((extension) => ({
-      ...{ tenant: 'acme', extension, password: `secret-${extension}`, display_name: extension },
+      tenant: 'acme',
+      extension,
+      password: `secret-${extension}`,
+      display_name: extension,
       ...customer,
     })),
     ai_agents: Object.entries(agents).map(([extension, sip_uri]) => ({
-      ...{ name: `agent ${extension}`, tenant: 'acme', extension, sip_uri },
+      name: `agent ${extension}`,
+      tenant: 'acme',
+      extension,
+      sip_uri,
     })),
     dispatcher: [
       {
-        ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, tenant: 'acme' },
+        endpoint_name: 'pbx',
+        set_id: 1,
+        algorithm: 8,
+        tenant: 'acme',
         voicemail_uri: at('alias.example'),
         spy_uri: `sip:{call_uuid}-${premium}@127.0.0.1:${gateway.port}`,
         nodes: [
@@ -72,7 +86,10 @@ beforeAll(async () => {
         ],
       },
       {
-        ...{ endpoint_name: 'only', set_id: 2, algorithm: 8, tenant: 'acme' },
+        endpoint_name: 'only',
+        set_id: 2,
+        algorithm: 8,
+        tenant: 'acme',
         nodes: [{ host: 'alias.example', internal_port: gateway.port }],
       },
     ],
@@ -82,14 +99,17 @@ beforeAll(async () => {
     ],
   }
   tollgate = await TollgateProcess.start(seed, {
-    ...{ SIP_DNS_SERVERS: dns.address, UNKNOWN_CALLER: 'allow' },
+    SIP_DNS_SERVERS: dns.address,
+    UNKNOWN_CALLER: 'allow',
     FOREIGN_DOMAINS: 'service.example,friends.example',
-    ...{ ...patientNodes, DRAIN_SECONDS: '0' },
+    ...patientNodes,
+    DRAIN_SECONDS: '0',
   })
   token = await tollgate.createKey('--name', 'ops', '--scopes', '*')
   // The carrier comes after all that leads to it: what is refused when it is written was written before.
   const carrier = {
-    ...{ name: 'north', direction: 'out' },
+    name: 'north',
+    direction: 'out',
     gateways: [{ host: '127.0.0.1', port: gateway.port }],
   }
   await api('POST', '/routing/carriers', carrier, 201)
@@ -106,10 +126,8 @@ afterAll(async () => {
 
 async function api(method: string, path: string, body?: object, status?: number) {
   const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
-    ...{
-      method,
-      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    },
+    method,
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
   })
   const text = await answer.text()
@@ -202,7 +220,9 @@ test('the record says why, the log names the carrier, and the refusals are count
   expect((await dial('801')).status).toBe(403)
   await eventually(() =>
     expect(tollgate.calls().at(-1)).toMatchObject({
-      ...{ disposition: 'FAILED', sip_code: 403, denial_code: 'unpriced_gateway' },
+      disposition: 'FAILED',
+      sip_code: 403,
+      denial_code: 'unpriced_gateway',
     }),
   )
   expect(tollgate.calls().at(-1)?.attempts).toContain("leads to a carrier's gateway")

@@ -90,8 +90,13 @@ test.runIf(process.platform === 'linux')(
     const ours = await serve([])
     expect(wordsOf(ours)).toContain('--max-semi-space-size=')
     const alone = startProgram([
-      ...['sip-server', '--listen', 'udp/127.0.0.1:0'],
-      ...['--admin', '127.0.0.1:0', '--secret', 's'],
+      'sip-server',
+      '--listen',
+      'udp/127.0.0.1:0',
+      '--admin',
+      '127.0.0.1:0',
+      '--secret',
+      's',
     ])
     await alone.line(/^ready /)
     expect(wordsOf(alone.child)).toContain('--max-semi-space-size=')

@@ -108,8 +108,10 @@ test('the official client reaches /mcp over a socket, and a page of a stranger d
       method: 'POST',
       body,
       headers: {
-        ...{ ...headers, 'content-type': 'application/json' },
-        ...{ accept: 'application/json, text/event-stream', ...more },
+        ...headers,
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...more,
       },
     })
   expect((await ask({ origin: 'https://evil.example.com' })).status).toBe(403)

@@ -72,8 +72,13 @@ async function servedElsewhere(): Promise<void> {
   const admin = await freePort()
   sipPort = await freePort()
   const server = startProgram([
-    ...['sip-server', '--listen', `udp/127.0.0.1:${sipPort}`],
-    ...['--admin', `127.0.0.1:${admin}`, '--secret', 'cymru'],
+    'sip-server',
+    '--listen',
+    `udp/127.0.0.1:${sipPort}`,
+    '--admin',
+    `127.0.0.1:${admin}`,
+    '--secret',
+    'cymru',
   ])
   await server.line(/^ready /)
   const DRACHTIO_URL = `drachtio://:cymru@127.0.0.1:${admin}`

@@ -29,7 +29,9 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
   beforeAll(async () => {
     chmodSync(folder, 0o711)
     postgres = await TemporaryPostgres.start({
-      ...{ programs: programs ?? '', folder: join(folder, 'postgres'), ownerPid: process.pid },
+      programs: programs ?? '',
+      folder: join(folder, 'postgres'),
+      ownerPid: process.pid,
       schedule: realTimers().schedule,
     })
     database = new PostgresStatements({ url: postgres.url, connections: 2 })
@@ -41,11 +43,15 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     proxy = await postgresProxy(postgres.url)
     const first = await TollgateProcess.start(seed, {
       ...patientNodes,
-      ...{ DATABASE_URL: proxy.url, SECRET_KEY, NODE_NAME: 'sbc-1' },
+      DATABASE_URL: proxy.url,
+      SECRET_KEY,
+      NODE_NAME: 'sbc-1',
     })
     const second = await TollgateProcess.start(seed, {
       ...patientNodes,
-      ...{ DATABASE_URL: postgres.url, SECRET_KEY, NODE_NAME: 'sbc-2' },
+      DATABASE_URL: postgres.url,
+      SECRET_KEY,
+      NODE_NAME: 'sbc-2',
     })
     nodes = [first, second]
     token = await first.createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
@@ -196,7 +202,10 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     const refused = await ask(1, '/api/v1/tenants', { slug: 'late', name: 'Late' })
     expect([refused.status, refused.code]).toEqual([503, 'storage_unavailable'])
     expect((await ask(1, '/readyz')).data).toEqual({
-      ...{ status: 'ready', database: 'unavailable', settings: 'same', journal: 'whole' },
+      status: 'ready',
+      database: 'unavailable',
+      settings: 'same',
+      journal: 'whole',
     })
     await postgres.start()
     await booksAreRight(before + 2)

@@ -73,7 +73,8 @@ describe.runIf(hasPostgres)('two nodes on one database', () => {
   test('a setting that must be the same on all nodes, and is not, is told at the start with both values, and at /readyz', async () => {
     const line = at(1).log.find((each) => each.includes('must be the same on all nodes'))
     expect(JSON.parse(line ?? '{}')).toMatchObject({
-      ...{ level: 'warn', EXIT_CODES: { 'sbc-1': 'unset', 'sbc-2': 'none' } },
+      level: 'warn',
+      EXIT_CODES: { 'sbc-1': 'unset', 'sbc-2': 'none' },
     })
     expect((await ask(1, '/readyz')).data).toMatchObject({ status: 'ready', settings: 'different' })
   })

@@ -13,9 +13,9 @@ const seedFor = ([gateway]: readonly number[]) => ({
   tenants: [{ slug: 'acme', domains: [domain] }],
   rate_plans: [{ name: 'retail' }],
   rates: [
-    ...[{ prefix: '1', rate_per_minute: '0.60' }],
-    ...[{ prefix: '1900', rate_per_minute: '6.00', first_increment: 60 }],
-    ...[{ prefix: '1976', rate_per_minute: '6.00', blocked: true }],
+    { prefix: '1', rate_per_minute: '0.60' },
+    { prefix: '1900', rate_per_minute: '6.00', first_increment: 60 },
+    { prefix: '1976', rate_per_minute: '6.00', blocked: true },
   ].map((rate) => ({ rate_plan: 'retail', ...rate })),
   customers: [{ name: 'acme', tenant: 'acme', rate_plan: 'retail', balance: '1000.00' }],
   carriers: [{ name: 'north', direction: 'out', gateways: [{ host: '127.0.0.1', port: gateway }] }],
@@ -24,7 +24,10 @@ const seedFor = ([gateway]: readonly number[]) => ({
     { name: 'none', prefix: '1809', mode: 'block' },
   ],
   extensions: ['101', '102'].map((extension) => ({
-    ...{ tenant: 'acme', extension, password: `secret-${extension}`, display_name: extension },
+    tenant: 'acme',
+    extension,
+    password: `secret-${extension}`,
+    display_name: extension,
     customer: 'acme',
   })),
 })
@@ -76,8 +79,15 @@ test('an INVITE in any spelling is charged as premium, or refused, as the plain 
     await hangUp(caller.peer, leg, gateway)
   }
   const refused = [
-    ...['19765551234', '1-976-5551234', '1%209765551234', '%31976.5551234'],
-    ...['18095551234', '1-809-5551234', '1+9005551234', '1%09900', 'premium'],
+    '19765551234',
+    '1-976-5551234',
+    '1%209765551234',
+    '%31976.5551234',
+    '18095551234',
+    '1-809-5551234',
+    '1+9005551234',
+    '1%09900',
+    'premium',
   ]
   for (const spelling of refused) await caller.answerTo(await caller.call(spelling))
   const calls = await tollgate.waitForCalls(3 + refused.length)
@@ -86,7 +96,7 @@ test('an INVITE in any spelling is charged as premium, or refused, as the plain 
     ...Array.from({ length: 4 }, () => [402, 'destination_blocked']),
     ...Array.from({ length: 2 }, () => [403, 'destination_blocked']),
     ...Array.from({ length: 2 }, () => [484, 'malformed_number']),
-    ...[[404, 'unknown_name']],
+    [404, 'unknown_name'],
   ])
   expect(gateway.inbox).toEqual([])
 })

@@ -20,7 +20,10 @@ async function start() {
       rate_plans: [{ name: 'retail' }],
       rates: [{ rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' }],
       customers: Object.entries(numbers).map(([name, number]) => ({
-        ...{ name, numbers: [number], rate_plan: 'retail', balance: '10.00' },
+        name,
+        numbers: [number],
+        rate_plan: 'retail',
+        balance: '10.00',
         ...(name === 'platform' ? {} : { tenant: name }),
       })),
       dispatcher: [
@@ -32,8 +35,11 @@ async function start() {
         { name: 'silent', gateways: gateways(silent) },
         { name: 'named', payer: 'from_number', gateways: gateways(named) },
         {
-          ...{ name: 'acme trunk', tenant: 'acme', payer: 'from_number' },
-          ...{ gateways: gateways(acmeTrunk), inbound_set: 'acme' },
+          name: 'acme trunk',
+          tenant: 'acme',
+          payer: 'from_number',
+          gateways: gateways(acmeTrunk),
+          inbound_set: 'acme',
         },
       ],
     },

@@ -18,7 +18,9 @@ async function withLiveCalls(): Promise<TollgateProcess> {
   )
   onTestFinished(() => tollgate.stop())
   const callers = await startCallers('inbound/caller-is-hung-up.xml', tollgate.sipPort, {
-    ...{ calls: live, rate: 100, keys: { caller: paying } },
+    calls: live,
+    rate: 100,
+    keys: { caller: paying },
   })
   onTestFinished(async () => void (await callers.stop()))
   await expect.poll(() => tollgate.openCalls()).toHaveLength(live)
@@ -48,8 +50,11 @@ test('kill -9 with 100 live calls that cannot go on: the next start records and 
   expect(calls.map((call) => call.call_uuid).toSorted()).toEqual(open.toSorted())
   for (const call of calls) {
     expect(call).toMatchObject({
-      ...{ disposition: 'ANSWERED', is_recovered: 1, hangup_cause: 'PROCESS_RESTART' },
-      ...{ hangup_by: 'system', sip_code: 200 },
+      disposition: 'ANSWERED',
+      is_recovered: 1,
+      hangup_cause: 'PROCESS_RESTART',
+      hangup_by: 'system',
+      sip_code: 200,
     })
     expect(call.billsec).toBeGreaterThan(0)
     expect(call.cost_micros).toBe(cents(call.billsec))

@@ -13,7 +13,9 @@ test('it says when it serves, that its event loop turns, when it reads settings 
   onTestFinished(() => socket.close())
   const { child, ended, line, complaints } = startProgram(['serve'], {
     ...(await settingsOfDatabase(join(folder, 'tollgate.db'))),
-    ...{ NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: '200000', DRAIN_SECONDS: '5' },
+    NOTIFY_SOCKET: socket.path,
+    WATCHDOG_USEC: '200000',
+    DRAIN_SECONDS: '5',
   })
   await line(/^ready /)
   await socket.next(new RegExp(`^READY=1 \\| MAINPID=${child.pid} \\| STATUS=0 live calls$`))

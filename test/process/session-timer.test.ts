@@ -100,8 +100,12 @@ async function serve(
     startProgram: () => {
       throw new Error('nothing is upgraded here')
     },
-    ...{ now, steadyNow: now, schedule },
-    ...{ random: Math.random, randomBytes, newUuid: randomUUID },
+    now,
+    steadyNow: now,
+    schedule,
+    random: Math.random,
+    randomBytes,
+    newUuid: randomUUID,
     log: () => undefined,
     announce: () => undefined,
   })
@@ -138,7 +142,8 @@ test.each([
     await expect.poll(records).toHaveLength(1)
     const [record] = records()
     expect(record).toMatchObject({
-      ...{ disposition: 'ANSWERED', hangup_by: 'system' },
+      disposition: 'ANSWERED',
+      hangup_by: 'system',
       hangup_cause: 'RECOVERY_ON_TIMER_EXPIRE',
     })
     expect(record?.billsec).toBeGreaterThan(0)

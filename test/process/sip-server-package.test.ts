@@ -22,7 +22,8 @@ beforeAll(() => {
   const archives = readdirSync(folder).map((name) => `./${name}`)
   writeFileSync(join(folder, 'package.json'), '{"private": true, "type": "module"}')
   execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', ...archives], {
-    ...{ cwd: folder, stdio: 'pipe' },
+    cwd: folder,
+    stdio: 'pipe',
   })
 }, 180_000)
 
@@ -43,8 +44,11 @@ function startNode(words: readonly string[], cwd = folder) {
 
 async function openPeer(port: number): Promise<SipPeer> {
   const peer = await SipPeer.open({
-    ...{ protocol: 'udp', address: '127.0.0.1', port },
-    ...{ advertisedHost: '127.0.0.1', advertisedPort: port },
+    protocol: 'udp',
+    address: '127.0.0.1',
+    port,
+    advertisedHost: '127.0.0.1',
+    advertisedPort: port,
   })
   onTestFinished(() => peer.close())
   return peer
@@ -127,8 +131,15 @@ test('a blacklist in Redis without the client says what to install', () => {
   const { status, stderr } = spawnSync(
     process.execPath,
     [
-      ...['node_modules/.bin/tollgate-sip-server', '--listen', 'udp/127.0.0.1:0', '--secret', 's'],
-      ...['--blacklist-redis-address', '127.0.0.1', '--blacklist-redis-key', 'denied'],
+      'node_modules/.bin/tollgate-sip-server',
+      '--listen',
+      'udp/127.0.0.1:0',
+      '--secret',
+      's',
+      '--blacklist-redis-address',
+      '127.0.0.1',
+      '--blacklist-redis-key',
+      'denied',
     ],
     { cwd: folder, encoding: 'utf8' },
   )

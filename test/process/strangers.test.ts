@@ -50,7 +50,8 @@ async function stranger(address: string) {
       'CSeq: 1 INVITE',
       `Contact: <sip:x@${address}:${port}>`,
       'Content-Length: 0',
-      ...['', ''],
+      '',
+      '',
     ].join('\r\n')
     return new Promise((resolve) => socket.send(text, tollgate.sipPort, '127.0.0.1', resolve))
   }

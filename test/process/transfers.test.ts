@@ -41,7 +41,8 @@ async function transferred(): Promise<Transferred> {
   caller.request('BYE', leg)
   await caller.next('200 BYE')
   return {
-    ...{ tollgate, node },
+    tollgate,
+    node,
     first: node.calledLeg(toFirst, 'first'),
     second: node.calledLeg(toSecond, 'second'),
   }

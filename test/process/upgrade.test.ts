@@ -190,7 +190,8 @@ test('SIPp places calls without a failure while the process is upgraded', async 
   onTestFinished(() => tollgate.stop())
   const judged = callWith('inbound/answered.xml', tollgate.sipPort, {
     keys: { caller: '15557770000' },
-    ...{ calls: 60, rate: 20 },
+    calls: 60,
+    rate: 20,
   })
   await pass(300)
   await upgrade(tollgate)

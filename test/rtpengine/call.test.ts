@@ -18,7 +18,8 @@ async function serve(atEnd: AtEnd = onTestFinished) {
   const relay = await RtpEngine.start()
   atEnd(() => relay.stop())
   const tollgate = await TollgateProcess.start(fourPhones, {
-    ...{ RTPENGINE: relay.setting, MEDIA_POLICY: 'anchor' },
+    RTPENGINE: relay.setting,
+    MEDIA_POLICY: 'anchor',
   })
   atEnd(() => tollgate.stop())
   return { relay, tollgate }
@@ -34,8 +35,12 @@ async function phone(
   { atEnd = onTestFinished, ...more }: PhoneOptions = {},
 ): Promise<Baresip> {
   const started = await Baresip.start({
-    ...{ user, domain, sipPort, password: passwordOf(user) },
-    ...{ toneHz: tones[user], ...more },
+    user,
+    domain,
+    sipPort,
+    password: passwordOf(user),
+    toneHz: tones[user],
+    ...more,
   })
   atEnd(() => started.stop())
   await started.registered()
@@ -249,12 +254,15 @@ test('two phones that the API connects hear each other, hold, and are hung up by
   const post = async (path: string, body: object): Promise<{ readonly call_uuid?: string }> => {
     const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
       headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-      ...{ method: 'POST', body: JSON.stringify(body) },
+      method: 'POST',
+      body: JSON.stringify(body),
     })
     return (await answer.json()) as { readonly call_uuid?: string }
   }
   const { call_uuid } = await post('/pbx/calls/originate', {
-    ...{ source_extension: '101', destination_number: '102', auto_answer: true },
+    source_extension: '101',
+    destination_number: '102',
+    auto_answer: true,
   })
   await Promise.all([one.next('CALL_ESTABLISHED'), two.next('CALL_ESTABLISHED')])
   await Promise.all([one.hears(tones['102']), two.hears(tones['101'])])

@@ -26,7 +26,9 @@ test('events in RTP become INFO, also after an upgrade', async () => {
   const relay = await RtpEngine.start({ words: [`--dtmf-log-dest=${listen}`] })
   onTestFinished(() => relay.stop())
   const tollgate = await TollgateProcess.start(seed, {
-    ...{ DRAIN_SECONDS: '0', RTPENGINE: relay.setting, MEDIA_DTMF_LISTEN: listen },
+    DRAIN_SECONDS: '0',
+    RTPENGINE: relay.setting,
+    MEDIA_DTMF_LISTEN: listen,
   })
   onTestFinished(() => tollgate.stop())
   const { sipPort } = tollgate
@@ -100,7 +102,10 @@ test('INFO becomes events in the RTP of a party that takes them, and does not co
       ...seedFor([node.port]),
       dispatcher: [
         {
-          ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, dtmf: 'rfc4733' },
+          endpoint_name: 'pbx',
+          set_id: 1,
+          algorithm: 8,
+          dtmf: 'rfc4733',
           nodes: [{ host: '127.0.0.1', internal_port: node.port }],
         },
       ],

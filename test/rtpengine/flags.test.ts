@@ -41,12 +41,16 @@ async function exchanged(
   })
   const offerer = describedBy(from, offer)
   const offered = await ask({
-    ...{ command: 'offer', ...session, sdp: offer },
+    command: 'offer',
+    ...session,
+    sdp: offer,
     ...offerFlags(offerer, to),
   })
   const sdp = answer(offered)
   const answered = await ask({
-    ...{ command: 'answer', ...session, sdp },
+    command: 'answer',
+    ...session,
+    sdp,
     ...answerFlags(offerer, describedBy(to, sdp)),
   })
   await relay.request({ command: 'delete', ...session, 'delete delay': 0 })
@@ -112,7 +116,9 @@ test('an SRTP offer fits into a datagram, and begins with what every phone has',
   const { offered } = await exchanged([party(), baresipOffer], srtp, answerOf(srtpOffer))
   const suites = [...offered.matchAll(/^a=crypto:\d+ (\S+)/gm)].map(([, suite]) => suite)
   expect(suites).toEqual([
-    ...['AES_256_CM_HMAC_SHA1_80', 'AES_CM_128_HMAC_SHA1_80', 'AES_CM_128_HMAC_SHA1_32'],
+    'AES_256_CM_HMAC_SHA1_80',
+    'AES_CM_128_HMAC_SHA1_80',
+    'AES_CM_128_HMAC_SHA1_32',
   ])
   expect(offered.length).toBeLessThan(900)
 })
@@ -124,7 +130,8 @@ test('an allow list is what the callee is offered, in its order', async () => {
     answerOf(baresipOffer),
   )
   expect(readDescription(offered)).toMatchObject({
-    ...{ codecs: ['PCMA', 'opus'], hasTelephoneEvents: true },
+    codecs: ['PCMA', 'opus'],
+    hasTelephoneEvents: true,
   })
   expect(readDescription(answered).codecs).toEqual(['PCMA'])
 })

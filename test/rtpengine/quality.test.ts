@@ -24,9 +24,7 @@ async function talkThrough(atEnd: AtEnd, relay: RtpEngine) {
   const start = async (user: string): Promise<Baresip> =>
     stoppedLater(
       atEnd,
-      await Baresip.start({
-        ...{ user, domain, sipPort: tollgate.sipPort, password: passwordOf(user) },
-      }),
+      await Baresip.start({ user, domain, sipPort: tollgate.sipPort, password: passwordOf(user) }),
     )
   const [caller, callee] = [await start('101'), await start('102')]
   await Promise.all([caller.registered(), callee.registered()])
@@ -122,7 +120,9 @@ describe.concurrent('calls through a relay', () => {
       readonly billsec: number
     }>('SELECT answer_stamp, end_stamp, billsec, hangup_cause, hangup_by, denial_code FROM cdr')
     expect(record).toMatchObject({
-      ...{ hangup_cause: 'MEDIA_TIMEOUT', hangup_by: 'system', denial_code: 'media_timeout' },
+      hangup_cause: 'MEDIA_TIMEOUT',
+      hangup_by: 'system',
+      denial_code: 'media_timeout',
     })
     const talkedMs = killedAt - Number(record?.answer_stamp)
     const stoodMs = standstillMs()

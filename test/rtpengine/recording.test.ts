@@ -28,14 +28,18 @@ async function open(wish: string, environment: Record<string, string> = {}) {
   const recordings = join(relay.recordingFolder, 'finished')
   mkdirSync(recordings)
   const tollgate = await TollgateProcess.start(withWish(wish), {
-    ...{ RTPENGINE: relay.setting, RECORDINGS_PATH: recordings, DRAIN_SECONDS: '0' },
-    ...{ RECORDING_SPOOL: relay.recordingFolder, ...environment },
+    RTPENGINE: relay.setting,
+    RECORDINGS_PATH: recordings,
+    DRAIN_SECONDS: '0',
+    RECORDING_SPOOL: relay.recordingFolder,
+    ...environment,
   })
   onTestFinished(() => tollgate.stop())
   const token = await tollgate.createKey('--name', 'test', '--scopes', '*')
   const request = (path: string, { headers, ...init }: Init = {}) =>
     fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
-      ...{ ...init, headers: { authorization: `Bearer ${token}`, ...headers } },
+      ...init,
+      headers: { authorization: `Bearer ${token}`, ...headers },
     })
   const start = async (user: string, toneHz: number) => {
     const account = { user, domain, sipPort: tollgate.sipPort, password: passwordOf(user) }
@@ -155,7 +159,8 @@ test.each(successions)(
 
 test('a relay that dies takes nothing with it but what it had not written, and what must be recorded is refused then', async () => {
   const { tollgate, relay, low, call, file } = await open('always', {
-    ...{ MEDIA_TIMEOUT_SECONDS: '0', RECORDING_REQUIRED: 'on' },
+    MEDIA_TIMEOUT_SECONDS: '0',
+    RECORDING_REQUIRED: 'on',
   })
   const uuid = await call()
   await talk(1_500)

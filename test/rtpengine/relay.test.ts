@@ -55,8 +55,14 @@ function poolOf(setting: string): RelayPool {
 }
 
 const sdp = [
-  ...['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=-', 'c=IN IP4 127.0.0.1', 't=0 0'],
-  ...['m=audio 40000 RTP/AVP 0 8', 'a=sendrecv', ''],
+  'v=0',
+  'o=- 1 1 IN IP4 127.0.0.1',
+  's=-',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 40000 RTP/AVP 0 8',
+  'a=sendrecv',
+  '',
 ].join('\r\n')
 
 const nameOf = ({ port }: RtpEngine): string => `127.0.0.1:${port}`
@@ -68,8 +74,13 @@ const relayOf = (engine: RtpEngine) => {
 }
 
 const offer = (callId: string) => ({
-  ...{ command: 'offer', 'call-id': callId, 'from-tag': 'a', 'to-tag': 'b', sdp },
-  ...{ replace: ['origin'], flags: ['trust address'] },
+  command: 'offer',
+  'call-id': callId,
+  'from-tag': 'a',
+  'to-tag': 'b',
+  sdp,
+  replace: ['origin'],
+  flags: ['trust address'],
 })
 
 /** How many it has taken so far. */
@@ -110,8 +121,12 @@ test('a request that is repeated is not done twice', async () => {
       }
       return { ...socket, send }
     },
-    ...{ newCookie: () => 'test_late', now: time.now, schedule: time.schedule },
-    ...{ onAnswer: () => undefined, onTimeout: () => undefined, onRefusal: () => undefined },
+    newCookie: () => 'test_late',
+    now: time.now,
+    schedule: time.schedule,
+    onAnswer: () => undefined,
+    onTimeout: () => undefined,
+    onRefusal: () => undefined,
   })
   const before = await offersAt(first)
   await first.pause()

@@ -24,8 +24,11 @@ beforeEach(async () => {
 
 async function serve(policy: 'anchor' | 'bypass'): Promise<void> {
   tollgate = await TollgateProcess.start(threePhones, {
-    ...{ DRAIN_SECONDS: '0', RTPENGINE: relay.setting, MEDIA_POLICY: policy },
-    ...{ SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile },
+    DRAIN_SECONDS: '0',
+    RTPENGINE: relay.setting,
+    MEDIA_POLICY: policy,
+    SIP_TLS_CERT: certFile,
+    SIP_TLS_KEY: keyFile,
   })
   onTestFinished(() => tollgate.stop())
   token = await tollgate.createKey('--name', 'desk', '--scopes', '*')

@@ -15,13 +15,19 @@ const seedWith = (port: number): object => ({
   tenants: [{ slug: 'acme', domains: [domain] }],
   extensions: [
     {
-      ...{ tenant: 'acme', extension: '101', password: passwordOf('101') },
-      ...{ display_name: 'Phone 101', customer: 'paying', media_profile: 'srtp' },
+      tenant: 'acme',
+      extension: '101',
+      password: passwordOf('101'),
+      display_name: 'Phone 101',
+      customer: 'paying',
+      media_profile: 'srtp',
     },
   ],
   carriers: [
     {
-      ...{ name: 'north', direction: 'out', media_profile: 'rtp' },
+      name: 'north',
+      direction: 'out',
+      media_profile: 'rtp',
       gateways: [{ host: '127.0.0.1', port }],
     },
   ],
@@ -33,18 +39,27 @@ test('an SRTP phone and an RTP trunk hear each other', async () => {
   onTestFinished(() => relay.stop())
   const gatewayPort = await freePort()
   const trunk = await Baresip.start({
-    ...{ user: number, domain: '127.0.0.1', sipPort: gatewayPort, password: 'unused' },
-    ...{ gatewayPort, toneHz: 800 },
+    user: number,
+    domain: '127.0.0.1',
+    sipPort: gatewayPort,
+    password: 'unused',
+    gatewayPort,
+    toneHz: 800,
   })
   onTestFinished(() => trunk.stop())
   const tollgate = await TollgateProcess.start(seedWith(gatewayPort), {
-    ...{ DRAIN_SECONDS: '0', RTPENGINE: relay.setting },
+    DRAIN_SECONDS: '0',
+    RTPENGINE: relay.setting,
   })
   onTestFinished(() => tollgate.stop())
   const { sipPort } = tollgate
   const phone = await Baresip.start({
-    ...{ user: '101', domain, sipPort, password: passwordOf('101') },
-    ...{ toneHz: 500, mediaEncryption: 'srtp-mand' },
+    user: '101',
+    domain,
+    sipPort,
+    password: passwordOf('101'),
+    toneHz: 500,
+    mediaEncryption: 'srtp-mand',
   })
   onTestFinished(() => phone.stop())
   await phone.registered()

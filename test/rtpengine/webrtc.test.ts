@@ -20,7 +20,9 @@ beforeEach(async () => {
   relay = await RtpEngine.start()
   onTestFinished(() => relay.stop())
   tollgate = await TollgateProcess.start(twoPhones, {
-    ...{ SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile, DRAIN_SECONDS: '0' },
+    SIP_TLS_CERT: certFile,
+    SIP_TLS_KEY: keyFile,
+    DRAIN_SECONDS: '0',
     RTPENGINE: relay.setting,
   })
   onTestFinished(() => tollgate.stop())

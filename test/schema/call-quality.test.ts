@@ -2,20 +2,27 @@ import { expect, test } from 'vitest'
 import { bothDirections, worstOf } from '../../schema/call-quality.ts'
 
 const caller = {
-  ...({ mos: 4.4, mosSource: 'measured', jitterMs: 30, packetLossPct: 0 } as const),
-  ...{ roundTripMs: 20, packets: 500 },
+  mos: 4.4,
+  mosSource: 'measured' as const,
+  jitterMs: 30,
+  packetLossPct: 0,
+  roundTripMs: 20,
+  packets: 500,
 }
 const callee = {
   ...caller,
   mos: 3.1,
-  mosSource: 'computed',
+  mosSource: 'computed' as const,
   jitterMs: 2,
   packetLossPct: 7,
 } as const
 
 test('a record has the lower MOS and its source, and the higher jitter and loss', () => {
   expect(worstOf({ caller, callee })).toEqual({
-    ...{ mos_score: 3.1, mos_source: 'computed', jitter_ms: 30, packet_loss_pct: 7 },
+    mos_score: 3.1,
+    mos_source: 'computed',
+    jitter_ms: 30,
+    packet_loss_pct: 7,
   })
 })
 
@@ -26,15 +33,20 @@ test('what is not known is null, never 0', () => {
   expect(worstOf({ caller: silent, callee: null })).toEqual(nothing)
   expect(worstOf({ caller: silent, callee }).mos_score).toBe(3.1)
   expect(worstOf({ caller: { ...caller, mos: 1, jitterMs: 0 }, callee: silent })).toMatchObject({
-    ...{ mos_score: 1, jitter_ms: 0 },
+    mos_score: 1,
+    jitter_ms: 0,
   })
 })
 
 test('both directions are spelled as in the API', () => {
   expect(bothDirections({ caller, callee: null })).toEqual({
     caller: {
-      ...{ mos: 4.4, mos_source: 'measured', jitter_ms: 30, packet_loss_pct: 0 },
-      ...{ round_trip_ms: 20, packets: 500 },
+      mos: 4.4,
+      mos_source: 'measured',
+      jitter_ms: 30,
+      packet_loss_pct: 0,
+      round_trip_ms: 20,
+      packets: 500,
     },
     callee: null,
   })

@@ -67,9 +67,7 @@ test('a file of another database is kept aside', async () => {
   const database = path()
   await append(new JournalFiles(database, 'other'), '1')
   const aside = `${database}.calls-1.of-another-database`
-  expect(new JournalFiles(database, 'id').read()).toEqual({
-    ...{ lines: [], foreign: [aside] },
-  })
+  expect(new JournalFiles(database, 'id').read()).toEqual({ lines: [], foreign: [aside] })
   expect(filesOf(database)).toEqual(['.calls-1.of-another-database'])
 })
 

@@ -8,14 +8,13 @@ const nodes = ['answers']
 
 /** One customer with 10.00 and a brake each. */
 const caseOf = shareProgram({
-  destination_blocked: {
-    ...{ nodes, rates: [{ prefix: '1800', rate_per_minute: '0', blocked: true }] },
-  },
+  destination_blocked: { nodes, rates: [{ prefix: '1800', rate_per_minute: '0', blocked: true }] },
   customer_inactive: { nodes, customer: { is_active: false } },
   daily_spend_limit: { nodes, customer: { max_daily_spend: '0.005' } },
   no_rate: { nodes, customer: { rate_plan: null } },
   spentToday: {
-    ...{ nodes, customer: { max_daily_spend: '0.02' } },
+    nodes,
+    customer: { max_daily_spend: '0.02' },
     // By the minute, so that a call costs 0.01 however long the machine stands still in it.
     rates: [{ prefix: '1800', rate_per_minute: '0.01', first_increment: 60 }],
   },
@@ -61,7 +60,9 @@ test('concurrent calls: the second waits for the end of the first', async () => 
   await hangUp()
   expect(await call(braked, answered)).toEqual(clean)
   expect((await braked.waitForCalls(3)).map(({ denial_code }) => denial_code)).toEqual([
-    ...['concurrent_limit', null, null],
+    'concurrent_limit',
+    null,
+    null,
   ])
 })
 

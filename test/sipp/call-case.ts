@@ -148,12 +148,10 @@ export function shareProgram<Name extends string>(
     const index = names.indexOf(name)
     const { customer, caller, number } = identityOf(index)
     return {
-      ...{
-        tollgate: started,
-        customer,
-        nodes: sets[index] ?? [],
-        uris: (ports[index] ?? []).map(uriOf),
-      },
+      tollgate: started,
+      customer,
+      nodes: sets[index] ?? [],
+      uris: (ports[index] ?? []).map(uriOf),
       options: { service: number, keys: { caller }, ...taggedCalls(customer) },
       ...ofTag(started, customer),
       wallet: () => started.wallet(customer),
@@ -227,7 +225,8 @@ function sharedSeed(all: readonly SharedOptions[], ports: readonly (readonly num
     }),
     dispatcher: all.map((options, index) => ({
       ...setOf(ports[index] ?? [], options),
-      ...{ endpoint_name: identityOf(index).customer, set_id: index + 1 },
+      endpoint_name: identityOf(index).customer,
+      set_id: index + 1,
       ...(options.probe !== undefined && { probe: options.probe }),
     })),
     inbound_routes: all.map((_, index) => {

@@ -25,7 +25,9 @@ const caseOf = shareProgram({
 const watchedCase = shareProgram(
   {
     silent: { nodes: ['ignores-calls', 'answers'], probe: { fail_threshold: 20 } },
-    ...{ gone: two, comesBack: two, outlives: two },
+    gone: two,
+    comesBack: two,
+    outlives: two,
   },
   watchedNodes,
 )

@@ -16,7 +16,10 @@ beforeEach(async () => {
     {
       tenants: [{ slug: 'acme', domains: [domain] }],
       extensions: ['101', '102'].map((extension) => ({
-        ...{ tenant: 'acme', extension, password: `secret-${extension}`, display_name: extension },
+        tenant: 'acme',
+        extension,
+        password: `secret-${extension}`,
+        display_name: extension,
       })),
     },
     { TRUSTED_SOURCES: '192.0.2.0/24' },
@@ -96,7 +99,8 @@ test('a nonce of before a restart is stale: the phone goes on without asking its
   await tollgate.restart()
   const challenge = await one.signOn()
   expect([challenge.status, challenge.get('WWW-Authenticate').includes('stale=true')]).toEqual([
-    ...[401, true],
+    401,
+    true,
   ])
   one.learn(challenge)
   expect((await one.signOn()).status).toBe(200)

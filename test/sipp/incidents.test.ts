@@ -178,7 +178,8 @@ test('the cause of each of eleven incidents is found in six calls and 40 kB, wit
     const found = await investigations[incident]?.(agent)
     const { said = '', evidence = [], firstStep: step = null } = found ?? {}
     expect({
-      ...{ incident, isDear: agent.calls > MAX_CALLS || agent.bytes > MAX_BYTES },
+      incident,
+      isDear: agent.calls > MAX_CALLS || agent.bytes > MAX_BYTES,
       missing: names.filter((name) => !said.includes(name)),
       hasEvidence:
         evidence.length > 0 && evidence.every((each) => uuidForm.test(each) || isIP(each) !== 0),

@@ -16,7 +16,9 @@ const extensions = [
   { extension: '101', customer: 'paying' },
   { extension: '102', customer: 'poor' },
 ].map((fields) => ({
-  ...{ tenant: 'acme', password: `secret-${fields.extension}`, display_name: fields.extension },
+  tenant: 'acme',
+  password: `secret-${fields.extension}`,
+  display_name: fields.extension,
   ...fields,
 }))
 
@@ -93,7 +95,9 @@ export class SippPhone {
 
   #options({ user = this.#user, password = `secret-${this.#user}`, number = '0' }: Part) {
     return {
-      ...{ port: this.port, service: number, keys: { domain, user } },
+      port: this.port,
+      service: number,
+      keys: { domain, user },
       extra: ['-au', this.#user, '-ap', password],
     }
   }

@@ -17,8 +17,11 @@ test('a registered phone is called by another phone of its tenant, at no cost', 
   expect(await two.call('101')).toEqual(clean)
   const [call] = await tollgate.waitForCalls(1)
   expect(call).toMatchObject({
-    ...{ caller_id_number: '102', destination_number: '101' },
-    ...{ disposition: 'ANSWERED', direction: 'internal', cost_micros: 0 },
+    caller_id_number: '102',
+    destination_number: '101',
+    disposition: 'ANSWERED',
+    direction: 'internal',
+    cost_micros: 0,
   })
   expect(call?.billsec).toBeGreaterThan(0)
   expect(tollgate.wallet('poor')).toMatchObject({ balance: 0, debits: 0 })
@@ -54,7 +57,9 @@ async function withCarrier(environment: Readonly<Record<string, string>> = {}) {
     {
       carriers: [
         {
-          ...{ name: 'north', tenant: 'acme', customer: 'paying' },
+          name: 'north',
+          tenant: 'acme',
+          customer: 'paying',
           gateways: [
             { host: '127.0.0.1', port: gateway.port, inbound: false },
             { host: '127.0.0.1', port, outbound: false },
@@ -74,7 +79,9 @@ async function withCarrier(environment: Readonly<Record<string, string>> = {}) {
     gateway,
     callIn: (number: string) =>
       callWith('inbound/answered.xml', started.tollgate.sipPort, {
-        ...{ port, service: number, keys: { caller: '15550001111' } },
+        port,
+        service: number,
+        keys: { caller: '15550001111' },
       }),
   }
 }

@@ -13,13 +13,20 @@ test('a block refuses the next call, a cap lets through what it has, and another
     nodes: ['answers'],
     tenants: Object.keys(numbers).map((slug) => ({ slug, domains: [`${slug}.example`] })),
     customers: Object.entries(numbers).map(([name, number]) => ({
-      ...{ name, tenant: name, rate_plan: 'retail', numbers: [number], balance: '10.00' },
+      name,
+      tenant: name,
+      rate_plan: 'retail',
+      numbers: [number],
+      balance: '10.00',
     })),
     // 0.06 a call, however long the machine stands still in it.
     rates: [
       {
-        ...{ rate_plan: 'retail', prefix: '1800', rate_per_minute: '0.06' },
-        ...{ first_increment: 60, increment: 60 },
+        rate_plan: 'retail',
+        prefix: '1800',
+        rate_per_minute: '0.06',
+        first_increment: 60,
+        increment: 60,
       },
     ],
   })
@@ -52,7 +59,11 @@ test('a block refuses the next call, a cap lets through what it has, and another
   expect(await call(answered, numbers.rival)).toEqual(clean)
   const [refused] = await tollgate.waitForCalls(4)
   expect(refused).toMatchObject({
-    ...{ sip_code: 403, denial_code: 'spend_guard', cost_micros: 0, node: null, attempts: '[]' },
+    sip_code: 403,
+    denial_code: 'spend_guard',
+    cost_micros: 0,
+    node: null,
+    attempts: '[]',
   })
 
   // Three calls, and no fourth one.

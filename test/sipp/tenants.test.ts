@@ -21,7 +21,10 @@ async function start(environment: Readonly<Record<string, string>> = {}): Promis
   // The node needs a port before Tollgate has one; it only answers.
   const place = { address: '127.0.0.1', port: 9 }
   const node = await SipPeer.openPatient({
-    ...{ protocol: 'udp', ...place, advertisedHost: place.address, advertisedPort: place.port },
+    protocol: 'udp',
+    ...place,
+    advertisedHost: place.address,
+    advertisedPort: place.port,
   })
   peers.push(node)
   tollgate = await TollgateProcess.start(
@@ -29,21 +32,24 @@ async function start(environment: Readonly<Record<string, string>> = {}): Promis
       tenants: Object.entries(domains).map(([slug, domain]) => ({ slug, domains: [domain] })),
       extensions: Object.keys(domains).flatMap((tenant) =>
         ['101', '102'].map((extension) => ({
-          ...{ tenant, extension, password: `secret-${extension}`, display_name: extension },
+          tenant,
+          extension,
+          password: `secret-${extension}`,
+          display_name: extension,
         })),
       ),
       dispatcher: [
         {
-          ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, tenant: 'acme' },
+          endpoint_name: 'pbx',
+          set_id: 1,
+          algorithm: 8,
+          tenant: 'acme',
           voicemail_uri: `sip:box@127.0.0.1:${node.port}`,
           nodes: [{ host: '127.0.0.1', internal_port: node.port }],
         },
       ],
     },
-    {
-      ...{ ...patientNodes, TRUSTED_SOURCES: '192.0.2.0/24', UNKNOWN_CALLER: 'allow' },
-      ...environment,
-    },
+    { ...patientNodes, TRUSTED_SOURCES: '192.0.2.0/24', UNKNOWN_CALLER: 'allow', ...environment },
   )
   return node
 }
@@ -159,7 +165,8 @@ test('guards count dropped packets, list bans, and an operator can lift a ban', 
   const key = await tollgate.createKey('--name', 'ops', '--scopes', '*')
   const ask = (method: string, path: string) =>
     fetch(`http://127.0.0.1:${tollgate.apiPort}${path}`, {
-      ...{ method, headers: { authorization: `Bearer ${key}` } },
+      method,
+      headers: { authorization: `Bearer ${key}` },
     })
   const bans = (await (await ask('GET', '/api/v1/guard/bans')).json()) as { data: unknown }
   expect(bans.data).toMatchObject([{ source: at, reason: 'password_guessing' }])

@@ -129,7 +129,10 @@ function caseOf(shared: Shared | undefined, index: number): TrunkCase {
     return data
   }
   return {
-    ...{ ...own, tollgate, gateways, get },
+    ...own,
+    tollgate,
+    gateways,
+    get,
     dial: async (scenario, { number = own.number, caller = own.caller, calls = 1 } = {}) => {
       const port = idle.shift()
       if (port === undefined) throw new Error('all callers call already')
@@ -164,15 +167,22 @@ function seedOf(cases: readonly (readonly [Own, TrunkOptions])[], nodes: Nodes):
     ...usual,
     dispatcher: [
       {
-        ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+        endpoint_name: 'pbx',
+        set_id: 1,
+        algorithm: 8,
         nodes: nodes.silent.map((internal_port, index) => ({
-          ...{ host: '127.0.0.1', internal_port, external_port: nodes.callers[index] },
+          host: '127.0.0.1',
+          internal_port,
+          external_port: nodes.callers[index],
         })),
       },
     ],
   }
   const customers = cases.map(([{ name, caller }]) => ({
-    ...{ name, rate_plan: 'retail', numbers: [caller], balance: '10.00' },
+    name,
+    rate_plan: 'retail',
+    numbers: [caller],
+    balance: '10.00',
   }))
   for (const sections of [{ customers }, ...cases.map(sectionsOf)])
     for (const [section, elements] of Object.entries(sections))

@@ -51,12 +51,15 @@ const caseOf = shareTrunks({
         { rate_plan: 'cheap', prefix: '1', rate_per_minute: '0.03' },
       ],
       carriers: [
-        ...[{ name: 'dear', rate_plan: 'dear', gateways: [{ host: '127.0.0.1', port: dear }] }],
-        ...[{ name: 'cheap', rate_plan: 'cheap', gateways: [{ host: '127.0.0.1', port: cheap }] }],
+        { name: 'dear', rate_plan: 'dear', gateways: [{ host: '127.0.0.1', port: dear }] },
+        { name: 'cheap', rate_plan: 'cheap', gateways: [{ host: '127.0.0.1', port: cheap }] },
       ].map((carrier) => ({ ...carrier, direction: 'out' })),
       outbound_routes: [number, elsewhere].flatMap((prefix) =>
         ['dear', 'cheap'].map((carrier, index) => ({
-          ...{ name: `${carrier} to ${prefix}`, prefix, carrier, mode: 'lcr' },
+          name: `${carrier} to ${prefix}`,
+          prefix,
+          carrier,
+          mode: 'lcr',
           priority: 10 + index,
         })),
       ),
@@ -110,7 +113,9 @@ const caseOf = shareTrunks({
     seed: ({ name, number, ports: [port], outside }) => ({
       carriers: [
         {
-          ...{ name, direction: 'in', customer: name },
+          name,
+          direction: 'in',
+          customer: name,
           gateways: outside.map((from) => ({ host: '127.0.0.1', port: from })),
           number_rules: { in: [{ match: '^00', replace: '' }] },
         },
@@ -326,7 +331,8 @@ describe('gateways that are probed all the time', () => {
         seed: ({ name, ports: [named, other] }) => ({
           carriers: [
             {
-              ...{ name, direction: 'out' },
+              name,
+              direction: 'out',
               gateways: [
                 { host: 'gw.carrier.test', port: named, priority: 1 },
                 { host: '127.0.0.1', port: other, priority: 2 },
@@ -337,10 +343,7 @@ describe('gateways that are probed all the time', () => {
       },
       frozen: two,
     },
-    () => ({
-      ...{ ...watchedNodes, GATEWAY_PROBE_INTERVAL_MS: '500' },
-      SIP_DNS_SERVERS: dns.address,
-    }),
+    () => ({ ...watchedNodes, GATEWAY_PROBE_INTERVAL_MS: '500', SIP_DNS_SERVERS: dns.address }),
   )
 
   test('a gateway whose name stops resolving gets no more calls, and gets them again when it is back', async () => {

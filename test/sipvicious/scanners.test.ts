@@ -12,7 +12,9 @@ const domain = 'acme.example'
 const seed = {
   tenants: [{ slug: 'acme', domains: [domain] }],
   extensions: ['101', '105'].map((extension) => ({
-    ...{ tenant: 'acme', extension, password: `secret-${extension}` },
+    tenant: 'acme',
+    extension,
+    password: `secret-${extension}`,
     display_name: `Phone ${extension}`,
   })),
 }
@@ -22,7 +24,10 @@ const seed = {
  * takes it: those of nodes of the platform are not shut out.
  */
 const addresses = {
-  ...{ named: '127.0.0.4', REGISTER: '127.0.0.5', INVITE: '127.0.0.6', svcrack: '127.0.0.7' },
+  named: '127.0.0.4',
+  REGISTER: '127.0.0.5',
+  INVITE: '127.0.0.6',
+  svcrack: '127.0.0.7',
 } as const
 
 let tollgate: TollgateProcess

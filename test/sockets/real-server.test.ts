@@ -44,12 +44,21 @@ test('a phone is called by the server on which it has registered', async () => {
   const [domain, source] = ['acme.example', { protocol: 'udp', address: '127.0.0.1', port: 5_080 }]
   rig.answers.inbound = { kind: 'extension', extension: '102', domain, tenantId: 3 }
   rig.answers.extensions.set('102@acme.example', {
-    ...{ extensionId: 2, tenantId: 3, customerId: null, domain, extension: '102' },
-    ...{ displayName: 'Bob', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+    extensionId: 2,
+    tenantId: 3,
+    customerId: null,
+    domain,
+    extension: '102',
+    displayName: 'Bob',
+    isVoicemailEnabled: false,
+    secrets: { MD5: '', 'SHA-256': '' },
   })
   rig.answers.contacts.set('102@acme.example', [
     {
-      ...{ uri: 'sip:102@10.1.1.1:40000', routes: [], q: 1_000, source },
+      uri: 'sip:102@10.1.1.1:40000',
+      routes: [],
+      q: 1_000,
+      source,
       nextHop: 'sip:127.0.0.1:5080;transport=udp',
     },
   ])

@@ -77,36 +77,52 @@ function seedOf(random: () => number, { nodes, trunks }: Places): object {
     ],
     customers: [
       {
-        ...{ name: 'one', rate_plan: 'retail', numbers: [callers[0]], balance: oneOf('5', '0.01') },
-        ...{ max_concurrent_calls: oneOf(0, 1), is_active: maybe(0.9) },
+        name: 'one',
+        rate_plan: 'retail',
+        numbers: [callers[0]],
+        balance: oneOf('5', '0.01'),
+        max_concurrent_calls: oneOf(0, 1),
+        is_active: maybe(0.9),
         max_call_seconds: oneOf(0, 30),
       },
       { name: 'two', rate_plan: 'retail', numbers: [callers[1]], balance: oneOf('5', '0.00') },
       {
-        ...{ name: 'ours', tenant: 'acme', rate_plan: 'retail', numbers: [callers[2]] },
+        name: 'ours',
+        tenant: 'acme',
+        rate_plan: 'retail',
+        numbers: [callers[2]],
         balance: oneOf('5', '0.00'),
       },
     ],
     dispatcher: [
       {
-        ...{ endpoint_name: 'pbx', set_id: 1, algorithm: oneOf(0, 4, 6, 8, 9) },
+        endpoint_name: 'pbx',
+        set_id: 1,
+        algorithm: oneOf(0, 4, 6, 8, 9),
         ...(isTenantSet ? { tenant: 'acme' } : {}),
         nodes: nodePorts.slice(0, oneOf(1, 2)).map((port) => ({
-          ...{ host: address, internal_port: port, priority: oneOf(1, 2), weight: oneOf(1, 50) },
+          host: address,
+          internal_port: port,
+          priority: oneOf(1, 2),
+          weight: oneOf(1, 50),
           max_calls: oneOf(0, 0, 1),
         })),
       },
     ],
     carriers: [
       {
-        ...{ name: 'big', gateways: [gateway(trunks[0]?.port ?? 0)] },
-        ...{ direction: oneOf('both', 'in'), is_active: maybe(0.9) },
+        name: 'big',
+        gateways: [gateway(trunks[0]?.port ?? 0)],
+        direction: oneOf('both', 'in'),
+        is_active: maybe(0.9),
         ...(maybe(0.5) ? { customer: 'one' } : { payer: 'from_number' }),
         ...(maybe(0.3) && !isTenantSet ? { inbound_set: 1 } : {}),
         max_calls: oneOf(0, 0, 1),
       },
       {
-        ...{ name: 'small', tenant: 'acme', gateways: [gateway(trunks[1]?.port ?? 0)] },
+        name: 'small',
+        tenant: 'acme',
+        gateways: [gateway(trunks[1]?.port ?? 0)],
         ...(maybe(0.7) ? { customer: 'ours' } : {}),
       },
       {
@@ -127,8 +143,12 @@ function seedOf(random: () => number, { nodes, trunks }: Places): object {
         : []),
     ],
     extensions: ['101', '102'].map((extension) => ({
-      ...{ extension, password, display_name: extension, tenant: 'acme', domain },
-      ...{ voicemail_enabled: false },
+      extension,
+      password,
+      display_name: extension,
+      tenant: 'acme',
+      domain,
+      voicemail_enabled: false,
       ...(maybe(0.5) ? { customer: oneOf('ours', 'one') } : {}),
     })),
     ai_agents: maybe(0.5)
@@ -153,7 +173,9 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   const trusted = random() < 0.5 ? { TRUSTED_SOURCES: `${address}/32` } : {}
   const config = readConfig({
     SIP_LISTEN: `udp/${address}:${places.listener.port}`,
-    ...{ ...patientNodes, PROBE_INTERVAL_MS: '600000', ...trusted },
+    ...patientNodes,
+    PROBE_INTERVAL_MS: '600000',
+    ...trusted,
   })
   const clocks = { now: Date.now, wallNow: Date.now, schedule }
   const problems: unknown[] = []
@@ -161,12 +183,18 @@ async function startEngine(seed: number, random: () => number, places: Places) {
     if (level === 'error') problems.push({ message, ...fields })
   }
   const journal = journalOf(store, schedule)
-  const ocs = new Ocs({ ...{ store, journal, unknownCaller, log }, ...clocks })
+  const ocs = new Ocs({ store, journal, unknownCaller, log, ...clocks })
   const records: CallRecord[] = []
   const engine = new Engine({
     node: { name: 'one' },
-    ...{ config, store, ...clocks, log, randomBytes, newUuid: randomUUID },
-    ...{ databaseId: 'simulated', whyClosed: () => undefined },
+    config,
+    store,
+    ...clocks,
+    log,
+    randomBytes,
+    newUuid: randomUUID,
+    databaseId: 'simulated',
+    whyClosed: () => undefined,
     // So that the order that is drawn is the one that is foreseen.
     random: () => 0.5,
     foresee: (asked) => ocs.foresee(asked),
@@ -242,7 +270,11 @@ async function callOnce(
   peer.request('ACK', leg)
   if (simulation?.verdict.kind === 'refused')
     expect([source, from, to, answer.status, simulation]).toEqual([
-      ...[source, from, to, simulation.verdict.status, simulation],
+      source,
+      from,
+      to,
+      simulation.verdict.status,
+      simulation,
     ])
   return { callId: leg.callId, simulation }
 }

@@ -42,7 +42,8 @@ async function startNode(
 ) {
   const hosts = self === 'a' ? new Set([addresses.a, at]) : [addresses.b]
   const listen = [...hosts].flatMap((host) => [
-    ...[`udp/${host}:${ports[self]}`, `tcp/${host}:${ports[self]}`],
+    `udp/${host}:${ports[self]}`,
+    `tcp/${host}:${ports[self]}`,
   ])
   const records: CallRecord[] = []
   const asked: unknown[] = []
@@ -69,22 +70,36 @@ async function startNode(
     config: readConfig({ SIP_LISTEN: listen.join(','), PROBE_INTERVAL_MS: '600000' }),
     node: { name: self },
     installation: {
-      ...{ self, key: Buffer.alloc(32, 1) },
+      self,
+      key: Buffer.alloc(32, 1),
       nodes: () =>
         (['a', 'b'] as const).map((name) => ({
-          ...{ name, isAlive: true, heartbeatAt: 0, addresses: name === 'a' ? from : [] },
+          name,
+          isAlive: true,
+          heartbeatAt: 0,
+          addresses: name === 'a' ? from : [],
           sipUri: `sip:${name === 'a' ? at : addresses.b}:${ports[name]}`,
         })),
     },
-    ...{ store, charging, ...clocks, log: () => undefined, random: () => 0.5 },
-    ...{ randomBytes, newUuid: randomUUID, databaseId: 'shared', whyClosed: () => undefined },
+    store,
+    charging,
+    ...clocks,
+    log: () => undefined,
+    random: () => 0.5,
+    randomBytes,
+    newUuid: randomUUID,
+    databaseId: 'shared',
+    whyClosed: () => undefined,
   })
   await engine.load()
   await engine.start()
   onTestFinished(() => engine.stop())
   const advertised = { advertisedHost: addresses[self], advertisedPort: ports[self] }
   const listenerOf = (protocol: 'udp' | 'tcp') => ({
-    ...{ protocol, address: addresses[self], port: ports[self], ...advertised },
+    protocol,
+    address: addresses[self],
+    port: ports[self],
+    ...advertised,
   })
   return { engine, records, asked, listenerOf }
 }

@@ -24,7 +24,9 @@ export function readWav(bytes: Buffer): Wav {
     samples: wavSound(bytes, channel).samples.subarray(from * rate, to * rate),
   })
   return {
-    ...{ channels, rate, seconds: size / (channels * 2 * rate) },
+    channels,
+    rate,
+    seconds: size / (channels * 2 * rate),
     tone: (channel, hertz, from = 0, to = Infinity) => shareOf(hertz, part(channel, from, to)),
     peak: (channel, from = 0, to = Infinity) =>
       part(channel, from, to).samples.reduce((most, one) => Math.max(most, Math.abs(one)), 0),

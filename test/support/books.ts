@@ -97,7 +97,8 @@ export async function ocsOn<S extends Store & Partial<Pick<TestStore, 'settled'>
 ): Promise<Books<S>> {
   const log: string[] = []
   const ocs = await Ocs.open({
-    ...{ store, journal: journalOf(store, time.schedule) },
+    store,
+    journal: journalOf(store, time.schedule),
     now: time.now,
     wallNow: time.wallNow,
     schedule: isOnPostgres ? hurried(time.schedule) : time.schedule,

@@ -163,13 +163,20 @@ export class BrowserPhone {
 }
 
 const switches = [
-  ...['--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
-  ...['--no-first-run', '--disable-background-networking', '--disable-component-update'],
+  '--headless=new',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-dev-shm-usage',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
   '--remote-debugging-port=0',
-  ...['--use-fake-ui-for-media-stream', '--use-fake-device-for-media-stream'],
+  '--use-fake-ui-for-media-stream',
+  '--use-fake-device-for-media-stream',
   '--autoplay-policy=no-user-gesture-required',
   // The certificate is of an authority of the test, and media is of this machine.
-  ...['--ignore-certificate-errors', '--allow-loopback-in-peer-connection'],
+  '--ignore-certificate-errors',
+  '--allow-loopback-in-peer-connection',
 ]
 const toneSwitch = (file: string): string => `--use-file-for-fake-audio-capture=${file}`
 
@@ -193,7 +200,11 @@ async function toolsAddress(child: ChildProcess): Promise<string> {
 async function servePage(): Promise<Server> {
   const { outputFiles } = await build({
     entryPoints: [new URL('browser-page.mjs', import.meta.url).pathname],
-    ...{ bundle: true, write: false, format: 'iife', platform: 'browser', logLevel: 'error' },
+    bundle: true,
+    write: false,
+    format: 'iife',
+    platform: 'browser',
+    logLevel: 'error',
     define: { global: 'globalThis' },
   })
   const script = (outputFiles[0]?.text ?? '').replaceAll('</script', String.raw`<\/script`)

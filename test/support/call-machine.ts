@@ -14,18 +14,36 @@ import { HeaderFilter } from '../../engine/call/sip/headers.ts'
 import type { SipResponse } from '../../engine/call/signalling.ts'
 
 export const sampleStart = (callUuid = 'u') => ({
-  ...{ callUuid, callId: `call-id-of-${callUuid}`, callerNumber: '1', callerName: null },
-  ...{ calledNumber: '2', sourceAddress: '10.0.0.1:5060', startedAt: 0 },
+  callUuid,
+  callId: `call-id-of-${callUuid}`,
+  callerNumber: '1',
+  callerName: null,
+  calledNumber: '2',
+  sourceAddress: '10.0.0.1:5060',
+  startedAt: 0,
 })
 
 export const sampleInvite = (callUuid: string, body: string | undefined): IncomingInvite => ({
-  ...{ callUuid, callId: `call-id-of-${callUuid}`, headers: {}, body, origin: { kind: 'trusted' } },
-  ...{ from: { name: '', user: '1', host: 'h', number: '1' }, domain: 'h', hopsLeft: 69 },
-  ...{ callerNumber: '1', callerName: null, calledNumber: '2', calledUser: '2' },
+  callUuid,
+  callId: `call-id-of-${callUuid}`,
+  headers: {},
+  body,
+  origin: { kind: 'trusted' },
+  from: { name: '', user: '1', host: 'h', number: '1' },
+  domain: 'h',
+  hopsLeft: 69,
+  callerNumber: '1',
+  callerName: null,
+  calledNumber: '2',
+  calledUser: '2',
 })
 
 export const response = (status: number, body?: string): SipResponse => ({
-  ...{ status, reason: `reason ${status}`, headers: {}, body, peer: '10.0.0.2:5060' },
+  status,
+  reason: `reason ${status}`,
+  headers: {},
+  body,
+  peer: '10.0.0.2:5060',
 })
 
 export class CallMachine {
@@ -38,7 +56,9 @@ export class CallMachine {
     server: { lagMs: 0, hearsTrying: true, isElsewhere: false },
     filter: new HeaderFilter({ passX: new Set(), ownHost: () => 'sbc.example' }),
     timing: {
-      ...{ nodeTimeoutMs: 1_500, nodeProgressTimeoutMs: 6_000, ringTimeoutMs: 180_000 },
+      nodeTimeoutMs: 1_500,
+      nodeProgressTimeoutMs: 6_000,
+      ringTimeoutMs: 180_000,
       retryAfterSeconds: 5,
     },
   }
@@ -94,8 +114,15 @@ export class CallMachine {
       { callerTag: 'a', offer, isReliable: false, isPhone: false },
     )
     this.event({
-      ...{ type: 'admit', callUuid, origin: { kind: 'trusted' }, direction: 'inbound' },
-      ...{ account: null, grantedSeconds, isFree: false, isEmergency: false, notes: [] },
+      type: 'admit',
+      callUuid,
+      origin: { kind: 'trusted' },
+      direction: 'inbound',
+      account: null,
+      grantedSeconds,
+      isFree: false,
+      isEmergency: false,
+      notes: [],
     })
     return leg.id
   }
@@ -114,7 +141,9 @@ export class CallMachine {
     const ids = (leg: string) => ({ callId: leg, localTag: 'l', remoteTag: 'r', media: leg })
     this.event({ type: 'sent', legId: callee, callId: callee })
     this.event({
-      ...{ type: 'answered', legId: callee, dialog: ids(callee) },
+      type: 'answered',
+      legId: callee,
+      dialog: ids(callee),
       response: response(200, 'answer'),
     })
     this.event({ type: 'journalled', callUuid: 'u', isStored: true })

@@ -79,7 +79,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
         { protocol: 'udp', ...address },
         ...(withTcp === true ? [{ protocol: 'tcp', ...address } as const] : []),
       ],
-      ...{ secret: 'cymru', readToken: options.readToken },
+      secret: 'cymru',
+      readToken: options.readToken,
       ...(hasSockets
         ? { admin: address, timers: withSipTimers ? fastTimers : {} }
         : { now: time.now }),
@@ -192,7 +193,11 @@ export async function startCallRig(options: CallRigOptions = {}) {
     },
   }
   const calls = new ActiveCalls({
-    ...{ now: time.now, wallNow: time.wallNow, deadlines, charging, nodeName: 'sbc-1' },
+    now: time.now,
+    wallNow: time.wallNow,
+    deadlines,
+    charging,
+    nodeName: 'sbc-1',
     whyClosed: () => answers.unserved,
     onEvent: (event) => void events.push(event),
   })
@@ -208,8 +213,11 @@ export async function startCallRig(options: CallRigOptions = {}) {
     { calls, media: undefined, routing, registrar: registrar ?? doors },
     {
       config: { mediaTimeoutMs: 0, mediaTimeoutCharge: 'last_packet' },
-      ...{ deadlines, now: time.now, wallNow: time.wallNow },
-      ...{ onUnknownSource, onLost: () => undefined },
+      deadlines,
+      now: time.now,
+      wallNow: time.wallNow,
+      onUnknownSource,
+      onLost: () => undefined,
     },
   )
   const control = startCallControl({
@@ -225,8 +233,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
     newUuid: () => `uuid-${++lastUuid}`,
     routing: {
       ...routing,
-      ...{ inboundNumber: (_origin, number) => number, dialledNumber: dialled },
-      ...{ registeredUser: () => undefined, sentNumbers: () => [] },
+      inboundNumber: (_origin, number) => number,
+      dialledNumber: dialled,
+      registeredUser: () => undefined,
+      sentNumbers: () => [],
       inboundTarget: () => answers.inbound,
       outboundCandidates: (_customerId, number, _tenantId, _look, onlyCarrierId) =>
         ofCarrier(onlyCarrierId, answers.outboundOf?.(number) ?? answers.outbound),
@@ -235,14 +245,17 @@ export async function startCallRig(options: CallRigOptions = {}) {
         const isRouted = decision.kind === 'gateways' && decision.isEmergency
         return isRouted || answers.emergencyNumber === number
       },
-      ...{ admitCarrierCall: () => answers.admitsCarrier, admitAgentCall: () => true },
+      admitCarrierCall: () => answers.admitsCarrier,
+      admitAgentCall: () => true,
       limitOf: (carrierId) => `carrier ${carrierId}, max_calls 1`,
-      ...{ agent: () => answers.agent, dialledAgent: () => answers.agent },
+      agent: () => answers.agent,
+      dialledAgent: () => answers.agent,
       knowsNumber: () => answers.knowsNumber,
       carrierAuth: () => options.carrierAuth,
     },
     dispatcher: {
-      ...{ candidates: () => answers.candidates, isAtCapacity: () => answers.isAtCapacity },
+      candidates: () => answers.candidates,
+      isAtCapacity: () => answers.isAtCapacity,
       admitCall: (nodeId) => !answers.fullNodes.has(nodeId),
       setRecord: (setId) => sampleSet([], { setId, spyUri: answers.spyUri }),
       reportOutcome: (nodeId, outcome) => void outcomes.push([nodeId, outcome]),
@@ -307,11 +320,32 @@ export async function startCallRig(options: CallRigOptions = {}) {
   }
 
   return {
-    ...{ world, saved, abandoned, unsafe, restored, media },
+    world,
+    saved,
+    abandoned,
+    unsafe,
+    restored,
+    media,
     /** As by `kill -9`. */
     crash: () => kill?.(),
-    ...{ time, server, client, calls, deadlines, answers, peers, control, messages },
-    ...{ asked, opened, alive, records, events, outcomes, faults, strangers, silent },
+    time,
+    server,
+    client,
+    calls,
+    deadlines,
+    answers,
+    peers,
+    control,
+    messages,
+    asked,
+    opened,
+    alive,
+    records,
+    events,
+    outcomes,
+    faults,
+    strangers,
+    silent,
     uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,
     caller: openPeer,
     /** A node that is a candidate, after those that are there already. */

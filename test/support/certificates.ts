@@ -17,8 +17,17 @@ export class Authority {
     this.#folder = folder
     this.#own = this.#files(name)
     openssl(
-      ...['req', '-x509', ...newKey(this.#own), '-out', this.#own.certFile],
-      ...['-days', '2', '-subj', `/CN=${name}`, '-addext', 'keyUsage=keyCertSign'],
+      'req',
+      '-x509',
+      ...newKey(this.#own),
+      '-out',
+      this.#own.certFile,
+      '-days',
+      '2',
+      '-subj',
+      `/CN=${name}`,
+      '-addext',
+      'keyUsage=keyCertSign',
     )
   }
 
@@ -34,8 +43,21 @@ export class Authority {
     writeFileSync(extensions, `subjectAltName=${names.join(',')}\n`)
     openssl('req', '-new', ...newKey(files), '-subj', `/CN=${name}`, '-out', request)
     openssl(
-      ...['x509', '-req', '-in', request, '-CA', this.#own.certFile, '-CAkey', this.#own.keyFile],
-      ...['-CAcreateserial', '-days', '2', '-extfile', extensions, '-out', files.certFile],
+      'x509',
+      '-req',
+      '-in',
+      request,
+      '-CA',
+      this.#own.certFile,
+      '-CAkey',
+      this.#own.keyFile,
+      '-CAcreateserial',
+      '-days',
+      '2',
+      '-extfile',
+      extensions,
+      '-out',
+      files.certFile,
     )
     return files
   }
@@ -52,7 +74,13 @@ export class Authority {
 export const loopbackNames = ['DNS:localhost', 'IP:127.0.0.1', 'IP:::1'] as const
 
 const newKey = ({ keyFile }: Certificate): string[] => [
-  ...['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-keyout', keyFile],
+  '-newkey',
+  'ec',
+  '-pkeyopt',
+  'ec_paramgen_curve:prime256v1',
+  '-nodes',
+  '-keyout',
+  keyFile,
 ]
 
 function openssl(...words: readonly string[]): void {

@@ -46,7 +46,10 @@ export async function openConsole(
 ): Promise<ConsolePage> {
   const baseURL = `http://127.0.0.1:${apiPort}`
   const context = await browser.newContext({
-    ...{ baseURL, colorScheme, locale: 'en-GB', viewport: { width, height: 800 } },
+    baseURL,
+    colorScheme,
+    locale: 'en-GB',
+    viewport: { width, height: 800 },
     ...(timezoneId !== undefined && { timezoneId }),
   })
   const page = await context.newPage()

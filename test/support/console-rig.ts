@@ -32,7 +32,8 @@ export async function startConsoleRig(
   atEnd(() => nodes.forEach((node) => node.close()))
   // A call that goes on at the end of a test must not be waited for.
   const environment = {
-    ...{ ADMIN_PASSWORD: admin.password, DRAIN_SECONDS: '0' },
+    ADMIN_PASSWORD: admin.password,
+    DRAIN_SECONDS: '0',
     NODE_TIMEOUT_MS: patientNodes.NODE_TIMEOUT_MS,
   }
   const tollgate = await TollgateProcess.start(seedFor(nodes.map(({ port }) => port)), environment)
@@ -60,9 +61,14 @@ const seedFor = ([first, second]: readonly number[]) => ({
   dispatcher: [
     {
       // A test may stand still for a moment before it answers a probe.
-      ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, probe: { fail_threshold: 20 } },
+      endpoint_name: 'pbx',
+      set_id: 1,
+      algorithm: 8,
+      probe: { fail_threshold: 20 },
       nodes: [first, second].map((port, index) => ({
-        ...{ host: '127.0.0.1', internal_port: port, priority: 10 + index },
+        host: '127.0.0.1',
+        internal_port: port,
+        priority: 10 + index,
       })),
     },
   ],

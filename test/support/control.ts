@@ -125,43 +125,56 @@ export async function openControl({
   const logged: TestControl['logged'] = []
   const engine = testEngine(events)
   const webhooks = new Webhooks({
-    ...{ store, now: wallNow, steadyNow, random: () => 0, randomBytes: seededBytes('webhooks') },
-    ...{ schedule: () => () => undefined, log: () => undefined },
+    store,
+    now: wallNow,
+    steadyNow,
+    random: () => 0,
+    randomBytes: seededBytes('webhooks'),
+    schedule: () => () => undefined,
+    log: () => undefined,
     resolve: () => Promise.resolve([]),
     allowPrivate: false,
     node: { name: 'a' },
   })
   const timers = realTimers()
   const ocs = await Ocs.open({
-    ...{ store, now: steadyNow, wallNow },
+    store,
+    now: steadyNow,
+    wallNow,
     ...(isOnPostgres && { members: onlyProcess }),
     schedule: isOnPostgres ? timers.schedule : () => () => undefined,
     journal: journalOf(store, () => () => undefined),
     events: webhooks.sink,
-    ...{ unknownCaller: 'deny', exitCodes },
+    unknownCaller: 'deny',
+    exitCodes,
     log: () => undefined,
   })
   const deps: ControlDeps = {
-    ...{ store, engine, webhooks, ocs, nodes: onlyNode(steadyNow) },
+    store,
+    engine,
+    webhooks,
+    ocs,
+    nodes: onlyNode(steadyNow),
     reports: openReports({ store, now: steadyNow, log: () => undefined }),
     console: undefined,
     inForce: { settings: settingsInForce({}, []), notes: [] },
-    ...{ now: wallNow, steadyNow },
+    now: wallNow,
+    steadyNow,
     schedule: () => () => undefined,
     randomBytes: seededBytes('control'),
     log: (level, message, fields) => logged.push({ level, message, fields }),
     version: '0.0.0-test',
     loopDelay: { percentile: () => 0, reset: () => undefined },
     settings: {
-      ...{ jwtSecret: undefined, paymentWebhookSecret, recordingsPath },
-      ...{
-        publicUrl,
-        mcpAllowedHosts: [],
-        trustedProxies,
-        reservedNetworks: ['127.0.0.0/8'],
-        ownPlaces,
-        hasMediaRelay,
-      },
+      jwtSecret: undefined,
+      paymentWebhookSecret,
+      recordingsPath,
+      publicUrl,
+      mcpAllowedHosts: [],
+      trustedProxies,
+      reservedNetworks: ['127.0.0.0/8'],
+      ownPlaces,
+      hasMediaRelay,
     },
   }
   const { access, telemetry, hub, changes, subscriptions, proposals, ...made } = createControl(
@@ -200,14 +213,21 @@ export async function openControl({
       if (slug !== undefined && tenant === undefined) throw new Error(`there is no tenant ${slug}`)
       const token = newToken(parsed.kind, deps.randomBytes)
       const row = toRow({
-        ...{ uuid: newUuid(deps.randomBytes), kind: parsed.kind, name: parsed.name },
-        ...{ description: parsed.description, keyPrefix: keyPrefixOf(token) },
+        uuid: newUuid(deps.randomBytes),
+        kind: parsed.kind,
+        name: parsed.name,
+        description: parsed.description,
+        keyPrefix: keyPrefixOf(token),
         keyHash: Buffer.from(hashToken(token), 'base64'),
-        ...{ scopeLabels: parsed.scopes, isActive: parsed.is_active },
+        scopeLabels: parsed.scopes,
+        isActive: parsed.is_active,
         rateLimitRpm: parsed.rate_limit_rpm ?? DEFAULT_RATE_LIMIT_RPM,
-        ...{ expiresAt: parsed.expires_at ?? null, allowedIps: parsed.allowed_ips ?? [] },
-        ...{ tenantId: tenant?.id ?? null, domain: parsed.domain ?? null },
-        ...{ ownerUsername: null, createdAt: wallNow() },
+        expiresAt: parsed.expires_at ?? null,
+        allowedIps: parsed.allowed_ips ?? [],
+        tenantId: tenant?.id ?? null,
+        domain: parsed.domain ?? null,
+        ownerUsername: null,
+        createdAt: wallNow(),
       })
       await execute(store, store.db.insertInto('application_key').values(row))
       return token

@@ -56,7 +56,11 @@ export function parse(payload: string): Command {
   const [first = '', second = ''] = sip.split(' ')
   const isResponse = first.startsWith('SIP/')
   return {
-    ...{ id, type, subject, dialogId, sip },
+    id,
+    type,
+    subject,
+    dialogId,
+    sip,
     method: isResponse ? '' : first,
     status: isResponse ? Number(second) : 0,
   }

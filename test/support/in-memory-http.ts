@@ -44,7 +44,9 @@ export async function fetchOver(
   const { pathname, search } = new URL(path, 'http://localhost')
   const given = new Headers(headers)
   const outgoing = httpRequest({
-    ...{ method, path: `${pathname}${search}`, setHost: !given.has('host') },
+    method,
+    path: `${pathname}${search}`,
+    setHost: !given.has('host'),
     headers: Object.fromEntries(given),
     ...(signal && { signal }),
     createConnection: () => connection,

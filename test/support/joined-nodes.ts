@@ -60,12 +60,17 @@ export async function joinNodes(
     const engine = testEngine(events)
     const clocks = { now: time.wallNow, steadyNow: time.now, schedule: time.schedule }
     const others = new OtherNodes({
-      ...{ ...control.deps, ...clocks, self: name, key: keyOf(name), agent },
+      ...control.deps,
+      ...clocks,
+      self: name,
+      key: keyOf(name),
+      agent,
       peers: () =>
         nodes
           .filter((other) => other.name !== name)
           .map((other) => ({
-            ...{ name: other.name, apiUrl: `http://${other.name}.test:8080` },
+            name: other.name,
+            apiUrl: `http://${other.name}.test:8080`,
             isAlive: other.isAlive,
           })),
     })
@@ -74,13 +79,24 @@ export async function joinNodes(
     const { app: api, server } = made.api
     const app = served(api, server)
     nodes.push({
-      ...{ name, engine, events, app, server, hub: made.hub, feed: made.feed, others },
-      ...{ link: 'up', isAlive: true, received: [] },
+      name,
+      engine,
+      events,
+      app,
+      server,
+      hub: made.hub,
+      feed: made.feed,
+      others,
+      link: 'up',
+      isAlive: true,
+      received: [],
       request: (path, options) => control.request(path, { ...options, app }),
     })
   }
   return {
-    ...{ control, time, nodes },
+    control,
+    time,
+    nodes,
     async after(answer) {
       const start = time.now()
       const progress = { isThere: false }

@@ -3,8 +3,18 @@
 type Json = Readonly<Record<string, unknown>>
 
 const annotations = new Set([
-  ...['description', 'title', 'example', 'examples', 'default', 'deprecated', 'id', '$id'],
-  ...['contentEncoding', 'discriminator', 'readOnly', 'writeOnly'],
+  'description',
+  'title',
+  'example',
+  'examples',
+  'default',
+  'deprecated',
+  'id',
+  '$id',
+  'contentEncoding',
+  'discriminator',
+  'readOnly',
+  'writeOnly',
 ])
 
 const formats: Readonly<Record<string, RegExp>> = {

@@ -91,7 +91,8 @@ export const party = (
   sdp?: string,
   { rules, ...rest }: Partial<Omit<MediaParty, 'rules'>> & { rules?: Partial<MediaRules> } = {},
 ): MediaParty => ({
-  ...{ isOnWebSocket: false, natAddress: undefined },
+  isOnWebSocket: false,
+  natAddress: undefined,
   described: sdp === undefined ? undefined : readDescription(sdp),
   ...rest,
   rules: { ...noRules, ...rules },

@@ -32,18 +32,16 @@ export async function startMediaRig({
         all = [1, 2].map((n) => new MediaRelay(`relay-${n}:22222`, `10.99.0.${n}`, schedule))
       const media = createMedia(
         {
-          ...{ relays: relaysOf(...all), calls, routing: { mediaOf: none } },
-          ...{
-            dispatcher: { setRecord: () => ({ media: setRules }) },
-            registrar: { extensionAt: () => ({ media: extensionRules }) },
-          },
+          relays: relaysOf(...all),
+          calls,
+          routing: { mediaOf: none },
+          dispatcher: { setRecord: () => ({ media: setRules }) },
+          registrar: { extensionAt: () => ({ media: extensionRules }) },
         },
         {
-          ...{
-            config: { mediaPolicy: policy, databasePath: 'test', relays: [{ host: 'relays' }] },
-            deadlines,
-            now,
-          },
+          config: { mediaPolicy: policy, databasePath: 'test', relays: [{ host: 'relays' }] },
+          deadlines,
+          now,
           databaseId: 'test',
           hosts: { addressesOf: () => all.map(({ address }) => address) },
           log: () => undefined,
@@ -59,7 +57,9 @@ export async function startMediaRig({
   if (relay === undefined || other === undefined) throw new Error('two relays are needed')
   return {
     ...rig,
-    ...{ relay, other, relays: all },
+    relay,
+    other,
+    relays: all,
     /** Nothing of any call is left anywhere, nor at the relays. */
     idle: async (): Promise<void> => {
       // Relays are told of ended sessions at the next tick.

@@ -30,8 +30,16 @@ export type CallKind = keyof typeof kinds
 
 /** Some of each. */
 const mixOfCalls: readonly CallKind[] = [
-  ...(['answered', 'failover', 'cancelled', 'transferred', 'held'] as const),
-  ...(['answered', 'refused', 'failover', 'lateOffer', 'transferred'] as const),
+  'answered',
+  'failover',
+  'cancelled',
+  'transferred',
+  'held',
+  'answered',
+  'refused',
+  'failover',
+  'lateOffer',
+  'transferred',
 ]
 
 const PATIENCE_MS = 15_000
@@ -241,8 +249,11 @@ class Endpoint {
     if (known !== undefined) return known.receive(message)
     if (message.status > 0 || message.method === 'ACK') return
     const dialog = this.#add({
-      ...{ callId, from: `${message.get('To')};tag=${callId}`, to: message.get('From') },
-      ...{ uri: /<([^>]+)>/.exec(message.get('Contact'))?.[1] ?? '', targetPort: port },
+      callId,
+      from: `${message.get('To')};tag=${callId}`,
+      to: message.get('From'),
+      uri: /<([^>]+)>/.exec(message.get('Contact'))?.[1] ?? '',
+      targetPort: port,
     })
     if (message.method === 'INVITE') return this.onCall(dialog, message)
     dialog.reply(message, 200)
@@ -334,10 +345,17 @@ class Dialog {
       [
         `${method} ${this.#uri} SIP/2.0`,
         `Via: SIP/2.0/UDP 127.0.0.1:${this.#port};branch=${this.#branch}${isAck ? 'ack' : ''}`,
-        ...['Max-Forwards: 70', `From: ${this.#facts.from}`, `To: ${this.#to}`],
-        ...[`Call-ID: ${this.#facts.callId}`, `CSeq: ${this.#cseq} ${method}`],
-        ...[`Contact: <sip:mixed@127.0.0.1:${this.#port}>`, ...headers, ...type],
-        ...[`Content-Length: ${body.length}`, '', body],
+        'Max-Forwards: 70',
+        `From: ${this.#facts.from}`,
+        `To: ${this.#to}`,
+        `Call-ID: ${this.#facts.callId}`,
+        `CSeq: ${this.#cseq} ${method}`,
+        `Contact: <sip:mixed@127.0.0.1:${this.#port}>`,
+        ...headers,
+        ...type,
+        `Content-Length: ${body.length}`,
+        '',
+        body,
       ].join('\r\n'),
     )
   }
@@ -349,10 +367,13 @@ class Dialog {
       ...request.all('Via').map((via) => `Via: ${via}`),
       `From: ${request.get('From')}`,
       `To: ${to}${to.includes(';tag=') ? '' : `;tag=${this.#facts.callId}`}`,
-      ...[`Call-ID: ${this.#facts.callId}`, `CSeq: ${request.get('CSeq')}`],
+      `Call-ID: ${this.#facts.callId}`,
+      `CSeq: ${request.get('CSeq')}`,
       `Contact: <sip:mixed@127.0.0.1:${this.#port}>`,
       ...(body === '' ? [] : ['Content-Type: application/sdp']),
-      ...[`Content-Length: ${body.length}`, '', body],
+      `Content-Length: ${body.length}`,
+      '',
+      body,
     ].join('\r\n')
     this.#answered.set(transactionOf(request), text)
     this.#send(text)

@@ -32,41 +32,50 @@ const seed = {
   tenants: [{ slug: 'acme', domains: [domain] }],
   rate_plans: [{ name: 'retail' }],
   rates: [
-    ...[{ prefix: '', rate_per_minute: '0.50' }],
-    ...[{ prefix: '1', rate_per_minute: '0.10' }],
-    ...[{ prefix: '1900', rate_per_minute: '6.00', connect_fee: '2.00' }],
-    ...[{ prefix: '1976', rate_per_minute: '6.00', blocked: true }],
-    ...[{ prefix: '49', rate_per_minute: '0.20' }],
+    { prefix: '', rate_per_minute: '0.50' },
+    { prefix: '1', rate_per_minute: '0.10' },
+    { prefix: '1900', rate_per_minute: '6.00', connect_fee: '2.00' },
+    { prefix: '1976', rate_per_minute: '6.00', blocked: true },
+    { prefix: '49', rate_per_minute: '0.20' },
   ].map((rate) => ({ rate_plan: 'retail', ...rate })),
   customers: [
-    ...[{ name: 'acme', numbers: ['+12025550100'], tenant: 'acme' }],
-    ...[{ name: 'other', numbers: ['12025550199', 'sales'] }],
+    { name: 'acme', numbers: ['+12025550100'], tenant: 'acme' },
+    { name: 'other', numbers: ['12025550199', 'sales'] },
   ].map((customer) => ({ ...customer, rate_plan: 'retail', balance: '1000000.00' })),
   dispatcher: [{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, nodes: [{ host: '192.0.2.1' }] }],
   carriers: [
     ...['north', 'south', 'emergency'].map((name, index) => ({
-      ...{ name, direction: 'out', gateways: [{ host: `203.0.113.${index + 1}` }] },
+      name,
+      direction: 'out',
+      gateways: [{ host: `203.0.113.${index + 1}` }],
     })),
     {
-      ...{ name: 'national', direction: 'out', gateways: [{ host: '203.0.113.8' }] },
+      name: 'national',
+      direction: 'out',
+      gateways: [{ host: '203.0.113.8' }],
       // It wants the whole number of what is dialled within its country.
       number_rules: { out: [{ match: '^([2-9][0-9]{9})$', replace: '1$1' }] },
     },
     {
-      ...{ name: 'registered', gateways: [{ host: '203.0.113.9' }], customer: 'other' },
+      name: 'registered',
+      gateways: [{ host: '203.0.113.9' }],
+      customer: 'other',
       auth: { type: 'register', username: 'acme', password: 'secret' },
     },
   ],
   outbound_routes: [
-    ...[{ name: 'all', prefix: '', carrier: 'north' }],
-    ...[{ name: 'premium', prefix: '1900', carrier: 'south' }],
-    ...[{ name: 'national', prefix: '900', carrier: 'national' }],
-    ...[{ name: 'outside line', prefix: '9', strip: 1, carrier: 'north' }],
-    ...[{ name: 'none', prefix: '1809', mode: 'block' }],
-    ...[{ name: 'emergency', prefix: '112', carrier: 'emergency', emergency: true }],
+    { name: 'all', prefix: '', carrier: 'north' },
+    { name: 'premium', prefix: '1900', carrier: 'south' },
+    { name: 'national', prefix: '900', carrier: 'national' },
+    { name: 'outside line', prefix: '9', strip: 1, carrier: 'north' },
+    { name: 'none', prefix: '1809', mode: 'block' },
+    { name: 'emergency', prefix: '112', carrier: 'emergency', emergency: true },
   ],
   extensions: ['101', '102'].map((extension) => ({
-    ...{ tenant: 'acme', extension, password: 'long enough', display_name: extension },
+    tenant: 'acme',
+    extension,
+    password: 'long enough',
+    display_name: extension,
     customer: 'acme',
   })),
 }
@@ -119,9 +128,13 @@ export async function openDoors(
 
   const read = (uri: string, origin: Origin, headers: Headers) => {
     const request: SipRequest = {
-      ...{ method: 'INVITE', uri, body: '', protocol: 'udp' },
+      method: 'INVITE',
+      uri,
+      body: '',
+      protocol: 'udp',
       headers: { from: '<sip:101@h>;tag=1', 'call-id': 'c', contact: '<sip:1@h>', ...headers },
-      ...{ sourceAddress: '192.0.2.1', sourcePort: 5_060 },
+      sourceAddress: '192.0.2.1',
+      sourcePort: 5_060,
     }
     return { request, reading: readInvite(request, `call-${(calls += 1)}`, origin, routing) }
   }
@@ -138,7 +151,7 @@ export async function openDoors(
       { headers: request.headers, hasUsableContact: true },
       { ...reading, isEmergency },
       {
-        ...{ routing, retryAfterSeconds: 5 },
+        retryAfterSeconds: 5,
         calls: { size: 0, isDraining: false, unserved: undefined, isCalling: () => false },
       },
     )
@@ -153,7 +166,9 @@ export async function openDoors(
     const free = planRoute(reading, deps)
     const refused = await admit(call, reading, free, {
       ...deps,
-      ...{ charging: ocs, calls: { started: () => undefined }, now: control.now },
+      charging: ocs,
+      calls: { started: () => undefined },
+      now: control.now,
       dispatch: (event) => void machine.event(event),
     })
     if (refused) return refusal(refused)
@@ -168,8 +183,14 @@ export async function openDoors(
     const { costMicros } = ocs.costSoFar(reading.callUuid, 60)
     const { calledNumber, callerNumber } = reading
     return {
-      ...{ customerId, ratePrefix, costMicros, sent, calledNumber, callerNumber },
-      ...{ isFree: call.isFree, direction: route.direction },
+      customerId,
+      ratePrefix,
+      costMicros,
+      sent,
+      calledNumber,
+      callerNumber,
+      isFree: call.isFree,
+      direction: route.direction,
     }
   }
 
@@ -186,7 +207,11 @@ export async function openDoors(
       simulate(
         { source, from: '101', to, callId: undefined, at: undefined },
         {
-          ...{ ...deps, routing, filter, wallNow: control.now, ownHost: () => 'sbc.example' },
+          ...deps,
+          routing,
+          filter,
+          wallNow: control.now,
+          ownHost: () => 'sbc.example',
           dispatcher: { ...deps.dispatcher, foreseen: () => [], selection: () => [] },
           calls: { size: 0, isDraining: false, unserved: undefined, isCalling: () => false },
           foresee: (asked) => ocs.foresee(asked),
@@ -217,21 +242,27 @@ export async function openDoors(
   engine.transfer = (request) => {
     destination = request.destination
     return Promise.resolve({
-      ...{ kind: 'transferring', callUuid: '00000000-0000-4000-8000-000000000008' },
+      kind: 'transferring',
+      callUuid: '00000000-0000-4000-8000-000000000008',
     })
   }
   const callUuid = '00000000-0000-4000-8000-000000000001'
   engine.activeCalls.push({
-    ...{ callUuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1', calledNumber: '2' },
-    ...{ startedAt: 0, answeredAt: 0, tenantId: null, customerId: null },
-    ...{
-      setId: null,
-      node: null,
-      carrier: null,
-      stampOffsetMs: 0,
-      instance: 'sbc-1',
-      peers: { caller: null, callee: null },
-    },
+    callUuid,
+    state: 'ACTIVE',
+    direction: 'inbound',
+    callerNumber: '1',
+    calledNumber: '2',
+    startedAt: 0,
+    answeredAt: 0,
+    tenantId: null,
+    customerId: null,
+    setId: null,
+    node: null,
+    carrier: null,
+    stampOffsetMs: 0,
+    instance: 'sbc-1',
+    peers: { caller: null, callee: null },
   })
 
   return {

@@ -3,7 +3,10 @@ import { OnlyNode } from '../../schema/nodes/only-node.ts'
 /** The process of a test is alone. */
 export const onlyNode = (now: () => number): OnlyNode =>
   new OnlyNode({
-    ...{ name: 'test-1', version: '0.0.0-test', startedAt: Date.UTC(2026, 0, 1), now },
+    name: 'test-1',
+    version: '0.0.0-test',
+    startedAt: Date.UTC(2026, 0, 1),
+    now,
     address: () => 'http://127.0.0.1:8080',
     state: () => 'serving',
     liveCalls: () => 0,

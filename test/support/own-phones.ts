@@ -48,7 +48,9 @@ function ownPhones(tollgate: TollgateProcess, slug: string): OwnPhones {
       slug,
     )
   return {
-    ...{ tollgate, calls, domain: `${slug}.example` },
+    tollgate,
+    calls,
+    domain: `${slug}.example`,
     waitForCalls: (count) =>
       eventually(() => {
         const stored = calls()

@@ -155,10 +155,12 @@ export const operations: Readonly<Record<string, Operations>> = {
       'gateways.inbound': foreign('gateways', [{ host: '10.2.9.7', inbound: false }]),
       'gateways.outbound': foreign('gateways', [{ host: '10.2.9.7', outbound: false }]),
       direction: foreign('gateways', [{ host: '10.2.9.7' }]).map((body) => ({
-        ...{ ...body, direction: 'out' },
+        ...body,
+        direction: 'out',
       })),
       is_active: foreign('gateways', [{ host: '10.2.9.7' }]).map((body) => ({
-        ...{ ...body, is_active: false },
+        ...body,
+        is_active: false,
       })),
       ...within('gateways', plains('transport', 'priority', 'weight')),
       // Of its tenant only: test/engine/call/inbound/admission.test.ts.

@@ -123,10 +123,17 @@ async function startServer(lock: string): Promise<void> {
   )
   if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`)
   const settings = [
-    ...['fsync=off', 'full_page_writes=off', 'synchronous_commit=off', 'max_connections=300'],
-    ...['listen_addresses=', `unix_socket_directories=${folder}`, 'shared_buffers=64MB'],
+    'fsync=off',
+    'full_page_writes=off',
+    'synchronous_commit=off',
+    'max_connections=300',
+    'listen_addresses=',
+    `unix_socket_directories=${folder}`,
+    'shared_buffers=64MB',
     // No database lives for long enough to be worth it.
-    ...['autovacuum=off', 'wal_level=minimal', 'max_wal_senders=0'],
+    'autovacuum=off',
+    'wal_level=minimal',
+    'max_wal_senders=0',
   ]
   const server = [join(programs, 'postgres'), '-D', data, ...settings.flatMap((one) => ['-c', one])]
   // It ends with the process that owns the run, however that ends.

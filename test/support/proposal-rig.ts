@@ -35,12 +35,16 @@ export async function openProposalRig(options?: ControlOptions): Promise<Proposa
     return (await rig.request('/auth/login', { body })).data<{ token: string }>().token
   }
   const agent = await rig.key({
-    ...{ name: 'night agent', scopes: ['*:read', 'mcp:propose'] },
-    ...{ tenant_scope: 'tenant', tenant_slug: 'acme' },
+    name: 'night agent',
+    scopes: ['*:read', 'mcp:propose'],
+    tenant_scope: 'tenant',
+    tenant_slug: 'acme',
   })
   const people = {
-    ...{ admin: await session('ada'), operator: await session('olga') },
-    ...{ acme: await session('anna'), other: await session('otto') },
+    admin: await session('ada'),
+    operator: await session('olga'),
+    acme: await session('anna'),
+    other: await session('otto'),
   }
   const reason = 'the node does not answer'
   const propose: ProposalRig['propose'] = (tool, given, token = agent) =>
@@ -49,7 +53,10 @@ export async function openProposalRig(options?: ControlOptions): Promise<Proposa
     (await rig.request(`/api/v1/proposals/${id}`, { token: rig.root })).data<ProposalView>()
   return {
     ...rig,
-    ...{ agent, people, propose, proposal },
+    agent,
+    people,
+    propose,
+    proposal,
     async proposed(tool = 'set_dispatcher_state', given = drain, token = agent) {
       const answer = await propose(tool, given, token)
       if (answer.status !== 200) throw new Error(answer.text)

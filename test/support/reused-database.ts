@@ -33,7 +33,11 @@ export async function takeServerStore(): Promise<TakenStore> {
   await store.statements.execute('SELECT test_base.reset()')
   const { statements, settled, whenIdle } = watched(store.statements)
   return {
-    ...{ ...store, statements, url, settled, storage: new Storage() },
+    ...store,
+    statements,
+    url,
+    settled,
+    storage: new Storage(),
     async close() {
       await whenIdle()
       if (changed.has(statements)) await remove(reused)

@@ -104,11 +104,20 @@ export class RtpEngine {
     const child = spawn(
       'rtpengine',
       [
-        ...['--config-file=none', '--table=-1', '--foreground', '--log-stderr', '--log-level=5'],
-        ...[`--listen-ng=${place}`, `--listen-cli=127.0.0.1:${this.port + 1}`],
-        ...[`--interface=${this.#interface}`, `--pidfile=${join(this.#folder, 'pid')}`, '--mos=LQ'],
-        ...[`--port-min=${this.#share.first}`, `--port-max=${this.#share.last}`],
-        ...[`--recording-dir=${this.recordingFolder}`, '--recording-method=pcap'],
+        '--config-file=none',
+        '--table=-1',
+        '--foreground',
+        '--log-stderr',
+        '--log-level=5',
+        `--listen-ng=${place}`,
+        `--listen-cli=127.0.0.1:${this.port + 1}`,
+        `--interface=${this.#interface}`,
+        `--pidfile=${join(this.#folder, 'pid')}`,
+        '--mos=LQ',
+        `--port-min=${this.#share.first}`,
+        `--port-max=${this.#share.last}`,
+        `--recording-dir=${this.recordingFolder}`,
+        '--recording-method=pcap',
         ...this.#words,
       ],
       { env: { PATH: path }, stdio: ['ignore', 'ignore', 'pipe'] },
@@ -138,7 +147,9 @@ export class RtpEngine {
         const timer = setTimeout(work, delayMs * SLOWER)
         return () => clearTimeout(timer)
       },
-      ...{ onAnswer: () => undefined, onTimeout: () => undefined, onRefusal: () => undefined },
+      onAnswer: () => undefined,
+      onTimeout: () => undefined,
+      onRefusal: () => undefined,
     })
     return this.#client.request(command)
   }

@@ -47,7 +47,9 @@ const pictures: Readonly<Record<string, Prepare>> = {
 const demo = spawn(process.execPath, ['dist/main.js', 'demo'], {
   env: {
     PATH: process.env['PATH'] ?? '',
-    ...{ SIP_LISTEN: 'udp/127.0.0.1:0', API_LISTEN: '127.0.0.1:0', EDGE_LISTEN: '127.0.0.1:0' },
+    SIP_LISTEN: 'udp/127.0.0.1:0',
+    API_LISTEN: '127.0.0.1:0',
+    EDGE_LISTEN: '127.0.0.1:0',
   },
   stdio: ['ignore', 'pipe', 'inherit'],
 })

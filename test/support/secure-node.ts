@@ -6,15 +6,19 @@ import { SipPeer, type PeerMessage } from './sip-peer.ts'
 
 /** Of a peer that has to be there before Tollgate: where it sends to is told later. */
 export const placeFor = (protocol: 'udp' | 'tls') => ({
-  ...{ protocol, address: '127.0.0.1', port: 0 },
-  ...{ advertisedHost: '127.0.0.1', advertisedPort: 0 },
+  protocol,
+  address: '127.0.0.1',
+  port: 0,
+  advertisedHost: '127.0.0.1',
+  advertisedPort: 0,
 })
 
 /** A UAS by TLS that answers OPTIONS; the rest is the test's. */
 export async function secureNode({ certFile, keyFile }: Certificate, authority: Authority) {
   const place = placeFor('tls')
   const tls = {
-    ...{ cert: readFileSync(certFile), key: readFileSync(keyFile) },
+    cert: readFileSync(certFile),
+    key: readFileSync(keyFile),
     ca: readFileSync(authority.file),
   }
   const peer = await SipPeer.openPatient(place, { tls })

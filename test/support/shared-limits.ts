@@ -85,10 +85,13 @@ export class SharedCarrier {
     const now = (): number => performance.now()
     this.#processes += 1
     const limits = new SharedLimits({
-      ...{ store, now, schedule },
+      store,
+      now,
+      schedule,
       log: (level, message) => void log.push(`${level} ${message}`),
       members: {
-        ...{ name, process: `${this.#processes}` },
+        name,
+        process: `${this.#processes}`,
         canHold: () => node.isHolding,
         size: () => Math.max(1, this.nodes.size),
         gone: () => this.gone,
@@ -111,7 +114,13 @@ export class SharedCarrier {
       await store.close()
     }
     const node: LimitNode = {
-      ...{ name, limits, calls, starts: [], isHolding: true, log, kill: end },
+      name,
+      limits,
+      calls,
+      starts: [],
+      isHolding: true,
+      log,
+      kill: end,
       dial: async () => {
         // As call control does: a call that is admitted at once is counted at once.
         const admitted = carriers.admit(limited())

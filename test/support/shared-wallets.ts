@@ -158,7 +158,8 @@ export class SharedWallets {
     await this.#register(identity)
     const node = { isAlive: true }
     const members: Membership = {
-      ...{ identity, isBeside: beside !== undefined },
+      identity,
+      isBeside: beside !== undefined,
       leaseNames: names,
       isAlive: () => node.isAlive,
       size: () => Math.max(1, this.#nodes.size),
@@ -166,15 +167,28 @@ export class SharedWallets {
       gone: () => this.gone,
     }
     const limits = new SharedLimits({
-      ...{ ...shared, store, now: Date.now },
+      ...shared,
+      store,
+      now: Date.now,
       members: {
-        ...{ name, process: `${names.own} ${this.#epoch}`, notices: this.#notices },
-        ...{ canHold: () => node.isAlive, size: members.size, gone: () => this.gone },
+        name,
+        process: `${names.own} ${this.#epoch}`,
+        notices: this.#notices,
+        canHold: () => node.isAlive,
+        size: members.size,
+        gone: () => this.gone,
       },
     })
     const ocs = await Ocs.open({
-      ...{ ...shared, store, journal, members, shares: limits },
-      ...{ now: Date.now, wallNow: Date.now, unknownCaller: 'deny', failMode },
+      ...shared,
+      store,
+      journal,
+      members,
+      shares: limits,
+      now: Date.now,
+      wallNow: Date.now,
+      unknownCaller: 'deny',
+      failMode,
       ...(events && { events }),
     })
     const end = async () => {
@@ -183,7 +197,12 @@ export class SharedWallets {
       await store.close()
     }
     const made: Node = Object.assign(node, {
-      ...{ name, ocs, limits, store, log, kill: end },
+      name,
+      ocs,
+      limits,
+      store,
+      log,
+      kill: end,
       stop: async () => {
         await ocs.stop()
         await limits.stop()

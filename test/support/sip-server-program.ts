@@ -22,7 +22,11 @@ export function programWorld({ files = {}, environment = {} }: Surroundings = {}
   let stop = (): void => undefined
   let reload = (): void => undefined
   const world: ProgramWorld = {
-    ...{ environment, version: '1.2.3', hostName: 'test', pid: 1, now: () => 0 },
+    environment,
+    version: '1.2.3',
+    hostName: 'test',
+    pid: 1,
+    now: () => 0,
     print: (line) => {
       printed.push(line)
       spoke.fire()

@@ -109,9 +109,16 @@ export function sendInvite(
     [
       `INVITE ${uri} SIP/2.0`,
       `Via: SIP/2.0/UDP ${own.sentBy ?? `127.0.0.1:${caller.port}`};branch=z9hG4bK${leg.callId}`,
-      ...['Max-Forwards: 70', `From: ${leg.from}`, `To: <${uri}>`, `Call-ID: ${leg.callId}`],
-      ...['CSeq: 1 INVITE', `Contact: ${own.contact}`, 'Content-Type: application/sdp'],
-      ...[`Content-Length: ${Buffer.byteLength(body)}`, '', body],
+      'Max-Forwards: 70',
+      `From: ${leg.from}`,
+      `To: <${uri}>`,
+      `Call-ID: ${leg.callId}`,
+      'CSeq: 1 INVITE',
+      `Contact: ${own.contact}`,
+      'Content-Type: application/sdp',
+      `Content-Length: ${Buffer.byteLength(body)}`,
+      '',
+      body,
     ].join('\r\n'),
   )
   return leg

@@ -93,7 +93,10 @@ export async function failWith(
 
 const callerWords = (targetPort: number, { calls = 1, rate = 10 }: SippOptions): string[] => [
   `127.0.0.1:${targetPort}`,
-  ...['-m', String(calls), '-r', String(rate)],
+  '-m',
+  String(calls),
+  '-r',
+  String(rate),
 ]
 
 /** Callers that run until they are stopped. */
@@ -181,12 +184,26 @@ async function spawnSipp(
     'sipp',
     [
       ...words,
-      ...['-sf', join(scenarioFolder, scenario), '-nostdin', '-i', '127.0.0.1'],
-      ...['-p', String(port ?? (await freePort())), '-mp', String(await freePort())],
-      ...['-t', options.transport === 'tcp' ? 't1' : 'u1'],
-      ...['-s', options.service ?? '18005551212', '-trace_err', '-nd'],
+      '-sf',
+      join(scenarioFolder, scenario),
+      '-nostdin',
+      '-i',
+      '127.0.0.1',
+      '-p',
+      String(port ?? (await freePort())),
+      '-mp',
+      String(await freePort()),
+      '-t',
+      options.transport === 'tcp' ? 't1' : 'u1',
+      '-s',
+      options.service ?? '18005551212',
+      '-trace_err',
+      '-nd',
       // A machine that is busy for half a second is no error.
-      ...['-watchdog_minor_threshold', '60000', '-watchdog_major_threshold', '60000'],
+      '-watchdog_minor_threshold',
+      '60000',
+      '-watchdog_major_threshold',
+      '60000',
       ...keys,
       ...(options.extra ?? []),
     ],

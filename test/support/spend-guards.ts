@@ -10,8 +10,14 @@ type Row = Partial<Insertable<SpendGuardTable>>
 /** On the number 1555, blocked, unless `more` says otherwise. */
 export async function addGuard(store: Store, guardUuid: string, more: Row): Promise<void> {
   const row = {
-    ...{ guard_uuid: guardUuid, prefix: '1555', action: 'block' as const, reason: 'a test' },
-    ...{ created_by: 'user:test', created_at: start, changed_at: start, ...more },
+    guard_uuid: guardUuid,
+    prefix: '1555',
+    action: 'block' as const,
+    reason: 'a test',
+    created_by: 'user:test',
+    created_at: start,
+    changed_at: start,
+    ...more,
   }
   await execute(store, store.db.insertInto('spend_guard').values(row))
 }

@@ -25,8 +25,14 @@ export const placeOf = (store: Store): Place => ({
 export const summarizeAt = (place: Place, asked: Partial<SummaryRequest>): Promise<Summary> =>
   resultOf(
     summaryOf(place, {
-      ...{ tenantId: null, from: firstDay, before: firstDay + 5 * DAY, groupBy: 'customer' },
-      ...{ filters: {}, orderBy: 'count', limit: 200, ...asked },
+      tenantId: null,
+      from: firstDay,
+      before: firstDay + 5 * DAY,
+      groupBy: 'customer',
+      filters: {},
+      orderBy: 'count',
+      limit: 200,
+      ...asked,
     }),
   )
 
@@ -52,13 +58,32 @@ export function aRecord(columns: Partial<StoredRecord> = {}): StoredRecord {
   calls += 1
   const { start_stamp = firstDay } = columns
   return {
-    ...{ call_uuid: `call-${calls}`, call_id: `${calls}@caller`, direction: 'inbound' },
-    ...{ caller_id_number: '4930100', caller_id_name: null, destination_number: '4940200' },
-    ...{ answer_stamp: null, end_stamp: start_stamp + 1_000, start_stamp },
-    ...{ post_dial_delay_ms: null, duration: 1, billsec: 0, disposition: 'FAILED', sip_code: 503 },
-    ...{ hangup_cause: 'NONE', hangup_by: 'system', denial_code: null, attempts: '[]' },
-    ...{ node: null, carrier: null, tenant_id: null, customer_id: null, currency: null },
-    ...{ cost_micros: 0, source_address: '192.0.2.1', ...columns },
+    call_uuid: `call-${calls}`,
+    call_id: `${calls}@caller`,
+    direction: 'inbound',
+    caller_id_number: '4930100',
+    caller_id_name: null,
+    destination_number: '4940200',
+    answer_stamp: null,
+    end_stamp: start_stamp + 1_000,
+    start_stamp,
+    post_dial_delay_ms: null,
+    duration: 1,
+    billsec: 0,
+    disposition: 'FAILED',
+    sip_code: 503,
+    hangup_cause: 'NONE',
+    hangup_by: 'system',
+    denial_code: null,
+    attempts: '[]',
+    node: null,
+    carrier: null,
+    tenant_id: null,
+    customer_id: null,
+    currency: null,
+    cost_micros: 0,
+    source_address: '192.0.2.1',
+    ...columns,
   }
 }
 
@@ -101,15 +126,18 @@ export function randomRequest(random: () => number): SummaryRequest {
     denial_code: maybe('no_rate'),
   }
   return {
-    ...{ tenantId: one(null, null, 1, 2), from: firstDay + Math.floor(from) },
-    ...{ before: firstDay + Math.floor(before), groupBy: one(...groupings) },
+    tenantId: one(null, null, 1, 2),
+    from: firstDay + Math.floor(from),
+    before: firstDay + Math.floor(before),
+    groupBy: one(...groupings),
     filters: {
       customerId: maybe(1, 3),
       members: Object.fromEntries(Object.entries(members).filter(([, value]) => value)),
       direction: random() < 0.05 ? 'outbound' : undefined,
       disposition: random() < 0.05 ? 'BUSY' : undefined,
     },
-    ...{ orderBy: one('cost', 'count', 'asr'), limit: 200 },
+    orderBy: one('cost', 'count', 'asr'),
+    limit: 200,
   }
 }
 

@@ -40,10 +40,16 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     // Every source is unknown.
     simulate: ({ from, to }) => ({
       origin: { kind: 'unknown', id: null, name: null, tenantIds: [] },
-      ...{ callerNumber: from, calledNumber: to, direction: 'inbound', isEmergency: false },
+      callerNumber: from,
+      calledNumber: to,
+      direction: 'inbound',
+      isEmergency: false,
       payment: { kind: 'not_asked' },
       verdict: { kind: 'refused', status: 403, reason: 'Forbidden', code: 'unknown_source' },
-      ...{ candidates: [], order: 'fixed', setId: null, passedOver: [] },
+      candidates: [],
+      order: 'fixed',
+      setId: null,
+      passedOver: [],
     }),
     recordings: {
       isAvailable: false,

@@ -17,8 +17,14 @@ export async function threadFile(source: URL): Promise<URL> {
   const entry = fileURLToPath(source)
   const outfile = join(folder, `${basename(entry, '.ts')}.mjs`)
   await build({
-    ...{ entryPoints: [entry], outfile, bundle: true, packages: 'external' },
-    ...{ platform: 'node', format: 'esm', target: 'node22', sourcemap: 'inline' },
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node22',
+    sourcemap: 'inline',
   })
   return pathToFileURL(outfile)
 }

@@ -108,8 +108,12 @@ export class TollgateProcess {
   ): Promise<TollgateProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
     const ports = {
-      ...{ sip: await freePort(), api: await freePort(), edge: await freePort() },
-      ...{ tls: await freePort(), ws: await freePort(), wss: await freePort() },
+      sip: await freePort(),
+      api: await freePort(),
+      edge: await freePort(),
+      tls: await freePort(),
+      ws: await freePort(),
+      wss: await freePort(),
     }
     const { settings, drop } = await programDatabase(environment)
     const tollgate = new TollgateProcess(folder, ports, { ...settings, ...environment }, drop)

@@ -36,20 +36,34 @@ export async function openToolRig(options?: ControlOptions): Promise<ToolRig> {
     nodes: [{ host: '10.0.0.1', description: 'first' }, { host: '10.0.0.2' }],
   })
   await make('/dispatcher', {
-    ...{ endpoint_name: 'common pbx', algorithm: 8, set_id: 2, nodes: [{ host: '10.0.0.3' }] },
+    endpoint_name: 'common pbx',
+    algorithm: 8,
+    set_id: 2,
+    nodes: [{ host: '10.0.0.3' }],
   })
   await make('/rate-plans', { name: 'acme plan', ...tenant })
   await make('/rates', { rate_plan: 'acme plan', prefix: '49', rate_per_minute: '0.10' })
   await make('/customers', {
-    ...{ name: 'acme customer', numbers: ['4930100'], rate_plan: 'acme plan', balance: '10' },
-    ...{ ...tenant, password: 'horse battery', email: 'a@acme.example' },
+    name: 'acme customer',
+    numbers: ['4930100'],
+    rate_plan: 'acme plan',
+    balance: '10',
+    ...tenant,
+    password: 'horse battery',
+    email: 'a@acme.example',
   })
   controlNodes(control)
   liveCallOf(control, tenantId)
   await storeRecord(control, tenantId, endedCall, {})
   await storeRecord(control, tenantId, deniedCall, {
-    ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds', billsec: 0 },
-    ...{ answer_stamp: null, attempts: '[]', cost_micros: 0, hangup_by: 'system' },
+    disposition: 'FAILED',
+    sip_code: 402,
+    denial_code: 'insufficient_funds',
+    billsec: 0,
+    answer_stamp: null,
+    attempts: '[]',
+    cost_micros: 0,
+    hangup_by: 'system',
   })
   await forgetChanges(control)
   return {
@@ -72,8 +86,15 @@ function controlNodes({ engine, store }: TestControl): void {
   const node = (nodeId: number, host: string): NodeStatus => {
     const destination = `sip:${host}:5060;transport=udp`
     return {
-      ...{ nodeId, destination, priority: 10, weight: 100, latencyMs: 1.5, activeCalls: 0 },
-      ...{ state: states.get(destination) ?? 'active', description: host, lastProbe: null },
+      nodeId,
+      destination,
+      priority: 10,
+      weight: 100,
+      latencyMs: 1.5,
+      activeCalls: 0,
+      state: states.get(destination) ?? 'active',
+      description: host,
+      lastProbe: null,
       probes: { sent: 1, answered: 1, failed: 0 },
     }
   }
@@ -107,9 +128,18 @@ function controlNodes({ engine, store }: TestControl): void {
 function liveCallOf({ engine, now }: TestControl, tenantId: number): void {
   engine.activeCalls = [
     {
-      ...{ callUuid: liveCall, state: 'ACTIVE', direction: 'inbound', tenantId, customerId: 1 },
-      ...{ callerNumber: '4930100', calledNumber: '4940200', startedAt: now() - 5_000 },
-      ...{ answeredAt: now() - 3_000, setId: 1, node: '10.0.0.1:5060', carrier: null },
+      callUuid: liveCall,
+      state: 'ACTIVE',
+      direction: 'inbound',
+      tenantId,
+      customerId: 1,
+      callerNumber: '4930100',
+      calledNumber: '4940200',
+      startedAt: now() - 5_000,
+      answeredAt: now() - 3_000,
+      setId: 1,
+      node: '10.0.0.1:5060',
+      carrier: null,
       stampOffsetMs: 0,
       instance: 'sbc-1',
       peers: { caller: '192.0.2.1:5060', callee: '10.0.0.1:5060' },
@@ -130,14 +160,36 @@ export async function storeRecord(
   const attempt = { destination: 'sip:10.0.0.1', status: 200, reason: 'OK' }
   const attempts = JSON.stringify([{ ...attempt, startedAt: start_stamp, endedAt: now() }])
   const row = {
-    ...{ call_uuid, call_id: `${call_uuid}@acme`, direction: 'inbound' as const },
-    ...{ caller_id_number: '4930100', caller_id_name: null, destination_number: '4940200' },
-    ...{ start_stamp, answer_stamp: start_stamp + 2_000, end_stamp: now(), attempts },
-    ...{ post_dial_delay_ms: 100, duration: 60, billsec: 58, disposition: 'ANSWERED' as const },
-    ...{ sip_code: 200, hangup_cause: 'NORMAL_CLEARING', hangup_by: 'caller' as const },
-    ...{ denial_code: null, set_id: 1, node: '10.0.0.1', carrier: null, tenant_id: tenantId },
-    ...{ customer_id: 1, rate_prefix: '49', cost_micros: 100_000, currency: 'USD' },
-    ...{ mos_score: null, jitter_ms: null, packet_loss_pct: null, source_address: '10.1.1.1' },
+    call_uuid,
+    call_id: `${call_uuid}@acme`,
+    direction: 'inbound' as const,
+    caller_id_number: '4930100',
+    caller_id_name: null,
+    destination_number: '4940200',
+    start_stamp,
+    answer_stamp: start_stamp + 2_000,
+    end_stamp: now(),
+    attempts,
+    post_dial_delay_ms: 100,
+    duration: 60,
+    billsec: 58,
+    disposition: 'ANSWERED' as const,
+    sip_code: 200,
+    hangup_cause: 'NORMAL_CLEARING',
+    hangup_by: 'caller' as const,
+    denial_code: null,
+    set_id: 1,
+    node: '10.0.0.1',
+    carrier: null,
+    tenant_id: tenantId,
+    customer_id: 1,
+    rate_prefix: '49',
+    cost_micros: 100_000,
+    currency: 'USD',
+    mos_score: null,
+    jitter_ms: null,
+    packet_loss_pct: null,
+    source_address: '10.1.1.1',
   }
   await execute(store, store.db.insertInto('cdr').values({ ...row, ...columns }))
 }

@@ -6,8 +6,13 @@ import { sdp, type Leg, type PeerMessage, type SipPeer } from './sip-peer.ts'
 
 /** A phone that calls as extension 101 of tenant 3. */
 export const extension101: Origin = {
-  ...{ kind: 'extension', extensionId: 1, tenantId: 3, customerId: 7 },
-  ...{ domain: 'acme.example', extension: '101', displayName: 'Phone 101' },
+  kind: 'extension',
+  extensionId: 1,
+  tenantId: 3,
+  customerId: 7,
+  domain: 'acme.example',
+  extension: '101',
+  displayName: 'Phone 101',
 }
 
 export interface Pair {
@@ -35,8 +40,14 @@ export async function call(
     rig.answers.caller = {
       kind: 'extension',
       extension: {
-        ...{ extensionId, tenantId, customerId, domain, extension, displayName },
-        ...{ isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+        extensionId,
+        tenantId,
+        customerId,
+        domain,
+        extension,
+        displayName,
+        isVoicemailEnabled: false,
+        secrets: { MD5: '', 'SHA-256': '' },
       },
     }
   } else {

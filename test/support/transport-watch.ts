@@ -36,7 +36,10 @@ export function watchTransport(accepts: (source: Flow) => boolean = () => true):
     connectionClosed: (flow) => saw(`closed ${flow.connectionId}`),
   }
   return {
-    ...{ callbacks, events, flows, saw },
+    callbacks,
+    events,
+    flows,
+    saw,
     seeing: (event) => changed.until(() => events.includes(event)),
     seeingSome: (pattern) => changed.until(() => events.some((event) => pattern.test(event))),
   }

@@ -12,8 +12,13 @@ import { sdp, SipPeer, type Leg, type PeerMessage } from './sip-peer.ts'
 export const home = { domain: 'acme.example', extension: '102' }
 
 const extensionRecord = (extension: string) => ({
-  ...{ extensionId: Number(extension), extension, tenantId: 3, customerId: 7 },
-  ...{ domain: home.domain, displayName: `Phone ${extension}`, isVoicemailEnabled: false },
+  extensionId: Number(extension),
+  extension,
+  tenantId: 3,
+  customerId: 7,
+  domain: home.domain,
+  displayName: `Phone ${extension}`,
+  isVoicemailEnabled: false,
   secrets: { MD5: '', 'SHA-256': '' },
 })
 
@@ -47,7 +52,9 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
         isAlive: name === self || nodes.isAlive,
       }) as const
     const common = {
-      ...{ self, key: Buffer.alloc(32, 1), wallNow: () => a.time.wallNow() },
+      self,
+      key: Buffer.alloc(32, 1),
+      wallNow: () => a.time.wallNow(),
       onRefused: ({ address, port }: Binding['source']) => void refused.push(`${address}:${port}`),
       onHeard: () => undefined,
       isRecording: () => false,
@@ -71,10 +78,14 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
   }
   const [hopAtA, hopAtB] = [hopOf('a'), hopOf('b')]
   const a = await startCallRig({
-    ...{ withTcp, otherNodes: othersOf('a'), readToken: (request) => hopAtA.read(request) },
+    withTcp,
+    otherNodes: othersOf('a'),
+    readToken: (request) => hopAtA.read(request),
   })
   const b = await startCallRig({
-    ...{ withTcp, beside: a, otherNodes: othersOf('b') },
+    withTcp,
+    beside: a,
+    otherNodes: othersOf('b'),
     readToken: (request) => hopAtB.read(request),
   })
   ports.set('a', a.server.listeners[0]?.port ?? 0).set('b', b.server.listeners[0]?.port ?? 0)
@@ -86,15 +97,29 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
   const bind = (peer: SipPeer, port = peer.port): SipPeer => {
     peer.contact = contactOfNext()
     bindings.push({
-      ...{ contact: peer.contact, instance: null, regId: null, q: 1_000, callId: 'r', cseq: 1 },
-      ...{ path: [], userAgent: '', registeredAt: 0, expiresAt: Number.MAX_SAFE_INTEGER },
-      ...{ node: 'b', source: { protocol: peer.protocol, address: '127.0.0.1', port } },
+      contact: peer.contact,
+      instance: null,
+      regId: null,
+      q: 1_000,
+      callId: 'r',
+      cseq: 1,
+      path: [],
+      userAgent: '',
+      registeredAt: 0,
+      expiresAt: Number.MAX_SAFE_INTEGER,
+      node: 'b',
+      source: { protocol: peer.protocol, address: '127.0.0.1', port },
     })
     return peer
   }
 
   const nodes: TwoNodes = {
-    ...{ a, b, hopAtB, bindings, refused, isAlive: true },
+    a,
+    b,
+    hopAtB,
+    bindings,
+    refused,
+    isAlive: true,
     phone: async () => bind(await b.caller()),
     phoneByTcp: async () => {
       const listener = b.server.listeners.find(({ protocol }) => protocol === 'tcp')

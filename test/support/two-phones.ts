@@ -6,7 +6,9 @@ export const passwordOf = (extension: string): string => `secret-${extension}`
 const phones = (...extensions: readonly string[]) => ({
   tenants: [{ slug: 'acme', domains: [domain] }],
   extensions: extensions.map((extension) => ({
-    ...{ tenant: 'acme', extension, password: passwordOf(extension) },
+    tenant: 'acme',
+    extension,
+    password: passwordOf(extension),
     display_name: `Phone ${extension}`,
   })),
 })

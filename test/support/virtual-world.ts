@@ -78,7 +78,8 @@ export class VirtualWorld {
         receive(text, (answer) => this.#carry(answer, port, from)),
       )
       return Promise.resolve({
-        ...{ host, port },
+        host,
+        port,
         send: (text) => this.#carry(text, port, listener.port),
         hangUp: () => undefined,
         close: () => void this.#ports.delete(port),

@@ -48,9 +48,21 @@ export function readWelcome(payload: string) {
 }
 
 const empty: WireEvent = {
-  ...{ kind: '', commandId: '', verdict: '', reason: '', source: '', bytes: '', protocol: '' },
-  ...{ address: '', port: '', time: '', transactionId: '', dialogId: '' },
-  ...{ localAddress: '', localPort: '', sip: '' },
+  kind: '',
+  commandId: '',
+  verdict: '',
+  reason: '',
+  source: '',
+  bytes: '',
+  protocol: '',
+  address: '',
+  port: '',
+  time: '',
+  transactionId: '',
+  dialogId: '',
+  localAddress: '',
+  localPort: '',
+  sip: '',
 }
 
 function aboutMessage(fields: readonly string[]) {

@@ -22,7 +22,8 @@ async function peerOf(protocol: 'udp' | 'tcp' | 'tls', port: number): Promise<Si
   const address = '::1'
   const listener = { protocol, address, port, advertisedHost: address, advertisedPort: port }
   const tls = {
-    ...{ cert: readFileSync(others.certFile), key: readFileSync(others.keyFile) },
+    cert: readFileSync(others.certFile),
+    key: readFileSync(others.keyFile),
     ca: readFileSync(authority.file),
   }
   const peer = await SipPeer.openPatient(listener, protocol === 'tls' ? { tls } : {})
@@ -45,7 +46,9 @@ test.runIf(hasIpv6).each(['udp', 'tcp', 'tls'] as const)(
       {
         SIP_LISTEN: `${transport}/[::1]:${port}`,
         ...patientNodes,
-        ...{ SIP_TLS_CERT: own.certFile, SIP_TLS_KEY: own.keyFile, SIP_TLS_CA: authority.file },
+        SIP_TLS_CERT: own.certFile,
+        SIP_TLS_KEY: own.keyFile,
+        SIP_TLS_CA: authority.file,
       },
     )
     onTestFinished(() => tollgate.stop())

@@ -17,7 +17,9 @@ const forged = new Authority(folder, 'another-authority').sign('forged', ...loop
 async function start(seed: object, environment: Record<string, string> = {}) {
   const tollgate = await TollgateProcess.start(seed, {
     ...patientNodes,
-    ...{ SIP_TLS_CERT: own.certFile, SIP_TLS_KEY: own.keyFile, SIP_TLS_CA: authority.file },
+    SIP_TLS_CERT: own.certFile,
+    SIP_TLS_KEY: own.keyFile,
+    SIP_TLS_CA: authority.file,
     ...environment,
   })
   onTestFinished(() => tollgate.stop())
@@ -28,7 +30,9 @@ const withNode = (port: number) => ({
   ...seedFor([]),
   dispatcher: [
     {
-      ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+      endpoint_name: 'pbx',
+      set_id: 1,
+      algorithm: 8,
       nodes: [{ host: '127.0.0.1', internal_port: port, transport: 'tls' }],
     },
   ],
@@ -108,13 +112,16 @@ test("a carrier's gateway is called by TLS under its name", async () => {
     ...seedFor([]),
     dispatcher: [
       {
-        ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+        endpoint_name: 'pbx',
+        set_id: 1,
+        algorithm: 8,
         nodes: [{ host: '127.0.0.1', internal_port: node.port }],
       },
     ],
     carriers: [
       {
-        ...{ name: 'north', direction: 'out' },
+        name: 'north',
+        direction: 'out',
         gateways: [{ host: 'localhost', port: gateway.peer.port, transport: 'tls' }],
       },
     ],

@@ -34,10 +34,17 @@ const offer = (port: number): string =>
   ['96 opus/48000/2', '101 telephone-event/8000'].map((line) => `a=rtpmap:${line}\r\n`).join('')
 
 const answer = [
-  ...['v=0', 'o=- 1 1 IN IP4 127.0.0.1', 's=service', 'c=IN IP4 127.0.0.1', 't=0 0'],
-  ...['m=audio 4600 RTP/SAVP 96 101', 'a=rtpmap:96 opus/48000/2'],
-  ...['a=rtpmap:101 telephone-event/8000', 'a=sendrecv'],
-  ...[`a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${'A'.repeat(40)}`, ''],
+  'v=0',
+  'o=- 1 1 IN IP4 127.0.0.1',
+  's=service',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 4600 RTP/SAVP 96 101',
+  'a=rtpmap:96 opus/48000/2',
+  'a=rtpmap:101 telephone-event/8000',
+  'a=sendrecv',
+  `a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:${'A'.repeat(40)}`,
+  '',
 ].join('\r\n')
 
 async function start(carrier: object, environment: Record<string, string> = {}) {
@@ -54,7 +61,10 @@ async function start(carrier: object, environment: Record<string, string> = {}) 
       dispatcher: [{ endpoint_name: 'pbx', set_id: 1, algorithm: 8, nodes: [pbx] }],
       carriers: [
         {
-          ...{ name: 'openai', direction: 'out', preset: 'ai-openai', ...carrier },
+          name: 'openai',
+          direction: 'out',
+          preset: 'ai-openai',
+          ...carrier,
           gateways: [{ host: 'localhost', port: gateway.port }],
         },
       ],
@@ -62,8 +72,11 @@ async function start(carrier: object, environment: Record<string, string> = {}) 
     },
     {
       ...patientNodes,
-      ...{ SIP_TLS_CERT: own.certFile, SIP_TLS_KEY: own.keyFile, SIP_TLS_CA: authority.file },
-      ...{ RTPENGINE: relay.setting, ...environment },
+      SIP_TLS_CERT: own.certFile,
+      SIP_TLS_KEY: own.keyFile,
+      SIP_TLS_CA: authority.file,
+      RTPENGINE: relay.setting,
+      ...environment,
     },
   )
   onTestFinished(() => tollgate.stop())

@@ -38,7 +38,8 @@ test('every kind of listener is served and named when the program is ready', asy
   const program = startProgram(['serve'], {
     ...(await settingsOfDatabase(join(folder, 'all.db'))),
     SIP_LISTEN: everywhere,
-    ...{ SIP_TLS_CERT: first.certFile, SIP_TLS_KEY: first.keyFile },
+    SIP_TLS_CERT: first.certFile,
+    SIP_TLS_KEY: first.keyFile,
   })
   const line = await program.line(/^ready /)
   expect(line).toMatch(ready)
@@ -54,7 +55,8 @@ test('no cipher suite without forward secrecy is spoken', async () => {
   const program = startProgram(['serve'], {
     ...(await settingsOfDatabase(join(folder, 'ciphers.db'))),
     SIP_LISTEN: 'tls/127.0.0.1:0,wss/127.0.0.1:0',
-    ...{ SIP_TLS_CERT: first.certFile, SIP_TLS_KEY: first.keyFile },
+    SIP_TLS_CERT: first.certFile,
+    SIP_TLS_KEY: first.keyFile,
   })
   const line = await program.line(/^ready /)
   const hasAgreed = async (port: number, ciphers: string): Promise<boolean> => {
@@ -81,7 +83,8 @@ test('SIGHUP reads the certificate again and ends nothing; a broken one is told 
   const program = startProgram(['serve'], {
     ...(await settingsOfDatabase(join(folder, 'renewed.db'))),
     SIP_LISTEN: 'tls/127.0.0.1:0',
-    ...{ SIP_TLS_CERT: files.certFile, SIP_TLS_KEY: files.keyFile },
+    SIP_TLS_CERT: files.certFile,
+    SIP_TLS_KEY: files.keyFile,
   })
   const port = portOf(await program.line(/^ready /), 'tls')
   const open = connect({ host: '127.0.0.1', port, rejectUnauthorized: false })
@@ -103,9 +106,19 @@ test('SIGHUP reads the certificate again and ends nothing; a broken one is told 
 
 test('applications of the SIP server alone come in by TLS, with the secret and not without', async () => {
   const program = startProgram([
-    ...['sip-server', '--listen', 'udp/127.0.0.1:0', '--admin', '127.0.0.1:0'],
-    ...['--admin-tls', '127.0.0.1:0', '--cert', first.certFile, '--key', first.keyFile],
-    ...['--secret', 'cymru'],
+    'sip-server',
+    '--listen',
+    'udp/127.0.0.1:0',
+    '--admin',
+    '127.0.0.1:0',
+    '--admin-tls',
+    '127.0.0.1:0',
+    '--cert',
+    first.certFile,
+    '--key',
+    first.keyFile,
+    '--secret',
+    'cymru',
   ])
   const line = await program.line(/^ready /)
   const port = Number(/ admin-tls=127\.0\.0\.1:(\d+)/.exec(line)?.[1])
@@ -136,7 +149,9 @@ test.each([
   async (name, words, set) => {
     const program = startProgram([name, ...words], {
       ...(await settingsOfDatabase(join(folder, `${name}.db`))),
-      ...{ SIP_TLS_KEY: first.keyFile, LOG_LEVEL: 'error', ...set },
+      SIP_TLS_KEY: first.keyFile,
+      LOG_LEVEL: 'error',
+      ...set,
     })
     expect(await program.ended).toBe(2)
     expect(program.complaints).toEqual([
@@ -147,8 +162,19 @@ test.each([
 
 test('the SIP server alone serves all of them, and tells its applications', async () => {
   const program = startProgram([
-    ...['sip-server', '--listen', everywhere, '--admin', '127.0.0.1:0', '--secret', 'cymru'],
-    ...['--cert', first.certFile, '--key', first.keyFile, '--ca', authority.file],
+    'sip-server',
+    '--listen',
+    everywhere,
+    '--admin',
+    '127.0.0.1:0',
+    '--secret',
+    'cymru',
+    '--cert',
+    first.certFile,
+    '--key',
+    first.keyFile,
+    '--ca',
+    authority.file,
   ])
   const line = await program.line(/^ready /)
   expect(line).toMatch(ready)

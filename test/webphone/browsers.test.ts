@@ -19,7 +19,9 @@ async function start({ wssPort }: TollgateProcess, user: string, toneHz: number)
 
 test('a browser calls another one, holds and resumes, and each hears the other', async () => {
   const tollgate = await TollgateProcess.start(twoPhones, {
-    ...{ SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile, DRAIN_SECONDS: '0' },
+    SIP_TLS_CERT: certFile,
+    SIP_TLS_KEY: keyFile,
+    DRAIN_SECONDS: '0',
   })
   onTestFinished(() => tollgate.stop())
   const [low, high] = await Promise.all([start(tollgate, '101', 500), start(tollgate, '102', 800)])

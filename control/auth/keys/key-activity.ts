@@ -257,7 +257,9 @@ export class KeyActivity {
 const accepted = sql<number>`requests - denied`
 
 const columnsOf = ({ requests, firstAt, lastAt }: Uses) => ({
-  ...{ requests, first_at: firstAt, last_at: lastAt },
+  requests,
+  first_at: firstAt,
+  last_at: lastAt,
 })
 
 const inOrder = <R>(rows: ReadonlyMap<string, R>) =>

@@ -177,8 +177,12 @@ function changedKeys(world: KeyRoutesWorld) {
           return planRevocation(before, { ...world, principal })
         }
         const order = {
-          ...{ principal, tool: `${c.req.method} ${routePath(c, -1)}`, reason, isDryRun: false },
-          ...{ scopes: ['keys:write' as const], expiresAt: null },
+          principal,
+          tool: `${c.req.method} ${routePath(c, -1)}`,
+          reason,
+          isDryRun: false,
+          scopes: ['keys:write' as const],
+          expiresAt: null,
           changeId: newUuid(world.randomBytes),
         }
         const { changeId, own } = await makeChange(order, plan, world)

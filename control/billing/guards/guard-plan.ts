@@ -49,7 +49,9 @@ export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPl
   return {
     target: { kind: 'spend_guard', id: guardUuid },
     row: `${target.scope} ${target.scopeId}`,
-    ...{ before, after, undo: 'restores' },
+    before,
+    after,
+    undo: 'restores',
     effect: isSame
       ? `Nothing changes: such a spend guard is set already${until(before.expires_at)}.`
       : `${effectOf(target, after)}${endedCalls(body)}`,
@@ -81,7 +83,9 @@ export async function planRemoval(guardUuid: string, use: GuardUse): Promise<Gua
   const whose = `${scope} ${quoted(name ?? '')}`
   return {
     target: { kind: 'spend_guard', id: guardUuid },
-    ...{ before, after: null, undo: 'restores' },
+    before,
+    after: null,
+    undo: 'restores',
     effect:
       before === null
         ? 'Nothing changes: the spend guard was removed before.'
@@ -139,9 +143,13 @@ function newState(
   const isLonger =
     before !== null && (end === null || (expiresAt !== null && expiresAt < (end ?? 0)))
   return {
-    ...{ customer_id: ownId('customer'), extension_id: ownId('extension') },
-    ...{ tenant_id: ownId('tenant'), set_by_tenant_id: setterOf(principal) },
-    ...{ prefix: target.prefix, reason: reason ?? '', created_by: principal.actor },
+    customer_id: ownId('customer'),
+    extension_id: ownId('extension'),
+    tenant_id: ownId('tenant'),
+    set_by_tenant_id: setterOf(principal),
+    prefix: target.prefix,
+    reason: reason ?? '',
+    created_by: principal.actor,
     created_at: before?.created_at ?? at,
     expires_at: isLonger ? (end ?? null) : expiresAt,
     ends_calls_before: before?.ends_calls_before ?? null,

@@ -199,9 +199,18 @@ const names = [
 export type GuardRow = NonNullable<Awaited<ReturnType<GuardStore['find']>>>
 
 export const stateOf = (row: GuardState): GuardState => ({
-  ...{ customer_id: row.customer_id, extension_id: row.extension_id, tenant_id: row.tenant_id },
-  ...{ set_by_tenant_id: row.set_by_tenant_id, prefix: row.prefix, action: row.action },
-  ...{ amount_micros: row.amount_micros, currency: row.currency, per: row.per },
-  ...{ reason: row.reason, created_by: row.created_by, created_at: row.created_at },
-  ...{ expires_at: row.expires_at, ends_calls_before: row.ends_calls_before },
+  customer_id: row.customer_id,
+  extension_id: row.extension_id,
+  tenant_id: row.tenant_id,
+  set_by_tenant_id: row.set_by_tenant_id,
+  prefix: row.prefix,
+  action: row.action,
+  amount_micros: row.amount_micros,
+  currency: row.currency,
+  per: row.per,
+  reason: row.reason,
+  created_by: row.created_by,
+  created_at: row.created_at,
+  expires_at: row.expires_at,
+  ends_calls_before: row.ends_calls_before,
 })

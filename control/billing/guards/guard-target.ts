@@ -62,7 +62,9 @@ async function extensionOf(store: Store, wanted: Reference, scope: RequestScope)
     throw badReference('extension', 'several domains have it: write it as in "101@acme.example"')
   const row = chosen(rows, asked, { tenantId: 'any', scope })
   return {
-    ...{ scope: 'extension', scopeId: row.id, tenantId: row.tenant_id },
+    scope: 'extension',
+    scopeId: row.id,
+    tenantId: row.tenant_id,
     extension: { number: row.extension, tenantId: row.tenant_id },
     name: `${row.extension}@${row.domain}`,
   }

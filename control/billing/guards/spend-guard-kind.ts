@@ -31,11 +31,20 @@ const id = z.int().nullable()
 
 /** As `GuardStore.state` gave it. */
 const stored: z.ZodType<GuardState> = z.strictObject({
-  ...{ customer_id: id, extension_id: id, tenant_id: id, set_by_tenant_id: id },
-  ...{ prefix: z.string(), action: z.enum(guardActions), amount_micros: z.int() },
-  ...{ currency: z.string().nullable(), per: z.enum(guardPeriods).nullable() },
-  ...{ reason: z.string(), created_by: z.string(), created_at: z.int() },
-  ...{ expires_at: id, ends_calls_before: id },
+  customer_id: id,
+  extension_id: id,
+  tenant_id: id,
+  set_by_tenant_id: id,
+  prefix: z.string(),
+  action: z.enum(guardActions),
+  amount_micros: z.int(),
+  currency: z.string().nullable(),
+  per: z.enum(guardPeriods).nullable(),
+  reason: z.string(),
+  created_by: z.string(),
+  created_at: z.int(),
+  expires_at: id,
+  ends_calls_before: id,
 })
 
 const guardIn = (state: Json): GuardState => stored.parse(state)

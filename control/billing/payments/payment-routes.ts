@@ -56,13 +56,14 @@ const alertQuery = z.strictObject({
   state: z.enum(['open', 'resolved']).optional(),
   kind: z
     .enum([
-      ...([
-        'unknown_customer',
-        'currency_mismatch',
-        'amount_mismatch',
-        'unreadable_event',
-      ] as const),
-      ...(['balance_out_of_range', 'refund', 'dispute', 'subscription_ended'] as const),
+      'unknown_customer',
+      'currency_mismatch',
+      'amount_mismatch',
+      'unreadable_event',
+      'balance_out_of_range',
+      'refund',
+      'dispute',
+      'subscription_ended',
     ])
     .optional(),
   customer_id: queryId.optional(),

@@ -121,7 +121,9 @@ export class Payments {
       'the balance would exceed the largest that can be stored; it will not be credited'
     return this.#alert(event, {
       kind: 'balance_out_of_range',
-      ...{ customerId, detail, ...factsOf(payment) },
+      customerId,
+      detail,
+      ...factsOf(payment),
     })
   }
 

@@ -9,8 +9,13 @@ export interface NewRate extends ReturnType<typeof rateColumns> {
 
 const identity = ['rate_plan_id', 'prefix', 'effective_from_at'] as const
 const terms = [
-  ...(['description', 'rate_per_minute_micros', 'connect_fee_micros', 'is_blocked'] as const),
-  ...(['first_increment_seconds', 'first_rate_per_minute_micros', 'increment_seconds'] as const),
+  'description',
+  'rate_per_minute_micros',
+  'connect_fee_micros',
+  'is_blocked',
+  'first_increment_seconds',
+  'first_rate_per_minute_micros',
+  'increment_seconds',
   'effective_to_at',
 ] as const
 const columns = [...identity, ...terms]

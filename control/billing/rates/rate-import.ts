@@ -14,8 +14,16 @@ import { rateBody } from './rate-body.ts'
 import { rateColumns, rateProblem, type RateRow } from './rate-store.ts'
 
 export const rateCsvColumns = [
-  ...(['prefix', 'description', 'rate_per_minute', 'connect_fee', 'first_increment'] as const),
-  ...(['first_rate_per_minute', 'increment', 'blocked', 'effective_from', 'effective_to'] as const),
+  'prefix',
+  'description',
+  'rate_per_minute',
+  'connect_fee',
+  'first_increment',
+  'first_rate_per_minute',
+  'increment',
+  'blocked',
+  'effective_from',
+  'effective_to',
 ]
 
 /** Also known: the plan of a line, where one file holds several. */
@@ -157,8 +165,12 @@ class LineReader {
 const isOwn = (name: string | undefined): boolean => ownColumns.some((own) => own === name)
 
 const flags: Readonly<Record<string, boolean>> = {
-  ...{ true: true, yes: true, '1': true },
-  ...{ false: false, no: false, '0': false },
+  true: true,
+  yes: true,
+  '1': true,
+  false: false,
+  no: false,
+  '0': false,
 }
 
 /** The cells as fields of a JSON body; an empty cell is an absent field. */

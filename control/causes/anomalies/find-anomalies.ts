@@ -81,10 +81,12 @@ export async function findAnomalies(
   const found = await inTurn(own, () => readApart(own.store, tenantId, find))
   const findings = worstOfEach(found).toSorted(bySeverity)
   return {
-    ...{ start: timeToText(span.from), end: timeToText(span.before) },
+    start: timeToText(span.from),
+    end: timeToText(span.before),
     findings: findings.slice(0, limit).map(findingViewOf),
     total: findings.length,
-    ...{ searched, skipped: lacking },
+    searched,
+    skipped: lacking,
   }
 }
 

@@ -40,7 +40,11 @@ const carrierFinding = (found: CarrierFinding): Finding => {
   const { carrier, calls, asrPercent, usualPercent, firstAt, lastAt } = found
   const subject = `carrier ${quoted(carrier)}`
   return {
-    ...{ kind: 'trunk', severity: 'high', subject, firstAt, lastAt },
+    kind: 'trunk',
+    severity: 'high',
+    subject,
+    firstAt,
+    lastAt,
     what: `${asrPercent} % of ${plural(calls, 'call')} through ${subject} were answered, usually ${usualPercent} %`,
     evidence: [],
     next: { tool: 'list_trunks', arguments: { search: carrier } },
@@ -70,7 +74,10 @@ function moneyFinding(found: UnusualCalls['money'][number], names: Names): Findi
   const { what, firstAt, lastAt } = found
   const brake = prefix === null ? { prefix: '', action: 'cap' } : { prefix, action: 'block' }
   return {
-    ...{ kind, severity, firstAt, lastAt },
+    kind,
+    severity,
+    firstAt,
+    lastAt,
     subject: `customer ${customerId}`,
     what: `${nameOf(customerId, names)} ${what}${whoseCalls(samples)}.`,
     evidence: samples.map(({ call_uuid }) => call_uuid),
@@ -129,7 +136,9 @@ function refusalFinding(
     const numbers = groups.map(({ start, count }) => `${quoted(start)} (${count})`).join(', ')
     const [sample] = samples
     return {
-      ...{ ...base, severity, firstStep: null },
+      ...base,
+      severity,
+      firstStep: null,
       what: `${payer}${refused}: no rate for numbers that begin with ${numbers}.`,
       next: {
         tool: 'lookup_rate',
@@ -147,7 +156,9 @@ function refusalFinding(
   const [sample] = samples
   const caller = sample === undefined ? '' : `, such as caller ${quoted(sample.caller)}`
   return {
-    ...{ ...base, severity, firstStep: null },
+    ...base,
+    severity,
+    firstStep: null,
     what: `${refused}: of the first, ${sources.join(', ')}${caller}.`,
     next: explained(samples, { tool: 'search_cdrs', arguments: { disposition: 'FAILED' } }),
   }

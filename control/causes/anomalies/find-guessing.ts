@@ -63,15 +63,21 @@ async function pairsIn(
     store,
     query
       .select((row) => [
-        ...(['wrong.tenant_id', 'wrong.extension_id', 'wrong.source'] as const),
-        ...(['extension.extension', 'extension.domain'] as const),
+        'wrong.tenant_id',
+        'wrong.extension_id',
+        'wrong.source',
+        'extension.extension',
+        'extension.domain',
         sql<number>`CAST(SUM(wrong.failures) AS INTEGER)`.as('failures'),
         row.fn.min('wrong.first_at').as('first_at'),
         row.fn.max('wrong.last_at').as('last_at'),
       ])
       .groupBy([
-        ...(['wrong.tenant_id', 'wrong.extension_id', 'wrong.source'] as const),
-        ...(['extension.extension', 'extension.domain'] as const),
+        'wrong.tenant_id',
+        'wrong.extension_id',
+        'wrong.source',
+        'extension.extension',
+        'extension.domain',
       ])
       .orderBy('failures', 'desc')
       .limit(MAX_PAIRS),
@@ -129,7 +135,8 @@ async function guessingFinding(
         ? `extension ${shown(worst)}`
         : `extension ${shown(worst)} and ${plural(otherNames.length, 'other one')}`,
     what,
-    ...{ firstAt, lastAt: Math.max(...pairs.map(({ last_at }) => last_at)) },
+    firstAt,
+    lastAt: Math.max(...pairs.map(({ last_at }) => last_at)),
     evidence: [...sources.keys()].slice(0, NAMED),
     // Whether calls are made with it.
     next: {
@@ -147,7 +154,8 @@ async function guessingFinding(
             tool: 'ban_address',
             arguments: {
               address: source,
-              ...{ duration: 3_600, reason: 'it guesses passwords of phones' },
+              duration: 3_600,
+              reason: 'it guesses passwords of phones',
             },
           },
   }

@@ -76,9 +76,12 @@ async function findingOf(
   if (found === undefined) return undefined
   const period = { start: new Date(from).toISOString(), end: new Date(before).toISOString() }
   return {
-    ...{ kind: 'key_use', severity: found.severity, subject: `key ${uuid}` },
+    kind: 'key_use',
+    severity: found.severity,
+    subject: `key ${uuid}`,
     what: `key ${quoted(name)} ${found.what}.`,
-    ...{ firstAt: Math.max(firstAt, from), lastAt },
+    firstAt: Math.max(firstAt, from),
+    lastAt,
     evidence: [uuid, ...made.slice(0, 4).map(({ correlation_id }) => correlation_id)],
     next: { tool: 'get_key_activity', arguments: { uuid, ...period } },
     firstStep: {

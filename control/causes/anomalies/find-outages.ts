@@ -103,8 +103,11 @@ async function nodeFinding(
         : {
             tool: 'set_dispatcher_state',
             arguments: {
-              ...{ setId: set.setId, destination: node.destination, state: 'inactive' },
-              ...{ duration: 3_600, reason: 'the node does not answer reliably' },
+              setId: set.setId,
+              destination: node.destination,
+              state: 'inactive',
+              duration: 3_600,
+              reason: 'the node does not answer reliably',
             },
           },
   }
@@ -126,7 +129,10 @@ async function trunkFindings(world: AnomalyWorld, { from, before }: Span) {
       severity: state === 'down' ? 'high' : 'medium',
       subject: `carrier ${quoted(name)}`,
       what: `${what}: ${quoted(why ?? 'no answer')}; ${plural(active_calls, 'live call')}.`,
-      ...{ firstAt: since, lastAt: Math.max(since, before - 1), evidence: [], firstStep: null },
+      firstAt: since,
+      lastAt: Math.max(since, before - 1),
+      evidence: [],
+      firstStep: null,
       next: { tool: 'list_trunks', arguments: { search: name } },
     }
   })

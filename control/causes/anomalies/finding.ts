@@ -4,8 +4,15 @@ import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import { moment } from '../views.ts'
 
 export const kinds = [
-  ...(['spend', 'destination', 'wallet', 'rate', 'unknown_callers'] as const),
-  ...(['key_use', 'node', 'trunk', 'registration'] as const),
+  'spend',
+  'destination',
+  'wallet',
+  'rate',
+  'unknown_callers',
+  'key_use',
+  'node',
+  'trunk',
+  'registration',
 ] as const
 export type Kind = (typeof kinds)[number]
 
@@ -52,9 +59,12 @@ export interface Finding {
 }
 
 export const findingViewOf = (finding: Finding): FindingView => ({
-  ...{ kind: finding.kind, severity: finding.severity, subject: finding.subject },
+  kind: finding.kind,
+  severity: finding.severity,
+  subject: finding.subject,
   what: finding.what,
-  ...{ first_at: timeToText(finding.firstAt), last_at: timeToText(finding.lastAt) },
+  first_at: timeToText(finding.firstAt),
+  last_at: timeToText(finding.lastAt),
   evidence: finding.evidence.slice(0, 5),
   next: { tool: finding.next.tool, arguments: { ...finding.next.arguments } },
   first_step: finding.firstStep && {

@@ -37,8 +37,16 @@ interface KeyFinding {
 }
 
 const denialCodes: ReadonlySet<string> = new Set([
-  ...['address_not_allowed', 'insufficient_scope', 'wrong_tenant', 'wrong_domain', 'forbidden'],
-  ...['unauthorized', 'rate_limited', '401', '403', '429'],
+  'address_not_allowed',
+  'insufficient_scope',
+  'wrong_tenant',
+  'wrong_domain',
+  'forbidden',
+  'unauthorized',
+  'rate_limited',
+  '401',
+  '403',
+  '429',
 ])
 
 /** Undefined: nothing is unusual. `from` and `before`: the period in milliseconds UTC. */
@@ -95,7 +103,9 @@ function hoursSign({ hours }: KeyFacts, from: number, before: number): string | 
 
 function changesSign({ changedAt, hours }: KeyFacts, from: number): string | undefined {
   const changes = changedAt.map((at) => ({
-    ...{ hour: Math.floor(at / HOUR_MS), outcome: '', requests: 1 },
+    hour: Math.floor(at / HOUR_MS),
+    outcome: '',
+    requests: 1,
     isNow: at >= from,
   }))
   const now = changes.filter(({ isNow }) => isNow).length

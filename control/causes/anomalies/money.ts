@@ -68,7 +68,7 @@ export class Spending {
     const { customerId, currency, prefix } = sum
     let total = this.#totalOf(sum)
     if (total === undefined) {
-      total = { ...{ customerId, currency, pastCalls: 0, prefixes: new Map() }, ...nothing() }
+      total = { customerId, currency, pastCalls: 0, prefixes: new Map(), ...nothing() }
       const others = this.#totals.get(customerId)
       if (others === undefined) this.#totals.set(customerId, [total])
       else others.push(total)
@@ -114,7 +114,11 @@ export class Spending {
 }
 
 const nothing = (): Spent => ({
-  ...{ calls: 0, costMicros: 0, firstAt: Infinity, lastAt: -Infinity, past: [] },
+  calls: 0,
+  costMicros: 0,
+  firstAt: Infinity,
+  lastAt: -Infinity,
+  past: [],
 })
 
 function addTo(spent: Spent, { calls, costMicros, firstAt, lastAt }: SpentSum): void {
@@ -145,7 +149,9 @@ function spendFinding(total: Total): MoneyFinding | undefined {
   if (!isUnusual) return undefined
   const usual = hasPast(total) ? `usually ${moneyText(mean, currency)}` : 'never before'
   return {
-    ...{ kind: 'spend', severity: severityOf(total, mean), prefix: null },
+    kind: 'spend',
+    severity: severityOf(total, mean),
+    prefix: null,
     ...commonOf(total, total),
     what: `spent ${moneyText(costMicros, currency)} on ${plural(calls, 'call')}, ${usual} in these hours`,
   }
@@ -164,7 +170,9 @@ function destinationFinding(prefix: string, spent: Spent, total: Total): readonl
   const premium = isPremium(spent, total) ? ', far above its usual price of a call' : ''
   return [
     {
-      ...{ kind: 'destination', prefix, ...commonOf(total, spent) },
+      kind: 'destination',
+      prefix,
+      ...commonOf(total, spent),
       severity: share >= 50 ? severityOf(spent, mean) : 'high',
       what:
         `spent ${moneyText(costMicros, currency)} on ${plural(calls, 'call')} to ${prefix}, ` +
@@ -174,7 +182,11 @@ function destinationFinding(prefix: string, spent: Spent, total: Total): readonl
 }
 
 const commonOf = ({ customerId, currency }: Total, { costMicros, firstAt, lastAt }: Spent) => ({
-  ...{ customerId, currency, costMicros, firstAt, lastAt },
+  customerId,
+  currency,
+  costMicros,
+  firstAt,
+  lastAt,
 })
 
 const hasPast = ({ past }: Spent): boolean => past.some((costMicros) => costMicros > 0)

@@ -84,7 +84,9 @@ async function* comparedByDay(
   const isBusy = (await keptCalls(place, tenantId, daysOf(last))) > MAX_READ
   const whole = isBusy ? { from, before } : { from, before: last.from }
   const parts: Part[] = daysOf(whole).map((day) => ({
-    ...{ day, pastEnd: day, comparison: new Comparison() },
+    day,
+    pastEnd: day,
+    comparison: new Comparison(),
   }))
   if (!isBusy) {
     const comparison = new Comparison()

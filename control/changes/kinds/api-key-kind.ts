@@ -27,9 +27,14 @@ export const keyStateOf = (key: AppKey): KeyStateJson => ({
 /** With the fields of a PATCH; times are milliseconds UTC. */
 const wholeStateOf = (key: AppKey) => ({
   ...keyStateOf(key),
-  ...{ name: key.name, description: key.description, scopes: key.scopeLabels },
-  ...{ rate_limit_rpm: key.rateLimitRpm, expires_at: key.expiresAt, is_active: key.isActive },
-  ...{ domain: key.domain, allowed_ips: key.allowedIps },
+  name: key.name,
+  description: key.description,
+  scopes: key.scopeLabels,
+  rate_limit_rpm: key.rateLimitRpm,
+  expires_at: key.expiresAt,
+  is_active: key.isActive,
+  domain: key.domain,
+  allowed_ips: key.allowedIps,
 })
 
 export const apiKeyKind: RestorableKind = {

@@ -55,23 +55,39 @@ const changedKey = z.strictObject({ ...changeOutput, key }).meta({ id: 'ChangedK
 
 const exampleId = '3c1f2a52-8c0f-4a86-9f53-2d3f9d3f7c10'
 const exampleChange = {
-  ...{ change_id: exampleId, at: exampleTime, state: 'made', tool: 'set_dispatcher_state' },
-  ...{ actor: 'key:9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11', actor_name: 'night watch' },
-  ...{ tenant_id: null, target_kind: 'dispatcher_node' },
+  change_id: exampleId,
+  at: exampleTime,
+  state: 'made',
+  tool: 'set_dispatcher_state',
+  actor: 'key:9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11',
+  actor_name: 'night watch',
+  tenant_id: null,
+  target_kind: 'dispatcher_node',
   target_id: '1/sip:10.0.0.5:5060;transport=udp',
   reason: 'one-way audio',
   effect:
     'Node "sip:10.0.0.5:5060;transport=udp" of set 1 goes from active to inactive: its live calls continue, and it gets no new ones.',
-  ...{ before: 'active', after: 'inactive', is_reversible: true, expires_at: null },
+  before: 'active',
+  after: 'inactive',
+  is_reversible: true,
+  expires_at: null,
   is_state_kept: true,
-  ...{ undone_at: null, undone_by: null, undo_reason: null, proposal_id: null },
+  undone_at: null,
+  undone_by: null,
+  undo_reason: null,
+  proposal_id: null,
 }
 const exampleUndone = {
   ...exampleChange,
-  ...{ state: 'undone', undone_at: exampleTime, undone_by: 'user:ada', undo_reason: 'repaired' },
+  state: 'undone',
+  undone_at: exampleTime,
+  undone_by: 'user:ada',
+  undo_reason: 'repaired',
 }
 const exampleSuspended = {
-  ...{ dry_run: false, changed: true, change_id: exampleId },
+  dry_run: false,
+  changed: true,
+  change_id: exampleId,
   effect:
     'The key "monitoring" is suspended until it is resumed: its requests are rejected from now on.',
   affected: { requests_per_hour: 12 },
@@ -83,33 +99,42 @@ const exampleSuspended = {
 
 export const changeOperations: Operations = {
   'GET /api/v1/changes': {
-    ...{ id: 'listChanges', tag: 'Changes', summary: 'List changes, newest first' },
+    id: 'listChanges',
+    tag: 'Changes',
+    summary: 'List changes, newest first',
     answer: list(change, exampleChange),
   },
   'GET /api/v1/changes/:change_id': {
-    ...{ id: 'getChange', tag: 'Changes', summary: 'Get a change' },
+    id: 'getChange',
+    tag: 'Changes',
+    summary: 'Get a change',
     answer: data(change, exampleChange),
   },
   'POST /api/v1/changes/:change_id/undo': {
-    ...{ id: 'undoChange', tag: 'Changes' },
+    id: 'undoChange',
+    tag: 'Changes',
     summary: 'Undo a change. Requires the scopes of the tool that made it, too.',
     body: { reason: 'repaired' },
     answer: data(undone, {
-      ...{ dry_run: false, changed: true },
+      dry_run: false,
+      changed: true,
       effect: `The dispatcher_node "1/sip:10.0.0.2:5060" gets back the state that it had before change ${exampleId} (set_dispatcher_state), whose effect was: Node "sip:10.0.0.2:5060" of set 1 goes from active to inactive: its live calls continue, and it gets no new ones.`,
       change: exampleUndone,
     }),
     refusals: [409],
   },
   'POST /api/v1/application-keys/:uuid/suspend': {
-    ...{ id: 'suspendApplicationKey', tag: 'Keys' },
+    id: 'suspendApplicationKey',
+    tag: 'Keys',
     summary: 'Suspend a key. Takes effect immediately, and can be undone.',
     body: { reason: 'it may have leaked', duration: 3_600 },
     answer: data(changedKey, exampleSuspended),
     refusals: [409],
   },
   'POST /api/v1/application-keys/:uuid/resume': {
-    ...{ id: 'resumeApplicationKey', tag: 'Keys', summary: 'Resume a suspended key' },
+    id: 'resumeApplicationKey',
+    tag: 'Keys',
+    summary: 'Resume a suspended key',
     body: { reason: 'it has not leaked' },
     answer: data(changedKey, {
       ...exampleSuspended,

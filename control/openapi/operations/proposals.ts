@@ -43,34 +43,59 @@ const proposal = z
   .meta({ id: 'Proposal' })
 
 const example = {
-  ...{ proposal_id: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', at: exampleTime, tenant_slug: 'acme' },
-  ...{ proposed_by: 'key:5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10', proposed_by_name: 'night agent' },
-  ...{ tool: 'suspend_api_key', arguments: { key: 'dialler' }, reason: 'It looks leaked' },
-  ...{ effect: 'Suspends the key "dialler".', affected: { requests_per_hour: 0 } },
+  proposal_id: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+  at: exampleTime,
+  tenant_slug: 'acme',
+  proposed_by: 'key:5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
+  proposed_by_name: 'night agent',
+  tool: 'suspend_api_key',
+  arguments: { key: 'dialler' },
+  reason: 'It looks leaked',
+  effect: 'Suspends the key "dialler".',
+  affected: { requests_per_hour: 0 },
   target: 'api_key 5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
-  ...{ previous_state: { suspended_at: null }, undo: 'undo_change', risk: 'low', revision: 1 },
-  ...{ state: 'open', expires_at: exampleTime, decided_at: null, decided_by: null },
-  ...{ decided_by_name: null, decided_via: null, note: null, change_id: null, failure: null },
+  previous_state: { suspended_at: null },
+  undo: 'undo_change',
+  risk: 'low',
+  revision: 1,
+  state: 'open',
+  expires_at: exampleTime,
+  decided_at: null,
+  decided_by: null,
+  decided_by_name: null,
+  decided_via: null,
+  note: null,
+  change_id: null,
+  failure: null,
 }
 
 const approved = {
-  ...{ ...example, state: 'approved', decided_at: exampleTime, decided_by: 'user:ada' },
-  ...{ decided_via: 'api', change_id: '3f1c5a52-8c0f-4a86-9f53-2d3f9d3f7c10' },
+  ...example,
+  state: 'approved',
+  decided_at: exampleTime,
+  decided_by: 'user:ada',
+  decided_via: 'api',
+  change_id: '3f1c5a52-8c0f-4a86-9f53-2d3f9d3f7c10',
 }
 
 const path = '/api/v1/proposals'
 
 export const proposalOperations: Operations = {
   [`GET ${path}`]: {
-    ...{ id: 'listProposals', tag, summary: 'List proposals, newest first' },
+    id: 'listProposals',
+    tag,
+    summary: 'List proposals, newest first',
     answer: list(proposal, example),
   },
   [`GET ${path}/:uuid`]: {
-    ...{ id: 'getProposal', tag, summary: 'Get a proposal' },
+    id: 'getProposal',
+    tag,
+    summary: 'Get a proposal',
     answer: data(proposal, example),
   },
   [`POST ${path}/:uuid/approve`]: {
-    ...{ id: 'approveProposal', tag },
+    id: 'approveProposal',
+    tag,
     summary:
       'Make the proposed change. Requires the scopes of its tool, and a person or a key without scopes of mcp.',
     body: { revision: 1, note: 'seen with the customer' },
@@ -78,18 +103,24 @@ export const proposalOperations: Operations = {
     refusals: [409, 422],
   },
   [`POST ${path}/:uuid/refuse`]: {
-    ...{ id: 'refuseProposal', tag, summary: 'Refuse a proposal. Nothing changes.' },
+    id: 'refuseProposal',
+    tag,
+    summary: 'Refuse a proposal. Nothing changes.',
     body: { note: 'it is our own test' },
     answer: data(proposal, { ...example, state: 'refused', decided_by: 'user:ada' }),
     refusals: [409],
   },
   'GET /decide': {
-    ...{ id: 'showDecision', tag, summary: 'The page behind `approve_url` of a webhook' },
+    id: 'showDecision',
+    tag,
+    summary: 'The page behind `approve_url` of a webhook',
     answer: text('text/html', '<!doctype html>…'),
     refusals: [404, 503],
   },
   'POST /decide': {
-    ...{ id: 'decideByLink', tag, summary: 'What the buttons of that page send' },
+    id: 'decideByLink',
+    tag,
+    summary: 'What the buttons of that page send',
     body: 'revision=1&decision=approve',
     bodyType: 'application/x-www-form-urlencoded',
     answer: text('text/html', '<!doctype html>…'),

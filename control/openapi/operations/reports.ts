@@ -127,17 +127,42 @@ const report = z
   .meta({ id: 'CallReport' })
 
 const exampleRecord = {
-  ...{ call_uuid: exampleUuid, caller_id_number: '4930100', destination_number: '4940200' },
-  ...{ start_stamp: exampleTime, billsec: 20, disposition: 'ANSWERED', mos_score: null },
-  ...{ cost: 0.6, cost_exact: '0.60', currency: 'USD', answer_stamp: exampleTime },
-  ...{ end_stamp: '2026-01-01T00:00:20.000Z', duration: 20, post_dial_delay_ms: 180 },
-  ...{ sip_code: 200, hangup_cause: 'NORMAL_CLEARING', hangup_by: 'caller', denial_code: null },
-  ...{ direction: 'inbound', set_id: 1, node: 'sip:10.0.0.11:5060;transport=udp' },
+  call_uuid: exampleUuid,
+  caller_id_number: '4930100',
+  destination_number: '4940200',
+  start_stamp: exampleTime,
+  billsec: 20,
+  disposition: 'ANSWERED',
+  mos_score: null,
+  cost: 0.6,
+  cost_exact: '0.60',
+  currency: 'USD',
+  answer_stamp: exampleTime,
+  end_stamp: '2026-01-01T00:00:20.000Z',
+  duration: 20,
+  post_dial_delay_ms: 180,
+  sip_code: 200,
+  hangup_cause: 'NORMAL_CLEARING',
+  hangup_by: 'caller',
+  denial_code: null,
+  direction: 'inbound',
+  set_id: 1,
+  node: 'sip:10.0.0.11:5060;transport=udp',
   instance: 'sbc-1',
-  ...{ carrier: null, attempts: [], jitter_ms: null, packet_loss_pct: null, customer_id: 7 },
-  ...{ tenant_slug: null, call_id: 'a84b4c76e66710', recovered: false },
-  ...{ unauthorized_by_ocs: false, mos_source: null, media_quality: null },
-  ...{ recording: null, recording_error: null, denial_text: null },
+  carrier: null,
+  attempts: [],
+  jitter_ms: null,
+  packet_loss_pct: null,
+  customer_id: 7,
+  tenant_slug: null,
+  call_id: 'a84b4c76e66710',
+  recovered: false,
+  unauthorized_by_ocs: false,
+  mos_source: null,
+  media_quality: null,
+  recording: null,
+  recording_error: null,
+  denial_text: null,
 }
 
 const directionSums = z
@@ -156,18 +181,29 @@ const carrierSums: z.ZodType<CarrierSums> = z
   .meta({ id: 'CarrierSums' })
 
 const exampleFigures = {
-  ...{ calls: 20, answered: 12, denied: 2, failed: 1, asr_percent: 60, billsec: 900 },
-  ...{ cost: { USD: '16.50' }, mean_pdd_ms: 180 },
-  ...{ first_call: exampleTime, last_call: exampleTime },
+  calls: 20,
+  answered: 12,
+  denied: 2,
+  failed: 1,
+  asr_percent: 60,
+  billsec: 900,
+  cost: { USD: '16.50' },
+  mean_pdd_ms: 180,
+  first_call: exampleTime,
+  last_call: exampleTime,
 }
 
 export const reportOperations: Operations = {
   'GET /api/v1/reports/calls': {
-    ...{ id: 'summarizeCalls', tag: 'Calls' },
+    id: 'summarizeCalls',
+    tag: 'Calls',
     summary:
       'Count the calls of a period of 100 days at most by customer, tenant, caller, first digits of the called number, node, carrier, denial code or minute',
     answer: data(summary.meta({ id: 'CallSummary' }), {
-      ...{ start: exampleTime, end: '2026-01-02T00:00:00.000Z', complete: true, source: 'sums' },
+      start: exampleTime,
+      end: '2026-01-02T00:00:00.000Z',
+      complete: true,
+      source: 'sums',
       totals: { groups: 1, ...exampleFigures },
       other_calls: 0,
       groups: [{ group: '7', name: 'Acme', ...exampleFigures, call_uuids: [exampleUuid] }],
@@ -175,7 +211,8 @@ export const reportOperations: Operations = {
     refusals: [503],
   },
   'GET /api/v1/reports/carriers': {
-    ...{ id: 'listCarrierSums', tag: 'Calls' },
+    id: 'listCarrierSums',
+    tag: 'Calls',
     summary: 'Get calls, answer-seizure ratio and mean length by carrier, of 31 days at most',
     answer: data(z.array(carrierSums), [
       {
@@ -187,7 +224,8 @@ export const reportOperations: Operations = {
     refusals: [503],
   },
   'GET /api/v1/reports/cdrs': {
-    ...{ id: 'listCallRecords', tag: 'Calls' },
+    id: 'listCallRecords',
+    tag: 'Calls',
     summary: 'List the call records of a period. CSV and NDJSON have no length limit.',
     answer: either(
       bare(report, { total_calls: 1, total_billsec: 20, records: [exampleRecord] }),

@@ -22,7 +22,8 @@ export const probed = z.strictObject({
 })
 
 export const exampleProbed = {
-  ...{ state: 'active', latency_ms: 1.2 },
+  state: 'active',
+  latency_ms: 1.2,
   last_probe: { at: exampleTime, status: 200, reason: 'OK' },
   probes: { sent: 120, answered: 120, failed: 0 },
 }

@@ -29,27 +29,35 @@ const exampleTool = {
   inputSchema: { type: 'object', properties: {}, additionalProperties: false },
   outputSchema: { type: 'object' },
   annotations: {
-    ...{ readOnlyHint: false, destructiveHint: false },
-    ...{ idempotentHint: true, openWorldHint: false },
+    readOnlyHint: false,
+    destructiveHint: false,
+    idempotentHint: true,
+    openWorldHint: false,
   },
   scopes: ['mcp:write', 'dispatcher:reload'],
 }
 
 export const toolOperations: Operations = {
   'GET /api/v1/mcp/tools': {
-    ...{ id: 'listTools', tag, summary: 'List the tools that MCP clients find at /mcp' },
+    id: 'listTools',
+    tag,
+    summary: 'List the tools that MCP clients find at /mcp',
     answer: data(z.strictObject({ tools: z.array(tool), total: z.int() }), {
       tools: [exampleTool],
       total: 1,
     }),
   },
   'GET /api/v1/mcp/tools/:name': {
-    ...{ id: 'getTool', tag, summary: 'Describe a tool, with its full schemas' },
+    id: 'getTool',
+    tag,
+    summary: 'Describe a tool, with its full schemas',
     answer: data(tool, exampleTool),
     refusals: [400, 404],
   },
   'POST /api/v1/mcp/tools/:name': {
-    ...{ id: 'callTool', tag, summary: 'Call a tool. The list has its input and output schemas.' },
+    id: 'callTool',
+    tag,
+    summary: 'Call a tool. The list has its input and output schemas.',
     answer: data(z.record(z.string(), z.unknown()), {
       message: 'The dispatcher sets were reloaded.',
       status: 'synchronized',

@@ -7,18 +7,32 @@ const RETRY_AFTER = { 'Retry-After': '5' }
 
 /** Guards of charging that refuse a call which its payer may afford. */
 const guards = new Set([
-  ...['records_waiting', 'too_many_calls', 'database_away', 'lease_unheard', 'limit_unheard'],
-  ...['cap_unheard', 'lease_contended'],
+  'records_waiting',
+  'too_many_calls',
+  'database_away',
+  'lease_unheard',
+  'limit_unheard',
+  'cap_unheard',
+  'lease_contended',
 ])
 
 const passing = new Set([
   ...guards,
-  ...['ocs_unreachable', 'draining', 'overload', 'storage_unavailable', 'node_fenced', 'fault'],
+  'ocs_unreachable',
+  'draining',
+  'overload',
+  'storage_unavailable',
+  'node_fenced',
+  'fault',
 ])
 
 /** What a test call through a carrier is refused for, besides what stops any call. */
 const tests = new Set([
-  ...['no_route', 'no_gateway', 'carrier_limit', 'emergency_number', 'internal_number'],
+  'no_route',
+  'no_gateway',
+  'carrier_limit',
+  'emergency_number',
+  'internal_number',
 ])
 
 export function refusedStart(code: string): ApiError {

@@ -156,10 +156,12 @@ async function viewOf(simulation: Simulation, at: number, principal: Principal, 
     denial_text: isRefused ? textOf(verdict, isOwn) : null,
     from: simulation.callerNumber,
     to: simulation.calledNumber,
-    ...{ direction, emergency: simulation.isEmergency },
+    direction,
+    emergency: simulation.isEmergency,
     source: { kind: origin.kind, id: origin.id, name: origin.name },
     payment: await paymentView(simulation, at, principal, store),
-    ...{ order, set_id: setId },
+    order,
+    set_id: setId,
     candidates: candidates.map(({ minuteMicros, share, ...candidate }) => ({
       ...candidate,
       withheld_text: storedDenialText(candidate.withheld, null),
@@ -214,7 +216,8 @@ function rateView(
 ) {
   const { prefix, currency, connectFeeMicros, ratePerMinuteMicros } = tariff
   return {
-    ...{ prefix, currency },
+    prefix,
+    currency,
     connect_fee_exact: moneyToDecimal(connectFeeMicros),
     rate_per_minute_exact: moneyToDecimal(ratePerMinuteMicros),
     first_increment: tariff.firstIncrementSeconds,

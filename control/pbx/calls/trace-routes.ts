@@ -35,12 +35,19 @@ async function endOfRecord(
   if (tenantId !== null && row.tenant_id !== tenantId) return undefined
   const { disposition, billsec, denial_code: denialCode } = row
   const detail = {
-    ...{ disposition, sipCode: row.sip_code, hangupBy: row.hangup_by },
-    ...{ hangupCause: row.hangup_cause, denialCode, billsec },
+    disposition,
+    sipCode: row.sip_code,
+    hangupBy: row.hangup_by,
+    hangupCause: row.hangup_cause,
+    denialCode,
+    billsec,
     denialText: storedDenialText(denialCode, row.denial_text),
   }
   return {
-    ...{ tenantId: row.tenant_id, legs: [], peers: [], isComplete: false },
+    tenantId: row.tenant_id,
+    legs: [],
+    peers: [],
+    isComplete: false,
     entries: [{ kind: 'decision', at: row.end_stamp, what: 'ended', detail }],
   }
 }

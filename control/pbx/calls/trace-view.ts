@@ -64,7 +64,9 @@ function messageView(message: Message, legs: readonly string[]) {
 }
 
 const decisionView = ({ at, kind, what }: Decision, detail: Detail) => ({
-  ...{ at: timeToText(at), kind, what },
+  at: timeToText(at),
+  kind,
+  what,
   detail: Object.fromEntries(
     Object.entries(detail).map(([name, value]) => [inSnakeCase(name), value]),
   ),

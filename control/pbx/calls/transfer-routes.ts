@@ -42,7 +42,11 @@ export function transferRoutes({ engine, others }: Pick<ControlDeps, 'engine' | 
       await engine.transfer({ callUuid: uuid, destination, moved: leg }),
     )
     const started = {
-      ...{ call_uuid: uuid, transfer_uuid: transferUuid, destination, leg, mode },
+      call_uuid: uuid,
+      transfer_uuid: transferUuid,
+      destination,
+      leg,
+      mode,
       status: 'transferring' as const,
     }
     c.set('change', { before: null, after: started })

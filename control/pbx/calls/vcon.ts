@@ -33,7 +33,10 @@ export function vconOf(record: CdrView, { recordingUrl, trace }: CallFiles) {
         ? []
         : [
             {
-              ...{ type: 'report', dialog: DIALOG, vendor: 'Tollgate', schema: 'MediaQuality' },
+              type: 'report',
+              dialog: DIALOG,
+              vendor: 'Tollgate',
+              schema: 'MediaQuality',
               ...json,
               body: quality,
             },
@@ -56,14 +59,21 @@ function dialogOf(record: CdrView, recordingUrl: string) {
   const common = { parties: [CALLER, CALLEE], originator: CALLER }
   if (disposition !== 'ANSWERED')
     return {
-      ...{ type: 'incomplete', start: record.start_stamp, duration: record.duration },
-      ...{ ...common, disposition: incomplete[disposition] },
+      type: 'incomplete',
+      start: record.start_stamp,
+      duration: record.duration,
+      ...common,
+      disposition: incomplete[disposition],
     }
   return {
-    ...{ type: 'recording', start: record.answer_stamp ?? record.start_stamp },
-    ...{ duration: recording?.duration ?? record.billsec, ...common },
+    type: 'recording',
+    start: record.answer_stamp ?? record.start_stamp,
+    duration: recording?.duration ?? record.billsec,
+    ...common,
     ...(recording !== null && {
-      ...{ mediatype: 'audio/wav', filename: `${record.call_uuid}.wav`, url: recordingUrl },
+      mediatype: 'audio/wav',
+      filename: `${record.call_uuid}.wav`,
+      url: recordingUrl,
       content_hash: `sha256-${Buffer.from(recording.sha256, 'hex').toString('base64url')}`,
     }),
   }

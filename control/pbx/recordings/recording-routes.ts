@@ -65,7 +65,8 @@ export function recordingRoutes(
       return answerWith(c, recording, {
         file: store.pathOf(recording),
         readers,
-        ...{ others: deps.others, schedule: deps.schedule },
+        others: deps.others,
+        schedule: deps.schedule,
       })
     })
 
@@ -101,7 +102,9 @@ async function answerWith(
 ): Promise<Response> {
   const etag = `"${sha256}"`
   const headers = {
-    ...{ 'Content-Type': 'audio/wav', 'Accept-Ranges': 'bytes', ETag: etag },
+    'Content-Type': 'audio/wav',
+    'Accept-Ranges': 'bytes',
+    ETag: etag,
     'Content-Disposition': `attachment; filename="${uuid}.wav"`,
   }
   // RFC 9110 §13.1.5: of another file, the whole is wanted.

@@ -71,7 +71,9 @@ export async function* carrierSums(
 const none = (): Counted => ({ calls: 0, answered: 0, billsec: 0 })
 
 const withRatios = ({ calls, answered, billsec }: Counted): DirectionSums => ({
-  ...{ calls, answered, billsec },
+  calls,
+  answered,
+  billsec,
   asr_percent: calls === 0 ? null : Math.round((answered / calls) * 1_000) / 10,
   acd_seconds: answered === 0 ? null : Math.round((billsec / answered) * 10) / 10,
 })
@@ -104,7 +106,8 @@ function slice(
   let query = store.db
     .selectFrom('cdr')
     .select(({ fn }) => [
-      ...(['carrier', 'direction'] as const),
+      'carrier',
+      'direction',
       fn.countAll<number>().as('calls'),
       fn.countAll<number>().filterWhere('disposition', '=', 'ANSWERED').as('answered'),
       fn.sum<number>('billsec').as('billsec'),

@@ -153,7 +153,8 @@ function endOf(
   page: Page | undefined,
 ): string {
   const totals = {
-    ...{ total_calls: calls, total_billsec: billsec },
+    total_calls: calls,
+    total_billsec: billsec,
     ...(refused === undefined ? {} : { total_refused: refused }),
   }
   const isTruncated = page === undefined && calls > shown

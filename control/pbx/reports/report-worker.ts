@@ -92,7 +92,8 @@ async function next(report: number): Promise<Told | undefined> {
     const isUnavailable = failureOf(error)?.kind === 'unavailable'
     const isTooLong = isTimedOut(error)
     return {
-      ...{ report, error: String(error) },
+      report,
+      error: String(error),
       ...(isUnavailable && { isUnavailable }),
       ...(isTooLong && { isTooLong }),
     }

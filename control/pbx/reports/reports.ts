@@ -62,7 +62,8 @@ function placeHere({ store, now: steadyNow }: ReportsDeps): Place {
   if (sqlite === undefined) return { store, sums: store, steadyNow }
   let sums: Place['sums'] | undefined
   return {
-    ...{ store, steadyNow },
+    store,
+    steadyNow,
     get sums() {
       return (sums ??= openSums(sqlite.memory ? ':memory:' : sqlite.name))
     },

@@ -3,8 +3,14 @@ import { type RawBuilder, sql } from 'kysely'
 import { DAY_MS } from '../../../schema/clock.ts'
 
 export const groupings = [
-  ...(['customer', 'tenant', 'caller', 'callee_prefix'] as const),
-  ...(['node', 'carrier', 'denial_code', 'minute'] as const),
+  'customer',
+  'tenant',
+  'caller',
+  'callee_prefix',
+  'node',
+  'carrier',
+  'denial_code',
+  'minute',
 ] as const
 export type Grouping = (typeof groupings)[number]
 
@@ -26,7 +32,10 @@ export const OTHERS = '\u0001'
 
 /** Sums by customer and one of these are kept as well. */
 export const paired: ReadonlySet<string> = new Set<MemberDimension>([
-  ...(['callee_prefix', 'node', 'carrier', 'denial_code'] as const),
+  'callee_prefix',
+  'node',
+  'carrier',
+  'denial_code',
 ])
 
 /** The group of a record. */

@@ -43,8 +43,19 @@ export type GroupValues = readonly [
 ]
 
 export const noFigures = (): Figures => ({
-  ...{ calls: 0, answered: 0, denied: 0, failed: 0, billsec: 0, cost: 0n, pddMs: 0, pddCalls: 0 },
-  ...{ firstAt: Infinity, lastAt: -Infinity, firstId: Infinity, lastId: -Infinity, dearest: '' },
+  calls: 0,
+  answered: 0,
+  denied: 0,
+  failed: 0,
+  billsec: 0,
+  cost: 0n,
+  pddMs: 0,
+  pddCalls: 0,
+  firstAt: Infinity,
+  lastAt: -Infinity,
+  firstId: Infinity,
+  lastId: -Infinity,
+  dearest: '',
 })
 
 export function add(sum: Figures, other: Readonly<Figures>): void {
@@ -66,9 +77,18 @@ export function add(sum: Figures, other: Readonly<Figures>): void {
 export function figuresIn(values: GroupValues): Figures {
   const [, , calls, answered, denied, failed, billsec, cost, pddMs, pddCalls] = values
   return {
-    ...{ calls, answered, denied, failed, billsec, pddMs, pddCalls },
+    calls,
+    answered,
+    denied,
+    failed,
+    billsec,
+    pddMs,
+    pddCalls,
     cost: cost === '0' ? 0n : BigInt(cost),
-    ...{ firstAt: values[10], lastAt: values[11], firstId: values[12], lastId: values[13] },
+    firstAt: values[10],
+    lastAt: values[11],
+    firstId: values[12],
+    lastId: values[13],
     dearest: values[14],
   }
 }
@@ -106,10 +126,14 @@ const nothing = <Name extends keyof Figures>(name: Name) => sql<number>`0`.as(na
 
 /** Of rows of `cdr_cost_change` with their records: they change the cost alone. */
 export const ofCostChanges = [
-  ...[nothing('calls'), nothing('answered'), nothing('denied'), nothing('failed')],
+  nothing('calls'),
+  nothing('answered'),
+  nothing('denied'),
+  nothing('failed'),
   nothing('billsec'),
   sql<string>`CAST(sum(change.cost_micros) AS TEXT)`.as('cost'),
-  ...[nothing('pddMs'), nothing('pddCalls')],
+  nothing('pddMs'),
+  nothing('pddCalls'),
   ...ends,
 ]
 

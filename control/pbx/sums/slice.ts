@@ -50,14 +50,15 @@ export async function watermarkOf({ store, sums }: Place): Promise<Watermark> {
       .orderBy('first_id'),
   )
   return {
-    ...{ upTo: state.records_up_to, lastUuid: state.last_uuid, gaps },
-    ...{ changesUpTo: state.changes_up_to, gapsAfter: state.gaps_after },
+    upTo: state.records_up_to,
+    lastUuid: state.last_uuid,
+    gaps,
+    changesUpTo: state.changes_up_to,
+    gapsAfter: state.gaps_after,
   }
 }
 
-const empty: Watermark = {
-  ...{ upTo: 0, lastUuid: '', changesUpTo: 0, gapsAfter: 0, gaps: [] },
-}
+const empty: Watermark = { upTo: 0, lastUuid: '', changesUpTo: 0, gapsAfter: 0, gaps: [] }
 
 /** A file of sums may lie beside a database that was restored: the ids of its records are of other calls. */
 async function isOfThisDatabase(store: Place['store'], id: number, uuid: string): Promise<boolean> {
@@ -87,8 +88,13 @@ export async function* readSlice(
   { page, pages }: SliceSize,
 ): AsyncGenerator<void, Slice, undefined> {
   const slice = {
-    ...{ since, tally: new Tally(), count: 0, upTo: since.upTo, changesUpTo: since.changesUpTo },
-    ...{ ids: [] as number[], changeIds: [] as number[] },
+    since,
+    tally: new Tally(),
+    count: 0,
+    upTo: since.upTo,
+    changesUpTo: since.changesUpTo,
+    ids: [] as number[],
+    changeIds: [] as number[],
   }
   for (let read = 0; read < pages; read += 1) {
     const { upTo, changesUpTo } = slice

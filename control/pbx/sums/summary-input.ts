@@ -97,7 +97,8 @@ export async function filtersOf(
     tenantId: await tenantOf(store, tenant, scope),
     filters: {
       ...(customerId != null && { customerId }),
-      ...{ direction, disposition },
+      direction,
+      disposition,
       members: Object.fromEntries(named.filter(([, value]) => value !== undefined && value !== '')),
     },
   }

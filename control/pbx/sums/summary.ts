@@ -100,7 +100,11 @@ function figuresOf({ figures: sum, costs }: GroupSum) {
     .filter(([currency]) => currency !== '')
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
   return {
-    ...{ calls, answered, denied, failed, billsec },
+    calls,
+    answered,
+    denied,
+    failed,
+    billsec,
     asr_percent: calls === 0 ? null : Math.round((answered / calls) * 1_000) / 10,
     cost: Object.fromEntries(paid.map(([currency, cost]) => [currency, moneyToDecimal(cost)])),
     mean_pdd_ms: pddCalls === 0 ? null : Math.round(pddMs / pddCalls),

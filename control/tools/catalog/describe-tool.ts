@@ -48,11 +48,14 @@ const viewOf = ({
   inputSchema,
   outputSchema,
 }: ToolListing) => ({
-  ...{ name, description, scopes: [...scopes] },
+  name,
+  description,
+  scopes: [...scopes],
   effect: readOnlyHint
     ? ('reads' as const)
     : destructiveHint
       ? ('destroys' as const)
       : ('changes' as const),
-  ...{ input_schema: inputSchema, output_schema: outputSchema },
+  input_schema: inputSchema,
+  output_schema: outputSchema,
 })

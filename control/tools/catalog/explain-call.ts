@@ -59,7 +59,11 @@ export const explainCall = defineTool({
         outcome: 'live' as const,
         explanation: 'The call is live. It has no record until it ends.',
         advice: null,
-        ...{ charge: null, money: null, source_address: null, unusual: [], compared_with: 0 },
+        charge: null,
+        money: null,
+        source_address: null,
+        unusual: [],
+        compared_with: 0,
         live: liveCallView(live, use.steadyNow()),
         record: null,
       }
@@ -75,9 +79,14 @@ export const explainCall = defineTool({
     const guards = row.denial_code === 'spend_guard' ? await guardsOfCall(row, use) : undefined
     return {
       ...verdict(row, record.attempts.length),
-      ...{ charge, money: moneyOf(row), source_address: row.source_address },
+      charge,
+      money: moneyOf(row),
+      source_address: row.source_address,
       ...(guards && { spend_guards: guards }),
-      ...{ unusual: [...signs], compared_with: compared, live: null, record },
+      unusual: [...signs],
+      compared_with: compared,
+      live: null,
+      record,
     }
   },
 })

@@ -44,7 +44,13 @@ export const getCustomerBalance = defineTool({
     const live = ocs.balanceOf(customer.id)
     const { id, name, is_active, currency, balance, credit_limit, is_balance_low } = customer
     return {
-      ...{ customer_id: id, name, is_active, currency, balance, credit_limit, is_balance_low },
+      customer_id: id,
+      name,
+      is_active,
+      currency,
+      balance,
+      credit_limit,
+      is_balance_low,
       reserved: moneyToDecimal(live?.reservedMicros ?? 0),
       available: moneyToDecimal(live?.availableMicros ?? 0),
       open_calls: live?.openCalls ?? 0,

@@ -35,8 +35,13 @@ export const listNodes = defineTool({
     const listed = nodes.list().slice(0, MAX_ROWS)
     return {
       nodes: listed.map(({ liveCalls, heartbeatAt, isThis, ...rest }) => ({
-        ...{ name: rest.name, state: rest.state, epoch: rest.epoch, version: rest.version },
-        ...{ live_calls: liveCalls, heartbeat_at: timeToText(heartbeatAt), is_this: isThis },
+        name: rest.name,
+        state: rest.state,
+        epoch: rest.epoch,
+        version: rest.version,
+        live_calls: liveCalls,
+        heartbeat_at: timeToText(heartbeatAt),
+        is_this: isThis,
         differing_settings: [...(nodes.differingSettings.get(rest.name) ?? [])],
       })),
     }

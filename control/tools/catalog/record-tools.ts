@@ -112,7 +112,11 @@ export const searchCdrs = defineTool({
     const scope = requestScope(use.principal, use.now)
     const { tenantId, filters } = await filtersOf(asked, use.store, scope)
     const found = await use.reports.search({
-      ...{ tenantId, from, before, order, limit },
+      tenantId,
+      from,
+      before,
+      order,
+      limit,
       filters: { ...filters, minCostMicros },
       number: number === undefined ? undefined : numberOrText(number),
       after: positionOf(cursor),

@@ -11,9 +11,12 @@ const MAX_WORDS = 120
 
 /** Where they are optional, the instructions of the server are enough (`server.ts`). */
 const impliedArguments: ReadonlySet<string> = new Set([
-  ...['limit', 'cursor', 'confirm_self'],
+  'limit',
+  'cursor',
+  'confirm_self',
   // Older names.
-  ...['start_date', 'end_date'],
+  'start_date',
+  'end_date',
 ])
 
 export interface BriefListing {

@@ -51,7 +51,9 @@ export async function mcpRequest(c: Context): Promise<McpRequest> {
   if (members > MAX_MEMBERS)
     throw new ApiError(413, 'batch_too_large', `A batch has at most ${MAX_MEMBERS} members`)
   return {
-    ...{ request, members, sessionId },
+    request,
+    members,
+    sessionId,
     wanted: wantedIn(message),
     isInitialize: isOfSessions && isInitializeRequest(message),
   }

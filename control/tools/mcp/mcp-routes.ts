@@ -134,7 +134,10 @@ const sessionUse = (
   caller: ToolCaller,
   { sessions, subscriptions, toolbox }: McpRoutesDeps,
 ): SessionUse => ({
-  ...{ id, sessions, subscriptions, principal: caller.principal },
+  id,
+  sessions,
+  subscriptions,
+  principal: caller.principal,
   view: viewOf(caller, toolbox),
   admit: (tool) => void toolbox.admit(tool, caller.principal),
 })
@@ -152,7 +155,9 @@ function listenerOf(
     for (const scope of toolbox.admit(tool, caller.principal)) scopes.add(scope)
   const checks = [...scopes].map((scope) => revalidate(c, scope))
   return {
-    ...{ ...viewOf(caller, toolbox), actor, tenantId },
+    ...viewOf(caller, toolbox),
+    actor,
+    tenantId,
     watched: () => Promise.resolve(watched.map(watchedUriOf)),
     isStillAdmitted: async () => {
       for (const isAdmitted of checks) if (!(await isAdmitted())) return false

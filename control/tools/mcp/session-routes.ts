@@ -64,7 +64,10 @@ export async function openStream(use: StreamUse): Promise<Response> {
   /** Told, while that could not be stored. */
   const unsaved = new Map<string, string>()
   const subscriber: Subscriber = {
-    ...{ ...view, actor: principal.actor, tenantId: principal.tenantId, session: id },
+    ...view,
+    actor: principal.actor,
+    tenantId: principal.tenantId,
+    session: id,
     async isStillAdmitted() {
       if (await isStillAdmitted()) return true
       await sessions.end(id).catch(() => undefined)

@@ -89,7 +89,10 @@ export class Subscriptions implements ServerEventBus {
   async open(subscriber: Subscriber, request: () => Promise<Response>): Promise<Response> {
     this.#refuseMore(subscriber)
     const stream: Stream = {
-      ...{ subscriber, versions: new Map(), unread: 0, tell: undefined },
+      subscriber,
+      versions: new Map(),
+      unread: 0,
+      tell: undefined,
       end: () => undefined,
     }
     // From here on it counts.
@@ -122,7 +125,10 @@ export class Subscriptions implements ServerEventBus {
       onGone: () => void this.#streams.delete(stream),
     })
     const stream: Stream = {
-      ...{ subscriber, versions: new Map(), unread: 0, keepAlive },
+      subscriber,
+      versions: new Map(),
+      unread: 0,
+      keepAlive,
       tell: (event) => void (event.kind === 'resource_updated' && tell(event.uri)),
       end: () => {
         this.#streams.delete(stream)

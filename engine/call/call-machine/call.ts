@@ -13,7 +13,10 @@ import { completeReplacement, transferSignal } from './transfer.ts'
 
 /** A bug, or an answer that could not be completed. */
 export const answerFailed = {
-  ...{ kind: 'cut', by: 'system', cause: cause.failure, code: null },
+  kind: 'cut',
+  by: 'system',
+  cause: cause.failure,
+  code: null,
 } as const satisfies End
 
 /** Makes one step of a call. `end` is why it is over, where the step leads there and no other end was first. */

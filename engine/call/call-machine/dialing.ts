@@ -47,8 +47,13 @@ export function dialRoute(
   call.notes.push({ at: turn.now, what: 'routed', route })
   if (route.kind === 'refused') return exhausted(turn, call, route.end)
   call.dialing = {
-    ...{ purpose: 'destination', invite, isEmergency, visited },
-    ...{ candidates: route.candidates, attempts: [], last: noCandidate },
+    purpose: 'destination',
+    invite,
+    isEmergency,
+    visited,
+    candidates: route.candidates,
+    attempts: [],
+    last: noCandidate,
   }
   return tryNext(turn, call)
 }
@@ -56,8 +61,13 @@ export function dialRoute(
 /** Rings the phones of click-to-call's source; the first that is picked up is to be connected. */
 export function ringSource(turn: Turn, call: Call, { phones, invite, ringMs }: SourcePhones): void {
   call.dialing = {
-    ...{ purpose: 'source', invite, isEmergency: false, visited: [] },
-    ...{ candidates: [], attempts: [], last: noCandidate },
+    purpose: 'source',
+    invite,
+    isEmergency: false,
+    visited: [],
+    candidates: [],
+    attempts: [],
+    last: noCandidate,
   }
   startRingTimer(turn, call, ringMs)
   for (const phone of phones) startAttempt(turn, call, phone, true)
@@ -180,7 +190,9 @@ const patienceWith = ({ holder }: PhoneCandidate): number | undefined =>
 export function ringTimedOut(turn: Turn, call: Call): void {
   if (call.dialing?.purpose === 'source')
     return void turn.signals.push({
-      ...{ type: 'stop', callUuid: call.start.callUuid, end: { kind: 'no-answer' } },
+      type: 'stop',
+      callUuid: call.start.callUuid,
+      end: { kind: 'no-answer' },
     })
   return abandonOthers(turn, call, undefined, 'no answer', givenUp)
 }
@@ -222,7 +234,11 @@ function record(call: Call, { purpose, attempts }: Dialing): void {
 
 /** An attempt as the call's record has it. */
 export const recordOf = ({ destination, status, reason, startedAt, endedAt }: Attempt) => ({
-  ...{ destination, status, reason, startedAt, endedAt },
+  destination,
+  status,
+  reason,
+  startedAt,
+  endedAt,
 })
 
 /** An attempt is over: what follows. */

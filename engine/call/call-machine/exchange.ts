@@ -159,7 +159,9 @@ function relayOffer(turn: Turn, from: Leg, to: Leg, request: Request): void {
     turn,
     to,
     {
-      ...{ method, headers: passed(turn, from, to, headers), body: describeTo(to, offer) },
+      method,
+      headers: passed(turn, from, to, headers),
+      body: describeTo(to, offer),
       describes: offer && from.id,
       noAck: isInvite && offer === undefined,
     },
@@ -274,16 +276,14 @@ function answerRelayed(
   const describes = isDescribed && body ? to.id : undefined
   const { reason } = response ?? {}
   turn.commands.push({
-    ...{
-      type: 'answerRequest',
-      legId: fromId,
-      requestId,
-      status,
-      reason,
-      headers,
-      body,
-      describes,
-    },
+    type: 'answerRequest',
+    legId: fromId,
+    requestId,
+    status,
+    reason,
+    headers,
+    body,
+    describes,
   })
   return from
 }
@@ -321,8 +321,11 @@ export function onLateEvent({ commands }: Turn, event: LegEventData): void {
     const body = event.response.body && silentAnswer(event.response.body)
     const { transactionId } = event
     commands.push({
-      ...{ type: 'acknowledgeReinvite', legId, transactionId },
-      ...{ body: body || undefined, describes: undefined },
+      type: 'acknowledgeReinvite',
+      legId,
+      transactionId,
+      body: body || undefined,
+      describes: undefined,
     })
   }
 }

@@ -51,11 +51,17 @@ function endOf({ status, reason, headers }: Rejected): End {
 }
 
 const rejected = (status: number, reason: string): End => ({
-  ...{ kind: 'rejected', status, reason, headers: {} },
+  kind: 'rejected',
+  status,
+  reason,
+  headers: {},
 })
 
 const unavailable: AttemptResult & Rejected = {
-  ...{ kind: 'rejected', status: 480, reason: 'Temporarily Unavailable', headers: {} },
+  kind: 'rejected',
+  status: 480,
+  reason: 'Temporarily Unavailable',
+  headers: {},
   isFinal: true,
 }
 

@@ -75,10 +75,7 @@ const isLimited = ({ grantDenial }: Pick<Call, 'grantDenial'>): boolean =>
 /** The grant has run out. Without an extension both legs hear of funds, whatever the reason (SPECIFICATION.md §13.2). */
 export function grantEnd(call: Call): End {
   const { grantDenial: code = UNANSWERED } = call
-  return {
-    ...{ kind: 'cut', by: 'system', code },
-    cause: isLimited(call) ? cause.normal : cause.noCredit,
-  }
+  return { kind: 'cut', by: 'system', code, cause: isLimited(call) ? cause.normal : cause.noCredit }
 }
 
 export function extended(turn: Turn, call: Call, grantedSeconds: number): void {

@@ -139,7 +139,12 @@ export function respondProvisionally(
   // A drachtio-server gives a reliable response its Contact only when it is asked for one like this.
   const required = leg.isReliable === true ? { Require: '100rel' } : {}
   turn.commands.push({
-    ...{ type: 'respond', legId: leg.id, status, reason, body: description, describes },
+    type: 'respond',
+    legId: leg.id,
+    status,
+    reason,
+    body: description,
+    describes,
     headers: { ...headers, ...required },
   })
 }
@@ -168,7 +173,12 @@ export function sendRequest(
   leg.pending[transactionId] = purpose
   const { noAck = false, describes } = request
   turn.commands.push({
-    ...{ ...request, type: 'request', legId: leg.id, transactionId, describes, noAck },
+    ...request,
+    type: 'request',
+    legId: leg.id,
+    transactionId,
+    describes,
+    noAck,
   })
   return transactionId
 }

@@ -27,7 +27,7 @@ export interface ReceivedInvite {
   readonly isPhone: boolean
 }
 
-const noCaller: Calling = { ...{ kind: 'source', offer: '', heard: '' }, isWanted: false }
+const noCaller: Calling = { kind: 'source', offer: '', heard: '', isWanted: false }
 
 export function beginCall(world: World, begun: NewCall): Call {
   const { start, stampOffsetMs, calling, near, callerPeer, forwardedBy } = begun

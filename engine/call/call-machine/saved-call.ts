@@ -225,11 +225,20 @@ export function restoreCall(
   const isFree = opened.isFree === true
   const call: Call = {
     ...fields,
-    ...{ payerTenantId, supervisedBy, transfersBefore, failedTransfers, isEmergency, isFree },
+    payerTenantId,
+    supervisedBy,
+    transfersBefore,
+    failedTransfers,
+    isEmergency,
+    isFree,
     start: {
-      ...{ callUuid, callId: opened.callId, calledNumber: opened.calledNumber },
-      ...{ callerNumber: opened.callerNumber, callerName: opened.callerName },
-      ...{ sourceAddress: opened.sourceAddress, startedAt: opened.startedAt - stampOffsetMs },
+      callUuid,
+      callId: opened.callId,
+      calledNumber: opened.calledNumber,
+      callerNumber: opened.callerNumber,
+      callerName: opened.callerName,
+      sourceAddress: opened.sourceAddress,
+      startedAt: opened.startedAt - stampOffsetMs,
       ...(isOurs && { isOurs }),
       ...(isRecordedElsewhere && { isRecordedElsewhere }),
     },
@@ -239,7 +248,8 @@ export function restoreCall(
     calling: { kind: 'invite', legId: first?.id ?? '' },
     offer: saved.offer === undefined ? undefined : textOf(saved.offer),
     answering: saved.answer && {
-      ...{ sdp: textOf(saved.answer.sdp), describes: fields.legs.callee },
+      sdp: textOf(saved.answer.sdp),
+      describes: fields.legs.callee,
       headers: saved.answer.headers,
     },
     departing: [],
@@ -261,7 +271,11 @@ export function restoreCall(
     const { isUac = false, isPhone = false, hasOwnOrigin = false, requestCount = 0 } = leg
     world.legs.set(leg.id, {
       ...leg,
-      ...{ callUuid, isUac, isPhone, hasOwnOrigin, requestCount },
+      callUuid,
+      isUac,
+      isPhone,
+      hasOwnOrigin,
+      requestCount,
       media: textOf(media),
       told: textOf(told),
       closing: undefined,

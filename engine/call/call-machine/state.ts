@@ -36,7 +36,12 @@ export interface Place {
 }
 
 export const nowhere: Place = {
-  ...{ setId: null, nodeId: null, node: null, carrierId: null, carrier: null, agentId: null },
+  setId: null,
+  nodeId: null,
+  node: null,
+  carrierId: null,
+  carrier: null,
+  agentId: null,
 }
 
 /** A decision about a call, for its trace. */
@@ -375,8 +380,10 @@ export interface World {
 
 export const emptyWorld = (instance: string): World => ({
   instance,
-  ...{ calls: new ReleasingMap(), legs: new ReleasingMap() },
-  ...{ exchanges: new ReleasingMap(), transfers: new ReleasingMap() },
+  calls: new ReleasingMap(),
+  legs: new ReleasingMap(),
+  exchanges: new ReleasingMap(),
+  transfers: new ReleasingMap(),
   transferCount: 0,
 })
 

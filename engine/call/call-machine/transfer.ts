@@ -46,8 +46,11 @@ function perform(turn: Turn, transfer: Transfer, action: TransferAction): void {
       return pause(turn, target, transferId, 'target')
     case 'offerTarget':
       return reinvite(turn, target, {
-        ...{ offer: offered, describes: transfer.transferee },
-        ...{ tries: 1, transferId, step: 'offer' },
+        offer: offered,
+        describes: transfer.transferee,
+        tries: 1,
+        transferId,
+        step: 'offer',
       })
     case 'move': {
       const isAttended = transfer.kind === 'attended'
@@ -164,8 +167,11 @@ function paused(turn: Turn, transfer: Transfer, of: string): void {
     const { media } = legOf(world, transfer.transferee) ?? { media: '' }
     const { id: transferId } = transfer
     return reinvite(turn, told, {
-      ...{ offer: media, describes: transfer.transferee },
-      ...{ tries: 1, transferId, step: 'reconcile' },
+      offer: media,
+      describes: transfer.transferee,
+      tries: 1,
+      transferId,
+      step: 'reconcile',
     })
   }
   if (of === 'target') return void step(turn, transfer, 'targetPaused')
@@ -309,8 +315,11 @@ function restore(turn: Turn, transfer: Transfer): void {
   answerOwed(turn, leg, '')
   if (!isMoved || old === undefined) return resume(turn, leg)
   return reinvite(turn, leg, {
-    ...{ offer: asOffer(old.media), describes: transferor },
-    ...{ tries: 1, transferId, step: 'restore' },
+    offer: asOffer(old.media),
+    describes: transferor,
+    tries: 1,
+    transferId,
+    step: 'restore',
   })
 }
 
@@ -319,8 +328,11 @@ function restoreTarget(turn: Turn, { id: transferId, gone, target, consulting }:
   const [leg, old] = [legOf(turn.world, target), legOf(turn.world, consulting)]
   if (!leg || !old || gone.includes(old.id) || callOf(turn.world, leg)?.end) return
   reinvite(turn, leg, {
-    ...{ offer: asOffer(old.media), describes: consulting },
-    ...{ tries: 1, transferId, step: 'restored' },
+    offer: asOffer(old.media),
+    describes: consulting,
+    tries: 1,
+    transferId,
+    step: 'restored',
   })
 }
 
@@ -337,7 +349,9 @@ function replacementRefused(
 }
 
 const endedMeanwhile: End = {
-  ...{ kind: 'refused', status: 481, reason: 'Call/Transaction Does Not Exist' },
+  kind: 'refused',
+  status: 481,
+  reason: 'Call/Transaction Does Not Exist',
   code: 'replaces_ended_call',
 }
 

@@ -66,8 +66,12 @@ export const noCandidate = refused(503, 'No Backend PBX Nodes Available', 'no_ca
 
 /** No RTP has come since then, from either party. */
 export const mediaTimeout = (lastPacketAt: number): End => ({
-  ...{ kind: 'cut', by: 'system', cause: cause.timer, code: 'media_timeout' },
-  ...{ name: 'MEDIA_TIMEOUT', endedAt: lastPacketAt },
+  kind: 'cut',
+  by: 'system',
+  cause: cause.timer,
+  code: 'media_timeout',
+  name: 'MEDIA_TIMEOUT',
+  endedAt: lastPacketAt,
 })
 
 /** A bug ends one call, not the process. */

@@ -35,7 +35,9 @@ export function inviteOfSource(
   const name = callerName ?? (callerNumber === undefined ? displayName : '')
   return {
     origin: originOf(source),
-    ...{ callUuid, callId: callUuid, domain },
+    callUuid,
+    callId: callUuid,
+    domain,
     headers: {},
     body: undefined,
     from: partyOfNumber(number, domain, name),

@@ -81,7 +81,10 @@ function forwardedInvite(
 ): IncomingInvite {
   return {
     ...invite,
-    ...{ origin, calledNumber: number, calledUser: user, domain: domain || origin.domain },
+    origin,
+    calledNumber: number,
+    calledUser: user,
+    domain: domain || origin.domain,
     headers: divertedBy(uri, reason, invite.headers),
     isSecure: isSecure || invite.isSecure === true,
     hopsLeft: invite.hopsLeft - 1,
@@ -104,8 +107,10 @@ export function forwardOut(
   const forwarded = deps.calls.begin({
     start: { ...startOf(invite, 'forward', startedAt), isOurs: true },
     calling: { kind: 'forwarded', callUuid: call.start.callUuid },
-    ...{ near: call.near, callerPeer: call.peers.caller },
-    ...{ payerTenantId: origin.tenantId, forwardedBy: by },
+    near: call.near,
+    callerPeer: call.peers.caller,
+    payerTenantId: origin.tenantId,
+    forwardedBy: by,
   })
   const destination = `sip:${invite.calledUser}@${invite.domain}`
   const to = { callUuid, destination, startedAt }

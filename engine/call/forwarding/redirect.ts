@@ -56,8 +56,16 @@ function targetIn(value: string): { readonly uri: string; readonly q: number } {
 
 /** RFC 5806 §4: what a phone may give as its reason. */
 const reasons = new Set([
-  ...['user-busy', 'no-answer', 'unavailable', 'unconditional', 'time-of-day', 'do-not-disturb'],
-  ...['deflection', 'follow-me', 'out-of-service', 'away'],
+  'user-busy',
+  'no-answer',
+  'unavailable',
+  'unconditional',
+  'time-of-day',
+  'do-not-disturb',
+  'deflection',
+  'follow-me',
+  'out-of-service',
+  'away',
 ])
 
 function reasonOf(headers: Headers): string {

@@ -152,7 +152,10 @@ export const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
 
 /** A call without authorization: it belongs to the tenant of its phone. */
 const unpaid = (tenantId: number | null): Account => ({
-  ...{ customerId: null, tenantId, ratePrefix: null, currency: null },
+  customerId: null,
+  tenantId,
+  ratePrefix: null,
+  currency: null,
   isUnauthorizedByOcs: false,
 })
 

@@ -90,7 +90,10 @@ export function extensionAt(
 export const phoneAt = (contact: ContactTarget) => {
   const { uri, routes, nextHop, lastHop, holder, isOnWebSocket, natAddress } = contact
   return {
-    ...({ kind: 'phone', uri, routes, nextHop } as const),
+    kind: 'phone' as const,
+    uri,
+    routes,
+    nextHop,
     ...(lastHop !== undefined && { lastHop }),
     ...(holder !== undefined && { holder }),
     ...(isOnWebSocket && { isOnWebSocket }),

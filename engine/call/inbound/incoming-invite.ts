@@ -115,7 +115,8 @@ export function startOf(
     callerNumber: detachString(invite.callerNumber),
     callerName: callerName && detachString(callerName),
     calledNumber: detachString(invite.calledNumber),
-    ...{ sourceAddress, startedAt },
+    sourceAddress,
+    startedAt,
   }
 }
 

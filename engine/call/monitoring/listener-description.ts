@@ -18,7 +18,10 @@ export interface Hearing {
 
 /** RFC 3264 §6.1, by the direction of the offer. */
 const answers: Readonly<Record<string, string>> = {
-  ...{ sendrecv: 'sendrecv', sendonly: 'recvonly', recvonly: 'sendonly', inactive: 'inactive' },
+  sendrecv: 'sendrecv',
+  sendonly: 'recvonly',
+  recvonly: 'sendonly',
+  inactive: 'inactive',
 }
 
 const names = { 0: 'PCMU', 8: 'PCMA' } as const

@@ -51,8 +51,16 @@ const ANSWER_MS = 15_000
 
 /** Headers of the message that do not reveal where its sender is. */
 const passed = [
-  ...['content-type', 'content-disposition', 'content-encoding', 'content-language'],
-  ...['mime-version', 'subject', 'date', 'expires', 'priority', 'in-reply-to'],
+  'content-type',
+  'content-disposition',
+  'content-encoding',
+  'content-language',
+  'mime-version',
+  'subject',
+  'date',
+  'expires',
+  'priority',
+  'in-reply-to',
 ]
 
 export interface MessageTotals {

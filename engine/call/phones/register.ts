@@ -44,6 +44,4 @@ export const sourceOf = ({
   protocol,
   sourceAddress: address,
   sourcePort: port,
-}: Pick<SipRequest, 'protocol' | 'sourceAddress' | 'sourcePort'>) => ({
-  ...{ protocol, address, port },
-})
+}: Pick<SipRequest, 'protocol' | 'sourceAddress' | 'sourcePort'>) => ({ protocol, address, port })

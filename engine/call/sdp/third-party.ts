@@ -7,7 +7,11 @@ export function silentAnswer(offer: string): string {
 
 /** An offer without media, in the codecs that every phone has. */
 export const silentOffer: string = [
-  ...['v=0', 'o=- 1 1 IN IP4 0.0.0.0', 's=-', 'c=IN IP4 0.0.0.0', 't=0 0'],
+  'v=0',
+  'o=- 1 1 IN IP4 0.0.0.0',
+  's=-',
+  'c=IN IP4 0.0.0.0',
+  't=0 0',
   'm=audio 9 RTP/AVP 9 8 0 101',
   'a=rtpmap:9 G722/8000',
   'a=rtpmap:8 PCMA/8000',

@@ -27,7 +27,8 @@ export function foreseeDialing(
   deps: DialingDeps,
 ): ForeseenDialing {
   const judged = destinations.map((destination) => ({
-    ...{ destination, result: resultWithout(destination, invite, deps) },
+    destination,
+    result: resultWithout(destination, invite, deps),
   }))
   const candidates = judged.map(({ destination, result }) => ({
     ...described(destination),

@@ -115,7 +115,11 @@ export function foreseenRoutes(engines: Engines): ForeseenRoutes {
 }
 
 const orders: Readonly<Record<0 | 4 | 6 | 8 | 9, CandidateOrder>> = {
-  ...{ 0: 'call_id', 4: 'turn', 6: 'drawn', 8: 'turn', 9: 'turn' },
+  0: 'call_id',
+  4: 'turn',
+  6: 'drawn',
+  8: 'turn',
+  9: 'turn',
 }
 
 function idOf(destination: Destination): number {

@@ -46,10 +46,15 @@ export function simulate(request: SimulationRequest, deps: SimulationDeps): Simu
   const { candidates, end, order } = dialing
   return {
     origin: describedOrigin(origin, foreseen),
-    ...{ callerNumber, calledNumber, direction: decided.direction },
-    ...{ isEmergency: decided.isEmergency, payment: decided.payment },
+    callerNumber,
+    calledNumber,
+    direction: decided.direction,
+    isEmergency: decided.isEmergency,
+    payment: decided.payment,
     verdict: verdictOf(decided.end ?? end),
-    ...{ candidates, order, setId: foreseen.setId() },
+    candidates,
+    order,
+    setId: foreseen.setId(),
     passedOver: foreseen.passedOver().slice(0, MAX_PASSED_OVER),
   }
 }

@@ -39,7 +39,10 @@ const MAX_NAME = 128
 
 /** A party that is known by its number. */
 export const partyOfNumber = (number: string, host: string, name = ''): Party => ({
-  ...{ name, user: escapeUser(number), host, number },
+  name,
+  user: escapeUser(number),
+  host,
+  number,
 })
 
 /** RFC 3325 §9.1: the network vouches for the asserted identity; From is a claim of the sender. */

@@ -113,13 +113,21 @@ const pricesOf = (candidates: readonly Destination[]) =>
   })
 
 const readAttempt = ({ endedAt: at, destination, status, reason }: Attempt): TraceEntry => ({
-  ...{ kind: 'decision', at, what: 'tried', detail: { destination, status, reason } },
+  kind: 'decision',
+  at,
+  what: 'tried',
+  detail: { destination, status, reason },
 })
 
 function endOf(record: CallRecord): TraceEntry {
   const { endedAt: at, disposition, sipCode, hangupBy, hangupCause, denialCode, billsec } = record
   const detail = {
-    ...{ disposition, sipCode, hangupBy, hangupCause, denialCode, billsec },
+    disposition,
+    sipCode,
+    hangupBy,
+    hangupCause,
+    denialCode,
+    billsec,
     denialText: storedDenialText(denialCode, record.denialText ?? null),
     ...(record.quality && { quality: record.quality }),
   }

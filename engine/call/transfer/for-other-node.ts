@@ -134,7 +134,5 @@ function replace(
   if (answered === undefined)
     return deps.dispatch({ type: 'replaceEarly', callUuid, ringing: its.start.callUuid })
   const { replaced, partner } = answered
-  return deps.dispatch({
-    ...{ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id },
-  })
+  return deps.dispatch({ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id })
 }

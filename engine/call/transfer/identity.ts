@@ -57,7 +57,9 @@ export function callerIdentity({ origin, start, account }: CallerFacts): Identit
 }
 
 const extensionIdentity = (origin: ExtensionOrigin): Identity => ({
-  ...{ origin, number: origin.extension, name: origin.displayName },
+  origin,
+  number: origin.extension,
+  name: origin.displayName,
 })
 
 /** Whether two identities are one and the same party: only that party may join its two calls. */

@@ -35,7 +35,9 @@ export type ReferRequest =
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
 
 const refused = (status: number, reason: string): ReferRequest => ({
-  ...{ kind: 'refused', status, reason },
+  kind: 'refused',
+  status,
+  reason,
 })
 const badReferTo = refused(400, 'Bad Refer-To')
 

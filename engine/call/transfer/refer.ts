@@ -62,7 +62,10 @@ function attended(plan: AttendedTransfer, deps: CallDeps): MachineEvent {
   const { calls } = deps
   const { callId, toTag, fromTag, isEarlyOnly } = replaces
   const failed = (status: number, reason: string): MachineEvent => ({
-    ...{ type: 'referFailed', legId: transferor.id, status, reason },
+    type: 'referFailed',
+    legId: transferor.id,
+    status,
+    reason,
   })
   const ringing = calls.unanswered(callId, fromTag)
   if (ringing) return semiAttended(plan, ringing, failed)
@@ -77,8 +80,11 @@ function attended(plan: AttendedTransfer, deps: CallDeps): MachineEvent {
   if (isEarlyOnly) return failed(486, 'Busy Here')
   if (calls.isTransferring(consulting, target)) return failed(491, 'Request Pending')
   return {
-    ...{ type: 'attend', transferor: transferor.id, transferee: transferee.id },
-    ...{ consulting: consulting.id, target: target.id },
+    type: 'attend',
+    transferor: transferor.id,
+    transferee: transferee.id,
+    consulting: consulting.id,
+    target: target.id,
   }
 }
 
@@ -96,8 +102,12 @@ function semiAttended(
   // The called party would make the offer, which the transferee would have to answer in our ACK.
   if (offer === undefined) return failed(488, 'Not Acceptable Here')
   return {
-    ...{ type: 'transferTo', transferor: transferor.id, transferee: transferee.id },
-    ...{ callUuid: start.callUuid, destination: start.calledNumber, offered: offer },
+    type: 'transferTo',
+    transferor: transferor.id,
+    transferee: transferee.id,
+    callUuid: start.callUuid,
+    destination: start.calledNumber,
+    offered: offer,
     isReferred: true,
   }
 }

@@ -36,8 +36,13 @@ export function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): b
   const routePlan = { isEmergency: false, route, tenantId }
   const call = begin(plan, invite, deps)
   deps.dispatch({
-    ...{ type: 'transferTo', transferor: transferor.id, transferee: transferee.id, callUuid },
-    ...{ destination: target.number, offered: invite.body ?? '', isReferred: true },
+    type: 'transferTo',
+    transferor: transferor.id,
+    transferee: transferee.id,
+    callUuid,
+    destination: target.number,
+    offered: invite.body ?? '',
+    isReferred: true,
   })
   const rejection = rejectionFor(call, routePlan, deps)
   if (rejection) refuse(call, rejection, deps)

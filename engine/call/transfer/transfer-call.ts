@@ -51,8 +51,13 @@ export async function transferToNewCall(
   const call = begin(plan, invite, deps)
   const { callUuid } = invite
   deps.dispatch({
-    ...{ type: 'transferTo', transferor: transferor.id, transferee: transferee.id, callUuid },
-    ...{ destination: target.number, offered: invite.body ?? '', isReferred },
+    type: 'transferTo',
+    transferor: transferor.id,
+    transferee: transferee.id,
+    callUuid,
+    destination: target.number,
+    offered: invite.body ?? '',
+    isReferred,
   })
   const rejection = rejectionFor(call, routePlan, deps)
   if (rejection) refuse(call, rejection, deps)
@@ -111,7 +116,12 @@ export function inviteFor(
   const { number, name, origin } = payer
   const { user: calledUser, number: calledNumber, domain, isSecure = false } = target
   return {
-    ...{ origin, callUuid, calledUser, calledNumber, domain, isSecure },
+    origin,
+    callUuid,
+    calledUser,
+    calledNumber,
+    domain,
+    isSecure,
     callId: transferor.callId,
     headers: {},
     body: asOffer(transferee.media) || undefined,

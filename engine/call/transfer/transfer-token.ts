@@ -68,6 +68,7 @@ type Fields = readonly [
 ]
 
 const placeOf = (holder: string, { callId, toTag, fromTag, isEarlyOnly }: Replaces) => ({
-  ...{ table: 'transfer token', column: 'dialog' },
+  table: 'transfer token',
+  column: 'dialog',
   row: JSON.stringify([holder, callId, toTag, fromTag, isEarlyOnly]),
 })

@@ -27,8 +27,12 @@ type After = (act: () => void, delayMs: number) => () => void
 const BYE_ANSWER_MS = 4_000
 
 const noHandles = (): Handles => ({
-  ...{ received: undefined, sent: undefined, offer: undefined, dialog: undefined },
-  ...{ release: undefined, link: undefined },
+  received: undefined,
+  sent: undefined,
+  offer: undefined,
+  dialog: undefined,
+  release: undefined,
+  link: undefined,
 })
 
 export class LegSignalling {

@@ -26,7 +26,9 @@ export function registerThrough(client: UserAgent, schedule: Schedule): SendRegi
       const request = {
         method: 'REGISTER' as const,
         uri: `sip:${domain ?? address}`,
-        ...{ headers, nextHop: registrar, credentials: { username, password, realm } },
+        headers,
+        nextHop: registrar,
+        credentials: { username, password, realm },
       }
       client.send(request, (answer) => {
         cancel()

@@ -235,8 +235,12 @@ export class UserAgent {
     onWelcome: (welcome: Welcome) => void,
   ): ServerLink {
     return new ServerLink({
-      ...{ log: this.#log, onMessage: this.#onMessage, handlers: this.#handlers },
-      ...{ secret, isInProcess, onWelcome },
+      log: this.#log,
+      onMessage: this.#onMessage,
+      handlers: this.#handlers,
+      secret,
+      isInProcess,
+      onWelcome,
       onLost: (lost) => this.#lost(lost),
     })
   }

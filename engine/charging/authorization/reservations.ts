@@ -155,8 +155,15 @@ export class Reservations {
   holdCost(callUuid: string, { payer, tariff, costMicros }: Cost): void {
     if (payer === undefined || costMicros === 0) return
     const entry: Entry = {
-      ...{ callUuid, payer, tariff, amountMicros: 0, isLastGrant: false, isEnded: true },
-      ...{ maxSeconds: Infinity, grantedSeconds: Infinity, expiresAt: Infinity },
+      callUuid,
+      payer,
+      tariff,
+      amountMicros: 0,
+      isLastGrant: false,
+      isEnded: true,
+      maxSeconds: Infinity,
+      grantedSeconds: Infinity,
+      expiresAt: Infinity,
     }
     setAmount(entry, costMicros)
     this.#entries.set(callUuid, entry)

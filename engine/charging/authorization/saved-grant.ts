@@ -49,11 +49,17 @@ export function holdGrant(
   const payer = payerId === null ? undefined : customers.byId(payerId)
   reservations.open(
     {
-      ...{ callUuid, tariff, amountMicros, isLastGrant },
+      callUuid,
+      tariff,
+      amountMicros,
+      isLastGrant,
       // What it holds of caps was taken by the process before this one, and counts as spent.
       asked: {
-        ...{ caller: call.callerNumber, callee: call.calledNumber, customerId: payerId },
-        ...{ payerTenantId: sourceTenantId, startedAt: call.startedAt },
+        caller: call.callerNumber,
+        callee: call.calledNumber,
+        customerId: payerId,
+        payerTenantId: sourceTenantId,
+        startedAt: call.startedAt,
         ...(extensionId !== undefined && { extensionId }),
         ...(mayNamePayer === false && { mayNamePayer }),
         ...(isEmergencyNumber && { isEmergencyNumber }),
@@ -72,9 +78,18 @@ const toBound = (seconds: number): number | null => (seconds === Infinity ? null
 const removed = (customerId: number, tenantId: number | null): Customer =>
   new Customer(
     {
-      ...{ customerId, tenantId, isActive: false, planId: null, walletId: null, currency: null },
-      ...{ creditLimitMicros: 0, maxConcurrentCalls: 0, maxCps: 0 },
-      ...{ maxDailySpendMicros: 0, maxCallSeconds: 0, lowBalanceMicros: 0 },
+      customerId,
+      tenantId,
+      isActive: false,
+      planId: null,
+      walletId: null,
+      currency: null,
+      creditLimitMicros: 0,
+      maxConcurrentCalls: 0,
+      maxCps: 0,
+      maxDailySpendMicros: 0,
+      maxCallSeconds: 0,
+      lowBalanceMicros: 0,
     },
     0n,
   )

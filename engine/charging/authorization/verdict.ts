@@ -35,7 +35,10 @@ export function toNodeVerdict(authorization: Authorization, now: number): NodeVe
   const { reservation } = authorization
   const { callUuid, payer, tariff, grantedSeconds, amountMicros } = reservation
   return {
-    ...{ kind: 'granted', callUuid, tariff, grantedSeconds },
+    kind: 'granted',
+    callUuid,
+    tariff,
+    grantedSeconds,
     customerId: payer?.terms.customerId ?? null,
     reservedMicros: amountMicros,
     affordableSeconds: longestCall(reservation, now),

@@ -152,8 +152,12 @@ export class Customer {
     const { balanceMicros, reservedMicros, availableMicros, openCalls } = this
     const { currency, creditLimitMicros } = this.terms
     return {
-      ...{ balanceMicros, reservedMicros, availableMicros },
-      ...{ creditLimitMicros, currency, openCalls },
+      balanceMicros,
+      reservedMicros,
+      availableMicros,
+      creditLimitMicros,
+      currency,
+      openCalls,
     }
   }
 

@@ -68,8 +68,11 @@ export class ExternalCharging implements Charging {
     const onFailure = (error: unknown, waiting: number): void =>
       deps.log('error', 'charging: records cannot be stored', { error, waiting })
     this.#calls = openCallStore({
-      ...{ ...deps, events: new AccountingEvents(undefined), onFailure },
-      ...{ node: '', onSettled: () => undefined },
+      ...deps,
+      events: new AccountingEvents(undefined),
+      onFailure,
+      node: '',
+      onSettled: () => undefined,
     })
     this.#writes = new WriteQueue({ ...deps, onFailure })
     this.#outbox = new CdrOutbox({

@@ -23,7 +23,9 @@ export interface GuardedCall {
 
 export class GuardTable {
   readonly #scopes: Readonly<Record<GuardScope, Map<number, Prefixes>>> = {
-    ...{ customer: new Map(), extension: new Map(), tenant: new Map() },
+    customer: new Map(),
+    extension: new Map(),
+    tenant: new Map(),
   }
   /** Extensions by their number, as a PBX or a proxy of the tenant shows it. */
   readonly #extensions = new Map<string, number>()

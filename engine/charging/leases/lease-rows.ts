@@ -160,7 +160,8 @@ interface LeaseRow {
 }
 
 const toLease = ({ wallet_id: walletId, amount, version }: LeaseRow): StoredLease => ({
-  ...{ walletId, version },
+  walletId,
+  version,
   amountMicros: BigInt(amount),
 })
 

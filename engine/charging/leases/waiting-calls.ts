@@ -56,7 +56,10 @@ export class WaitingCalls {
     this.#size += 1
     return new Promise((resolve) => {
       const waiting: Waiting = {
-        ...{ amountMicros, isAnswered: false, isServerThere: false, isOver: false },
+        amountMicros,
+        isAnswered: false,
+        isServerThere: false,
+        isOver: false,
         done: () => {
           if (waiting.isOver) return
           waiting.isOver = true

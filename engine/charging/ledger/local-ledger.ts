@@ -69,8 +69,14 @@ function prepare(store: LocalStore) {
       db
         .insertInto('ledger_entry')
         .columns([
-          ...(['wallet_id', 'kind', 'amount_micros', 'balance_after_micros'] as const),
-          ...(['ref', 'actor', 'note', 'created_at'] as const),
+          'wallet_id',
+          'kind',
+          'amount_micros',
+          'balance_after_micros',
+          'ref',
+          'actor',
+          'note',
+          'created_at',
         ])
         .expression((eb) =>
           eb

@@ -17,7 +17,10 @@ export interface Charge {
 }
 
 export const noCharge: Charge = {
-  ...{ payer: undefined, tariff: null, costMicros: 0, isOutOfFunds: false },
+  payer: undefined,
+  tariff: null,
+  costMicros: 0,
+  isOutOfFunds: false,
 }
 
 /** A call without a reservation was authorized while the OCS was away, or is reported late. */

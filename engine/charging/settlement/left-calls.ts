@@ -7,7 +7,8 @@ export const recoveredRecord = ({ call, talkedMs }: CutCall): CallRecord => ({
   ...call,
   endedAt: call.answeredAt + talkedMs,
   billsec: billedSeconds(talkedMs),
-  ...{ disposition: 'ANSWERED', sipCode: 200 },
+  disposition: 'ANSWERED',
+  sipCode: 200,
   ...interrupted,
 })
 
@@ -17,7 +18,8 @@ export const unansweredRecord = ({ call }: UnansweredCall): CallRecord => ({
   answeredAt: null,
   endedAt: call.startedAt,
   billsec: 0,
-  ...{ disposition: 'FAILED', sipCode: 500 },
+  disposition: 'FAILED',
+  sipCode: 500,
   ...interrupted,
 })
 

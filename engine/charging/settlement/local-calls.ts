@@ -52,7 +52,8 @@ export class LocalCalls implements CallStore {
       ...(mayWait && { waitMs: RECORD_WAIT_MS }),
       content: call.record,
       run: () => this.#write(call),
-      ...{ done, refused },
+      done,
+      refused,
     })
   }
 

@@ -44,7 +44,8 @@ export class LocalReports {
     const accepted = this.#statements.accepted.get({ callUuid })
     if (accepted !== undefined)
       return answerAgain(record, {
-        ...{ billsec: accepted.billsec, costMicros: accepted.cost_micros },
+        billsec: accepted.billsec,
+        costMicros: accepted.cost_micros,
         balanceAfterMicros: accepted.balance_after === null ? null : BigInt(accepted.balance_after),
         currency: accepted.currency,
       })

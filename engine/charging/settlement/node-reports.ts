@@ -48,8 +48,11 @@ export function answerRecorded(
   if (debit === undefined) return undefined
   const { amountMicros, balanceMicros } = debit
   return {
-    ...{ kind: 'settled', costMicros: -amountMicros, balanceAfterMicros: balanceMicros },
-    ...{ currency: stored.currency, isDuplicate: true },
+    kind: 'settled',
+    costMicros: -amountMicros,
+    balanceAfterMicros: balanceMicros,
+    currency: stored.currency,
+    isDuplicate: true,
   }
 }
 
@@ -57,7 +60,10 @@ export const firstAnswer = (
   { tariff, costMicros }: Charge,
   balanceAfterMicros: bigint | null,
 ): ReportAnswer => ({
-  ...{ kind: 'settled', costMicros, balanceAfterMicros, isDuplicate: false },
+  kind: 'settled',
+  costMicros,
+  balanceAfterMicros,
+  isDuplicate: false,
   currency: tariff?.currency ?? null,
 })
 

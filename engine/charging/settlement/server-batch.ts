@@ -152,8 +152,11 @@ export class ServerBatch {
       if (posting?.kind === 'posted') entries.push(entryOf(call, posting, at))
     }
     const made = await this.#statements.charge.get([
-      ...[jsonRows(entries), this.#deps.node, jsonRows([...wallets.values()].map(costOf))],
-      ...[at, startOfDay(this.#deps.now())],
+      jsonRows(entries),
+      this.#deps.node,
+      jsonRows([...wallets.values()].map(costOf)),
+      at,
+      startOfDay(this.#deps.now()),
     ])
     // In the form that the statement gives it.
     const idOf = new Map(JSON.parse(made?.entries ?? '[]') as (readonly [string, number])[])
@@ -230,7 +233,8 @@ function answerTo(
 ): ReportAnswer | undefined {
   if (accepted !== undefined)
     return answerAgain(record, {
-      ...{ billsec: accepted.billsec, costMicros: accepted.cost_micros },
+      billsec: accepted.billsec,
+      costMicros: accepted.cost_micros,
       balanceAfterMicros: accepted.balance_after === null ? null : BigInt(accepted.balance_after),
       currency: accepted.currency,
     })
@@ -264,7 +268,9 @@ const toDuplicate = (row: {
   readonly amount: string
   readonly balance: string | null
 }): DuplicatePosting => ({
-  ...{ kind: 'duplicate', walletId: row.wallet_id, amountMicros: Number(row.amount) },
+  kind: 'duplicate',
+  walletId: row.wallet_id,
+  amountMicros: Number(row.amount),
   balanceMicros: BigInt(row.balance ?? 0),
 })
 
@@ -275,12 +281,13 @@ function entryOf(
 ): JsonRow {
   return {
     wallet_id: charge.payer?.terms.walletId ?? null,
-    ...{
-      kind: 'debit',
-      amount_micros: -charge.costMicros,
-      balance_after_micros: String(balanceMicros),
-    },
-    ...{ ref: record.callUuid, actor: 'ocs', note: null, created_at: at },
+    kind: 'debit',
+    amount_micros: -charge.costMicros,
+    balance_after_micros: String(balanceMicros),
+    ref: record.callUuid,
+    actor: 'ocs',
+    note: null,
+    created_at: at,
   }
 }
 
@@ -291,8 +298,10 @@ interface TakenLease extends StoredLease {
 type LeaseOfStatement = readonly [walletId: number, amount: string, version: number, taken: string]
 
 const toTakenLease = ([walletId, amount, version, taken]: LeaseOfStatement): TakenLease => ({
-  ...{ walletId, version },
-  ...{ amountMicros: BigInt(amount), takenMicros: BigInt(taken) },
+  walletId,
+  version,
+  amountMicros: BigInt(amount),
+  takenMicros: BigInt(taken),
 })
 
 /** All wallets that a call of the batch may have been paid from: what a lost answer has changed is seen again. */
@@ -310,11 +319,15 @@ const toWallet = (
   id: number,
   row: { readonly balance: string | null; readonly is_depleted: 0 | 1 | null },
 ): Wallet => ({
-  ...{ id, balanceMicros: BigInt(row.balance ?? 0), costMicros: 0n },
+  id,
+  balanceMicros: BigInt(row.balance ?? 0),
+  costMicros: 0n,
   isDepleted: row.is_depleted === 1,
 })
 
 const costOf = ({ id, balanceMicros, isDepleted, costMicros }: Wallet): JsonRow => ({
-  ...{ id, balance: String(balanceMicros), cost: String(costMicros) },
+  id,
+  balance: String(balanceMicros),
+  cost: String(costMicros),
   depleted: isDepleted ? 1 : 0,
 })

@@ -72,8 +72,11 @@ async function startCluster(
 ): Promise<{ readonly allEnded: Promise<unknown> }> {
   const { log } = createLogger('warn')
   const postgres = await TemporaryPostgres.start({
-    ...{ programs, folder: join(folder, 'postgres'), ownerPid: world.pid },
-    ...{ schedule: world.schedule, removes: folder },
+    programs,
+    folder: join(folder, 'postgres'),
+    ownerPid: world.pid,
+    schedule: world.schedule,
+    removes: folder,
   })
   closers.push(() => postgres.stop())
   const secretKey = world.randomBytes(32).toString('base64url')
@@ -83,7 +86,10 @@ async function startCluster(
   const phone = await startEndpoint(world, log, () => undefined)
   for (const endpoint of [...pbxNodes, phone]) closers.push(() => endpoint.stop())
   const store = await openStore(postgres.url, {
-    ...{ secretKey, keyFile: join(folder, 'key'), now: world.now(), connections: 2 },
+    secretKey,
+    keyFile: join(folder, 'key'),
+    now: world.now(),
+    connections: 2,
   })
   closers.push(() => store.close())
   await seedFile(

@@ -14,7 +14,9 @@ export const demoSeed = (nodePorts: readonly number[], count: number): string =>
     ],
     customers: [
       {
-        ...{ name: 'demo customer', rate_plan: 'demo', balance: '100.00' },
+        name: 'demo customer',
+        rate_plan: 'demo',
+        balance: '100.00',
         numbers: [...Array.from({ length: count }, (_, index) => callerNumber(index)), SIPP],
       },
     ],

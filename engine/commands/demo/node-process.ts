@@ -30,7 +30,8 @@ export async function startNode(
     // It would read the `.env` of an installation.
     cwd: folder,
     // Of a session of its own: Ctrl-C is for the demo, which stops the calls first.
-    ...{ detached: true, stdio: ['ignore', 'pipe', 'inherit'] },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
   const ended = once(child, 'exit').then(([code, signal]) =>
     signal === null ? `exit code ${String(code)}` : String(signal),
@@ -46,7 +47,7 @@ export async function startNode(
     child.kill('SIGTERM')
     await ended
   }
-  return { ...{ name, pid: child.pid ?? 0, api, sipPort: Number(sipPort), ended }, stop }
+  return { name, pid: child.pid ?? 0, api, sipPort: Number(sipPort), ended, stop }
 }
 
 /** What it says before, such as a password that is shown once, is passed on. */

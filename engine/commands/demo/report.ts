@@ -52,8 +52,14 @@ const recordsAfter = (store: Store, id: number) =>
       .selectFrom('cdr')
       .leftJoin('wallet', 'wallet.customer_id', 'cdr.customer_id')
       .select([
-        ...(['cdr.id', 'end_stamp', 'disposition', 'billsec', 'cdr.currency', 'node'] as const),
-        ...(['caller_id_number as caller', 'destination_number as called'] as const),
+        'cdr.id',
+        'end_stamp',
+        'disposition',
+        'billsec',
+        'cdr.currency',
+        'node',
+        'caller_id_number as caller',
+        'destination_number as called',
         'cost_micros as cost',
         exactSum('wallet.balance_micros').as('balance'),
       ])

@@ -71,9 +71,15 @@ export class TemporaryPostgres {
   async start(): Promise<void> {
     const { programs, folder, ownerPid, removes } = this.#options
     const settings = [
-      ...['listen_addresses=', `unix_socket_directories=${folder}`, 'max_connections=100'],
-      ...['fsync=off', 'full_page_writes=off', 'shared_buffers=32MB'],
-      ...['logging_collector=on', `log_directory=${folder}`, 'log_filename=postgres.log'],
+      'listen_addresses=',
+      `unix_socket_directories=${folder}`,
+      'max_connections=100',
+      'fsync=off',
+      'full_page_writes=off',
+      'shared_buffers=32MB',
+      'logging_collector=on',
+      `log_directory=${folder}`,
+      'log_filename=postgres.log',
     ]
     const words = ['-D', this.#data, ...settings.flatMap((setting) => ['-c', setting])]
     // Of a session of its own: Ctrl-C is for the owner, which stops the server last.
@@ -105,7 +111,9 @@ export class TemporaryPostgres {
     if (user !== undefined) chownSync(folder, user.uid, user.gid)
     const words = ['-D', this.#data, '-U', 'tollgate', '-A', 'trust', '-E', 'UTF8']
     const made = spawnSync(join(programs, 'initdb'), [...words, '--locale=C', '--no-sync'], {
-      ...{ ...user, cwd: folder, encoding: 'utf8' },
+      ...user,
+      cwd: folder,
+      encoding: 'utf8',
     })
     if (made.status !== 0)
       throw new Error(`initdb has failed: ${made.error?.message ?? made.stderr}`)

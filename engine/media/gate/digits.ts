@@ -36,7 +36,10 @@ export const infoOf = ({
   code,
   durationMs,
 }: Digit): Omit<LegCommandOf<'request'>, 'legId' | 'transactionId'> => ({
-  ...{ type: 'request', method: 'INFO', describes: undefined, noAck: false },
+  type: 'request',
+  method: 'INFO',
+  describes: undefined,
+  noAck: false,
   headers: { 'Content-Type': 'application/dtmf-relay' },
   body: `Signal=${code}\r\nDuration=${durationMs}\r\n`,
 })
@@ -49,5 +52,9 @@ function codeOf(text: string): string | undefined {
 
 /** In the place of `from`, towards the other party. */
 export const playOf = ({ id }: Session, from: string, { code, durationMs }: Digit): NgRequest => ({
-  ...{ command: 'play DTMF', 'call-id': id, 'from-tag': from, code, duration: durationMs },
+  command: 'play DTMF',
+  'call-id': id,
+  'from-tag': from,
+  code,
+  duration: durationMs,
 })

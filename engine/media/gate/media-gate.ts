@@ -94,7 +94,9 @@ class GatedLegs implements Legs {
     this.#emit = emit
     this.#offers = new Offers({ ...deps, legs: this.#legs, onFault })
     this.digits = new ToldDigits({
-      ...{ ...deps, legs: this.#legs, perform: (command) => this.#inner.perform(command) },
+      ...deps,
+      legs: this.#legs,
+      perform: (command) => this.#inner.perform(command),
       takesInfo: (leg) => this.#offers.takesInfo(leg),
     })
     this.#inner = legs((event) => this.#happened(event))
@@ -232,8 +234,11 @@ class GatedLegs implements Legs {
       }
       case 'answerRequest':
         this.#inner.perform({
-          ...{ type: 'answerRequest', legId, requestId: command.requestId },
-          ...{ ...refusal, headers: {} },
+          type: 'answerRequest',
+          legId,
+          requestId: command.requestId,
+          ...refusal,
+          headers: {},
         })
         // The other leg's offer waits for an answer: what this one has said last stands.
         if (isOffer) this.#emit({ type: 'ack', legId, body: this.#deps.calls.leg(legId)?.media })
@@ -252,7 +257,10 @@ class GatedLegs implements Legs {
       this.#emit({ type: 'requestFailed', legId, transactionId, isUnknownDialog: true })
     } else if (command.type === 'answerRequest')
       this.#inner.perform({
-        ...{ type: 'answerRequest', legId, requestId: command.requestId, status: 487 },
+        type: 'answerRequest',
+        legId,
+        requestId: command.requestId,
+        status: 487,
       })
     else if (command.type === 'acknowledgeReinvite')
       this.#perform(leg, silenced(command, leg.offer))

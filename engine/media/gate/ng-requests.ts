@@ -11,10 +11,7 @@ export function offerOf(
   flags: NgDictionary,
 ): NgRequest {
   const to = otherLeg(session, from)
-  return {
-    ...flags,
-    ...{ command: 'offer', 'call-id': session.id, 'from-tag': from, 'to-tag': to, sdp },
-  }
+  return { ...flags, command: 'offer', 'call-id': session.id, 'from-tag': from, 'to-tag': to, sdp }
 }
 
 /** The tags are those of the offer. */
@@ -25,14 +22,13 @@ export function answerOf(
   flags: NgDictionary,
 ): NgRequest {
   const to = otherLeg(session, from)
-  return {
-    ...flags,
-    ...{ command: 'answer', 'call-id': session.id, 'from-tag': to, 'to-tag': from, sdp },
-  }
+  return { ...flags, command: 'answer', 'call-id': session.id, 'from-tag': to, 'to-tag': from, sdp }
 }
 
 export const deleteOf = (id: string): NgRequest => ({
-  ...{ command: 'delete', 'call-id': id, 'delete-delay': 0 },
+  command: 'delete',
+  'call-id': id,
+  'delete-delay': 0,
 })
 
 /** The answer has the statistics: rtpengine tells them only to who names a tag. Both are there once both have an answer. */

@@ -21,9 +21,7 @@ export interface SavedMedia {
 export function saveMedia(leg: MediaLeg): SavedMedia {
   const { facts, current, isCounted } = leg
   const told = isCounted ? lastOf(leg) : undefined
-  const session = current && {
-    ...{ id: current.id, relay: current.relay.name, legs: current.legs },
-  }
+  const session = current && { id: current.id, relay: current.relay.name, legs: current.legs }
   return { facts: unusual(facts), ...(told && { told }), ...(session && { session }) }
 }
 

@@ -45,8 +45,16 @@ export function newSession(
   callUuids: readonly string[],
 ): Session {
   return {
-    ...{ id, relay, legs, callUuids, offer: undefined, answer: undefined },
-    ...{ isConnected: false, isSettling: false, isClosed: false, requests: [] },
+    id,
+    relay,
+    legs,
+    callUuids,
+    offer: undefined,
+    answer: undefined,
+    isConnected: false,
+    isSettling: false,
+    isClosed: false,
+    requests: [],
   }
 }
 

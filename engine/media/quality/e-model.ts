@@ -21,7 +21,11 @@ const g711: Impairment = { ie: 0, bpl: 4.3 }
 const concealed: Impairment = { ie: 0, bpl: 25.1 }
 
 const impairments: Readonly<Record<string, Impairment>> = {
-  ...{ '': g711, PCMU: g711, PCMA: g711, G711U: g711, G711A: g711 },
+  '': g711,
+  PCMU: g711,
+  PCMA: g711,
+  G711U: g711,
+  G711A: g711,
   G729: { ie: 11, bpl: 19 },
   G723: { ie: 15, bpl: 16.1 },
   AMR: { ie: 5, bpl: 10 },

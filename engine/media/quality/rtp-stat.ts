@@ -31,9 +31,12 @@ function readValue(value: string): StreamQuality | undefined {
     isOwnLast ? fields.get(name)?.split(',').at(-1) : fields.get(name)
   const lost = numberIn(own('PL'), MAX_PACKETS)
   return streamOf({
-    ...{ packets, jitterMs: numberIn(own('JI'), MAX_JITTER_MS), roundTripMs: null },
+    packets,
+    jitterMs: numberIn(own('JI'), MAX_JITTER_MS),
+    roundTripMs: null,
     packetLossPct: lost === null ? null : Math.round((1_000 * lost) / (packets + lost)) / 10,
-    ...{ mos: numberIn(fields.get('MOS'), 5), codec: fields.get('DE') },
+    mos: numberIn(fields.get('MOS'), 5),
+    codec: fields.get('DE'),
   })
 }
 

@@ -9,8 +9,19 @@ const HERTZ = 1_400
 
 export const beepWav = (): string =>
   [
-    ...['RIFF', long(36 + SAMPLES), 'WAVE', 'fmt ', long(16), short(1), short(1)],
-    ...[long(RATE), long(RATE), short(1), short(8), 'data', long(SAMPLES)],
+    'RIFF',
+    long(36 + SAMPLES),
+    'WAVE',
+    'fmt ',
+    long(16),
+    short(1),
+    short(1),
+    long(RATE),
+    long(RATE),
+    short(1),
+    short(8),
+    'data',
+    long(SAMPLES),
     ...Array.from({ length: SAMPLES }, (_, at) => character(sample(at))),
   ].join('')
 

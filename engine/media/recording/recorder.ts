@@ -206,8 +206,14 @@ export class Recorder {
   #begin(callUuid: string): Recording {
     const tenantId = this.#deps.calls.find(callUuid)?.tenantId ?? null
     const recording: Recording = {
-      ...{ callUuid, tenantId, startedAt: this.#deps.now(), stoppedAt: null },
-      ...{ isOn: true, isOver: false, tracks: [], ...nothingUnderWay() },
+      callUuid,
+      tenantId,
+      startedAt: this.#deps.now(),
+      stoppedAt: null,
+      isOn: true,
+      isOver: false,
+      tracks: [],
+      ...nothingUnderWay(),
     }
     this.#recordings.set(callUuid, recording)
     return recording
@@ -252,7 +258,8 @@ export class Recorder {
     } else {
       const { relay } = session
       this.#deps.log('warn', 'a call is not recorded: its relay does not do it', {
-        ...{ callUuid, relay: relay.name },
+        callUuid,
+        relay: relay.name,
       })
       // It may have done so, and its answer been lost.
       if (result === 'timeout') await this.#request(session, 'stop recording')
@@ -352,21 +359,32 @@ const noteOf = ({
   tracks,
   intended,
 }: Recording): UnfinishedRecording => ({
-  ...{ callUuid, tenantId, startedAt },
+  callUuid,
+  tenantId,
+  startedAt,
   tracks: [...tracks, ...intended.map((track) => ({ ...track, isIntended: true }))],
-  ...{ endedAt: stoppedAt, isOn: isOn && !isOver },
+  endedAt: stoppedAt,
+  isOn: isOn && !isOver,
 })
 
 /** Its sessions are found by the gate. */
 const adopted = (note: UnfinishedRecording): Recording => ({
-  ...{ callUuid: note.callUuid, tenantId: note.tenantId, startedAt: note.startedAt },
-  ...{ stoppedAt: note.endedAt, isOn: note.isOn, isOver: false, ...nothingUnderWay() },
+  callUuid: note.callUuid,
+  tenantId: note.tenantId,
+  startedAt: note.startedAt,
+  stoppedAt: note.endedAt,
+  isOn: note.isOn,
+  isOver: false,
+  ...nothingUnderWay(),
   // Whether the relay has begun with others is not known: it is asked again.
   tracks: note.tracks.filter(({ isIntended }) => isIntended !== true),
 })
 
 const nothingUnderWay = (): Pick<Recording, 'sessions' | 'starting' | 'intended' | 'halted'> => ({
-  ...{ sessions: new Map(), starting: new Map(), intended: [], halted: new Set() },
+  sessions: new Map(),
+  starting: new Map(),
+  intended: [],
+  halted: new Set(),
 })
 
 /** The ports of a party's streams in the answer to `query`. */

@@ -69,8 +69,13 @@ export function createRecordings(
   const places = deps.config.recording
   if (places === undefined || media === undefined || relays === undefined) return undefined
   return new Recordings({
-    ...{ ...deps, places, relays, calls, now: deps.wallNow },
-    ...{ media: media.calls, isOurs: (name) => media.isOurs(name) },
+    ...deps,
+    places,
+    relays,
+    calls,
+    now: deps.wallNow,
+    media: media.calls,
+    isOurs: (name) => media.isOurs(name),
     webhooks: deps.webhooks ?? {
       wants: () => false,
       write: () => undefined,
@@ -109,10 +114,16 @@ export class Recordings implements RecordingsPort {
     this.#deps = deps
     this.#store = store
     this.#finisher = new Finisher({
-      ...{ ...deps, ...places, store, unfinished, converter: openConverter() },
+      ...deps,
+      ...places,
+      store,
+      unfinished,
+      converter: openConverter(),
     })
     this.#recorder = new Recorder({
-      ...{ ...deps, ...places, unfinished },
+      ...deps,
+      ...places,
+      unfinished,
       finish: (recording) => this.#finisher.add(recording),
       endOf: (callUuid) => store.endOf(callUuid),
       calls: {
@@ -182,7 +193,8 @@ export class Recordings implements RecordingsPort {
       log('warn', 'a call that was not recorded has no record', { callUuid })
     } catch (problem) {
       log('error', 'a record does not say why its call was not recorded', {
-        ...{ callUuid, error: String(problem) },
+        callUuid,
+        error: String(problem),
       })
     }
   }

@@ -17,7 +17,12 @@ export function createRelays(
 ): RelayPool | undefined {
   if (relays.length === 0) return undefined
   return new RelayPool({
-    ...{ relays, hosts, now, schedule, log, open: openNgSocket },
+    relays,
+    hosts,
+    now,
+    schedule,
+    log,
+    open: openNgSocket,
     cookiePrefix: randomBytes(6).toString('base64url'),
     onChange: ({ name: relay }, change) =>
       events.add({ type: eventOf[change], tenantId: null, relay }),

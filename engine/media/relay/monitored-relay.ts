@@ -31,18 +31,26 @@ const LOOK_UP_MS = 1_000
 const UPTIME_ERROR_MS = 1_500
 /** Most of the statistics of a session. */
 const unread: ReadonlySet<string> = new Set([
-  ...['created', 'created_us', 'last signal', 'tag', 'subscriptions', 'subscribers'],
-  ...[
-    'index',
-    'protocol',
-    'family',
-    'endpoint',
-    'advertised endpoint',
-    'crypto',
-    'bytes',
-    'errors',
-  ],
-  ...['lowest MOS', 'highest MOS', 'MOS progression', 'samples', 'ingress SSRCs', 'egress SSRCs'],
+  'created',
+  'created_us',
+  'last signal',
+  'tag',
+  'subscriptions',
+  'subscribers',
+  'index',
+  'protocol',
+  'family',
+  'endpoint',
+  'advertised endpoint',
+  'crypto',
+  'bytes',
+  'errors',
+  'lowest MOS',
+  'highest MOS',
+  'MOS progression',
+  'samples',
+  'ingress SSRCs',
+  'egress SSRCs',
 ])
 
 /** Of the latest round trip. */
@@ -89,8 +97,11 @@ export class MonitoredRelay implements Relay {
 
   get status(): RelayStatus {
     return {
-      ...{ name: this.name, weight: this.weight, isAlive: this.isAlive },
-      ...{ latencyMs: this.#latencyMs, sessions: this.#sessions },
+      name: this.name,
+      weight: this.weight,
+      isAlive: this.isAlive,
+      latencyMs: this.#latencyMs,
+      sessions: this.#sessions,
       outstanding: this.#client?.outstanding ?? 0,
       ...this.#totals,
     }
@@ -140,7 +151,10 @@ export class MonitoredRelay implements Relay {
   #connect(place: RelayPlace): NgClient {
     const { open, newCookie, now, schedule } = this.#deps
     return new NgClient({
-      ...{ newCookie, now, schedule, unread },
+      newCookie,
+      now,
+      schedule,
+      unread,
       open: (events) => open(place, events),
       onAnswer: (answer, tookMs) => this.#noteAnswer(answer, tookMs),
       onTimeout: (sentAt) => this.#noteTimeout(sentAt),

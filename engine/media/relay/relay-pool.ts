@@ -88,7 +88,10 @@ export class RelayPool implements Relays {
   #memberOf(setting: RelaySetting): Member {
     const { open, now, schedule, cookiePrefix } = this.#deps
     const relay: MonitoredRelay = new MonitoredRelay({
-      ...{ ...setting, open, now, schedule },
+      ...setting,
+      open,
+      now,
+      schedule,
       newCookie: () => `${cookiePrefix}_${(this.#cookies++).toString(36)}`,
       onChange: (change) => this.#noteChange(relay, change),
     })

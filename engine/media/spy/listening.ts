@@ -143,14 +143,20 @@ export class Listening implements ListeningPort {
     const leg = side === 'both' ? undefined : this.#legOf(session, callUuid, side)
     if (side !== 'both' && leg === undefined) return undefined
     const offer = await relay.request({
-      ...{ command: 'subscribe request', 'call-id': callId, 'to-tag': id, ...plainRtp },
+      command: 'subscribe request',
+      'call-id': callId,
+      'to-tag': id,
+      ...plainRtp,
       ...(leg === undefined ? { flags: ['all'] } : { 'from-tags': [leg] }),
     })
     const sdp = offer.kind === 'ok' ? offer.values['sdp'] : undefined
     if (typeof sdp !== 'string') return undefined
     const answer = await relay.request({
-      ...{ command: 'subscribe answer', 'call-id': callId, 'to-tag': id },
-      ...{ sdp: answerTo(sdp, endpoint), flags: ['allow transcoding'] },
+      command: 'subscribe answer',
+      'call-id': callId,
+      'to-tag': id,
+      sdp: answerTo(sdp, endpoint),
+      flags: ['allow transcoding'],
     })
     if (answer.kind !== 'ok') {
       await unsubscribe(session, id)

@@ -29,7 +29,10 @@ export function createHop(around: Around, { self, key, nodes }: Installation, de
   const { now, wallNow, hosts, log } = deps
   const peers = new PeerNodes({ self, nodes, now, hosts, log })
   const hop = new PhoneHop({
-    ...{ self, key, wallNow, log },
+    self,
+    key,
+    wallNow,
+    log,
     peer: (name) => peers.find(name),
     bindingsOf: (home) => around.registrar.bindingsOf(home),
     onHeard: (address) => peers.heard(address),

@@ -151,7 +151,8 @@ export class PhoneHop {
     if (!this.#isFrom(issuer, request)) return undefined
     if (age < -MAX_SKEW_MS || age > LIFETIME_MS + MAX_SKEW_MS) {
       this.#deps.log('warn', 'the token of another node is too old: compare the clocks', {
-        ...{ node: issuer, ageMs: age },
+        node: issuer,
+        ageMs: age,
       })
       return undefined
     }
@@ -221,5 +222,7 @@ export function uriOfPeer({ sip: { host, port, protocol } }: PeerNode, token?: s
 /** RFC 5626 §5.3.1: the phone may have another flow. */
 const flowFailed: HopVerdict = { kind: 'refused', status: 430, reason: 'Flow Failed' }
 const noSuchCall: HopVerdict = {
-  ...{ kind: 'refused', status: 481, reason: 'Call/Transaction Does Not Exist' },
+  kind: 'refused',
+  status: 481,
+  reason: 'Call/Transaction Does Not Exist',
 }

@@ -146,15 +146,14 @@ const nodeOrigin = ({
   setId,
   tenantId,
 }: NonNullable<ReturnType<RecognitionDeps['nodeAt']>>): NodeOrigin => ({
-  ...{ kind: 'node', nodeId, setId },
+  kind: 'node',
+  nodeId,
+  setId,
   ...(tenantId !== null && { tenantId }),
 })
 
 function carrierOrigin({ carrier, gateway }: CarrierSource): Origin {
   const { carrierId, name, customerId, payer, tenantId, inboundSetId } = carrier
   const { gatewayId } = gateway
-  return {
-    ...{ kind: 'carrier', carrierId, gatewayId, name },
-    ...{ customerId, payer, tenantId, inboundSetId },
-  }
+  return { kind: 'carrier', carrierId, gatewayId, name, customerId, payer, tenantId, inboundSetId }
 }

@@ -90,7 +90,11 @@ export class AdminListener {
       return
     }
     const client = new TcpClient(socket, {
-      ...{ maxBufferedBytes, firstFrameMs, unreadMs, frameLength, keepAliveMs },
+      maxBufferedBytes,
+      firstFrameMs,
+      unreadMs,
+      frameLength,
+      keepAliveMs,
       onFramed: () => this.#newcomers.delete(name),
       onCommand: (command) => this.#clients.receive(clientId, command),
       onClosed: () => {

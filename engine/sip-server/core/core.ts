@@ -125,7 +125,12 @@ export class SipCore {
     const localBye = new LocalBye({ dialogs, writer, transactions, events })
     const acknowledged = new AcknowledgedInvites({ transactions, writer, localBye })
     const sessions = new SessionTimers({
-      ...{ transactions, writer, localBye, ids, minSessionSeconds, log },
+      transactions,
+      writer,
+      localBye,
+      ids,
+      minSessionSeconds,
+      log,
     })
     const subscriptions = new Subscriptions(dialogs, this.#outbound, deadlines)
     const shared = { transactions, dialogs, ids, applications, events, localBye, log }
@@ -133,7 +138,10 @@ export class SipCore {
     const settings = { sessions, subscriptions, minSessionSeconds, defaultRefresher }
     const { inbound: callTimesIn, outbound: callTimesOut } = this.callTimes
     this.#responder = new Responder({
-      ...{ ...shared, ...settings, outbox, registrationFlows },
+      ...shared,
+      ...settings,
+      outbox,
+      registrationFlows,
       requests: this.#inbound,
       callTimes: callTimesIn,
       alwaysSend180: options.alwaysSend180 === true,
@@ -148,25 +156,34 @@ export class SipCore {
       ...uas,
       proxy: this.#proxy,
       inDialog: new InDialogRequests({
-        ...{ ...uas, proxy: this.#proxy },
+        ...uas,
+        proxy: this.#proxy,
         admitInDialog: options.admitInDialog,
       }),
       traffic: this.#traffic,
       limits,
       outbox,
-      ...{ refusesCall: options.refusesCall, screen: options.screen },
+      refusesCall: options.refusesCall,
+      screen: options.screen,
       routeRequest: options.routeRequest,
     })
     this.#sender = new RequestSender({
-      ...{ ...shared, hops, writer, acknowledged },
+      ...shared,
+      hops,
+      writer,
+      acknowledged,
       requests: this.#outbound,
       responses: new ResponseReceiver({ ...shared, ...settings, callTimes: callTimesOut }),
     })
     const lostFlows = new LostFlows({ transactions, writer, hops, localBye, ids })
     this.saved = new SavedState({ ...uas, listeners, lostFlows })
     this.#lostApplications = new LostApplications({
-      ...{ ...shared, deadlines, responder: this.#responder },
-      ...{ inbound: this.#inbound, outbound: this.#outbound, graceMs: options.graceMs ?? 0 },
+      ...shared,
+      deadlines,
+      responder: this.#responder,
+      inbound: this.#inbound,
+      outbound: this.#outbound,
+      graceMs: options.graceMs ?? 0,
     })
     this.#strays = new Strays({ transactions, dialogs, writer })
     this.#pings = new Pings({ transactions, writer, ids, outbox, traffic: this.#traffic })

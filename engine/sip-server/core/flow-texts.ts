@@ -21,7 +21,10 @@ export class FlowTexts {
     const listener = this.#listeners[Number(number)]
     if (listener === undefined) throw new Error(`no flow: ${text}`)
     return {
-      ...{ listener, address, port: Number(port), connectionId: Number(connectionId) },
+      listener,
+      address,
+      port: Number(port),
+      connectionId: Number(connectionId),
       ...(returnPort && { returnPort: Number(returnPort) }),
       ...(hostName && { hostName }),
       ...(connectMs && { connectMs: Number(connectMs) }),

@@ -59,7 +59,10 @@ export class SavedState {
     if (flow === undefined) return false
     const dialog = new Dialog({
       ...saved,
-      ...{ usage: 'invite', state: 'confirmed', clientId, flow },
+      usage: 'invite',
+      state: 'confirmed',
+      clientId,
+      flow,
       localCseq: saved.localCseq + CSEQ_STEP,
       isFlowBound: saved.isFlowBound && flow.listener.protocol === 'udp',
     })

@@ -27,8 +27,13 @@ type TransactionState = (ClientTransaction | ServerTransaction)['state']
 
 /** Without a final response. */
 const isOpen: Readonly<Record<TransactionState, boolean>> = {
-  ...{ calling: true, trying: true, proceeding: true },
-  ...{ accepted: false, completed: false, confirmed: false, terminated: false },
+  calling: true,
+  trying: true,
+  proceeding: true,
+  accepted: false,
+  completed: false,
+  confirmed: false,
+  terminated: false,
 }
 
 export class Transactions implements TransactionContext {
@@ -96,9 +101,7 @@ export class Transactions implements TransactionContext {
   ): void {
     const request = { method, text }
     const { t1Ms } = this.timers
-    const transaction = new NonInviteClientTransaction(
-      ...([request, branch, flow, user, this, now, t1Ms] as const),
-    )
+    const transaction = new NonInviteClientTransaction(request, branch, flow, user, this, now, t1Ms)
     this.#add(branch, transaction)
     if (provisional) transaction.receive(provisional, flow, now)
     transaction.onTimer('timerE', now)

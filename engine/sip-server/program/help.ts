@@ -15,8 +15,10 @@ export function optionHelp(): readonly string[] {
   const named = taken.filter(({ option }) => option !== undefined)
   const others = taken.filter(({ option }) => option === undefined)
   return [
-    ...['Options:', ...named.map((row) => `  ${spellingOf(row)}\n      ${explain(row)}`)],
-    ...['', 'Only in the environment or in the file:'],
+    'Options:',
+    ...named.map((row) => `  ${spellingOf(row)}\n      ${explain(row)}`),
+    '',
+    'Only in the environment or in the file:',
     ...others.map((row) => `  ${sourcesOf(row)}\n      ${explain(row)}`),
     '',
     'The command line goes before the environment, and that before the file.',

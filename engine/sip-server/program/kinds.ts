@@ -36,8 +36,15 @@ export const wholeNumber = (least: number, most: number): Kind<number> => ({
 export const port = wholeNumber(1, 65_535)
 
 const words: Readonly<Record<string, boolean>> = {
-  ...{ true: true, yes: true, on: true, '1': true, '': true },
-  ...{ false: false, no: false, off: false, '0': false },
+  true: true,
+  yes: true,
+  on: true,
+  '1': true,
+  '': true,
+  false: false,
+  no: false,
+  off: false,
+  '0': false,
 }
 
 /** An option without a value, or an element without a text, is `true`. */

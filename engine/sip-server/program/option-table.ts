@@ -73,9 +73,7 @@ export const optionTable = {
   file: row(
     text,
     'configuration file; default: /etc/drachtio.conf.xml, if there is one and --listen is not given',
-    {
-      ...{ option: 'file', short: 'f', value: 'FILE', environment: ['DRACHTIO_CONFIG_FILE_PATH'] },
-    },
+    { option: 'file', short: 'f', value: 'FILE', environment: ['DRACHTIO_CONFIG_FILE_PATH'] },
   ),
   noConfig: row(flag, 'no configuration file is read', { option: 'noconfig' }),
   help: row(flag, 'prints this', { option: 'help', short: 'h' }),
@@ -85,7 +83,9 @@ export const optionTable = {
     refused: 'run it by systemd with Type=exec, in a container, or with `nohup … &`',
   }),
   user: row(text, 'the user that a daemon runs as', {
-    ...{ option: 'user', short: 'u', value: 'USER' },
+    option: 'user',
+    short: 'u',
+    value: 'USER',
     refused:
       'start it as that user; `setcap cap_net_bind_service` or systemd (AmbientCapabilities) give it low ports',
   }),
@@ -95,31 +95,48 @@ export const optionTable = {
     text,
     'address to bind, such as sip:*:5060;transport=udp,tcp; may be given again and again',
     {
-      ...{ option: 'contact', short: 'c', value: 'URI', isOfContact: true, isStructure: true },
+      option: 'contact',
+      short: 'c',
+      value: 'URI',
+      isOfContact: true,
+      isStructure: true,
       xml: ['sip/contacts/contact', 'sip/contact'],
     },
   ),
   externalIp: row(ipAddress, 'address that this contact shows outside its local net', {
-    ...{ option: 'external-ip', short: 'x', value: 'IP', isOfContact: true, isStructure: true },
+    option: 'external-ip',
+    short: 'x',
+    value: 'IP',
+    isOfContact: true,
+    isStructure: true,
     xml: ['sip/contacts/contact@external-ip'],
   }),
   localNet: row(
     networks,
     'networks that this contact reaches first, and that see its bound address',
     {
-      ...{ option: 'local-net', short: 'n', value: 'CIDR', isOfContact: true, isStructure: true },
+      option: 'local-net',
+      short: 'n',
+      value: 'CIDR',
+      isOfContact: true,
+      isStructure: true,
       xml: ['sip/contacts/contact@local-net'],
     },
   ),
   dnsName: row(hosts, 'host names that mean this contact', {
-    ...{ option: 'dns-name', short: 'd', value: 'NAME', isOfContact: true, isStructure: true },
+    option: 'dns-name',
+    short: 'd',
+    value: 'NAME',
+    isOfContact: true,
+    isStructure: true,
     xml: ['sip/contacts/contact@dns-names'],
   }),
   localDomain: row(hosts, 'host names that mean every contact', {
     environment: ['DRACHTIO_LOCAL_DOMAIN'],
   }),
   listen: row(listenPlaces, 'the same as contacts in another form: udp, tcp, tls, ws, wss', {
-    ...{ option: 'listen', value: 'udp/HOST:PORT,…' },
+    option: 'listen',
+    value: 'udp/HOST:PORT,…',
   }),
   advertisedHost: row(host, 'what contacts without an external address show', {
     environment: ['SIP_ADVERTISED_HOST'],
@@ -140,32 +157,40 @@ export const optionTable = {
 
   // Where applications connect.
   address: row(host, 'address that applications connect to; default: all', {
-    ...{ option: 'address', value: 'IP', environment: ['DRACHTIO_ADMIN_ADDRESS'], xml: ['admin'] },
+    option: 'address',
+    value: 'IP',
+    environment: ['DRACHTIO_ADMIN_ADDRESS'],
+    xml: ['admin'],
   }),
   port: row(port, 'port that applications connect to; default: 9022', {
-    ...{ option: 'port', short: 'p', value: 'PORT', environment: ['DRACHTIO_ADMIN_TCP_PORT'] },
+    option: 'port',
+    short: 'p',
+    value: 'PORT',
+    environment: ['DRACHTIO_ADMIN_TCP_PORT'],
     xml: ['admin@port'],
   }),
   tlsPort: row(wholeNumber(0, 65_535), 'the same by TLS; 0 and by default: nowhere', {
-    ...{ option: 'tls-port', value: 'PORT', environment: ['DRACHTIO_ADMIN_TLS_PORT'] },
+    option: 'tls-port',
+    value: 'PORT',
+    environment: ['DRACHTIO_ADMIN_TLS_PORT'],
     xml: ['admin@tls-port'],
   }),
   admin: row(place, 'address and port in one', { option: 'admin', value: 'HOST:PORT' }),
   adminTls: row(place, 'the same by TLS', { option: 'admin-tls', value: 'HOST:PORT' }),
   secret: row(text, 'what applications must present; there is no default', {
-    ...{
-      option: 'secret',
-      value: 'SECRET',
-      environment: ['DRACHTIO_SECRET'],
-      xml: ['admin@secret'],
-    },
+    option: 'secret',
+    value: 'SECRET',
+    environment: ['DRACHTIO_SECRET'],
+    xml: ['admin@secret'],
   }),
   keepAliveSeconds: row(
     wholeNumber(0, 86_400),
     'TCP keep-alive of applications; 0: none; default: 45',
     {
-      ...{ option: 'tcp-keepalive-interval', value: 'SECONDS' },
-      ...{ environment: ['DRACHTIO_TCP_KEEPALIVE_INTERVAL'], xml: ['admin@tcp-keepalive'] },
+      option: 'tcp-keepalive-interval',
+      value: 'SECONDS',
+      environment: ['DRACHTIO_TCP_KEEPALIVE_INTERVAL'],
+      xml: ['admin@tcp-keepalive'],
     },
   ),
   adminIsTls: row(text, 'a mark of old versions', {
@@ -175,38 +200,40 @@ export const optionTable = {
   frameLength: row(
     oneOf('bytes', 'characters'),
     'what lengths count for applications: characters on drachtio-srf before 5.0, else bytes',
-    {
-      ...{ option: 'frame-length', value: 'bytes|characters' },
-    },
+    { option: 'frame-length', value: 'bytes|characters' },
   ),
   handler: row(
     applicationUri,
     'connect to this application for each request: tcp://host:port, tls://host:port',
-    {
-      ...{ option: 'handler', value: 'URI' },
-    },
+    { option: 'handler', value: 'URI' },
   ),
   httpHandler: row(
     handlerUri,
     'is asked by HTTP what becomes of each new request; or tcp://host:port as --handler',
     {
-      ...{ option: 'http-handler', short: 'a', value: 'URL', isStructure: true },
-      ...{ environment: ['DRACHTIO_HTTP_HANDLER_URI'], xml: ['request-handlers/request-handler'] },
+      option: 'http-handler',
+      short: 'a',
+      value: 'URL',
+      isStructure: true,
+      environment: ['DRACHTIO_HTTP_HANDLER_URI'],
+      xml: ['request-handlers/request-handler'],
     },
   ),
   httpMethod: row(oneOf('get', 'post'), 'how: POST carries the request itself', {
-    ...{ option: 'http-method', short: 'm', value: 'GET|POST', isStructure: true },
+    option: 'http-method',
+    short: 'm',
+    value: 'GET|POST',
+    isStructure: true,
     xml: ['request-handlers/request-handler@http-method'],
   }),
   handlerSipMethod: row(text, 'of which SIP method; default: * (all others)', {
-    ...{ xml: ['request-handlers/request-handler@sip-method'], isStructure: true },
+    xml: ['request-handlers/request-handler@sip-method'],
+    isStructure: true,
   }),
   handlerVerifies: row(
     flag,
     'whether the certificate of an https handler counts; of --http-handler it does',
-    {
-      ...{ xml: ['request-handlers/request-handler@verify-peer'], isStructure: true },
-    },
+    { xml: ['request-handlers/request-handler@verify-peer'], isStructure: true },
   ),
   cdrs: row(flag, 'call details for applications', {
     xml: ['cdrs'],
@@ -215,32 +242,47 @@ export const optionTable = {
 
   // TLS.
   keyFile: row(text, 'key of the certificate (PEM)', {
-    ...{ option: 'key-file', alias: 'key', value: 'FILE' },
-    ...{ environment: ['DRACHTIO_TLS_KEY_FILE', 'SIP_TLS_KEY'], xml: ['sip/tls/key-file'] },
+    option: 'key-file',
+    alias: 'key',
+    value: 'FILE',
+    environment: ['DRACHTIO_TLS_KEY_FILE', 'SIP_TLS_KEY'],
+    xml: ['sip/tls/key-file'],
   }),
   certFile: row(text, 'certificate for tls and wss (PEM)', {
-    ...{ option: 'cert-file', alias: 'cert', value: 'FILE' },
-    ...{ environment: ['DRACHTIO_TLS_CERT_FILE', 'SIP_TLS_CERT'], xml: ['sip/tls/cert-file'] },
+    option: 'cert-file',
+    alias: 'cert',
+    value: 'FILE',
+    environment: ['DRACHTIO_TLS_CERT_FILE', 'SIP_TLS_CERT'],
+    xml: ['sip/tls/cert-file'],
   }),
   chainFile: row(text, 'the rest of its chain (PEM)', {
-    ...{ option: 'chain-file', value: 'FILE' },
-    ...{ environment: ['DRACHTIO_TLS_CHAIN_FILE', 'SIP_TLS_CHAIN'], xml: ['sip/tls/chain-file'] },
+    option: 'chain-file',
+    value: 'FILE',
+    environment: ['DRACHTIO_TLS_CHAIN_FILE', 'SIP_TLS_CHAIN'],
+    xml: ['sip/tls/chain-file'],
   }),
   caFile: row(text, 'trusted CA certificates (PEM)', {
-    ...{ option: 'ca', value: 'FILE', environment: ['SIP_TLS_CA'] },
+    option: 'ca',
+    value: 'FILE',
+    environment: ['SIP_TLS_CA'],
   }),
   dhParam: row(text, 'Diffie-Hellman parameters', {
-    ...{ option: 'dh-param', value: 'FILE', environment: ['DRACHTIO_TLS_DH_PARAM_FILE'] },
+    option: 'dh-param',
+    value: 'FILE',
+    environment: ['DRACHTIO_TLS_DH_PARAM_FILE'],
     xml: ['sip/tls/dh-param'],
     ignored: 'keys are exchanged by elliptic curves, which need none',
   }),
   minTlsVersion: row(tlsVersion, 'oldest TLS that is spoken; default: 1.2', {
-    ...{ option: 'min-tls-version', value: 'VERSION' },
+    option: 'min-tls-version',
+    value: 'VERSION',
     environment: ['DRACHTIO_MIN_TLS_VERSION', 'SIP_TLS_MIN_VERSION'],
     xml: ['sip/tls/min-tls-version'],
   }),
   ciphers: row(text, 'cipher suites, as OpenSSL names them', {
-    ...{ option: 'tls-cipherlist', value: 'LIST', environment: ['DRACHTIO_TLS_CIPHER_LIST'] },
+    option: 'tls-cipherlist',
+    value: 'LIST',
+    environment: ['DRACHTIO_TLS_CIPHER_LIST'],
   }),
   verifiesClients: row(flag, 'TLS peers that connect must show a valid certificate', {
     environment: ['DRACHTIO_TLS_VERIFY_CLIENT_CERT'],
@@ -265,7 +307,8 @@ export const optionTable = {
     text,
     'OPTIONS with this User-Agent get 200, and no application hears of them',
     {
-      ...{ option: 'user-agent-options-auto-respond', value: 'NAME' },
+      option: 'user-agent-options-auto-respond',
+      value: 'NAME',
       environment: ['DRACHTIO_USER_AGENT_OPTIONS_AUTO_RESPOND'],
       xml: ['sip/user-agent-options-auto-respond'],
     },
@@ -274,7 +317,7 @@ export const optionTable = {
     flag,
     'REGISTER for an IP address in place of a domain gets 403',
     {
-      ...{ option: 'reject-register-with-no-realm' },
+      option: 'reject-register-with-no-realm',
       environment: ['DRACHTIO_REJECT_REGISTER_WITH_NO_REALM'],
       xml: ['sip/reject-register-with-no-realm'],
     },
@@ -282,62 +325,67 @@ export const optionTable = {
   spammerAction: row(
     oneOf('reject', 'discard'),
     'what those get that the headers below describe: 603, or no answer (default)',
-    {
-      ...{ xml: ['sip/spammers@action'] },
-    },
+    { xml: ['sip/spammers@action'] },
   ),
   spammerTcpAction: row(oneOf('reject', 'discard'), 'the same on streams; default: discard', {
     xml: ['sip/spammers@tcp-action'],
   }),
   spammerHeader: row(text, 'which header is looked at: User-Agent, From or To (their users)', {
-    ...{ xml: ['sip/spammers/header@name'], isStructure: true },
+    xml: ['sip/spammers/header@name'],
+    isStructure: true,
   }),
   spammerValue: row(text, 'texts of which one is in the header', {
-    ...{ xml: ['sip/spammers/header/value'], isStructure: true },
+    xml: ['sip/spammers/header/value'],
+    isStructure: true,
   }),
   blacklistFile: row(
     text,
     'addresses whose messages are dropped, one a line; read again when it changes',
-    {
-      ...{ option: 'blacklist-file', value: 'FILE' },
-    },
+    { option: 'blacklist-file', value: 'FILE' },
   ),
   blacklistRedisAddress: row(
     host,
     'a Redis set of such addresses; needs the package @redis/client',
     {
-      ...{ option: 'blacklist-redis-address', value: 'HOST' },
+      option: 'blacklist-redis-address',
+      value: 'HOST',
       environment: ['DRACHTIO_BLACKLIST_REDIS_ADDRESS'],
       xml: ['sip/blacklist/redis-address'],
     },
   ),
   blacklistRedisPort: row(port, 'its port; default: 6379', {
-    ...{ option: 'blacklist-redis-port', value: 'PORT' },
+    option: 'blacklist-redis-port',
+    value: 'PORT',
     environment: ['DRACHTIO_BLACKLIST_REDIS_PORT'],
     xml: ['sip/blacklist/redis-port'],
   }),
   blacklistRedisKey: row(text, 'the key of the set', {
-    ...{ option: 'blacklist-redis-key', value: 'KEY' },
+    option: 'blacklist-redis-key',
+    value: 'KEY',
     environment: ['DRACHTIO_BLACKLIST_REDIS_KEY'],
     xml: ['sip/blacklist/redis-key'],
   }),
   blacklistRedisPassword: row(text, 'its password', {
-    ...{ option: 'blacklist-redis-password', value: 'PASSWORD' },
+    option: 'blacklist-redis-password',
+    value: 'PASSWORD',
     environment: ['DRACHTIO_BLACKLIST_REDIS_PASSWORD'],
     xml: ['sip/blacklist/redis-password'],
   }),
   blacklistSentinels: row(places, 'sentinels that know where it is, in place of its address', {
-    ...{ option: 'blacklist-redis-sentinels', value: 'HOST:PORT,…' },
+    option: 'blacklist-redis-sentinels',
+    value: 'HOST:PORT,…',
     environment: ['DRACHTIO_BLACKLIST_REDIS_SENTINELS'],
     xml: ['sip/blacklist/redis-sentinels'],
   }),
   blacklistMaster: row(text, 'its name there', {
-    ...{ option: 'blacklist-redis-master', value: 'NAME' },
+    option: 'blacklist-redis-master',
+    value: 'NAME',
     environment: ['DRACHTIO_BLACKLIST_REDIS_MASTER'],
     xml: ['sip/blacklist/redis-master'],
   }),
   blacklistRefreshSeconds: row(wholeNumber(1, 86_400), 'how often it is read; default: 300', {
-    ...{ option: 'blacklist-refresh-secs', value: 'SECONDS' },
+    option: 'blacklist-refresh-secs',
+    value: 'SECONDS',
     environment: ['DRACHTIO_BLACKLIST_REDIS_REFRESH_SECS'],
     xml: ['sip/blacklist/refresh-secs'],
   }),
@@ -365,11 +413,16 @@ export const optionTable = {
     },
   ),
   aggressiveNatDetection: row(flag, '`nat=yes` of a peer counts as behind NAT', {
-    ...{ option: 'aggressive-nat-detection', environment: ['DRACHTIO_AGRESSIVE_NAT_DETECTION'] },
-    ...{ xml: ['sip/aggressive-nat-detection'], ignored: goesBack },
+    option: 'aggressive-nat-detection',
+    environment: ['DRACHTIO_AGRESSIVE_NAT_DETECTION'],
+    xml: ['sip/aggressive-nat-detection'],
+    ignored: goesBack,
   }),
   mtu: row(text, 'largest datagram', {
-    ...{ option: 'mtu', value: 'BYTES', environment: ['DRACHTIO_UDP_MTU'], xml: ['sip/udp-mtu'] },
+    option: 'mtu',
+    value: 'BYTES',
+    environment: ['DRACHTIO_UDP_MTU'],
+    xml: ['sip/udp-mtu'],
     ignored:
       'drachtio-server ignores it, too; requests over 1300 bytes go by TCP unless the next hop says transport=udp',
   }),
@@ -392,15 +445,23 @@ export const optionTable = {
 
   // What is told of it.
   logLevel: row(logLevel, 'least level of log lines; default: info', {
-    ...{ option: 'loglevel', short: 'l', value: 'LEVEL' },
-    ...{ environment: ['DRACHTIO_LOGLEVEL', 'LOG_LEVEL'], xml: ['logging/loglevel'] },
+    option: 'loglevel',
+    short: 'l',
+    value: 'LEVEL',
+    environment: ['DRACHTIO_LOGLEVEL', 'LOG_LEVEL'],
+    xml: ['logging/loglevel'],
   }),
   sofiaLogLevel: row(wholeNumber(0, 9), 'log level of the SIP stack of drachtio-server', {
-    ...{ option: 'sofia-loglevel', value: '0-9', environment: ['DRACHTIO_SOFIA_LOGLEVEL'] },
-    ...{ xml: ['logging/sofia-loglevel'], ignored: 'this stack has one log level for all' },
+    option: 'sofia-loglevel',
+    value: '0-9',
+    environment: ['DRACHTIO_SOFIA_LOGLEVEL'],
+    xml: ['logging/sofia-loglevel'],
+    ignored: 'this stack has one log level for all',
   }),
   console: row(flag, 'the log goes to standard error', {
-    ...{ option: 'stdout', environment: ['DRACHTIO_CONSOLE_LOGGING'], xml: ['logging/console'] },
+    option: 'stdout',
+    environment: ['DRACHTIO_CONSOLE_LOGGING'],
+    xml: ['logging/console'],
     ignored: 'it always does',
   }),
   syslogAddress: row(host, 'where the log goes, too: syslog by UDP (RFC 5424)', {
@@ -414,36 +475,47 @@ export const optionTable = {
   ),
   logFile: row(text, 'a file for the log', { xml: ['logging/file/name'], ignored: supervisor }),
   logArchive: row(text, 'where full log files go', {
-    ...{ xml: ['logging/file/archive'], ignored: supervisor },
+    xml: ['logging/file/archive'],
+    ignored: supervisor,
   }),
   logSize: row(text, 'when a log file is full', {
     xml: ['logging/file/size'],
     ignored: supervisor,
   }),
   logMaxSize: row(text, 'how much of them is kept', {
-    ...{ xml: ['logging/file/maxSize'], ignored: supervisor },
+    xml: ['logging/file/maxSize'],
+    ignored: supervisor,
   }),
   logMinSize: row(text, 'how much of the disk stays free', {
-    ...{ xml: ['logging/file/minSize'], ignored: supervisor },
+    xml: ['logging/file/minSize'],
+    ignored: supervisor,
   }),
   logMaxFiles: row(text, 'how many of them are kept', {
-    ...{ xml: ['logging/file/maxFiles'], ignored: supervisor },
+    xml: ['logging/file/maxFiles'],
+    ignored: supervisor,
   }),
   logAutoFlush: row(text, 'whether each line is written at once', {
-    ...{ xml: ['logging/file/auto-flush'], ignored: supervisor },
+    xml: ['logging/file/auto-flush'],
+    ignored: supervisor,
   }),
   readableLogs: row(flag, 'all users may read log files', {
-    ...{ option: 'globally-readable-logs', ignored: supervisor },
+    option: 'globally-readable-logs',
+    ignored: supervisor,
   }),
   homer: row(placeOrHost(0), 'a copy of each SIP message goes there (HEP3 by UDP)', {
-    ...{ option: 'homer', value: 'HOST[:PORT]', environment: ['DRACHTIO_HOMER_ADDRESS'] },
+    option: 'homer',
+    value: 'HOST[:PORT]',
+    environment: ['DRACHTIO_HOMER_ADDRESS'],
     xml: ['sip/capture-server'],
   }),
   homerPort: row(port, 'its port; default: 9060', {
-    ...{ environment: ['DRACHTIO_HOMER_PORT'], xml: ['sip/capture-server@port'] },
+    environment: ['DRACHTIO_HOMER_PORT'],
+    xml: ['sip/capture-server@port'],
   }),
   homerId: row(wholeNumber(1, 4_294_967_295), 'by which number it knows this server', {
-    ...{ option: 'homer-id', value: 'NUMBER', environment: ['DRACHTIO_HOMER_ID'] },
+    option: 'homer-id',
+    value: 'NUMBER',
+    environment: ['DRACHTIO_HOMER_ID'],
     xml: ['sip/capture-server@id'],
   }),
   hepVersion: row(wholeNumber(1, 3), 'the version of HEP', {
@@ -451,13 +523,16 @@ export const optionTable = {
     ignored: 'it is always 3, which each Homer reads',
   }),
   metrics: row(placeOrPort, 'where Prometheus may ask for /metrics', {
-    ...{ option: 'prometheus-scrape-port', alias: 'metrics', value: '[HOST:]PORT' },
+    option: 'prometheus-scrape-port',
+    alias: 'metrics',
+    value: '[HOST:]PORT',
     environment: ['DRACHTIO_PROMETHEUS_SCRAPE_PORT'],
   }),
   metricsPort: row(port, 'the same', { xml: ['monitoring/prometheus@port'] }),
   metricsAddress: row(host, 'its address; default: all', { xml: ['monitoring/prometheus'] }),
   memoryDebug: row(flag, 'logs allocations', {
-    ...{ option: 'memory-debug', environment: ['DRACHTIO_MEMORY_DEBUG'] },
+    option: 'memory-debug',
+    environment: ['DRACHTIO_MEMORY_DEBUG'],
     ignored: 'the sizes of all tables are among the metrics; `node --inspect` shows the heap',
   }),
 } as const

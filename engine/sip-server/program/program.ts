@@ -212,7 +212,12 @@ class Rules {
 }
 
 const ranks: Readonly<Record<LogLevel, number>> = {
-  ...{ debug: 0, info: 1, warn: 2, error: 3, fatal: 4, silent: 5 },
+  debug: 0,
+  info: 1,
+  warn: 2,
+  error: 3,
+  fatal: 4,
+  silent: 5,
 }
 
 function syslogOf(values: Values, { now, hostName, pid }: ProgramWorld): Syslog | undefined {
@@ -230,16 +235,14 @@ function handlersOf({ handlers, values }: Settings): Settings['handlers'] {
 }
 
 const levels: Readonly<Record<string, LogLevel>> = {
-  ...{
-    silent: 'silent',
-    fatal: 'fatal',
-    error: 'error',
-    warn: 'warn',
-    warning: 'warn',
-    notice: 'info',
-    info: 'info',
-    debug: 'debug',
-  },
+  silent: 'silent',
+  fatal: 'fatal',
+  error: 'error',
+  warn: 'warn',
+  warning: 'warn',
+  notice: 'info',
+  info: 'info',
+  debug: 'debug',
 }
 
 const levelOf = (name: string | undefined): LogLevel => levels[name ?? ''] ?? 'info'

@@ -12,7 +12,9 @@ type Listen = SipServerOptions['listen'][number]
 
 const allContacts: Contact = {
   uri: 'sip:*;transport=udp,tcp',
-  ...{ externalIp: undefined, localNets: [], names: [] },
+  externalIp: undefined,
+  localNets: [],
+  names: [],
 }
 
 /** @throws OptionError */
@@ -46,8 +48,8 @@ export function serverOptions({ values, contacts }: Settings): SipServerOptions 
 export const screeningOf = ({ values, spammers }: Settings): SipServerOptions['screen'] =>
   screening({
     spammers,
-    ...{ action: values.spammerAction ?? 'discard' },
-    ...{ streamAction: values.spammerTcpAction ?? 'discard' },
+    action: values.spammerAction ?? 'discard',
+    streamAction: values.spammerTcpAction ?? 'discard',
     optionsUserAgent: values.optionsUserAgent,
     rejectsRegisterWithoutRealm: values.rejectsRegisterWithoutRealm === true,
   })
@@ -102,7 +104,12 @@ function tlsOf(values: Values): { readonly tls?: TlsOptions } {
   const { clientCertificates, verifiesClients, verifiesServers } = values
   return {
     tls: {
-      ...{ certFile, keyFile, chainFile, caFile, ciphers, minVersion: minTlsVersion },
+      certFile,
+      keyFile,
+      chainFile,
+      caFile,
+      ciphers,
+      minVersion: minTlsVersion,
       clientCertificates: clientCertificates ?? (verifiesClients === true ? 'required' : 'off'),
       verifyServers: verifiesServers !== 'off',
     },
@@ -144,7 +151,9 @@ function listenersOf({ uri, externalIp, localNets, names }: Contact): readonly L
       protocol,
       host: ipv6 ?? anyHost(name),
       port: port === undefined ? defaultPort(protocol) : Number(port),
-      ...{ advertisedHost: externalIp, localNets, names },
+      advertisedHost: externalIp,
+      localNets,
+      names,
     }
   })
 }

@@ -93,8 +93,12 @@ export function readSettings(
 
 /** What holds at once when the configuration is read again. */
 const changeable: ReadonlySet<string> = new Set<OptionName>([
-  ...(['logLevel', 'optionsUserAgent', 'rejectsRegisterWithoutRealm'] as const),
-  ...(['spammerAction', 'spammerTcpAction', 'handler'] as const),
+  'logLevel',
+  'optionsUserAgent',
+  'rejectsRegisterWithoutRealm',
+  'spammerAction',
+  'spammerTcpAction',
+  'handler',
 ])
 
 /** What has changed and cannot hold before the next start, as it is written. */

@@ -50,7 +50,8 @@ export function readXml(xml: string): Element {
       open.at(-1)?.children.push(element)
       open.push(element)
     },
-    ...{ ontext: addText, oncdata: addText },
+    ontext: addText,
+    oncdata: addText,
     onclosetag: () => {
       const element = open.pop()
       if (element) element.text = element.text.trim()

@@ -216,9 +216,14 @@ export function questionUrl(url: string, request: NewRequest): string {
   const userOf = (name: string): string =>
     parseUri(parseNameAddr(request.get(name) ?? '')?.uri ?? '')?.user ?? ''
   const query = new URLSearchParams({
-    ...{ method: request.method, domain: uri?.host ?? '', protocol: request.protocol },
-    ...{ source_address: request.sourceAddress, fromUser: userOf('From'), toUser: userOf('To') },
-    ...{ uriUser: uri?.user ?? '', contentType: request.get('Content-Type') ?? '' },
+    method: request.method,
+    domain: uri?.host ?? '',
+    protocol: request.protocol,
+    source_address: request.sourceAddress,
+    fromUser: userOf('From'),
+    toUser: userOf('To'),
+    uriUser: uri?.user ?? '',
+    contentType: request.get('Content-Type') ?? '',
     uri: request.uri,
   })
   const own = new Set([...new URL(url).searchParams.keys(), ...query.keys()].map(comparable))

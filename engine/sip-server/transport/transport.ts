@@ -52,7 +52,9 @@ export function boundListener(
   const { address, port } = bound
   const own = usableAddress(address)
   const listener = {
-    ...{ protocol, address, port },
+    protocol,
+    address,
+    port,
     advertisedHost: advertisedHost ?? own,
     advertisedPort: port,
     ...(names.length > 0 && { names }),

@@ -24,11 +24,25 @@ const columns: Readonly<Record<string, string>> = {
 
 /** Beside `rate`. */
 const noted = [
-  ...['application_key', 'application_key_previous', 'user'],
-  ...['tenant', 'tenant_domain', 'tenant_number', 'extension', 'ai_agent'],
-  ...['dispatcher_set', 'dispatcher_node'],
-  ...['carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
-  ...['customer', 'customer_number', 'wallet', 'rate_plan', 'webhook_endpoint'],
+  'application_key',
+  'application_key_previous',
+  'user',
+  'tenant',
+  'tenant_domain',
+  'tenant_number',
+  'extension',
+  'ai_agent',
+  'dispatcher_set',
+  'dispatcher_node',
+  'carrier',
+  'carrier_gateway',
+  'outbound_route',
+  'inbound_route',
+  'customer',
+  'customer_number',
+  'wallet',
+  'rate_plan',
+  'webhook_endpoint',
 ]
 
 export const forServer = `

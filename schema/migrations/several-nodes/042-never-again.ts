@@ -8,15 +8,29 @@ import type { OnceOnly } from '../../rebuild.ts'
 /** Tables whose rows are removed, and named by their ids elsewhere. */
 export const onceOnly: OnceOnly = {
   tables: [
-    ...['tenant', 'customer', 'wallet', 'carrier', 'carrier_gateway', 'dispatcher_set'],
-    ...['dispatcher_node', 'outbound_route', 'inbound_route', 'extension', 'ai_agent'],
-    ...['rate_plan', 'rate', 'application_key', 'user'],
+    'tenant',
+    'customer',
+    'wallet',
+    'carrier',
+    'carrier_gateway',
+    'dispatcher_set',
+    'dispatcher_node',
+    'outbound_route',
+    'inbound_route',
+    'extension',
+    'ai_agent',
+    'rate_plan',
+    'rate',
+    'application_key',
+    'user',
   ],
   // Ids of tenants that were removed before.
   given: {
     tenant: [
-      ...['SELECT max(tenant_id) FROM cdr', 'SELECT max(tenant_id) FROM audit_entry'],
-      ...['SELECT max(tenant_id) FROM change_entry', 'SELECT max(tenant_id) FROM state_change'],
+      'SELECT max(tenant_id) FROM cdr',
+      'SELECT max(tenant_id) FROM audit_entry',
+      'SELECT max(tenant_id) FROM change_entry',
+      'SELECT max(tenant_id) FROM state_change',
     ],
   },
 }

@@ -105,7 +105,8 @@ export class ClusterBooks {
   /** @param seen by the callers. @param funded numbers of customers whose funds last. */
   async atRest(seen: readonly SeenCall[], funded: ReadonlySet<string>): Promise<readonly Row[]> {
     const books = await this.#rows({
-      ...{ ...faultsOfBooks, ...faultsAtRest },
+      ...faultsOfBooks,
+      ...faultsAtRest,
       'records of customers with funds at another price': `
         SELECT call_uuid AS id, cost_micros::text AS seen, (billsec * ${this.#microsPerSecond})::text AS wanted
         FROM cdr WHERE cost_micros <> billsec * ${this.#microsPerSecond}

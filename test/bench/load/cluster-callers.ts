@@ -101,10 +101,16 @@ class Callers {
     this.#counts.live += 1
     const called = `1800555${String(Math.floor(this.#random() * 10_000)).padStart(4, '0')}`
     const call: Call = {
-      ...{ callId: `load-${this.#options.seed}-${this.#counts.placed}`, called },
-      ...{ node: this.#one(nodes), caller: this.#one(this.#options.callers) },
-      ...{ placedAt: Date.now(), placedSteadyMs: performance.now(), state: 'calling' },
-      ...{ hasResponse: false, isAnswered: false, to: `<sip:${called}@tollgate>` },
+      callId: `load-${this.#options.seed}-${this.#counts.placed}`,
+      called,
+      node: this.#one(nodes),
+      caller: this.#one(this.#options.callers),
+      placedAt: Date.now(),
+      placedSteadyMs: performance.now(),
+      state: 'calling',
+      hasResponse: false,
+      isAnswered: false,
+      to: `<sip:${called}@tollgate>`,
       timer: undefined,
     }
     this.#calls.set(call.callId, call)

@@ -73,7 +73,13 @@ export interface SeenCall {
 
 export class ClusterLoad {
   counts: LoadCounts = {
-    ...{ placed: 0, answered: 0, live: 0, unanswered: 0, lostByes: 0, hungUp: 0, refused: {} },
+    placed: 0,
+    answered: 0,
+    live: 0,
+    unanswered: 0,
+    lostByes: 0,
+    hungUp: 0,
+    refused: {},
     topUps: { placed: 0, confirmed: 0, repeated: 0 },
   }
   readonly #child: ChildProcess
@@ -94,14 +100,16 @@ export class ClusterLoad {
     logFolder = folder,
   ): Promise<ClusterLoad> {
     const options: LoadOptions = {
-      ...{ ...plan, address: machine.address, logFile: join(logFolder, 'calls.log') },
-      nodes: nodes.map((node) => ({
-        ...{ name: node.name, host: node.machine.address, port: SIP_PORT },
-      })),
+      ...plan,
+      address: machine.address,
+      logFile: join(logFolder, 'calls.log'),
+      nodes: nodes.map((node) => ({ name: node.name, host: node.machine.address, port: SIP_PORT })),
     }
     const [execPath, ...words] = machine.command(process.execPath, ...process.execArgv)
     const child = fork(join(import.meta.dirname, 'cluster-callers.ts'), [JSON.stringify(options)], {
-      ...{ execPath, execArgv: words, detached: true },
+      execPath,
+      execArgv: words,
+      detached: true,
     })
     const load = new ClusterLoad(child, options.logFile)
     await once(child, 'message')

@@ -17,7 +17,10 @@ const callee = { domain, user: '102', password: 'secret-of-102' }
 export const phoneResources = {
   tenants: [{ slug: 'acme', domains: [domain] }],
   extensions: [caller, callee].map(({ user, password }) => ({
-    ...{ tenant: 'acme', extension: user, password, display_name: user },
+    tenant: 'acme',
+    extension: user,
+    password,
+    display_name: user,
   })),
 }
 
@@ -65,10 +68,7 @@ export class ClusterPhones {
 /** At a node; the peer is on the machine of the load. */
 const open = (at: string, own: string, account: typeof caller): Promise<DigestPhone> =>
   DigestPhone.open(
-    {
-      ...{ protocol: 'udp', address: at, port: SIP_PORT },
-      ...{ advertisedHost: own, advertisedPort: SIP_PORT },
-    },
+    { protocol: 'udp', address: at, port: SIP_PORT, advertisedHost: own, advertisedPort: SIP_PORT },
     account,
   )
 

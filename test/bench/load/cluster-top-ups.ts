@@ -65,7 +65,8 @@ export class TopUps {
       const response = await fetch(`${url}/api/v1/customers/${customerId}/wallet/adjust`, {
         method: 'POST',
         headers: {
-          ...{ Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+          Authorization: `Bearer ${token}`,
+          'Content-Type': 'application/json',
           'Idempotency-Key': key,
         },
         body: JSON.stringify({ amount, reason: key, kind: 'topup' }),

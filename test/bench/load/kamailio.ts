@@ -42,7 +42,9 @@ export async function startKamailio(nodePorts: readonly number[], records: Recor
     process.execPath,
     [
       join(import.meta.dirname, 'charging-server.mjs'),
-      ...[String(httpPort), join(folder, 'cdr'), records],
+      String(httpPort),
+      join(folder, 'cdr'),
+      records,
     ],
     { stdio: ['ignore', 'pipe', 'ignore'] },
   )

@@ -23,7 +23,9 @@ function setsOf(nodePorts: readonly number[], algorithm: number) {
     set_id: index + 1,
     algorithm,
     nodes: nodePorts.slice(index * NODES_IN_SET, (index + 1) * NODES_IN_SET).map((port, place) => ({
-      ...{ host: '127.0.0.1', internal_port: port, priority: 10 + (place % PRIORITIES) },
+      host: '127.0.0.1',
+      internal_port: port,
+      priority: 10 + (place % PRIORITIES),
     })),
   }))
 }

@@ -47,11 +47,31 @@ export async function placeCalls(
   const child = spawnSipp(
     [
       `127.0.0.1:${targetPort}`,
-      ...['-sf', join(folderOfScenarios, 'caller.xml'), '-p', String(port)],
-      ...['-r', String(rate), '-m', String(calls), '-l', String(rate * 10)],
-      ...['-key', 'caller', caller, '-s', '18005551212'],
-      ...['-trace_stat', '-fd', '1', '-trace_rtt', '-rtt_freq', '200'],
-      ...['-timeout', `${Math.ceil(calls / rate) + 40}s`, '-recv_timeout', '20000'],
+      '-sf',
+      join(folderOfScenarios, 'caller.xml'),
+      '-p',
+      String(port),
+      '-r',
+      String(rate),
+      '-m',
+      String(calls),
+      '-l',
+      String(rate * 10),
+      '-key',
+      'caller',
+      caller,
+      '-s',
+      '18005551212',
+      '-trace_stat',
+      '-fd',
+      '1',
+      '-trace_rtt',
+      '-rtt_freq',
+      '200',
+      '-timeout',
+      `${Math.ceil(calls / rate) + 40}s`,
+      '-recv_timeout',
+      '20000',
     ],
     folder,
   )
@@ -84,9 +104,24 @@ export async function holdCalls(
   const child = spawnSipp(
     [
       `127.0.0.1:${targetPort}`,
-      ...['-sf', held, '-p', String(await freePort())],
-      ...['-r', String(Math.ceil(rate)), '-m', String(calls), '-l', String(calls)],
-      ...['-key', 'caller', caller, '-s', '18005551212', '-trace_stat', '-fd', '1'],
+      '-sf',
+      held,
+      '-p',
+      String(await freePort()),
+      '-r',
+      String(Math.ceil(rate)),
+      '-m',
+      String(calls),
+      '-l',
+      String(calls),
+      '-key',
+      'caller',
+      caller,
+      '-s',
+      '18005551212',
+      '-trace_stat',
+      '-fd',
+      '1',
     ],
     folder,
   )
@@ -118,7 +153,8 @@ function readCounters(
   // A refused call has gone by its scenario, which SIPp calls success.
   const refused = value('GenericCounter1(C)')
   return {
-    ...{ succeeded: value('SuccessfulCall(C)') - refused, refused },
+    succeeded: value('SuccessfulCall(C)') - refused,
+    refused,
     retransmissions: value('Retransmissions(C)'),
   }
 }
@@ -133,7 +169,8 @@ function readDelays(folder: string): Pick<LoadResult, 'setupMeanMs' | 'setupP50M
     .toSorted((a, b) => a - b)
   return {
     setupMeanMs: delays.reduce((sum, delay) => sum + delay, 0) / Math.max(1, delays.length),
-    ...{ setupP50Ms: percentile(delays, 0.5), setupP99Ms: percentile(delays, 0.99) },
+    setupP50Ms: percentile(delays, 0.5),
+    setupP99Ms: percentile(delays, 0.99),
   }
 }
 

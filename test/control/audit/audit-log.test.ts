@@ -6,9 +6,19 @@ import { all } from '../../../schema/sql/query.ts'
 import { eachDatabase, localDatabase } from '../../support/shared-database.ts'
 
 const entry = (target: string, outcome: AuditEntry['outcome'] = 'success'): AuditEntry => ({
-  ...{ at: 0, ...auditedActor(undefined), address: '192.0.2.1', action: 'POST /x' },
-  ...{ target, outcome, status: 200, code: null, correlation_id: 'x' },
-  ...{ before_digest: null, after_digest: null, change_id: null, reason: null },
+  at: 0,
+  ...auditedActor(undefined),
+  address: '192.0.2.1',
+  action: 'POST /x',
+  target,
+  outcome,
+  status: 200,
+  code: null,
+  correlation_id: 'x',
+  before_digest: null,
+  after_digest: null,
+  change_id: null,
+  reason: null,
 })
 const targets = (count: number): readonly string[] =>
   Array.from({ length: count }, (_, index) => `/${index}`)

@@ -134,9 +134,19 @@ onSqlite('handle')(
     const { store, access } = await opened()
     const record = (target: string) =>
       access.audit.record({
-        ...{ at: startOfTime, ...auditedActor(undefined), address: '192.0.2.1', action: 'POST /x' },
-        ...{ target, outcome: 'success', status: 200, code: null, correlation_id: 'x' },
-        ...{ before_digest: null, after_digest: null, change_id: null, reason: null },
+        at: startOfTime,
+        ...auditedActor(undefined),
+        address: '192.0.2.1',
+        action: 'POST /x',
+        target,
+        outcome: 'success',
+        status: 200,
+        code: null,
+        correlation_id: 'x',
+        before_digest: null,
+        after_digest: null,
+        change_id: null,
+        reason: null,
       })
     const stored = () => readColumn<string>(store, 'SELECT target FROM audit_entry ORDER BY id')
     const targets = Array.from({ length: 20 }, (_, index) => `/${index}`)

@@ -120,9 +120,19 @@ test('no tool makes, widens or wakes a key, and each that changes something need
   const { tools } = (await call('GET', '/api/v1/mcp/tools')).data<{ tools: Tool[] }>()
   const writing = tools.filter(({ annotations }) => !annotations.readOnlyHint)
   const expected = [
-    ...['ban_address', 'hangup_call', 'propose_change', 'reload_dispatchers', 'remove_spend_guard'],
-    ...['resume_api_key', 'revoke_sbc_api_key', 'set_customer_limits', 'set_dispatcher_state'],
-    ...['set_spend_guard', 'set_trunk_state', 'suspend_api_key', 'undo_change'],
+    'ban_address',
+    'hangup_call',
+    'propose_change',
+    'reload_dispatchers',
+    'remove_spend_guard',
+    'resume_api_key',
+    'revoke_sbc_api_key',
+    'set_customer_limits',
+    'set_dispatcher_state',
+    'set_spend_guard',
+    'set_trunk_state',
+    'suspend_api_key',
+    'undo_change',
   ]
   expect(writing.map(({ name }) => name).toSorted()).toEqual(expected)
   for (const { name, scopes } of writing) {

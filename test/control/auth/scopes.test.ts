@@ -13,10 +13,7 @@ test.each([
   ['*:read', allScopes.filter((scope) => scope.endsWith(':read'))],
   [
     'calls:*',
-    [
-      ...(['calls:read', 'calls:write', 'calls:originate', 'calls:control'] as const),
-      ...(['calls:spy', 'calls:record'] as const),
-    ],
+    ['calls:read', 'calls:write', 'calls:originate', 'calls:control', 'calls:spy', 'calls:record'],
   ],
   ['ocs', ['ocs:read', 'ocs:write']],
   ['nonsense', []],

@@ -16,7 +16,8 @@ beforeEach(async () => {
 const page = { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost' }
 const signIn = (options: RequestOptions = {}, username = 'ada'): Promise<Answer> =>
   control.request('/auth/session', {
-    ...{ headers: page, body: { username, password: 'correct horse' } },
+    headers: page,
+    body: { username, password: 'correct horse' },
     ...options,
   })
 
@@ -65,7 +66,8 @@ test('without Sec-Fetch-Site, a change needs the own origin; an address typed by
   const cookie = cookieOf(await signIn())
   const make = (headers: Record<string, string>) =>
     control.request('/application-keys', {
-      ...{ headers: { Cookie: cookie, ...headers }, body: { name: 'new', scopes: ['cdrs:read'] } },
+      headers: { Cookie: cookie, ...headers },
+      body: { name: 'new', scopes: ['cdrs:read'] },
     })
   expect((await make({})).status).toBe(401)
   expect((await make({ Origin: 'http://localhost', Host: 'localhost' })).status).toBe(201)

@@ -119,7 +119,10 @@ test('a known tenant is not read again until tenants change, or this node has he
   const heard = { agoMs: 0 }
   const tenants = new TenantScope(store, () => heard.agoMs)
   const principal = {
-    ...{ kind: 'key', tenantId: control.acme, tenantSlug: 'acme', domain: 'acme.example' },
+    kind: 'key',
+    tenantId: control.acme,
+    tenantSlug: 'acme',
+    domain: 'acme.example',
   } as Principal
   const readsOf = async (): Promise<number> => {
     const before = counted.reads

@@ -20,8 +20,13 @@ async function open() {
   })
   const customer = async (name: string, rate_plan: string, number: string) => {
     const made = await control.call('POST', '/customers', {
-      ...{ name, rate_plan, numbers: [number], balance: '10.00', low_balance_threshold: '9.50' },
-      ...{ email: `${name}@example.com`, password: `${name} password` },
+      name,
+      rate_plan,
+      numbers: [number],
+      balance: '10.00',
+      low_balance_threshold: '9.50',
+      email: `${name}@example.com`,
+      password: `${name} password`,
     })
     const { id } = made.data<{ id: number }>()
     const body = { email: `${name}@example.com`, password: `${name} password` }
@@ -46,9 +51,15 @@ test('a customer sees the current state of its wallet', async () => {
   const { acme } = await open()
   await acme.talk('call-a', 60)
   expect((await acme.see('/wallet')).data()).toEqual({
-    ...{ currency: 'USD', balance: '9.40', balance_number: 9.4, credit_limit: 0 },
-    ...{ reserved: '0.00', available: '9.40', open_calls: 0 },
-    ...{ low_balance_threshold: 9.5, is_balance_low: true },
+    currency: 'USD',
+    balance: '9.40',
+    balance_number: 9.4,
+    credit_limit: 0,
+    reserved: '0.00',
+    available: '9.40',
+    open_calls: 0,
+    low_balance_threshold: 9.5,
+    is_balance_low: true,
   })
 })
 

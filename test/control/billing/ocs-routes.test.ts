@@ -299,9 +299,7 @@ test.each(['4930123', '49-30.123', '(49)%2030123', '%2534930123', '4930123;phone
     const body = { ...talked(20), caller: '+1 (555) 0001', callee: decodeURIComponent(callee) }
     expect((await post('cdr', body)).body).toMatchObject({ cost: 0.6 })
     const numbers = 'SELECT caller_id_number AS caller, destination_number AS callee FROM cdr'
-    expect(await readRow(books.store, numbers)).toEqual({
-      ...{ caller: '+15550001', callee: '4930123' },
-    })
+    expect(await readRow(books.store, numbers)).toEqual({ caller: '+15550001', callee: '4930123' })
   },
 )
 

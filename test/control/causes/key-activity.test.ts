@@ -58,7 +58,9 @@ test('the activity of a key has its addresses, routes, refused attempts, changes
   const answer = await rig.activity(String(uuid))
   const seen = answer.data<Activity>()
   expect(answer.data()).toMatchObject({
-    ...{ uuid, name: 'reader', state: 'active' },
+    uuid,
+    name: 'reader',
+    state: 'active',
     addresses: expect.arrayContaining([
       expect.objectContaining({ address: '192.0.2.1', requests: 1, denied: 0, is_new: true }),
       expect.objectContaining({ address: '192.0.2.2', requests: 5, denied: 3 }),
@@ -68,8 +70,11 @@ test('the activity of a key has its addresses, routes, refused attempts, changes
     hours: [{ at: '2026-01-01T02:00:00.000Z', requests: 8 }, { requests: 1 }],
   })
   expect(seen.refused[0]).toMatchObject({
-    ...{ what: 'GET /api/v1/customers', code: 'address_not_allowed', attempts: 3 },
-    ...{ first_at: '2026-01-01T02:00:00.000Z', last_at: '2026-01-01T02:00:00.000Z' },
+    what: 'GET /api/v1/customers',
+    code: 'address_not_allowed',
+    attempts: 3,
+    first_at: '2026-01-01T02:00:00.000Z',
+    last_at: '2026-01-01T02:00:00.000Z',
   })
   expect(seen.refused).toContainEqual(
     expect.objectContaining({ what: 'GET /api/v1/users', code: 'insufficient_scope', attempts: 2 }),

@@ -12,10 +12,14 @@ async function openOutage() {
   const change = (agoMs: number, from_state: string, to_state: string, more = {}) =>
     noteChange(rig, { at: rig.now() - agoMs, from_state, to_state, ...more })
   await change(120 * minute, 'active', 'inactive', {
-    ...{ cause: 'operator', reason: 'set by operator', actor: 'user:root' },
+    cause: 'operator',
+    reason: 'set by operator',
+    actor: 'user:root',
   })
   await change(90 * minute, 'inactive', 'active', {
-    ...{ cause: 'operator', reason: 'set by operator', actor: 'user:acme/anna' },
+    cause: 'operator',
+    reason: 'set by operator',
+    actor: 'user:acme/anna',
   })
   await change(60 * minute, 'active', 'probing')
   await rig.engine.dispatcher.setState(1, 'sip:10.0.0.1:5060;transport=udp', 'probing')
@@ -26,9 +30,18 @@ const noteChange = ({ store }: ToolRig, columns: object) =>
   execute(
     store,
     store.db.insertInto('state_change').values({
-      ...{ kind: 'node', subject_id: 1, tenant_id: 1, name: 'sip:10.0.0.1:5060;transport=udp' },
-      ...{ from_state: 'active', to_state: 'probing', cause: 'probe', reason: 'no answer' },
-      ...{ actor: null, observer: 'a', at: 0, ...columns },
+      kind: 'node',
+      subject_id: 1,
+      tenant_id: 1,
+      name: 'sip:10.0.0.1:5060;transport=udp',
+      from_state: 'active',
+      to_state: 'probing',
+      cause: 'probe',
+      reason: 'no answer',
+      actor: null,
+      observer: 'a',
+      at: 0,
+      ...columns,
     }),
   )
 
@@ -38,7 +51,8 @@ test('the history of a node says since when it is down, why, and who changed it 
   const answer = await rig.tool('get_node_history', asked)
   expect(answer.data()).toMatchObject({
     node: { id: 1, set_id: 1, state: 'probing' },
-    ...{ down_since: '2025-12-31T23:00:00.000Z', down_because: 'no answer' },
+    down_since: '2025-12-31T23:00:00.000Z',
+    down_because: 'no answer',
     changes: [
       { to: 'probing', cause: 'probe', by: null, seen_by: 'a' },
       { to: 'active', by: 'user:acme/anna' },

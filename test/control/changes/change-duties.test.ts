@@ -25,13 +25,11 @@ type Made = { change_id: string; changed: boolean; effect: string; expires_at: s
 /** As a process that has just started. */
 const started = (rig: ToolRig): ChangeDuties =>
   new ChangeDuties({
-    ...{
-      ...rig.deps,
-      keys: rig.access.keys,
-      tenants: rig.access.tenants,
-      audit: rig.access.audit,
-      now: rig.now,
-    },
+    ...rig.deps,
+    keys: rig.access.keys,
+    tenants: rig.access.tenants,
+    audit: rig.access.audit,
+    now: rig.now,
     newCorrelationId: () => 'c',
   })
 
@@ -65,8 +63,10 @@ test('after its duration a change is undone, not before, also by a process that 
     "SELECT actor, action, change_id, reason FROM audit_entry WHERE actor = 'platform'"
   expect(await readRows(rig.store, entries)).toEqual([
     {
-      ...{ actor: 'platform', action: 'expire set_dispatcher_state' },
-      ...{ change_id: made.change_id, reason: 'one-way audio' },
+      actor: 'platform',
+      action: 'expire set_dispatcher_state',
+      change_id: made.change_id,
+      reason: 'one-way audio',
     },
   ])
   const undone = await rig.tool('undo_change', { change_id: made.change_id, reason: 'too late' })
@@ -129,7 +129,8 @@ test('what cannot be undone yet is tried again, and told once', async () => {
   expect(nodeStates(rig)).toEqual(['active', 'inactive'])
   expect(rig.logged).toEqual([
     {
-      ...{ level: 'warn', message: 'a change is over, but cannot be undone yet' },
+      level: 'warn',
+      message: 'a change is over, but cannot be undone yet',
       fields: expect.objectContaining({ code: 'last_active_node' }) as unknown,
     },
   ])
@@ -242,11 +243,20 @@ function processOn(store: Store, now: () => number) {
   const settings = { reservedNetworks: [], ownPlaces: nowhere, hasMediaRelay: false }
   const tenants = { clear: () => undefined }
   const world = {
-    ...{ store, keys, tenants, randomBytes, now, settings },
-    ...{ engine: testEngine(), ocs: undefined },
+    store,
+    keys,
+    tenants,
+    randomBytes,
+    now,
+    settings,
+    engine: testEngine(),
+    ocs: undefined,
   }
   const duties = new ChangeDuties({
-    ...{ ...world, audit, newCorrelationId: () => 'c', log: () => undefined },
+    ...world,
+    audit,
+    newCorrelationId: () => 'c',
+    log: () => undefined,
   })
   /** The change is named as the key. */
   const suspend = async (number: number): Promise<string> => {
@@ -256,11 +266,24 @@ function processOn(store: Store, now: () => number) {
     const state = (at: number | null, by: string | null) =>
       JSON.stringify({ suspended_at: at, suspended_by: by, revoked_at: null })
     await new ChangeStore(store).insert({
-      ...{ change_id: key.uuid, at: now(), actor: 'user:ada', actor_name: null, tenant_id: null },
-      ...{ tool: 'suspend_api_key', scopes: '["keys:write"]', target_kind: 'api_key' },
-      ...{ target_id: key.uuid, reason: null, effect: '', undo: 'restores', state: 'made' },
-      ...{ state_before: state(null, null), state_after: state(now(), 'user:ada') },
-      ...{ expires_at: now() + minute, claimed_until: null, proposal_id: null },
+      change_id: key.uuid,
+      at: now(),
+      actor: 'user:ada',
+      actor_name: null,
+      tenant_id: null,
+      tool: 'suspend_api_key',
+      scopes: '["keys:write"]',
+      target_kind: 'api_key',
+      target_id: key.uuid,
+      reason: null,
+      effect: '',
+      undo: 'restores',
+      state: 'made',
+      state_before: state(null, null),
+      state_after: state(now(), 'user:ada'),
+      expires_at: now() + minute,
+      claimed_until: null,
+      proposal_id: null,
     })
     return key.uuid
   }

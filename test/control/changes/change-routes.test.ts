@@ -34,8 +34,13 @@ test('changes are listed with their reason, and undone by a person with the scop
   }>()
   const shown = await rig.request(`${CHANGES}/${made.change_id}`, { token })
   expect(shown.data<object>()).toMatchObject({
-    ...{ state: 'made', before: 'active', after: 'inactive', is_reversible: true },
-    ...{ reason: 'one-way audio', target_id: `1/${destination}`, actor_name: 'root' },
+    state: 'made',
+    before: 'active',
+    after: 'inactive',
+    is_reversible: true,
+    reason: 'one-way audio',
+    target_id: `1/${destination}`,
+    actor_name: 'root',
   })
   const dry = await undo(made.change_id, token, { reason: 'repaired', dry_run: true })
   expect([dry.data<object>(), stateOf(rig)]).toMatchObject([{ changed: true }, 'inactive'])
@@ -47,7 +52,9 @@ test('changes are listed with their reason, and undone by a person with the scop
   expect(stateOf(rig)).toBe('active')
   const audit = await rig.request('/api/v1/audit?action=POST&target=/undo', { token })
   expect(audit.data<object[]>()[0]).toMatchObject({
-    ...{ change_id: made.change_id, reason: 'repaired', actor: 'user:ada' },
+    change_id: made.change_id,
+    reason: 'repaired',
+    actor: 'user:ada',
   })
   const listed = await rig.request(`${CHANGES}?state=made`, { token })
   expect(listed.data<object[]>()).toEqual([])

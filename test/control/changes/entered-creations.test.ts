@@ -52,8 +52,13 @@ test.each([
     const { call, create, undo, entry } = await opened()
     const { at, changeId } = await create(path, body)
     expect(await entry(changeId)).toMatchObject({
-      ...{ tool: `POST /api/v1${path}`, target_kind: kind, target_id: at.split('/').at(-1) },
-      ...{ reason: 'a new office', state: 'made', before: null, is_reversible: true },
+      tool: `POST /api/v1${path}`,
+      target_kind: kind,
+      target_id: at.split('/').at(-1),
+      reason: 'a new office',
+      state: 'made',
+      before: null,
+      is_reversible: true,
       effect: expect.stringMatching(/^The [a-z ]+ ".+" is created\.$/),
     })
     const dry = await undo(changeId, undefined, { dry_run: true })
@@ -135,8 +140,11 @@ test('a key is entered without its token, and revoked by undoing that, but not b
   const { answer, at, changeId } = await create('/application-keys', body)
   const { token } = answer.data<{ token: string }>()
   expect(await entry(changeId)).toMatchObject({
-    ...{ tool: 'POST /api/v1/application-keys', target_kind: 'api_key', before: null },
-    ...{ is_reversible: true, after: { name: 'office', rate_limit_rpm: 60, revoked_at: null } },
+    tool: 'POST /api/v1/application-keys',
+    target_kind: 'api_key',
+    before: null,
+    is_reversible: true,
+    after: { name: 'office', rate_limit_rpm: 60, revoked_at: null },
   })
   expect((await undo(changeId, token)).code).toBe('confirm_self')
   const undone = await undo(changeId)
@@ -159,9 +167,13 @@ test('a new token for a key is entered without it, and cannot be undone', async 
   const rotated = await rotate()
   const { token } = rotated.data<{ token: string }>()
   expect(await entry(idOf(rotated))).toMatchObject({
-    ...{ tool: 'POST /api/v1/application-keys/:uuid/rotate', reason: 'it may have leaked' },
-    ...{ effect: 'The key "office" is changed: its token.', is_reversible: false },
-    ...{ before: {}, after: {}, is_state_kept: true },
+    tool: 'POST /api/v1/application-keys/:uuid/rotate',
+    reason: 'it may have leaked',
+    effect: 'The key "office" is changed: its token.',
+    is_reversible: false,
+    before: {},
+    after: {},
+    is_state_kept: true,
   })
   expect((await undo(idOf(rotated))).code).toBe('not_reversible')
   // Who has the new token would lose it.

@@ -96,8 +96,11 @@ test.each([
     expect(await entries(rig)).toMatchObject([
       { ...told, tool: `POST /api/v1${path}`, state_before: null, undo: 'restores', state: 'made' },
       {
-        ...{ ...told, tool: `PATCH /api/v1${path}/:id`, reason: 'a request of today' },
-        ...{ undo: 'restores', state: 'undone' },
+        ...told,
+        tool: `PATCH /api/v1${path}/:id`,
+        reason: 'a request of today',
+        undo: 'restores',
+        state: 'undone',
       },
       { ...told, tool: `DELETE /api/v1${path}/:id`, reason: null, state_after: null, undo: 'none' },
     ])

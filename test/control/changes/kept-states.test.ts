@@ -18,12 +18,25 @@ const limits = { bytes: 50_000, temporary: 3 }
 
 /** A change of one field, whose states have this many bytes; the later, the higher its number. */
 const change = (number: number, bytes: number, more: Partial<NewChangeEntry> = {}) => ({
-  ...{ change_id: `change ${number}`, at: number * second, actor: 'user:ada', actor_name: null },
-  ...{ tenant_id: 1, tool: 'PATCH /things', scopes: '[]', target_kind: 'thing', target_id: '7' },
-  ...{ reason: 'asked for', effect: 'It is changed.', undo: 'restores' as const },
+  change_id: `change ${number}`,
+  at: number * second,
+  actor: 'user:ada',
+  actor_name: null,
+  tenant_id: 1,
+  tool: 'PATCH /things',
+  scopes: '[]',
+  target_kind: 'thing',
+  target_id: '7',
+  reason: 'asked for',
+  effect: 'It is changed.',
+  undo: 'restores' as const,
   state_before: JSON.stringify({ text: 'x'.repeat(bytes - 21) }),
-  ...{ state_after: '{"text":1}', state: 'made' as const },
-  ...{ expires_at: null, claimed_until: null, proposal_id: null, ...more },
+  state_after: '{"text":1}',
+  state: 'made' as const,
+  expires_at: null,
+  claimed_until: null,
+  proposal_id: null,
+  ...more,
 })
 
 const opened = (store: Store, bound = limits) => {
@@ -61,9 +74,16 @@ describe.each(eachDatabase)('on $database', ({ open }) => {
     for (const number of numbers(1, 25)) await enter(number, 5_000)
     expect([await whole(), (await counted())?.['bytes']]).toEqual([names(16, 25), 50_000])
     expect(await found(1)).toMatchObject({
-      ...{ actor: 'user:ada', at: second, tool: 'PATCH /things', reason: 'asked for' },
-      ...{ target_id: '7', effect: 'It is changed.', undo: 'none', state: 'made' },
-      ...{ state_before: '{"text":"no longer kept"}', state_after: '{"text":"no longer kept"}' },
+      actor: 'user:ada',
+      at: second,
+      tool: 'PATCH /things',
+      reason: 'asked for',
+      target_id: '7',
+      effect: 'It is changed.',
+      undo: 'none',
+      state: 'made',
+      state_before: '{"text":"no longer kept"}',
+      state_after: '{"text":"no longer kept"}',
     })
     // As much as it brings, whatever that is.
     await enter(26, 17_500)
@@ -85,7 +105,8 @@ describe.each(eachDatabase)('on $database', ({ open }) => {
     const temporary = { expires_at: day }
     for (const number of numbers(1, 3)) await enter(number, 5_000, temporary)
     await expect(enter(4, 5_000, temporary)).rejects.toMatchObject({
-      ...{ status: 409, code: 'too_many_temporary_changes' },
+      status: 409,
+      code: 'too_many_temporary_changes',
     })
     expect(await readValue(store, 'SELECT count(*) FROM change_entry')).toBe(3)
     for (const number of numbers(5, 20)) await enter(number, 5_000)
@@ -187,8 +208,12 @@ test('undoing a change whose state has given way is refused with the reason, and
   expect([refused.status, refused.code]).toEqual([409, 'not_reversible'])
   expect(refused.text).toContain('later changes of this tenant have taken the place of the oldest')
   expect((await rig.request(first, { token: acme })).data<object>()).toMatchObject({
-    ...{ reason: 'as agreed', state: 'made', is_reversible: false, is_state_kept: false },
-    ...{ before: { max_cps: 'no longer kept' }, after: { max_cps: 'no longer kept' } },
+    reason: 'as agreed',
+    state: 'made',
+    is_reversible: false,
+    is_state_kept: false,
+    before: { max_cps: 'no longer kept' },
+    after: { max_cps: 'no longer kept' },
     effect: 'The customer "acme customer" is changed: max_cps 3, was 0.',
   })
   for (const path of [latest, last]) expect((await undo(path)).status).toBe(200)

@@ -165,7 +165,11 @@ test('the dry run of a revocation tells how much the key is used, and what could
   rig.tick(30_000)
   const answer = await rig.tool('revoke_sbc_api_key', { identifier: 'leaked', dry_run: true })
   expect(answer.data<object>()).toMatchObject({
-    ...{ dry_run: true, changed: true, change_id: null, is_active: true, revoked_at: null },
+    dry_run: true,
+    changed: true,
+    change_id: null,
+    is_active: true,
+    revoked_at: null,
     affected: { requests_per_hour: 48, seconds_since_last_use: 30 },
     effect: expect.stringMatching(/^The key "leaked" is revoked permanently.*suspend_api_key/),
     undo: 'It cannot be undone',

@@ -24,7 +24,10 @@ test('a change tells what it did, and undo_change brings the state back, once', 
   const rig = await openToolRig()
   const made = await drain(rig)
   expect(made).toMatchObject({
-    ...{ dry_run: false, changed: true, previous_state: 'active', expires_at: null },
+    dry_run: false,
+    changed: true,
+    previous_state: 'active',
+    expires_at: null,
     affected: { active_nodes_then: 1, live_calls_of_node: 0 },
     effect: expect.stringMatching(/goes from active to inactive/),
   })

@@ -63,7 +63,9 @@ test('a media relay that is lost, back or started anew is told to operators', as
   control.hub.flush()
   const told = await next()
   expect(told?.match(/^event: .*$/gm)).toEqual([
-    ...['event: relay.down', 'event: relay.up', 'event: relay.restarted'],
+    'event: relay.down',
+    'event: relay.up',
+    'event: relay.restarted',
   ])
   expect(told).toContain('"relay":"10.0.0.9:2223"')
 })
@@ -129,9 +131,18 @@ test('a call that is answered comes with its price, so that a reader can tell it
     instance: 'sbc-1',
   }
   const call: ActiveCall = {
-    ...{ callUuid: 'uuid-1', state: 'ACTIVE', direction: 'outbound', ...times, customerId },
-    ...{ callerNumber: '15550001111', calledNumber: '4930100', tenantId: null, setId: 1 },
-    ...{ node: 'sip:n:5060', carrier: null, peers: { caller: null, callee: null } },
+    callUuid: 'uuid-1',
+    state: 'ACTIVE',
+    direction: 'outbound',
+    ...times,
+    customerId,
+    callerNumber: '15550001111',
+    calledNumber: '4930100',
+    tenantId: null,
+    setId: 1,
+    node: 'sip:n:5060',
+    carrier: null,
+    peers: { caller: null, callee: null },
   }
   const asked = { callUuid: 'uuid-1', caller: '15550001111', callee: '4930100', customerId: null }
   await ocs.authorize({ ...asked, startedAt: startOfTime })
@@ -143,13 +154,21 @@ test('a call that is answered comes with its price, so that a reader can tell it
     ([, data = '']) => JSON.parse(data) as Record<string, unknown>,
   )
   expect(started).toMatchObject({
-    ...{ call_uuid: 'uuid-1', state: 'ACTIVE', customer_id: customerId },
-    ...{ start_stamp: '2025-12-31T23:59:58.000Z', answer_stamp: '2026-01-01T00:00:00.000Z' },
+    call_uuid: 'uuid-1',
+    state: 'ACTIVE',
+    customer_id: customerId,
+    start_stamp: '2025-12-31T23:59:58.000Z',
+    answer_stamp: '2026-01-01T00:00:00.000Z',
   })
   expect(started).not.toHaveProperty('price')
   expect(answered?.['price']).toEqual({
-    ...{ currency: 'USD', connect_fee: '0.40', first_increment: 60, increment: 1 },
-    ...{ first_rate_per_minute: '0.20', rate_per_minute: '0.10', decimals: 4 },
+    currency: 'USD',
+    connect_fee: '0.40',
+    first_increment: 60,
+    increment: 1,
+    first_rate_per_minute: '0.20',
+    rate_per_minute: '0.10',
+    decimals: 4,
   })
 })
 
@@ -278,10 +297,13 @@ test('one stream too many is 429, and counted', async () => {
   const token = await control.key()
   const streams = await Promise.all(Array.from({ length: 100 }, () => open(token)))
   const refused = await control.request('/api/v1/events', {
-    ...{ token, headers: { Accept: 'text/event-stream' } },
+    token,
+    headers: { Accept: 'text/event-stream' },
   })
   expect([refused.status, refused.code, refused.headers.get('retry-after')]).toEqual([
-    ...[429, 'too_many_readers', '30'],
+    429,
+    'too_many_readers',
+    '30',
   ])
   expect(control.telemetry.refused.eventReaders).toBe(1)
   for (const { cancel } of streams) await cancel()
@@ -303,9 +325,18 @@ test('who accepts JSON gets a list, and may go on after it', async () => {
 
 test('calls and phones are shown by the words of the API', async () => {
   const call: ActiveCall = {
-    ...{ callUuid: 'u', state: 'RINGING', direction: 'inbound', callerNumber: '1' },
-    ...{ calledNumber: '2', startedAt: now, answeredAt: null, tenantId: null, customerId: null },
-    ...{ setId: 1, node: 'n', carrier: null },
+    callUuid: 'u',
+    state: 'RINGING',
+    direction: 'inbound',
+    callerNumber: '1',
+    calledNumber: '2',
+    startedAt: now,
+    answeredAt: null,
+    tenantId: null,
+    customerId: null,
+    setId: 1,
+    node: 'n',
+    carrier: null,
     stampOffsetMs: 0,
     instance: 'sbc-1',
     peers: { caller: null, callee: null },

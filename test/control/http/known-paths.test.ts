@@ -18,8 +18,16 @@ function routed(router: KnownPathsRouter<never> | undefined): Hono {
 }
 
 const requests = [
-  ...['GET /things/active', 'GET /things/7', 'GET /things/:id', 'POST /things', 'GET /things'],
-  ...['GET /things/7/details', 'GET /any/x', 'PUT /any/*', 'HEAD /things/active', 'GET /nothing'],
+  'GET /things/active',
+  'GET /things/7',
+  'GET /things/:id',
+  'POST /things',
+  'GET /things',
+  'GET /things/7/details',
+  'GET /any/x',
+  'PUT /any/*',
+  'HEAD /things/active',
+  'GET /nothing',
 ]
 
 test('every request gets the answer that it gets from hono’s own router, the second time too', async () => {

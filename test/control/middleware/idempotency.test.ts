@@ -114,7 +114,8 @@ test('a token is shown once: the repeated response has the key without it, and s
   const { uuid } = first.data<{ uuid: string }>()
   const rotate = () =>
     request(`${KEYS}/${uuid}/rotate`, {
-      ...{ token: admin, body: { grace_seconds: 60 } },
+      token: admin,
+      body: { grace_seconds: 60 },
       headers: { 'Idempotency-Key': 'order-2' },
     })
   const pairs = [

@@ -62,7 +62,9 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
     const first = here.post()
     await begun.promise
     expect(await there.post()).toMatchObject({
-      ...{ status: 409, code: 'idempotency_in_progress', again: '1' },
+      status: 409,
+      code: 'idempotency_in_progress',
+      again: '1',
     })
     expect(await there.post('b')).toMatchObject({ status: 409, code: 'idempotency_conflict' })
     end.resolve()

@@ -16,7 +16,8 @@ async function read(
 ) {
   const response = await node.app.request('/api/v1/events', {
     headers: {
-      ...{ Authorization: `Bearer ${token}`, Accept: 'text/event-stream' },
+      Authorization: `Bearer ${token}`,
+      Accept: 'text/event-stream',
       ...(lastId !== undefined && { 'Last-Event-ID': lastId }),
     },
   })

@@ -58,12 +58,15 @@ test('a recording is heard at every node, whole and in parts, and each hearing i
     expect(response.status).toBe(200)
     expect(bytes.equals(audio)).toBe(true)
     expect(Object.fromEntries(response.headers)).toMatchObject({
-      ...{ 'content-type': 'audio/wav', 'content-length': '1000', etag: `"${sha256}"` },
+      'content-type': 'audio/wav',
+      'content-length': '1000',
+      etag: `"${sha256}"`,
     })
   }
   const part = await get(a, { range: 'bytes=990-' })
   expect([part.response.status, part.response.headers.get('content-range')]).toEqual([
-    ...[206, 'bytes 990-999/1000'],
+    206,
+    'bytes 990-999/1000',
   ])
   expect(part.bytes.equals(audio.subarray(990))).toBe(true)
   expect(await heard()).toEqual(['GET 206', 'GET 200', 'GET 200', 'GET 200'])

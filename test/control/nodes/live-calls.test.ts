@@ -8,19 +8,22 @@ const uuidOf = (index: number): string =>
   `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
 
 const callOf = (index: number, more: Partial<ActiveCall> = {}): ActiveCall => ({
-  ...{ callUuid: uuidOf(index), state: 'ACTIVE', direction: 'inbound' },
-  ...{ callerNumber: '15550001111', calledNumber: '18005551212' },
-  ...{ startedAt: startOfTime - 60_000 + index, answeredAt: startOfTime - 30_000 },
-  ...{
-    tenantId: null,
-    customerId: null,
-    setId: 1,
-    node: null,
-    carrier: null,
-    stampOffsetMs: 0,
-    instance: 'sbc-1',
-  },
-  ...{ peers: { caller: null, callee: null }, ...more },
+  callUuid: uuidOf(index),
+  state: 'ACTIVE',
+  direction: 'inbound',
+  callerNumber: '15550001111',
+  calledNumber: '18005551212',
+  startedAt: startOfTime - 60_000 + index,
+  answeredAt: startOfTime - 30_000,
+  tenantId: null,
+  customerId: null,
+  setId: 1,
+  node: null,
+  carrier: null,
+  stampOffsetMs: 0,
+  instance: 'sbc-1',
+  peers: { caller: null, callee: null },
+  ...more,
 })
 
 const active = '/api/v1/pbx/calls/active'
@@ -125,7 +128,10 @@ test('a call is hung up by the node that has it, and the audit log has one entry
   const entries = listed.data<Record<string, unknown>[]>()
   expect(entries).toHaveLength(1)
   expect(entries[0]).toMatchObject({
-    ...{ address: '198.51.100.7', correlation_id: 'over-there', status: 200, outcome: 'success' },
+    address: '198.51.100.7',
+    correlation_id: 'over-there',
+    status: 200,
+    outcome: 'success',
     before_digest: expect.stringMatching(/^[\w-]{43}$/) as string,
     after_digest: null,
   })
@@ -282,13 +288,16 @@ test.each(['session', 'link'] as const)(
       return 'ending'
     }
     const agent = await control.key({
-      ...{ tenant_slug: 'acme', name: 'agent', scopes: ['*:read', 'mcp:propose'] },
+      tenant_slug: 'acme',
+      name: 'agent',
+      scopes: ['*:read', 'mcp:propose'],
     })
     const propose = (index: number) =>
       a.request('/api/v1/mcp/tools/propose_change', {
         token: agent,
         body: {
-          ...{ tool: 'hangup_call', reason: 'it costs 3 a minute' },
+          tool: 'hangup_call',
+          reason: 'it costs 3 a minute',
           arguments: { call_uuid: uuidOf(index) },
         },
       })
@@ -307,7 +316,10 @@ test.each(['session', 'link'] as const)(
     }>()
     const change = await a.request(`/api/v1/changes/${changeId}`, { token })
     expect(change.data()).toMatchObject({
-      ...{ tool: 'hangup_call', state: 'made', target_id: uuidOf(6), actor: 'user:acme/anna' },
+      tool: 'hangup_call',
+      state: 'made',
+      target_id: uuidOf(6),
+      actor: 'user:acme/anna',
     })
   },
 )
@@ -326,7 +338,8 @@ async function approve(
     return node.request(`/api/v1/proposals/${id}/approve`, { token, body: { revision: 1 } })
   const body = { url: 'https://chat.example/hook', events: ['proposal.created'] }
   const made = await node.request('/api/v1/webhooks', {
-    ...{ token, body: { ...body, approval_links: true } },
+    token,
+    body: { ...body, approval_links: true },
   })
   const endpoint = made.data<{ id: number }>()
   const [approver] = await readColumn<number>(store, 'SELECT approver_id FROM webhook_endpoint')

@@ -5,9 +5,17 @@ import { membershipOf } from '../../../control/nodes/membership.ts'
 const now = 10_000_000_000
 const key = Buffer.alloc(32)
 const listed: NodeStatus = {
-  ...{ epoch: 1, version: '1', liveCalls: 0, startedAt: 0 },
-  ...{ name: 'b', address: 'http://10.0.0.2:8080', sipUri: null, sipAddresses: [], isThis: false },
-  ...{ state: 'serving', heartbeatAt: now - 500 },
+  epoch: 1,
+  version: '1',
+  liveCalls: 0,
+  startedAt: 0,
+  name: 'b',
+  address: 'http://10.0.0.2:8080',
+  sipUri: null,
+  sipAddresses: [],
+  isThis: false,
+  state: 'serving',
+  heartbeatAt: now - 500,
 }
 
 function peersOf(...nodes: readonly Partial<NodeStatus>[]) {

@@ -11,17 +11,20 @@ const active = '/api/v1/pbx/calls/active'
 const question = '/api/v1/nodes/question'
 
 const call: ActiveCall = {
-  ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound' },
-  ...{ callerNumber: '1', calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime },
-  ...{
-    tenantId: null,
-    customerId: null,
-    setId: 1,
-    node: null,
-    carrier: null,
-    stampOffsetMs: 0,
-    instance: 'sbc-1',
-  },
+  callUuid: uuid,
+  state: 'ACTIVE',
+  direction: 'inbound',
+  callerNumber: '1',
+  calledNumber: '2',
+  startedAt: startOfTime,
+  answeredAt: startOfTime,
+  tenantId: null,
+  customerId: null,
+  setId: 1,
+  node: null,
+  carrier: null,
+  stampOffsetMs: 0,
+  instance: 'sbc-1',
   peers: { caller: null, callee: null },
 }
 

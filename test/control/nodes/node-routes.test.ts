@@ -10,8 +10,14 @@ test('the platform sees the nodes of the installation, a tenant does not', async
   const seen = await control.request('/api/v1/nodes', { token: await control.key() })
   expect(seen.data()).toEqual([
     {
-      ...{ name: 'test-1', epoch: 0, address: 'http://127.0.0.1:8080', version: '0.0.0-test' },
-      ...{ state: 'serving', live_calls: 0, is_this: true, differing_settings: [] },
+      name: 'test-1',
+      epoch: 0,
+      address: 'http://127.0.0.1:8080',
+      version: '0.0.0-test',
+      state: 'serving',
+      live_calls: 0,
+      is_this: true,
+      differing_settings: [],
       started_at: '2026-01-01T00:00:00.000Z',
       heartbeat_at: '2026-01-01T00:00:00.000Z',
     },

@@ -6,8 +6,15 @@ import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
 const destination = 'sip:10.0.0.1:5060;transport=udp'
 
 const statusOf = (nodeId: number, activeCalls: number): NodeStatus => ({
-  ...{ nodeId, destination, priority: 10, weight: 100, description: null, activeCalls },
-  ...{ state: 'active', latencyMs: 1, lastProbe: null },
+  nodeId,
+  destination,
+  priority: 10,
+  weight: 100,
+  description: null,
+  activeCalls,
+  state: 'active',
+  latencyMs: 1,
+  lastProbe: null,
   probes: { sent: 1, answered: 1, failed: 0 },
 })
 
@@ -65,7 +72,9 @@ test('telemetry has the sums of all nodes, and what is about a process by node',
   const { a, b, c, token } = await three()
   for (const [index, { engine }] of [a, b, c].entries())
     engine.figures = {
-      ...{ active_calls: index + 1, calls_total: 10, calls_answered_total: index * 5 },
+      active_calls: index + 1,
+      calls_total: 10,
+      calls_answered_total: index * 5,
       billed_seconds_total: 100,
     }
   const {
@@ -74,7 +83,11 @@ test('telemetry has the sums of all nodes, and what is about a process by node',
     platform_nodes: platform,
   } = (await b.request('/api/v1/metrics/telemetry', { token })).data<Telemetry>()
   expect(calls).toMatchObject({
-    ...{ active: 6, total: 30, answered: 15, asr_percent: 50, acd_seconds: 20 },
+    active: 6,
+    total: 30,
+    answered: 15,
+    asr_percent: 50,
+    acd_seconds: 20,
     by_disposition: { ANSWERED: 15, BUSY: 0 },
   })
   expect(nodes[0]?.active_calls).toBe(7)
@@ -90,16 +103,20 @@ test('a tenant gets the sums of its own calls, and nothing of the platform', asy
   const { a, b, control } = await three()
   const tenantId = await control.tenant('acme')
   const call: Omit<ActiveCall, 'tenantId'> = {
-    ...{ callUuid: 'x', state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
-    ...{
-      calledNumber: '2',
-      startedAt: 0,
-      answeredAt: 0,
-      stampOffsetMs: 0,
-      instance: 'sbc-1',
-      customerId: null,
-    },
-    ...{ setId: null, node: null, carrier: null, peers: { caller: null, callee: null } },
+    callUuid: 'x',
+    state: 'ACTIVE',
+    direction: 'inbound',
+    callerNumber: '1',
+    calledNumber: '2',
+    startedAt: 0,
+    answeredAt: 0,
+    stampOffsetMs: 0,
+    instance: 'sbc-1',
+    customerId: null,
+    setId: null,
+    node: null,
+    carrier: null,
+    peers: { caller: null, callee: null },
   }
   b.engine.activeCalls.push({ ...call, tenantId }, { ...call, tenantId: null })
   const token = await control.key({ tenant_slug: 'acme' })

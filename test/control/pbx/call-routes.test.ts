@@ -98,8 +98,12 @@ test('the cost so far is what the call would be charged if it ended now: a secon
   const ask = (path: string, body: object) => control.request(path, { token, body })
   await ask('/rate-plans', { name: 'golden' })
   await ask('/rates', {
-    ...{ rate_plan: 'golden', prefix: '1800', connect_fee: '0.40', rate_per_minute: '0.10' },
-    ...{ first_increment: 60, first_rate_per_minute: '0.20' },
+    rate_plan: 'golden',
+    prefix: '1800',
+    connect_fee: '0.40',
+    rate_per_minute: '0.10',
+    first_increment: 60,
+    first_rate_per_minute: '0.20',
   })
   const customer = { name: 'acme', numbers: ['15550001111'], rate_plan: 'golden' }
   const made = await ask('/customers', customer)

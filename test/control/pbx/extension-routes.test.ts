@@ -207,9 +207,19 @@ test('a new password ends the bindings with its own commit, another change does 
     execute(
       store,
       store.db.insertInto('binding').values({
-        ...{ extension_id: 1, contact: 'sip:100@192.0.2.7', q: 1_000, call_id: 'c', cseq: 1 },
-        ...{ path: '[]', user_agent: '', node: 'one', registered_at: 0, expires_at: 1 },
-        ...{ source_protocol: 'udp', source_address: '192.0.2.7', source_port: 5060 },
+        extension_id: 1,
+        contact: 'sip:100@192.0.2.7',
+        q: 1_000,
+        call_id: 'c',
+        cseq: 1,
+        path: '[]',
+        user_agent: '',
+        node: 'one',
+        registered_at: 0,
+        expires_at: 1,
+        source_protocol: 'udp',
+        source_address: '192.0.2.7',
+        source_port: 5060,
       }),
     )
   const bound = async () =>
@@ -252,7 +262,11 @@ test('the registration of one phone is removed, by its own tenant only', async (
   await call('POST', '', desk)
   const source = { protocol: 'udp', address: '192.0.2.7', port: 5060 }
   const contacts = ['sip:100@192.0.2.7', 'sip:100@192.0.2.8'].map((uri) => ({
-    ...{ uri, userAgent: 'Phone/1.0', source, node: null, expiresAt: 0 },
+    uri,
+    userAgent: 'Phone/1.0',
+    source,
+    node: null,
+    expiresAt: 0,
   }))
   registered.set('100@acme.example', { status: 'registered', userAgent: 'Phone/1.0', contacts })
   const item = `/1/registrations?contact=${encodeURIComponent('sip:100@192.0.2.7')}`

@@ -56,7 +56,9 @@ test('a person who approves holds the scopes of the tool, and acts in the tenant
   }
   const headers = { 'X-Tenant-Slug': 'other' }
   const aside = await rig.request(`/api/v1/proposals/${id}/approve`, {
-    ...{ token: rig.people.admin, headers, body: { revision: 1 } },
+    token: rig.people.admin,
+    headers,
+    body: { revision: 1 },
   })
   expect(aside.status).toBe(404)
   const list = await rig.request('/api/v1/proposals', { token: rig.people.other })
@@ -116,7 +118,9 @@ test('an agent that may propose is taught to, changes nothing by itself, and see
   const unseen = await rig.propose('set_dispatcher_state', drain, blind)
   expect([unseen.status, unseen.text]).toEqual([403, expect.stringContaining('dispatcher:read')])
   const foreign = await rig.key({
-    ...{ scopes: ['*:read', 'mcp:propose'], tenant_scope: 'tenant', tenant_slug: 'other' },
+    scopes: ['*:read', 'mcp:propose'],
+    tenant_scope: 'tenant',
+    tenant_slug: 'other',
   })
   for (const [tool, given] of [
     ['set_dispatcher_state', drain],

@@ -3,14 +3,30 @@ import { decisionHeaders, decisionPage } from '../../../control/proposals/decisi
 import type { ProposalView } from '../../../control/proposals/proposal-view.ts'
 
 const proposal: ProposalView = {
-  ...{ proposal_id: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', at: '2026-01-01T00:00:00.000Z' },
-  ...{ tenant_slug: 'acme', proposed_by: 'key:1', proposed_by_name: 'night agent' },
-  ...{ tool: 'suspend_api_key', arguments: { key: 'dialler' }, reason: 'it looks leaked' },
-  ...{ effect: 'Suspends the key "dialler".', affected: { requests_last_hour: 12 } },
+  proposal_id: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+  at: '2026-01-01T00:00:00.000Z',
+  tenant_slug: 'acme',
+  proposed_by: 'key:1',
+  proposed_by_name: 'night agent',
+  tool: 'suspend_api_key',
+  arguments: { key: 'dialler' },
+  reason: 'it looks leaked',
+  effect: 'Suspends the key "dialler".',
+  affected: { requests_last_hour: 12 },
   target: 'api_key 5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
-  ...{ previous_state: null, undo: 'undo_change', risk: 'medium', revision: 3, state: 'open' },
-  ...{ expires_at: '2026-01-02T00:00:00.000Z', decided_at: null, decided_by: null },
-  ...{ decided_by_name: null, decided_via: null, note: null, change_id: null, failure: null },
+  previous_state: null,
+  undo: 'undo_change',
+  risk: 'medium',
+  revision: 3,
+  state: 'open',
+  expires_at: '2026-01-02T00:00:00.000Z',
+  decided_at: null,
+  decided_by: null,
+  decided_by_name: null,
+  decided_via: null,
+  note: null,
+  change_id: null,
+  failure: null,
 }
 
 test('the page shows effect, risk, undo, who is affected and the quoted reason, and carries the revision', () => {
@@ -32,8 +48,17 @@ test('a proposal that is decided has no buttons', () => {
 
 const attack = `</q><script>alert(1)</script><img src=x onerror="alert(1)">'&lt;\u202Eevil\u0000`
 const fields = [
-  ...['reason', 'effect', 'tool', 'proposed_by_name', 'tenant_slug', 'note', 'failure'],
-  ...['decided_by', 'change_id', 'undo', 'expires_at'],
+  'reason',
+  'effect',
+  'tool',
+  'proposed_by_name',
+  'tenant_slug',
+  'note',
+  'failure',
+  'decided_by',
+  'change_id',
+  'undo',
+  'expires_at',
 ] as const
 
 test.each(fields)('text in %s is text, and nothing of it is invisible', (field) => {

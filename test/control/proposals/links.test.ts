@@ -72,7 +72,9 @@ test('the link opens a page, and its button makes the change, once, with the rig
   expect([done.status, done.text]).toEqual([200, expect.stringContaining('Approved.')])
   expect(rig.stateOfNode()).toBe('inactive')
   expect(await rig.proposal(proposal.proposal_id)).toMatchObject({
-    ...{ state: 'approved', decided_by: 'user:acme/anna', decided_via: 'link' },
+    state: 'approved',
+    decided_by: 'user:acme/anna',
+    decided_via: 'link',
   })
   await rig.tool('set_dispatcher_state', { ...drain, state: 'active' })
   for (const decision of ['approve', 'refuse']) {
@@ -129,7 +131,10 @@ test('a link that is forged, of another proposal or of another endpoint is no li
     `${id}.999.${signature}`,
     `${second.proposal_id}.${endpoint.id}.${signature}`,
     `${id}.${endpoint.id}.${signature}.`,
-    ...['', '..', id, `${id}.${endpoint.id}.`],
+    '',
+    '..',
+    id,
+    `${id}.${endpoint.id}.`,
   ]
   for (const link of links)
     for (const answer of [
@@ -201,7 +206,8 @@ test('only a signed-in user has links sent, and another address switches them of
   const keys = [rig.root, await rig.key({ scopes: ['webhooks:*', '*:read', 'proposals:write'] })]
   for (const token of keys) {
     const answer = await rig.request('/api/v1/webhooks', {
-      ...{ token, body: { ...body, approval_links: true } },
+      token,
+      body: { ...body, approval_links: true },
     })
     expect([answer.status, answer.code]).toEqual([403, 'person_required'])
   }

@@ -14,8 +14,14 @@ test('a proposal tells effect, risk and undo as a dry run does, and changes noth
   const dry = await rig.tool('set_dispatcher_state', { ...drain, dry_run: true })
   const { effect } = dry.data<{ effect: string }>()
   expect(answer.data()).toMatchObject({
-    ...{ state: 'open', is_new: true, effect, risk: 'low', undo: 'undo_change' },
-    ...{ tool: 'set_dispatcher_state', change_id: null, decided_by: null },
+    state: 'open',
+    is_new: true,
+    effect,
+    risk: 'low',
+    undo: 'undo_change',
+    tool: 'set_dispatcher_state',
+    change_id: null,
+    decided_by: null,
     expires_at: '2026-01-02T00:00:00.000Z',
   })
   expect(rig.stateOfNode()).toBe('active')
@@ -32,21 +38,29 @@ test('approved, the change is made once, under the names of both, and can be und
   expect([answer.status, answer.text]).toEqual([200, answer.text])
   const approved = await rig.proposal(id)
   expect(approved).toMatchObject({
-    ...{ state: 'approved', decided_by: 'user:acme/anna', decided_via: 'api', note: 'yes' },
-    ...{ proposed_by_name: 'night agent', change_id: expect.any(String), failure: null },
+    state: 'approved',
+    decided_by: 'user:acme/anna',
+    decided_via: 'api',
+    note: 'yes',
+    proposed_by_name: 'night agent',
+    change_id: expect.any(String),
+    failure: null,
   })
   expect(rig.stateOfNode()).toBe('inactive')
   expect(
     await readRows(rig.store, 'SELECT change_id, actor, reason, proposal_id FROM change_entry'),
   ).toEqual([
     {
-      ...{ change_id: approved.change_id, actor: 'user:acme/anna', proposal_id: id },
+      change_id: approved.change_id,
+      actor: 'user:acme/anna',
+      proposal_id: id,
       reason: 'the node does not answer',
     },
   ])
   const listed = await rig.tool('list_proposals', {}, rig.agent)
   expect(listed.data()).toMatchObject({
-    ...{ total: 1, proposals: [{ proposal_id: id, state: 'approved', note: 'yes' }] },
+    total: 1,
+    proposals: [{ proposal_id: id, state: 'approved', note: 'yes' }],
   })
   expect(rig.engine.told.at(-1)).toMatchObject({ type: 'proposal.decided', state: 'approved' })
 
@@ -73,7 +87,8 @@ test('refused, nothing changes, and the agent reads why', async () => {
 test('what would have another effect by then is not approved: the proposal shows the new effect', async () => {
   const rig = await openProposalRig()
   const { proposal_id: id, effect } = await rig.proposed('set_dispatcher_state', {
-    ...{ ...drain, state: 'probing' },
+    ...drain,
+    state: 'probing',
   })
   expect((await rig.tool('set_dispatcher_state', drain)).status).toBe(200)
   const early = await rig.decide('approve', id, rig.people.acme)
@@ -151,7 +166,8 @@ test('an open proposal of the same change is the same one, as things are now', a
     expect(answer.data()).toMatchObject({ proposal_id: first.proposal_id, is_new: false })
   await rig.tool('set_dispatcher_state', { ...drain, state: 'probing' })
   expect((await rig.propose('set_dispatcher_state', drain)).data()).toMatchObject({
-    ...{ proposal_id: first.proposal_id, effect: expect.stringContaining('probing') },
+    proposal_id: first.proposal_id,
+    effect: expect.stringContaining('probing'),
   })
   await rig.decide('refuse', first.proposal_id, rig.people.acme)
   const next = await rig.propose('set_dispatcher_state', drain)
@@ -207,7 +223,8 @@ test('what is so already, or cannot be done, is not proposed', async () => {
     'validation_failed',
   ])
   expect(await said('revoke_sbc_api_key', { identifier: 'a\u202eb' })).toEqual([
-    ...[400, 'validation_failed'],
+    400,
+    'validation_failed',
   ])
   expect(await readRows(rig.store, 'SELECT * FROM change_proposal')).toEqual([])
 })
@@ -225,14 +242,14 @@ test('an approval whose process ended is completed from the log of changes, or h
   rig.tick(2_000)
   await rig.proposals.tick()
   expect(await rig.proposal(made)).toMatchObject({
-    ...{ state: 'approved', change_id: expect.any(String), failure: null },
+    state: 'approved',
+    change_id: expect.any(String),
+    failure: null,
   })
   expect(await rig.proposal(lost.proposal_id)).toMatchObject({
-    ...{
-      state: 'failed',
-      change_id: null,
-      failure: expect.stringContaining('no change is entered'),
-    },
+    state: 'failed',
+    change_id: null,
+    failure: expect.stringContaining('no change is entered'),
   })
 })
 

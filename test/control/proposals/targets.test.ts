@@ -84,7 +84,10 @@ const cases: readonly Case[] = [
     given: async (rig) => {
       for (const extension of ['201', '202'])
         await make(rig, '/pbx/extensions', {
-          ...{ extension, password: 'long enough', display_name: 'x', tenant: 'acme' },
+          extension,
+          password: 'long enough',
+          display_name: 'x',
+          tenant: 'acme',
         })
       return { extension: '201@acme.example', ...block }
     },
@@ -110,7 +113,9 @@ const cases: readonly Case[] = [
     },
   },
   ...['revoke_sbc_api_key', 'suspend_api_key'].map((tool) => ({
-    ...{ tool, about: 'api_key', swap: swapKeys },
+    tool,
+    about: 'api_key',
+    swap: swapKeys,
     given: async (rig: ProposalRig) => {
       await twoKeys(rig)
       return { identifier: 'one' }

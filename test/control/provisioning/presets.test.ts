@@ -20,25 +20,36 @@ test.each([
   ['ai-generic', ['opus', 'G722', 'PCMU', 'PCMA']],
 ])('%s fills in what the service wants', async (preset, codecs) => {
   const carrier = await created('/routing/carriers', {
-    ...{ name: 'ai', preset, gateways: [{ host: 'sip.example' }] },
+    name: 'ai',
+    preset,
+    gateways: [{ host: 'sip.example' }],
   })
   const common = { media_profile: 'srtp', dtmf: 'rfc4733', codecs }
   expect(carrier).toMatchObject({ ...common, gateways: [{ transport: 'tls' }] })
   expect(carrier['strip_headers']).toContain('P-Charging-Vector')
   expect(carrier['preset']).toBeUndefined()
   const agent = await created('/telephony/ai-agents', {
-    ...{ name: 'bot', preset, extension: '700', sip_uri: 'sip:proj_1@agents.example' },
+    name: 'bot',
+    preset,
+    extension: '700',
+    sip_uri: 'sip:proj_1@agents.example',
   })
   expect(agent).toMatchObject({ ...common, sip_uri: 'sip:proj_1@agents.example;transport=tls' })
 })
 
 test('what the body says itself counts, and all of it can be changed', async () => {
   const { id, ...agent } = await created('/telephony/ai-agents', {
-    ...{ name: 'bot', preset: 'ai-openai', extension: '700' },
-    ...{ sip_uri: 'sip:bot@192.0.2.8;transport=tcp', codecs: ['opus'], strip_headers: ['Subject'] },
+    name: 'bot',
+    preset: 'ai-openai',
+    extension: '700',
+    sip_uri: 'sip:bot@192.0.2.8;transport=tcp',
+    codecs: ['opus'],
+    strip_headers: ['Subject'],
   })
   expect(agent).toMatchObject({
-    ...{ sip_uri: 'sip:bot@192.0.2.8;transport=tcp', codecs: ['opus'], strip_headers: ['Subject'] },
+    sip_uri: 'sip:bot@192.0.2.8;transport=tcp',
+    codecs: ['opus'],
+    strip_headers: ['Subject'],
     media_profile: 'srtp',
   })
   const patch = { media_profile: 'auto', codecs: null, strip_headers: [] }
@@ -54,7 +65,9 @@ test.each([
   ['', 'must be the name of a header'],
 ])('the header %s is not stripped', async (header, message) => {
   const { status, body } = await control.call('POST', '/api/v1/routing/carriers', {
-    ...{ name: 'c', gateways: [{ host: '192.0.2.1' }], strip_headers: [header] },
+    name: 'c',
+    gateways: [{ host: '192.0.2.1' }],
+    strip_headers: [header],
   })
   expect(status).toBe(400)
   expect(JSON.stringify(body)).toContain(message)

@@ -7,7 +7,9 @@ import { readColumn, readValue } from '../../support/stored.ts'
 
 const now = Date.UTC(2026, 0, 2)
 const rates = Array.from({ length: 1_500 }, (_, n) => ({
-  ...{ rate_plan: n % 2 === 0 ? 'a' : 'b', prefix: String(9_999 - n), rate_per_minute: '0.10' },
+  rate_plan: n % 2 === 0 ? 'a' : 'b',
+  prefix: String(9_999 - n),
+  rate_per_minute: '0.10',
 }))
 const file = {
   tenants: [{ slug: 'acme', name: 'Acme', domains: ['acme.example'] }],

@@ -57,10 +57,22 @@ const complete = {
 }
 
 const tables = [
-  ...(['tenant', 'tenant_domain', 'rate_plan', 'rate', 'customer', 'customer_number'] as const),
-  ...(['wallet', 'ledger_entry', 'dispatcher_set', 'dispatcher_node', 'carrier'] as const),
-  ...(['carrier_gateway', 'outbound_route', 'inbound_route', 'extension'] as const),
-]
+  'tenant',
+  'tenant_domain',
+  'rate_plan',
+  'rate',
+  'customer',
+  'customer_number',
+  'wallet',
+  'ledger_entry',
+  'dispatcher_set',
+  'dispatcher_node',
+  'carrier',
+  'carrier_gateway',
+  'outbound_route',
+  'inbound_route',
+  'extension',
+] as const
 
 /** Everything stored, except what is salted. */
 async function contents(store: Store): Promise<readonly unknown[]> {
@@ -76,14 +88,16 @@ test('a seed file brings every kind of resource, with references by name', async
   const report = await seedFile(store, JSON.stringify(complete), now)
   const once = { created: 1, updated: 0, unchanged: 0 }
   expect(report).toEqual({
-    ...{
-      tenants: once,
-      rate_plans: once,
-      rates: { created: 2, updated: 0, unchanged: 0 },
-      customers: once,
-    },
-    ...{ dispatcher: once, carriers: once, outbound_routes: once, inbound_routes: once },
-    ...{ extensions: once, ai_agents: { created: 0, updated: 0, unchanged: 0 } },
+    tenants: once,
+    rate_plans: once,
+    rates: { created: 2, updated: 0, unchanged: 0 },
+    customers: once,
+    dispatcher: once,
+    carriers: once,
+    outbound_routes: once,
+    inbound_routes: once,
+    extensions: once,
+    ai_agents: { created: 0, updated: 0, unchanged: 0 },
   })
   const { db } = store
   const carrier = await first(store, db.selectFrom('carrier').selectAll())

@@ -17,7 +17,9 @@ async function opened() {
 test("a tenant's key makes 300 nodes at most, and the platform may give more", async () => {
   const { call, callAs } = await opened()
   const set = (n: number, count: number) => ({
-    ...{ endpoint_name: `pbx${n}`, algorithm: 8, nodes: hosts(count, `1.${n}`) },
+    endpoint_name: `pbx${n}`,
+    algorithm: 8,
+    nodes: hosts(count, `1.${n}`),
   })
   for (const n of [1, 2])
     expect((await callAs('acme', 'POST', '/dispatcher', set(n, 100))).status).toBe(201)
@@ -38,9 +40,7 @@ test("a tenant's key makes 300 nodes at most, and the platform may give more", a
 
 test("a tenant's key makes 100 sets at most, so that the ids last for all", async () => {
   const { callAs } = await opened()
-  const set = (n: number) => ({
-    ...{ endpoint_name: `pbx${n}`, algorithm: 8, nodes: hosts(1, `3.${n}`) },
-  })
+  const set = (n: number) => ({ endpoint_name: `pbx${n}`, algorithm: 8, nodes: hosts(1, `3.${n}`) })
   for (let n = 0; n < 100; n += 1)
     expect((await callAs('acme', 'POST', '/dispatcher', set(n))).status).toBe(201)
   expect((await callAs('acme', 'POST', '/dispatcher', set(100))).code).toBe('too_many_sets')
@@ -70,41 +70,66 @@ const phone = (extension: string) => ({
 /** What a tenant may have of each, and how one is made. `unique`: columns that no two rows share. */
 const resources = {
   carriers: {
-    ...{ most: 100, path: '/routing/carriers', table: 'carrier', unique: ['name'] },
+    most: 100,
+    path: '/routing/carriers',
+    table: 'carrier',
+    unique: ['name'],
     body: (n: string) => ({ name: n, gateways: hosts(1, `9.${n.slice(1)}`) }),
   },
   agents: {
-    ...{ most: 1_000, path: '/telephony/ai-agents', table: 'ai_agent' },
+    most: 1_000,
+    path: '/telephony/ai-agents',
+    table: 'ai_agent',
     unique: ['name', 'extension'],
     body: (n: string) => ({ name: n, extension: n.slice(1), sip_uri: 'sip:a@203.0.113.9' }),
   },
   inbound_routes: {
-    ...{ most: 5_000, path: '/inbound-routes', table: 'inbound_route', unique: ['name'] },
+    most: 5_000,
+    path: '/inbound-routes',
+    table: 'inbound_route',
+    unique: ['name'],
     body: (n: string) => ({ name: n, prefix: '49', extension: '900' }),
   },
   outbound_routes: {
-    ...{ most: 1_000, path: '/outbound-routes', table: 'outbound_route', unique: ['name'] },
+    most: 1_000,
+    path: '/outbound-routes',
+    table: 'outbound_route',
+    unique: ['name'],
     body: (n: string) => ({ name: n, prefix: '49', mode: 'block' }),
   },
   extensions: {
-    ...{ most: 20_000, path: '/pbx/extensions', table: 'extension', unique: ['extension'] },
+    most: 20_000,
+    path: '/pbx/extensions',
+    table: 'extension',
+    unique: ['extension'],
     body: (n: string) => phone(n.slice(1)),
   },
   customers: {
-    ...{ most: 20_000, path: '/customers', table: 'customer', unique: ['name'] },
+    most: 20_000,
+    path: '/customers',
+    table: 'customer',
+    unique: ['name'],
     body: (n: string) => ({ name: n }),
   },
   rate_plans: {
-    ...{ most: 200, path: '/rate-plans', table: 'rate_plan', unique: ['name'] },
+    most: 200,
+    path: '/rate-plans',
+    table: 'rate_plan',
+    unique: ['name'],
     body: (n: string) => ({ name: n, currency: 'USD' }),
   },
   keys: {
-    ...{ most: 1_000, path: '/application-keys', table: 'application_key' },
+    most: 1_000,
+    path: '/application-keys',
+    table: 'application_key',
     unique: ['name', 'uuid', 'key_hash'],
     body: (n: string) => ({ name: n, scopes: ['agents:read'] }),
   },
   users: {
-    ...{ most: 1_000, path: '/users', table: '"user"', unique: ['username'] },
+    most: 1_000,
+    path: '/users',
+    table: '"user"',
+    unique: ['username'],
     body: (n: string) => ({ username: n, password: 'long enough to be one', role: 'auditor' }),
   },
 }

@@ -20,7 +20,9 @@ function open(days: number, { isShared = false, today = 100 } = {}) {
   }
   const logged: string[] = []
   const retention = new RecordingRetention({
-    ...{ store, isShared, now: () => today * day + 1 },
+    store,
+    isShared,
+    now: () => today * day + 1,
     config: { recording: { folder }, retention: { recordingDays: days } },
     log: (_, message) => void logged.push(message),
   })

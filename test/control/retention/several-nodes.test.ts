@@ -11,12 +11,25 @@ const day = 86_400_000
 const now = 100 * day
 
 const record = (n: number, startedAt: number) => ({
-  ...{ call_uuid: `uuid-${n}`, call_id: `${n}@caller`, direction: 'inbound' as const },
-  ...{ caller_id_number: '1', caller_id_name: null, destination_number: '2' },
-  ...{ start_stamp: startedAt, answer_stamp: null, end_stamp: startedAt, post_dial_delay_ms: null },
-  ...{ duration: 0, billsec: 0, disposition: 'FAILED' as const, sip_code: 503 },
-  ...{ hangup_cause: 'NONE', hangup_by: 'system' as const, attempts: '[]', cost_micros: 0 },
-  ...{ source_address: '192.0.2.1' },
+  call_uuid: `uuid-${n}`,
+  call_id: `${n}@caller`,
+  direction: 'inbound' as const,
+  caller_id_number: '1',
+  caller_id_name: null,
+  destination_number: '2',
+  start_stamp: startedAt,
+  answer_stamp: null,
+  end_stamp: startedAt,
+  post_dial_delay_ms: null,
+  duration: 0,
+  billsec: 0,
+  disposition: 'FAILED' as const,
+  sip_code: 503,
+  hangup_cause: 'NONE',
+  hangup_by: 'system' as const,
+  attempts: '[]',
+  cost_micros: 0,
+  source_address: '192.0.2.1',
 })
 
 describe.runIf(hasPostgres)('retention of several nodes', () => {

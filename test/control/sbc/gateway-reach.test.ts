@@ -14,8 +14,14 @@ const set = { endpoint_name: 'pbx', algorithm: 8, nodes: [{ host: '192.0.2.1' }]
 const agent = { name: 'bot', extension: '800', sip_uri: 'sip:bot@192.0.2.9' }
 
 const gateways = [
-  ...['203.0.113.0', '203.0.113.77', '203.0.113.0:5099', '203.0.113.0;transport=tcp'],
-  ...['carrier.example', 'CARRIER.Example.:5080', '[2001:DB8::5]', '[::ffff:203.0.113.1]'],
+  '203.0.113.0',
+  '203.0.113.77',
+  '203.0.113.0:5099',
+  '203.0.113.0;transport=tcp',
+  'carrier.example',
+  'CARRIER.Example.:5080',
+  '[2001:DB8::5]',
+  '[::ffff:203.0.113.1]',
 ]
 
 test.each(gateways)(
@@ -25,7 +31,8 @@ test.each(gateways)(
     expect((await call('POST', '/routing/carriers', carrier)).status).toBe(201)
     const uri = `sip:1900@${at}`
     const refused = (path: string) => ({
-      ...{ statusCode: 409, code: 'carrier_gateway' },
+      statusCode: 409,
+      code: 'carrier_gateway',
       details: [{ path, message: expect.stringContaining('"north"') as string }],
     })
     const agents = '/telephony/ai-agents'
@@ -75,8 +82,12 @@ test('DNS is asked before a write, about what calls go to, and a change meanwhil
   const { call, engine } = await openResources()
   await call('POST', '/routing/carriers', carrier)
   const north = {
-    ...{ carrier: 'north', tenantId: null, host: 'carrier.example' },
-    ...{ port: 0, transport: 'udp' as const, netmask: 32 },
+    carrier: 'north',
+    tenantId: null,
+    host: 'carrier.example',
+    port: 0,
+    transport: 'udp' as const,
+    netmask: 32,
   }
   const asked: (readonly string[])[] = []
   const release: (() => void)[] = []
@@ -125,7 +136,8 @@ test('a carrier is refused where its owner has calls go without a price, in the 
   const here = { ...set, nodes: [{ host: '203.0.113.5' }] }
   expect((await call('POST', '/dispatcher', here)).status).toBe(201)
   expect((await call('POST', '/routing/carriers', carrier)).body).toMatchObject({
-    ...{ statusCode: 409, code: 'carrier_gateway' },
+    statusCode: 409,
+    code: 'carrier_gateway',
     details: [{ path: 'gateways.0.host', message: 'is a destination of the dispatcher set "pbx"' }],
   })
   const other = { name: 'south', gateways: [{ host: '198.51.100.1' }] }

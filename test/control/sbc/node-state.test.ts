@@ -20,8 +20,15 @@ test('the state of a node is set through the engine, whose refusals are answers'
   })
   const destination = 'sip:10.0.0.1:5060;transport=udp'
   const status: NodeStatus = {
-    ...{ nodeId: nodes[0]?.id ?? 0, destination, state: 'active', priority: 10, weight: 100 },
-    ...{ latencyMs: null, description: null, activeCalls: 0, lastProbe: null },
+    nodeId: nodes[0]?.id ?? 0,
+    destination,
+    state: 'active',
+    priority: 10,
+    weight: 100,
+    latencyMs: null,
+    description: null,
+    activeCalls: 0,
+    lastProbe: null,
     probes: { sent: 0, answered: 0, failed: 0 },
   }
   engine.sets = [{ setId: 7, nodes: [status] }]

@@ -45,7 +45,11 @@ test('a carrier gets its defaults: recognized by address from any port, called a
     },
     caller_id: { mode: 'pass', value: null },
     number_rules: { in: [], out: [] },
-    ...{ media: 'bypass', media_profile: 'auto', codecs: null, dtmf: 'auto', strip_headers: [] },
+    media: 'bypass',
+    media_profile: 'auto',
+    codecs: null,
+    dtmf: 'auto',
+    strip_headers: [],
     max_calls: 0,
     max_cps: 0,
     rate_plan_id: null,
@@ -237,9 +241,7 @@ test('a carrier names its price list; those that may compete have one currency',
     await call('POST', '/rate-plans', { name, currency })
   const north = await call('POST', '/routing/carriers', { ...carrier, rate_plan: 'north prices' })
   expect(north.data()).toMatchObject({ rate_plan: 'north prices', rate_plan_id: 1 })
-  const south = {
-    ...{ name: 'south', gateways: [{ host: '192.0.2.77' }], rate_plan: 'south prices' },
-  }
+  const south = { name: 'south', gateways: [{ host: '192.0.2.77' }], rate_plan: 'south prices' }
   const refused = await call('POST', '/routing/carriers', south)
   expect(refused.body).toMatchObject({
     statusCode: 400,
@@ -270,7 +272,9 @@ test('prefixes of routes and numbers of carriers are read in any spelling, prepe
   expect(plus.data()).toMatchObject({ prepend: '+1' })
   const caller_id = { mode: 'fixed', value: '+1 (202) 555-0100' }
   const shown = await call('POST', '/api/v1/routing/carriers', {
-    ...{ name: 'shown', gateways: [{ host: '192.0.2.2' }], caller_id },
+    name: 'shown',
+    gateways: [{ host: '192.0.2.2' }],
+    caller_id,
   })
   expect(shown.data()).toMatchObject({ caller_id: { value: '+12025550100' } })
 })

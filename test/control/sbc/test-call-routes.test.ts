@@ -54,9 +54,14 @@ test('a test call is a click-to-call through the carrier, and tells where the ca
   expect(answer.headers.get('location')).toBe(`/api/v1/pbx/calls/${callUuid}`)
   expect(asked).toEqual([
     {
-      ...{ domain: 'acme.example', extension: '101', destination: '+15550100' },
-      ...{ callerNumber: undefined, callerName: undefined, autoAnswer: false },
-      ...{ ringMs: 30_000, testedCarrierId: ours },
+      domain: 'acme.example',
+      extension: '101',
+      destination: '+15550100',
+      callerNumber: undefined,
+      callerName: undefined,
+      autoAnswer: false,
+      ringMs: 30_000,
+      testedCarrierId: ours,
     },
   ])
   const audit = await control.request('/audit?target=test-call', { token: await control.key() })

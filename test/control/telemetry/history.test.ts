@@ -6,9 +6,16 @@ import { openControl, type TestControl } from '../../support/control.ts'
 const setOf = (setId: number, latencies: Readonly<Record<number, number | null>>): SetStatus => ({
   setId,
   nodes: Object.entries(latencies).map(([nodeId, latencyMs]) => ({
-    ...{ nodeId: Number(nodeId), destination: `sip:10.0.0.${nodeId}:5060`, state: 'active' },
-    ...{ priority: 10, weight: 100, latencyMs, description: null, activeCalls: 0 },
-    ...{ lastProbe: null, probes: { sent: 0, answered: 0, failed: 0 } },
+    nodeId: Number(nodeId),
+    destination: `sip:10.0.0.${nodeId}:5060`,
+    state: 'active',
+    priority: 10,
+    weight: 100,
+    latencyMs,
+    description: null,
+    activeCalls: 0,
+    lastProbe: null,
+    probes: { sent: 0, answered: 0, failed: 0 },
   })),
 })
 
@@ -32,12 +39,24 @@ test('each five seconds say what was counted in them', async () => {
   pass(control, 5)
   expect((await history(control)).samples).toEqual([
     {
-      ...{ at: '2026-01-01T00:00:05.000Z', active: 3, started: 11, ended: 8, answered: 6 },
-      ...{ post_dial_delay: { count: 6, sum_ms: 420 }, spent: [], lag_p99_ms: 0 },
+      at: '2026-01-01T00:00:05.000Z',
+      active: 3,
+      started: 11,
+      ended: 8,
+      answered: 6,
+      post_dial_delay: { count: 6, sum_ms: 420 },
+      spent: [],
+      lag_p99_ms: 0,
     },
     {
-      ...{ at: '2026-01-01T00:00:10.000Z', active: 1, started: 2, ended: 4, answered: 1 },
-      ...{ post_dial_delay: { count: 0, sum_ms: 0 }, spent: [], lag_p99_ms: 0 },
+      at: '2026-01-01T00:00:10.000Z',
+      active: 1,
+      started: 2,
+      ended: 4,
+      answered: 1,
+      post_dial_delay: { count: 0, sum_ms: 0 },
+      spent: [],
+      lag_p99_ms: 0,
     },
   ])
 })

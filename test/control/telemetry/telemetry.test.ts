@@ -14,14 +14,26 @@ const set: SetStatus = {
   setId: 7,
   nodes: [
     {
-      ...{ nodeId: 1, destination: 'sip:10.0.0.1:5060;transport=udp', state: 'active' },
-      ...{ priority: 10, weight: 100, latencyMs: 2.5, description: null, activeCalls: 3 },
+      nodeId: 1,
+      destination: 'sip:10.0.0.1:5060;transport=udp',
+      state: 'active',
+      priority: 10,
+      weight: 100,
+      latencyMs: 2.5,
+      description: null,
+      activeCalls: 3,
       lastProbe: null,
       probes: { sent: 12, answered: 11, failed: 1 },
     },
     {
-      ...{ nodeId: 2, destination: 'sip:"odd"\\:5060;transport=udp', state: 'probing' },
-      ...{ priority: 10, weight: 100, latencyMs: null, description: null, activeCalls: 0 },
+      nodeId: 2,
+      destination: 'sip:"odd"\\:5060;transport=udp',
+      state: 'probing',
+      priority: 10,
+      weight: 100,
+      latencyMs: null,
+      description: null,
+      activeCalls: 0,
       lastProbe: null,
       probes: { sent: 3, answered: 0, failed: 3 },
     },
@@ -32,9 +44,15 @@ async function busy(): Promise<TestControl> {
   const control = await openControl()
   control.engine.sets = [set]
   control.engine.figures = {
-    ...{ active_calls: 3, calls_total: 8, calls_answered_total: 6, calls_busy_total: 2 },
-    ...{ billed_seconds_total: 90, registered_contacts: 5, registered_extensions: 4 },
-    ...{ sip_clientTransactions: 9, guard_dropped_flood_total: 1 },
+    active_calls: 3,
+    calls_total: 8,
+    calls_answered_total: 6,
+    calls_busy_total: 2,
+    billed_seconds_total: 90,
+    registered_contacts: 5,
+    registered_extensions: 4,
+    sip_clientTransactions: 9,
+    guard_dropped_flood_total: 1,
   }
   control.engine.postDialDelay = () => ({ boundsMs: [50, 100], counts: [4, 2, 1], sumMs: 420 })
   control.engine.mos = () => ({ buckets: [{ le: 4.5, count: 2 }], sum: 8.5, calls: 2 })
@@ -52,7 +70,9 @@ test('telemetry adds up calls, nodes, registrations and billing', async () => {
   expect(calls).toMatchObject({ asr_percent: 75, acd_seconds: 15, billed_seconds: 90 })
   expect(calls.by_disposition).toMatchObject({ ANSWERED: 6, BUSY: 2, 'NO ANSWER': 0 })
   expect(calls.post_dial_delay).toEqual({
-    ...{ count: 7, average_ms: 60, sum_ms: 420 },
+    count: 7,
+    average_ms: 60,
+    sum_ms: 420,
     buckets: [
       { le_ms: 50, count: 4 },
       { le_ms: 100, count: 6 },
@@ -73,8 +93,16 @@ test('telemetry adds up calls, nodes, registrations and billing', async () => {
 test('media relays are shown with what is counted of them', async () => {
   const control = await busy()
   const relay = {
-    ...{ name: '10.0.0.9:2223', weight: 2, isAlive: true, latencyMs: 0.5, sessions: 7 },
-    ...{ outstanding: 1, requests: 40, timeouts: 2, errors: 3, restarts: 1 },
+    name: '10.0.0.9:2223',
+    weight: 2,
+    isAlive: true,
+    latencyMs: 0.5,
+    sessions: 7,
+    outstanding: 1,
+    requests: 40,
+    timeouts: 2,
+    errors: 3,
+    restarts: 1,
   }
   const silent = { ...relay, name: '[::1]:2223', isAlive: false, latencyMs: null, sessions: null }
   control.engine.relays = () => [relay, silent]
@@ -82,8 +110,15 @@ test('media relays are shown with what is counted of them', async () => {
     await control.request(path, { token: await control.key() })
   ).data<TelemetryView>()
   expect(relays[0]).toEqual({
-    ...{ relay: '10.0.0.9:2223', weight: 2, alive: true, latency_ms: 0.5, sessions: 7 },
-    ...{ outstanding: 1, requests_total: 40, timeouts_total: 2, errors_total: 3 },
+    relay: '10.0.0.9:2223',
+    weight: 2,
+    alive: true,
+    latency_ms: 0.5,
+    sessions: 7,
+    outstanding: 1,
+    requests_total: 40,
+    timeouts_total: 2,
+    errors_total: 3,
     restarts_total: 1,
   })
   const { text } = await control.request('/metrics', { token: await control.key() })
@@ -101,7 +136,9 @@ test('before the first call ratios are null, and say so instead of 0', async () 
     await control.request(path, { token: await control.key() })
   ).data<TelemetryView>()
   expect([calls.asr_percent, calls.acd_seconds, calls.post_dial_delay.average_ms]).toEqual([
-    ...[null, null, null],
+    null,
+    null,
+    null,
   ])
 })
 
@@ -211,7 +248,9 @@ test('what waits for receivers of webhooks is measured', async () => {
   const token = await control.key()
   const read = async () => (await control.request(path, { token })).data<TelemetryView>().outbox
   expect(await read()).toEqual({
-    ...{ call_reports: 0, webhook_deliveries: 0, webhook_oldest_seconds: null },
+    call_reports: 0,
+    webhook_deliveries: 0,
+    webhook_oldest_seconds: null,
   })
   const body = { url: 'https://hooks.example/x' }
   await control.request('/api/v1/webhooks', { token, body })

@@ -18,7 +18,10 @@ test('a tenant has a slug, a name and domains; the engine learns of it at once',
     is_active: true,
     domains: ['acme.example'],
     numbers: [],
-    ...{ media: null, media_profile: 'auto', codecs: null, dtmf: 'auto' },
+    media: null,
+    media_profile: 'auto',
+    codecs: null,
+    dtmf: 'auto',
     created_at: '2026-01-01T00:00:00.000Z',
   })
   expect(reloads.routing).toBe(1)

@@ -176,7 +176,9 @@ test.each(changing.map(({ name }) => name))(
     expect(made).toMatchObject({ dry_run: false, changed: true })
     const entry = 'SELECT action, reason, change_id FROM audit_entry ORDER BY id DESC LIMIT 1'
     expect(await readRow(rig.store, entry)).toEqual({
-      ...{ action: `tool ${name}`, reason: 'to see what holds', change_id: made.change_id },
+      action: `tool ${name}`,
+      reason: 'to see what holds',
+      change_id: made.change_id,
     })
     const after = await dump(world)
     // What ends a call or loads tables is seen at the engine.
@@ -192,7 +194,8 @@ test.each(changing.map(({ name }) => name))(
     expect(await dump(world)).toEqual(before)
     const audited = 'SELECT reason, change_id FROM audit_entry ORDER BY id DESC LIMIT 1'
     expect(await readRow(rig.store, audited)).toEqual({
-      ...{ reason: 'undone', change_id: made.change_id },
+      reason: 'undone',
+      change_id: made.change_id,
     })
   },
 )

@@ -20,14 +20,14 @@ async function hostileRig(): Promise<ToolRig> {
   await make('/customers', { name: hostile, numbers: ['4930200'], rate_plan: hostile })
   for (let index = 10; index < 40; index += 1)
     await storeRecord(rig, null, `66666666-6666-4666-8666-6666666666${index}`, {
-      ...{
-        disposition: 'FAILED',
-        sip_code: 402,
-        billsec: 0,
-        customer_id: index % 2 === 0 ? 2 : null,
-      },
+      disposition: 'FAILED',
+      sip_code: 402,
+      billsec: 0,
+      customer_id: index % 2 === 0 ? 2 : null,
       denial_code: index % 2 === 0 ? 'no_rate' : 'unknown_caller',
-      ...{ caller_id_number: hostile, destination_number: hostile, hangup_cause: hostile },
+      caller_id_number: hostile,
+      destination_number: hostile,
+      hangup_cause: hostile,
     })
   return rig
 }
@@ -104,7 +104,10 @@ test('every tool shows what a stranger wrote as a field of its own or quoted, in
       })),
   })
   rig.engine.activeCalls = rig.engine.activeCalls.map((call) => ({
-    ...{ ...call, callerNumber: hostile, calledNumber: hostile, carrier: hostile },
+    ...call,
+    callerNumber: hostile,
+    calledNumber: hostile,
+    carrier: hostile,
   }))
   const setState = { setId: 1, destination, state: 'inactive', reason: hostile }
   const made = await rig.tool('set_dispatcher_state', setState)

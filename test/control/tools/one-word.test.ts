@@ -5,8 +5,14 @@ import { allTools } from '../../../control/tools/catalog/index.ts'
 
 /** Names and keys of SPECIFICATION.md §4.4 stay as they are. */
 const specified: ReadonlySet<string> = new Set([
-  ...['list_sbc_api_keys', 'revoke_sbc_api_key', 'list_api_keys', 'get_api_key_status'],
-  ...['get_dispatcher_status', 'list_sbc_endpoints', 'set_dispatcher_state', 'reload_dispatchers'],
+  'list_sbc_api_keys',
+  'revoke_sbc_api_key',
+  'list_api_keys',
+  'get_api_key_status',
+  'get_dispatcher_status',
+  'list_sbc_endpoints',
+  'set_dispatcher_state',
+  'reload_dispatchers',
 ])
 /** Of records, as the specification of call records writes them. */
 const ofRecords = ['disposition']

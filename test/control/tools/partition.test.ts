@@ -9,10 +9,15 @@ const attempts: readonly object[] = [
   ...[liveCall, endedCall, deniedCall].map((call_uuid) => ({ call_uuid })),
   ...['acme key', 'acme phone'].flatMap((name) => [{ name }, { identifier: name }]),
   ...[1, 2, 3, 4, 5, 6].flatMap((id) => [{ key_id: id }, { setId: id }, { customer: id }]),
-  ...[{ customer: 'acme customer' }, { number: '4930', rate_plan: 'acme plan' }],
-  ...[{ number: '4930', customer: 1 }, { number: '4930' }, { search: 'acme' }],
+  { customer: 'acme customer' },
+  { number: '4930', rate_plan: 'acme plan' },
+  { number: '4930', customer: 1 },
+  { number: '4930' },
+  { search: 'acme' },
   ...['active', 'inactive', 'probing'].map((state) => ({
-    ...{ state, setId: 1, destination: 'sip:10.0.0.2:5060;transport=udp' },
+    state,
+    setId: 1,
+    destination: 'sip:10.0.0.2:5060;transport=udp',
   })),
 ]
 

@@ -17,7 +17,8 @@ async function plantSecrets(rig: ToolRig): Promise<readonly string[]> {
     rig.request(`/api/v1${path}`, { token: rig.root, body })
   await make('/pbx/extensions', { extension: '100', password: 'phone password', tenant: 'acme' })
   await make('/routing/carriers', {
-    ...{ name: 'trunk', gateways: [{ host: '10.0.0.9' }] },
+    name: 'trunk',
+    gateways: [{ host: '10.0.0.9' }],
     auth: { type: 'register', username: 'us', password: 'trunk password', realm: 'trunk' },
   })
   await rig.user('ada', 'admin')

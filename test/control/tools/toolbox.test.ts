@@ -141,15 +141,17 @@ test('the eight tools of the specification answer with its keys', async () => {
     total: 1,
     apiKeys: [
       {
-        ...{
-          name: 'root',
-          description: null,
-          scopes: ['*'],
-          rate_limit_rpm: 1200,
-          is_active: true,
-        },
-        ...{ uuid: expect.any(String), key_prefix: expect.stringMatching(/^sbc_live_...$/) },
-        ...{ expires_at: null, last_used_at: null, request_count: 0, owner_username: null },
+        name: 'root',
+        description: null,
+        scopes: ['*'],
+        rate_limit_rpm: 1200,
+        is_active: true,
+        uuid: expect.any(String),
+        key_prefix: expect.stringMatching(/^sbc_live_...$/),
+        expires_at: null,
+        last_used_at: null,
+        request_count: 0,
+        owner_username: null,
         created_at: '2026-01-01T00:00:00.000Z',
       },
     ],
@@ -164,17 +166,24 @@ test('the eight tools of the specification answer with its keys', async () => {
   })
   expect(await dataOf('get_api_key_status', { name: 'phone' })).toMatchObject({
     ...masked,
-    ...{ key_prefix: expect.any(String), created_at: '2026-01-01T00:00:00.000Z' },
-    ...{ expires_at: null, last_used_at: null },
+    key_prefix: expect.any(String),
+    created_at: '2026-01-01T00:00:00.000Z',
+    expires_at: null,
+    last_used_at: null,
   })
   const node = { destination: 'sip:10.0.0.2:5060;transport=udp', priority: 10, weight: 100 }
   const change = { state: 'probing', setId: 1, destination: node.destination }
   expect(await dataOf('set_dispatcher_state', change)).toMatchObject({
-    ...{ message: expect.any(String), setId: 1, destination: node.destination },
+    message: expect.any(String),
+    setId: 1,
+    destination: node.destination,
     newState: 'probing',
   })
   expect(await dataOf('get_dispatcher_status', { setId: 1 })).toMatchObject({
-    ...{ setId: 1, totalNodes: 2, activeNodes: 1, probingNodes: 1 },
+    setId: 1,
+    totalNodes: 2,
+    activeNodes: 1,
+    probingNodes: 1,
     nodes: [
       { id: 1, flags: 'ACTIVE' },
       { ...node, id: 2, flags: 'PROBING', latencyMs: 1.5, description: '10.0.0.2' },

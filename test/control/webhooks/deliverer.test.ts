@@ -44,16 +44,14 @@ async function open(
     },
   })
   const deliverer = new Deliverer({
-    ...{
-      node: 'a',
-      longestSleepMs: 60_000,
-      deliveries,
-      writes,
-      now: time.now,
-      steadyNow: time.now,
-      random: () => 0,
-      schedule: time.schedule,
-    },
+    node: 'a',
+    longestSleepMs: 60_000,
+    deliveries,
+    writes,
+    now: time.now,
+    steadyNow: time.now,
+    random: () => 0,
+    schedule: time.schedule,
     send: (url, headers) => {
       requests.push({ url, id: headers['webhook-id'] ?? '', at: time.now() - start })
       return answers.get(url)?.() ?? Promise.resolve(answered(204))
@@ -64,7 +62,10 @@ async function open(
     log: () => undefined,
   })
   const outbox = new Outbox({
-    ...{ store, now: time.now, steadyNow: time.now, onWrite: () => deliverer.wake() },
+    store,
+    now: time.now,
+    steadyNow: time.now,
+    onWrite: () => deliverer.wake(),
     randomBytes: (size) => Buffer.alloc(size, 7),
   })
   for (const id of new Set(tenants.filter((tenant) => tenant !== null)))
@@ -84,7 +85,15 @@ async function open(
   await reload()
   deliverer.start()
   return {
-    ...{ store, time, endpoints, deliveries, deliverer, requests, answers, ids, outbox },
+    store,
+    time,
+    endpoints,
+    deliveries,
+    deliverer,
+    requests,
+    answers,
+    ids,
+    outbox,
     write: (count = 1) => {
       for (let n = 0; n < count; n += 1)
         outbox.write({ type: 'call.ended', tenantId: null, data: { n } })

@@ -38,15 +38,22 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     const deliveries = new DeliveryStore(store)
     const endpoints = new EndpointStore(store)
     const writes = new WriteQueue({
-      ...{ store, schedule: time.schedule },
+      store,
+      schedule: time.schedule,
       onFailure: (error) => {
         throw error
       },
     })
     const clocks = { now: time.now, steadyNow: time.now }
     const deliverer = new Deliverer({
-      ...{ ...clocks, deliveries, writes, schedule: time.schedule, random: () => 0 },
-      ...{ node: name, longestSleepMs: 1_000, allowPrivate: false },
+      ...clocks,
+      deliveries,
+      writes,
+      schedule: time.schedule,
+      random: () => 0,
+      node: name,
+      longestSleepMs: 1_000,
+      allowPrivate: false,
       send: (_, headers) => {
         requests.push({ node: name, id: headers['webhook-id'] ?? '', at: time.now() - start })
         return answer()
@@ -56,7 +63,9 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
       log: () => undefined,
     })
     const outbox = new Outbox({
-      ...{ ...clocks, store, onWrite: () => deliverer.wake() },
+      ...clocks,
+      store,
+      onWrite: () => deliverer.wake(),
       randomBytes: (size) => Buffer.alloc(size, name),
     })
     if (nodes.length === 0) {

@@ -59,7 +59,9 @@ test('while secrets overlap the receiver may know either of them', () => {
   const [before, after, foreign] = [newSecret(random), newSecret(random), newSecret(random)]
   const header = signatures([after, before], id, seconds, body)
   expect([before, after, foreign].map((key) => isAccepted(body, header, seconds, key))).toEqual([
-    ...[true, true, false],
+    true,
+    true,
+    false,
   ])
 })
 

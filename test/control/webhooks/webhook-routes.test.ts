@@ -56,14 +56,12 @@ async function open() {
     return () => clearTimeout(timer)
   }
   const webhooks = new Webhooks({
-    ...{
-      store,
-      now: Date.now,
-      steadyNow: Date.now,
-      random: Math.random,
-      schedule,
-      log: () => undefined,
-    },
+    store,
+    now: Date.now,
+    steadyNow: Date.now,
+    random: Math.random,
+    schedule,
+    log: () => undefined,
     randomBytes: base.deps.randomBytes,
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
     allowPrivate: true,
@@ -72,7 +70,11 @@ async function open() {
   webhooks.start()
   closers.push(() => webhooks.stop())
   const ocs = new Ocs({
-    ...{ store, now: Date.now, wallNow: Date.now, schedule, log: () => undefined },
+    store,
+    now: Date.now,
+    wallNow: Date.now,
+    schedule,
+    log: () => undefined,
     journal: journalOf(store, schedule),
     unknownCaller: 'deny',
     ...(isOnPostgres && { members: onlyProcess }),
@@ -103,7 +105,10 @@ test('every event of a prepaid call arrives, once, and its signature holds', asy
   const { secret } = await endpoint(url)
 
   const question = (callUuid: string) => ({
-    ...{ callUuid, caller: '15550001', callee: '4930', customerId: null },
+    callUuid,
+    caller: '15550001',
+    callee: '4930',
+    customerId: null,
     startedAt: Date.now(),
   })
   const kinds = () => received.map(({ type }) => type).toSorted()
@@ -121,8 +126,13 @@ test('every event of a prepaid call arrives, once, and its signature holds', asy
   await ocs.report(endedCall('a', 60, { callerNumber: '15550001', customerId }))
   await eventually(() =>
     expect(kinds()).toEqual([
-      ...['call.answered', 'call.authorized', 'call.denied', 'call.ended'],
-      ...['wallet.depleted', 'wallet.low_balance', 'wallet.topped_up'],
+      'call.answered',
+      'call.authorized',
+      'call.denied',
+      'call.ended',
+      'wallet.depleted',
+      'wallet.low_balance',
+      'wallet.topped_up',
     ]),
   )
   for (const { headers, body } of received)
@@ -288,15 +298,13 @@ test('a name that turned to an inside address is not connected to', async () => 
     return () => clearTimeout(timer)
   }
   const webhooks = new Webhooks({
-    ...{
-      ...deps,
-      now: Date.now,
-      steadyNow: Date.now,
-      random: () => 0,
-      schedule,
-      allowPrivate: false,
-      node: { name: 'a' },
-    },
+    ...deps,
+    now: Date.now,
+    steadyNow: Date.now,
+    random: () => 0,
+    schedule,
+    allowPrivate: false,
+    node: { name: 'a' },
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
   })
   closers.push(() => webhooks.stop())

@@ -11,14 +11,12 @@ async function open() {
   const store = freshStore()
   const time = new ManualTime(start)
   const webhooks = new Webhooks({
-    ...{
-      store,
-      now: time.now,
-      steadyNow: time.now,
-      schedule: time.schedule,
-      random: () => 0,
-      log: () => undefined,
-    },
+    store,
+    now: time.now,
+    steadyNow: time.now,
+    schedule: time.schedule,
+    random: () => 0,
+    log: () => undefined,
     node: { name: 'a' },
     randomBytes: (size) => Buffer.alloc(size, 1),
     resolve: () => Promise.reject(new Error('ENOTFOUND')),
@@ -103,14 +101,12 @@ test('a removal that a restart interrupted goes on after it', async () => {
   await webhooks.stop()
   expect(count('webhook_delivery')).toBe(100)
   const again = new Webhooks({
-    ...{
-      store,
-      now: time.now,
-      steadyNow: time.now,
-      schedule: time.schedule,
-      random: () => 0,
-      log: () => undefined,
-    },
+    store,
+    now: time.now,
+    steadyNow: time.now,
+    schedule: time.schedule,
+    random: () => 0,
+    log: () => undefined,
     node: { name: 'a' },
     randomBytes: (size) => Buffer.alloc(size, 2),
     resolve: () => Promise.reject(new Error('ENOTFOUND')),

@@ -47,8 +47,10 @@ test('a backup is made at once and then every interval; the newest are kept, and
     await pass(hour)
   }
   expect(files()).toEqual([
-    ...['tollgate-20261124T090000Z.db', 'tollgate-20261125T090000Z.db'],
-    ...['tollgate-20261126T090000Z.db', 'tollgate-mine.db'],
+    'tollgate-20261124T090000Z.db',
+    'tollgate-20261125T090000Z.db',
+    'tollgate-20261126T090000Z.db',
+    'tollgate-mine.db',
   ])
 })
 
@@ -70,7 +72,9 @@ test('a failure is an error in the log and in the metrics, removes nothing, and 
   await pass(60_000)
   expect(logged).toEqual(['info', 'error'])
   expect(backups.telemetry()).toEqual({
-    ...{ backups_made_total: 1, backups_failed_total: 1, backup_age_seconds: 86_460 },
+    backups_made_total: 1,
+    backups_failed_total: 1,
+    backup_age_seconds: 86_460,
   })
   state.problem = undefined
   await pass(600_000)

@@ -13,7 +13,11 @@ function start(unserved?: 'storage_unavailable') {
   const revoked: RevokedCall[] = []
   const charging = { alive: () => revoked }
   const calls = new ActiveCalls({
-    ...{ now: time.now, wallNow: time.wallNow, deadlines, charging, nodeName: 'sbc-1' },
+    now: time.now,
+    wallNow: time.wallNow,
+    deadlines,
+    charging,
+    nodeName: 'sbc-1',
     onEvent: () => undefined,
     whyClosed: () => unserved,
   })

@@ -18,7 +18,10 @@ test.each(jumps)('the clock is set by %i ms in a call of 5 s: 5 s are charged', 
   await rig.advance(3_000)
   caller.request('BYE', leg)
   expect(await rig.record()).toMatchObject({
-    ...{ billsec: 5, startedAt, answeredAt: startedAt, endedAt: startedAt + 5_000 },
+    billsec: 5,
+    startedAt,
+    answeredAt: startedAt,
+    endedAt: startedAt + 5_000,
     attempts: [{ startedAt, endedAt: startedAt }],
   })
 })

@@ -7,8 +7,14 @@ import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip
 
 const home = 'acme.example'
 const record = (extension: string): ExtensionRecord => ({
-  ...{ extensionId: Number(extension), extension, tenantId: 3, domain: home, customerId: 7 },
-  ...{ displayName: '', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+  extensionId: Number(extension),
+  extension,
+  tenantId: 3,
+  domain: home,
+  customerId: 7,
+  displayName: '',
+  isVoicemailEnabled: false,
+  secrets: { MD5: '', 'SHA-256': '' },
 })
 
 let rig: CallRig
@@ -45,7 +51,9 @@ test('an unknown extension is 404 and an unregistered one 480, before a wallet i
   expect(await rig.record()).toMatchObject({ sipCode: 404, denialCode: 'unknown_extension' })
   expect((await dial(`sip:102@${home}`)).answer.status).toBe(480)
   expect(await rig.record()).toMatchObject({
-    ...{ sipCode: 480, isFree: true, denialCode: 'extension_unregistered' },
+    sipCode: 480,
+    isFree: true,
+    denialCode: 'extension_unregistered',
   })
   // The same from a trunk.
   rig.answers.caller = { kind: 'stranger' }
@@ -72,7 +80,8 @@ test('click-to-call to nowhere rings no phone', async () => {
   const request = { domain: home, extension: '102', destination: '199', autoAnswer: false }
   const names = { callerNumber: undefined, callerName: undefined, ringMs: 60_000 }
   expect(await rig.control.originate({ ...request, ...names })).toEqual({
-    ...{ kind: 'denied', code: 'unknown_extension' },
+    kind: 'denied',
+    code: 'unknown_extension',
   })
   expect(peer.inbox).toEqual([])
 })

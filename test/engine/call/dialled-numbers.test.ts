@@ -57,7 +57,9 @@ test.each([
     const { caller, node } = await dial(uri)
     expect(await refused(caller)).toBe('SIP/2.0 484 Address Incomplete')
     expect(await rig.record()).toMatchObject({
-      ...{ sipCode: 484, denialCode: 'malformed_number', calledNumber: shown },
+      sipCode: 484,
+      denialCode: 'malformed_number',
+      calledNumber: shown,
     })
     expect([rig.asked, node.inbox]).toEqual([[], []])
   },

@@ -14,14 +14,13 @@ beforeEach(async () => {
 afterEach(() => rig.stop())
 
 const proxy = (...tenantIds: number[]): Extract<Origin, { kind: 'proxy' }> => ({
-  ...{ kind: 'proxy', tenantIds },
+  kind: 'proxy',
+  tenantIds,
 })
 
 test('its From names customers of the tenants that it serves only', async () => {
   await establish(rig, proxy(3, 4))
-  expect(rig.asked.at(-1)).toMatchObject({
-    ...{ caller: '101', customerId: null, payerTenantId: [3, 4] },
-  })
+  expect(rig.asked.at(-1)).toMatchObject({ caller: '101', customerId: null, payerTenantId: [3, 4] })
 })
 
 test('of several tenants the payer tells which one calls; without a payer the call is refused', async () => {
@@ -30,7 +29,10 @@ test('of several tenants the payer tells which one calls; without a payer the ca
       kind: 'granted',
       grantedSeconds: Infinity,
       account: {
-        ...{ customerId: null, tenantId: null, ratePrefix: null, currency: null },
+        customerId: null,
+        tenantId: null,
+        ratePrefix: null,
+        currency: null,
         isUnauthorizedByOcs: false,
       },
     })
@@ -77,9 +79,7 @@ test('its users transfer on the account of their tenant, and join none of anothe
   await c.next('INVITE')
   // The payer of its call was of tenant 3.
   expect(rig.asked.at(-1)).toMatchObject({ caller: '101', payerTenantId: [3] })
-  const user = (number: string, tenantId: number) => ({
-    ...{ origin: proxy(tenantId), number, name: '' },
-  })
+  const user = (number: string, tenantId: number) => ({ origin: proxy(tenantId), number, name: '' })
   expect(isSame(user('101', 3), user('101', 3))).toBe(true)
   expect(isSame(user('101', 3), user('102', 3))).toBe(false)
   expect(isSame(user('101', 3), user('101', 4))).toBe(false)

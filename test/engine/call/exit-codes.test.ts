@@ -15,7 +15,11 @@ const atDoor = (text: string): string => text.replaceAll(' ', '%20').replace('+'
 
 /** What a call costs, and who pays. */
 const charged = ({ customerId, ratePrefix, costMicros, refused, code }: Verdict) => ({
-  ...{ customerId, ratePrefix, costMicros, refused, code },
+  customerId,
+  ratePrefix,
+  costMicros,
+  refused,
+  code,
 })
 
 test.each(['19005551234', '4930123456', '17005551234'])(

@@ -16,7 +16,11 @@ beforeEach(async () => {
 afterEach(() => rig.stop())
 
 const record = (extensionId: number, extension: string) => ({
-  ...{ extensionId, extension, tenantId: 3, customerId: 7, domain: home },
+  extensionId,
+  extension,
+  tenantId: 3,
+  customerId: 7,
+  domain: home,
   displayName: `Phone ${extension}`,
   isVoicemailEnabled: true,
   secrets: { MD5: '', 'SHA-256': '' },
@@ -60,8 +64,12 @@ test('a phone is called by its Contact at the address that it registered from, a
   caller.request('BYE', leg)
   await phone?.next('BYE')
   expect(await rig.record()).toMatchObject({
-    ...{ direction: 'internal', disposition: 'ANSWERED', callerNumber: 'peer', tenantId: 3 },
-    ...{ customerId: null, calledNumber: '102' },
+    direction: 'internal',
+    disposition: 'ANSWERED',
+    callerNumber: 'peer',
+    tenantId: 3,
+    customerId: null,
+    calledNumber: '102',
   })
   // A call inside a tenant asks no wallet.
   expect(rig.asked).toEqual([])
@@ -100,10 +108,8 @@ test('a node gets the number that a phone hides, asserted by us', async () => {
 test('another domain of ours means its own extension; any other name means the own domain', async () => {
   const [own, second, stranger] = [await rig.caller(), await rig.caller(), await rig.caller()]
   const places = [
-    ...[
-      { peer: own, domain: home, tenantId: 3 },
-      { peer: second, domain: 'b.example', tenantId: 3 },
-    ],
+    { peer: own, domain: home, tenantId: 3 },
+    { peer: second, domain: 'b.example', tenantId: 3 },
     { peer: stranger, domain: 'rival.example', tenantId: 4 },
   ]
   for (const { peer, domain, tenantId } of places) {
@@ -302,7 +308,8 @@ test('a challenge is no call: it has no record; a call under a number of another
   rig.answers.caller = {
     kind: 'refused',
     answer: {
-      ...{ status: 407, reason: 'Proxy Authentication Required' },
+      status: 407,
+      reason: 'Proxy Authentication Required',
       headers: { 'Proxy-Authenticate': ['Digest realm="a"', 'Digest realm="b"'] },
     },
   }

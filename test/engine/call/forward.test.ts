@@ -20,7 +20,10 @@ beforeEach(async () => {
 afterEach(() => rig.stop())
 
 const record = (extension: string, parts: Partial<ExtensionRecord> = {}): ExtensionRecord => ({
-  ...{ extensionId: Number(extension), extension, tenantId: 3, domain: home },
+  extensionId: Number(extension),
+  extension,
+  tenantId: 3,
+  domain: home,
   customerId: 1_000 + Number(extension),
   displayName: `Phone ${extension}`,
   isVoicemailEnabled: true,
@@ -144,12 +147,20 @@ test('to the outside goes a call of its own, at the expense of the extension tha
   await talk(carrier, invite, caller, leg)
   const [first, second] = await records(2)
   expect(first).toMatchObject({
-    ...{ disposition: 'ANSWERED', direction: 'inbound', calledNumber: '102', hangupBy: 'caller' },
+    disposition: 'ANSWERED',
+    direction: 'inbound',
+    calledNumber: '102',
+    hangupBy: 'caller',
     attempts: [{ status: 302 }, { destination: `sip:+15550123@${home}`, status: 200 }],
   })
   expect(second).toMatchObject({
-    ...{ disposition: 'ANSWERED', direction: 'outbound', callerNumber: '102', hangupBy: 'caller' },
-    ...{ calledNumber: '+15550123', sourceAddress: 'forward', carrier: 'north' },
+    disposition: 'ANSWERED',
+    direction: 'outbound',
+    callerNumber: '102',
+    hangupBy: 'caller',
+    calledNumber: '+15550123',
+    sourceAddress: 'forward',
+    carrier: 'north',
   })
   expect(second?.callId).toBe(first?.callId)
   expect(rig.opened.map(({ callUuid }) => callUuid).toSorted()).toEqual(['uuid-1', 'uuid-2'])

@@ -31,7 +31,11 @@ async function expectRefused({ caller, leg }: Pick<Called, 'caller' | 'leg'>): P
   expect(refusal.get('Reason')).toBe(reason)
   caller.learn(leg, refusal)
   expect(await rig.record()).toMatchObject({
-    ...{ hangupBy: 'api', hangupCause: 'USER_BUSY', sipCode: 480, billsec: 0, answeredAt: null },
+    hangupBy: 'api',
+    hangupCause: 'USER_BUSY',
+    sipCode: 480,
+    billsec: 0,
+    answeredAt: null,
   })
   await rig.idle()
   expect(rig.records).toEqual([])

@@ -15,7 +15,8 @@ const nodes: Readonly<Record<string, number>> = { '10.0.0.1': 1, '10.0.0.2': 1, 
 const gatewaysOf = (carrierId: number, hosts: readonly string[]) =>
   hosts.map((host, index) =>
     sampleGateway(10 * carrierId + index, {
-      ...{ host, port: 0 },
+      host,
+      port: 0,
       netmask: host.endsWith('.0') ? 24 : 32,
     }),
   )
@@ -39,8 +40,13 @@ recognition.replace(
 )
 
 const phone: ExtensionOrigin = {
-  ...{ kind: 'extension', extensionId: 1, tenantId: 5, customerId: null },
-  ...{ domain: 'acme.example', extension: '101', displayName: '' },
+  kind: 'extension',
+  extensionId: 1,
+  tenantId: 5,
+  customerId: null,
+  domain: 'acme.example',
+  extension: '101',
+  displayName: '',
 }
 
 /** What a BYE from `from` gets in the dialog of a party that was at `at`. */

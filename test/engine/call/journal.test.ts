@@ -51,8 +51,11 @@ test('a call that cannot be journalled is refused: the caller gets 503, the node
   expect(bye.get('Reason')).toContain('Q.850;cause=41')
   node.reply(bye, 200)
   expect(await rig.record()).toMatchObject({
-    ...{ disposition: 'FAILED', sipCode: 503, denialCode: 'storage_unavailable' },
-    ...{ answeredAt: null, billsec: 0 },
+    disposition: 'FAILED',
+    sipCode: 503,
+    denialCode: 'storage_unavailable',
+    answeredAt: null,
+    billsec: 0,
   })
 })
 

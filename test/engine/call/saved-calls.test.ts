@@ -64,8 +64,11 @@ describe('a call that was talking', () => {
       other.reply(await other.next('BYE'), 200)
       await by.next('200 BYE')
       expect(await rig.record()).toMatchObject({
-        ...{ disposition: 'ANSWERED', billsec: 7, isRecovered: false },
-        ...{ hangupBy: who === 'caller' ? 'caller' : 'callee', attempts: [{ status: 200 }] },
+        disposition: 'ANSWERED',
+        billsec: 7,
+        isRecovered: false,
+        hangupBy: who === 'caller' ? 'caller' : 'callee',
+        attempts: [{ status: 200 }],
       })
       await rig.idle()
     },

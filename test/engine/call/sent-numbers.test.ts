@@ -6,7 +6,9 @@ import { escapedSpellings } from '../../support/number-spellings.ts'
 
 /** No two cost the same; no other prefix begins like the blocked ones. */
 const rates = ['', '1', '1900', '44', '4490', '49', '9', '0', '00', '7'].map((prefix, index) => ({
-  ...{ rate_plan: 'retail', prefix, rate_per_minute: `${(index * 7) % 10}.${index + 1}` },
+  rate_plan: 'retail',
+  prefix,
+  rate_per_minute: `${(index * 7) % 10}.${index + 1}`,
 }))
 const blockedRate = { rate_plan: 'retail', prefix: '1976', rate_per_minute: '0', blocked: true }
 const blockingRoute = { name: 'block', prefix: '1809', mode: 'block' }
@@ -31,8 +33,11 @@ const carriers = [
   { name: 'by code', rules: [{ match: '^\\+', replace: '00' }] },
   { name: 'national', rules: [{ match: '^([2-9][0-9]{9})$', replace: '1$1' }] },
 ].map(({ name, rules }, index) => ({
-  ...{ name, direction: 'out', gateways: [{ host: `203.0.113.${index + 1}` }] },
-  ...{ number_rules: { out: rules }, rate_plan: 'retail' },
+  name,
+  direction: 'out',
+  gateways: [{ host: `203.0.113.${index + 1}` }],
+  number_rules: { out: rules },
+  rate_plan: 'retail',
 }))
 
 const number = fc

@@ -4,8 +4,11 @@ import { addCustomer, addPlan, endedCall, openStore, ocsOn, question } from '../
 
 /** 0.06 a minute, in steps of six seconds: 0.006 each. */
 const sixSeconds = {
-  ...{ prefix: '1', first_increment_seconds: 6, increment_seconds: 6 },
-  ...{ first_rate_per_minute_micros: 60_000, rate_per_minute_micros: 60_000 },
+  prefix: '1',
+  first_increment_seconds: 6,
+  increment_seconds: 6,
+  first_rate_per_minute_micros: 60_000,
+  rate_per_minute_micros: 60_000,
 }
 
 /** A customer, and what is told of its wallet. */

@@ -18,8 +18,12 @@ function openRecords(file = new Disk()) {
   const [store, time] = [freshStore(), new ManualTime(start)]
   const shared = { schedule: time.schedule, log: () => undefined }
   const calls = new LocalCalls({
-    ...{ ...shared, store, now: time.now, wallNow: time.wallNow },
-    ...{ events: new AccountingEvents(undefined), onFailure: () => undefined },
+    ...shared,
+    store,
+    now: time.now,
+    wallNow: time.wallNow,
+    events: new AccountingEvents(undefined),
+    onFailure: () => undefined,
   })
   const journal = new CallJournal(file, { ...shared, storage: store.storage })
   const records = new CallRecords(calls, journal)
@@ -117,8 +121,12 @@ function later() {
 }
 
 const heard = {
-  ...({ mos: 4.1, mosSource: 'measured', jitterMs: 1, packetLossPct: 0 } as const),
-  ...{ roundTripMs: 20, packets: 500 },
+  mos: 4.1,
+  mosSource: 'measured' as const,
+  jitterMs: 1,
+  packetLossPct: 0,
+  roundTripMs: 20,
+  packets: 500,
 }
 
 test('the database waits for the quality of a call, the journal does not', async () => {

@@ -45,7 +45,8 @@ test('a limit of the day that is too small says what is left of the day', async 
   const { ocs } = await customerWith(2 * oneUnit, { max_daily_spend_micros: 700_000 })
   expect(await ocs.authorize(question('a'))).toMatchObject({ kind: 'granted' })
   expect(await ocs.authorize(question('b'))).toMatchObject({
-    ...{ kind: 'denied', code: 'daily_spend_limit' },
+    kind: 'denied',
+    code: 'daily_spend_limit',
     lack: { requiredMicros: 600_000, availableMicros: 100_000 },
   })
 })

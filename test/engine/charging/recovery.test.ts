@@ -180,7 +180,8 @@ test('a call that is resumed holds what it held, and is billed to its real end',
 
   const after = await ocsOn(store, new ManualTime(start + 3_000))
   expect(await after.ocs.start()).toEqual({
-    ...{ recoveredCalls: 0, unansweredCalls: 0 },
+    recoveredCalls: 0,
+    unansweredCalls: 0,
     saved: [
       expect.objectContaining({ callUuid: 'a', state: 'second', shiftMs: 0, aliveAt: start }),
     ],
@@ -232,8 +233,12 @@ test('a call that was dialled at the crash has one record, and costs nothing', a
   expect(await after.ocs.start()).toEqual({ recoveredCalls: 0, unansweredCalls: 1, saved: [] })
   expect(await records(store)).toEqual([
     {
-      ...{ call_uuid: 'a', billsec: 0, cost_micros: 0, is_recovered: 1 },
-      ...{ disposition: 'FAILED', hangup_by: 'system' },
+      call_uuid: 'a',
+      billsec: 0,
+      cost_micros: 0,
+      is_recovered: 1,
+      disposition: 'FAILED',
+      hangup_by: 'system',
     },
   ])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)

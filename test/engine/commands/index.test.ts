@@ -5,9 +5,20 @@ import { settingGroups, settings } from '../../../engine/settings.ts'
 import { fakeWorld } from './fake-world.ts'
 
 const commands = [
-  ...['serve', 'upgrade', 'demo', 'migrate', 'seed', 'key create', 'user create'],
+  'serve',
+  'upgrade',
+  'demo',
+  'migrate',
+  'seed',
+  'key create',
+  'user create',
   'user password',
-  ...['backup', 'restore', 'check', 'secrets reset', 'sip-server', 'mcp'],
+  'backup',
+  'restore',
+  'check',
+  'secrets reset',
+  'sip-server',
+  'mcp',
 ]
 
 test('--help lists every command', async () => {
@@ -117,8 +128,15 @@ const misuse: [string, string[], string][] = [
   [
     'an unknown count',
     [
-      ...['sip-server', '--listen', 'udp/127.0.0.1:0', '--admin', '127.0.0.1:0', '--secret', 's'],
-      ...['--frame-length', 'words'],
+      'sip-server',
+      '--listen',
+      'udp/127.0.0.1:0',
+      '--admin',
+      '127.0.0.1:0',
+      '--secret',
+      's',
+      '--frame-length',
+      'words',
     ],
     '--frame-length is "words"; allowed is bytes or characters',
   ],

@@ -169,7 +169,9 @@ test('a node that an operator puts into service is probed at once', async () => 
 test('a probing node whose name DNS does not know does not count as in service', async () => {
   const set = sampleSet([sampleNode(1), sampleNode(2, { host: 'gone.example' })])
   const hosts = {
-    ...{ version: 0, addressesOf: () => [], watch: () => undefined },
+    version: 0,
+    addressesOf: () => [],
+    watch: () => undefined,
     isUnresolvable: (host: string) => host === 'gone.example',
   }
   const { dispatcher } = simulate([set], { hosts })

@@ -129,11 +129,14 @@ test('the name of a service stands for the addresses of all its hosts', async ()
   onTestFinished(() => dns.close())
   const resolve = hostResolver([dns.address])
   const srv = (target: string) => ({
-    ...({ type: 'SRV', name: '_sip._udp.carrier.example', ttl: 300 } as const),
+    type: 'SRV' as const,
+    name: '_sip._udp.carrier.example',
+    ttl: 300,
     data: { target, port: 5_070, priority: 1, weight: 1 },
   })
   dns.serve(
-    ...[srv('one.carrier.example'), srv('two.carrier.example')],
+    srv('one.carrier.example'),
+    srv('two.carrier.example'),
     { type: 'A', name: 'one.carrier.example', ttl: 30, data: '192.0.2.1' },
     { type: 'A', name: 'two.carrier.example', ttl: 40, data: '192.0.2.2' },
   )

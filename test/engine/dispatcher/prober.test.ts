@@ -150,7 +150,9 @@ test('behind what waits to be read an answer has more time, and no longer than t
       answers.afterMs,
     )
   const prober = new Prober({
-    ...{ now: clock.now, schedule: clock.schedule, sendProbe },
+    now: clock.now,
+    schedule: clock.schedule,
+    sendProbe,
     onVerdict: (_, verdict) => void verdicts.push(verdict),
     lagMs: () => 800,
   })

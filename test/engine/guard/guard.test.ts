@@ -86,8 +86,11 @@ test('twenty wrong passwords in a minute ban an address for ten minutes', () => 
   expect([admit('192.0.2.1'), admit('192.0.2.2')]).toEqual([false, true])
   expect(guard.bans()).toEqual([
     {
-      ...{ source: '192.0.2.1', reason: 'password_guessing', dropped: 1 },
-      ...{ since: time.now, until: time.now + 600_000 },
+      source: '192.0.2.1',
+      reason: 'password_guessing',
+      dropped: 1,
+      since: time.now,
+      until: time.now + 600_000,
     },
   ])
   time.now += 599_999

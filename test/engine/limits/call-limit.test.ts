@@ -32,7 +32,8 @@ describe.runIf(hasPostgres)('an agent that several nodes call', () => {
       return () => clearTimeout(timer)
     }
     const limit = new CallLimit('agent', () => live.get(name) ?? 0, {
-      ...{ shares: node.limits, schedule },
+      shares: node.limits,
+      schedule,
     })
     return {
       dial: async (maxCalls) => {

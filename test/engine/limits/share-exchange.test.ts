@@ -42,14 +42,24 @@ function openNode(elsewhere = 0) {
     }),
   } as unknown as Statements
   const limits = new SharedLimits({
-    ...{ store: { statements }, now: time.now, schedule: time.schedule, log: () => undefined },
+    store: { statements },
+    now: time.now,
+    schedule: time.schedule,
+    log: () => undefined,
     members: {
-      ...{ name: 'a', process: '2', canHold: () => node.isHolding, size: () => 1, gone: () => [] },
+      name: 'a',
+      process: '2',
+      canHold: () => node.isHolding,
+      size: () => 1,
+      gone: () => [],
       notices: { on: () => () => undefined, notify: () => undefined },
     },
   })
   return {
-    ...{ limits, node, slots, done },
+    limits,
+    node,
+    slots,
+    done,
     /** Answers wait until what it returns is called. */
     delayAnswers: (): (() => void) => {
       let answer = (): void => undefined

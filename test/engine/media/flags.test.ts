@@ -83,13 +83,16 @@ test('digits are taken from RTP for a party that takes INFO, and put into it for
   const rfc4733 = { rules: { dtmf: 'rfc4733' } } as const
   const silent = withoutEvents(baresipOffer)
   expect(offerFlags(party(baresipOffer), party(undefined, info))).toMatchObject({
-    ...{ flags: ['strict source', 'inject DTMF'], codec: { consume: ['telephone-event'] } },
+    flags: ['strict source', 'inject DTMF'],
+    codec: { consume: ['telephone-event'] },
   })
   expect(offerFlags(party(silent, info), party())).toMatchObject({
-    ...{ flags: ['strict source', 'inject DTMF'], codec: { transcode: ['telephone-event'] } },
+    flags: ['strict source', 'inject DTMF'],
+    codec: { transcode: ['telephone-event'] },
   })
   expect(offerFlags(party(silent), party(undefined, rfc4733))).toMatchObject({
-    ...{ flags: ['strict source', 'inject DTMF'], codec: { transcode: ['telephone-event'] } },
+    flags: ['strict source', 'inject DTMF'],
+    codec: { transcode: ['telephone-event'] },
   })
   const both = offerFlags(party(baresipOffer, info), party())
   expect(both).toMatchObject({ flags: ['strict source', 'inject DTMF'] })
@@ -103,7 +106,9 @@ test('digits are taken from RTP for a party that takes INFO, and put into it for
   // With an allow list, the events are not offered either.
   const wanted = { rules: { dtmf: 'info', codecs: ['PCMU'] } } as const
   expect(offerFlags(party(baresipOffer), party(undefined, wanted))['codec']).toEqual({
-    ...{ consume: ['telephone-event'], strip: ['all'], offer: ['PCMU'] },
+    consume: ['telephone-event'],
+    strip: ['all'],
+    offer: ['PCMU'],
   })
 })
 
@@ -123,7 +128,8 @@ test('media of a party behind NAT goes to where its packets come from', () => {
 
 test('an answer to a browser has ICE and multiplexed RTCP', () => {
   expect(answerFlags(party(chromiumOffer), party(baresipOffer))).toMatchObject({
-    ...{ ICE: 'force', 'rtcp-mux': ['accept'] },
+    ICE: 'force',
+    'rtcp-mux': ['accept'],
   })
   expect(answerFlags(party(baresipOffer), party(chromiumOffer))['ICE']).toBeUndefined()
 })

@@ -6,7 +6,9 @@ function batches() {
   const time = new ManualTime(0)
   const done: (readonly string[])[] = []
   const batch = new Batch<string>({
-    ...{ schedule: time.schedule, waitMs: 50, maxItems: 3 },
+    schedule: time.schedule,
+    waitMs: 50,
+    maxItems: 3,
     work: (items) => void done.push(items),
   })
   return { time, done, batch }

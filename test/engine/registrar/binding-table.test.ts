@@ -11,7 +11,9 @@ function tableOf() {
   const unsure: number[] = []
   const lapsed: number[] = []
   const table = new BindingTable({
-    ...{ now: time.now, schedule: time.schedule, keepAlive: () => undefined },
+    now: time.now,
+    schedule: time.schedule,
+    keepAlive: () => undefined,
     isOwn: ({ node }) => node === 'here',
     onLapsed: ({ extensionId }) => void lapsed.push(extensionId),
     onUnsure: (extensionId) => void unsure.push(extensionId),
@@ -20,9 +22,18 @@ function tableOf() {
   const bind = (extensionId: number, node: string, seconds: number): void => {
     const source = { protocol: 'udp', address: '203.0.113.7', port: 5_060 }
     const binding: Binding = {
-      ...{ contact: `sip:${extensionId}@203.0.113.7`, instance: null, regId: null, q: 1_000 },
-      ...{ callId: 'r', cseq: 1, path: [], userAgent: '', source, node },
-      ...{ registeredAt: startedAt, expiresAt: startedAt + seconds * 1_000 },
+      contact: `sip:${extensionId}@203.0.113.7`,
+      instance: null,
+      regId: null,
+      q: 1_000,
+      callId: 'r',
+      cseq: 1,
+      path: [],
+      userAgent: '',
+      source,
+      node,
+      registeredAt: startedAt,
+      expiresAt: startedAt + seconds * 1_000,
     }
     const extension = String(extensionId)
     const home = { domain: 'acme.example', extension, extensionId, tenantId: 3, secret: '' }

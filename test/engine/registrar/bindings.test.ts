@@ -9,8 +9,14 @@ const source = { protocol: 'udp', address: '203.0.113.7', port: 5_060 }
 function request(contact: string | undefined, more: Partial<Registration> = {}): Registration {
   return {
     contacts: contactsOf(contact),
-    ...{ expiresSeconds: undefined, callId: 'c1', cseq: 10, path: [], userAgent: '', source },
-    ...{ knowsPath: false, node: 'one' },
+    expiresSeconds: undefined,
+    callId: 'c1',
+    cseq: 10,
+    path: [],
+    userAgent: '',
+    source,
+    knowsPath: false,
+    node: 'one',
     ...more,
   }
 }
@@ -59,7 +65,10 @@ test('a refresh replaces its binding; expires=0 ends one, Contact: * with Expire
   ])
   expect(apply(two, '*', { cseq: 11, expiresSeconds: 0 })).toEqual({
     kind: 'accepted',
-    ...{ bindings: [], saved: [], refreshed: [], removed: ['sip:a@h', 'sip:b@h'] },
+    bindings: [],
+    saved: [],
+    refreshed: [],
+    removed: ['sip:a@h', 'sip:b@h'],
   })
 })
 
@@ -113,7 +122,8 @@ test('a phone may name one contact twice, or two of one instance, in one REGISTE
   const both = after([], ways)
   expect(both).toHaveLength(2)
   expect(after(both, ways, { cseq: 11 }).map(({ contact }) => contact)).toEqual([
-    ...['sip:a@h', 'sip:a@h;transport=tcp'],
+    'sip:a@h',
+    'sip:a@h;transport=tcp',
   ])
   expect(apply(both, ways, { cseq: 10 })).toMatchObject({ status: 500 })
 })

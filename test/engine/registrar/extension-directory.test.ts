@@ -94,8 +94,14 @@ describe.each(eachDatabase)('the directory on $database', ({ open }) => {
           store.db
             .insertInto('extension')
             .values({
-              ...{ tenant_id: tenantId, domain, extension: `${number}`, display_name: '' },
-              ...{ ha1_md5: 'a', ha1_sha256: 'b', created_at: 0, updated_at: 0 },
+              tenant_id: tenantId,
+              domain,
+              extension: `${number}`,
+              display_name: '',
+              ha1_md5: 'a',
+              ha1_sha256: 'b',
+              created_at: 0,
+              updated_at: 0,
             })
             .returning('id'),
         )

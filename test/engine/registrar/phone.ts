@@ -31,8 +31,14 @@ function addExtension(store: Store, tenantId: number, extension: string): Promis
     store.db
       .insertInto('extension')
       .values({
-        ...{ tenant_id: tenantId, domain: 'acme.example', extension, display_name: extension },
-        ...{ ha1_md5: md5, ha1_sha256: sha256, created_at: 0, updated_at: 0 },
+        tenant_id: tenantId,
+        domain: 'acme.example',
+        extension,
+        display_name: extension,
+        ha1_md5: md5,
+        ha1_sha256: sha256,
+        created_at: 0,
+        updated_at: 0,
       })
       .returning('id'),
   )
@@ -71,7 +77,10 @@ export async function startRegistrar({
   /** Proxies of any Path. */
   const proxies = new Set<string>()
   const deps: RegistrarDeps = {
-    ...{ store, node, notices, hop },
+    store,
+    node,
+    notices,
+    hop,
     now: time.now,
     wallNow: time.wallNow,
     schedule: time.schedule,
@@ -99,8 +108,19 @@ export async function startRegistrar({
     return answer
   }
   return {
-    ...{ store, time, registrar, ask, keptAlive, failed, proven, told, logged, wrong },
-    ...{ lockedOut, proxies, deps },
+    store,
+    time,
+    registrar,
+    ask,
+    keptAlive,
+    failed,
+    proven,
+    told,
+    logged,
+    wrong,
+    lockedOut,
+    proxies,
+    deps,
   }
 }
 

@@ -46,7 +46,9 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
       const first = await phone.challenged()
       const second = await phone.register()
       const shape = [first, second].map(({ status, reason, headers }) => [
-        ...[status, reason, Object.keys(headers)],
+        status,
+        reason,
+        Object.keys(headers),
         challengesOf({ status, reason, headers }).map((value) =>
           value.replace(/nonce="[^"]*"/, ''),
         ),
@@ -323,7 +325,8 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
       extension: { extension: '101' },
     })
     expect(invite('<sip:101@elsewhere.example>')).toEqual({
-      ...{ kind: 'stranger', domain: 'elsewhere.example' },
+      kind: 'stranger',
+      domain: 'elsewhere.example',
     })
     // A carrier says who calls in P-Asserted-Identity.
     expect(invite(own, '', true)).toEqual({ kind: 'stranger' })

@@ -9,7 +9,10 @@ describe.each(eachDatabase)('what is told of registrations on $database', ({ ope
     startRegistrar({ store: options.store ?? (await withExtensions(await open())), ...options })
 
   const phonesOf = (contacts: number, extension = '101') => ({
-    ...{ tenantId: 1, domain: 'acme.example', extension, contacts },
+    tenantId: 1,
+    domain: 'acme.example',
+    extension,
+    contacts,
   })
 
   test('it is told when a phone comes and when it goes, not when it stays', async () => {

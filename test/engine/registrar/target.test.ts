@@ -7,8 +7,17 @@ const bound = (
   source: Partial<Binding['source']>,
   path: string[] = [],
 ): Binding => ({
-  ...{ contact, instance: null, regId: null, q: 1_000, callId: 'c', cseq: 1, path },
-  ...{ userAgent: '', node: 'one', registeredAt: 0, expiresAt: 1 },
+  contact,
+  instance: null,
+  regId: null,
+  q: 1_000,
+  callId: 'c',
+  cseq: 1,
+  path,
+  userAgent: '',
+  node: 'one',
+  registeredAt: 0,
+  expiresAt: 1,
   source: { protocol: 'udp', address: '198.51.100.7', port: 5_060, ...source },
 })
 const media = (...binding: Parameters<typeof bound>) => {

@@ -28,7 +28,9 @@ async function startTwo() {
     await notices.start()
     onTestFinished(() => notices.stop())
     const world: World = await startRegistrar({
-      ...{ store: await open(), node, notices },
+      store: await open(),
+      node,
+      notices,
       hop: { targetOf: (...phone) => hop.targetOf(...phone) },
     })
     const { hop } = createHop(

@@ -15,7 +15,9 @@ async function counting(store: Store) {
   const logged: string[] = []
   const counter = () =>
     new WrongPasswords({
-      ...{ store, wallNow: time.now, schedule: time.schedule },
+      store,
+      wallNow: time.now,
+      schedule: time.schedule,
       log: (_level, message) => void logged.push(message),
     })
   const rows = () =>
@@ -59,10 +61,7 @@ describe.each(eachDatabase)('wrong passwords on $database', ({ open }) => {
     const counted = counter()
     await runSql(store, 'ALTER TABLE wrong_password RENAME TO away')
     for (let index = 0; index < 2_005; index += 1)
-      counted.add({
-        address: `10.0.${index >> 8}.${index & 255}`,
-        ...{ tenantId: 1, extensionId: 7 },
-      })
+      counted.add({ address: `10.0.${index >> 8}.${index & 255}`, tenantId: 1, extensionId: 7 })
     await counted.stop()
     expect(logged).toEqual(['wrong passwords cannot be counted yet'])
     await runSql(store, 'ALTER TABLE away RENAME TO wrong_password')
@@ -77,10 +76,7 @@ test('in a file, a hundred are stored at a time: calls go on in between', async 
   const { counter, rows } = await counting(store)
   const counted = counter()
   for (let index = 0; index < 500; index += 1)
-    counted.add({
-      address: `10.0.${index >> 8}.${index & 255}`,
-      ...{ tenantId: 1, extensionId: 7 },
-    })
+    counted.add({ address: `10.0.${index >> 8}.${index & 255}`, tenantId: 1, extensionId: 7 })
   const storing = counted.stop()
   await nextTurn()
   expect((await rows()).length).toBeLessThan(500)

@@ -4,8 +4,13 @@ import { CallLimit } from '../../../engine/limits/call-limit.ts'
 import type { AgentRecord } from '../../../engine/routing/routing-records.ts'
 
 const agent = (agentId: number, tenantId: number | null, parts: Partial<AgentRecord> = {}) => ({
-  ...{ agentId, tenantId, name: `agent ${agentId}`, extension: '700', maxCalls: 0 },
-  ...{ uri: `sip:${agentId}@192.0.2.9`, isActive: true },
+  agentId,
+  tenantId,
+  name: `agent ${agentId}`,
+  extension: '700',
+  maxCalls: 0,
+  uri: `sip:${agentId}@192.0.2.9`,
+  isActive: true,
   ...parts,
 })
 

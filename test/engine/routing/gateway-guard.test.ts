@@ -3,8 +3,12 @@ import { GatewayGuard } from '../../../engine/routing/gateway-guard.ts'
 import type { CarrierGateway, Sender } from '../../../schema/rules/gateway-reach.ts'
 
 const gateway = (fields: Partial<CarrierGateway>): CarrierGateway => ({
-  ...{ carrier: 'north', tenantId: null, host: '203.0.113.7', port: 5_060 },
-  ...{ transport: 'udp', netmask: 32 },
+  carrier: 'north',
+  tenantId: null,
+  host: '203.0.113.7',
+  port: 5_060,
+  transport: 'udp',
+  netmask: 32,
   ...fields,
 })
 

@@ -2,7 +2,9 @@ import { expect, test } from 'vitest'
 import { gatewayNames, gatewayUri } from '../../../engine/routing/gateway-uri.ts'
 
 const at = (host: string, port: number, transport: 'udp' | 'tcp' | 'tls' = 'udp') => ({
-  ...{ host, port, transport },
+  host,
+  port,
+  transport,
 })
 
 // RFC 3263 §4.2: a port that is given rules SRV records out.

@@ -112,14 +112,23 @@ test('inbound routes lead to sets, extensions and agents; a set that is no numbe
 
 test('agents are read with what they may take', async () => {
   const row = {
-    ...{ name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9', max_calls: 2 },
-    ...{ created_at: 0, updated_at: 0 },
+    name: 'bot',
+    extension: '700',
+    sip_uri: 'sip:bot@192.0.2.9',
+    max_calls: 2,
+    created_at: 0,
+    updated_at: 0,
   }
   execute(store, store.db.insertInto('ai_agent').values(row))
   expect((await loadRouting(store)).agents).toEqual([
     {
-      ...{ agentId: 1, name: 'bot', tenantId: null, extension: '700', uri: 'sip:bot@192.0.2.9' },
-      ...{ maxCalls: 2, isActive: true },
+      agentId: 1,
+      name: 'bot',
+      tenantId: null,
+      extension: '700',
+      uri: 'sip:bot@192.0.2.9',
+      maxCalls: 2,
+      isActive: true,
     },
   ])
 })

@@ -321,15 +321,24 @@ test('a destination is told from a gateway by DNS as it is now, and a name leads
     {
       gateways: [
         {
-          ...{ carrierId: 1, carrier: 'north', tenantId: null },
-          ...{ host: 'carrier.example', port: 5_060 },
-          ...{ transport: 'udp', netmask: 32 },
+          carrierId: 1,
+          carrier: 'north',
+          tenantId: null,
+          host: 'carrier.example',
+          port: 5_060,
+          transport: 'udp',
+          netmask: 32,
         },
       ],
       agents: [
         {
-          ...{ agentId: 1, name: 'bot', tenantId: 3, extension: '800', maxCalls: 0 },
-          ...{ uri: 'sip:1900@agent.example:5060', isActive: true },
+          agentId: 1,
+          name: 'bot',
+          tenantId: 3,
+          extension: '800',
+          maxCalls: 0,
+          uri: 'sip:1900@agent.example:5060',
+          isActive: true,
         },
       ],
     },

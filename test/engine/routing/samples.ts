@@ -61,7 +61,11 @@ export const tenantRecord = (
   tenantId: number,
   fields: Partial<TenantRecord> = {},
 ): TenantRecord => ({
-  ...{ tenantId, slug: `tenant-${tenantId}`, isActive: true, domains: [], numbers: [] },
+  tenantId,
+  slug: `tenant-${tenantId}`,
+  isActive: true,
+  domains: [],
+  numbers: [],
   ...fields,
 })
 

@@ -68,7 +68,11 @@ test('NAPTR, SRV and A lead to the peer, by the transport that they say', async 
       type: 'NAPTR',
       name: 'pbx.example',
       data: {
-        ...{ order: 1, preference: 1, flags: 's', services: 'SIP+D2T', regexp: '' },
+        order: 1,
+        preference: 1,
+        flags: 's',
+        services: 'SIP+D2T',
+        regexp: '',
         replacement: '_sip._tcp.pbx.example',
       },
     },

@@ -44,7 +44,10 @@ test('every file and folder that it names exists', () => {
 
 test('every metric is listed', () => {
   const text = prometheusText({
-    ...{ version: 'v', startedAt: 0, applications: 0, sizes: {} },
+    version: 'v',
+    startedAt: 0,
+    applications: 0,
+    sizes: {},
     traffic: new Traffic(),
     callTimes: { inbound: new CallTimes(), outbound: new CallTimes() },
     dialogs: { inbound: 0, outbound: 0 },

@@ -4,8 +4,11 @@ import type { Flow } from '../../../engine/sip-server/flow.ts'
 import { type PassedDatagram, SocketSharing } from '../../../engine/sip-server/socket-sharing.ts'
 
 const listener = {
-  ...{ protocol: 'udp' as const, address: '127.0.0.1', port: 5060 },
-  ...{ advertisedHost: '127.0.0.1', advertisedPort: 5060 },
+  protocol: 'udp' as const,
+  address: '127.0.0.1',
+  port: 5060,
+  advertisedHost: '127.0.0.1',
+  advertisedPort: 5060,
 }
 const flow: Flow = { listener, address: '192.0.2.1', port: 5070, connectionId: 0 }
 
@@ -16,14 +19,18 @@ function begin(knows: string) {
   const taken: string[] = []
   const passed: PassedDatagram[] = []
   const sharing = new SocketSharing({
-    ...{ listeners: () => [listener], sockets: () => [] },
+    listeners: () => [listener],
+    sockets: () => [],
     belongingOf: (text): Belonging => {
       if (text === 'new') return 'new'
       return text === knows ? 'known' : 'stray'
     },
     busyConnections: () => new Set<number>(),
     take: (bytes, { address, port }) => taken.push(`${bytes.toString()} ${address}:${port}`),
-    ...{ hold: ignore, release: ignore, silence: ignore, measureQueues: ignore },
+    hold: ignore,
+    release: ignore,
+    silence: ignore,
+    measureQueues: ignore,
   })
   const passes = (text: string): boolean => sharing.passes(Buffer.from(text), flow)
   const pass = (datagram: PassedDatagram) => void passed.push(datagram)

@@ -35,8 +35,14 @@ const request = (lines: readonly string[], transport = 'TCP'): string =>
   [
     'MESSAGE sip:a@example.com SIP/2.0',
     `Via: SIP/2.0/${transport} y2.invalid;branch=z9hG4bKa1`,
-    ...['Max-Forwards: 70', 'From: <sip:b@example.com>;tag=f1', 'To: <sip:a@example.com>'],
-    ...['Call-ID: c1', 'CSeq: 1 MESSAGE', ...lines, '', ''],
+    'Max-Forwards: 70',
+    'From: <sip:b@example.com>;tag=f1',
+    'To: <sip:a@example.com>',
+    'Call-ID: c1',
+    'CSeq: 1 MESSAGE',
+    ...lines,
+    '',
+    '',
   ].join('\r\n')
 
 /** Everything up to the end of the connection. */

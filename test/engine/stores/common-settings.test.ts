@@ -47,8 +47,10 @@ test.each([
 test('no secret and no password is told, and a long list is shortened', () => {
   const told = JSON.stringify(
     of({
-      ...{ JWT_SECRET: 'a secret of one node', PAYMENT_WEBHOOK_SECRET: 'whsec_1' },
-      ...{ OCS_URL: 'http://me:hidden@ocs.example', TRUSTED_SOURCES: long },
+      JWT_SECRET: 'a secret of one node',
+      PAYMENT_WEBHOOK_SECRET: 'whsec_1',
+      OCS_URL: 'http://me:hidden@ocs.example',
+      TRUSTED_SOURCES: long,
     }),
   )
   expect(told).not.toMatch(/a secret|whsec_1|hidden/)

@@ -3,14 +3,17 @@ import { installationOf } from '../../../engine/stores/installation.ts'
 import type { NodeStatus } from '../../../schema/contracts/nodes.ts'
 
 const status = (name: string, state: NodeStatus['state']): NodeStatus => ({
-  ...{ name, state, epoch: 1, address: '', sipUri: `sip:${name}.example`, version: '1' },
-  ...{
-    sipAddresses: [`${name} at`],
-    liveCalls: 0,
-    startedAt: 0,
-    heartbeatAt: 0,
-    isThis: name === 'a',
-  },
+  name,
+  state,
+  epoch: 1,
+  address: '',
+  sipUri: `sip:${name}.example`,
+  version: '1',
+  sipAddresses: [`${name} at`],
+  liveCalls: 0,
+  startedAt: 0,
+  heartbeatAt: 0,
+  isThis: name === 'a',
 })
 const states = ['starting', 'serving', 'draining', 'stopped', 'lost'] as const
 

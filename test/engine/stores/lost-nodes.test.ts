@@ -9,26 +9,29 @@ function watched() {
     heartbeatAgeMs: number
     list(): readonly NodeStatus[]
   } = {
-    ...{ condition: 'valid', heartbeatAgeMs: 0 },
+    condition: 'valid',
+    heartbeatAgeMs: 0,
     list: () => [
       {
-        ...{
-          name: 'sbc-2',
-          epoch: world.epoch,
-          address: 'http://10.0.0.2:8080',
-          sipUri: null,
-          liveCalls: 3,
-        },
-        ...{ sipAddresses: [] },
-        ...{ version: '1.0.0', startedAt: 0, heartbeatAt: 0 },
-        ...{ state: world.state, isThis: world.isThis },
+        name: 'sbc-2',
+        epoch: world.epoch,
+        address: 'http://10.0.0.2:8080',
+        sipUri: null,
+        liveCalls: 3,
+        sipAddresses: [],
+        version: '1.0.0',
+        startedAt: 0,
+        heartbeatAt: 0,
+        state: world.state,
+        isThis: world.isThis,
       },
     ],
   }
   const logged: string[] = []
   const told: string[] = []
   const lost = new LostNodes({
-    ...{ nodes, now: () => world.now },
+    nodes,
+    now: () => world.now,
     log: (level, message): void => void logged.push(`${level} ${message.split(':')[0] ?? ''}`),
     tell: ({ type, node, epoch }): void => void told.push(`${type} ${node} ${epoch}`),
   })

@@ -28,7 +28,9 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
   function teller(store: ServerStore) {
     const [delivered, shown]: [string[], string[]] = [[], []]
     const news = new NodeNews({
-      ...{ store, now: () => 0, log: () => undefined },
+      store,
+      now: () => 0,
+      log: () => undefined,
       sink: {
         writeAll: async (events: readonly OutgoingEvent[]) =>
           void delivered.push(...events.map(({ type, data }) => `${type} ${String(data['node'])}`)),
@@ -97,7 +99,9 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
     const proxy = await postgresProxy(url)
     onTestFinished(() => proxy.close())
     const store = await openStore(proxy.url, {
-      ...{ now: 0, connections: 1, secretKey: Buffer.alloc(32, 7).toString('base64') },
+      now: 0,
+      connections: 1,
+      secretKey: Buffer.alloc(32, 7).toString('base64'),
       keyFile: '/none',
     })
     onTestFinished(() => store.close())

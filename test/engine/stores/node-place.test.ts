@@ -41,10 +41,13 @@ test('requests of a node come from where its sockets are bound, or from any addr
   const ofMachine = ['10.0.0.1', '192.168.7.1', 'fe80::1', '2001:db8::1']
   expect(nodeSipAddressesOf([udp, tcp, page], ofMachine)).toEqual(['10.0.0.1', '2001:db8::1'])
   expect(nodeSipAddressesOf([{ protocol: 'udp', host: '0.0.0.0' }, udp], ofMachine)).toEqual([
-    ...['10.0.0.1', '192.168.7.1'],
+    '10.0.0.1',
+    '192.168.7.1',
   ])
   expect(nodeSipAddressesOf([{ protocol: 'tcp', host: '::' }], ofMachine)).toEqual([
-    ...['10.0.0.1', '192.168.7.1', '2001:db8::1'],
+    '10.0.0.1',
+    '192.168.7.1',
+    '2001:db8::1',
   ])
   expect(nodeSipAddressesOf([{ protocol: 'wss', host: '0.0.0.0' }], ofMachine)).toEqual([])
   const many = Array.from({ length: 100 }, (_, index) => `10.0.1.${index}`)

@@ -9,7 +9,11 @@ import { ManualTime } from '../../support/manual-time.ts'
 
 const account: Account = {
   registrars: ['sip:192.0.2.1:5060;transport=udp', 'sip:192.0.2.2:5060;transport=udp'],
-  ...{ username: 'acme', password: 'secret', realm: null, domain: null, expiresSeconds: 3_600 },
+  username: 'acme',
+  password: 'secret',
+  realm: null,
+  domain: null,
+  expiresSeconds: 3_600,
 }
 
 const answered = (
@@ -25,7 +29,10 @@ function start(...answers: RegisterResult[]) {
   const sent: RegisterRequest[] = []
   const changes: string[] = []
   const registration = new CarrierRegistration(account, {
-    ...{ now: time.now, schedule: time.schedule, random: () => 0.5, newCallId: () => 'call-id' },
+    now: time.now,
+    schedule: time.schedule,
+    random: () => 0.5,
+    newCallId: () => 'call-id',
     send: (request) => {
       sent.push(request)
       return Promise.resolve(answers[Math.min(sent.length, answers.length) - 1] ?? ok(60))

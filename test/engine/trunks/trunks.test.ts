@@ -9,8 +9,13 @@ import { sampleCarrier, sampleGateway } from '../routing/samples.ts'
 const registering = (carrierId: number, parts: Partial<CarrierRecord> = {}): CarrierRecord =>
   sampleCarrier(carrierId, {
     auth: {
-      ...{ type: 'register', username: `user${carrierId}`, password: 'secret', realm: null },
-      ...{ fromUser: null, fromDomain: 'acme.example', expiresSeconds: 600 },
+      type: 'register',
+      username: `user${carrierId}`,
+      password: 'secret',
+      realm: null,
+      fromUser: null,
+      fromDomain: 'acme.example',
+      expiresSeconds: 600,
     },
     ...parts,
   })
@@ -25,8 +30,13 @@ function start() {
     register: true,
   }
   const trunks = new Trunks({
-    ...{ now: time.now, schedule: time.schedule, random: () => 0.5, newCallId: () => 'c' },
-    ...{ intervalMs: 2_000, failuresToProbing: 3, successesToActive: 3 },
+    now: time.now,
+    schedule: time.schedule,
+    random: () => 0.5,
+    newCallId: () => 'c',
+    intervalMs: 2_000,
+    failuresToProbing: 3,
+    successesToActive: 3,
     sendProbe: (destination, _timeoutMs, done) => {
       probed.push(destination)
       const { probe } = answers

@@ -39,7 +39,11 @@ function start(changes: Partial<UpgradeDeps> = {}) {
   })
   const outcome = upgrade.run()
   return {
-    ...{ upgrade, outcome, time, sent, done },
+    upgrade,
+    outcome,
+    time,
+    sent,
+    done,
     say: (message: FromNew) => say(message),
     end: (how: string) => end(how),
   }
@@ -101,7 +105,10 @@ test('a new process that does not serve within 30 s is killed, and all is taken 
 test('a new process that ends when the next upgrade has begun does not leave this one alone', async () => {
   const ends: ((how: string) => void)[] = []
   const startProgram = () => ({
-    ...{ pid: 4711, send: () => undefined, onMessage: () => undefined, end: () => undefined },
+    pid: 4711,
+    send: () => undefined,
+    onMessage: () => undefined,
+    end: () => undefined,
     onEnd: (listener: (how: string) => void) => void ends.push(listener),
   })
   const { upgrade, done } = start({ startProgram })

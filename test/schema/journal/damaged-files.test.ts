@@ -31,7 +31,9 @@ function journalOn(journalFile: JournalFile) {
   const time = new ManualTime(start)
   const told: Told[] = []
   const journal = new CallJournal(journalFile, {
-    ...{ storage: new Storage(), schedule: time.schedule, boot },
+    storage: new Storage(),
+    schedule: time.schedule,
+    boot,
     log: (level, _, fields) => told.push({ level, ...fields } as Told),
   })
   return { journal, time, told, left: journal.left() }

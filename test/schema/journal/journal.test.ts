@@ -25,7 +25,9 @@ function journalOn<F extends JournalFile>(file: F, boot?: Boot) {
   const storage = new Storage()
   const log: string[] = []
   const journal = new CallJournal(file, {
-    ...{ storage, schedule: time.schedule, boot },
+    storage,
+    schedule: time.schedule,
+    boot,
     log: (level, message) => log.push(`${level} ${message}`),
   })
   /** What a start after a crash now would find. */
@@ -44,7 +46,10 @@ test('an answered call is left open by a crash, up to its last heartbeat', async
   time.advance(10)
   const [entry] = left()
   expect(entry?.kind === 'cut' && recoveredRecord(entry)).toMatchObject({
-    ...{ callUuid: 'a', billsec: 5, isRecovered: true, hangupCause: 'PROCESS_RESTART' },
+    callUuid: 'a',
+    billsec: 5,
+    isRecovered: true,
+    hangupCause: 'PROCESS_RESTART',
   })
 })
 
@@ -255,8 +260,14 @@ test('a crash while calls are moved to a new file finds each with its newest sta
 test('answers that an earlier version wrote are left by its crash, too', () => {
   const { file, left } = journalOn(new MemoryFile())
   const tariff = {
-    ...{ prefix: '49', currency: 'USD', connectFeeMicros: 0, firstIncrementSeconds: 60 },
-    ...{ firstRatePerMinuteMicros: 1, incrementSeconds: 1, ratePerMinuteMicros: 1, decimals: 4 },
+    prefix: '49',
+    currency: 'USD',
+    connectFeeMicros: 0,
+    firstIncrementSeconds: 60,
+    firstRatePerMinuteMicros: 1,
+    incrementSeconds: 1,
+    ratePerMinuteMicros: 1,
+    decimals: 4,
   }
   const call = openCall('a', start, { isFree: true })
   const line = checked(JSON.stringify({ answered: call, tariff, answeredMs: start }))

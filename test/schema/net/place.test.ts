@@ -2,7 +2,9 @@ import { expect, test } from 'vitest'
 import { isSameSource, locationOf, overlap, type Place } from '../../../schema/net/place.ts'
 
 const at = (host: string, netmask = 32, ports: Place['ports'] = 'any'): Place => ({
-  ...{ host, netmask, ports },
+  host,
+  netmask,
+  ports,
 })
 
 test.each([

@@ -62,7 +62,9 @@ function spelled(
 }
 
 const spelling = fc.record({
-  ...{ isPadded: fc.boolean(), isUpper: fc.boolean(), hasIPv4: fc.boolean() },
+  isPadded: fc.boolean(),
+  isUpper: fc.boolean(),
+  hasIPv4: fc.boolean(),
   run: fc.integer({ min: 0, max: 7 }),
 })
 

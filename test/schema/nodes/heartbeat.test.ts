@@ -42,8 +42,13 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     new Heartbeat(
       {
         ...(awayMs !== undefined && { awayMs }),
-        ...{ identity, address: 'http://10.0.0.1:8080', version: '1.0.0', connection: notices },
-        ...{ storage: store.storage, settings: { differing: new Map() }, now: time.now },
+        identity,
+        address: 'http://10.0.0.1:8080',
+        version: '1.0.0',
+        connection: notices,
+        storage: store.storage,
+        settings: { differing: new Map() },
+        now: time.now,
         schedule: time.schedule,
         log: (level) => log.push(level),
       },
@@ -102,7 +107,9 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     const sipAddresses = ['10.0.0.1', '192.168.7.1']
     await node.become('serving', 'http://10.0.0.1:9000', 'sip:10.0.0.1:5060', sipAddresses)
     expect(await row()).toMatchObject({
-      ...{ state: 'serving', live_calls: 3, address: 'http://10.0.0.1:9000' },
+      state: 'serving',
+      live_calls: 3,
+      address: 'http://10.0.0.1:9000',
       sip_uri: 'sip:10.0.0.1:5060',
     })
     expect(node.list()).toMatchObject([{ sipUri: 'sip:10.0.0.1:5060', sipAddresses }])

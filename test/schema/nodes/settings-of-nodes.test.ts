@@ -65,7 +65,8 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
     const b = await node('sbc-2', { EXIT_CODES: '00,011', OCS_URL: 'http://a/?x=1' })
     await b.settings.look()
     const told = {
-      ...{ level: 'warn', message: expect.stringContaining('must be the same on all nodes') },
+      level: 'warn',
+      message: expect.stringContaining('must be the same on all nodes'),
       fields: { EXIT_CODES: { 'sbc-1': '00', 'sbc-2': '00,011' } },
     }
     expect(b.log).toEqual([told])

@@ -38,8 +38,10 @@ const faults = [
       kind: 'unique',
       unique: {
         columns: [
-          ...['dispatcher_node.dispatcher_set_id', 'dispatcher_node.host'],
-          ...['dispatcher_node.internal_port', 'dispatcher_node.transport'],
+          'dispatcher_node.dispatcher_set_id',
+          'dispatcher_node.host',
+          'dispatcher_node.internal_port',
+          'dispatcher_node.transport',
         ],
       },
     },

@@ -20,7 +20,9 @@ function watched() {
   const time = new ManualTime(0)
   const told: (StorageProblem | undefined)[] = []
   const watch = new StorageWatch({
-    ...{ store, schedule: time.schedule, onLogGone: () => undefined },
+    store,
+    schedule: time.schedule,
+    onLogGone: () => undefined,
     onChange: (problem) => told.push(problem),
   })
   onTestFinished(() => {

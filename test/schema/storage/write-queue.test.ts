@@ -27,7 +27,9 @@ function start(options: { readonly maxWaiting?: number } = {}) {
   const done: string[] = []
   const refused: string[] = []
   const queue = new WriteQueue({
-    ...{ store: { statements, storage }, schedule: time.schedule, ...options },
+    store: { statements, storage },
+    schedule: time.schedule,
+    ...options,
     onFailure: (error, waiting) => failures.push(`${(error as Error).name}, ${waiting} waiting`),
   })
   const add = (name: string) =>

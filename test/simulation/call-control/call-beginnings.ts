@@ -32,15 +32,29 @@ export interface Scene extends Omit<Line, 'emit'> {
 }
 
 const carrier: Origin = {
-  ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'c', customerId: 1 },
-  ...{ payer: 'customer', tenantId: null, inboundSetId: null },
+  kind: 'carrier',
+  carrierId: 1,
+  gatewayId: 1,
+  name: 'c',
+  customerId: 1,
+  payer: 'customer',
+  tenantId: null,
+  inboundSetId: null,
 }
 export const phone: Origin = {
-  ...{ kind: 'extension', extensionId: 1, tenantId: 1, customerId: 1, domain: 'd' },
-  ...{ extension: '100', displayName: '' },
+  kind: 'extension',
+  extensionId: 1,
+  tenantId: 1,
+  customerId: 1,
+  domain: 'd',
+  extension: '100',
+  displayName: '',
 }
 const account = {
-  ...{ customerId: 1, tenantId: 1, ratePrefix: '49', currency: 'EUR' },
+  customerId: 1,
+  tenantId: 1,
+  ratePrefix: '49',
+  currency: 'EUR',
   isUnauthorizedByOcs: false,
 }
 export const free = { account, grantedSeconds: null, isFree: true } as const
@@ -77,8 +91,13 @@ export abstract class CallBeginnings {
     const { now } = this.scene
     return {
       start: {
-        ...{ callUuid, callId: `id-${callUuid}`, callerNumber: '1', callerName: null },
-        ...{ calledNumber: '2', sourceAddress: '10.0.0.1:5060', startedAt: now },
+        callUuid,
+        callId: `id-${callUuid}`,
+        callerNumber: '1',
+        callerName: null,
+        calledNumber: '2',
+        sourceAddress: '10.0.0.1:5060',
+        startedAt: now,
       },
       stampOffsetMs: 0,
     }

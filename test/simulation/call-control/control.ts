@@ -217,8 +217,11 @@ export class Control extends CallBeginnings {
     if (!consulting || !target || this.#isTransferring(consulting, target))
       return this.#referFailed(transferor)
     return this.emit({
-      ...{ type: 'attend', transferor: transferor.id, transferee: transferee.id },
-      ...{ consulting: consulting.id, target: target.id },
+      type: 'attend',
+      transferor: transferor.id,
+      transferee: transferee.id,
+      consulting: consulting.id,
+      target: target.id,
     })
   }
 
@@ -226,8 +229,12 @@ export class Control extends CallBeginnings {
     const ringing = [...this.scene.world.calls.values()].find(canBeReplaced)
     if (ringing?.offer === undefined) return this.#referFailed(transferor)
     return this.emit({
-      ...{ type: 'transferTo', transferor: transferor.id, transferee: transferee.id },
-      ...{ callUuid: ringing.start.callUuid, destination: '2', offered: ringing.offer },
+      type: 'transferTo',
+      transferor: transferor.id,
+      transferee: transferee.id,
+      callUuid: ringing.start.callUuid,
+      destination: '2',
+      offered: ringing.offer,
       isReferred: true,
     })
   }
@@ -238,8 +245,13 @@ export class Control extends CallBeginnings {
     const { callUuid } = call.start
     const body = asOffer(transferee.media) || undefined
     this.emit({
-      ...{ type: 'transferTo', transferor: transferor.id, transferee: transferee.id, callUuid },
-      ...{ destination: '3', offered: body ?? '', isReferred },
+      type: 'transferTo',
+      transferor: transferor.id,
+      transferee: transferee.id,
+      callUuid,
+      destination: '3',
+      offered: body ?? '',
+      isReferred,
     })
     if (before > 4 || this.callCount > maxCalls) return this.refuse(callUuid, 483)
     return this.admit(callUuid, (isEmergency) =>
@@ -346,7 +358,10 @@ export class Control extends CallBeginnings {
 }
 
 const cut = (by: 'system' | 'api', q850: number, code: string | null): End => ({
-  ...{ kind: 'cut', by, cause: q850, code },
+  kind: 'cut',
+  by,
+  cause: q850,
+  code,
 })
 
 /** It rings, and its caller can give way. */

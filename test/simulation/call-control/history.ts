@@ -41,7 +41,9 @@ const maxSweeps = 15
 
 const filter = new HeaderFilter({ passX: new Set(), ownHost: () => 'sbc.example' })
 const timing = {
-  ...{ nodeTimeoutMs: 1_500, nodeProgressTimeoutMs: 6_000, ringTimeoutMs: 60_000 },
+  nodeTimeoutMs: 1_500,
+  nodeProgressTimeoutMs: 6_000,
+  ringTimeoutMs: 60_000,
   retryAfterSeconds: 5,
 }
 

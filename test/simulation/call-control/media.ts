@@ -251,7 +251,22 @@ export const isOfLeg = (event: LegEventData | MachineEvent): event is LegEventDa
   ofLegs.has(event.type)
 
 const ofLegs = new Set([
-  ...['sent', 'provisional', 'answered', 'offered', 'unusable', 'rejected', 'failed', 'accepted'],
-  ...['gone', 'acknowledged', 'acknowledgeFailed', 'ack', 'bye', 'cancelled', 'lost', 'request'],
-  ...['response', 'requestFailed'],
+  'sent',
+  'provisional',
+  'answered',
+  'offered',
+  'unusable',
+  'rejected',
+  'failed',
+  'accepted',
+  'gone',
+  'acknowledged',
+  'acknowledgeFailed',
+  'ack',
+  'bye',
+  'cancelled',
+  'lost',
+  'request',
+  'response',
+  'requestFailed',
 ])

@@ -219,7 +219,10 @@ export abstract class Peer {
     this.toUs(() =>
       this.#asked.has(transactionId)
         ? {
-            ...{ type: 'response', legId: this.legId, transactionId, owesAck: false },
+            type: 'response',
+            legId: this.legId,
+            transactionId,
+            owesAck: false,
             response: this.response(180),
           }
         : undefined,
@@ -354,7 +357,14 @@ export abstract class Peer {
     if (this.stage !== 'confirmed' || isQuiet) return
     const isFree = !this.#isOffering && !this.#isAnswering
     const action = chance.weighted({
-      ...{ bye: 20, dead: 2, refer: 12, info: 8, message: 2, options: 2, other: 3, refresh: 4 },
+      bye: 20,
+      dead: 2,
+      refer: 12,
+      info: 8,
+      message: 2,
+      options: 2,
+      other: 3,
+      refresh: 4,
       ...(isFree ? { reinvite: 20, late: 8, update: 10 } : { reinvite: 0, late: 0, update: 0 }),
     })
     this.#do(action)

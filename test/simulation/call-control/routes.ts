@@ -30,27 +30,30 @@ export class Routes {
     const address = { host: '10.2.0.1', port: 5_060, transport: 'udp' } as const
     switch (chance.weighted({ node: 40, gateway: 20, extension: 30, agent: 5, domain: 5 })) {
       case 'node':
-        return { ...{ kind: 'node', nodeId: id, setId: 1, tenantId: null, uri }, ...address }
+        return { kind: 'node', nodeId: id, setId: 1, tenantId: null, uri, ...address }
       case 'gateway':
         return {
-          ...{
-            kind: 'gateway',
-            gatewayId: id,
-            carrierId: id,
-            carrierName: 'c',
-            routeName: 'r',
-            uri,
-          },
+          kind: 'gateway',
+          gatewayId: id,
+          carrierId: id,
+          carrierName: 'c',
+          routeName: 'r',
+          uri,
           ...address,
-          ...{ number: '49' },
+          number: '49',
           auth: {
-            ...{ type: 'ip', username: null, password: null, realm: null },
-            ...{ fromUser: null, fromDomain: null, expiresSeconds: 60 },
+            type: 'ip',
+            username: null,
+            password: null,
+            realm: null,
+            fromUser: null,
+            fromDomain: null,
+            expiresSeconds: 60,
           },
-          ...{ callerId: { mode: 'pass', value: null } },
+          callerId: { mode: 'pass', value: null },
         }
       case 'extension': {
-        const mailbox = { ...{ uri: 'sip:vm', extension: '100', domain: 'd', tenantId: 1 } }
+        const mailbox = { uri: 'sip:vm', extension: '100', domain: 'd', tenantId: 1 }
         const voicemail = chance.is(0.4) ? ({ kind: 'voicemail', ...mailbox } as const) : undefined
         const phones = this.phones(chance.pick([0, 1, 1, 1, 1, 2, 2, 3]))
         return { kind: 'extension', uri: `sip:10${id}@d`, tenantId: 1, phones, voicemail }
@@ -65,8 +68,13 @@ export class Routes {
 
   phones(count: number): readonly PhoneCandidate[] {
     return Array.from({ length: count }, (_, index) => ({
-      ...{ kind: 'phone', uri: `sip:100@10.3.0.${index}`, routes: [], nextHop: undefined },
-      ...{ extension: '100', domain: 'd', tenantId: 1 },
+      kind: 'phone',
+      uri: `sip:100@10.3.0.${index}`,
+      routes: [],
+      nextHop: undefined,
+      extension: '100',
+      domain: 'd',
+      tenantId: 1,
     }))
   }
 }

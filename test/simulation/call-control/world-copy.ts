@@ -30,8 +30,11 @@ export function readBack(text: string): World {
   const { instance, calls, legs, exchanges, transfers, transferCount } = read
   return {
     instance,
-    ...{ calls: mapOf(calls), legs: mapOf(legs), exchanges: mapOf(exchanges) },
-    ...{ transfers: mapOf(transfers), transferCount },
+    calls: mapOf(calls),
+    legs: mapOf(legs),
+    exchanges: mapOf(exchanges),
+    transfers: mapOf(transfers),
+    transferCount,
   }
 }
 

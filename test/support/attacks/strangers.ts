@@ -34,7 +34,8 @@ function invite({ socket, address, port }: Forger, sipPort: number, userAgent = 
     `User-Agent: ${userAgent}`,
     `Contact: <sip:x@${address}:${port}>`,
     'Content-Length: 0',
-    ...['', ''],
+    '',
+    '',
   ].join('\r\n')
   socket.send(text, sipPort, '127.0.0.1')
 }
@@ -188,7 +189,9 @@ function probes(host: string, port: number, sipPort: number): readonly string[] 
       `i:${id}`,
       `CSeq:1 ${start.split(' ', 1)[0]}`,
       ...headers,
-      ...['l:0', '', ''],
+      'l:0',
+      '',
+      '',
     ].join('\r\n')
   const uri = `sip:102@${domain}`
   const contact = `m:<sip:101@${host}:${port}>`

@@ -12,18 +12,26 @@ const guardedMoney: Attack = {
     const plan = async (name: string, price: string): Promise<void> => {
       await api('POST', '/api/v1/rate-plans', adminKey, { name, tenant: 'acme' })
       await api('POST', '/api/v1/rates', adminKey, {
-        ...{ rate_plan: name, prefix: '', rate_per_minute: price },
+        rate_plan: name,
+        prefix: '',
+        rate_per_minute: price,
       })
     }
     const suffix = nameFor(`${until}`)
     await plan(`paid ${suffix}`, '1')
     await plan(`free ${suffix}`, '0')
     const made = await api('POST', '/api/v1/customers', adminKey, {
-      ...{ name: `guarded ${suffix}`, tenant: 'acme', rate_plan: `paid ${suffix}` },
+      name: `guarded ${suffix}`,
+      tenant: 'acme',
+      rate_plan: `paid ${suffix}`,
     })
     const { id } = made.body.data as { readonly id: number }
     const set = await api('POST', '/api/v1/spend-guards', adminKey, {
-      ...{ customer: id, prefix: '1', action: 'cap', amount: '1', reason: 'an attack' },
+      customer: id,
+      prefix: '1',
+      action: 'cap',
+      amount: '1',
+      reason: 'an attack',
     })
     const { guard } = set.body.data as { readonly guard: { readonly guard_id: string } }
     await repeatUntil(until, async () => {
@@ -61,7 +69,9 @@ const walls: Attack = {
         [
           '/api/v1/routing/carriers',
           {
-            ...{ ...own, direction: 'in', customer_id: victimId },
+            ...own,
+            direction: 'in',
+            customer_id: victimId,
             gateways: [{ host: '198.51.100.1', port: 5060 }],
           },
         ],
@@ -156,13 +166,17 @@ const smuggling: Attack = {
 /** What is proposed of a name: where the named ones are, how they are made, and how the change shows in one. */
 const proposable = [
   {
-    ...{ tool: 'set_customer_limits', field: 'customer', path: '/customers' },
+    tool: 'set_customer_limits',
+    field: 'customer',
+    path: '/customers',
     given: { credit_limit: '10000' },
     body: (name: string) => ({ name, rate_plan: 'retail' }),
     isChanged: (row: object) => 'credit_limit' in row && Number(row.credit_limit) === 10_000,
   },
   {
-    ...{ tool: 'set_trunk_state', field: 'carrier', path: '/routing/carriers' },
+    tool: 'set_trunk_state',
+    field: 'carrier',
+    path: '/routing/carriers',
     given: { state: 'inactive' },
     body: (name: string) => ({
       name,
@@ -172,7 +186,9 @@ const proposable = [
     isChanged: (row: object) => 'is_active' in row && row.is_active === false,
   },
   {
-    ...{ tool: 'suspend_api_key', field: 'identifier', path: '/application-keys' },
+    tool: 'suspend_api_key',
+    field: 'identifier',
+    path: '/application-keys',
     given: {},
     body: (name: string) => ({ name, scopes: ['calls:read'] }),
     isChanged: (row: object) => 'suspended_at' in row && row.suspended_at !== null,
@@ -206,9 +222,7 @@ const swappedNames: Attack = {
           'POST',
           '/mcp/tools/propose_change',
           String(agent.data['token']),
-          {
-            ...{ tool, arguments: { [field]: name, ...given }, reason: 'as its name says' },
-          },
+          { tool, arguments: { [field]: name, ...given }, reason: 'as its name says' },
         )
         for (const [id, becomes] of [
           [shown, `${name} before`],
@@ -232,9 +246,20 @@ const swappedNames: Attack = {
 
 /** Spellings of places that only the machine itself may reach. */
 const innerHosts = [
-  ...['127.0.0.1', '127.1.2.3', '0.0.0.0', '169.254.169.254', 'localhost', '2130706433'],
-  ...['0x7f000001', '0177.0.0.1', '[::1]', '[::]', '[::ffff:127.0.0.1]', '[64:ff9b::7f00:1]'],
-  ...['[fe80::1]', '[2002:7f00:1::]'],
+  '127.0.0.1',
+  '127.1.2.3',
+  '0.0.0.0',
+  '169.254.169.254',
+  'localhost',
+  '2130706433',
+  '0x7f000001',
+  '0177.0.0.1',
+  '[::1]',
+  '[::]',
+  '[::ffff:127.0.0.1]',
+  '[64:ff9b::7f00:1]',
+  '[fe80::1]',
+  '[2002:7f00:1::]',
 ]
 
 const inward: Attack = {
@@ -273,7 +298,9 @@ const batches: Attack = {
   guarantee: 'a batch of MCP counts as its members',
   async run({ api, adminKey, tollgate }, until) {
     const made = await api('POST', '/api/v1/application-keys', adminKey, {
-      ...{ name: nameFor('batches'), scopes: ['mcp:read'], rate_limit_rpm: 60 },
+      name: nameFor('batches'),
+      scopes: ['mcp:read'],
+      rate_limit_rpm: 60,
     })
     const { token } = made.body.data as { readonly token: string }
     const member = { jsonrpc: '2.0', method: 'tools/list', params: {} }
@@ -355,10 +382,14 @@ async function writeMany(
     const name = `many ${digits}`
     const sip_uri = 'sip:a@203.0.113.9'
     await api('POST', '/api/v1/telephony/ai-agents', tenantKey, {
-      ...{ name, extension: digits, sip_uri },
+      name,
+      extension: digits,
+      sip_uri,
     })
     await api('POST', '/api/v1/inbound-routes', tenantKey, {
-      ...{ name, prefix: digits, extension: '101' },
+      name,
+      prefix: digits,
+      extension: '101',
     })
   })
 }

@@ -82,13 +82,13 @@ const rewritten: Attack = {
 
 /** Ways to write the gateway's own address. */
 const disguises = (port: string): string[] => [
-  ...[
-    `127.0.0.1:${port}`,
-    `localhost:${port}`,
-    `LOCALHOST:${port}`,
-    `127.0.0.1:${port};transport=udp`,
-  ],
-  ...[`[::ffff:127.0.0.1]:${port}`, `127.0.0.1:0${port}`, `localhost.:${port}`],
+  `127.0.0.1:${port}`,
+  `localhost:${port}`,
+  `LOCALHOST:${port}`,
+  `127.0.0.1:${port};transport=udp`,
+  `[::ffff:127.0.0.1]:${port}`,
+  `127.0.0.1:0${port}`,
+  `localhost.:${port}`,
 ]
 
 const gateways: Attack = {
@@ -106,7 +106,10 @@ const gateways: Attack = {
         tries += 1
         const extension = String(7_000 + tries)
         const made = await api('POST', '/api/v1/telephony/ai-agents', tenantKey, {
-          ...{ name: `agent ${nameFor(`${tries}`)}`, extension, max_calls: 1, is_active: true },
+          name: `agent ${nameFor(`${tries}`)}`,
+          extension,
+          max_calls: 1,
+          is_active: true,
           sip_uri: `sip:19005551234@${host}`,
         })
         if (made.status !== 201) continue
@@ -146,8 +149,15 @@ const zeroSeconds: Attack = {
 
 /** Headers by which a caller may claim another identity. */
 const claims = [
-  ...['P-Asserted-Identity', 'P-Preferred-Identity', 'Remote-Party-ID', 'Diversion'],
-  ...['History-Info', 'Referred-By', 'P-Charge-Info', 'X-Customer', 'X-Tollgate-Customer'],
+  'P-Asserted-Identity',
+  'P-Preferred-Identity',
+  'Remote-Party-ID',
+  'Diversion',
+  'History-Info',
+  'Referred-By',
+  'P-Charge-Info',
+  'X-Customer',
+  'X-Tollgate-Customer',
 ]
 
 const spoofedPayers: Attack = {
@@ -199,5 +209,10 @@ const oneWallet: Attack = {
 }
 
 export const tolls: readonly Attack[] = [
-  ...[spellings, rewritten, gateways, zeroSeconds, spoofedPayers, oneWallet],
+  spellings,
+  rewritten,
+  gateways,
+  zeroSeconds,
+  spoofedPayers,
+  oneWallet,
 ]

@@ -62,7 +62,9 @@ export async function startWorld(random: () => number): Promise<World> {
     silentPort,
   })
   const tollgate = await TollgateProcess.start(seed, {
-    ...{ TRUSTED_SOURCES: '127.0.0.1/32', LOG_LEVEL: 'info', PROBE_FAILURES: '100' },
+    TRUSTED_SOURCES: '127.0.0.1/32',
+    LOG_LEVEL: 'info',
+    PROBE_FAILURES: '100',
     ADMIN_PASSWORD: adminPassword,
     EXIT_CODES: '00',
   })
@@ -73,27 +75,29 @@ export async function startWorld(random: () => number): Promise<World> {
   const session = await logIn(tollgate)
   const keyOf = async (body: object): Promise<string> => {
     const made = await fetchJson(tollgate, 'POST', '/api/v1/application-keys', session, {
-      ...{ scopes: ['*'], rate_limit_rpm: 100_000, ...body },
+      scopes: ['*'],
+      rate_limit_rpm: 100_000,
+      ...body,
     })
     return (made.body.data as { token: string }).token
   }
   const adminKey = await keyOf({ name: 'attack-admin' })
   const tenantKey = await keyOf({
-    ...{ name: 'attack-tenant', tenant_scope: 'tenant', tenant_slug: 'acme' },
+    name: 'attack-tenant',
+    tenant_scope: 'tenant',
+    tenant_slug: 'acme',
   })
   const peers = [node, gateway, fromNode, fromCarrier, trusted]
   return {
-    ...{
-      tollgate,
-      adminKey,
-      tenantKey,
-      session,
-      fromNode,
-      fromCarrier,
-      trusted,
-      dialledOut,
-      random,
-    },
+    tollgate,
+    adminKey,
+    tenantKey,
+    session,
+    fromNode,
+    fromCarrier,
+    trusted,
+    dialledOut,
+    random,
     gateway: `127.0.0.1:${gateway.port}`,
     api: (method, path, token, body) => fetchJson(tollgate, method, path, token, body),
     call: (peer, number, from, content) => call(tollgate, peer, number, from, content),
@@ -106,19 +110,28 @@ export async function startWorld(random: () => number): Promise<World> {
 }
 
 const listenerAt = (port: number): Listener => ({
-  ...{ protocol: 'udp', address: '127.0.0.1', port },
-  ...{ advertisedHost: '127.0.0.1', advertisedPort: port },
+  protocol: 'udp',
+  address: '127.0.0.1',
+  port,
+  advertisedHost: '127.0.0.1',
+  advertisedPort: port,
 })
 
 function seedFor(ports: Readonly<Record<string, number>>): object {
   const host = '127.0.0.1'
   const customer = (name: string, number: string, balance: string) => ({
-    ...{ name, rate_plan: 'retail', numbers: [number], balance },
+    name,
+    rate_plan: 'retail',
+    numbers: [number],
+    balance,
   })
   return {
     tenants: [{ slug: 'acme', domains: [domain] }, { slug: 'other' }],
     extensions: ['101', '102'].map((extension) => ({
-      ...{ tenant: 'acme', extension, password: `secret-${extension}`, display_name: extension },
+      tenant: 'acme',
+      extension,
+      password: `secret-${extension}`,
+      display_name: extension,
     })),
     rate_plans: [{ name: 'retail', currency: 'USD' }],
     rates: [
@@ -134,11 +147,15 @@ function seedFor(ports: Readonly<Record<string, number>>): object {
     ],
     dispatcher: [
       {
-        ...{ endpoint_name: 'pbx', set_id: 1, algorithm: 8 },
+        endpoint_name: 'pbx',
+        set_id: 1,
+        algorithm: 8,
         nodes: [{ host, internal_port: ports['node'] }],
       },
       {
-        ...{ endpoint_name: 'callers', set_id: 2, algorithm: 8 },
+        endpoint_name: 'callers',
+        set_id: 2,
+        algorithm: 8,
         nodes: [{ host, internal_port: ports['silentPort'], external_port: ports['nodePort'] }],
       },
     ],
@@ -197,7 +214,8 @@ async function call(
 /** The token of a session of the first administrator. */
 async function logIn(tollgate: TollgateProcess): Promise<string> {
   const made = await fetchJson(tollgate, 'POST', '/api/v1/auth/login', '', {
-    ...{ username: 'admin', password: adminPassword },
+    username: 'admin',
+    password: adminPassword,
   })
   return (made.body.data as { token: string }).token
 }

@@ -74,7 +74,11 @@ function figures(): ServerFigures {
   const { user, system } = process.cpuUsage()
   return {
     port: server.listeners[0]?.port ?? 0,
-    ...{ rssBytes: rss, heapBytes: heapUsed, received, errors, cpuMicros: user + system },
+    rssBytes: rss,
+    heapBytes: heapUsed,
+    received,
+    errors,
+    cpuMicros: user + system,
     dialogs: server.stats()['dialogs'] ?? 0,
     lagP99Ms,
   }

@@ -26,16 +26,14 @@ migrate(store.sqlite, Date.now())
 const log: ControlDeps['log'] = (level, message, fields) =>
   process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`)
 const webhooks = new Webhooks({
-  ...{
-    store,
-    now: Date.now,
-    steadyNow: Date.now,
-    random: Math.random,
-    randomBytes,
-    log,
-    allowPrivate: false,
-    node: { name: 'a' },
-  },
+  store,
+  now: Date.now,
+  steadyNow: Date.now,
+  random: Math.random,
+  randomBytes,
+  log,
+  allowPrivate: false,
+  node: { name: 'a' },
   schedule: () => () => undefined,
   resolve: () => Promise.resolve([]),
 })
@@ -56,14 +54,14 @@ const deps: ControlDeps = {
   version: 'bench',
   loopDelay: monitorEventLoopDelay(),
   settings: {
-    ...{ jwtSecret: undefined, recordingsPath: undefined, paymentWebhookSecret: undefined },
-    ...{
-      mcpAllowedHosts: [],
-      trustedProxies: [],
-      reservedNetworks: [],
-      ownPlaces: nowhere,
-      hasMediaRelay: false,
-    },
+    jwtSecret: undefined,
+    recordingsPath: undefined,
+    paymentWebhookSecret: undefined,
+    mcpAllowedHosts: [],
+    trustedProxies: [],
+    reservedNetworks: [],
+    ownPlaces: nowhere,
+    hasMediaRelay: false,
   },
 }
 const mint = { ...deps, keys: new KeyStore(store, new KeyCache()) }

@@ -164,7 +164,11 @@ function leg(call: number) {
   const via = (step: number): string =>
     `Via: SIP/2.0/UDP 127.0.0.1:37623;branch=z9hG4bK-18678-${call}-${step}\r\n`
   return {
-    ...{ from, to, callId, contact, via },
+    from,
+    to,
+    callId,
+    contact,
+    via,
     tag: '',
     inDialog: (method: string, cseq: number, step: number, tag: string): string =>
       `${method} sip:18005551212@127.0.0.1:5060 SIP/2.0\r\n${via(step)}Max-Forwards: 70\r\n${from}` +

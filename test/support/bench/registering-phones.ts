@@ -40,7 +40,10 @@ export class RegisteringPhones {
     this.#phones = users.map((user) => ({
       user,
       ha1: hash('md5', `${user}:${domain}:secret-${user}`, 'hex'),
-      ...{ cseq: 0, nonce: '', nc: 0, sentAt: 0 },
+      cseq: 0,
+      nonce: '',
+      nc: 0,
+      sentAt: 0,
     }))
     for (const phone of this.#phones) this.#byUser.set(phone.user, phone)
     socket.on('message', (bytes) => this.#receive(bytes.toString('latin1')))

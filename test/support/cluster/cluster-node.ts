@@ -57,7 +57,8 @@ export class ClusterNode {
     const { address, name } = machine
     this.#environment = {
       ...programEnvironment,
-      ...{ NODE_NAME: name, DATABASE_PATH: join(this.#folder, 'tollgate.db') },
+      NODE_NAME: name,
+      DATABASE_PATH: join(this.#folder, 'tollgate.db'),
       SIP_LISTEN: `udp/${address}:${SIP_PORT}`,
       API_LISTEN: `${address}:${API_PORT}`,
       EDGE_LISTEN: `${address}:${API_PORT + 1}`,
@@ -141,7 +142,9 @@ export class ClusterNode {
     const [first, ...words] = this.machine.command(process.execPath, program, 'serve')
     // Ctrl-C ends the run, which ends the nodes.
     const child = spawn(first, words, {
-      ...{ env: this.#environment, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+      env: this.#environment,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
     })
     this.#child = child
     this.#isEnding = false

@@ -62,7 +62,8 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     const logFolder = options.logFolder ?? folder
     mkdirSync(logFolder, { recursive: true })
     const environment = {
-      ...{ ...shared, DATABASE_URL: database.url },
+      ...shared,
+      DATABASE_URL: database.url,
       TRUSTED_SOURCES: `127.0.0.0/8,::1/128,${load.address}/32`,
     }
     const nodes = names.map(
@@ -70,7 +71,14 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     )
     const statements = new PostgresStatements({ url: database.localUrl, connections: 2 })
     return {
-      ...{ network, database, databaseMachine, load, nodes, folder, statements, token },
+      network,
+      database,
+      databaseMachine,
+      load,
+      nodes,
+      folder,
+      statements,
+      token,
       serve: async () => {
         await Promise.all(nodes.map((node) => node.start()))
       },

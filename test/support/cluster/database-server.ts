@@ -59,11 +59,16 @@ export class DatabaseServer {
     const settings = [`listen_addresses=${this.#machine.address}`, 'max_connections=200']
     const words = [`unix_socket_directories=${this.#folder}`, ...settings]
     const user = this.#user && [
-      ...['setpriv', `--reuid=${this.#user.uid}`, `--regid=${this.#user.gid}`, '--clear-groups'],
+      'setpriv',
+      `--reuid=${this.#user.uid}`,
+      `--regid=${this.#user.gid}`,
+      '--clear-groups',
     ]
     const [program, ...rest] = this.#machine.command(
       ...(user ?? []),
-      ...[join(this.#programs, 'postgres'), '-D', this.#data],
+      join(this.#programs, 'postgres'),
+      '-D',
+      this.#data,
       ...words.flatMap((word) => ['-c', word]),
     )
     // Ctrl-C ends the run, which ends the server.

@@ -2,8 +2,13 @@ import { expect, test } from 'vitest'
 import { faultKinds, planFaults, type Fault } from './faults.ts'
 
 const options = {
-  ...{ seed: 7, nodes: 3, durationMs: 600_000, everyMs: 5_000 },
-  ...{ pauseMs: 30_000, cutMs: 15_000, kinds: faultKinds },
+  seed: 7,
+  nodes: 3,
+  durationMs: 600_000,
+  everyMs: 5_000,
+  pauseMs: 30_000,
+  cutMs: 15_000,
+  kinds: faultKinds,
 }
 
 test('a seed gives the same faults again, and another one others', () => {

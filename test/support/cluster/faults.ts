@@ -107,7 +107,10 @@ export async function carryOut(
 function windowOf({ kind, target, forMs, how }: Fault, { nodes }: Parts): FaultWindow {
   const [node, other] = [nodes[target], nodes[(target + 1) % nodes.length]]
   const names = {
-    ...{ kill: [node], pause: [node], 'cut database': [node], 'cut nodes': [node, other] },
+    kill: [node],
+    pause: [node],
+    'cut database': [node],
+    'cut nodes': [node, other],
     'restart database': nodes,
   }[kind].flatMap((each) => (each === undefined ? [] : [each.name]))
   const seconds = `${(forMs / 1_000).toFixed(1)} s`

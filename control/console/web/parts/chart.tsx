@@ -76,7 +76,9 @@ function optionsFor(
     font: '11px system-ui',
   }
   return {
-    ...{ width: box.clientWidth, height: HEIGHT, legend: { show: false } },
+    width: box.clientWidth,
+    height: HEIGHT,
+    legend: { show: false },
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
     scales: {

@@ -24,7 +24,9 @@ interface Row {
 
 const columns: readonly ShownColumn<Row>[] = [
   {
-    ...{ name: 'node', title: 'Node', value: ({ node }) => node.destination },
+    name: 'node',
+    title: 'Node',
+    value: ({ node }) => node.destination,
     show: ({ node }) => (
       <>
         <Text value={node.destination} max={80} />{' '}
@@ -33,11 +35,15 @@ const columns: readonly ShownColumn<Row>[] = [
     ),
   },
   {
-    ...{ name: 'state', title: 'State', value: ({ node }) => nodeState(node)[1] },
+    name: 'state',
+    title: 'State',
+    value: ({ node }) => nodeState(node)[1],
     show: ({ node }) => <NodeState node={node} />,
   },
   {
-    ...{ name: 'calls', title: 'Calls', value: ({ node }) => node.status?.active_calls ?? null },
+    name: 'calls',
+    title: 'Calls',
+    value: ({ node }) => node.status?.active_calls ?? null,
     isFigure: true,
     show: ({ node }) => <NodeCalls node={node} />,
   },
@@ -52,7 +58,9 @@ const columns: readonly ShownColumn<Row>[] = [
     ),
   },
   {
-    ...{ name: 'set', title: 'Set', value: ({ set }) => `${set.endpoint_name} ${set.set_id}` },
+    name: 'set',
+    title: 'Set',
+    value: ({ set }) => `${set.endpoint_name} ${set.set_id}`,
     isMinor: true,
     show: ({ set }) => (
       <>
@@ -85,7 +93,9 @@ export function NodesScreen() {
     set.nodes.map((node) => ({ set, node, latencies: latencies.get(node.id) ?? [] })),
   )
   const actions: ShownColumn<Row> = {
-    ...{ name: 'actions', title: 'Actions', value: () => null },
+    name: 'actions',
+    title: 'Actions',
+    value: () => null,
     show: (row) => <StateButton row={row} onAsk={() => (asked.value = row)} />,
   }
   return (

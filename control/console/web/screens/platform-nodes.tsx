@@ -10,12 +10,18 @@ import type { Tone } from '../parts/tone.ts'
 const REFRESH_MS = 2_000
 
 const tones: Readonly<Record<ProcessNode['state'], Tone>> = {
-  ...{ starting: 'warn', serving: 'good', draining: 'warn', stopped: 'plain', lost: 'bad' },
+  starting: 'warn',
+  serving: 'good',
+  draining: 'warn',
+  stopped: 'plain',
+  lost: 'bad',
 }
 
 const columns: readonly ShownColumn<ProcessNode>[] = [
   {
-    ...{ name: 'node', title: 'Node', value: ({ name }) => name },
+    name: 'node',
+    title: 'Node',
+    value: ({ name }) => name,
     show: ({ name, is_this: isThis }) => (
       <>
         <Text value={name} max={80} /> {isThis && <small>this page comes from it</small>}
@@ -23,7 +29,9 @@ const columns: readonly ShownColumn<ProcessNode>[] = [
     ),
   },
   {
-    ...{ name: 'state', title: 'State', value: ({ state }) => state },
+    name: 'state',
+    title: 'State',
+    value: ({ state }) => state,
     show: ({ state, differing_settings: settings }) => (
       <>
         <Badge tone={tones[state]}>{state}</Badge>
@@ -32,19 +40,30 @@ const columns: readonly ShownColumn<ProcessNode>[] = [
     ),
   },
   {
-    ...{ name: 'calls', title: 'Calls', value: ({ live_calls: calls }) => calls, isFigure: true },
+    name: 'calls',
+    title: 'Calls',
+    value: ({ live_calls: calls }) => calls,
+    isFigure: true,
     show: ({ live_calls: calls }) => <>{figureText(calls)}</>,
   },
   {
-    ...{ name: 'epoch', title: 'Starts', value: ({ epoch }) => epoch, isFigure: true },
+    name: 'epoch',
+    title: 'Starts',
+    value: ({ epoch }) => epoch,
+    isFigure: true,
     show: ({ epoch }) => <>{figureText(epoch)}</>,
   },
   {
-    ...{ name: 'heartbeat', title: 'Heard', value: ({ heartbeat_at: at }) => at },
+    name: 'heartbeat',
+    title: 'Heard',
+    value: ({ heartbeat_at: at }) => at,
     show: ({ heartbeat_at: at }) => <Moment at={at} isToday />,
   },
   {
-    ...{ name: 'version', title: 'Version', value: ({ version }) => version, isMinor: true },
+    name: 'version',
+    title: 'Version',
+    value: ({ version }) => version,
+    isMinor: true,
     show: ({ version }) => <Text value={version} max={40} />,
   },
 ]

@@ -57,7 +57,10 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
     else setQuery(given)
   }
   const field = (name: (typeof names)[number]) => ({
-    ...{ name, defaultValue: asked[name] ?? '', autoComplete: 'off', maxLength: 300 },
+    name,
+    defaultValue: asked[name] ?? '',
+    autoComplete: 'off',
+    maxLength: 300,
   })
   return (
     <form class="fields" onSubmit={submit}>

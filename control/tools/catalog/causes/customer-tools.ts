@@ -97,9 +97,11 @@ export const getLedger = defineTool({
     const { rows, total } = await new LedgerStore(use.store).list(id, filter, { limit, offset: 0 })
     const entries = rows.map(({ amount_exact, balance_after_exact, created_at, ...row }) => ({
       ...row,
-      ...{ at: created_at, amount: amount_exact, balance_after: balance_after_exact },
+      at: created_at,
+      amount: amount_exact,
+      balance_after: balance_after_exact,
     }))
-    return { ...{ customer_id: id, name, currency, balance }, entries, sums: sumsOf(rows), total }
+    return { customer_id: id, name, currency, balance, entries, sums: sumsOf(rows), total }
   },
 })
 

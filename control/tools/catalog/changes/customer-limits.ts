@@ -31,7 +31,8 @@ export const setCustomerLimits = defineChange({
     'Changes how far the balance of a customer may go below zero, and how much it may call at once and spend a day. ' +
     'It moves no money. Give a duration: a person tops up meanwhile. get_customer_balance shows the balance.',
   effect: 'destroys',
-  ...{ reason: 'required', expires: true },
+  reason: 'required',
+  expires: true,
   scopes: ['customers:write', 'wallets:write'],
   input: z.strictObject({
     customer: reference.describe('Id or exact name.'),
@@ -51,7 +52,9 @@ export const setCustomerLimits = defineChange({
   async plan(input, use) {
     const { customer: wanted, credit_limit, max_concurrent_calls, max_cps, max_daily_spend } = input
     const given = Object.entries({
-      ...{ credit_limit_micros: credit_limit, max_concurrent_calls, max_cps },
+      credit_limit_micros: credit_limit,
+      max_concurrent_calls,
+      max_cps,
       max_daily_spend_micros: max_daily_spend,
     }).flatMap(([limit, value]) => (value === undefined ? [] : [[limit, value] as const]))
     const { id, name } = await theCustomer(wanted, use)
@@ -63,15 +66,18 @@ export const setCustomerLimits = defineChange({
     const changed = Object.fromEntries(given)
     const after: CustomerLimits = { ...before, ...changed }
     const view = (limits: CustomerLimits) => ({
-      ...{ customer_id: id, name },
+      customer_id: id,
+      name,
       credit_limit: moneyToDecimal(limits.credit_limit_micros),
-      ...{ max_concurrent_calls: limits.max_concurrent_calls, max_cps: limits.max_cps },
+      max_concurrent_calls: limits.max_concurrent_calls,
+      max_cps: limits.max_cps,
       max_daily_spend: moneyToDecimal(limits.max_daily_spend_micros),
     })
     return {
       target: { kind: 'customer' as const, id: String(id) },
       // Only those that are given: what a person sets of the others meanwhile stays.
-      ...{ before: pick(before, Object.keys(changed)), after: changed },
+      before: pick(before, Object.keys(changed)),
+      after: changed,
       effect: `The limits of the customer ${quoted(name)} hold from the next call: ${changesIn(before, after)}.`,
       affected: { live_calls: use.ocs?.balanceOf(id)?.openCalls ?? 0 },
       undo: 'restores' as const,

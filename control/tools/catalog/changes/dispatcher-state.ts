@@ -17,7 +17,8 @@ export const setDispatcherState = defineChange({
     'in service after successful probes. Takes effect from the next INVITE. The last active node of a set cannot be taken out. ' +
     'Do a dry run first. undo_change brings the previous state back, and so does the end of duration.',
   effect: 'destroys',
-  ...{ reason: 'optional', expires: true },
+  reason: 'optional',
+  expires: true,
   scopes: ['dispatcher:write'],
   input: z.strictObject({
     state: z.enum(states),

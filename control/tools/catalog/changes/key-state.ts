@@ -75,7 +75,8 @@ export const suspendApiKey = defineChange({
     'resume_api_key, undo_change or the end of duration brings it back. The first step for a key that may have leaked. ' +
     'list_sbc_api_keys and list_api_keys show keys.',
   effect: 'changes',
-  ...{ reason: 'required', expires: true },
+  reason: 'required',
+  expires: true,
   scopes: ['keys:write'],
   input: z.strictObject({ identifier, confirm_self: confirmSelf }),
   output: keyAfter,

@@ -31,7 +31,8 @@ export const banAddress = defineChange({
     'Drops all SIP packets of an address, on all nodes: for one that guesses passwords or scans. ' +
     'A day, unless duration says otherwise. Carriers and nodes are heard all the same. Phones behind the same address are not heard.',
   effect: 'destroys',
-  ...{ reason: 'required', expires: true },
+  reason: 'required',
+  expires: true,
   scopes: ['guard:write'],
   input: z.strictObject({ address }),
   output: z.object({
@@ -47,7 +48,8 @@ export const banAddress = defineChange({
     const calls = use.engine.calls.list().filter(({ peers }) => isOf(source, peers.caller))
     return {
       target: { kind: 'sip_ban' as const, id: source },
-      ...{ before, after: 'banned' as const },
+      before,
+      after: 'banned' as const,
       effect:
         before === 'banned'
           ? `Nothing changes: ${quoted(source)} is banned already, and not for a shorter time.`

@@ -18,7 +18,8 @@ export const setSpendGuard = defineChange({
     'Emergency calls go on. Live calls go on, and count on a cap, unless end_live_calls is true. ' +
     'The first step against an expensive destination: do a dry run, set it with a duration, and tell a person. remove_spend_guard or undo_change takes it off.',
   effect: 'changes',
-  ...{ reason: 'required', expires: true },
+  reason: 'required',
+  expires: true,
   scopes: ['guard:write'],
   input: guardBody,
   output: z.object({ guard: guardView }),

@@ -18,7 +18,8 @@ export const setTrunkState = defineChange({
     'Takes a carrier out of service (inactive: calls take the next route, live calls go on), or back (active). ' +
     'Takes effect from the next INVITE. list_trunks shows carriers; simulate_call shows what a call would do then.',
   effect: 'destroys',
-  ...{ reason: 'required', expires: true },
+  reason: 'required',
+  expires: true,
   scopes: ['carriers:write'],
   input: z.strictObject({
     carrier: reference.describe('Id or name.'),
@@ -42,7 +43,8 @@ export const setTrunkState = defineChange({
     const own = { carrier_id: id, name }
     return {
       target: { kind: 'carrier' as const, id: String(id) },
-      ...{ before: { is_active: carrier.is_active }, after },
+      before: { is_active: carrier.is_active },
+      after,
       effect:
         before === state
           ? `Nothing changes: the carrier ${quoted(name)} is ${state} already.`

@@ -40,9 +40,14 @@ export const undoChange = defineTool({
     const restored = stateIn(entry.state_before)
     if (isChanged && !isDryRun) use.changed({ before: state, after: restored })
     return {
-      ...{ change_id: entry.change_id, dry_run: isDryRun, changed: isChanged, effect },
-      ...{ tool: entry.tool, target: `${entry.target_kind} ${entry.target_id}` },
-      ...{ previous_state: state, restored_state: restored },
+      change_id: entry.change_id,
+      dry_run: isDryRun,
+      changed: isChanged,
+      effect,
+      tool: entry.tool,
+      target: `${entry.target_kind} ${entry.target_id}`,
+      previous_state: state,
+      restored_state: restored,
       undone_at: entry.undone_at === null ? null : timeToText(entry.undone_at),
     }
   },

@@ -20,8 +20,13 @@ export async function guessPasswords(
       for (let guess = 1; guess <= GUESSES; guess += 1)
         await send({
           registrar: `sip:127.0.0.1:${sipPort};transport=udp`,
-          ...{ username: GUESSED_EXTENSION, password: `${GUESSED_EXTENSION}${guess}`, realm: null },
-          ...{ domain: OFFICE_DOMAIN, expiresSeconds: 60, callId, cseq: guess },
+          username: GUESSED_EXTENSION,
+          password: `${GUESSED_EXTENSION}${guess}`,
+          realm: null,
+          domain: OFFICE_DOMAIN,
+          expiresSeconds: 60,
+          callId,
+          cseq: guess,
         })
     }),
   )

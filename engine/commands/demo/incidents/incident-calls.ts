@@ -28,8 +28,11 @@ export function dial(
     }
     client.invite(
       {
-        ...{ uri: `sip:${to}@127.0.0.1:${sipPort}`, nextHop: undefined, body: silentAudio },
-        ...{ headers: { From: `<sip:${from}@localhost>` }, credentials: undefined },
+        uri: `sip:${to}@127.0.0.1:${sipPort}`,
+        nextHop: undefined,
+        body: silentAudio,
+        headers: { From: `<sip:${from}@localhost>` },
+        credentials: undefined,
       },
       {
         onSent: () => undefined,

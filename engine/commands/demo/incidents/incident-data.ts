@@ -47,7 +47,10 @@ export interface IncidentPorts {
 }
 
 const customer = (name: string, number: string, more: object = {}) => ({
-  ...{ name, rate_plan: 'standard', numbers: [number], balance: '100.00' },
+  name,
+  rate_plan: 'standard',
+  numbers: [number],
+  balance: '100.00',
   ...more,
 })
 
@@ -60,7 +63,10 @@ export const incidentSeed = (
     tenants: [{ slug: 'office', domains: [OFFICE_DOMAIN] }],
     extensions: [
       {
-        ...{ tenant: 'office', domain: OFFICE_DOMAIN, extension: GUESSED_EXTENSION, password },
+        tenant: 'office',
+        domain: OFFICE_DOMAIN,
+        extension: GUESSED_EXTENSION,
+        password,
         display_name: 'Reception',
       },
     ],
@@ -68,11 +74,16 @@ export const incidentSeed = (
     rates: [
       { rate_plan: 'standard', prefix: '1', rate_per_minute: '0.30', connect_fee: '0.01' },
       {
-        ...{ rate_plan: 'standard', prefix: PREMIUM, rate_per_minute: '1.10' },
-        ...{ first_increment: 60, increment: 60 },
+        rate_plan: 'standard',
+        prefix: PREMIUM,
+        rate_per_minute: '1.10',
+        first_increment: 60,
+        increment: 60,
       },
       ...[BY_NORTHERN, BY_SOUTHERN].map((prefix) => ({
-        ...{ rate_plan: 'standard', prefix, rate_per_minute: '0.12' },
+        rate_plan: 'standard',
+        prefix,
+        rate_per_minute: '0.12',
       })),
     ],
     customers: [
@@ -87,15 +98,23 @@ export const incidentSeed = (
     ],
     dispatcher: [
       {
-        ...{ endpoint_name: 'office PBX', set_id: 1, algorithm: 4 },
+        endpoint_name: 'office PBX',
+        set_id: 1,
+        algorithm: 4,
         nodes: office.map((port, index) => ({
-          ...{ host: '127.0.0.1', internal_port: port, description: `office ${index + 1}` },
+          host: '127.0.0.1',
+          internal_port: port,
+          description: `office ${index + 1}`,
         })),
       },
       {
-        ...{ endpoint_name: 'support PBX', set_id: 2, algorithm: 8 },
+        endpoint_name: 'support PBX',
+        set_id: 2,
+        algorithm: 8,
         nodes: support.map((port, index) => ({
-          ...{ host: '127.0.0.1', internal_port: port, description: `support ${index + 1}` },
+          host: '127.0.0.1',
+          internal_port: port,
+          description: `support ${index + 1}`,
           ...(index === 1 && { max_calls: 1 }),
         })),
       },
@@ -104,7 +123,8 @@ export const incidentSeed = (
       { name: 'northern', port: northern },
       { name: 'southern', port: southern },
     ].map(({ name, port }) => ({
-      ...{ name, direction: 'out' },
+      name,
+      direction: 'out',
       gateways: [{ host: GATEWAY_HOST, port }],
     })),
     outbound_routes: [

@@ -20,7 +20,8 @@ export async function ask(
   const response = await fetch(`http://${api}/api/v1${path}`, {
     method,
     headers: {
-      ...{ authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
       ...(address !== undefined && { 'x-forwarded-for': address }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),

@@ -45,7 +45,8 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
     {
       office: office.map(({ port }) => port),
       support: [one.port, other.port],
-      ...{ southern: southern.port, northern: northern.port },
+      southern: southern.port,
+      northern: northern.port,
     },
     world.newUuid(),
   )
@@ -63,15 +64,16 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
     world.print(`console: ${consoleUrl}; sign in as the user above`)
     world.print('incidents: eleven are planted now; it takes some seconds')
     const stage = {
-      ...{ api, sipPort, phone: phone.client, node: office[0]?.client ?? phone.client },
-      ...{
-        northern,
-        refusedBySouthern: endpoints.refusedBySouthern,
-        strangers: strangers.map(({ client }) => client),
-        dying: office[2] ?? phone,
-        nightShift: keys.nightShift,
-        reporting: keys.reporting,
-      },
+      api,
+      sipPort,
+      phone: phone.client,
+      node: office[0]?.client ?? phone.client,
+      northern,
+      refusedBySouthern: endpoints.refusedBySouthern,
+      strangers: strangers.map(({ client }) => client),
+      dying: office[2] ?? phone,
+      nightShift: keys.nightShift,
+      reporting: keys.reporting,
     }
     plantIncidents(stage, world).then(
       () => world.print(`incidents: planted; MCP http://${api}/mcp key ${keys.agent}`),

@@ -60,20 +60,35 @@ interface PastCall {
 }
 
 const recordOf = ({ uuid, at, to, carrier, customerId }: PastCall) => ({
-  ...{ call_uuid: uuid, call_id: uuid, caller_id_name: null, destination_number: to },
+  call_uuid: uuid,
+  call_id: uuid,
+  caller_id_name: null,
+  destination_number: to,
   direction: carrier === undefined ? ('inbound' as const) : ('outbound' as const),
-  ...{ start_stamp: at, answer_stamp: at + 1_000, end_stamp: at + 1_000 + TALK_SECONDS * 1_000 },
-  ...{ attempts: '[]', post_dial_delay_ms: 300, duration: TALK_SECONDS + 1, billsec: TALK_SECONDS },
-  ...{ disposition: 'ANSWERED' as const, sip_code: 200, hangup_cause: 'NORMAL_CLEARING' },
-  ...{ hangup_by: 'caller' as const, denial_code: null, set_id: null, node: null },
-  ...{
-    carrier: carrier ?? null,
-    tenant_id: null,
-    customer_id: customerId,
-    rate_prefix: to.slice(0, 4),
-  },
-  ...{ cost_micros: COST_MICROS, currency: 'USD', source_address: '127.0.0.1' },
-  ...{ mos_score: null, jitter_ms: null, packet_loss_pct: null },
+  start_stamp: at,
+  answer_stamp: at + 1_000,
+  end_stamp: at + 1_000 + TALK_SECONDS * 1_000,
+  attempts: '[]',
+  post_dial_delay_ms: 300,
+  duration: TALK_SECONDS + 1,
+  billsec: TALK_SECONDS,
+  disposition: 'ANSWERED' as const,
+  sip_code: 200,
+  hangup_cause: 'NORMAL_CLEARING',
+  hangup_by: 'caller' as const,
+  denial_code: null,
+  set_id: null,
+  node: null,
+  carrier: carrier ?? null,
+  tenant_id: null,
+  customer_id: customerId,
+  rate_prefix: to.slice(0, 4),
+  cost_micros: COST_MICROS,
+  currency: 'USD',
+  source_address: '127.0.0.1',
+  mos_score: null,
+  jitter_ms: null,
+  packet_loss_pct: null,
 })
 
 async function storeKeyUse(store: Store, name: string, now: number): Promise<void> {
@@ -91,8 +106,13 @@ async function storeKeyUse(store: Store, name: string, now: number): Promise<voi
   for (let day = 1; day <= DAYS; day += 1) {
     const at = now - day * DAY_MS - HOUR_MS
     const hour = {
-      ...{ hour: Math.floor(at / HOUR_MS), application_key_id: key.id, outcome: '' },
-      ...{ route: 'GET /api/v1/reports/cdrs', requests: CALLS_PER_DAY, first_at: at, last_at: at },
+      hour: Math.floor(at / HOUR_MS),
+      application_key_id: key.id,
+      outcome: '',
+      route: 'GET /api/v1/reports/cdrs',
+      requests: CALLS_PER_DAY,
+      first_at: at,
+      last_at: at,
     }
     await execute(store, db.insertInto('api_hour').values(hour))
   }

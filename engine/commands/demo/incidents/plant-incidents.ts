@@ -123,11 +123,9 @@ async function usualUseOfKey({ api, reporting: key }: Stage): Promise<void> {
 
 async function leakKey({ api, reporting: key }: Stage): Promise<void> {
   const attempts = [
-    ...[
-      { method: 'GET', path: '/application-keys' },
-      { method: 'GET', path: '/customers' },
-    ],
-    ...[{ method: 'POST', path: '/application-keys', body: { name: 'mine', scopes: ['*'] } }],
+    { method: 'GET', path: '/application-keys' },
+    { method: 'GET', path: '/customers' },
+    { method: 'POST', path: '/application-keys', body: { name: 'mine', scopes: ['*'] } },
     ...[1, 2, 3, 4, 5, 6, 7, 8].map((id) => ({ method: 'DELETE', path: `/customers/${id}` })),
     ...[1, 2].map((id) => ({ method: 'DELETE', path: `/routing/carriers/${id}` })),
     {

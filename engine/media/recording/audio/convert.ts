@@ -107,8 +107,10 @@ function* writeWav(
   fs.fsyncSync(file)
   const sha256 = yield* digestOf(file)
   return {
-    ...{ kind: 'converted', durationMs: Math.round((written * 1_000) / SAMPLE_RATE) },
-    ...{ bytes: position, sha256 },
+    kind: 'converted',
+    durationMs: Math.round((written * 1_000) / SAMPLE_RATE),
+    bytes: position,
+    sha256,
   }
 }
 

@@ -103,7 +103,13 @@ export class ApplicationEvents {
   ): void {
     const { text } = sent
     this.#deliver(clientId, {
-      ...{ kind: 'request-sent', commandId, transactionId, text, sent, flow, now },
+      kind: 'request-sent',
+      commandId,
+      transactionId,
+      text,
+      sent,
+      flow,
+      now,
     })
   }
 
@@ -116,7 +122,13 @@ export class ApplicationEvents {
     now: number,
   ): void {
     this.#deliver(clientId, {
-      ...{ kind: 'request-sent', commandId, transactionId, text, sent: undefined, flow, now },
+      kind: 'request-sent',
+      commandId,
+      transactionId,
+      text,
+      sent: undefined,
+      flow,
+      now,
     })
   }
 

@@ -107,7 +107,8 @@ export class Proxy {
     const { method, text } = inbound.request
     if (method === 'BYE') this.#ports.events.callStopped('network', 'normal-release', text, now)
     this.#start(inbound, [target], now, {
-      ...{ maxForwards, recordRoute },
+      maxForwards,
+      recordRoute,
       staysInDialog: false,
       added: [],
       isParallel: false,

@@ -34,7 +34,10 @@ export class TokenRoutes {
     if (token === undefined) return undefined
     const { method, uri, callId } = request
     const verdict = this.#readToken({
-      ...{ token, method, uri, callId },
+      token,
+      method,
+      uri,
+      callId,
       isInDialog: request.toTag !== '',
       protocol: source.listener.protocol,
       sourceAddress: source.address,

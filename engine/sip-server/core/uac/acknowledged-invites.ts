@@ -74,7 +74,9 @@ function originOf(lines: readonly string[]): BranchOrigin {
   const [, , clientId, cseq, routes, uri = '', from = '', callId = '', contact = ''] = lines
   const sent = { method: 'INVITE', uri, from, to: '', callId, cseq: Number(cseq), branch: '' }
   return {
-    ...{ clientId: Number(clientId), contact, dialog: undefined },
+    clientId: Number(clientId),
+    contact,
+    dialog: undefined,
     sent: { ...sent, routes: Array<string>(Number(routes)).fill('') },
   }
 }

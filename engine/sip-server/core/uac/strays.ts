@@ -124,8 +124,18 @@ function inviteOf(response: SipMessage, { listener }: Flow, branch: string): Sen
   const from = response.get('From') ?? ''
   const uri = response.to?.uri ?? response.contact?.uri ?? ''
   return {
-    ...{ method: 'INVITE', uri, via: viaOf(listener, branch), branch, routes: [] },
-    ...{ maxForwards: '70', from, to, callId, cseq: cseq?.number ?? 0, credentials: '', text: '' },
+    method: 'INVITE',
+    uri,
+    via: viaOf(listener, branch),
+    branch,
+    routes: [],
+    maxForwards: '70',
+    from,
+    to,
+    callId,
+    cseq: cseq?.number ?? 0,
+    credentials: '',
+    text: '',
   }
 }
 
@@ -138,11 +148,21 @@ const withoutTag = (to: string): string => {
 function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
   const { callId, fromTag: localTag, toTag: remoteTag, contact, to } = response
   return new Dialog({
-    ...{ role: 'uac', usage: 'invite', state: 'confirmed', clientId: 0, callId },
-    ...{ local: response.get('From') ?? '', remote: response.get('To') ?? '' },
-    ...{ localTag, remoteTag, localCseq, remoteCseq: -1, contact: '' },
+    role: 'uac',
+    usage: 'invite',
+    state: 'confirmed',
+    clientId: 0,
+    callId,
+    local: response.get('From') ?? '',
+    remote: response.get('To') ?? '',
+    localTag,
+    remoteTag,
+    localCseq,
+    remoteCseq: -1,
+    contact: '',
     routeSet: response.list('Record-Route').toReversed(),
     remoteTarget: contact?.uri ?? to?.uri ?? '',
-    ...{ flow, isFlowBound: true },
+    flow,
+    isFlowBound: true,
   })
 }

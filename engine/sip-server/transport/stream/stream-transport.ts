@@ -167,7 +167,10 @@ export class StreamTransport implements Transport {
   ): Connection {
     const flow = { ...remote, connectionId: this.#options.nextConnectionId() }
     const connection: Connection = new Connection({
-      ...{ socket, flow, readyEvent, limits },
+      socket,
+      flow,
+      readyEvent,
+      limits,
       callbacks: readyEvent ? this.#callbacks : this.#lookingForAlias(() => connection),
       onClosed: (failure) => {
         if (readyEvent) this.#opened -= 1

@@ -37,7 +37,8 @@ export async function openTls(
   server.on('tlsClientError', (error, socket) => {
     // Only on request: scanners would fill the log. Node leaves a silent socket open.
     log('debug', 'a TLS handshake has failed', {
-      ...{ from: socket.remoteAddress, reason: errorCode(error) },
+      from: socket.remoteAddress,
+      reason: errorCode(error),
     })
     socket.destroy()
   })

@@ -154,7 +154,10 @@ class WebSocketTransport implements Transport {
     const listener = sideFor(this.listener, address)
     const flow = { listener, address, port, connectionId: nextConnectionId() }
     const connection = new SocketConnection({
-      ...{ ...carried, flow, limits, callbacks: this.#callbacks },
+      ...carried,
+      flow,
+      limits,
+      callbacks: this.#callbacks,
       onClosed: () => {
         this.#byId.delete(flow.connectionId)
         if (this.#byRemote.get(remoteKey(flow)) === connection)

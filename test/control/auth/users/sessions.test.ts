@@ -18,8 +18,12 @@ function sessionsOf(store: Store) {
 
 async function addAda(users: UserStore) {
   const user = await users.insert({
-    ...{ username: 'ada', role: 'admin', password_hash: 'old', tenant_id: null },
-    ...{ created_at: 0, updated_at: 0 },
+    username: 'ada',
+    role: 'admin',
+    password_hash: 'old',
+    tenant_id: null,
+    created_at: 0,
+    updated_at: 0,
   })
   if (user === undefined) throw new Error('the name is taken')
   return user
@@ -84,6 +88,10 @@ describe.runIf(hasPostgres)('sessions of several nodes', () => {
 
 const addAnotherAdmin = (users: UserStore) =>
   users.insert({
-    ...{ username: 'bob', role: 'admin', password_hash: '-', tenant_id: null },
-    ...{ created_at: 0, updated_at: 0 },
+    username: 'bob',
+    role: 'admin',
+    password_hash: '-',
+    tenant_id: null,
+    created_at: 0,
+    updated_at: 0,
   })

@@ -19,7 +19,10 @@ beforeEach(async () => {
     await made('/rate-plans', { name: `${slug} plan`, tenant: slug })
     await made('/rates', { rate_plan: `${slug} plan`, prefix: '', rate_per_minute: '0.60' })
     await made('/customers', {
-      ...{ name: `${slug} customer`, tenant: slug, rate_plan: `${slug} plan`, balance: '10' },
+      name: `${slug} customer`,
+      tenant: slug,
+      rate_plan: `${slug} plan`,
+      balance: '10',
       numbers: [slug === 'acme' ? '4930100' : '4930200'],
     })
     const phone = { tenant: slug, extension: '101', password: 'long enough', display_name: 'x' }
@@ -70,8 +73,13 @@ test('the next call to the prefix is refused, and one to another number is not',
     'Calls of customer "acme customer" to numbers that begin with "1900" are refused until 2026-01-01T01:00:00.000Z.',
   )
   expect(guard).toMatchObject({
-    ...{ scope: 'customer', name: 'acme customer', prefix: '1900', action: 'block' },
-    ...{ state: 'active', set_by: 'platform', expires_at: '2026-01-01T01:00:00.000Z' },
+    scope: 'customer',
+    name: 'acme customer',
+    prefix: '1900',
+    action: 'block',
+    state: 'active',
+    set_by: 'platform',
+    expires_at: '2026-01-01T01:00:00.000Z',
   })
   expect(await dial('001900555')).toEqual([403, 'spend_guard'])
   expect(await dial('1800555')).toEqual([200, undefined])
@@ -84,7 +92,9 @@ test('a dry run tells live calls and spending, and changes nothing', async () =>
     storeCall(
       world.store,
       endedCall(uuid, 60, {
-        ...{ customerId: 1, tenantId: 1, calledNumber: '+1900555' },
+        customerId: 1,
+        tenantId: 1,
+        calledNumber: '+1900555',
         startedAt: world.now() - hours * hour,
       }),
       { costMicros, currency: 'USD' },
@@ -95,8 +105,11 @@ test('a dry run tells live calls and spending, and changes nothing', async () =>
   const { changed, change_id, affected } = await set({ ...block, dry_run: true })
   expect([changed, change_id]).toEqual([true, null])
   expect(affected).toEqual({
-    ...{ live_calls: 1, calls_last_hour: 1, spent_last_hour: 0.6 },
-    ...{ calls_last_day: 2, spent_last_day: 1 },
+    live_calls: 1,
+    calls_last_hour: 1,
+    spent_last_hour: 0.6,
+    calls_last_day: 2,
+    spent_last_day: 1,
   })
   expect((await world.call('GET', '/spend-guards')).data()).toEqual([])
 })
@@ -189,7 +202,8 @@ test('a cap of a tenant whose customers pay in several currencies is refused', a
   await made('/customers', { name: 'in euro', tenant: 'acme', currency: 'EUR', numbers: [] })
   const answer = await world.call('POST', '/spend-guards', {
     ...cap,
-    ...{ customer: undefined, tenant: 'acme' },
+    customer: undefined,
+    tenant: 'acme',
   })
   expect((answer.body as { details: unknown }).details).toMatchObject([{ path: 'amount' }])
 })

@@ -10,7 +10,9 @@ test('the calls of a busy day are counted a thousand at a time: SIP gets its tur
     await storeCall(
       store,
       endedCall(`call ${index}`, 60, {
-        ...{ customerId: 1, tenantId: 1, calledNumber: '+1900555' },
+        customerId: 1,
+        tenantId: 1,
+        calledNumber: '+1900555',
         startedAt: now() - 7_200_000 - index * 1_000,
       }),
       { costMicros: 1_000, currency: 'USD' },

@@ -16,7 +16,9 @@ async function open() {
     control.store,
     `INSERT INTO ledger_entry (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
      SELECT id, 'topup', ?, ?, 'all', 'test', 0 FROM wallet WHERE customer_id = ?`,
-    ...[full - 1_000_000n, full, id],
+    full - 1_000_000n,
+    full,
+    id,
   )
   const fill = 'UPDATE wallet SET balance_micros = ? WHERE customer_id = ?'
   await runSql(control.store, fill, full, id)

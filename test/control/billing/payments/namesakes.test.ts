@@ -17,8 +17,13 @@ test.each([
     made.push((await control.call('POST', '/customers', body)).data<{ id: number }>().id)
   }
   const session = {
-    ...{ id: 'cs_1', object: 'checkout.session', payment_intent: 'pi_1', payment_status: 'paid' },
-    ...{ amount_total: 2_500, currency: 'usd', ...by },
+    id: 'cs_1',
+    object: 'checkout.session',
+    payment_intent: 'pi_1',
+    payment_status: 'paid',
+    amount_total: 2_500,
+    currency: 'usd',
+    ...by,
   }
   const type = 'checkout.session.completed'
   const payload = JSON.stringify({

@@ -191,6 +191,7 @@ test('a prefix is read in any spelling, and two spellings of one are a repetitio
   expect(await prefixes()).toEqual(['1900', '1976'])
   const twice = await send('prefix,rate_per_minute\n1900,6\n1.900,0.1\n')
   expect(twice.body).toMatchObject({
-    ...{ statusCode: 400, details: [{ path: 'lines.3.prefix', message: 'repeats line 2' }] },
+    statusCode: 400,
+    details: [{ path: 'lines.3.prefix', message: 'repeats line 2' }],
   })
 })

@@ -30,7 +30,9 @@ test('prefixes and numbers are read in any spelling, and are one', async () => {
   await control.call('POST', '/rates', { ...rate, prefix: '1', rate_per_minute: 0.1 })
   for (const number of ['19005551234', '1-900-555.1234', '%2B1(900)%205551234', '+1.9005551234'])
     expect((await lookup(control, `number=${number}`)).data()).toMatchObject({
-      ...{ number: expect.stringMatching(/^\+?19005551234$/), prefix: '1900', cost: 6 },
+      number: expect.stringMatching(/^\+?19005551234$/),
+      prefix: '1900',
+      cost: 6,
     })
   for (const number of [
     '1%2B900',

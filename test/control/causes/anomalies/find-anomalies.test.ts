@@ -36,7 +36,10 @@ async function openQuiet() {
 }
 
 const refused = {
-  ...{ disposition: 'FAILED' as const, sip_code: 402, billsec: 0, answer_stamp: null },
+  disposition: 'FAILED' as const,
+  sip_code: 402,
+  billsec: 0,
+  answer_stamp: null,
   cost_micros: 0,
 }
 
@@ -64,14 +67,19 @@ test('a burst to a premium prefix is one finding: how much, since when, whose, a
   const start = rig.now() - 3 * hour
   for (let index = 0; index < 15; index += 1)
     await call(rig, `burst ${index}`, {
-      ...{ start_stamp: start + index * 20_000, rate_prefix: '881', cost_micros: 1_100_000 },
-      ...{ destination_number: `88123${index}`, source_address: '203.0.113.66' },
+      start_stamp: start + index * 20_000,
+      rate_prefix: '881',
+      cost_micros: 1_100_000,
+      destination_number: `88123${index}`,
+      source_address: '203.0.113.66',
     })
   const { findings } = await rig.find()
   expect(findings).toHaveLength(1)
   expect(findings[0]).toMatchObject({
-    ...{ kind: 'destination', severity: 'critical', subject: 'customer 1' },
-    ...{ first_at: new Date(start).toISOString() },
+    kind: 'destination',
+    severity: 'critical',
+    subject: 'customer 1',
+    first_at: new Date(start).toISOString(),
     evidence: ['burst 0', 'burst 1', 'burst 2', 'burst 3', 'burst 4'],
     next: { tool: 'explain_call', arguments: { call_uuid: 'burst 0' } },
     first_step: {
@@ -92,34 +100,46 @@ test('an empty wallet, a missing rate and unknown callers say since when, how ma
   const many = async (count: number, columns: Columns) => {
     for (let index = 0; index < count; index += 1)
       await call(rig, `${columns.denial_code ?? ''} ${index}`, {
-        ...{ ...refused, start_stamp: start + index * 1_000, ...columns },
+        ...refused,
+        start_stamp: start + index * 1_000,
+        ...columns,
       })
   }
   await many(4, {
     denial_code: 'insufficient_funds',
-    ...{ required_micros: 20_000_000, available_micros: 10_000_000 },
+    required_micros: 20_000_000,
+    available_micros: 10_000_000,
   })
   await many(5, { denial_code: 'no_rate', rate_prefix: null, destination_number: '447911' })
   await many(12, {
-    ...{ denial_code: 'unknown_caller', customer_id: null, rate_prefix: null },
-    ...{ source_address: '203.0.113.5', carrier: 'wholesale', caller_id_number: '4999' },
+    denial_code: 'unknown_caller',
+    customer_id: null,
+    rate_prefix: null,
+    source_address: '203.0.113.5',
+    carrier: 'wholesale',
+    caller_id_number: '4999',
   })
   const { findings } = await rig.find({ kinds: ['wallet', 'rate', 'unknown_callers'] })
   const of = (kind: string) => findings.find((each) => each.kind === kind)
   const first_at = new Date(start).toISOString()
   expect(of('wallet')).toMatchObject({
-    ...{ severity: 'high', first_at, next: { tool: 'get_ledger' }, first_step: null },
+    severity: 'high',
+    first_at,
+    next: { tool: 'get_ledger' },
+    first_step: null,
     what: expect.stringMatching(
       /4 calls refused with insufficient_funds since .*; the first needed 20\.00 and had 10\.00, 10\.00 is available now\.$/,
     ),
   })
   expect(of('rate')).toMatchObject({
-    ...{ severity: 'medium', first_at },
+    severity: 'medium',
+    first_at,
     what: expect.stringContaining('no rate for numbers that begin with "4479" (5)'),
     next: { tool: 'lookup_rate', arguments: { number: '447911', customer: 1 } },
   })
   expect(of('unknown_callers')).toMatchObject({
-    ...{ subject: 'unknown_caller', severity: 'medium' },
+    subject: 'unknown_caller',
+    severity: 'medium',
     what: expect.stringContaining(
       'of the first, 12 from 203.0.113.5 (carrier "wholesale"), such as caller "4999"',
     ),
@@ -147,7 +167,9 @@ test('a key used from a new address, with changes from there, is critical', asyn
   const { findings } = await rig.find()
   expect(findings).toMatchObject([
     {
-      ...{ kind: 'key_use', severity: 'critical', next: { tool: 'get_key_activity' } },
+      kind: 'key_use',
+      severity: 'critical',
+      next: { tool: 'get_key_activity' },
       what: expect.stringMatching(
         /^key "worker" is used from the new address 203\.0\.113\.9 since .*, 38 requests; 25 refused attempts, usually none a day; 38 requests at hours of the day in which it was never used, such as 03:00 UTC, from a new address\.$/,
       ),
@@ -163,9 +185,17 @@ test('a node and a carrier that are out are found, since when and why; a node th
     execute(
       rig.store,
       rig.store.db.insertInto('state_change').values({
-        ...{ kind, subject_id, tenant_id: kind === 'node' ? 1 : null, name: 'it', observer: 'a' },
-        ...{ from_state: to_state === 'active' ? 'probing' : 'active', to_state, actor: null },
-        ...{ cause: 'probe' as const, reason: 'no answer', at: rig.now() - ago },
+        kind,
+        subject_id,
+        tenant_id: kind === 'node' ? 1 : null,
+        name: 'it',
+        observer: 'a',
+        from_state: to_state === 'active' ? 'probing' : 'active',
+        to_state,
+        actor: null,
+        cause: 'probe' as const,
+        reason: 'no answer',
+        at: rig.now() - ago,
       }),
     )
   await rig.engine.dispatcher.setState(1, 'sip:10.0.0.1:5060;transport=udp', 'probing')
@@ -188,13 +218,17 @@ test('a node and a carrier that are out are found, since when and why; a node th
   expect(findings).toMatchObject([
     { kind: 'trunk', severity: 'high', first_at: at(30), next: { tool: 'list_trunks' } },
     {
-      ...{ kind: 'node', severity: 'high', first_at: at(50) },
+      kind: 'node',
+      severity: 'high',
+      first_at: at(50),
       what: expect.stringContaining('"no answer"; 1 other node of the set is active'),
       next: { tool: 'get_node_history' },
       first_step: { tool: 'set_dispatcher_state', arguments: { setId: 1, state: 'inactive' } },
     },
     {
-      ...{ kind: 'node', severity: 'medium', first_step: null },
+      kind: 'node',
+      severity: 'medium',
+      first_step: null,
       what: expect.stringContaining('went out of service 3 times in the period'),
     },
   ])
@@ -204,7 +238,10 @@ test('a carrier of whose calls far fewer are answered than before is found', asy
   const rig = await openQuiet()
   for (let index = 0; index < 90; index += 1)
     await call(rig, `failed ${index}`, {
-      ...{ ...refused, sip_code: 503, carrier: 'loop', rate_prefix: '49' },
+      ...refused,
+      sip_code: 503,
+      carrier: 'loop',
+      rate_prefix: '49',
       start_stamp: rig.now() - hour + index * 1_000,
     })
   expect((await rig.find()).findings).toMatchObject([
@@ -221,7 +258,9 @@ test('a tenant is told of its own only, and a credential of what its scopes show
   const rig = await openQuiet()
   for (let index = 0; index < 15; index += 1)
     await call(rig, `burst ${index}`, {
-      ...{ start_stamp: rig.now() - hour + index, rate_prefix: '881', cost_micros: 1_100_000 },
+      start_stamp: rig.now() - hour + index,
+      rate_prefix: '881',
+      cost_micros: 1_100_000,
     })
   await rig.engine.dispatcher.setState(1, 'sip:10.0.0.1:5060;transport=udp', 'probing')
   expect(kindsIn(await rig.find({}, rig.acme)).toSorted(byText)).toEqual(['destination', 'node'])

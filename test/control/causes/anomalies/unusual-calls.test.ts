@@ -73,7 +73,9 @@ const outline = ({ money, refusals, carriers }: UnusualCalls) => ({
   money: money.map(
     ({ kind, severity, customerId, prefix, costMicros, what, firstAt, samples }) => ({
       about: [kind, severity, customerId, prefix, costMicros],
-      ...{ what, firstAt, uuids: samples.map(({ call_uuid: uuid }) => uuid) },
+      what,
+      firstAt,
+      uuids: samples.map(({ call_uuid: uuid }) => uuid),
     }),
   ),
   refusals: refusals.map(({ kind, code, customerId, calls }) => [kind, code, customerId, calls]),

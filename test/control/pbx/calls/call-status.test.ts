@@ -6,31 +6,57 @@ import { storeCall } from '../../../support/stored-calls.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
 const live: ActiveCall = {
-  ...{ callUuid: uuid, state: 'DIALING', direction: 'outbound', callerNumber: '101' },
-  ...{ calledNumber: '15550100', startedAt: startOfTime, answeredAt: null, customerId: 7 },
-  ...{ setId: null, node: null, carrier: null, tenantId: null },
+  callUuid: uuid,
+  state: 'DIALING',
+  direction: 'outbound',
+  callerNumber: '101',
+  calledNumber: '15550100',
+  startedAt: startOfTime,
+  answeredAt: null,
+  customerId: 7,
+  setId: null,
+  node: null,
+  carrier: null,
+  tenantId: null,
   stampOffsetMs: 0,
   instance: 'sbc-1',
   peers: { caller: null, callee: null },
 }
 const ended: EndedCall = {
-  ...{ callUuid: uuid, callerNumber: '101', calledNumber: '15550100', direction: 'outbound' },
-  ...{ startedAt: startOfTime, answeredAt: null, endedAt: startOfTime + 9_000, billsec: 0 },
-  ...{
-    disposition: 'FAILED',
-    sipCode: 480,
-    hangupCause: 'NORMAL_CLEARING',
-    hangupBy: 'callee',
-    denialCode: null,
-    tenantId: null,
-  },
+  callUuid: uuid,
+  callerNumber: '101',
+  calledNumber: '15550100',
+  direction: 'outbound',
+  startedAt: startOfTime,
+  answeredAt: null,
+  endedAt: startOfTime + 9_000,
+  billsec: 0,
+  disposition: 'FAILED',
+  sipCode: 480,
+  hangupCause: 'NORMAL_CLEARING',
+  hangupBy: 'callee',
+  denialCode: null,
+  tenantId: null,
 }
 
 const record: CallRecord = {
-  ...{ ...ended, disposition: 'BUSY', callId: 'c', callerName: null, postDialDelayMs: null },
-  ...{ sipCode: 486, denialCode: null, setId: null, node: null, carrier: null, attempts: [] },
-  ...{ customerId: null, ratePrefix: null, currency: null, sourceAddress: 'api' },
-  ...{ isRecovered: false, isUnauthorizedByOcs: false },
+  ...ended,
+  disposition: 'BUSY',
+  callId: 'c',
+  callerName: null,
+  postDialDelayMs: null,
+  sipCode: 486,
+  denialCode: null,
+  setId: null,
+  node: null,
+  carrier: null,
+  attempts: [],
+  customerId: null,
+  ratePrefix: null,
+  currency: null,
+  sourceAddress: 'api',
+  isRecovered: false,
+  isUnauthorizedByOcs: false,
 }
 
 let control: TestControl
@@ -66,7 +92,9 @@ test.each([
   control.engine.calls.recent = () => ({ ...ended, ...change })
   const { disposition } = change
   expect((await ask()).data()).toMatchObject({
-    ...{ status, disposition, end_stamp: '2026-01-01T00:00:09.000Z' },
+    status,
+    disposition,
+    end_stamp: '2026-01-01T00:00:09.000Z',
   })
 })
 

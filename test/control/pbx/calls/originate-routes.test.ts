@@ -48,8 +48,13 @@ test.each(['/api/v1/pbx/calls/originate', '/api/v1/telephony/originate', '/telep
     expect(answer.headers.get('location')).toBe(`/api/v1/pbx/calls/${callUuid}`)
     expect(asked).toEqual([
       {
-        ...{ domain: 'acme.example', extension: '101', destination: '+15550100' },
-        ...{ callerNumber: undefined, callerName: undefined, autoAnswer: false, ringMs: 60_000 },
+        domain: 'acme.example',
+        extension: '101',
+        destination: '+15550100',
+        callerNumber: undefined,
+        callerName: undefined,
+        autoAnswer: false,
+        ringMs: 60_000,
       },
     ])
   },

@@ -37,7 +37,12 @@ const message = (
   start: string,
   other: Partial<TraceMessage> = {},
 ): TraceMessage => ({
-  ...{ kind: 'message', at: startOfTime + 1, direction, leg: 'a', transport: 'udp', address },
+  kind: 'message',
+  at: startOfTime + 1,
+  direction,
+  leg: 'a',
+  transport: 'udp',
+  address,
   text: `${start}\r\n${head}${rest}`,
   ...other,
 })

@@ -5,26 +5,44 @@ import { openControl } from '../../../support/control.ts'
 
 const answer: Simulation = {
   origin: { kind: 'carrier', id: 1, name: 'trunk', tenantIds: [] },
-  ...{ callerNumber: '4930100', calledNumber: '4940200', direction: 'inbound' },
+  callerNumber: '4930100',
+  calledNumber: '4940200',
+  direction: 'inbound',
   isEmergency: false,
   payment: {
-    ...{ kind: 'asked', verdict: 'granted', code: null, longestSeconds: 1_000 },
+    kind: 'asked',
+    verdict: 'granted',
+    code: null,
+    longestSeconds: 1_000,
     payer: { customerId: 1, tenantId: null },
     tariff: {
-      ...{ prefix: '49', currency: 'USD', connectFeeMicros: 0, firstIncrementSeconds: 1 },
-      ...{ firstRatePerMinuteMicros: 600_000, incrementSeconds: 1 },
-      ...{ ratePerMinuteMicros: 600_000, decimals: 4 },
+      prefix: '49',
+      currency: 'USD',
+      connectFeeMicros: 0,
+      firstIncrementSeconds: 1,
+      firstRatePerMinuteMicros: 600_000,
+      incrementSeconds: 1,
+      ratePerMinuteMicros: 600_000,
+      decimals: 4,
     },
   },
   verdict: { kind: 'goes_on' },
   candidates: [
     {
-      ...{ kind: 'gateway', uri: 'sip:192.0.2.1:5060;transport=udp', name: 'out', id: 2 },
-      ...{ number: '4940200', route: 'world', phones: null, minuteMicros: 100_000 },
-      ...{ share: 1 / 3, withheld: null },
+      kind: 'gateway',
+      uri: 'sip:192.0.2.1:5060;transport=udp',
+      name: 'out',
+      id: 2,
+      number: '4940200',
+      route: 'world',
+      phones: null,
+      minuteMicros: 100_000,
+      share: 1 / 3,
+      withheld: null,
     },
   ],
-  ...{ order: 'drawn', setId: null },
+  order: 'drawn',
+  setId: null,
   passedOver: [
     { kind: 'route', name: 'theirs', uri: null, tenantId: 2, why: 'other_caller' },
     { kind: 'node', name: 'sip:n', uri: 'sip:n', tenantId: 1, why: 'drained' },
@@ -46,16 +64,22 @@ async function openSimulator(told: Partial<Simulation> = {}) {
   const carrier = (name: string, tenantId: number | null) =>
     execute(
       store,
-      store.db.insertInto('carrier').values({
-        ...{ name, tenant_id: tenantId, created_at: 0, updated_at: 0 },
-      }),
+      store.db
+        .insertInto('carrier')
+        .values({ name, tenant_id: tenantId, created_at: 0, updated_at: 0 }),
     )
   const phone = (extension: string, domain: string, tenantId: number) =>
     execute(
       store,
       store.db.insertInto('extension').values({
-        ...{ extension, domain, tenant_id: tenantId, display_name: '', ha1_md5: '' },
-        ...{ ha1_sha256: '', created_at: 0, updated_at: 0 },
+        extension,
+        domain,
+        tenant_id: tenantId,
+        display_name: '',
+        ha1_md5: '',
+        ha1_sha256: '',
+        created_at: 0,
+        updated_at: 0,
       }),
     )
   const simulate = async (body: object, token?: string) =>
@@ -153,10 +177,13 @@ test('a refusal has its code; the tool says it in words', async () => {
   const { api, simulate } = await openSimulator({ verdict, candidates: [] })
   const source = '203.0.113.7'
   expect((await simulate({ source })).data()).toMatchObject({
-    ...{ verdict: 'refused', sip_code: 402, code: 'no_rate' },
+    verdict: 'refused',
+    sip_code: 402,
+    code: 'no_rate',
   })
   const tool = await api.request('/api/v1/mcp/tools/simulate_call', {
-    ...{ token: await api.key(), body: { from: '4930100', to: '4940200', source } },
+    token: await api.key(),
+    body: { from: '4930100', to: '4940200', source },
   })
   expect(tool.text).toContain(
     'The platform would refuse the call with 402. The rate plan has no rate',

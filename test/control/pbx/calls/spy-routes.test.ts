@@ -22,9 +22,18 @@ beforeEach(async () => {
   await control.tenant('acme', ['acme.example'])
   await control.tenant('beta', ['beta.example'])
   const call: ActiveCall = {
-    ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
-    ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime, tenantId: 1 },
-    ...{ customerId: null, setId: 1, node: 'sip:10.0.0.1:5060;transport=udp', carrier: null },
+    callUuid: uuid,
+    state: 'ACTIVE',
+    direction: 'inbound',
+    callerNumber: '1',
+    calledNumber: '2',
+    startedAt: startOfTime,
+    answeredAt: startOfTime,
+    tenantId: 1,
+    customerId: null,
+    setId: 1,
+    node: 'sip:10.0.0.1:5060;transport=udp',
+    carrier: null,
     stampOffsetMs: 0,
     instance: 'sbc-1',
     peers: { caller: null, callee: null },
@@ -77,14 +86,14 @@ test('a supervisor is called and let into the call; its own call may be followed
   expect(answer.status).toBe(201)
   expect(answer.headers.get('location')).toBe(`/api/v1/pbx/calls/${spyUuid}`)
   expect(answer.data()).toEqual({
-    ...{ spy_uuid: spyUuid, call_uuid: uuid, mode: 'whisper', side: 'callee' },
+    spy_uuid: spyUuid,
+    call_uuid: uuid,
+    mode: 'whisper',
+    side: 'callee',
     status: 'originating',
   })
   expect(asked).toEqual([
-    {
-      ...{ callUuid: uuid, domain: 'acme.example', extension: '101', mode: 'whisper' },
-      side: 'callee',
-    },
+    { callUuid: uuid, domain: 'acme.example', extension: '101', mode: 'whisper', side: 'callee' },
   ])
 })
 

@@ -16,15 +16,18 @@ const trace: Trace = {
   isComplete: false,
   entries: [
     {
-      ...{ kind: 'message', at: startOfTime, direction: 'received', leg: 'b-leg' },
-      ...{
-        transport: 'udp',
-        address: '10.0.0.9:5060',
-        text: 'BYE sip:x SIP/2.0\r\nVia: y\r\n\r\n',
-      },
+      kind: 'message',
+      at: startOfTime,
+      direction: 'received',
+      leg: 'b-leg',
+      transport: 'udp',
+      address: '10.0.0.9:5060',
+      text: 'BYE sip:x SIP/2.0\r\nVia: y\r\n\r\n',
     },
     {
-      ...{ kind: 'decision', at: startOfTime + 1, what: 'charged' },
+      kind: 'decision',
+      at: startOfTime + 1,
+      what: 'charged',
       detail: { verdict: 'granted', grantedSeconds: 60 },
     },
   ],
@@ -41,12 +44,19 @@ test('a trace shows messages by leg and decisions by the words of the API', asyn
     is_complete: false,
     entries: [
       {
-        ...{ at: '2026-01-01T00:00:00.000Z', kind: 'message', direction: 'received', leg: 1 },
-        ...{ transport: 'udp', address: '10.0.0.9:5060', summary: 'BYE sip:x SIP/2.0' },
+        at: '2026-01-01T00:00:00.000Z',
+        kind: 'message',
+        direction: 'received',
+        leg: 1,
+        transport: 'udp',
+        address: '10.0.0.9:5060',
+        summary: 'BYE sip:x SIP/2.0',
         text: 'BYE sip:x SIP/2.0\r\nVia: y\r\n\r\n',
       },
       {
-        ...{ at: '2026-01-01T00:00:00.001Z', kind: 'decision', what: 'charged' },
+        at: '2026-01-01T00:00:00.001Z',
+        kind: 'decision',
+        what: 'charged',
         detail: { verdict: 'granted', granted_seconds: 60 },
       },
     ],
@@ -83,7 +93,8 @@ const invite = [
   'To: <sip:b@x> ; TAG = toTag',
   'Replaces: a-leg;to-tag=toTag;from-tag=fromTag',
   'Refer-To: <sip:c@x?Replaces=a-leg%3Bto-tag%3DtoTag%3Bfrom-tag%3DfromTag>',
-  ...['', '<dialog id="1" local-tag="toTag" remote-tag="fromTag">'],
+  '',
+  '<dialog id="1" local-tag="toTag" remote-tag="fromTag">',
 ].join('\r\n')
 
 // What a dialog is known by would let the holder of a key write requests in it.
@@ -105,7 +116,9 @@ test('tags are shown to those that may control calls; others see which are equal
 })
 
 const charged = (customerId: number) => ({
-  ...({ kind: 'decision', at: startOfTime, what: 'charged' } as const),
+  kind: 'decision' as const,
+  at: startOfTime,
+  what: 'charged',
   detail: { verdict: 'denied', customerId, balance: '0.00', available: '0.00', currency: 'USD' },
 })
 

@@ -17,9 +17,18 @@ let result: TransferResult
 let acme: number
 
 const callOf = (tenantId: number): ActiveCall => ({
-  ...{ callUuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '15550001111' },
-  ...{ calledNumber: '101', startedAt: startOfTime, answeredAt: startOfTime, tenantId },
-  ...{ customerId: 4, setId: null, node: null, carrier: null },
+  callUuid,
+  state: 'ACTIVE',
+  direction: 'inbound',
+  callerNumber: '15550001111',
+  calledNumber: '101',
+  startedAt: startOfTime,
+  answeredAt: startOfTime,
+  tenantId,
+  customerId: 4,
+  setId: null,
+  node: null,
+  carrier: null,
   stampOffsetMs: 0,
   instance: 'sbc-1',
   peers: { caller: null, callee: null },
@@ -40,7 +49,8 @@ beforeEach(async () => {
 
 const transfer = (body: Readonly<Record<string, unknown>> = {}, key = token) =>
   control.request('/telephony/transfer', {
-    ...{ token: key, method: 'POST' },
+    token: key,
+    method: 'POST',
     body: { call_uuid: callUuid, destination: '102', ...body },
   })
 
@@ -48,8 +58,12 @@ test('202 at once, with the call to the destination; the caller is moved unless 
   const answer = await transfer()
   expect(answer.status).toBe(202)
   expect(answer.data()).toEqual({
-    ...{ call_uuid: callUuid, transfer_uuid: transferUuid, destination: '102' },
-    ...{ leg: 'caller', mode: 'blind', status: 'transferring' },
+    call_uuid: callUuid,
+    transfer_uuid: transferUuid,
+    destination: '102',
+    leg: 'caller',
+    mode: 'blind',
+    status: 'transferring',
   })
   expect(answer.headers.get('location')).toBe(`/api/v1/pbx/calls/${transferUuid}`)
   expect((await transfer({ leg: 'callee', mode: 'blind' })).status).toBe(202)
@@ -65,7 +79,9 @@ test('202 at once, with the call to the destination; the caller is moved unless 
 
 test('the same under the path of the call', async () => {
   const answer = await control.request(`/api/v1/pbx/calls/${callUuid}/transfer`, {
-    ...{ token, method: 'POST', body: { destination: '+4930100', leg: 'callee' } },
+    token,
+    method: 'POST',
+    body: { destination: '+4930100', leg: 'callee' },
   })
   expect(answer.status).toBe(202)
   expect(asked).toEqual([{ callUuid, destination: '+4930100', moved: 'callee' }])
@@ -107,7 +123,10 @@ test('a call of another tenant does not exist, and reading gives no right to tra
 
 test('the call shows its transfer: in the list and in its status', async () => {
   const transfer: CallTransfer = {
-    ...{ state: 'failed', callUuid: transferUuid, destination: '102', sipCode: 486 },
+    state: 'failed',
+    callUuid: transferUuid,
+    destination: '102',
+    sipCode: 486,
   }
   control.engine.activeCalls[0] = { ...callOf(acme), transfer }
   const shown = { state: 'failed', call_uuid: transferUuid, destination: '102', sip_code: 486 }

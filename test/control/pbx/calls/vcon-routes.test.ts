@@ -25,11 +25,16 @@ test('an answered call is a dialog of both parties, with its quality, its record
   expect(answer.headers.get('content-disposition')).toBe(`attachment; filename="${uuid}.vcon.json"`)
   const vcon = answer.body as Vcon
   expect(vcon).toMatchObject({
-    ...{ vcon: '0.4.0', uuid, parties: [{ tel: 'tel:15550001111' }, { tel: 'tel:18005551212' }] },
+    vcon: '0.4.0',
+    uuid,
+    parties: [{ tel: 'tel:15550001111' }, { tel: 'tel:18005551212' }],
     dialog: [
       {
-        ...{ type: 'recording', start: '2026-01-01T01:00:02.000Z', duration: 11 },
-        ...{ parties: [0, 1], originator: 0 },
+        type: 'recording',
+        start: '2026-01-01T01:00:02.000Z',
+        duration: 11,
+        parties: [0, 1],
+        originator: 0,
       },
     ],
     analysis: [
@@ -58,7 +63,9 @@ test('a recording is named with its hash, not contained', async () => {
   const { body } = await request(path, { token })
   expect((body as Vcon).dialog).toEqual([
     expect.objectContaining({
-      ...{ duration: 10, mediatype: 'audio/wav', filename: `${uuid}.wav` },
+      duration: 10,
+      mediatype: 'audio/wav',
+      filename: `${uuid}.wav`,
       url: expect.stringMatching(`/api/v1/calls/${uuid}/recording$`) as string,
       content_hash: `sha256-${Buffer.from(sha256, 'hex').toString('base64url')}`,
     }),

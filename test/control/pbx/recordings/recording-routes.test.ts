@@ -33,7 +33,8 @@ const keyOf = (tenant_slug: string) =>
 async function get(headers: Record<string, string> = {}, method = 'GET', given?: string) {
   const token = given ?? (await keyOf('acme'))
   const response = await control.app.request(`/calls/${uuid}/recording`, {
-    ...{ method, headers: { authorization: `Bearer ${token}`, ...headers } },
+    method,
+    headers: { authorization: `Bearer ${token}`, ...headers },
   })
   return { response, bytes: Buffer.from(await response.arrayBuffer()) }
 }
@@ -43,8 +44,11 @@ test('the tenant of a call hears it, and can tell that it is whole', async () =>
   expect(response.status).toBe(200)
   expect(bytes.equals(audio)).toBe(true)
   expect(Object.fromEntries(response.headers)).toMatchObject({
-    ...{ 'content-type': 'audio/wav', 'content-length': '1000', 'accept-ranges': 'bytes' },
-    ...{ etag: `"${sha256}"`, 'content-disposition': `attachment; filename="${uuid}.wav"` },
+    'content-type': 'audio/wav',
+    'content-length': '1000',
+    'accept-ranges': 'bytes',
+    etag: `"${sha256}"`,
+    'content-disposition': `attachment; filename="${uuid}.wav"`,
   })
 })
 
@@ -72,7 +76,9 @@ test('HEAD tells the length, and opens nothing', async () => {
   rmSync(file)
   const { response, bytes } = await get({}, 'HEAD')
   expect([response.status, response.headers.get('content-length'), bytes.length]).toEqual([
-    ...[200, '1000', 0],
+    200,
+    '1000',
+    0,
   ])
 })
 
@@ -141,23 +147,28 @@ test('a key that may write removes it, and its file', async () => {
 })
 
 const call: ActiveCall = {
-  ...{ callUuid: uuid, state: 'ACTIVE', direction: 'inbound', callerNumber: '1' },
-  ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: startOfTime, tenantId: 1 },
-  ...{
-    customerId: null,
-    setId: null,
-    node: null,
-    carrier: null,
-    stampOffsetMs: 0,
-    instance: 'sbc-1',
-  },
+  callUuid: uuid,
+  state: 'ACTIVE',
+  direction: 'inbound',
+  callerNumber: '1',
+  calledNumber: '2',
+  startedAt: startOfTime,
+  answeredAt: startOfTime,
+  tenantId: 1,
+  customerId: null,
+  setId: null,
+  node: null,
+  carrier: null,
+  stampOffsetMs: 0,
+  instance: 'sbc-1',
   peers: { caller: null, callee: null },
 }
 
 const start = async (token?: string, action = 'start') =>
   control.request('/telephony/recording', {
     token: token ?? (await keyOf('acme')),
-    ...{ method: 'POST', body: { call_uuid: uuid, action } },
+    method: 'POST',
+    body: { call_uuid: uuid, action },
   })
 
 test('a live call is recorded on demand, and the list of live calls shows it', async () => {

@@ -11,22 +11,51 @@ import { storeCall } from '../../../support/stored-calls.ts'
 const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€😀 and ,"startedAt":1'
 
 const plain: CallRecord = {
-  ...{ callUuid: 'u-1', callId: 'c', direction: 'inbound', callerNumber: '1', callerName: null },
-  ...{ calledNumber: '2', startedAt: startOfTime, answeredAt: null, postDialDelayMs: null },
-  ...{ endedAt: startOfTime + 86_399_999, billsec: 0, disposition: 'FAILED', sipCode: 503 },
-  ...{ hangupCause: 'X', hangupBy: 'system', denialCode: null, setId: null, node: null },
-  ...{ carrier: null, attempts: [], tenantId: null, customerId: null, ratePrefix: null },
-  ...{ currency: null, sourceAddress: '', isRecovered: false, isUnauthorizedByOcs: false },
+  callUuid: 'u-1',
+  callId: 'c',
+  direction: 'inbound',
+  callerNumber: '1',
+  callerName: null,
+  calledNumber: '2',
+  startedAt: startOfTime,
+  answeredAt: null,
+  postDialDelayMs: null,
+  endedAt: startOfTime + 86_399_999,
+  billsec: 0,
+  disposition: 'FAILED',
+  sipCode: 503,
+  hangupCause: 'X',
+  hangupBy: 'system',
+  denialCode: null,
+  setId: null,
+  node: null,
+  carrier: null,
+  attempts: [],
+  tenantId: null,
+  customerId: null,
+  ratePrefix: null,
+  currency: null,
+  sourceAddress: '',
+  isRecovered: false,
+  isUnauthorizedByOcs: false,
 }
 
 const heard = {
-  ...({ mos: 3.4, mosSource: 'computed', jitterMs: 12, packetLossPct: 9.8 } as const),
-  ...{ roundTripMs: null, packets: 1_000 },
+  mos: 3.4,
+  mosSource: 'computed' as const,
+  jitterMs: 12,
+  packetLossPct: 9.8,
+  roundTripMs: null,
+  packets: 1_000,
 }
 const quality = { caller: heard, callee: { ...heard, mos: 4.4, mosSource: 'measured' } } as const
 
 const attempt = (reason: string, startedAt: number) => ({
-  ...{ destination: `sip:${odd}`, status: 503, reason, startedAt, endedAt: startedAt + 1_007 },
+  destination: `sip:${odd}`,
+  status: 503,
+  reason,
+  startedAt,
+  endedAt: startedAt + 1_007,
 })
 
 const recorded = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
@@ -36,10 +65,19 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
   [
     'with everything',
     {
-      ...{ answeredAt: startOfTime + 1, postDialDelayMs: 150, billsec: 60, setId: 3, node: 'n' },
+      answeredAt: startOfTime + 1,
+      postDialDelayMs: 150,
+      billsec: 60,
+      setId: 3,
+      node: 'n',
       instance: 'sbc-1',
-      ...{ carrier: 'c', customerId: 7, currency: 'EUR', denialCode: 'no_credit', tenantId: 1 },
-      ...{ isRecovered: true, isUnauthorizedByOcs: true },
+      carrier: 'c',
+      customerId: 7,
+      currency: 'EUR',
+      denialCode: 'no_credit',
+      tenantId: 1,
+      isRecovered: true,
+      isUnauthorizedByOcs: true,
       attempts: [attempt('OK', startOfTime), attempt('Busy', startOfTime + 999)],
     },
     641_700,
@@ -47,8 +85,14 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
   [
     'with texts that JSON has to escape',
     {
-      ...{ callerNumber: odd, calledNumber: odd, callId: odd, node: odd, carrier: odd },
-      ...{ hangupCause: odd, denialCode: odd, callUuid: '","cost":0,"\\' },
+      callerNumber: odd,
+      calledNumber: odd,
+      callId: odd,
+      node: odd,
+      carrier: odd,
+      hangupCause: odd,
+      denialCode: odd,
+      callUuid: '","cost":0,"\\',
       attempts: [attempt(odd, startOfTime), attempt('},"endedAt":2}', startOfTime)],
     },
     1,

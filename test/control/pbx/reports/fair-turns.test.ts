@@ -51,9 +51,7 @@ test('so many work at the same time, and a place that is free is taken at once',
 test('a reader that waits for a hundred questions is refused, others are not', async () => {
   const { run, begun, end } = opened(1)
   for (let each = 0; each <= 100; each += 1) void run(1, `many ${each}`)
-  await expect(run(1, 'too many')).rejects.toMatchObject({
-    ...{ status: 503, code: 'too_many_searches' },
-  })
+  await expect(run(1, 'too many')).rejects.toMatchObject({ status: 503, code: 'too_many_searches' })
   void run(2, 'other')
   await end('many 0')
   await end('many 1')

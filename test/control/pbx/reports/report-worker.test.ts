@@ -30,12 +30,25 @@ function reader(place: ReportPlace) {
 }
 
 const record = (n: number) => ({
-  ...{ call_uuid: `uuid-${n}`, call_id: `${n}@caller`, direction: 'inbound' as const },
-  ...{ caller_id_number: '1', caller_id_name: null, destination_number: '2' },
-  ...{ start_stamp: n, answer_stamp: null, end_stamp: n, post_dial_delay_ms: null },
-  ...{ duration: 0, billsec: 0, disposition: 'FAILED' as const, sip_code: 503 },
-  ...{ hangup_cause: 'NONE', hangup_by: 'system' as const, attempts: '[]', cost_micros: 0 },
-  ...{ source_address: '192.0.2.1' },
+  call_uuid: `uuid-${n}`,
+  call_id: `${n}@caller`,
+  direction: 'inbound' as const,
+  caller_id_number: '1',
+  caller_id_name: null,
+  destination_number: '2',
+  start_stamp: n,
+  answer_stamp: null,
+  end_stamp: n,
+  post_dial_delay_ms: null,
+  duration: 0,
+  billsec: 0,
+  disposition: 'FAILED' as const,
+  sip_code: 503,
+  hangup_cause: 'NONE',
+  hangup_by: 'system' as const,
+  attempts: '[]',
+  cost_micros: 0,
+  source_address: '192.0.2.1',
 })
 
 test('the thread keeps the sums of an SQLite file, and answers from them', async () => {
@@ -50,8 +63,13 @@ test('the thread keeps the sums of an SQLite file, and answers from them', async
   onTestFinished(() => reports.stop())
   expect(await reports.rollUp({ now: 0, keptFrom: undefined })).toEqual({ added: 30, behind: 0 })
   const found = await reports.summarize({
-    ...{ tenantId: null, from: 0, before: 100, groupBy: 'caller', filters: {} },
-    ...{ orderBy: 'count', limit: 5 },
+    tenantId: null,
+    from: 0,
+    before: 100,
+    groupBy: 'caller',
+    filters: {},
+    orderBy: 'count',
+    limit: 5,
   })
   expect(found).toMatchObject({ source: 'sums', totals: { groups: 1, calls: 30 } })
 })

@@ -10,7 +10,9 @@ test('few records wait for more, ten minutes at most; after a failure and with m
   const asked: RollUpRequest[] = []
   const logged: string[] = []
   const stop = keepSums({
-    ...{ now: () => now, days: 30, log: (_, message) => void logged.push(message) },
+    now: () => now,
+    days: 30,
+    log: (_, message) => void logged.push(message),
     schedule: (work, delayMs) => {
       next = { work, delayMs }
       return () => (next = undefined)

@@ -27,8 +27,14 @@ describe.each(eachDatabase)('a search on $database', ({ open }) => {
       const work = search(
         place,
         {
-          ...{ tenantId: null, from: firstDay, before: firstDay + 100_000, filters: {} },
-          ...{ number: 'wanted', order: 'newest', limit: 20, ...given },
+          tenantId: null,
+          from: firstDay,
+          before: firstDay + 100_000,
+          filters: {},
+          number: 'wanted',
+          order: 'newest',
+          limit: 20,
+          ...given,
         },
         1,
       )

@@ -45,7 +45,10 @@ describe.each(eachDatabase)('summaries on $database', ({ open }) => {
         const calls = [...expected.values()].reduce((sum, group) => sum + group.calls, 0)
         const { complete, other_calls: others, totals } = found
         expect({ asked, complete, others, groups: Object.fromEntries(listed) }).toEqual({
-          ...{ asked, complete: true, others: 0, groups: Object.fromEntries(wanted) },
+          asked,
+          complete: true,
+          others: 0,
+          groups: Object.fromEntries(wanted),
         })
         expect(totals).toMatchObject({ groups: expected.size, calls })
       }
@@ -103,7 +106,9 @@ describe.each(eachDatabase)('summaries on $database', ({ open }) => {
     await storeRecords(place, [at(1), at(13), at(25), at(49), at(60)])
     await rollUpAt(place)
     const found = await summarizeAt(place, {
-      ...{ from: firstDay + DAY / 2, before: firstDay + 2.25 * DAY, groupBy: 'caller' },
+      from: firstDay + DAY / 2,
+      before: firstDay + 2.25 * DAY,
+      groupBy: 'caller',
     })
     expect(found).toMatchObject({ source: 'sums', totals: { calls: 3 } })
   })

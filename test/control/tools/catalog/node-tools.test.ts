@@ -7,8 +7,14 @@ test('an agent of the platform sees its nodes, an agent of a tenant does not', a
   expect(answer.data()).toEqual({
     nodes: [
       {
-        ...{ name: 'test-1', state: 'serving', epoch: 0, version: '0.0.0-test', live_calls: 0 },
-        ...{ heartbeat_at: '2026-01-01T00:00:00.000Z', is_this: true, differing_settings: [] },
+        name: 'test-1',
+        state: 'serving',
+        epoch: 0,
+        version: '0.0.0-test',
+        live_calls: 0,
+        heartbeat_at: '2026-01-01T00:00:00.000Z',
+        is_this: true,
+        differing_settings: [],
       },
     ],
   })

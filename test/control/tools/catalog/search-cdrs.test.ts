@@ -64,19 +64,35 @@ test('each filter finds the calls that have it, and all of them together those t
   const rig = await openToolRig()
   await runSql(rig.store, 'DELETE FROM cdr')
   const wanted = {
-    ...{ customer_id: 1, tenant_id: 1, caller_id_number: '49301', carrier: 'telco' },
-    ...{ destination_number: '+1900555', node: 'sip:10.0.0.1:5060;transport=udp' },
-    ...{ denial_code: 'no_rate', cost_micros: 250_000, currency: 'USD' },
+    customer_id: 1,
+    tenant_id: 1,
+    caller_id_number: '49301',
+    carrier: 'telco',
+    destination_number: '+1900555',
+    node: 'sip:10.0.0.1:5060;transport=udp',
+    denial_code: 'no_rate',
+    cost_micros: 250_000,
+    currency: 'USD',
   }
   const plain = {
-    ...{ customer_id: null, caller_id_number: '7', destination_number: '8', node: null },
-    ...{ cost_micros: 0, currency: null },
+    customer_id: null,
+    caller_id_number: '7',
+    destination_number: '8',
+    node: null,
+    cost_micros: 0,
+    currency: null,
   }
   await storeRecord(rig, 1, 'wanted', wanted)
   await storeRecord(rig, 2, 'other', plain)
   const filters = {
-    ...{ customer: 'acme customer', tenant: 'acme', caller: '+49301', callee_prefix: '1900' },
-    ...{ denial_code: 'no_rate', node: '10.0.0.1', carrier: 'telco', min_cost: '0.25' },
+    customer: 'acme customer',
+    tenant: 'acme',
+    caller: '+49301',
+    callee_prefix: '1900',
+    denial_code: 'no_rate',
+    node: '10.0.0.1',
+    carrier: 'telco',
+    min_cost: '0.25',
   }
   const found = async (given: object) =>
     (await rig.tool('search_cdrs', given)).data<Found>().records.map(({ call_uuid }) => call_uuid)
@@ -102,8 +118,9 @@ test('fifty calls in brief are less than 8 kB', async () => {
   const rig = await openToolRig()
   for (let index = 0; index < 50; index += 1)
     await storeRecord(rig, null, `44444444-4444-4444-8444-4444444444${index + 10}`, {
-      ...{ caller_id_number: '+493012345678', destination_number: '+4915112345678' },
-      ...{ denial_code: index % 2 === 0 ? 'insufficient_funds' : null },
+      caller_id_number: '+493012345678',
+      destination_number: '+4915112345678',
+      denial_code: index % 2 === 0 ? 'insufficient_funds' : null,
     })
   const answer = await rig.tool('search_cdrs', { format: 'brief', limit: 50 })
   expect(answer.data<Found>().records).toHaveLength(50)

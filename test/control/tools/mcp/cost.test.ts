@@ -41,9 +41,12 @@ test('describe_tool and REST have the full schemas and scopes of a tool', async 
   const full = allTools.find(({ name }) => name === 'search_cdrs')?.listing
   const described = await rig.tool('describe_tool', { name: 'search_cdrs' })
   expect(described.data()).toEqual({
-    ...{ name: 'search_cdrs', description: full?.description, effect: 'reads' },
+    name: 'search_cdrs',
+    description: full?.description,
+    effect: 'reads',
     scopes: ['mcp:read', 'cdrs:read'],
-    ...{ input_schema: full?.inputSchema, output_schema: full?.outputSchema },
+    input_schema: full?.inputSchema,
+    output_schema: full?.outputSchema,
   })
   const over = await rig.request('/api/v1/mcp/tools/search_cdrs', { token: rig.root })
   expect(over.data()).toEqual(full)

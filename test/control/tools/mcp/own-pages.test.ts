@@ -17,8 +17,14 @@ const statusOf = async (host: string, origin?: string): Promise<number> => {
 }
 
 test.each([
-  ...['localhost', 'localhost:8080', '127.0.0.1:8080', '[::1]:8080', '192.0.2.7:8080'],
-  ...['gate.example.com', 'Gate.Example.com:443', '[2001:db8::1]'],
+  'localhost',
+  'localhost:8080',
+  '127.0.0.1:8080',
+  '[::1]:8080',
+  '192.0.2.7:8080',
+  'gate.example.com',
+  'Gate.Example.com:443',
+  '[2001:db8::1]',
 ])('a program that asks for %s comes in', async (host) => {
   expect(await statusOf(host)).toBe(200)
 })

@@ -71,9 +71,14 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
       'set_dispatcher_state',
       'reload_dispatchers',
       'hangup_call',
-      ...['set_spend_guard', 'remove_spend_guard', 'ban_address'],
-      ...['suspend_api_key', 'resume_api_key', 'undo_change'],
-      ...['set_trunk_state', 'set_customer_limits'],
+      'set_spend_guard',
+      'remove_spend_guard',
+      'ban_address',
+      'suspend_api_key',
+      'resume_api_key',
+      'undo_change',
+      'set_trunk_state',
+      'set_customer_limits',
       'propose_change',
     ]
     expect([tool.name, tool.annotations?.readOnlyHint ?? false]).toEqual([

@@ -58,7 +58,8 @@ const ask = (
   app.request('/mcp', {
     method,
     headers: {
-      ...{ authorization: `Bearer ${token}`, accept },
+      authorization: `Bearer ${token}`,
+      accept,
       ...(method === 'POST' && { 'content-type': 'application/json' }),
       ...(session !== undefined && { 'mcp-session-id': session }),
     },
@@ -68,9 +69,12 @@ const ask = (
 const both = 'application/json, text/event-stream'
 
 const initialize = {
-  ...{ jsonrpc: '2.0', id: 1, method: 'initialize' },
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
   params: {
-    ...{ protocolVersion: '2025-06-18', capabilities: {} },
+    protocolVersion: '2025-06-18',
+    capabilities: {},
     clientInfo: { name: 'by hand', version: '1' },
   },
 }
@@ -240,7 +244,10 @@ test('a stream whose reader does not read is cut off after 32 notifications', as
   const subscriptions = new Subscriptions(() => 0)
   let version = 0
   subscriptions.openSession({
-    ...{ actor: 'key:1', tenantId: null, sees: '', session: 'one' },
+    actor: 'key:1',
+    tenantId: null,
+    sees: '',
+    session: 'one',
     isStillAdmitted: () => Promise.resolve(true),
     watched: () => Promise.resolve([{ uri: nodes, everyMs: 0, seen: '0' }]),
     versionOf: () => Promise.resolve(String((version += 1))),

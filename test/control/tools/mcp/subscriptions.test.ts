@@ -21,7 +21,9 @@ async function listener(rig: ToolRig, token: string, uris: readonly string[] = [
 
 const setState = (rig: ToolRig, state: string) =>
   rig.tool('set_dispatcher_state', {
-    ...{ state, setId: 1, destination: 'sip:10.0.0.2:5060;transport=udp' },
+    state,
+    setId: 1,
+    destination: 'sip:10.0.0.2:5060;transport=udp',
   })
 
 const ofTenant = (slug: string) => ({ tenant_scope: 'tenant', tenant_slug: slug })
@@ -55,8 +57,10 @@ test('a body that does not end is refused at a megabyte, not kept in memory', as
   })
   const token = await rig.key({ scopes: ['mcp:read'] })
   const headers = {
-    ...{ authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    ...{ 'mcp-method': 'subscriptions/listen', 'mcp-protocol-version': '2026-07-28' },
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    'mcp-method': 'subscriptions/listen',
+    'mcp-protocol-version': '2026-07-28',
     accept: 'application/json, text/event-stream',
   }
   const answer = await rig.app.request('/mcp', { method: 'POST', headers, body })
@@ -137,7 +141,10 @@ test('an anomaly is told within a minute to a client that sees its calls', async
   )[0]
   for (let index = 10; index < 40; index += 1)
     await storeRecord(rig, tenantId ?? null, `55555555-5555-4555-8555-5555555555${index}`, {
-      ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds', billsec: 0 },
+      disposition: 'FAILED',
+      sip_code: 402,
+      denial_code: 'insufficient_funds',
+      billsec: 0,
     })
   await rig.subscriptions.look()
   expect(owner.told).toEqual([])

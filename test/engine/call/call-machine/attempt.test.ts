@@ -4,7 +4,10 @@ import type { OtherNodeCandidate } from '../../../../engine/call/dialing/outgoin
 import { CallMachine, response } from '../../../support/call-machine.ts'
 
 const otherNode: OtherNodeCandidate = {
-  ...{ kind: 'other-node', uri: 'sip:10.0.0.9', holder: 'b', token: 't' },
+  kind: 'other-node',
+  uri: 'sip:10.0.0.9',
+  holder: 'b',
+  token: 't',
   replaces: 'c;to-tag=t;from-tag=f',
 }
 

@@ -24,14 +24,21 @@ function transferring() {
   const { caller, callee } = machine.answered(null, node)
   beginCall(machine.world, { start: { ...sampleStart('t'), isOurs: true }, stampOffsetMs: 0 })
   machine.event({
-    ...{ type: 'transferTo', transferor: callee, transferee: caller, callUuid: 't' },
-    ...{ destination: '3', offered: 'offer', isReferred: true },
+    type: 'transferTo',
+    transferor: callee,
+    transferee: caller,
+    callUuid: 't',
+    destination: '3',
+    offered: 'offer',
+    isReferred: true,
   })
   machine.dial([node], 't', 'offer')
   const target = 't.0'
   machine.event({ type: 'sent', legId: target, callId: target })
   machine.event({
-    ...{ type: 'answered', legId: target, dialog: dialogOf(target) },
+    type: 'answered',
+    legId: target,
+    dialog: dialogOf(target),
     response: response(200, 'answer of the target'),
   })
   const bye = (legId: string) => machine.event({ type: 'bye', legId, headers: {}, isOurs: false })
@@ -60,7 +67,10 @@ test('a transferor that has gone already is not waited for', () => {
   journalled()
   const transactionId = `${caller}#0`
   machine.event({
-    ...{ type: 'response', legId: caller, transactionId, owesAck: false },
+    type: 'response',
+    legId: caller,
+    transactionId,
+    owesAck: false,
     response: response(200, 'answer of the transferee'),
   })
   expect(machine.call('u').transfer?.state).toBe('transferred')
@@ -84,12 +94,15 @@ function pickedUp(): CallMachine {
   const invite = sampleInvite('u', undefined)
   const connect = { invite, isEmergency: false }
   const phone: PhoneCandidate = {
-    ...{ kind: 'phone', uri: 'sip:1@h', routes: [], nextHop: undefined },
-    ...{ extension: '1', domain: 'd', tenantId: 1 },
+    kind: 'phone',
+    uri: 'sip:1@h',
+    routes: [],
+    nextHop: undefined,
+    extension: '1',
+    domain: 'd',
+    tenantId: 1,
   }
-  machine.event({
-    ...{ type: 'ring', callUuid: 'u', phones: [phone], invite, ringMs: 10_000, connect },
-  })
+  machine.event({ type: 'ring', callUuid: 'u', phones: [phone], invite, ringMs: 10_000, connect })
   machine.event({
     type: 'offered',
     legId: 'u.0',

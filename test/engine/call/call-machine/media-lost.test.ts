@@ -20,8 +20,13 @@ test('a call whose media is lost ends for both parties, and its record ends with
   const store = commands.find((command) => command.type === 'store')
   const record = callRecord(call, store?.end ?? { kind: 'no-answer' }, 100_000)
   expect(record).toMatchObject({
-    ...{ disposition: 'ANSWERED', sipCode: 200, billsec: 41, endedAt: 40_001 },
-    ...{ hangupCause: 'MEDIA_TIMEOUT', hangupBy: 'system', denialCode: 'media_timeout' },
+    disposition: 'ANSWERED',
+    sipCode: 200,
+    billsec: 41,
+    endedAt: 40_001,
+    hangupCause: 'MEDIA_TIMEOUT',
+    hangupBy: 'system',
+    denialCode: 'media_timeout',
   })
 })
 

@@ -17,8 +17,11 @@ function talk() {
   }
   const answer = (legId: string, number: number, status: number, body?: string) =>
     machine.event({
-      ...{ type: 'response', legId, transactionId: `${legId}#${number}` },
-      ...{ response: response(status, body), owesAck: body?.startsWith('late') === true },
+      type: 'response',
+      legId,
+      transactionId: `${legId}#${number}`,
+      response: response(status, body),
+      owesAck: body?.startsWith('late') === true,
     })
   return { machine, caller, callee, ask, answer }
 }

@@ -19,8 +19,13 @@ beforeEach(async () => {
 afterEach(() => rig.stop())
 
 const record = (extension: string) => ({
-  ...{ extensionId: Number(extension), extension, tenantId: 3, customerId: 7, domain: home },
-  ...{ displayName: `Phone ${extension}`, isVoicemailEnabled: false },
+  extensionId: Number(extension),
+  extension,
+  tenantId: 3,
+  customerId: 7,
+  domain: home,
+  displayName: `Phone ${extension}`,
+  isVoicemailEnabled: false,
   secrets: { MD5: '', 'SHA-256': '' },
 })
 

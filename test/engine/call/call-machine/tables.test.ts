@@ -17,16 +17,11 @@ interface Machine {
 
 const machines: readonly Machine[] = [
   { name: 'call', table: callTable, starts: ['admitting'], ends: ['over'] },
-  {
-    ...{ name: 'leg', table: legTable, starts: ['incoming', 'calling'], ends: ['terminated'] },
-  },
+  { name: 'leg', table: legTable, starts: ['incoming', 'calling'], ends: ['terminated'] },
   { name: 'attempt', table: attemptTable, starts: ['silent'], ends: ['answered', 'over'] },
   // It ends with its legs.
   { name: 'exchange', table: exchangeTable, starts: ['stable'], ends: [] },
-  {
-    ...{ name: 'transfer', table: transferTable, starts: ['ringing'] },
-    ends: ['transferred', 'failed'],
-  },
+  { name: 'transfer', table: transferTable, starts: ['ringing'], ends: ['transferred', 'failed'] },
 ]
 
 /** All states that lie behind these. */

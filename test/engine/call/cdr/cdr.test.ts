@@ -61,16 +61,22 @@ test('never more is charged than was granted', () => {
 test('the record of a call that was refused for money says what it needed and what there was', () => {
   const lack = { requiredMicros: 600_000, availableMicros: 5 }
   const end: End = {
-    ...{ kind: 'refused', status: 402, reason: 'Payment Required', code: 'insufficient_funds' },
+    kind: 'refused',
+    status: 402,
+    reason: 'Payment Required',
+    code: 'insufficient_funds',
     lack,
   }
   const record = callRecord(newCall(), end, 9_000)
   expect(toColumns(record, { costMicros: 0, currency: null })).toMatchObject({
-    ...{ denial_code: 'insufficient_funds', required_micros: 600_000, available_micros: 5 },
+    denial_code: 'insufficient_funds',
+    required_micros: 600_000,
+    available_micros: 5,
   })
   const cancelled = callRecord(newCall(), { kind: 'cancelled' }, 9_000)
   expect(toColumns(cancelled, { costMicros: 0, currency: null })).toMatchObject({
-    ...{ required_micros: null, available_micros: null },
+    required_micros: null,
+    available_micros: null,
   })
 })
 

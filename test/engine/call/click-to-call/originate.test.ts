@@ -12,7 +12,11 @@ beforeEach(async () => {
   rig = await startCallRig()
   for (const [extensionId, extension] of ['101', '102'].entries())
     rig.answers.extensions.set(`${extension}@${home}`, {
-      ...{ extensionId, extension, tenantId: 3, customerId: 7, domain: home },
+      extensionId,
+      extension,
+      tenantId: 3,
+      customerId: 7,
+      domain: home,
       displayName: `Phone ${extension}`,
       isVoicemailEnabled: false,
       secrets: { MD5: '', 'SHA-256': '' },
@@ -38,8 +42,13 @@ async function phone(extension: string): Promise<SipPeer> {
 }
 
 const request: OriginateRequest = {
-  ...{ domain: home, extension: '101', destination: '15550100', autoAnswer: false },
-  ...{ callerNumber: undefined, callerName: undefined, ringMs: 60_000 },
+  domain: home,
+  extension: '101',
+  destination: '15550100',
+  autoAnswer: false,
+  callerNumber: undefined,
+  callerName: undefined,
+  ringMs: 60_000,
 }
 
 const originate = (change: Partial<OriginateRequest> = {}) =>
@@ -104,8 +113,13 @@ test('the source rings first; its offer goes to the destination, whose answer co
   await a.next('200 BYE')
   b.reply(await b.next('BYE'), 200)
   expect(await rig.record()).toMatchObject({
-    ...{ disposition: 'ANSWERED', callerNumber: '101', calledNumber: '15550100' },
-    ...{ hangupBy: 'caller', billsec: 12, customerId: 7, sourceAddress: 'api' },
+    disposition: 'ANSWERED',
+    callerNumber: '101',
+    calledNumber: '15550100',
+    hangupBy: 'caller',
+    billsec: 12,
+    customerId: 7,
+    sourceAddress: 'api',
   })
   expect(rig.asked).toMatchObject([{ caller: '101', callee: '15550100', customerId: 7 }])
   await rig.idle()
@@ -300,7 +314,10 @@ test('hanging up while the source rings cancels its ringing', async () => {
   a.reply(cancel, 200)
   a.reply(invite, 487, { tag: 'a' })
   expect(await rig.record()).toMatchObject({
-    ...{ hangupBy: 'api', answeredAt: null, disposition: 'CANCELED', direction: 'outbound' },
+    hangupBy: 'api',
+    answeredAt: null,
+    disposition: 'CANCELED',
+    direction: 'outbound',
   })
   await rig.idle()
 })
@@ -334,7 +351,10 @@ test.each([
   b.reply(toB, 487, { tag: 'b' })
   a.reply(bye, 200)
   expect(await rig.record()).toMatchObject({
-    ...{ hangupBy: 'api', answeredAt: null, disposition: 'CANCELED', direction: 'internal' },
+    hangupBy: 'api',
+    answeredAt: null,
+    disposition: 'CANCELED',
+    direction: 'internal',
   })
   await rig.idle()
 })

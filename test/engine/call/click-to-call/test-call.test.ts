@@ -13,12 +13,17 @@ let [phone, tested, other]: SipPeer[] = []
 
 const at = (carrierId: number, peer: SipPeer | undefined) =>
   gateway({
-    ...{ carrierId, gatewayId: carrierId, host: '127.0.0.1', port: peer?.port ?? 0 },
+    carrierId,
+    gatewayId: carrierId,
+    host: '127.0.0.1',
+    port: peer?.port ?? 0,
     uri: `sip:127.0.0.1:${peer?.port ?? 0};transport=udp`,
   })
 
 const gateways = (isEmergency = false): OutboundDecision => ({
-  ...{ kind: 'gateways', gateways: [at(OTHER, other), at(TESTED, tested)], isEmergency },
+  kind: 'gateways',
+  gateways: [at(OTHER, other), at(TESTED, tested)],
+  isEmergency,
 })
 
 beforeEach(async () => {
@@ -26,12 +31,20 @@ beforeEach(async () => {
   ;[phone, tested, other] = await Promise.all([rig.caller(), rig.caller(), rig.caller()])
   for (const [extensionId, extension] of ['101', '102'].entries())
     rig.answers.extensions.set(`${extension}@${home}`, {
-      ...{ extensionId, extension, tenantId: 3, customerId: 7, domain: home },
-      ...{ displayName: 'Phone', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+      extensionId,
+      extension,
+      tenantId: 3,
+      customerId: 7,
+      domain: home,
+      displayName: 'Phone',
+      isVoicemailEnabled: false,
+      secrets: { MD5: '', 'SHA-256': '' },
     })
   rig.answers.contacts.set(`101@${home}`, [
     {
-      ...{ uri: 'sip:101@10.0.0.9', routes: [], q: 1_000 },
+      uri: 'sip:101@10.0.0.9',
+      routes: [],
+      q: 1_000,
       nextHop: `sip:127.0.0.1:${phone.port};transport=udp`,
       source: { protocol: 'udp', address: '127.0.0.1', port: phone.port },
     },
@@ -42,8 +55,14 @@ beforeEach(async () => {
 afterEach(() => rig.stop())
 
 const request: OriginateRequest = {
-  ...{ domain: home, extension: '101', destination: '15550100', autoAnswer: false },
-  ...{ callerNumber: undefined, callerName: undefined, ringMs: 30_000, testedCarrierId: TESTED },
+  domain: home,
+  extension: '101',
+  destination: '15550100',
+  autoAnswer: false,
+  callerNumber: undefined,
+  callerName: undefined,
+  ringMs: 30_000,
+  testedCarrierId: TESTED,
 }
 
 const start = (change: Partial<OriginateRequest> = {}) =>
@@ -83,8 +102,13 @@ test.each([600, Infinity, 60])(
     expect(rig.calls.size).toBe(1)
     await rig.advance(600)
     expect(await ended(peers)).toMatchObject({
-      ...{ disposition: 'ANSWERED', billsec: 30, customerId: 7, denialCode: 'time_limit' },
-      ...{ hangupBy: 'system', carrier: 'north', direction: 'outbound' },
+      disposition: 'ANSWERED',
+      billsec: 30,
+      customerId: 7,
+      denialCode: 'time_limit',
+      hangupBy: 'system',
+      carrier: 'north',
+      direction: 'outbound',
     })
     expect([extensions, other?.inbox]).toEqual([0, []])
     expect(rig.asked).toMatchObject([{ caller: '101', callee: '15550100', customerId: 7 }])

@@ -92,13 +92,19 @@ test.each([
   [anonymous, undefined, false],
 ])('a phone called by %s with Privacy %s sees the caller: %s', (from, privacy, isTold) => {
   const phone: Callee = {
-    ...{ uri: 'sip:101@192.0.2.5', routes: [], nextHop: undefined },
-    ...{ kind: 'phone', extension: '101', domain: 'acme.example', tenantId: 3 },
+    uri: 'sip:101@192.0.2.5',
+    routes: [],
+    nextHop: undefined,
+    kind: 'phone',
+    extension: '101',
+    domain: 'acme.example',
+    tenantId: 3,
   }
   const headers = privacy === undefined ? claims : { ...claims, privacy }
   const sent = inviteFor(phone, announced(from, { headers }), filter).headers
   expect([sent['p-asserted-identity'], sent['remote-party-id']].map(Boolean)).toEqual([
-    ...[isTold, isTold],
+    isTold,
+    isTold,
   ])
 })
 
@@ -154,7 +160,10 @@ test('without an offer 100rel is not offered: PRACK would have to carry the answ
 
 test('another node is asked with the called user as it is written, whatever it means elsewhere', () => {
   const otherNode: Callee = {
-    ...{ kind: 'other-node', uri: 'sip:192.0.2.9:5070', holder: 'b', token: 't' },
+    kind: 'other-node',
+    uri: 'sip:192.0.2.9:5070',
+    holder: 'b',
+    token: 't',
     replaces: 'c;to-tag=t;from-tag=f',
   }
   const calledUser = "$'1$&$$"

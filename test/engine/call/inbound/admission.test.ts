@@ -7,8 +7,14 @@ let rig: CallRig
 afterEach(() => rig.stop())
 
 const carrier = (fields: Partial<Extract<Origin, { kind: 'carrier' }>>): Origin => ({
-  ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'north' },
-  ...{ customerId: null, payer: 'customer', tenantId: null, inboundSetId: null },
+  kind: 'carrier',
+  carrierId: 1,
+  gatewayId: 1,
+  name: 'north',
+  customerId: null,
+  payer: 'customer',
+  tenantId: null,
+  inboundSetId: null,
   ...fields,
 })
 

@@ -9,12 +9,20 @@ import { startRegistrar } from '../../registrar/phone.ts'
 const [acme, other] = [1, 2]
 
 const node = (tenantId?: number): Origin => ({
-  ...{ kind: 'node', nodeId: 7, setId: 3 },
+  kind: 'node',
+  nodeId: 7,
+  setId: 3,
   ...(tenantId !== undefined && { tenantId }),
 })
 const carrier = (tenantId: number | null): Origin => ({
-  ...{ kind: 'carrier', carrierId: 5, gatewayId: 6, name: 'loop', tenantId },
-  ...{ customerId: 4, payer: 'customer', inboundSetId: null },
+  kind: 'carrier',
+  carrierId: 5,
+  gatewayId: 6,
+  name: 'loop',
+  tenantId,
+  customerId: 4,
+  payer: 'customer',
+  inboundSetId: null,
 })
 
 async function kindOf(origin: Origin, headers: Readonly<Record<string, string>>): Promise<string> {

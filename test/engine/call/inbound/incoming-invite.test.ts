@@ -6,8 +6,13 @@ import type { Origin } from '../../../../engine/routing/routing.ts'
 /** A carrier calls `uri`; we have registered there as `acme@north`. */
 function called(uri: string, headers: Headers, registeredUser: string | undefined = 'acme@north') {
   const request = {
-    ...{ method: 'INVITE', uri, body: '', headers, protocol: 'udp' },
-    ...{ sourceAddress: '192.0.2.1', sourcePort: 5_060 },
+    method: 'INVITE',
+    uri,
+    body: '',
+    headers,
+    protocol: 'udp',
+    sourceAddress: '192.0.2.1',
+    sourcePort: 5_060,
   }
   const routing = {
     inboundNumber: (_origin: unknown, number: string) => number.replace(/^00/, '+'),
@@ -16,8 +21,13 @@ function called(uri: string, headers: Headers, registeredUser: string | undefine
   }
   const origin: Origin = {
     kind: 'carrier',
-    ...{ carrierId: 1, gatewayId: 1, name: 'north', payer: 'customer' },
-    ...{ customerId: null, tenantId: null, inboundSetId: null },
+    carrierId: 1,
+    gatewayId: 1,
+    name: 'north',
+    payer: 'customer',
+    customerId: null,
+    tenantId: null,
+    inboundSetId: null,
   }
   const { calledNumber, calledUser, domain, irregular } = readInvite(
     request,
@@ -82,7 +92,9 @@ test('a number by which we are registered is known in any spelling', () => {
 
 test("a carrier's rule reads the normal form, and what it makes is read again", () => {
   expect(called('sip:0-0-1.555@h', {}, undefined)).toMatchObject({
-    ...{ calledNumber: '+1555', calledUser: '+1555', irregular: undefined },
+    calledNumber: '+1555',
+    calledUser: '+1555',
+    irregular: undefined,
   })
   expect(called('sip:00+1555@h', {}, undefined).irregular).toBe('malformed')
 })

@@ -143,11 +143,20 @@ const bot = {
 const ready: AgentDecision = { kind: 'agent', agent: bot }
 const busy: AgentDecision = { kind: 'limited' }
 const phone: ExtensionOrigin = {
-  ...{ kind: 'extension', extensionId: 1, tenantId: 3, customerId: null },
-  ...{ domain: 'example.com', extension: '100', displayName: 'Ann' },
+  kind: 'extension',
+  extensionId: 1,
+  tenantId: 3,
+  customerId: null,
+  domain: 'example.com',
+  extension: '100',
+  displayName: 'Ann',
 }
 const account = {
-  ...{ customerId: 7, tenantId: 3, ratePrefix: '1', currency: 'USD', isUnauthorizedByOcs: false },
+  customerId: 7,
+  tenantId: 3,
+  ratePrefix: '1',
+  currency: 'USD',
+  isUnauthorizedByOcs: false,
 }
 
 test('an inbound route leads to its agent; one that has all its calls refuses with Retry-After', () => {
@@ -344,7 +353,8 @@ test('a phone that dials a foreign domain does not ring its own extension of tha
   expect(dial('Elsewhere.Friends.Example')).toEqual({
     inner: undefined,
     routed: {
-      ...{ kind: 'candidates', direction: 'outbound' },
+      kind: 'candidates',
+      direction: 'outbound',
       candidates: [{ kind: 'domain', uri: 'sip:elsewhere.friends.example', tenantId: 3 }],
     },
   })

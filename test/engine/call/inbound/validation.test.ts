@@ -37,7 +37,8 @@ test('a node that is fenced takes no call, and says why', () => {
   const { calls, ...rest } = deps()
   const fenced = { ...rest, calls: { ...calls, unserved: 'node_fenced' as const } }
   expect(rejectionFor(inviteWith(contact), fine, fenced)).toMatchObject({
-    ...{ status: 503, code: 'node_fenced' },
+    status: 503,
+    code: 'node_fenced',
     headers: { 'Retry-After': '5', Reason: 'Q.850;cause=41;text="Node Fenced"' },
   })
 })
@@ -57,10 +58,14 @@ test('what is no number is refused: 484, or 404 for a name that our own side cal
   const origin = { kind: 'node', nodeId: 1, setId: 1 } as const
   const name = { ...fine, origin, calledNumber: 'alice', irregular: 'name' } as const
   expect(rejectionFor(inviteWith(contact), malformed, deps())).toMatchObject({
-    ...{ status: 484, reason: 'Address Incomplete', code: 'malformed_number' },
+    status: 484,
+    reason: 'Address Incomplete',
+    code: 'malformed_number',
   })
   expect(rejectionFor(inviteWith(contact), name, deps())).toMatchObject({
-    ...{ status: 404, reason: 'Not Found', code: 'unknown_name' },
+    status: 404,
+    reason: 'Not Found',
+    code: 'unknown_name',
   })
   const trunk = { ...name, origin: { kind: 'trusted' } } as const
   for (const called of [trunk, { ...name, isRouted: true }])

@@ -9,8 +9,14 @@ const from = { address: '10.0.0.1', port: 4_000 }
 
 const offer = (lines: readonly string[], direction = 'sendrecv'): string =>
   [
-    ...['v=0', 'o=- 1 1 IN IP4 10.0.0.9', 's=-', 'c=IN IP4 10.0.0.9', 't=0 0', ...lines],
-    ...[`a=${direction}`, ''],
+    'v=0',
+    'o=- 1 1 IN IP4 10.0.0.9',
+    's=-',
+    'c=IN IP4 10.0.0.9',
+    't=0 0',
+    ...lines,
+    `a=${direction}`,
+    '',
   ].join('\r\n')
 
 const phone = ['m=audio 5000 RTP/AVP 9 8 0 101', 'a=rtpmap:101 telephone-event/8000']

@@ -38,8 +38,12 @@ beforeEach(() => {
     (...values: unknown[]): undefined =>
       void done.push([name, ...values])
   const others = {
-    ...{ receive: pass('receive'), save: pass('save'), invite: pass('invite') },
-    ...{ perform: pass('perform'), forget: pass('forget'), answerBye: pass('answerBye') },
+    receive: pass('receive'),
+    save: pass('save'),
+    invite: pass('invite'),
+    perform: pass('perform'),
+    forget: pass('forget'),
+    answerBye: pass('answerBye'),
     restore: () => true,
   } satisfies Legs
   legs = new ListeningLegs(others, listening, (event) => {
@@ -58,8 +62,14 @@ async function invite(body = offer + audio): Promise<void> {
 
 const request = (changes: Partial<LegCommandOf<'request'>>): void =>
   legs.perform({
-    ...{ type: 'request', legId, transactionId: 't', method: 'INVITE', headers: {} },
-    ...{ body: undefined, describes: undefined, noAck: false },
+    type: 'request',
+    legId,
+    transactionId: 't',
+    method: 'INVITE',
+    headers: {},
+    body: undefined,
+    describes: undefined,
+    noAck: false,
     ...changes,
   })
 

@@ -14,8 +14,13 @@ async function start(app: NonNullable<CallRigOptions['app']>): Promise<void> {
   rig = await startCallRig({ app })
   rig.answers.spyUri = 'sip:spy-{mode}-{side}-{call_uuid}@{node}'
   rig.answers.extensions.set(`900@${home}`, {
-    ...{ extensionId: 9, extension: '900', tenantId: 3, customerId: 7, domain: home },
-    ...{ displayName: 'Supervisor', isVoicemailEnabled: false },
+    extensionId: 9,
+    extension: '900',
+    tenantId: 3,
+    customerId: 7,
+    domain: home,
+    displayName: 'Supervisor',
+    isVoicemailEnabled: false,
     secrets: { MD5: '', 'SHA-256': '' },
   })
 }
@@ -26,7 +31,9 @@ afterEach(() => rig.stop())
 async function supervisor(): Promise<SipPeer> {
   const peer = await rig.caller()
   const target: ContactTarget = {
-    ...{ uri: 'sip:900@10.0.0.9', routes: [], q: 1_000 },
+    uri: 'sip:900@10.0.0.9',
+    routes: [],
+    q: 1_000,
     nextHop: `sip:127.0.0.1:${peer.port};transport=udp`,
     source: { protocol: 'udp', address: '127.0.0.1', port: peer.port },
   }
@@ -36,7 +43,11 @@ async function supervisor(): Promise<SipPeer> {
 
 const spy = (change: Partial<SpyRequest> = {}) =>
   rig.control.spy({
-    ...{ callUuid: 'uuid-1', domain: home, extension: '900', mode: 'listen', side: 'both' },
+    callUuid: 'uuid-1',
+    domain: home,
+    extension: '900',
+    mode: 'listen',
+    side: 'both',
     ...change,
   })
 
@@ -78,15 +89,23 @@ test('the supervisor is rung, then let into the call by the node that has it', a
   expect(toNode.get('From')).toMatch(/^"?Supervisor"? <sip:900@/)
   expect(toNode.get('X-Call-UUID')).toBe('uuid-2')
   expect(rig.calls.find('uuid-2')).toMatchObject({
-    ...{ direction: 'internal', callerNumber: '900', calledNumber: 'spy:uuid-1', setId: 1 },
-    ...{ tenantId: 3, customerId: null },
+    direction: 'internal',
+    callerNumber: '900',
+    calledNumber: 'spy:uuid-1',
+    setId: 1,
+    tenantId: 3,
+    customerId: null,
   })
   phone.request('BYE', phone.calledLeg(toPhone, 's'))
   await phone.next('200 BYE')
   await endAtNode(node, toNode)
   expect(await rig.record()).toMatchObject({
-    ...{ callUuid: 'uuid-2', disposition: 'ANSWERED', isFree: true, direction: 'internal' },
-    ...{ hangupBy: 'caller', attempts: [{ status: 200 }] },
+    callUuid: 'uuid-2',
+    disposition: 'ANSWERED',
+    isFree: true,
+    direction: 'internal',
+    hangupBy: 'caller',
+    attempts: [{ status: 200 }],
   })
   // The wallet was asked for the call that was spied on, and that goes on.
   expect(rig.asked).toHaveLength(1)
@@ -160,7 +179,9 @@ test('a node that refuses supervisors ends the supervisor’s call, and no other
   await phone.next('ACK')
   phone.reply(await phone.next('BYE'), 200)
   expect(await rig.record()).toMatchObject({
-    ...{ callUuid: 'uuid-2', sipCode: 403, disposition: 'FAILED' },
+    callUuid: 'uuid-2',
+    sipCode: 403,
+    disposition: 'FAILED',
     attempts: [{ status: 403 }],
   })
   expect(rig.calls.find('uuid-1')?.state).toBe('ACTIVE')

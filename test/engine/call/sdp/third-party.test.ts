@@ -2,10 +2,20 @@ import { expect, test } from 'vitest'
 import { asOffer, silentAnswer, silentOffer } from '../../../../engine/call/sdp/third-party.ts'
 
 const offer = [
-  ...['v=0', 'o=phone 7 7 IN IP4 10.0.0.9', 's=call', 'c=IN IP4 10.0.0.9', 't=0 0'],
-  ...['m=audio 4000 RTP/AVP 0 101', 'c=IN IP4 10.0.0.9', 'a=rtpmap:0 PCMU/8000'],
-  ...['a=rtpmap:101 telephone-event/8000', 'a=fmtp:101 0-15', 'a=sendrecv'],
-  ...['m=video 4002 RTP/AVP 99', 'a=rtpmap:99 H264/90000', ''],
+  'v=0',
+  'o=phone 7 7 IN IP4 10.0.0.9',
+  's=call',
+  'c=IN IP4 10.0.0.9',
+  't=0 0',
+  'm=audio 4000 RTP/AVP 0 101',
+  'c=IN IP4 10.0.0.9',
+  'a=rtpmap:0 PCMU/8000',
+  'a=rtpmap:101 telephone-event/8000',
+  'a=fmtp:101 0-15',
+  'a=sendrecv',
+  'm=video 4002 RTP/AVP 99',
+  'a=rtpmap:99 H264/90000',
+  '',
 ].join('\r\n')
 
 test('a silent answer has every stream of the offer with its codecs, and none that flows', () => {

@@ -8,13 +8,7 @@ const message = (
   text: string,
   leg = 'a',
   address = '10.0.0.9:5060',
-): TraceMessage => ({
-  ...{ kind: 'message', at: 0, transport: 'udp' },
-  direction,
-  leg,
-  address,
-  text,
-})
+): TraceMessage => ({ kind: 'message', at: 0, transport: 'udp', direction, leg, address, text })
 
 const routedTo = (candidate: object): readonly Note[] => [
   // As far as it is read.

@@ -38,9 +38,18 @@ test('a trace has the messages of both legs and what was decided', async () => {
   const story = await trace()
   const lines = outline(story)
   for (const line of [
-    ...['a < INVITE', '= recognized', '= charged', '= routed', 'b > INVITE'],
-    ...['b < SIP/2.0 200 Test', 'a > SIP/2.0 200 OK', 'a < ACK'],
-    ...['= tried', 'a < BYE', 'b > BYE', '= ended'],
+    'a < INVITE',
+    '= recognized',
+    '= charged',
+    '= routed',
+    'b > INVITE',
+    'b < SIP/2.0 200 Test',
+    'a > SIP/2.0 200 OK',
+    'a < ACK',
+    '= tried',
+    'a < BYE',
+    'b > BYE',
+    '= ended',
   ])
     expect(lines).toContain(line)
   expect(lines.at(-1)).toBe('= ended')
@@ -117,7 +126,9 @@ test('a refusal tells what the payer had', async () => {
   const funds = { balanceMicros: -1_230_000, availableMicros: 0 }
   rig.answers.authorize = () =>
     Promise.resolve({
-      ...{ kind: 'denied', code: 'insufficient_funds', funds },
+      kind: 'denied',
+      code: 'insufficient_funds',
+      funds,
       account: { ...account, isUnauthorizedByOcs: false },
     })
   const caller = await rig.caller()

@@ -21,8 +21,13 @@ beforeEach(async () => {
 afterEach(() => nodes.stop())
 
 const extension = (extensionId: number): Origin => ({
-  ...{ kind: 'extension', extensionId, tenantId: 3, customerId: 7 },
-  ...{ domain: 'acme.example', extension: '101', displayName: 'Phone 101' },
+  kind: 'extension',
+  extensionId,
+  tenantId: 3,
+  customerId: 7,
+  domain: 'acme.example',
+  extension: '101',
+  displayName: 'Phone 101',
 })
 
 const referTo = (leg: Leg, more = ''): string =>

@@ -20,8 +20,14 @@ beforeEach(async () => {
 afterEach(() => rig.stop())
 
 const carrier: Origin = {
-  ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x', payer: 'customer' },
-  ...{ customerId: 7, tenantId: 3, inboundSetId: null },
+  kind: 'carrier',
+  carrierId: 1,
+  gatewayId: 1,
+  name: 'x',
+  payer: 'customer',
+  customerId: 7,
+  tenantId: 3,
+  inboundSetId: null,
 }
 
 const transfer = (moved: 'caller' | 'callee' = 'caller', callUuid = 'uuid-1') =>
@@ -46,8 +52,12 @@ test('the transferee is connected to the destination, on the account of the tran
     },
   ])
   expect(rig.events.map(({ type }) => type)).toEqual([
-    ...['call.started', 'call.answered', 'call.transferring', 'call.started'],
-    ...['call.transferred', 'call.answered'],
+    'call.started',
+    'call.answered',
+    'call.transferring',
+    'call.started',
+    'call.transferred',
+    'call.answered',
   ])
   b.request('BYE', bLeg)
   c.reply(await c.next('BYE'), 200)
@@ -81,16 +91,27 @@ test('a call that the API has begun is transferred like any other', async () => 
       { uri, routes: [], nextHop, q: 1_000, source },
     ])
     rig.answers.extensions.set(`${extension}@${home}`, {
-      ...{ extensionId, extension, tenantId: 3, customerId: 7, domain: home, displayName: '' },
-      ...{ isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+      extensionId,
+      extension,
+      tenantId: 3,
+      customerId: 7,
+      domain: home,
+      displayName: '',
+      isVoicemailEnabled: false,
+      secrets: { MD5: '', 'SHA-256': '' },
     })
   }
   const [agent, colleague] = rig.peers
   const customer = await rig.node()
   if (!agent || !colleague) throw new Error('no phones')
   await rig.control.originate({
-    ...{ domain: home, extension: '101', destination: '15550199', autoAnswer: false },
-    ...{ callerNumber: undefined, callerName: undefined, ringMs: 60_000 },
+    domain: home,
+    extension: '101',
+    destination: '15550199',
+    autoAnswer: false,
+    callerNumber: undefined,
+    callerName: undefined,
+    ringMs: 60_000,
   })
   agent.reply(await agent.next('INVITE'), 200, { tag: 'a', body: sdp('offer of agent') })
   customer.reply(await customer.next('INVITE'), 200, { tag: 'b', body: sdp('customer') })
@@ -163,8 +184,14 @@ test('the number of another tenant does not pay for what an API key asks', async
 test('nor does another tenant take a call that an API key asks for', async () => {
   await establish(rig, { kind: 'node', nodeId: 9, setId: 1 })
   rig.answers.extensions.set('15550100@', {
-    ...{ extensionId: 9, extension: '15550100', tenantId: 4, customerId: 8, domain: '' },
-    ...{ displayName: '', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+    extensionId: 9,
+    extension: '15550100',
+    tenantId: 4,
+    customerId: 8,
+    domain: '',
+    displayName: '',
+    isVoicemailEnabled: false,
+    secrets: { MD5: '', 'SHA-256': '' },
   })
   const asked = rig.asked.length
   expect(await transfer()).toEqual({ kind: 'denied', code: 'payer_of_other_tenant' })
@@ -179,8 +206,14 @@ test('a phone of another tenant does not pay: the phone of the call itself does'
   const contact = { uri: 'sip:201@10.0.0.9', routes: [], nextHop, q: 1_000, source }
   rig.answers.contacts.set(`201@${home}`, [contact])
   rig.answers.extensions.set(`201@${home}`, {
-    ...{ extensionId: 9, extension: '201', tenantId: 4, customerId: 8, domain: home },
-    ...{ displayName: '', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+    extensionId: 9,
+    extension: '201',
+    tenantId: 4,
+    customerId: 8,
+    domain: home,
+    displayName: '',
+    isVoicemailEnabled: false,
+    secrets: { MD5: '', 'SHA-256': '' },
   })
   rig.answers.inbound = { kind: 'extension', tenantId: 4, extension: '201', domain: home }
   await call(rig, await rig.caller(), phone)

@@ -9,7 +9,8 @@ import { establish, replacing } from '../../../support/transfer-rig.ts'
 /** Extension 1 talks to B through a relay, as its rules want it; no other party has any. */
 async function talking() {
   const rig = await startMediaRig({
-    ...{ policy: 'bypass', extensionRules: { ...noMediaRules, policy: 'anchor' } },
+    policy: 'bypass',
+    extensionRules: { ...noMediaRules, policy: 'anchor' },
     otherNodes: nodeNamed('b'),
   })
   return { rig, ...(await establish(rig)) }
@@ -17,16 +18,21 @@ async function talking() {
 
 const nodeNamed = (self: string, isRecording = false): OtherNodes =>
   new OtherNodes({
-    ...{ self, key: Buffer.alloc(32, 1), wallNow: () => 0 },
+    self,
+    key: Buffer.alloc(32, 1),
+    wallNow: () => 0,
     peers: {
       find: () => ({
-        ...{ sip: { host: '127.0.0.1', port: 5_060, protocol: 'udp' }, isAlive: true },
+        sip: { host: '127.0.0.1', port: 5_060, protocol: 'udp' },
+        isAlive: true,
         addresses: ['127.0.0.1'],
       }),
       alive: ['a', 'b'],
     },
     isRecording: () => isRecording,
-    ...{ onRefused: () => undefined, onHeard: () => undefined, log: () => undefined },
+    onRefused: () => undefined,
+    onHeard: () => undefined,
+    log: () => undefined,
   })
 
 test('the rules of the transferor do not hold for a node that asks for the other party', async () => {

@@ -13,7 +13,9 @@ function cluster() {
   const [told, heard]: string[][] = [[], []]
   const nodeOf = (self: keyof typeof addresses, key = Buffer.alloc(32, 1)): OtherNodes =>
     new OtherNodes({
-      ...{ self, key, wallNow: () => world.now },
+      self,
+      key,
+      wallNow: () => world.now,
       peers: {
         find: (name) => {
           const host = new Map(Object.entries(addresses)).get(name)
@@ -36,7 +38,11 @@ function cluster() {
 function inviteOf(asking: OtherNodes, more: Partial<SipRequest> = {}, headers = {}): SipRequest {
   const toB = asking.candidates(replaces, asked).find(({ holder }) => holder === 'b')
   return {
-    ...{ method: 'INVITE', uri: 'sip:1@192.0.2.2', body: '', protocol: 'udp', sourcePort: 5_060 },
+    method: 'INVITE',
+    uri: 'sip:1@192.0.2.2',
+    body: '',
+    protocol: 'udp',
+    sourcePort: 5_060,
     sourceAddress: addresses.a,
     headers: { replaces: toB?.replaces ?? '', 'X-Tollgate-Transfer': toB?.token ?? '', ...headers },
     ...more,

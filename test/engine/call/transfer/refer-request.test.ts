@@ -14,7 +14,10 @@ test.each([
   ['<sip:102@h;method=INVITE>', '102', 'h'],
 ])('%s asks for %s', (referTo, number, domain) => {
   expect(read(referTo)).toMatchObject({
-    ...{ kind: 'refer', replaces: undefined, isSilent: false, id: '7' },
+    kind: 'refer',
+    replaces: undefined,
+    isSilent: false,
+    id: '7',
     target: { number, domain },
   })
 })

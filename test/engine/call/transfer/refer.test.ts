@@ -58,8 +58,13 @@ test('the target is called on the account of the transferor, and connected to th
   expect(await recordsOf(rig, 2)).toMatchObject([
     { callUuid: 'uuid-1', hangupBy: 'callee', billsec: 10 },
     {
-      ...{ callUuid: 'uuid-2', callerNumber: '101', calledNumber: '15550100', customerId: 7 },
-      ...{ disposition: 'ANSWERED', hangupBy: 'caller', billsec: 10 },
+      callUuid: 'uuid-2',
+      callerNumber: '101',
+      calledNumber: '15550100',
+      customerId: 7,
+      disposition: 'ANSWERED',
+      hangupBy: 'caller',
+      billsec: 10,
     },
   ])
   await rig.idle()
@@ -196,7 +201,7 @@ test('a party on hold is offered as one that talks', async () => {
   await refer(a, aLeg, 'sip:15550100@acme.example')
   const toC = await c.next('INVITE')
   expect(toC.body).toBe(sdp('held'))
-  await answeredBy({ ...{ a, aLeg, b, bLeg: aLeg, c, toC } })
+  await answeredBy({ a, aLeg, b, bLeg: aLeg, c, toC })
   expect(rig.calls.list().map(({ state }) => state)).toEqual(['ACTIVE', 'ACTIVE'])
 })
 
@@ -243,8 +248,14 @@ test('a second REFER while one is under way is refused; after it another may com
 test('a carrier may not transfer: its customers would call at the expense of others', async () => {
   rig = await startCallRig()
   const { b, bLeg, a, aLeg } = await establish(rig, {
-    ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x', payer: 'customer' },
-    ...{ customerId: 7, tenantId: 3, inboundSetId: null },
+    kind: 'carrier',
+    carrierId: 1,
+    gatewayId: 1,
+    name: 'x',
+    payer: 'customer',
+    customerId: 7,
+    tenantId: 3,
+    inboundSetId: null,
   })
   a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
   await a.next('403 REFER')

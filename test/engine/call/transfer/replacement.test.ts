@@ -194,8 +194,14 @@ test('a carrier, or a phone of another tenant, replaces no party', async () => {
   const x = await rig.caller()
   rig.answers.caller = { kind: 'stranger' }
   rig.answers.origin = {
-    ...{ kind: 'carrier', carrierId: 1, gatewayId: 1, name: 'x', payer: 'customer' },
-    ...{ customerId: 7, tenantId: 3, inboundSetId: null },
+    kind: 'carrier',
+    carrierId: 1,
+    gatewayId: 1,
+    name: 'x',
+    payer: 'customer',
+    customerId: 7,
+    tenantId: 3,
+    inboundSetId: null,
   }
   const request = () =>
     x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)], body: sdp('offer of x') })

@@ -36,8 +36,13 @@ async function ringing(body = sdp('offer to y')): Promise<Consulting> {
   rig.answers.caller = {
     kind: 'extension',
     extension: {
-      ...{ extensionId: 1, extension: '101', tenantId: 3, customerId: 7, domain: 'acme.example' },
-      ...{ displayName: 'Phone 101', isVoicemailEnabled: false },
+      extensionId: 1,
+      extension: '101',
+      tenantId: 3,
+      customerId: 7,
+      domain: 'acme.example',
+      displayName: 'Phone 101',
+      isVoicemailEnabled: false,
       secrets: { MD5: '', 'SHA-256': '' },
     },
   }

@@ -93,8 +93,12 @@ test.each(['', ';early-only'])(
     expect(await recordsOf(rig, 2)).toMatchObject([
       { callUuid: 'uuid-1', disposition: 'ANSWERED', billsec: 5, hangupBy: 'callee' },
       {
-        ...{ callUuid: 'uuid-2', calledNumber: '1666', customerId: 7 },
-        ...{ disposition: 'ANSWERED', billsec: 5, hangupBy: 'caller' },
+        callUuid: 'uuid-2',
+        calledNumber: '1666',
+        customerId: 7,
+        disposition: 'ANSWERED',
+        billsec: 5,
+        hangupBy: 'caller',
       },
     ])
     await rig.idle()

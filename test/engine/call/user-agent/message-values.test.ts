@@ -12,7 +12,13 @@ test('names are in small letters, those of private headers and Diversion as they
   const lines = ['Call-ID: c', 'f: <sip:a@h>', 'My-Header: 1', 'X-Own: 2', 'P-Own: 3']
   const read = headers(...lines, 'P-Asserted-Identity: <sip:a@h>', 'Diversion: <sip:d@h>')
   expect(Object.keys(read)).toEqual([
-    ...['call-id', 'from', 'my-header', 'X-Own', 'P-Own', 'p-asserted-identity', 'Diversion'],
+    'call-id',
+    'from',
+    'my-header',
+    'X-Own',
+    'P-Own',
+    'p-asserted-identity',
+    'Diversion',
   ])
   // Once more: now some names are known.
   expect(headers('Call-ID: c', 'My-Header: 1')).toEqual({ 'call-id': 'c', 'my-header': '1' })

@@ -63,21 +63,22 @@ test('a customer of another tenant than the one that asks is one of nobody: noth
   )
   await ocs.reloadCustomers()
   expect(await ocs.authorize({ ...question('a'), payerTenantId: 4 })).toEqual({
-    ...{ kind: 'denied', code: 'unknown_caller', account: null },
+    kind: 'denied',
+    code: 'unknown_caller',
+    account: null,
   })
   expect(ocs.stats()).toMatchObject({ openCalls: 0, reservedMicros: 0n })
   // Nor does it count as an attempt of that customer.
   expect(await ocs.authorize({ ...question('b'), payerTenantId: 3 })).toMatchObject({
-    ...{ kind: 'granted', account: { customerId, tenantId: 3 } },
+    kind: 'granted',
+    account: { customerId, tenantId: 3 },
   })
 })
 
 test('a customer of the platform pays for a tenant where the platform has said so, not by a number', async () => {
   const { ocs, customerId } = await customerWith(oneUnit)
   const asked = { ...question('a'), payerTenantId: 4 }
-  expect(await ocs.authorize(asked)).toMatchObject({
-    ...{ kind: 'denied', code: 'unknown_caller' },
-  })
+  expect(await ocs.authorize(asked)).toMatchObject({ kind: 'denied', code: 'unknown_caller' })
   expect(await ocs.authorize({ ...asked, customerId })).toMatchObject({ kind: 'granted' })
 })
 
@@ -93,7 +94,8 @@ test.each(['deny', 'allow'] as const)(
         : { kind: 'granted', account: { customerId: null } },
     )
     expect(await ocs.authorize({ ...asked, callUuid: 'b', customerId })).toMatchObject({
-      ...{ kind: 'granted', account: { customerId } },
+      kind: 'granted',
+      account: { customerId },
     })
   },
 )

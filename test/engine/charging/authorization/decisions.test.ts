@@ -9,27 +9,46 @@ import { Lease } from '../../../../engine/charging/leases/lease.ts'
 import type { Leases } from '../../../../engine/charging/leases/leases.ts'
 import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
 import type { Share } from '../../../../schema/contracts/limits.ts'
+import type { SpendGuard } from '../../../../schema/contracts/spend-guards.ts'
 import { question, start } from '../../../support/books.ts'
 
 const terms = {
-  ...{ customerId: 1, tenantId: null, isActive: true, planId: 1, walletId: 1, currency: 'USD' },
-  ...{ creditLimitMicros: 0, maxConcurrentCalls: 5, maxCps: 3, maxDailySpendMicros: 0 },
-  ...{ maxCallSeconds: 0, lowBalanceMicros: 0 },
+  customerId: 1,
+  tenantId: null,
+  isActive: true,
+  planId: 1,
+  walletId: 1,
+  currency: 'USD',
+  creditLimitMicros: 0,
+  maxConcurrentCalls: 5,
+  maxCps: 3,
+  maxDailySpendMicros: 0,
+  maxCallSeconds: 0,
+  lowBalanceMicros: 0,
 }
 const minuteMicros = 60_000
 const rate = {
   planId: 1,
   tariff: {
-    ...{ prefix: '1', currency: 'USD', connectFeeMicros: 0, decimals: 4 },
-    ...{ firstIncrementSeconds: 1, firstRatePerMinuteMicros: minuteMicros },
-    ...{ incrementSeconds: 1, ratePerMinuteMicros: minuteMicros },
+    prefix: '1',
+    currency: 'USD',
+    connectFeeMicros: 0,
+    decimals: 4,
+    firstIncrementSeconds: 1,
+    firstRatePerMinuteMicros: minuteMicros,
+    incrementSeconds: 1,
+    ratePerMinuteMicros: minuteMicros,
   },
-  ...{ isBlocked: false, effectiveFrom: null, effectiveTo: null },
+  isBlocked: false,
+  effectiveFrom: null,
+  effectiveTo: null,
 }
 /** Other nodes have to be asked for room, and have it. */
 const share: Share = {
-  ...{ isHeard: true, admits: (_, own = 0) => own > 0, mayAdmit: () => true },
-  ...{ obtain: () => Promise.resolve({ isGiven: true, end: () => undefined }) },
+  isHeard: true,
+  admits: (_, own = 0) => own > 0,
+  mayAdmit: () => true,
+  obtain: () => Promise.resolve({ isGiven: true, end: () => undefined }),
   noted: () => undefined,
 }
 
@@ -43,7 +62,9 @@ test('a call whose money another one took while both waited for room gets its ow
   const lend = (amountMicros: bigint): void =>
     lease.stored({ walletId: 1, amountMicros, version: (version += 1) })
   const leases = {
-    ...{ isValid: true, isQuiet: () => false, reserved: () => undefined },
+    isValid: true,
+    isQuiet: () => false,
+    reserved: () => undefined,
     obtain: async (_: Customer, amountMicros: bigint) => {
       lend(lease.amountMicros + amountMicros)
       return true
@@ -51,12 +72,18 @@ test('a call whose money another one took while both waited for room gets its ow
   } as unknown as Leases
   const books = {
     customers: { byNumber: () => payer } as unknown as Customers,
-    ...{ rates: new RateTable([rate]), reservations: new Reservations() },
+    rates: new RateTable([rate]),
+    reservations: new Reservations(),
     guards: { ...noGuards, of: () => undefined, metersOf: () => [] },
   }
   const decisions = new Decisions({
-    ...{ books: () => books, isOverloaded: () => false, unknownCaller: 'deny', now: () => start },
-    ...{ leases, failMode: 'closed', onNew: () => undefined },
+    books: () => books,
+    isOverloaded: () => false,
+    unknownCaller: 'deny',
+    now: () => start,
+    leases,
+    failMode: 'closed',
+    onNew: () => undefined,
     caps: { obtain: () => Promise.resolve(true) },
   })
   lend(BigInt(minuteMicros))
@@ -69,15 +96,25 @@ test('a call whose money another one took while both waited for room gets its ow
 
 test('a call whose part of a cap another one used while it waited asks once more, and is not refused', async () => {
   const payer = new Customer(terms, 1_000_000n)
-  const guard = {
-    ...({ guardUuid: 'guard', scope: 'customer', scopeId: 1, prefix: '', action: 'cap' } as const),
-    ...({ amountMicros: 1_000_000, currency: 'USD', per: 'duration', extension: null } as const),
-    ...{ startsAt: start, expiresAt: null, endsCallsBefore: null },
+  const guard: SpendGuard = {
+    guardUuid: 'guard',
+    scope: 'customer',
+    scopeId: 1,
+    prefix: '',
+    action: 'cap',
+    amountMicros: 1_000_000,
+    currency: 'USD',
+    per: 'duration',
+    extension: null,
+    startsAt: start,
+    expiresAt: null,
+    endsCallsBefore: null,
   }
   const meter = new Meter(guard, start, () => undefined)
   const books = {
     customers: { byNumber: () => payer } as unknown as Customers,
-    ...{ rates: new RateTable([rate]), reservations: new Reservations() },
+    rates: new RateTable([rate]),
+    reservations: new Reservations(),
     guards: {
       ...noGuards,
       of: () => ({ kind: 'capped', meters: [meter] }) as const,
@@ -94,11 +131,18 @@ test('a call whose part of a cap another one used while it waited asks once more
     return Promise.resolve(true)
   }
   const decisions = new Decisions({
-    ...{ books: () => books, isOverloaded: () => false, unknownCaller: 'deny', now: () => start },
-    ...{ leases: undefined, failMode: 'closed', onNew: () => undefined, caps: { obtain } },
+    books: () => books,
+    isOverloaded: () => false,
+    unknownCaller: 'deny',
+    now: () => start,
+    leases: undefined,
+    failMode: 'closed',
+    onNew: () => undefined,
+    caps: { obtain },
   })
   expect(await decisions.authorize(question('a', '1555'))).toMatchObject({ kind: 'granted' })
   expect(await decisions.extend('a', 50)).toMatchObject({
-    ...{ kind: 'granted', reservation: { grantedSeconds: 110 } },
+    kind: 'granted',
+    reservation: { grantedSeconds: 110 },
   })
 })

@@ -4,15 +4,27 @@ import { type Counting, Customer } from '../../../../engine/charging/customers/c
 import { noHold, type Share } from '../../../../schema/contracts/limits.ts'
 
 const terms = {
-  ...{ customerId: 1, tenantId: null, isActive: true, planId: 1, walletId: 1, currency: 'USD' },
-  ...{ creditLimitMicros: 0, maxConcurrentCalls: 5, maxCps: 5, maxDailySpendMicros: 0 },
-  ...{ maxCallSeconds: 0, lowBalanceMicros: 0 },
+  customerId: 1,
+  tenantId: null,
+  isActive: true,
+  planId: 1,
+  walletId: 1,
+  currency: 'USD',
+  creditLimitMicros: 0,
+  maxConcurrentCalls: 5,
+  maxCps: 5,
+  maxDailySpendMicros: 0,
+  maxCallSeconds: 0,
+  lowBalanceMicros: 0,
 }
 
 /** A share in which there is no room: the limit is reached, or (not heard) what others use is unknown. */
 const full = (isHeard: boolean): Share => ({
-  ...{ isHeard, admits: () => false, mayAdmit: () => !isHeard },
-  ...{ obtain: () => Promise.resolve(noHold), noted: () => undefined },
+  isHeard,
+  admits: () => false,
+  mayAdmit: () => !isHeard,
+  obtain: () => Promise.resolve(noHold),
+  noted: () => undefined,
 })
 
 const answerOf = (

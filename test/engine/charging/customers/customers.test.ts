@@ -157,11 +157,9 @@ test.each(Array.from({ length: isOnPostgres ? 5 : 20 }, (_, seed) => seed))(
     for (const customerId of [1, 2, 3]) {
       const cost = BigInt((await readValue<number>(store, spent, names[customerId - 1] ?? '')) ?? 0)
       expect(ocs.balanceOf(customerId)).toMatchObject({
-        ...{
-          balanceMicros: (paidIn[customerId - 1] ?? 0n) - cost,
-          reservedMicros: 0n,
-          openCalls: 0,
-        },
+        balanceMicros: (paidIn[customerId - 1] ?? 0n) - cost,
+        reservedMicros: 0n,
+        openCalls: 0,
       })
     }
     expect(await ocs.check()).toEqual([])

@@ -43,7 +43,9 @@ function process(path: string, url: string, time = new ManualTime(start)) {
   const store = freshStore(path)
   const log: string[] = []
   const charging = new ExternalCharging({
-    ...{ store, journal: journalOf(store, time.schedule), node: 'main' },
+    store,
+    journal: journalOf(store, time.schedule),
+    node: 'main',
     url,
     token: undefined,
     timeoutMs: 1_000,
@@ -221,7 +223,8 @@ test('a call that a crash cut off before its answer is reported as failed, one t
   first.kill()
   const second = process(path, bank.ocs.url, new ManualTime(start + 5_000))
   expect(await second.charging.start()).toMatchObject({
-    ...{ recoveredCalls: 0, unansweredCalls: 1 },
+    recoveredCalls: 0,
+    unansweredCalls: 1,
     saved: [
       { callUuid: 'goes on', state: 'after' },
       { callUuid: 'given up', state: 'after' },

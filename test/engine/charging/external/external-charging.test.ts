@@ -46,7 +46,9 @@ function chargingBy(
 ): Rig {
   const log: string[] = []
   const charging = new ExternalCharging({
-    ...{ store, journal: journalOf(store, time.schedule), node: 'main' },
+    store,
+    journal: journalOf(store, time.schedule),
+    node: 'main',
     url,
     token: 'node-token',
     timeoutMs: 1_000,

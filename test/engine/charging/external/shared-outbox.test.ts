@@ -19,11 +19,22 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
   const open: ExternalCharging[] = []
   const openNode = (store: Store, { url }: FakeOcs, node: string, log: string[]) => {
     const journal = new CallJournal(new MemoryFile(), {
-      ...{ storage: store.storage, schedule, log: () => undefined },
+      storage: store.storage,
+      schedule,
+      log: () => undefined,
     })
     const charging = new ExternalCharging({
-      ...{ store, journal, node, url, token: undefined, timeoutMs: 5_000, schedule },
-      ...{ failMode: 'closed', now: Date.now, wallNow: Date.now, random: () => 0.5 },
+      store,
+      journal,
+      node,
+      url,
+      token: undefined,
+      timeoutMs: 5_000,
+      schedule,
+      failMode: 'closed',
+      now: Date.now,
+      wallNow: Date.now,
+      random: () => 0.5,
       log: (level, message) => void log.push(`${level} ${message}`),
     })
     open.push(charging)
@@ -82,7 +93,7 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
     await report('of-a-node-that-is-gone', 'three')
     await statements
       .prepare('UPDATE cdr_outbox SET claimed_until = $1 WHERE claimed_by = $2')
-      .run([...[Date.now(), 'three']])
+      .run([Date.now(), 'three'])
     await openNode(await database.open(), ocs, 'one', []).start()
     const waiting = () =>
       statements.prepare<{ call_uuid: string }>('SELECT call_uuid FROM cdr_outbox').all([])

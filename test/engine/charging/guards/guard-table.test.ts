@@ -5,14 +5,27 @@ import type { SpendGuard } from '../../../../schema/contracts/spend-guards.ts'
 const at = 1_000
 
 const guard = (guardUuid: string, more: Partial<SpendGuard>): SpendGuard => ({
-  ...{ guardUuid, scope: 'customer', scopeId: 1, prefix: '1900', action: 'block' },
-  ...{ amountMicros: 0, currency: null, per: null, startsAt: 0 },
-  ...{ expiresAt: null, endsCallsBefore: null, extension: null },
+  guardUuid,
+  scope: 'customer',
+  scopeId: 1,
+  prefix: '1900',
+  action: 'block',
+  amountMicros: 0,
+  currency: null,
+  per: null,
+  startsAt: 0,
+  expiresAt: null,
+  endsCallsBefore: null,
+  extension: null,
   ...more,
 })
 
 const call = (callee: string, more: Partial<GuardedCall> = {}): GuardedCall => ({
-  ...{ customerId: 1, extensionId: null, tenantIds: [], caller: null, callee },
+  customerId: 1,
+  extensionId: null,
+  tenantIds: [],
+  caller: null,
+  callee,
   ...more,
 })
 
@@ -29,7 +42,10 @@ test('all guards that cover a call are found, the longest prefix of each scope f
     guard('other customer', { scopeId: 2 }),
   ])
   expect(found(table, call('+1900123', { tenantIds: [7] }))).toEqual([
-    ...['long', 'short', 'all', 'tenant'],
+    'long',
+    'short',
+    'all',
+    'tenant',
   ])
   expect(found(table, call('4930'))).toEqual(['all'])
   expect(found(table, call('1900', { customerId: null }))).toEqual([])

@@ -18,7 +18,9 @@ describe.runIf(hasPostgres)('caps of several processes', () => {
     const planId = await shared.addPlan([plainRate])
     const customerId = await shared.addCustomer({ name: '+15550001', rate_plan_id: planId })
     await addGuard(shared.store, 'guard', {
-      ...{ customer_id: customerId, ...capOf(capMicros), created_at: Date.now() },
+      customer_id: customerId,
+      ...capOf(capMicros),
+      created_at: Date.now(),
     })
     const nodes: Node[] = []
     for (const name of names) nodes.push(await shared.node(name))

@@ -49,7 +49,8 @@ test.each(['1555', '+1555', '001555', '+001555', '01555', '0001555', '*31#1555',
     const books = await guarded({})
     expect(await dial(books, 'a', callee)).toMatchObject(braked)
     expect(books.ocs.foresee({ ...question('a', callee) })).toMatchObject({
-      ...{ verdict: braked, longestSeconds: 0 },
+      verdict: braked,
+      longestSeconds: 0,
     })
     expect(await dial(books, 'b', '1666')).toMatchObject({ kind: 'granted' })
     expect(books.ocs.stats()).toMatchObject({ openCalls: 1, verdicts: { spend_guard: 1 } })

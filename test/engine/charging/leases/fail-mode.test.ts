@@ -19,7 +19,9 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     const blocked = { ...plainRate, prefix: '1900', is_blocked: 1 as const }
     const planId = await shared.addPlan([plainRate, blocked])
     customerId = await shared.addCustomer({
-      ...{ name: '+15550001', rate_plan_id: planId, max_concurrent_calls: 2 },
+      name: '+15550001',
+      rate_plan_id: planId,
+      max_concurrent_calls: 2,
     })
   })
   afterEach(async () => {
@@ -65,7 +67,8 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
   test('starts calls with `open`, marks them, lets them go on, and charges them in full', async () => {
     const { ocs } = await cutOff('open', oneUnit)
     expect(await ocs.authorize(question('a', '1555'))).toMatchObject({
-      ...{ kind: 'granted', grantedSeconds: 60 },
+      kind: 'granted',
+      grantedSeconds: 60,
       account: { customerId, isUnauthorizedByOcs: true },
     })
     expect(await ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 120 })
@@ -115,7 +118,12 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     await topUp(ocs, customerId, oneUnit)
     const deduct = (ref: string) =>
       ocs.move({
-        ...{ customerId, kind: 'adjust', amountMicros: -oneUnit, ref, actor: 'test', note: null },
+        customerId,
+        kind: 'adjust',
+        amountMicros: -oneUnit,
+        ref,
+        actor: 'test',
+        note: null,
       })
     // Statements without locks are answered.
     const connect = () => store.statements.prepare('SELECT pg_sleep(0.02)').all([])
@@ -135,11 +143,13 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     const { ocs } = await shared.node('a', { failMode: 'open', url: proxy.url })
     await topUp(ocs, customerId, oneUnit)
     expect(await ocs.authorize(question('a', '1555'))).toMatchObject({
-      ...{ kind: 'granted', account: { isUnauthorizedByOcs: false } },
+      kind: 'granted',
+      account: { isUnauthorizedByOcs: false },
     })
     proxy.cut()
     expect(await ocs.authorize(question('b', '1555'))).toMatchObject({
-      ...{ grantedSeconds: 60, account: { isUnauthorizedByOcs: true } },
+      grantedSeconds: 60,
+      account: { isUnauthorizedByOcs: true },
     })
     expect(await ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 120 })
   })
@@ -156,7 +166,8 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
       })
       await topUp(ocs, customerId, oneUnit)
       expect(await ocs.authorize(question('b', '1555'))).toMatchObject({
-        ...{ kind: 'granted', account: { isUnauthorizedByOcs: false } },
+        kind: 'granted',
+        account: { isUnauthorizedByOcs: false },
       })
     } finally {
       await unlock()
@@ -170,7 +181,8 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     })
     node.isAlive = true
     expect(await node.ocs.reportFromNode(record('a', 10), '{}')).toMatchObject({
-      ...{ kind: 'settled', costMicros: 10_000 },
+      kind: 'settled',
+      costMicros: 10_000,
     })
     const marked = shared.store.statements.prepare('SELECT is_unauthorized_by_ocs AS it FROM cdr')
     expect(await marked.all([])).toEqual([{ it: 1 }])

@@ -55,7 +55,9 @@ class World {
     for (const name of callers)
       this.customers.push(
         await this.shared.addCustomer({
-          ...{ name, rate_plan_id: planId, credit_limit_micros: creditMicros },
+          name,
+          rate_plan_id: planId,
+          credit_limit_micros: creditMicros,
         }),
       )
     for (const name of names) this.#nodes.set(name, await this.shared.node(name))
@@ -71,8 +73,12 @@ class World {
     this.#count += 1
     const kind = amountMicros > 0 ? 'topup' : 'adjust'
     await node?.ocs.move({
-      ...{ customerId: this.customers[index] ?? 0, kind, amountMicros },
-      ...{ ref: `move-${this.#count}`, actor: 'test', note: null },
+      customerId: this.customers[index] ?? 0,
+      kind,
+      amountMicros,
+      ref: `move-${this.#count}`,
+      actor: 'test',
+      note: null,
     })
   }
 
@@ -133,7 +139,8 @@ class World {
     // Cutting a call takes a moment.
     const billsec = this.#below(call.granted + 3)
     const more = {
-      ...{ callerNumber: callers[call.caller] ?? '', calledNumber: '1555' },
+      callerNumber: callers[call.caller] ?? '',
+      calledNumber: '1555',
       customerId: this.customers[call.caller] ?? null,
     }
     const record = endedCall(call.uuid, billsec, more)

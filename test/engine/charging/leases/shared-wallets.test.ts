@@ -29,7 +29,8 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     const { nodes } = await opened(['a'], oneUnit)
     const [a] = nodes
     expect(await a?.ocs.authorize(question('one', '1555'))).toMatchObject({
-      ...{ kind: 'granted', grantedSeconds: 60 },
+      kind: 'granted',
+      grantedSeconds: 60,
     })
     await a?.ocs.report(endedCall('one', 30, { calledNumber: '1555' }))
     expect(await shared.records()).toEqual([{ call_uuid: 'one', billsec: 30, cost_micros: 30_000 }])
@@ -149,7 +150,8 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     await killAfterAnEnd()
     proxy.cut()
     expect(await next.ocs.leftBeside()).toMatchObject({
-      ...{ recoveredCalls: 1, saved: [{ callUuid: 'passed on' }] },
+      recoveredCalls: 1,
+      saved: [{ callUuid: 'passed on' }],
     })
     expect(next.ocs.resume('passed on')).toBe(true)
     proxy.mend()
@@ -181,7 +183,9 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     proxy.delayMs = 0
     expect(left).toMatchObject({ recoveredCalls: 1 })
     expect(await shared.records()).toContainEqual({
-      ...{ call_uuid: 'ended', billsec: 30, cost_micros: 30_000 },
+      call_uuid: 'ended',
+      billsec: 30,
+      cost_micros: 30_000,
     })
   })
 
@@ -201,7 +205,8 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     const b = await shared.node('b')
     await eventually(async () =>
       expect(await b.ocs.authorize(question('three', '1555'))).toMatchObject({
-        ...{ kind: 'granted', grantedSeconds: 60 },
+        kind: 'granted',
+        grantedSeconds: 60,
       }),
     )
   })
@@ -303,7 +308,9 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     })
     await isLocked
     expect(await nodes[0]?.ocs.authorize(question('patient', '1555'))).toMatchObject({
-      ...{ kind: 'granted', grantedSeconds: 60, account: { customerId } },
+      kind: 'granted',
+      grantedSeconds: 60,
+      account: { customerId },
     })
     await over
     expect(await shared.wallets()).toMatchObject([{ leasedMicros: 60_000n }])
@@ -317,7 +324,8 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     expect(customerId).toBeGreaterThan(0)
     proxy.delayMs = 2_000
     expect(await c.ocs.authorize(question('unheard', '1555'))).toMatchObject({
-      ...{ kind: 'unreachable', by: 'lease_unheard' },
+      kind: 'unreachable',
+      by: 'lease_unheard',
     })
     expect(c.ocs.stats().verdicts).toEqual({ lease_unheard: 1 })
     c.isAlive = false

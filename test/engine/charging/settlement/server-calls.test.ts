@@ -25,7 +25,8 @@ test('calls that end while others are stored wait as these did: ten batches a se
   }
   const statements = {
     prepare: (sql: string) => ({
-      ...{ all: () => answer(sql), run: async () => (await answer(sql)).length },
+      all: () => answer(sql),
+      run: async () => (await answer(sql)).length,
       get: async () => (await answer(sql))[0],
     }),
     async lockedTransaction<T>(work: () => Promise<T>): Promise<T> {
@@ -38,8 +39,12 @@ test('calls that end while others are stored wait as these did: ten batches a se
   const calls = new ServerCalls({
     // What a batch asks of it.
     store: { statements } as unknown as Store,
-    ...{ schedule: time.schedule, now: time.now, wallNow: time.now, node: 'a' },
-    ...{ events: new AccountingEvents(undefined), onFailure: () => undefined },
+    schedule: time.schedule,
+    now: time.now,
+    wallNow: time.now,
+    node: 'a',
+    events: new AccountingEvents(undefined),
+    onFailure: () => undefined,
     onSettled: () => undefined,
   })
   let stored = 0
@@ -162,8 +167,12 @@ describe.runIf(hasPostgres)('ended calls on PostgreSQL', () => {
     expect(ocs.balanceOf(customerId)?.reservedMicros).toBe(0n)
     // The lease in memory is what is stored: all that is left may be spent, and no more.
     await ocs.move({
-      ...{ customerId, kind: 'adjust', amountMicros: -980_000, ref: 'all' },
-      ...{ actor: 'test', note: null },
+      customerId,
+      kind: 'adjust',
+      amountMicros: -980_000,
+      ref: 'all',
+      actor: 'test',
+      note: null,
     })
     expect(await balance()).toBe(0n)
   })

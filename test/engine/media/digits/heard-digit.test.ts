@@ -3,8 +3,15 @@ import { heardDigitIn } from '../../../../engine/media/digits/heard-digit.ts'
 
 /** As rtpengine 10.5.3.5 writes it. */
 const told = {
-  ...{ callid: 's-1', source_tag: 'uuid-1.0', tags: ['uuid-1.1', 'uuid-1.0'], type: 'DTMF' },
-  ...{ timestamp: 1_795_387_485, source_ip: '127.0.0.1', event: 5, duration: 160, volume: 10 },
+  callid: 's-1',
+  source_tag: 'uuid-1.0',
+  tags: ['uuid-1.1', 'uuid-1.0'],
+  type: 'DTMF',
+  timestamp: 1_795_387_485,
+  source_ip: '127.0.0.1',
+  event: 5,
+  duration: 160,
+  volume: 10,
 }
 const heard = (change: object) => heardDigitIn(Buffer.from(JSON.stringify({ ...told, ...change })))
 
@@ -24,8 +31,13 @@ test.each([
 })
 
 test.each([
-  ...[{ event: 16 }, { event: -1 }, { event: 1.5 }, { event: '5' }, { duration: null }],
-  ...[{ callid: 7 }, { source_tag: undefined }],
+  { event: 16 },
+  { event: -1 },
+  { event: 1.5 },
+  { event: '5' },
+  { duration: null },
+  { callid: 7 },
+  { source_tag: undefined },
 ])('%j is nothing', (change) => {
   expect(heard(change)).toBeUndefined()
 })

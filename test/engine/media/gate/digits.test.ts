@@ -33,7 +33,10 @@ test('a digit in INFO is played into the RTP of a party that takes RFC 4733, and
   caller.request('INFO', leg, info)
   await caller.next('200 INFO')
   expect(rig.relay.requests.at(-1)).toMatchObject({
-    ...{ command: 'play DTMF', 'from-tag': 'uuid-1.0', code: '5', duration: 200 },
+    command: 'play DTMF',
+    'from-tag': 'uuid-1.0',
+    code: '5',
+    duration: 200,
   })
   // The other direction, and INFO about something else, pass.
   node.request('INFO', nodeLeg, info)

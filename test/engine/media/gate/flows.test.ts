@@ -23,8 +23,14 @@ beforeEach(async () => {
 })
 
 const record = (extension: string): ExtensionRecord => ({
-  ...{ extensionId: Number(extension), extension, tenantId: 3, customerId: 7, domain: home },
-  ...{ displayName: extension, isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+  extensionId: Number(extension),
+  extension,
+  tenantId: 3,
+  customerId: 7,
+  domain: home,
+  displayName: extension,
+  isVoicemailEnabled: false,
+  secrets: { MD5: '', 'SHA-256': '' },
 })
 
 /** One more phone of an extension. */
@@ -270,8 +276,13 @@ test.each([
   async (_, port) => {
     const [a, b] = [await phoneOf('101'), await rig.node()]
     await rig.control.originate({
-      ...{ domain: home, extension: '101', destination: '15550100', autoAnswer: false },
-      ...{ callerNumber: undefined, callerName: undefined, ringMs: 60_000 },
+      domain: home,
+      extension: '101',
+      destination: '15550100',
+      autoAnswer: false,
+      callerNumber: undefined,
+      callerName: undefined,
+      ringMs: 60_000,
     })
     const toA = await a.next('INVITE')
     a.reply(toA, 200, { tag: 'a', body: sdp('a', 5_000) })

@@ -54,7 +54,13 @@ test('a re-INVITE goes through the same session, in both directions', async () =
   node.reply(await node.next('BYE'), 200)
   await rig.idle()
   expect(rig.relay.commands).toEqual([
-    ...['offer', 'answer', 'offer', 'answer', 'offer', 'answer', 'delete'],
+    'offer',
+    'answer',
+    'offer',
+    'answer',
+    'offer',
+    'answer',
+    'delete',
   ])
 })
 

@@ -23,7 +23,10 @@ function open(names: readonly string[]) {
     return { kind: 'ok', values: { calls } }
   }
   const relay: Relay = {
-    ...{ name: 'relay', isAlive: true, seenAt: 0, ask: () => undefined },
+    name: 'relay',
+    isAlive: true,
+    seenAt: 0,
+    ask: () => undefined,
     request: (request) => Promise.resolve(answerTo(request)),
   }
   const isOrphan = (name: string): boolean => name.startsWith('orphan')

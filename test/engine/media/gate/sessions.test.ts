@@ -4,7 +4,10 @@ import { Sessions } from '../../../../engine/media/gate/sessions.ts'
 import type { NgAnswer, NgRequest } from '../../../../engine/media/relay/relays.ts'
 
 const relay = {
-  ...{ name: 'relay:22222', isAlive: true, seenAt: 0, ask: () => undefined },
+  name: 'relay:22222',
+  isAlive: true,
+  seenAt: 0,
+  ask: () => undefined,
   request: (): Promise<NgAnswer> => Promise.resolve({ kind: 'timeout' }),
 }
 
@@ -12,7 +15,9 @@ function start() {
   const asked: NgRequest[] = []
   const timers: { readonly act: () => void; readonly delayMs: number }[] = []
   const sessions = new Sessions({
-    ...{ calls: { call: () => undefined }, prefix: 'test', run: '1' },
+    calls: { call: () => undefined },
+    prefix: 'test',
+    run: '1',
     ask: (_relay, request, done) => {
       asked.push(request)
       done({ kind: 'ok', values: { result: 'ok' } })

@@ -19,8 +19,14 @@ async function heldCall(policy: 'anchor' | 'prefer') {
   const { answers } = rig
   answers.inbound = { kind: 'extension', extension: '102', domain: home, tenantId: 3 }
   answers.extensions.set(`102@${home}`, {
-    ...{ extensionId: 2, extension: '102', tenantId: 3, customerId: 7, domain: home },
-    ...{ displayName: '', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+    extensionId: 2,
+    extension: '102',
+    tenantId: 3,
+    customerId: 7,
+    domain: home,
+    displayName: '',
+    isVoicemailEnabled: false,
+    secrets: { MD5: '', 'SHA-256': '' },
   })
   const source = { protocol: 'udp', address: '127.0.0.1', port: phone.port }
   const nextHop = `sip:127.0.0.1:${phone.port};transport=udp`
@@ -46,7 +52,8 @@ test('where media must pass through one the caller hears why, and the node is no
   const { rig, caller, phone } = await heldCall('anchor')
   expect((await caller.next(503)).text).toMatch(/^SIP\/2.0 503 Media Relay Unavailable\r\n/)
   expect(await rig.record()).toMatchObject({
-    ...{ sipCode: 503, denialCode: 'media_relay_unavailable' },
+    sipCode: 503,
+    denialCode: 'media_relay_unavailable',
     attempts: [{ reason: 'no media relay' }],
   })
   expect(phone.inbox).toEqual([])

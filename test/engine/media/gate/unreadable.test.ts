@@ -62,8 +62,14 @@ test('in an emergency call it passes: the location of the caller is beside the d
   rig.answers.caller = {
     kind: 'extension',
     extension: {
-      ...{ extensionId: 101, extension: '101', tenantId: 3, domain: 'acme.example', customerId: 7 },
-      ...{ displayName: '', isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } },
+      extensionId: 101,
+      extension: '101',
+      tenantId: 3,
+      domain: 'acme.example',
+      customerId: 7,
+      displayName: '',
+      isVoicemailEnabled: false,
+      secrets: { MD5: '', 'SHA-256': '' },
     },
   }
   await passes(rig, node, '112', sdp('answer'))

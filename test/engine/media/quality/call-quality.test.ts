@@ -20,7 +20,10 @@ function closed(
   packets: readonly [number, number],
 ): ClosedSession {
   const relay = {
-    ...{ name: 'r', isAlive: true, seenAt: 0, ask: () => undefined },
+    name: 'r',
+    isAlive: true,
+    seenAt: 0,
+    ask: () => undefined,
     request: () => Promise.resolve({ kind: 'timeout' } as const),
   }
   const values: NgDictionary = {

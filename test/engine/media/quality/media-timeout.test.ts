@@ -20,7 +20,10 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000, isChargedToEnd = false } = 
   let stopAt = Infinity
   let asked = 0
   const relay = {
-    ...{ name: '127.0.0.1:22222', isAlive: true, seenAt: start, ask: () => undefined },
+    name: '127.0.0.1:22222',
+    isAlive: true,
+    seenAt: start,
+    ask: () => undefined,
     lostAt: undefined as number | undefined,
     request: (): Promise<NgAnswer> => {
       asked += 1
@@ -32,7 +35,8 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000, isChargedToEnd = false } = 
         media.lastAt = flowing
       }
       const stream = {
-        ...{ flags: ['RTP'], stats: { packets: media.packets } },
+        flags: ['RTP'],
+        stats: { packets: media.packets },
         'last packet': Math.floor((media.lastAt + clock.aheadMs) / 1_000),
       }
       const party = { medias: [{ type: 'audio', streams: [stream] }] }
@@ -57,12 +61,19 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000, isChargedToEnd = false } = 
       machine.world.calls.delete(callUuid)
     },
     deadlines: new Deadlines(time),
-    ...{ now: time.now, wallNow: time.wallNow, timeoutMs },
+    now: time.now,
+    wallNow: time.wallNow,
+    timeoutMs,
     charge: isChargedToEnd ? 'end' : 'last_packet',
   })
   timeout.start()
   return {
-    ...{ relay, media, lost, timeout, clock, call: machine.call() },
+    relay,
+    media,
+    lost,
+    timeout,
+    clock,
+    call: machine.call(),
     describeCaller: (sdp: string) => {
       const leg = machine.world.legs.get(caller)
       if (leg) leg.media = sdp

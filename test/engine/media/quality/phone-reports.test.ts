@@ -8,12 +8,17 @@ test('a phone that reports its call again and again takes no room from other cal
   const time = new ManualTime(0)
   const reports = new PhoneReports({
     calls: { parties: () => undefined, note: () => undefined },
-    ...{ deadlines: new Deadlines(time), now: time.now },
+    deadlines: new Deadlines(time),
+    now: time.now,
   })
   const report = (callUuid: string): void => {
     const parties: CallParties = {
-      ...{ callUuid, callIds: [], legs: { caller: 'a', callee: 'b' }, origin: undefined },
-      ...{ peers: { caller: '192.0.2.1:5060', callee: null }, extension: undefined },
+      callUuid,
+      callIds: [],
+      legs: { caller: 'a', callee: 'b' },
+      origin: undefined,
+      peers: { caller: '192.0.2.1:5060', callee: null },
+      extension: undefined,
       place: { nodeId: null, carrierId: null },
     }
     reports.take(parties, 'caller', undefined, undefined)

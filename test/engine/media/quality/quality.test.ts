@@ -51,8 +51,12 @@ test('the BYE of a phone tells what it has heard: that is the quality of the oth
   expect(quality).toEqual({
     caller: null,
     callee: {
-      ...{ mos: 2.8, mosSource: 'computed', jitterMs: 2, packetLossPct: 2.9 },
-      ...{ roundTripMs: null, packets: 1_000 },
+      mos: 2.8,
+      mosSource: 'computed',
+      jitterMs: 2,
+      packetLossPct: 2.9,
+      roundTripMs: null,
+      packets: 1_000,
     },
   })
 })
@@ -135,12 +139,23 @@ test('neither another extension nor another carrier speaks for a party', async (
   const call = await talk(rig)
   const origins = [
     {
-      ...({ kind: 'extension', extensionId: 9, tenantId: 3, customerId: null } as const),
-      ...{ domain: 'acme.example', extension: '109', displayName: '' },
+      kind: 'extension',
+      extensionId: 9,
+      tenantId: 3,
+      customerId: null,
+      domain: 'acme.example',
+      extension: '109',
+      displayName: '',
     },
     {
-      ...({ kind: 'carrier', carrierId: 5, gatewayId: 1, name: 'c', customerId: null } as const),
-      ...({ payer: 'none', tenantId: null, inboundSetId: null } as const),
+      kind: 'carrier',
+      carrierId: 5,
+      gatewayId: 1,
+      name: 'c',
+      customerId: null,
+      payer: 'none',
+      tenantId: null,
+      inboundSetId: null,
     },
     { kind: 'node', nodeId: 7, setId: 1 } as const,
   ]

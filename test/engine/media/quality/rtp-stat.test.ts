@@ -48,8 +48,12 @@ test.each([
 test('a value that cannot be is not known', () => {
   const stat = readRtpStat({ 'X-RTP-Stat': 'PR=10;PL=99999999999;JI=-4;MOS=44' })
   expect(stat).toEqual({
-    ...{ packets: 10, jitterMs: null, roundTripMs: null, packetLossPct: null },
-    ...{ mos: null, mosSource: null },
+    packets: 10,
+    jitterMs: null,
+    roundTripMs: null,
+    packetLossPct: null,
+    mos: null,
+    mosSource: null,
   })
 })
 

@@ -68,7 +68,8 @@ test('jitter and loss without a MOS: it is computed, by the codec', () => {
   const party = (ssrc: number) => ({
     medias: [
       {
-        ...{ type: 'audio', codec: 'G729/8000' },
+        type: 'audio',
+        codec: 'G729/8000',
         streams: [{ SSRC: ssrc, flags: ['RTP'], stats: { packets: 90 } }],
       },
     ],
@@ -79,8 +80,12 @@ test('jitter and loss without a MOS: it is computed, by the codec', () => {
     SSRC: { 2: { 'cumulative loss': 10, 'average MOS': average } },
   }
   expect(qualityOf(values, tags)?.caller).toEqual({
-    ...{ mos: 2.7, mosSource: 'computed', jitterMs: 4, packetLossPct: 10 },
-    ...{ roundTripMs: null, packets: 90 },
+    mos: 2.7,
+    mosSource: 'computed',
+    jitterMs: 4,
+    packetLossPct: 10,
+    roundTripMs: null,
+    packets: 90,
   })
 })
 
@@ -89,7 +94,8 @@ test('a query tells when the last RTP packet came, and how many', () => {
   expect(last).toEqual({ seconds: 1_795_382_561, packets: 802 })
   // Their streams have the time at which they were opened.
   expect(lastPacketOf(answer('nothing is sent', 'query'), ['A', 'B'])).toEqual({
-    ...{ seconds: 0, packets: 0 },
+    seconds: 0,
+    packets: 0,
   })
 })
 

@@ -8,12 +8,20 @@ test('the report of RFC 6035 is read: what the phone heard, and what the other p
   expect(readVqReport(vqReport('6dg37f1890463'))).toEqual({
     callId: '6dg37f1890463',
     local: {
-      ...{ mos: 4.2, mosSource: 'reported', jitterMs: 2, packetLossPct: 7 },
-      ...{ roundTripMs: 200, packets: 0 },
+      mos: 4.2,
+      mosSource: 'reported',
+      jitterMs: 2,
+      packetLossPct: 7,
+      roundTripMs: 200,
+      packets: 0,
     },
     remote: {
-      ...{ mos: 4.3, mosSource: 'reported', jitterMs: 10, packetLossPct: 5 },
-      ...{ roundTripMs: 200, packets: 0 },
+      mos: 4.3,
+      mosSource: 'reported',
+      jitterMs: 10,
+      packetLossPct: 5,
+      roundTripMs: 200,
+      packets: 0,
     },
   })
 })
@@ -39,7 +47,9 @@ test.each([
 
 test('a report with empty metrics tells nothing', () => {
   expect(readVqReport('VQSessionReport\nCallID: c\nLocalMetrics:\nRemoteMetrics:')).toEqual({
-    ...{ callId: 'c', local: undefined, remote: undefined },
+    callId: 'c',
+    local: undefined,
+    remote: undefined,
   })
 })
 

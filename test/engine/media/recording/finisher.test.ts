@@ -34,11 +34,16 @@ const talk = JSON.parse(readFileSync(join(vectors, 'talk.json'), 'utf8')) as {
 }
 const callUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 const note: UnfinishedRecording = {
-  ...{ callUuid, tenantId: 3, isOn: false },
-  ...{ startedAt: talk.startedAt, endedAt: talk.endedAt },
+  callUuid,
+  tenantId: 3,
+  isOn: false,
+  startedAt: talk.startedAt,
+  endedAt: talk.endedAt,
   tracks: [
     {
-      ...{ sessionId: talk.sessionId, relay: '127.0.0.1:2223', startedAt: talk.startedAt },
+      sessionId: talk.sessionId,
+      relay: '127.0.0.1:2223',
+      startedAt: talk.startedAt,
       caller: [{ address: '127.0.0.1', port: 41_222 }],
       callee: [{ address: '127.0.0.1', port: 41_200 }],
     },
@@ -60,12 +65,16 @@ function open({ converter = openConverter() }: { readonly converter?: Converter 
   const time = new ManualTime(talk.endedAt)
   const unfinished = new UnfinishedRecordings(folder)
   const finisher = new Finisher({
-    ...{ folder, spool, unfinished, converter },
+    folder,
+    spool,
+    unfinished,
+    converter,
     store: new RecordingStore(store, {
       wants: () => true,
       writeAll: async (events) => void webhooks.push(...events),
     }),
-    ...{ schedule: time.schedule, now: time.now },
+    schedule: time.schedule,
+    now: time.now,
     onEvent: (event) => void events.push(event),
     isOurs: (name) => name.startsWith('tg-'),
     log: (_, message) => void logged.push(message),
@@ -77,8 +86,18 @@ function open({ converter = openConverter() }: { readonly converter?: Converter 
   ]
   const file = join(folder, `${callUuid}.wav`)
   return {
-    ...{ folder, spool, file, store, webhooks, events, logged, time, unfinished, finisher },
-    ...{ rows, captures },
+    folder,
+    spool,
+    file,
+    store,
+    webhooks,
+    events,
+    logged,
+    time,
+    unfinished,
+    finisher,
+    rows,
+    captures,
   }
 }
 
@@ -93,9 +112,13 @@ test('a call that is over becomes a file, a row and a webhook; its captures are 
   const [event] = webhooks
   const { duration_ms: ms, bytes, sha256 } = row ?? {}
   expect(event).toEqual({
-    ...{ type: 'recording.ready', tenantId: 3 },
+    type: 'recording.ready',
+    tenantId: 3,
     data: {
-      ...{ call_uuid: callUuid, duration: Math.round((ms ?? 0) / 1_000), bytes, sha256 },
+      call_uuid: callUuid,
+      duration: Math.round((ms ?? 0) / 1_000),
+      bytes,
+      sha256,
       url: `/api/v1/calls/${callUuid}/recording`,
     },
   })
@@ -122,7 +145,7 @@ test('while the disk is full captures are kept, and the file is made when there 
   let isFull = true
   const { finisher, unfinished, time, rows, captures, logged } = open({
     converter: {
-      ...{ stop: () => real.stop() },
+      stop: () => real.stop(),
       convert: (order) =>
         isFull ? Promise.resolve({ kind: 'failed', reason: 'ENOSPC' }) : real.convert(order),
     },
@@ -141,7 +164,7 @@ test('calls that end while the disk is full do not put off those that wait for i
   let isFull = true
   const { finisher, time, rows, logged } = open({
     converter: {
-      ...{ stop: () => real.stop() },
+      stop: () => real.stop(),
       convert: (order) =>
         isFull ? Promise.resolve({ kind: 'failed', reason: 'ENOSPC' }) : real.convert(order),
     },

@@ -11,17 +11,29 @@ const extensionAt = (domain: string, extension: string) => extensions[`${extensi
 
 const from = (extension: string) => ({
   kind: 'extension' as const,
-  ...{ extensionId: 1, tenantId: 1, customerId: null, domain: 'acme.example', extension },
+  extensionId: 1,
+  tenantId: 1,
+  customerId: null,
+  domain: 'acme.example',
+  extension,
   displayName: '',
 })
 const to = (extension: string) => ({
   kind: 'extension' as const,
-  ...{ uri: `sip:${extension}@acme.example`, tenantId: 1, phones: [], voicemail: undefined },
+  uri: `sip:${extension}@acme.example`,
+  tenantId: 1,
+  phones: [],
+  voicemail: undefined,
 })
 
 const start = (sourceAddress: string, calledNumber: string) => ({
-  ...{ callUuid: 'uuid', callId: 'id', callerNumber: '101', callerName: null, calledNumber },
-  ...{ sourceAddress, startedAt: 0 },
+  callUuid: 'uuid',
+  callId: 'id',
+  callerNumber: '101',
+  callerName: null,
+  calledNumber,
+  sourceAddress,
+  startedAt: 0,
 })
 
 test('what a supervisor hears is not recorded, whatever its extension says; no INVITE can claim it', () => {

@@ -6,15 +6,14 @@ import { inRecordedCodecs } from '../../../../engine/media/recording/recorded-co
 const party = (codecs: readonly string[] | null, offered: readonly string[] = []): MediaParty =>
   inRecordedCodecs({
     rules: { policy: null, profile: 'auto', codecs, dtmf: 'auto' },
-    ...{ isOnWebSocket: false, natAddress: undefined },
+    isOnWebSocket: false,
+    natAddress: undefined,
     described: {
-      ...{
-        profile: 'rtp',
-        address: '',
-        codecs: offered,
-        otherCodecs: [],
-        hasTelephoneEvents: false,
-      },
+      profile: 'rtp',
+      address: '',
+      codecs: offered,
+      otherCodecs: [],
+      hasTelephoneEvents: false,
     },
   })
 
@@ -32,7 +31,8 @@ test.each([
 
 test('an offer loses what cannot be decoded; one that has nothing else is transcoded', () => {
   expect(offeredCodecs(party(null, ['opus', 'G722', 'PCMU', 'PCMA']), party(null))).toEqual({
-    ...{ kind: 'filtered', codecs: ['PCMA', 'PCMU'] },
+    kind: 'filtered',
+    codecs: ['PCMA', 'PCMU'],
   })
   expect(offeredCodecs(party(null, ['opus']), party(null))).toMatchObject({ kind: 'transcoded' })
 })

@@ -34,7 +34,10 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
   const time = new ManualTime(startOfTime)
   const asked: NgRequest[] = []
   const relay: Relay = {
-    ...{ name: '127.0.0.1:2223', isAlive: true, seenAt: 0, ask: () => undefined },
+    name: '127.0.0.1:2223',
+    isAlive: true,
+    seenAt: 0,
+    ask: () => undefined,
     request: async (command) => {
       asked.push(command)
       const given = await answer?.(command)
@@ -43,16 +46,20 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
     },
   }
   const call: ActiveCall = {
-    ...{ callUuid, state: 'ACTIVE', direction: 'internal', callerNumber: '100' },
-    ...{
-      calledNumber: '101',
-      startedAt: 0,
-      answeredAt: 0,
-      stampOffsetMs: 0,
-      instance: 'sbc-1',
-      tenantId: 3,
-    },
-    ...{ customerId: null, setId: null, node: null, carrier: null },
+    callUuid,
+    state: 'ACTIVE',
+    direction: 'internal',
+    callerNumber: '100',
+    calledNumber: '101',
+    startedAt: 0,
+    answeredAt: 0,
+    stampOffsetMs: 0,
+    instance: 'sbc-1',
+    tenantId: 3,
+    customerId: null,
+    setId: null,
+    node: null,
+    carrier: null,
     peers: { caller: null, callee: null },
   }
   const live = new Map([[callUuid, call]])
@@ -64,7 +71,10 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
   const place = folder ?? `${root}/${(count += 1)}`
   const unfinished = new UnfinishedRecordings(place)
   const recorder = new Recorder({
-    ...{ unfinished, hasTone, now: time.now, schedule: time.schedule },
+    unfinished,
+    hasTone,
+    now: time.now,
+    schedule: time.schedule,
     media: { sessionsOf: (uuid) => sessions.filter((each) => each.callUuids.includes(uuid)) },
     relays: { byName: (name) => (name === relay.name ? relay : undefined) },
     calls: {
@@ -81,13 +91,28 @@ function open({ wish = 'always', hasTone = false, folder, answer }: Options = {}
     log: (_, message) => void logged.push(message),
   })
   const session = (changes: Partial<MediaSession> = {}): MediaSession => ({
-    ...{ id: 'tg-1', relay, legs: [`${callUuid}.1`, `${callUuid}.2`], callUuids: [callUuid] },
+    id: 'tg-1',
+    relay,
+    legs: [`${callUuid}.1`, `${callUuid}.2`],
+    callUuids: [callUuid],
     ...changes,
   })
   const commands = () => asked.map(({ command }) => command)
   return {
-    ...{ recorder, time, asked, commands, live, call, sessions, events, logged, finished },
-    ...{ unfinished, session, place, elsewhere },
+    recorder,
+    time,
+    asked,
+    commands,
+    live,
+    call,
+    sessions,
+    events,
+    logged,
+    finished,
+    unfinished,
+    session,
+    place,
+    elsewhere,
     types: () => events.map(({ type }) => type),
     isOn: () => recorder.isRecording(callUuid),
   }
@@ -117,11 +142,16 @@ test('a call is recorded from its answer to its end, and each party is known by 
   await eventually(() => expect(finished).toHaveLength(1))
   expect(finished).toEqual([
     {
-      ...{ callUuid, tenantId: 4, startedAt: startOfTime, endedAt: startOfTime + 5_000 },
+      callUuid,
+      tenantId: 4,
+      startedAt: startOfTime,
+      endedAt: startOfTime + 5_000,
       isOn: false,
       tracks: [
         {
-          ...{ sessionId: 'tg-1', relay: '127.0.0.1:2223', startedAt: startOfTime },
+          sessionId: 'tg-1',
+          relay: '127.0.0.1:2223',
+          startedAt: startOfTime,
           caller: [{ address: '10.0.0.1', port: 4_000 }],
           callee: [{ address: '10.0.0.1', port: 4_002 }],
         },
@@ -164,11 +194,17 @@ test('on demand it is started, stopped and started again', async () => {
   expect(finished[0]).toMatchObject({ startedAt: startOfTime, endedAt: startOfTime + 5_000 })
   expect(finished[0]?.tracks).toHaveLength(1)
   expect(commands().filter((command) => command !== 'query')).toEqual([
-    ...['start recording', 'stop recording', 'start recording', 'stop recording'],
+    'start recording',
+    'stop recording',
+    'start recording',
+    'stop recording',
     'stop recording',
   ])
   expect(types()).toEqual([
-    ...['recording.started', 'recording.stopped', 'recording.started', 'recording.stopped'],
+    'recording.started',
+    'recording.stopped',
+    'recording.started',
+    'recording.stopped',
   ])
 })
 
@@ -313,7 +349,8 @@ test('after a transfer the recording of the first call goes on with the new part
   recorder.connected(session())
   await eventually(() => expect(isOn()).toBe(true))
   const moved = session({
-    ...{ id: 'tg-2', legs: [`${otherUuid}.1`, `${callUuid}.1`] },
+    id: 'tg-2',
+    legs: [`${otherUuid}.1`, `${callUuid}.1`],
     callUuids: [otherUuid, callUuid],
   })
   await recorder.closed(session())

@@ -5,8 +5,12 @@ import { all } from '../../../../schema/sql/query.ts'
 import { eachDatabase } from '../../../support/shared-database.ts'
 
 const recording = {
-  ...{ callUuid: '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11', tenantId: null, startedAt: 1_000 },
-  ...{ durationMs: 2_000, bytes: 32_044, sha256: 'ab'.repeat(32) },
+  callUuid: '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11',
+  tenantId: null,
+  startedAt: 1_000,
+  durationMs: 2_000,
+  bytes: 32_044,
+  sha256: 'ab'.repeat(32),
 }
 
 describe.each(eachDatabase)('recordings on $database', ({ open }) => {

@@ -29,8 +29,13 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
   const { caller, callee } = machine.answered(null, candidate(1, 5_060))
   const call = machine.call()
   call.origin = {
-    ...{ kind: 'extension', extensionId: 1, tenantId: 1, customerId: null },
-    ...{ domain: 'acme.example', extension: '100', displayName: '' },
+    kind: 'extension',
+    extensionId: 1,
+    tenantId: 1,
+    customerId: null,
+    domain: 'acme.example',
+    extension: '100',
+    displayName: '',
   }
   const place = `${root}/${(count += 1)}`
   const events: EngineHappening[] = []
@@ -52,9 +57,19 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
         const { start, stampOffsetMs, answeredAt } = call
         return uuid === callUuid
           ? {
-              ...{ callUuid, state: 'ACTIVE', direction: 'internal', startedAt: start.startedAt },
-              ...{ callerNumber: '100', calledNumber: '1', answeredAt, stampOffsetMs },
-              ...{ tenantId: 1, customerId: null, setId: null, node: null, carrier: null },
+              callUuid,
+              state: 'ACTIVE',
+              direction: 'internal',
+              startedAt: start.startedAt,
+              callerNumber: '100',
+              calledNumber: '1',
+              answeredAt,
+              stampOffsetMs,
+              tenantId: 1,
+              customerId: null,
+              setId: null,
+              node: null,
+              carrier: null,
               instance: 'sbc-1',
               peers: { caller: null, callee: null },
             }
@@ -66,16 +81,22 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
     },
     extensionAt: () => ({ callRecording: wish }),
     isOurs: () => false,
-    ...{ now: time.now, schedule: time.schedule },
+    now: time.now,
+    schedule: time.schedule,
     onEvent: (event) => void events.push(event),
     log: () => undefined,
   })
   onTestFinished(() => recordings.stop())
   const relay: { answer: NgAnswer } = { answer: { kind: 'ok', values: {} } }
   const session: MediaSession = {
-    ...{ id: 's', legs: [caller, callee], callUuids: [callUuid] },
+    id: 's',
+    legs: [caller, callee],
+    callUuids: [callUuid],
     relay: {
-      ...{ name: 'relay', isAlive: true, seenAt: 0, ask: () => undefined },
+      name: 'relay',
+      isAlive: true,
+      seenAt: 0,
+      ask: () => undefined,
       request: () => Promise.resolve(relay.answer),
     },
   }

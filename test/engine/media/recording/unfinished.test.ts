@@ -9,11 +9,18 @@ import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 const callUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 const note: UnfinishedRecording = {
-  ...{ callUuid, tenantId: 3, startedAt: 1_000, endedAt: null, isOn: true },
+  callUuid,
+  tenantId: 3,
+  startedAt: 1_000,
+  endedAt: null,
+  isOn: true,
   tracks: [
     {
-      ...{ sessionId: 'tg-1', relay: '127.0.0.1:2223', startedAt: 1_000 },
-      ...{ caller: [{ address: '10.0.0.1', port: 4_000 }], callee: [] },
+      sessionId: 'tg-1',
+      relay: '127.0.0.1:2223',
+      startedAt: 1_000,
+      caller: [{ address: '10.0.0.1', port: 4_000 }],
+      callee: [],
     },
   ],
 }

@@ -13,7 +13,8 @@ function connected() {
   const client = new NgClient({
     open: (events) => relay.connect(events),
     newCookie: () => `a_${cookies++}`,
-    ...{ now: time.now, schedule: time.schedule },
+    now: time.now,
+    schedule: time.schedule,
     onAnswer: (answer, tookMs) => {
       seen.answers.push(answer)
       seen.latencies.push(tookMs)

@@ -28,12 +28,16 @@ function relayAt(place: string): FakeRelay {
 function poolOf(...places: readonly (readonly [host: string, weight?: number])[]): RelayPool {
   const pool = new RelayPool({
     relays: places.map(([host, weight = 1]) => ({
-      ...{ name: `${host}:2223`, host, port: 2_223, weight },
+      name: `${host}:2223`,
+      host,
+      port: 2_223,
+      weight,
     })),
     open: ({ address, port }, events) => relayAt(`${address}:${port}`).connect(events),
     hosts: { watch: () => undefined, addressesOf: (host) => addresses[host] ?? [host] },
     cookiePrefix: 'test',
-    ...{ now: time.now, schedule: time.schedule },
+    now: time.now,
+    schedule: time.schedule,
     log: (level, message, fields) =>
       logged.push(`${level}: ${message} (${String(fields?.['relay'])})`),
     onChange: (relay, change) => changes.push(`${relay.name} ${change}`),
@@ -63,7 +67,9 @@ test('relays are pinged at the start, and those that answer get sessions', async
     'info: media relay answers (10.0.0.2:2223)',
   ])
   expect([pool.pick()?.name, pool.pick()?.name, pool.pick()?.name]).toEqual([
-    ...['10.0.0.1:2223', '10.0.0.2:2223', '10.0.0.1:2223'],
+    '10.0.0.1:2223',
+    '10.0.0.2:2223',
+    '10.0.0.1:2223',
   ])
   expect(pool.byName('10.0.0.2:2223')?.name).toBe('10.0.0.2:2223')
   expect(pool.byName('10.0.0.3:2223')).toBeUndefined()
@@ -240,8 +246,14 @@ test('each relay is counted', async () => {
   expect((await lost)?.kind).toBe('timeout')
   expect(pool.status()).toMatchObject([
     {
-      ...{ name: '10.0.0.1:2223', weight: 2, isAlive: false, sessions: 17 },
-      ...{ errors: 1, timeouts: 1, restarts: 0, latencyMs: 0 },
+      name: '10.0.0.1:2223',
+      weight: 2,
+      isAlive: false,
+      sessions: 17,
+      errors: 1,
+      timeouts: 1,
+      restarts: 0,
+      latencyMs: 0,
     },
   ])
   expect(pool.status()[0]?.requests).toBeGreaterThan(3)

@@ -21,7 +21,10 @@ let isMixing: boolean
 let listening: Listening
 
 const relay: Relay = {
-  ...{ name: '10.0.0.5:22222', isAlive: true, seenAt: 0, ask: () => undefined },
+  name: '10.0.0.5:22222',
+  isAlive: true,
+  seenAt: 0,
+  ask: () => undefined,
   request: (request) => {
     asked.push(request)
     return Promise.resolve(answerTo(request))
@@ -29,7 +32,10 @@ const relay: Relay = {
 }
 
 const session = (id: string, callUuids: readonly string[] = ['call']): MediaSession => ({
-  ...{ id, relay, callUuids, legs: ['call.0', 'call.1'] },
+  id,
+  relay,
+  callUuids,
+  legs: ['call.0', 'call.1'],
 })
 
 const mixers: Mixers = {
@@ -81,11 +87,18 @@ test('both parties of a call are subscribed to, in PCMU, and sent to the mixer',
   expect(await open()).toEqual({ address: '10.0.0.1', port: 4_000 })
   expect(asked).toMatchObject([
     {
-      ...{ command: 'subscribe request', 'call-id': 'one', 'to-tag': 'spy.1', flags: ['all'] },
-      ...{ 'transport-protocol': 'RTP/AVP', ICE: 'remove', DTLS: 'off' },
+      command: 'subscribe request',
+      'call-id': 'one',
+      'to-tag': 'spy.1',
+      flags: ['all'],
+      'transport-protocol': 'RTP/AVP',
+      ICE: 'remove',
+      DTLS: 'off',
     },
     {
-      ...{ command: 'subscribe answer', 'call-id': 'one', 'to-tag': 'spy.1' },
+      command: 'subscribe answer',
+      'call-id': 'one',
+      'to-tag': 'spy.1',
       flags: ['allow transcoding'],
     },
   ])

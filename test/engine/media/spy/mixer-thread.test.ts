@@ -30,7 +30,8 @@ test('a supervisor hears what comes from the two places of the relay, and nothin
   if (endpoint === undefined) throw new Error('no mixer')
   expect(endpoint.address).toBe('127.0.0.1')
   const sources = [caller, callee].map((socket) => ({
-    ...{ port: socket.address().port, addresses: ['127.0.0.1'] },
+    port: socket.address().port,
+    addresses: ['127.0.0.1'],
   }))
   mixers.hear('one', sources)
   mixers.play('one', { to: phone.address(), payloadType: 0 })

@@ -6,7 +6,10 @@ const owner = { realm: 'acme.example', address: '203.0.113.7' }
 function nonces(maxInUse = 100, secret = 1) {
   const time = { now: 1_000_000_000_000 }
   const table = new Nonces({
-    ...{ secret: String(secret).repeat(64), now: () => time.now, lifetimeMs: 60_000, maxInUse },
+    secret: String(secret).repeat(64),
+    now: () => time.now,
+    lifetimeMs: 60_000,
+    maxInUse,
   })
   return { time, table }
 }
@@ -36,7 +39,12 @@ test('a count is taken once, and only upwards', () => {
   const { table } = nonces()
   const nonce = table.issue(owner)
   expect([1, 1, 2, 5, 4, 6].map((count) => table.use(nonce, owner, count))).toEqual([
-    ...[true, false, true, true, false, true],
+    true,
+    false,
+    true,
+    true,
+    false,
+    true,
   ])
 })
 

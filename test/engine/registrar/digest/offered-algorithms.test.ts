@@ -13,14 +13,14 @@ const offeredTo = async (userAgent: string, protocol = 'udp'): Promise<(string |
 
 // JsSIP and SIP.js take the last challenge; Sofia-SIP fails with any second one, as PJSIP and libre did.
 test.each([
-  ...[
-    'JsSIP 3.13.8',
-    'SIP.js/0.21.2',
-    'FreeSWITCH-mod_sofia/1.10.12',
-    'sofia-sip/1.12.11',
-    'PJSUA v2.10 Linux',
-  ],
-  ...['baresip v1.0.0 (x86_64/linux)', 'baresip v3.9.0', 'baresip v3.10.1'],
+  'JsSIP 3.13.8',
+  'SIP.js/0.21.2',
+  'FreeSWITCH-mod_sofia/1.10.12',
+  'sofia-sip/1.12.11',
+  'PJSUA v2.10 Linux',
+  'baresip v1.0.0 (x86_64/linux)',
+  'baresip v3.9.0',
+  'baresip v3.10.1',
 ])(
   'a phone that is known to fail with several challenges is offered MD5 alone: "%s"',
   async (agent) => {

@@ -4,7 +4,9 @@ import { type KnownNode, PeerNodes } from '../../../../engine/registrar/hop/peer
 /** Nodes of which the first list is known, and names that DNS knows. */
 function registry(...known: readonly KnownNode[]) {
   const state = {
-    ...{ nodes: known, now: 0, version: 0 },
+    nodes: known,
+    now: 0,
+    version: 0,
     addresses: {} as Record<string, readonly string[]>,
     watched: [] as (readonly string[])[],
     told: [] as string[],
@@ -20,7 +22,10 @@ function registry(...known: readonly KnownNode[]) {
   return {
     state,
     peers: new PeerNodes({
-      ...{ self: 'self', nodes: () => state.nodes, now: () => state.now, hosts },
+      self: 'self',
+      nodes: () => state.nodes,
+      now: () => state.now,
+      hosts,
       log: (level, message) => void state.told.push(`${level} ${message}`),
     }),
   }
@@ -131,7 +136,9 @@ test('a request that comes from another address of the node, as the node has tol
   })
   expect(peers.find('b')?.addresses).toEqual(['192.0.2.2', '10.0.0.2', '2001:db8::2'])
   expect(['10.0.0.2', '2001:db8::2', '10.0.0.3'].map((each) => peers.isTold(each))).toEqual([
-    ...[true, true, false],
+    true,
+    true,
+    false,
   ])
 })
 

@@ -11,8 +11,18 @@ const contact = 'sip:101@10.0.0.5:5060;transport=tcp'
 const source = { protocol: 'tcp', address: '203.0.113.7', port: 41_000 }
 const byConnection = 'sip:203.0.113.7:41000;transport=tcp;connection=registered'
 const bound = (more: Partial<Binding> = {}): Binding => ({
-  ...{ contact, instance: null, regId: null, q: 1_000, callId: 'c', cseq: 1, path: [] },
-  ...{ userAgent: '', registeredAt: 0, expiresAt: 1, source, node: 'b' },
+  contact,
+  instance: null,
+  regId: null,
+  q: 1_000,
+  callId: 'c',
+  cseq: 1,
+  path: [],
+  userAgent: '',
+  registeredAt: 0,
+  expiresAt: 1,
+  source,
+  node: 'b',
   ...more,
 })
 const peerAt = (address: string, more: Partial<PeerNode> = {}): PeerNode => ({
@@ -39,7 +49,8 @@ function cluster() {
   const key = Buffer.alloc(32, 1)
   const hopOf = (self: string): PhoneHop =>
     new PhoneHop({
-      ...{ self, key },
+      self,
+      key,
       peer: (name) => world.peers.get(name),
       wallNow: () => world.now,
       bindingsOf: ({ domain, extension }) =>
@@ -57,8 +68,13 @@ const tokenOf = (route = ''): string => /^<sip:([^@]+)@/.exec(route)?.[1] ?? ''
 /** The INVITE that node a sends for the phone, as node b is asked about it. */
 const callOf = (a: PhoneHop, more: Partial<HopRequest> = {}): HopRequest => ({
   token: tokenOf(a.targetOf(bound(), home)?.routes[0]),
-  ...{ method: 'INVITE', uri: contact, callId: 'c1', isInDialog: false },
-  ...{ protocol: 'udp', sourceAddress: '192.0.2.1', sourcePort: 5_060 },
+  method: 'INVITE',
+  uri: contact,
+  callId: 'c1',
+  isInDialog: false,
+  protocol: 'udp',
+  sourceAddress: '192.0.2.1',
+  sourcePort: 5_060,
   ...more,
 })
 
@@ -73,8 +89,12 @@ function dialog() {
   const inDialog = { method: 'BYE', isInDialog: true }
   const fromNode = callOf(made.a, { ...inDialog, token: toCallee })
   const fromPhone = callOf(made.a, {
-    ...{ ...inDialog, token: toCaller, uri: 'sip:192.0.2.1:5060', protocol: 'tcp' },
-    ...{ sourceAddress: source.address, sourcePort: source.port },
+    ...inDialog,
+    token: toCaller,
+    uri: 'sip:192.0.2.1:5060',
+    protocol: 'tcp',
+    sourceAddress: source.address,
+    sourcePort: source.port,
   })
   return { ...made, fromNode, fromPhone }
 }
@@ -82,7 +102,9 @@ function dialog() {
 test('a phone of another node is called by a Route to that node, and by its Contact', () => {
   const { a } = cluster()
   expect(a.targetOf(bound(), home)).toMatchObject({
-    ...{ uri: contact, nextHop: undefined, lastHop: byConnection },
+    uri: contact,
+    nextHop: undefined,
+    lastHop: byConnection,
     routes: [expect.stringMatching(/^<sip:tgc1\.[\w-]+@192\.0\.2\.2:5060;lr>$/)],
   })
 })
@@ -140,7 +162,8 @@ test('a phone by UDP at its own address is called directly when its node is gone
 test('the node that holds the flow forwards to the connection of the phone, and stays in the dialog', () => {
   const { a, b } = cluster()
   expect(b.read(callOf(a))).toEqual({
-    ...{ kind: 'forwarded', nextHop: byConnection },
+    kind: 'forwarded',
+    nextHop: byConnection,
     recordRoute: {
       toCallee: expect.stringMatching(/^tgd1\./) as string,
       toCaller: expect.stringMatching(/^tgd1\./) as string,
@@ -152,7 +175,8 @@ test('the node that holds the flow forwards to the connection of the phone, and 
 test('a MESSAGE is forwarded, and begins no dialog', () => {
   const { a, b } = cluster()
   expect(b.read(callOf(a, { method: 'MESSAGE' }))).toEqual({
-    ...{ kind: 'forwarded', nextHop: byConnection },
+    kind: 'forwarded',
+    nextHop: byConnection,
   })
 })
 
@@ -193,7 +217,8 @@ test.each([
   expect(b.read(request)).toEqual(forbidden)
   expect(world.refused).toEqual([`udp ${request.sourceAddress}:5060`])
   expect(b.telemetry()).toMatchObject({
-    ...{ flow_tokens_refused_total: 1, phone_requests_forwarded_total: 0 },
+    flow_tokens_refused_total: 1,
+    phone_requests_forwarded_total: 0,
   })
 })
 
@@ -279,7 +304,8 @@ test.each([
 test('whatever a phone writes as Request-URI, its token leads to the SIP address of its node', () => {
   const { b, fromPhone } = dialog()
   expect(b.read({ ...fromPhone, uri: 'sip:00900123@gateway.example' })).toEqual({
-    ...{ kind: 'forwarded', nextHop: 'sip:192.0.2.1:5060' },
+    kind: 'forwarded',
+    nextHop: 'sip:192.0.2.1:5060',
   })
 })
 

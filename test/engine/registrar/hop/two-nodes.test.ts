@@ -29,7 +29,10 @@ test('a phone behind NAT is called through the node that it has registered with'
   phone.reply(await phone.next('BYE'), 200)
   await caller.next('200 BYE')
   expect(await recordAtA(nodes)).toMatchObject({
-    ...{ disposition: 'ANSWERED', hangupBy: 'caller', calledNumber: '102', tenantId: 3 },
+    disposition: 'ANSWERED',
+    hangupBy: 'caller',
+    calledNumber: '102',
+    tenantId: 3,
   })
   await nodes.a.idle()
 })
@@ -76,10 +79,7 @@ test('of two phones at the other node, one behind each NAT, the one that answers
   first.reply(toFirst, 180, { tag: 'b1' })
   second.reply(toSecond, 180, { tag: 'b2' })
   await caller.next('180 INVITE')
-  second.reply(toSecond, 200, {
-    tag: 'b2',
-    ...{ body: sdp('answer'), headers: recordRoutes(toSecond) },
-  })
+  second.reply(toSecond, 200, { tag: 'b2', body: sdp('answer'), headers: recordRoutes(toSecond) })
   caller.learn(leg, await caller.next('200 INVITE'))
   caller.request('ACK', leg)
   await second.next('ACK')

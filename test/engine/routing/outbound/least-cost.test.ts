@@ -69,7 +69,10 @@ test('the longer prefix goes before the lower price', () => {
 
 test('an emergency number is not shopped for', () => {
   const routes = lcrRoutes.map((route, index) => ({
-    ...{ ...route, prefix: '112', isEmergency: true, priority: index + 1 },
+    ...route,
+    prefix: '112',
+    isEmergency: true,
+    priority: index + 1,
   }))
   expect(tried({ 10: costs(30), 20: costs(10), 30: costs(20) }, '112', routes)).toEqual([1, 2, 3])
 })

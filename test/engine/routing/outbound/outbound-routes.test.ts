@@ -128,7 +128,9 @@ test('whether a number is an emergency number is known before its caller is', ()
   ])
   const numbers = ['112', '911', '+911', '1123', '999', '49', '']
   expect(numbers.filter((number) => routes.isEmergencyNumber(number))).toEqual([
-    ...['112', '911', '+911'],
+    '112',
+    '911',
+    '+911',
   ])
 })
 

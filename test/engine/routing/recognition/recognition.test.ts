@@ -34,7 +34,10 @@ const at = (carrierId: number, host: string, fields: Partial<CarrierRecord> = {}
 
 function over(carriers: readonly CarrierRecord[], deps: Partial<RecognitionDeps> = {}) {
   const recognition = new Recognition({
-    ...{ trustedSources: ['127.0.0.0/8'], edgeProxies: [], nodeAt: () => undefined, hosts },
+    trustedSources: ['127.0.0.0/8'],
+    edgeProxies: [],
+    nodeAt: () => undefined,
+    hosts,
     ...deps,
   })
   recognition.replace(
@@ -116,6 +119,9 @@ test("a tenant's gateway at a place of the platform's gets no calls, whatever it
     return routing.outboundCandidates(null, '1900', 5).kind
   }
   expect(['198.51.100.9', 'sly.example', '192.0.2.1', '192.0.2.2'].map(call)).toEqual([
-    ...['unavailable', 'unavailable', 'unavailable', 'gateways'],
+    'unavailable',
+    'unavailable',
+    'unavailable',
+    'gateways',
   ])
 })

@@ -51,9 +51,16 @@ async function ask(listener: Listener): Promise<void> {
   const answered = emitted(socket, 'message')
   socket.send(
     [
-      ...['OPTIONS sip:a@example.com SIP/2.0', 'Via: SIP/2.0/WS a.invalid;branch=z9hG4bK1'],
-      ...['Max-Forwards: 70', 'From: <sip:b@example.com>;tag=1', 'To: <sip:a@example.com>'],
-      ...['Call-ID: 1', 'CSeq: 1 OPTIONS', 'Content-Length: 0', '', ''],
+      'OPTIONS sip:a@example.com SIP/2.0',
+      'Via: SIP/2.0/WS a.invalid;branch=z9hG4bK1',
+      'Max-Forwards: 70',
+      'From: <sip:b@example.com>;tag=1',
+      'To: <sip:a@example.com>',
+      'Call-ID: 1',
+      'CSeq: 1 OPTIONS',
+      'Content-Length: 0',
+      '',
+      '',
     ].join('\r\n'),
   )
   await answered
@@ -94,7 +101,7 @@ test.each(
     expect(chunks?.get(2)?.readUInt8()).toBe(protocol === 'udp' ? 17 : 6)
     expect(
       [chunks?.get(isV6 ? 5 : 3), chunks?.get(isV6 ? 6 : 4)].map((each) => each?.toString('hex')),
-    ).toEqual([...[address, address]])
+    ).toEqual([address, address])
     expect(chunks?.get(12)?.readUInt32BE()).toBe(7)
   }
   expect(request?.get(8)?.readUInt16BE()).toBe(listener.port)

@@ -4,7 +4,9 @@ import { hepPacket } from '../../../../engine/sip-server/capture/hep.ts'
 const hello = {
   from: { address: '192.0.2.1', port: 5_060 },
   to: { address: '198.51.100.2', port: 5_080 },
-  ...{ isDatagram: true, now: 1_700_000_000_123.5, message: 'OPTIONS' },
+  isDatagram: true,
+  now: 1_700_000_000_123.5,
+  message: 'OPTIONS',
 }
 
 /** Values by type, as hexadecimal digits. */
@@ -24,8 +26,16 @@ const packetOf = (captured: typeof hello) => chunksOf(hepPacket(captured, 258) ?
 
 test('a packet has the chunks of HEP 3', () => {
   expect(packetOf(hello)).toEqual({
-    ...{ 1: '02', 2: '11', 3: 'c0000201', 4: 'c6336402', 7: '13c4', 8: '13d8' },
-    ...{ 9: (1_700_000_000).toString(16), 10: '0001e26c', 11: '01', 12: '00000102' },
+    1: '02',
+    2: '11',
+    3: 'c0000201',
+    4: 'c6336402',
+    7: '13c4',
+    8: '13d8',
+    9: (1_700_000_000).toString(16),
+    10: '0001e26c',
+    11: '01',
+    12: '00000102',
     15: Buffer.from('OPTIONS').toString('hex'),
   })
 })

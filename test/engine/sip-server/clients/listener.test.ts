@@ -59,7 +59,8 @@ test('an application sends frames and is sent frames', async () => {
 
 test('an application that counts characters is sent such lengths, and sends bytes', async () => {
   const { clients, seeing, app } = await setUp({
-    ...{ maxClients: 4, maxBufferedBytes: 100_000 },
+    maxClients: 4,
+    maxBufferedBytes: 100_000,
     frameLength: 'characters',
   })
   const socket = app()
@@ -189,7 +190,9 @@ async function setUpTls(limits: Partial<AdminOptions>) {
   )
   cleanUp.push(() => credentials.stop())
   const clients = new Clients({
-    ...{ connected: () => undefined, command: () => undefined, disconnected: () => undefined },
+    connected: () => undefined,
+    command: () => undefined,
+    disconnected: () => undefined,
   })
   const all = { maxClients: 4, maxBufferedBytes: 1_000, ...limits }
   const listener = new AdminListener(clients, all, () => undefined, credentials)

@@ -8,7 +8,9 @@ test('a wrong secret, or a command before the secret, ends the connection', () =
     server.core.clientConnected(2, false)
     const id = server.command(payload, 2)
     expect(server.takeDelivered()[0]).toMatchObject({
-      ...{ kind: 'response', commandId: id, verdict: 'NO' },
+      kind: 'response',
+      commandId: id,
+      verdict: 'NO',
     })
     expect(server.other.splice(0)).toEqual([{ kind: 'disconnect', clientId: 2 }])
   }

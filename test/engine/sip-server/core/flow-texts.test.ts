@@ -9,8 +9,12 @@ const flows: readonly Flow[] = [
   { listener: tcp, address: '2001:db8::1', port: 61_234, connectionId: 7 },
   { listener: tcp, address: 'fe80::1%eth0', port: 61_234, connectionId: 7, returnPort: 5060 },
   {
-    ...{ listener: tcp, address: '192.0.2.1', port: 5061, connectionId: 0 },
-    ...{ hostName: 'carrier.example', connectMs: 4_000 },
+    listener: tcp,
+    address: '192.0.2.1',
+    port: 5061,
+    connectionId: 0,
+    hostName: 'carrier.example',
+    connectMs: 4_000,
   },
 ]
 

@@ -131,9 +131,18 @@ test('what is not confirmed, not acknowledged or no call is not saved', () => {
 })
 
 const good: SavedDialog = {
-  ...{ role: 'uas', callId: 'c', local: '<sip:b@x>;tag=t', remote: '<sip:a@x>;tag=f' },
-  ...{ localTag: 't', remoteTag: 'f', localCseq: 1, remoteCseq: 1, contact: '<sip:b@x>' },
-  ...{ routeSet: [], remoteTarget: 'sip:a@192.0.2.1', isFlowBound: false },
+  role: 'uas',
+  callId: 'c',
+  local: '<sip:b@x>;tag=t',
+  remote: '<sip:a@x>;tag=f',
+  localTag: 't',
+  remoteTag: 'f',
+  localCseq: 1,
+  remoteCseq: 1,
+  contact: '<sip:b@x>',
+  routeSet: [],
+  remoteTarget: 'sip:a@192.0.2.1',
+  isFlowBound: false,
   flow: { ...flow, address: '192.0.2.1', port: 5060 },
 }
 const session = { seconds: 90, isOurs: true, isAgreed: true }

@@ -23,7 +23,9 @@ test.each([
 
 const incoming = (uri: string, extra: readonly string[] = []): string =>
   requestOf('INVITE', {
-    ...{ uri, extra, body: sdp },
+    uri,
+    extra,
+    body: sdp,
     via: 'SIP/2.0/TLS 203.0.113.7:5061;branch=z9hG4bK-tls',
   })
 
@@ -45,7 +47,10 @@ test('a request that is forwarded to sips comes back by a sips route, which is k
   const route = header(server.takeSent()[0]?.text ?? '', 'Record-Route')
   expect(route).toMatch(/^<sips:198\.51\.100\.10:5061;lr;seal=/)
   const bye = requestOf('BYE', {
-    ...{ uri: 'sips:bob@192.0.2.20', toTag: 'b', cseq: 2, extra: [`Route: ${route}`] },
+    uri: 'sips:bob@192.0.2.20',
+    toTag: 'b',
+    cseq: 2,
+    extra: [`Route: ${route}`],
     via: 'SIP/2.0/TLS 203.0.113.7:5061;branch=z9hG4bK-bye',
   })
   server.receive(bye, tlsCaller)

@@ -12,11 +12,18 @@ interface Zone {
 }
 
 const naptr = (order: number, service: string, replacement: string, flags = 's'): NaptrRecord => ({
-  ...{ order, preference: 50, service, replacement, flags },
+  order,
+  preference: 50,
+  service,
+  replacement,
+  flags,
 })
 
 const srv = (name: string, priority = 10, port = 5060): SrvRecord => ({
-  ...{ name, priority, port, weight: 0 },
+  name,
+  priority,
+  port,
+  weight: 0,
 })
 
 const open: HopQuestion = {

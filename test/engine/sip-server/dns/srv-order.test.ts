@@ -3,7 +3,10 @@ import { srvOrder, type SrvRecord } from '../../../../engine/sip-server/dns/srv-
 import { seededRandom } from '../../../support/seeded-random.ts'
 
 const record = (name: string, priority: number, weight: number): SrvRecord => ({
-  ...{ name, priority, weight, port: 5060 },
+  name,
+  priority,
+  weight,
+  port: 5060,
 })
 
 const names = (records: readonly SrvRecord[]): string => records.map(({ name }) => name).join('')

@@ -32,7 +32,10 @@ test('NAPTR and SRV records come as they are', async () => {
   const dns = systemDns([server.address])
   expect((await dns.naptr('example.com')).records).toEqual([
     expect.objectContaining({
-      ...{ order: 10, preference: 20, flags: 's', service: 'SIP+D2U' },
+      order: 10,
+      preference: 20,
+      flags: 's',
+      service: 'SIP+D2U',
       replacement: '_sip._udp.example.com',
     }),
   ])

@@ -3,7 +3,10 @@ import { composeRequest, composeResponse } from '../../../../engine/sip-server/m
 
 test('headers are known by any spelling of their names, and absent values are no headers', () => {
   const message = composeRequest('INVITE', 'sip:b@h', {
-    ...{ 'call-id': 'c', f: '<sip:a@h>', Route: '<sip:p1>, <sip:p2>', 'X-Own': '1' },
+    'call-id': 'c',
+    f: '<sip:a@h>',
+    Route: '<sip:p1>, <sip:p2>',
+    'X-Own': '1',
     subject: undefined,
   })
   expect(message.entries().map(([name]) => name)).toEqual(['Call-ID', 'From', 'Route', 'X-Own'])

@@ -67,7 +67,10 @@ test('a name in small letters leaves with capitals, any other as it was written'
 test('a list is divided at commas outside quotes and brackets', () => {
   expect(splitList('a, "b,\\",c" , <d,e>,,f')).toEqual(['a', '"b,\\",c"', '<d,e>', 'f'])
   expect([splitList(''), splitList('one'), splitList(' , '), splitList(' one ')]).toEqual([
-    ...[[], ['one'], [], ['one']],
+    [],
+    ['one'],
+    [],
+    ['one'],
   ])
 })
 
@@ -112,6 +115,9 @@ test('a token has no separators, and a quoted pair is the character behind its b
 test('a header is found under any spelling', () => {
   const headers = { from: 'f', 'P-Charge-Info': 'x', diversion: undefined, Diversion: 'd' }
   expect(['from', 'p-charge-info', 'diversion', 'to'].map((n) => headerNamed(headers, n))).toEqual([
-    ...['f', 'x', 'd', undefined],
+    'f',
+    'x',
+    'd',
+    undefined,
   ])
 })

@@ -80,6 +80,10 @@ test.each([
 
 test('the tag of a From or To is found in any spelling', () => {
   expect(['<sip:a@b>;x; TAG=t1;y', 'bob;tag=2', '<sip:a@b>', '', undefined].map(tagOf)).toEqual([
-    ...['t1', '2', '', '', ''],
+    't1',
+    '2',
+    '',
+    '',
+    '',
   ])
 })

@@ -98,7 +98,10 @@ test('Retry-After is seconds, whatever comment and parameters follow', () => {
 
 test('Replaces names a dialog by its Call-ID and both tags', () => {
   expect(parseReplaces('98732@h ; from-tag=r33 ;to-tag=f14;Early-Only;x=y')).toEqual({
-    ...{ callId: '98732@h', toTag: 'f14', fromTag: 'r33', isEarlyOnly: true },
+    callId: '98732@h',
+    toTag: 'f14',
+    fromTag: 'r33',
+    isEarlyOnly: true,
   })
   expect(parseReplaces('1;to-tag=a;from-tag=b')?.isEarlyOnly).toBe(false)
   expect(

@@ -99,7 +99,9 @@ test('a stream of bare line feeds is cut by Content-Length, at whatever byte it 
     const framer = new StreamFramer()
     const frames = [...framer.receive(whole.subarray(0, at)), ...framer.receive(whole.subarray(at))]
     expect(frames.map((frame) => (frame.kind === 'message' ? frame.text : frame.kind))).toEqual([
-      ...[bare('one\r\n\r\ntwo'), bare(''), bare('\n\n')],
+      bare('one\r\n\r\ntwo'),
+      bare(''),
+      bare('\n\n'),
     ])
   }
 })

@@ -43,7 +43,9 @@ test('what may not stand in a user part is escaped, escapes stay', () => {
 
 test('escapes are resolved, and none that would break a header line', () => {
   expect(['a', 'a%20b', '%23', '%', '%zz', '%ff', '%0d%0a', '%00'].map(unescapeText)).toEqual([
-    ...['a', 'a b', '#'],
+    'a',
+    'a b',
+    '#',
     ...Array<undefined>(5).fill(undefined),
   ])
 })

@@ -64,7 +64,10 @@ test('durations are counted up to each bound, as Prometheus wants it', () => {
     if (seconds !== 100) outbound.responded(call, 200, 6_000)
   }
   const text = prometheusText({
-    ...{ version: 'v', startedAt: 0, applications: 0, sizes: {} },
+    version: 'v',
+    startedAt: 0,
+    applications: 0,
+    sizes: {},
     traffic: new Traffic(),
     callTimes: { inbound: new CallTimes(), outbound },
     dialogs: { inbound: 0, outbound: 0 },
@@ -76,14 +79,30 @@ test('durations are counted up to each bound, as Prometheus wants it', () => {
       .filter((line) => line.startsWith(name))
       .map((line) => line.slice(name.length))
   expect(of('drachtio_call_pdd_seconds_out')).toEqual([
-    ...['_bucket{le="1"} 1', '_bucket{le="2"} 1', '_bucket{le="3"} 3', '_bucket{le="5"} 3'],
-    ...['_bucket{le="7"} 3', '_bucket{le="10"} 3', '_bucket{le="15"} 3', '_bucket{le="20"} 3'],
-    ...['_bucket{le="+Inf"} 4', '_sum 105.25', '_count 4'],
+    '_bucket{le="1"} 1',
+    '_bucket{le="2"} 1',
+    '_bucket{le="3"} 3',
+    '_bucket{le="5"} 3',
+    '_bucket{le="7"} 3',
+    '_bucket{le="10"} 3',
+    '_bucket{le="15"} 3',
+    '_bucket{le="20"} 3',
+    '_bucket{le="+Inf"} 4',
+    '_sum 105.25',
+    '_count 4',
   ])
   expect(of('drachtio_call_answer_seconds_out_')).toEqual([
-    ...['bucket{le="1"} 0', 'bucket{le="3"} 0', 'bucket{le="6"} 3', 'bucket{le="10"} 3'],
-    ...['bucket{le="15"} 3', 'bucket{le="20"} 3', 'bucket{le="30"} 3', 'bucket{le="60"} 3'],
-    ...['bucket{le="+Inf"} 3', 'sum 18', 'count 3'],
+    'bucket{le="1"} 0',
+    'bucket{le="3"} 0',
+    'bucket{le="6"} 3',
+    'bucket{le="10"} 3',
+    'bucket{le="15"} 3',
+    'bucket{le="20"} 3',
+    'bucket{le="30"} 3',
+    'bucket{le="60"} 3',
+    'bucket{le="+Inf"} 3',
+    'sum 18',
+    'count 3',
   ])
   expect(of('drachtio_call_pdd_seconds_in_count')).toEqual([' 0'])
   expect(text).toContain('# TYPE drachtio_call_answer_seconds_in histogram\n')

@@ -35,7 +35,8 @@ class BusyServer {
       now: () => this.now,
       token: () => 'token',
       send: (own) => void this.#queue.push({ at: this.now, own }),
-      ...{ isUrgent, isStranger },
+      isUrgent,
+      isStranger,
       utilization: () => {
         const utilization = this.#busyMs / Math.max(1, this.now - this.#askedAt)
         this.#busyMs = 0

@@ -35,9 +35,16 @@ async function served(port: number, options: ConnectionOptions = {}) {
   socket.on('error', () => undefined)
   socket.write(
     [
-      ...['OPTIONS sip:a@127.0.0.1 SIP/2.0', 'Via: SIP/2.0/TLS 127.0.0.1;branch=z9hG4bK1'],
-      ...['Max-Forwards: 70', 'From: <sip:b@127.0.0.1>;tag=1', 'To: <sip:a@127.0.0.1>'],
-      ...['Call-ID: 1', 'CSeq: 1 OPTIONS', 'Content-Length: 0', '', ''],
+      'OPTIONS sip:a@127.0.0.1 SIP/2.0',
+      'Via: SIP/2.0/TLS 127.0.0.1;branch=z9hG4bK1',
+      'Max-Forwards: 70',
+      'From: <sip:b@127.0.0.1>;tag=1',
+      'To: <sip:a@127.0.0.1>',
+      'Call-ID: 1',
+      'CSeq: 1 OPTIONS',
+      'Content-Length: 0',
+      '',
+      '',
     ].join('\r\n'),
   )
   const answer = await new Promise<string>((resolve) => {

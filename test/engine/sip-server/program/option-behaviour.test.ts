@@ -182,7 +182,8 @@ test('webSocketOrigins: pages of others are refused', async () => {
     })
   }
   expect([await opened('https://phone.example'), await opened('https://other.example')]).toEqual([
-    ...[true, false],
+    true,
+    false,
   ])
 })
 

@@ -91,7 +91,8 @@ const optionsOf = (text: string) => serverOptions(line(`--secret s ${text}`.trim
 test('without a contact SIP is served on all addresses, by UDP and TCP', () => {
   const { listen, admin, adminTls, screen, tls, metrics } = optionsOf('')
   expect(listen.map(({ protocol, host, port }) => `${protocol}/${host}:${port}`)).toEqual([
-    ...['udp/0.0.0.0:5060', 'tcp/0.0.0.0:5060'],
+    'udp/0.0.0.0:5060',
+    'tcp/0.0.0.0:5060',
   ])
   expect(admin).toEqual({ host: '0.0.0.0', port: 9_022 })
   expect([adminTls, screen, tls, metrics]).toEqual([undefined, undefined, undefined, undefined])

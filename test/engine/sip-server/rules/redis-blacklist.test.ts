@@ -44,7 +44,9 @@ test('the members of the set are denied, with the password of the server', async
   const { list, lines } = await watch({ places: [local(redis.port)], password: 'pass' })
   await read(lines)
   expect(['192.0.2.1', '10.1.2.3', '192.0.2.2'].map((address) => list.denies(address))).toEqual([
-    ...[true, true, false],
+    true,
+    true,
+    false,
   ])
   expect(lines[0]).toContain('warn lines of the blacklist are no addresses')
   expect(redis.asked.some((command) => command.startsWith('AUTH default pass'))).toBe(true)

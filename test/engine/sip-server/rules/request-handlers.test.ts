@@ -26,8 +26,13 @@ const headers: Record<string, string> = {
   'Content-Type': 'application/sdp',
 }
 const request: NewRequest = {
-  ...{ method: 'INVITE', uri: 'sip:bob@b.example;x=1', protocol: 'udp', text: 'INVITE whole' },
-  ...{ sourceAddress: '192.0.2.1', sourcePort: 5_060, get: (name) => headers[name] },
+  method: 'INVITE',
+  uri: 'sip:bob@b.example;x=1',
+  protocol: 'udp',
+  text: 'INVITE whole',
+  sourceAddress: '192.0.2.1',
+  sourcePort: 5_060,
+  get: (name) => headers[name],
 }
 
 test('the question has what drachtio-server asks with', () => {
@@ -56,8 +61,11 @@ test.each([
 })
 
 const proxied = {
-  ...{ remainInDialog: false, followRedirects: true, simultaneous: false },
-  ...{ provisionalTimeoutMs: 5_000, finalTimeoutMs: 60_000 },
+  remainInDialog: false,
+  followRedirects: true,
+  simultaneous: false,
+  provisionalTimeoutMs: 5_000,
+  finalTimeoutMs: 60_000,
 }
 
 test.each([
@@ -92,14 +100,22 @@ test.each([
     {
       action: 'proxy',
       data: {
-        ...{ destination: ['sip:a', 'sip:b'], recordRoute: true, followRedirects: false },
-        ...{ simultaneous: true, provisionalTimeout: '500ms', finalTimeout: '20s' },
+        destination: ['sip:a', 'sip:b'],
+        recordRoute: true,
+        followRedirects: false,
+        simultaneous: true,
+        provisionalTimeout: '500ms',
+        finalTimeout: '20s',
       },
     },
     {
       proxy: {
-        ...{ destinations: ['sip:a', 'sip:b'], remainInDialog: true, followRedirects: false },
-        ...{ simultaneous: true, provisionalTimeoutMs: 500, finalTimeoutMs: 20_000 },
+        destinations: ['sip:a', 'sip:b'],
+        remainInDialog: true,
+        followRedirects: false,
+        simultaneous: true,
+        provisionalTimeoutMs: 500,
+        finalTimeoutMs: 20_000,
       },
     },
   ],
@@ -146,7 +162,10 @@ function handle(...handlers: Partial<RequestHandler>[]) {
   const log: unknown[] = []
   const made = requestHandlers(
     handlers.map((each) => ({
-      ...{ sipMethod: '*', httpMethod: 'get', url: '', verifies: true },
+      sipMethod: '*',
+      httpMethod: 'get',
+      url: '',
+      verifies: true,
       ...each,
     })),
     (_level, message, fields) => log.push([message, fields?.['reason']]),
@@ -264,8 +283,10 @@ test('the user and password of a URL are Basic authentication, for its own serve
 
 test('a password in a URL does not get into the log', async () => {
   const lines: unknown[] = []
-  const handler = {
-    ...({ sipMethod: '*', httpMethod: 'get', verifies: true } as const),
+  const handler: RequestHandler = {
+    sipMethod: '*',
+    httpMethod: 'get',
+    verifies: true,
     url: 'http://sbc:hidden@127.0.0.1:1/calls?key=hidden',
   }
   const handlers = requestHandlers([handler], (...line) => lines.push(line))

@@ -8,13 +8,19 @@ const rules: ScreeningRules = {
     { name: 'to', values: ['9011'] },
     { name: 'from', values: ['100'] },
   ],
-  ...{ action: 'reject', streamAction: 'discard', optionsUserAgent: 'JsSIP 3.8.2' },
+  action: 'reject',
+  streamAction: 'discard',
+  optionsUserAgent: 'JsSIP 3.8.2',
   rejectsRegisterWithoutRealm: true,
 }
 
 const request = (what: Partial<NewRequest> & { headers?: Record<string, string> }): NewRequest => ({
-  ...{ method: 'INVITE', uri: 'sip:1@example.com', protocol: 'udp', text: '' },
-  ...{ sourceAddress: '192.0.2.1', sourcePort: 5_060 },
+  method: 'INVITE',
+  uri: 'sip:1@example.com',
+  protocol: 'udp',
+  text: '',
+  sourceAddress: '192.0.2.1',
+  sourcePort: 5_060,
   get: (name) => what.headers?.[name],
   ...what,
 })

@@ -23,17 +23,24 @@ function listening(sourceStatusOf: (address: string) => SourceStatus = () => 'pr
   const counts = { refused: 0 }
   const limits = {
     ...defaultStreamLimits,
-    ...{ maxConnections: 20, maxPerSource: 4, maxPerKnownSource: 8 },
+    maxConnections: 20,
+    maxPerSource: 4,
+    maxPerKnownSource: 8,
   }
   const sources = new Sources({
-    ...{ listener: udp, limits, opened: () => 0, accepts: () => true },
+    listener: udp,
+    limits,
+    opened: () => 0,
+    accepts: () => true,
     sourceStatus: ({ address }) => sourceStatusOf(address),
     refused: () => void (counts.refused += 1),
   })
   const connect = (address: string, count: number): Socket[] =>
     Array.from({ length: count }, (_, port) => {
       const events: unknown = Object.assign(new EventEmitter(), {
-        ...{ remoteAddress: address, remotePort: port, destroyed: false },
+        remoteAddress: address,
+        remotePort: port,
+        destroyed: false,
         destroy(this: { destroyed: boolean; emit: (name: string) => void }) {
           this.destroyed = true
           this.emit('close')

@@ -11,8 +11,14 @@ const own = { address: '192.0.2.1', port: 5060, advertisedHost: '192.0.2.1', adv
 const flow = { address: '203.0.113.7', port: 5070, listener: { protocol: 'udp', ...own } } as const
 
 const lines = [
-  ...['Via: SIP/2.0/UDP h;branch=z9hG4bK1', 'From: <sip:a@h>;tag=f', 'To: <sip:b@h>;tag=t'],
-  ...['Call-ID: c', 'CSeq: 7 INVITE', 'Content-Length: 0', '', ''],
+  'Via: SIP/2.0/UDP h;branch=z9hG4bK1',
+  'From: <sip:a@h>;tag=f',
+  'To: <sip:b@h>;tag=t',
+  'Call-ID: c',
+  'CSeq: 7 INVITE',
+  'Content-Length: 0',
+  '',
+  '',
 ]
 const textOf = (start: string): string => [start, ...lines].join('\r\n')
 const request = textOf('INVITE sip:b@h SIP/2.0')
@@ -38,7 +44,10 @@ test('a request and a response come with their transaction, their dialog and whe
   const isNew = { kind: 'request', ...passed(request), dialogId: '', isNew: true } as const
   expect(read(isNew)).toMatchObject({ isNew: true, dialogId: '' })
   expect(read({ kind: 'response', ...passed(response) })).toMatchObject({
-    ...{ kind: 'response', transactionId: 't1', dialogId: 'd1', message: { status: 180 } },
+    kind: 'response',
+    transactionId: 't1',
+    dialogId: 'd1',
+    message: { status: 180 },
   })
 })
 
@@ -46,15 +55,22 @@ test('what has left is told with what a later request needs', () => {
   const sent = { method: 'INVITE', uri: 'sip:b@h', callId: 'c', from: '<sip:a@h>;tag=f', cseq: 7 }
   const left = { commandId: 'c1', transactionId: 't1', text: request, flow, now }
   expect(read({ kind: 'request-sent', ...left, sent })).toMatchObject({
-    ...{ kind: 'request-sent', commandId: 'c1', transactionId: 't1', sent, text: request },
+    kind: 'request-sent',
+    commandId: 'c1',
+    transactionId: 't1',
+    sent,
+    text: request,
   })
   const ack = textOf('ACK sip:b@h SIP/2.0')
   const acknowledged = { kind: 'request-sent', ...left, text: ack, sent: undefined } as const
   expect(read(acknowledged)).toMatchObject({ sent: undefined })
   const responded = { ...left, text: response, dialogId: 'd1', localTag: 't' }
   expect(read({ kind: 'response-sent', ...responded })).toMatchObject({
-    ...{ kind: 'response-sent', commandId: 'c1', transactionId: 't1' },
-    ...{ dialogId: 'd1', localTag: 't' },
+    kind: 'response-sent',
+    commandId: 'c1',
+    transactionId: 't1',
+    dialogId: 'd1',
+    localTag: 't',
   })
 })
 
@@ -72,7 +88,9 @@ test.each([
   { kind: 'refused', commandId: 'c1', problem: 'unable to find dialog' },
   { kind: 'breach', commandId: 'c1', problem: 'incorrect secret' },
   {
-    ...{ kind: 'authenticated', commandId: 'c1', version: 'v0.9.1-tollgate' },
+    kind: 'authenticated',
+    commandId: 'c1',
+    version: 'v0.9.1-tollgate',
     hostports: ['udp/192.0.2.1:5060', 'tcp/192.0.2.1:5060'],
     localHostports: ['udp/10.0.0.1:5060'],
   },
@@ -106,7 +124,8 @@ test('a request and a response are written with their headers and their body', (
   const command = { transactionId: '', dialogId: '', routeUrl: 'sip:192.0.2.9' }
   const { command: read } = asked({ kind: 'sip', ...command, message: invite })
   expect(read).toMatchObject({
-    ...{ kind: 'sip', ...command },
+    kind: 'sip',
+    ...command,
     message: { kind: 'request', method: 'INVITE', uri: 'sip:b@h', body: 'v=0\r\n' },
   })
   const { message } = read?.kind === 'sip' ? read : { message: undefined }

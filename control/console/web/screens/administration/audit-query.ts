@@ -6,7 +6,9 @@ const outcomes = ['success', 'refused', 'failed']
 export function auditQuery(query: Readonly<Record<string, string>>): string {
   const { actor = '', action = '', target = '', outcome = '', by = '', from = '', to = '' } = query
   const asked: Readonly<Record<string, string>> = {
-    ...{ actor, action, target },
+    actor,
+    action,
+    target,
     outcome: outcomes.includes(outcome) ? outcome : '',
     agents: by === 'agents' ? 'true' : by === 'others' ? 'false' : '',
     start_date: instantOf(from),

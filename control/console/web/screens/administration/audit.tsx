@@ -13,11 +13,15 @@ const actorOf = ({ actor, actor_name }: AuditEntry): string => actor_name ?? act
 
 const columns: readonly ShownColumn<AuditEntry>[] = [
   {
-    ...{ name: 'at', title: 'Time', value: (entry) => entry.at },
+    name: 'at',
+    title: 'Time',
+    value: (entry) => entry.at,
     show: (entry) => <Moment at={entry.at} />,
   },
   {
-    ...{ name: 'actor', title: 'Who', value: actorOf },
+    name: 'actor',
+    title: 'Who',
+    value: actorOf,
     show: (entry) => (
       <>
         {entry.is_agent && <Badge tone="warn">agent</Badge>}{' '}
@@ -28,16 +32,22 @@ const columns: readonly ShownColumn<AuditEntry>[] = [
     ),
   },
   {
-    ...{ name: 'action', title: 'Action', value: (entry) => entry.action },
+    name: 'action',
+    title: 'Action',
+    value: (entry) => entry.action,
     show: (entry) => <Text value={entry.action} max={80} />,
   },
   {
-    ...{ name: 'target', title: 'Object', value: (entry) => entry.target },
+    name: 'target',
+    title: 'Object',
+    value: (entry) => entry.target,
     isMinor: true,
     show: (entry) => <Text value={entry.target} max={80} />,
   },
   {
-    ...{ name: 'outcome', title: 'Outcome', value: (entry) => `${entry.outcome} ${entry.status}` },
+    name: 'outcome',
+    title: 'Outcome',
+    value: (entry) => `${entry.outcome} ${entry.status}`,
     show: (entry) => (
       <Badge
         tone={entry.outcome === 'success' ? 'good' : entry.outcome === 'failed' ? 'bad' : 'warn'}
@@ -47,7 +57,9 @@ const columns: readonly ShownColumn<AuditEntry>[] = [
     ),
   },
   {
-    ...{ name: 'address', title: 'From', value: (entry) => entry.address },
+    name: 'address',
+    title: 'From',
+    value: (entry) => entry.address,
     isMinor: true,
     show: (entry) => <Text value={entry.address} max={60} />,
   },

@@ -17,26 +17,37 @@ const reasons = {
 
 const columns: readonly ShownColumn<Ban>[] = [
   {
-    ...{ name: 'source', title: 'Source', value: (ban) => ban.source },
+    name: 'source',
+    title: 'Source',
+    value: (ban) => ban.source,
     show: (ban) => <Text value={ban.source} max={60} />,
   },
   {
-    ...{ name: 'reason', title: 'Why', value: (ban) => reasons[ban.reason] },
+    name: 'reason',
+    title: 'Why',
+    value: (ban) => reasons[ban.reason],
     show: (ban) => (
       <Badge tone={ban.reason === 'operator' ? 'plain' : 'bad'}>{reasons[ban.reason]}</Badge>
     ),
   },
   {
-    ...{ name: 'since', title: 'Since', value: (ban) => ban.since },
+    name: 'since',
+    title: 'Since',
+    value: (ban) => ban.since,
     show: (ban) => <Moment at={ban.since} />,
   },
   {
-    ...{ name: 'until', title: 'Until', value: (ban) => ban.until },
+    name: 'until',
+    title: 'Until',
+    value: (ban) => ban.until,
     show: (ban) => <Moment at={ban.until} />,
   },
   {
-    ...{ name: 'dropped', title: 'Dropped packets', value: (ban) => ban.dropped_packets },
-    ...{ isFigure: true, isMinor: true },
+    name: 'dropped',
+    title: 'Dropped packets',
+    value: (ban) => ban.dropped_packets,
+    isFigure: true,
+    isMinor: true,
     show: (ban) => figureText(ban.dropped_packets),
   },
 ]

@@ -33,7 +33,9 @@ const columnsWith = (
   sumsOf: (carrier: Carrier) => Outbound | undefined,
 ): readonly ShownColumn<Carrier>[] => [
   {
-    ...{ name: 'name', title: 'Name', value: (carrier) => carrier.name },
+    name: 'name',
+    title: 'Name',
+    value: (carrier) => carrier.name,
     show: (carrier) => (
       <a href={pathOf('carriers', String(carrier.id))}>
         <Text value={carrier.name} max={60} />
@@ -41,7 +43,9 @@ const columnsWith = (
     ),
   },
   {
-    ...{ name: 'state', title: 'State', value: stateOf },
+    name: 'state',
+    title: 'State',
+    value: stateOf,
     show: (carrier) => (
       <Badge tone={!carrier.is_active ? 'plain' : carrier.status.is_usable ? 'good' : 'bad'}>
         {stateOf(carrier)}
@@ -49,7 +53,9 @@ const columnsWith = (
     ),
   },
   {
-    ...{ name: 'registration', title: 'Registration', value: (carrier) => carrier.registration },
+    name: 'registration',
+    title: 'Registration',
+    value: (carrier) => carrier.registration,
     show: ({ registration }) =>
       registration === null ? (
         <Text value={null} />
@@ -57,32 +63,39 @@ const columnsWith = (
         <Badge tone={registration === 'registered' ? 'good' : 'warn'}>{registration}</Badge>
       ),
   },
+  { name: 'gateways', title: 'Gateways that answer', value: answering, show: answering },
   {
-    ...{ name: 'gateways', title: 'Gateways that answer', value: answering },
-    show: answering,
-  },
-  {
-    ...{ name: 'calls', title: 'Live calls', value: (carrier) => carrier.status.active_calls },
+    name: 'calls',
+    title: 'Live calls',
+    value: (carrier) => carrier.status.active_calls,
     isFigure: true,
     show: (carrier) => figureText(carrier.status.active_calls),
   },
   {
-    ...{ name: 'attempts', title: 'Calls', value: (carrier) => sumsOf(carrier)?.calls ?? null },
+    name: 'attempts',
+    title: 'Calls',
+    value: (carrier) => sumsOf(carrier)?.calls ?? null,
     isFigure: true,
     show: (carrier) => figureText(sumsOf(carrier)?.calls ?? 0),
   },
   {
-    ...{ name: 'asr', title: 'ASR', value: (carrier) => sumsOf(carrier)?.asr_percent ?? null },
+    name: 'asr',
+    title: 'ASR',
+    value: (carrier) => sumsOf(carrier)?.asr_percent ?? null,
     isFigure: true,
     show: (carrier) => unitText(sumsOf(carrier)?.asr_percent, '%'),
   },
   {
-    ...{ name: 'acd', title: 'ACD', value: (carrier) => sumsOf(carrier)?.acd_seconds ?? null },
+    name: 'acd',
+    title: 'ACD',
+    value: (carrier) => sumsOf(carrier)?.acd_seconds ?? null,
     isFigure: true,
     show: (carrier) => <Length seconds={sumsOf(carrier)?.acd_seconds} />,
   },
   {
-    ...{ name: 'tenant', title: 'Tenant', value: (carrier) => carrier.tenant },
+    name: 'tenant',
+    title: 'Tenant',
+    value: (carrier) => carrier.tenant,
     isMinor: true,
     show: (carrier) => <Text value={carrier.tenant} />,
   },
@@ -197,11 +210,15 @@ const placeOf = ({ transport, host, port }: Gateway): string => `${transport}/${
 
 const gatewayColumns: readonly ShownColumn<Gateway>[] = [
   {
-    ...{ name: 'place', title: 'Gateway', value: placeOf },
+    name: 'place',
+    title: 'Gateway',
+    value: placeOf,
     show: (gateway) => <Text value={placeOf(gateway)} max={80} />,
   },
   {
-    ...{ name: 'state', title: 'State', value: ({ status }) => status?.state ?? 'not probed' },
+    name: 'state',
+    title: 'State',
+    value: ({ status }) => status?.state ?? 'not probed',
     show: ({ status }) => (
       <Badge tone={status === null ? 'plain' : status.state === 'active' ? 'good' : 'bad'}>
         {status === null ? 'not probed' : status.state === 'active' ? 'answers' : 'does not answer'}
@@ -209,12 +226,15 @@ const gatewayColumns: readonly ShownColumn<Gateway>[] = [
     ),
   },
   {
-    ...{ name: 'latency', title: 'Latency', value: ({ status }) => status?.latency_ms ?? null },
+    name: 'latency',
+    title: 'Latency',
+    value: ({ status }) => status?.latency_ms ?? null,
     isFigure: true,
     show: ({ status }) => unitText(status?.latency_ms, 'ms'),
   },
   {
-    ...{ name: 'answer', title: 'Last answer' },
+    name: 'answer',
+    title: 'Last answer',
     value: ({ status }) => status?.last_probe?.status ?? null,
     show: ({ status }) => {
       const probe = status?.last_probe
@@ -222,7 +242,8 @@ const gatewayColumns: readonly ShownColumn<Gateway>[] = [
     },
   },
   {
-    ...{ name: 'use', title: 'Used for' },
+    name: 'use',
+    title: 'Used for',
     value: ({ inbound, outbound }) => `${inbound} ${outbound}`,
     isMinor: true,
     show: ({ inbound, outbound }) =>

@@ -11,11 +11,15 @@ type Day = KeyUsage['days'][number]
 
 const columns: readonly ShownColumn<Day>[] = [
   {
-    ...{ name: 'date', title: 'Day (UTC)', value: ({ date }) => date },
+    name: 'date',
+    title: 'Day (UTC)',
+    value: ({ date }) => date,
     show: ({ date }) => <time dateTime={date}>{date}</time>,
   },
   {
-    ...{ name: 'requests', title: 'Requests', value: ({ requests }) => requests },
+    name: 'requests',
+    title: 'Requests',
+    value: ({ requests }) => requests,
     isFigure: true,
     show: ({ requests }) => figureText(requests),
   },

@@ -14,7 +14,9 @@ const MAX_KEYS = 200
 
 const columns: readonly ShownColumn<ApplicationKey>[] = [
   {
-    ...{ name: 'name', title: 'Name', value: (key) => key.name },
+    name: 'name',
+    title: 'Name',
+    value: (key) => key.name,
     show: (key) => (
       <a href={pathOf('keys', key.uuid)}>
         <Text value={key.name} max={60} />
@@ -22,35 +24,49 @@ const columns: readonly ShownColumn<ApplicationKey>[] = [
     ),
   },
   {
-    ...{ name: 'prefix', title: 'Starts with', value: (key) => key.key_prefix },
+    name: 'prefix',
+    title: 'Starts with',
+    value: (key) => key.key_prefix,
     isMinor: true,
     show: (key) => <code>{key.key_prefix}…</code>,
   },
   {
-    ...{ name: 'state', title: 'State', value: (key) => key.state },
+    name: 'state',
+    title: 'State',
+    value: (key) => key.state,
     show: (key) => <Badge tone={key.state === 'active' ? 'good' : 'plain'}>{key.state}</Badge>,
   },
   {
-    ...{ name: 'scopes', title: 'Scopes', value: (key) => key.scopes.join(' ') },
+    name: 'scopes',
+    title: 'Scopes',
+    value: (key) => key.scopes.join(' '),
     isMinor: true,
     show: (key) => <Text value={key.scopes.join(', ')} max={60} />,
   },
   {
-    ...{ name: 'tenant', title: 'Tenant', value: (key) => key.tenant_slug },
+    name: 'tenant',
+    title: 'Tenant',
+    value: (key) => key.tenant_slug,
     isMinor: true,
     show: (key) => <Text value={key.tenant_slug ?? 'all'} />,
   },
   {
-    ...{ name: 'used', title: 'Last used', value: (key) => key.last_used_at },
+    name: 'used',
+    title: 'Last used',
+    value: (key) => key.last_used_at,
     show: (key) => <Moment at={key.last_used_at} />,
   },
   {
-    ...{ name: 'requests', title: 'Requests', value: (key) => key.request_count },
+    name: 'requests',
+    title: 'Requests',
+    value: (key) => key.request_count,
     isFigure: true,
     show: (key) => figureText(key.request_count),
   },
   {
-    ...{ name: 'expires', title: 'Expires', value: (key) => key.expires_at },
+    name: 'expires',
+    title: 'Expires',
+    value: (key) => key.expires_at,
     isMinor: true,
     show: (key) => <Moment at={key.expires_at} />,
   },
@@ -73,7 +89,9 @@ export function KeysScreen() {
   const token = useSignal<string | undefined>(undefined)
   const ask = (key: ApplicationKey, what: Asked['what']) => () => (asked.value = { key, what })
   const actions: ShownColumn<ApplicationKey> = {
-    ...{ name: 'actions', title: 'Actions', value: () => null },
+    name: 'actions',
+    title: 'Actions',
+    value: () => null,
     show: (key) =>
       key.state !== 'revoked' && (
         <span class="buttons">

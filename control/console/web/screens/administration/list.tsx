@@ -39,7 +39,9 @@ export const actionsColumn = <Row,>(
   nameOf: (row: Row) => string,
   actionsOf: (row: Row) => readonly Action[],
 ): ShownColumn<Row> => ({
-  ...{ name: 'actions', title: 'Actions', value: () => null },
+  name: 'actions',
+  title: 'Actions',
+  value: () => null,
   show: (row) => (
     <span class="buttons">
       {actionsOf(row).map(({ text, open }) => (

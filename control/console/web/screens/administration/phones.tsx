@@ -15,36 +15,48 @@ const contactsText = ({ contacts }: ExtensionDetails): string =>
 
 const columns: readonly ShownColumn<ExtensionDetails>[] = [
   {
-    ...{ name: 'extension', title: 'Extension', value: (phone) => phone.extension },
+    name: 'extension',
+    title: 'Extension',
+    value: (phone) => phone.extension,
     show: (phone) => <Text value={phone.extension} max={40} />,
   },
   {
-    ...{ name: 'domain', title: 'Domain', value: (phone) => phone.domain },
+    name: 'domain',
+    title: 'Domain',
+    value: (phone) => phone.domain,
     isMinor: true,
     show: (phone) => <Text value={phone.domain} max={60} />,
   },
   {
-    ...{ name: 'name', title: 'Name', value: (phone) => phone.display_name },
+    name: 'name',
+    title: 'Name',
+    value: (phone) => phone.display_name,
     show: (phone) => <Text value={phone.display_name} max={60} />,
   },
   {
-    ...{ name: 'state', title: 'State', value: (phone) => phone.status },
+    name: 'state',
+    title: 'State',
+    value: (phone) => phone.status,
     show: (phone) => (
       <Badge tone={phone.status === 'registered' ? 'good' : 'plain'}>{phone.status}</Badge>
     ),
   },
   {
-    ...{ name: 'phones', title: 'Phones', value: contactsText },
+    name: 'phones',
+    title: 'Phones',
+    value: contactsText,
     show: ({ contacts }) => <Text value={contacts.map(({ source }) => source).join(', ')} />,
   },
   {
-    ...{ name: 'agent', title: 'User agent' },
+    name: 'agent',
+    title: 'User agent',
     value: ({ contacts }) => contacts.map(({ user_agent }) => user_agent).join(', '),
     isMinor: true,
     show: ({ contacts }) => <Text value={contacts.map((each) => each.user_agent).join(', ')} />,
   },
   {
-    ...{ name: 'expires', title: 'Registered until' },
+    name: 'expires',
+    title: 'Registered until',
     value: ({ contacts }) => contacts[0]?.expires_at ?? null,
     isMinor: true,
     show: ({ contacts }) => <Moment at={contacts[0]?.expires_at ?? null} />,

@@ -14,21 +14,29 @@ const valueOf = ({ value, is_set, is_secret, when_unset }: Setting): string => {
 
 const columns: readonly ShownColumn<Setting>[] = [
   {
-    ...{ name: 'name', title: 'Setting', value: (setting) => setting.name },
+    name: 'name',
+    title: 'Setting',
+    value: (setting) => setting.name,
     show: ({ name }) => <code>{name}</code>,
   },
   {
-    ...{ name: 'value', title: 'Value', value: valueOf },
+    name: 'value',
+    title: 'Value',
+    value: valueOf,
     show: (setting) => <Text value={valueOf(setting)} max={120} />,
   },
   {
-    ...{ name: 'source', title: 'From', value: (setting) => sources[setting.source] },
+    name: 'source',
+    title: 'From',
+    value: (setting) => sources[setting.source],
     show: ({ source }) => (
       <Badge tone={source === 'default' ? 'plain' : 'good'}>{sources[source]}</Badge>
     ),
   },
   {
-    ...{ name: 'meaning', title: 'Meaning', value: (setting) => setting.meaning },
+    name: 'meaning',
+    title: 'Meaning',
+    value: (setting) => setting.meaning,
     isMinor: true,
     show: ({ meaning, allowed }) => <span title={`Allowed: ${allowed}`}>{meaning}</span>,
   },

@@ -63,7 +63,8 @@ function TestCallForm({ carrier, onStart, onClose }: FormProps) {
         const [extension, number] = [textIn(form, 'extension'), textIn(form, 'number')]
         const domain = textIn(form, 'domain')
         const answer = await send<TestCall>('POST', `/routing/carriers/${carrier.id}/test-call`, {
-          ...{ source_extension: extension, destination_number: number },
+          source_extension: extension,
+          destination_number: number,
           ...(domain !== '' && { domain }),
         })
         if (answer.kind === 'ok') onStart({ extension, number, call: answer.data })

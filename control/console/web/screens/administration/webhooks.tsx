@@ -22,7 +22,9 @@ const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
 
 const columns: readonly ShownColumn<WebhookEndpoint>[] = [
   {
-    ...{ name: 'url', title: 'Address', value: (endpoint) => endpoint.url },
+    name: 'url',
+    title: 'Address',
+    value: (endpoint) => endpoint.url,
     show: (endpoint) => (
       <a href={pathOf('webhooks', String(endpoint.id))}>
         <Text value={endpoint.url} max={80} />
@@ -30,7 +32,9 @@ const columns: readonly ShownColumn<WebhookEndpoint>[] = [
     ),
   },
   {
-    ...{ name: 'state', title: 'State', value: stateOf },
+    name: 'state',
+    title: 'State',
+    value: stateOf,
     show: (endpoint) => (
       <Badge
         tone={endpoint.is_active ? 'good' : endpoint.disabled_reason === null ? 'plain' : 'bad'}
@@ -40,12 +44,16 @@ const columns: readonly ShownColumn<WebhookEndpoint>[] = [
     ),
   },
   {
-    ...{ name: 'events', title: 'Events', value: ({ events }) => events.join(' ') },
+    name: 'events',
+    title: 'Events',
+    value: ({ events }) => events.join(' '),
     isMinor: true,
     show: ({ events }) => <Text value={events.join(', ')} max={80} />,
   },
   {
-    ...{ name: 'description', title: 'Description', value: (each) => each.description },
+    name: 'description',
+    title: 'Description',
+    value: (each) => each.description,
     isMinor: true,
     show: (endpoint) => <Text value={endpoint.description} max={80} />,
   },
@@ -209,35 +217,49 @@ const deliveryTones = { delivered: 'good', pending: 'warn', failed: 'bad' } as c
 
 const deliveryColumns: readonly ShownColumn<WebhookDelivery>[] = [
   {
-    ...{ name: 'at', title: 'Event of', value: (delivery) => delivery.created_at },
+    name: 'at',
+    title: 'Event of',
+    value: (delivery) => delivery.created_at,
     show: (delivery) => <Moment at={delivery.created_at} />,
   },
   {
-    ...{ name: 'type', title: 'Event', value: (delivery) => delivery.type },
+    name: 'type',
+    title: 'Event',
+    value: (delivery) => delivery.type,
     show: (delivery) => <Text value={delivery.type} max={60} />,
   },
   {
-    ...{ name: 'state', title: 'State', value: (delivery) => delivery.state },
+    name: 'state',
+    title: 'State',
+    value: (delivery) => delivery.state,
     show: ({ state }) => <Badge tone={deliveryTones[state]}>{state}</Badge>,
   },
   {
-    ...{ name: 'status', title: 'Response', value: (delivery) => delivery.last_status },
+    name: 'status',
+    title: 'Response',
+    value: (delivery) => delivery.last_status,
     show: ({ last_status: status, last_error: error }) => (
       <Text value={status === null ? error : String(status)} max={80} />
     ),
   },
   {
-    ...{ name: 'body', title: 'Body of the response', value: (delivery) => delivery.last_answer },
+    name: 'body',
+    title: 'Body of the response',
+    value: (delivery) => delivery.last_answer,
     isMinor: true,
     show: (delivery) => <Text value={delivery.last_answer} max={120} />,
   },
   {
-    ...{ name: 'attempts', title: 'Attempts', value: (delivery) => delivery.attempts },
+    name: 'attempts',
+    title: 'Attempts',
+    value: (delivery) => delivery.attempts,
     isFigure: true,
     show: (delivery) => figureText(delivery.attempts),
   },
   {
-    ...{ name: 'next', title: 'Next attempt', value: (delivery) => delivery.next_attempt_at },
+    name: 'next',
+    title: 'Next attempt',
+    value: (delivery) => delivery.next_attempt_at,
     isMinor: true,
     show: (delivery) => <Moment at={delivery.next_attempt_at} />,
   },

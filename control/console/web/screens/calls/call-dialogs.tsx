@@ -40,7 +40,8 @@ export function HangUp({ call, onClose }: CallDialogProps) {
 export function Transfer({ call, onClose }: CallDialogProps) {
   const ask = (form: FormData) =>
     send('POST', '/telephony/transfer', {
-      ...{ call_uuid: call.call_uuid, leg: textIn(form, 'leg') },
+      call_uuid: call.call_uuid,
+      leg: textIn(form, 'leg'),
       destination: textIn(form, 'destination'),
     })
   return (
@@ -73,7 +74,8 @@ export function Listen({ call, onClose }: CallDialogProps) {
   const ask = (form: FormData) => {
     const domain = textIn(form, 'domain')
     return send('POST', '/telephony/spy', {
-      ...{ call_uuid: call.call_uuid, mode: textIn(form, 'mode') },
+      call_uuid: call.call_uuid,
+      mode: textIn(form, 'mode'),
       supervisor_extension: textIn(form, 'extension'),
       ...(domain !== '' && { domain }),
     })

@@ -25,7 +25,9 @@ const isAnswered = ({ state }: ActiveCall): boolean => state === 'ACTIVE' || sta
 
 const columns: readonly ShownColumn<CallNow>[] = [
   {
-    ...{ name: 'from', title: 'From', value: ({ call }) => call.caller_id_number },
+    name: 'from',
+    title: 'From',
+    value: ({ call }) => call.caller_id_number,
     show: ({ call }) => (
       <a href={pathOf('calls', call.call_uuid)}>
         <Text value={call.caller_id_number} max={40} />
@@ -33,35 +35,49 @@ const columns: readonly ShownColumn<CallNow>[] = [
     ),
   },
   {
-    ...{ name: 'to', title: 'To', value: ({ call }) => call.destination_number },
+    name: 'to',
+    title: 'To',
+    value: ({ call }) => call.destination_number,
     show: ({ call }) => <Text value={call.destination_number} max={40} />,
   },
   {
-    ...{ name: 'state', title: 'State', value: ({ call }) => call.state },
+    name: 'state',
+    title: 'State',
+    value: ({ call }) => call.state,
     show: ({ call }) => <State call={call} />,
   },
   {
-    ...{ name: 'duration', title: 'Duration', value: ({ seconds }) => seconds },
+    name: 'duration',
+    title: 'Duration',
+    value: ({ seconds }) => seconds,
     isFigure: true,
     show: ({ seconds }) => durationText(seconds),
   },
   {
-    ...{ name: 'cost', title: 'Cost', value: ({ cost }) => (cost === null ? null : Number(cost)) },
+    name: 'cost',
+    title: 'Cost',
+    value: ({ cost }) => (cost === null ? null : Number(cost)),
     isFigure: true,
     show: ({ call, cost }) => moneyText(cost, call.currency),
   },
   {
-    ...{ name: 'node', title: 'Through', value: ({ call }) => call.carrier ?? call.node },
+    name: 'node',
+    title: 'Through',
+    value: ({ call }) => call.carrier ?? call.node,
     isMinor: true,
     show: ({ call }) => <Text value={call.carrier ?? call.node} max={60} />,
   },
   {
-    ...{ name: 'instance', title: 'Taken by', value: ({ call }) => call.instance },
+    name: 'instance',
+    title: 'Taken by',
+    value: ({ call }) => call.instance,
     isMinor: true,
     show: ({ call }) => <Text value={call.instance} max={60} />,
   },
   {
-    ...{ name: 'started', title: 'Started', value: ({ call }) => call.start_stamp },
+    name: 'started',
+    title: 'Started',
+    value: ({ call }) => call.start_stamp,
     isMinor: true,
     show: ({ call }) => <Moment at={call.start_stamp} isToday />,
   },
@@ -87,7 +103,9 @@ function State({ call }: { call: ActiveCall }) {
 const actions = [
   { kind: 'hang-up', title: 'Hang up', label: 'Hang up', scopes: ['calls:control'] },
   {
-    ...{ kind: 'transfer', title: 'Transfer', label: 'Transfer' },
+    kind: 'transfer',
+    title: 'Transfer',
+    label: 'Transfer',
     scopes: ['calls:control', 'calls:originate'],
   },
   { kind: 'listen', title: 'Listen', label: 'Listen to', scopes: ['calls:spy'] },
@@ -132,7 +150,9 @@ const actionsColumn = (
   allowed: readonly (typeof actions)[number][],
   asked: { value: Asked | undefined },
 ): ShownColumn<CallNow> => ({
-  ...{ name: 'actions', title: 'Actions', value: () => null },
+  name: 'actions',
+  title: 'Actions',
+  value: () => null,
   show: ({ call }) => (
     <span class="actions">
       {allowed.map(({ kind, title, label }) => (
@@ -179,7 +199,9 @@ function useLiveCalls() {
     }
   }, [])
   return {
-    ...{ problem: problem.value, reload, isLoaded: data.value !== undefined },
+    problem: problem.value,
+    reload,
+    isLoaded: data.value !== undefined,
     rows: live.current.at(present.value),
   }
 }

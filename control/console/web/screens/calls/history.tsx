@@ -22,7 +22,9 @@ import {
 
 const columns: readonly ShownColumn<CallRecord>[] = [
   {
-    ...{ name: 'started', title: 'Started', value: (call) => call.start_stamp },
+    name: 'started',
+    title: 'Started',
+    value: (call) => call.start_stamp,
     show: (call) => (
       <a href={pathOf('calls', call.call_uuid)}>
         <Moment at={call.start_stamp} />
@@ -30,15 +32,21 @@ const columns: readonly ShownColumn<CallRecord>[] = [
     ),
   },
   {
-    ...{ name: 'from', title: 'From', value: (call) => call.caller_id_number },
+    name: 'from',
+    title: 'From',
+    value: (call) => call.caller_id_number,
     show: (call) => <Text value={call.caller_id_number} max={40} />,
   },
   {
-    ...{ name: 'to', title: 'To', value: (call) => call.destination_number },
+    name: 'to',
+    title: 'To',
+    value: (call) => call.destination_number,
     show: (call) => <Text value={call.destination_number} max={40} />,
   },
   {
-    ...{ name: 'result', title: 'Result', value: (call) => `${call.disposition} ${call.sip_code}` },
+    name: 'result',
+    title: 'Result',
+    value: (call) => `${call.disposition} ${call.sip_code}`,
     show: (call) => (
       <Badge
         tone={
@@ -50,22 +58,31 @@ const columns: readonly ShownColumn<CallRecord>[] = [
     ),
   },
   {
-    ...{ name: 'talk', title: 'Talk time', value: (call) => call.billsec },
+    name: 'talk',
+    title: 'Talk time',
+    value: (call) => call.billsec,
     isFigure: true,
     show: (call) => durationText(call.billsec),
   },
   {
-    ...{ name: 'cost', title: 'Cost', value: (call) => call.cost },
+    name: 'cost',
+    title: 'Cost',
+    value: (call) => call.cost,
     isFigure: true,
     show: (call) => moneyText(call.cost_exact, call.currency),
   },
   {
-    ...{ name: 'mos', title: 'MOS', value: (call) => call.mos_score },
-    ...{ isFigure: true, isMinor: true },
+    name: 'mos',
+    title: 'MOS',
+    value: (call) => call.mos_score,
+    isFigure: true,
+    isMinor: true,
     show: (call) => figureText(call.mos_score, 2),
   },
   {
-    ...{ name: 'cause', title: 'Reason', value: (call) => call.denial_code ?? call.hangup_cause },
+    name: 'cause',
+    title: 'Reason',
+    value: (call) => call.denial_code ?? call.hangup_cause,
     isMinor: true,
     show: (call) => <Text value={call.denial_code ?? call.hangup_cause} max={60} />,
   },

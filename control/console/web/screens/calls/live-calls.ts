@@ -47,7 +47,8 @@ export class LiveCalls {
     const since = present - call.duration_seconds * 1_000
     const isSame = known?.call.answer_stamp === call.answer_stamp
     this.#calls.set(call.call_uuid, {
-      ...{ call, heardAt: known?.heardAt ?? 0 },
+      call,
+      heardAt: known?.heardAt ?? 0,
       since: isSame ? Math.min(since, known?.since ?? since) : since,
     })
   }
@@ -89,33 +90,53 @@ function costAt({ price, cost_exact: told, answer_stamp: answer }: ActiveCall, e
 
 /** What an event does not tell. */
 const blank: ActiveCall = {
-  ...{ uuid: '', call_uuid: '', caller_id_number: '', destination_number: '' },
-  ...{ duration_seconds: 0, state: 'DIALING', direction: 'outbound', start_stamp: '' },
-  ...{ answer_stamp: null, set_id: null, node: null, node_state: null, carrier: null },
+  uuid: '',
+  call_uuid: '',
+  caller_id_number: '',
+  destination_number: '',
+  duration_seconds: 0,
+  state: 'DIALING',
+  direction: 'outbound',
+  start_stamp: '',
+  answer_stamp: null,
+  set_id: null,
+  node: null,
+  node_state: null,
+  carrier: null,
   instance: '',
-  ...{ caller_address: null, callee_address: null, customer_id: null, transfer: null },
-  ...{ recording: false, cost: null, cost_exact: null, currency: null, price: null },
+  caller_address: null,
+  callee_address: null,
+  customer_id: null,
+  transfer: null,
+  recording: false,
+  cost: null,
+  cost_exact: null,
+  currency: null,
+  price: null,
 }
 
 /** Of an event about a live call, which has these fields as the list has them. */
 function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
   const told = data as Partial<ActiveCall>
   const names = [
-    ...(['caller_id_number', 'destination_number', 'direction', 'state', 'start_stamp'] as const),
-    ...([
-      'answer_stamp',
-      'node',
-      'instance',
-      'carrier',
-      'customer_id',
-      'transfer',
-      'price',
-    ] as const),
-  ]
+    'caller_id_number',
+    'destination_number',
+    'direction',
+    'state',
+    'start_stamp',
+    'answer_stamp',
+    'node',
+    'instance',
+    'carrier',
+    'customer_id',
+    'transfer',
+    'price',
+  ] as const
   const fields = names.flatMap((name) => (name in told ? [[name, told[name]]] : []))
   const currency = told.price?.currency
   return {
-    ...{ uuid, call_uuid: uuid },
+    uuid,
+    call_uuid: uuid,
     ...(Object.fromEntries(fields) as Partial<ActiveCall>),
     ...(currency !== undefined && { currency }),
   }

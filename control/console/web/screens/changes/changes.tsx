@@ -21,20 +21,23 @@ const tones = {
 const actorOf = ({ actor, actor_name }: Change): string => actor_name ?? actor
 
 const columns: readonly ShownColumn<Change>[] = [
+  { name: 'at', title: 'Time', value: ({ at }) => at, show: ({ at }) => <Moment at={at} /> },
   {
-    ...{ name: 'at', title: 'Time', value: ({ at }) => at },
-    show: ({ at }) => <Moment at={at} />,
-  },
-  {
-    ...{ name: 'effect', title: 'Change', value: ({ effect }) => effect },
+    name: 'effect',
+    title: 'Change',
+    value: ({ effect }) => effect,
     show: ({ effect }) => <Text value={effect} max={140} />,
   },
   {
-    ...{ name: 'state', title: 'State', value: ({ state }) => state },
+    name: 'state',
+    title: 'State',
+    value: ({ state }) => state,
     show: ({ state }) => <Badge tone={tones[state]}>{state}</Badge>,
   },
   {
-    ...{ name: 'actor', title: 'Who', value: actorOf },
+    name: 'actor',
+    title: 'Who',
+    value: actorOf,
     show: (change) => (
       <>
         <Text value={actorOf(change)} max={60} />
@@ -48,11 +51,17 @@ const columns: readonly ShownColumn<Change>[] = [
     ),
   },
   {
-    ...{ name: 'reason', title: 'Why', value: ({ reason }) => reason, isMinor: true },
+    name: 'reason',
+    title: 'Why',
+    value: ({ reason }) => reason,
+    isMinor: true,
     show: ({ reason }) => <Text value={reason} max={100} />,
   },
   {
-    ...{ name: 'until', title: 'Until', value: (each) => each.expires_at, isMinor: true },
+    name: 'until',
+    title: 'Until',
+    value: (each) => each.expires_at,
+    isMinor: true,
     show: (each) => <Moment at={each.expires_at} />,
   },
 ]

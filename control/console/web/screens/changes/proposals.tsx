@@ -30,12 +30,11 @@ const State = ({ state }: Pick<Proposal, 'state'>) => (
 )
 
 const columns: readonly ShownColumn<Proposal>[] = [
+  { name: 'at', title: 'Proposed', value: ({ at }) => at, show: ({ at }) => <Moment at={at} /> },
   {
-    ...{ name: 'at', title: 'Proposed', value: ({ at }) => at },
-    show: ({ at }) => <Moment at={at} />,
-  },
-  {
-    ...{ name: 'effect', title: 'Effect', value: ({ effect }) => effect },
+    name: 'effect',
+    title: 'Effect',
+    value: ({ effect }) => effect,
     show: ({ effect, proposal_id }) => (
       <a href={pathOf('proposals', proposal_id)}>
         <Text value={effect} max={120} />
@@ -43,19 +42,24 @@ const columns: readonly ShownColumn<Proposal>[] = [
     ),
   },
   {
-    ...{ name: 'risk', title: 'Risk', value: ({ risk }) => risk },
+    name: 'risk',
+    title: 'Risk',
+    value: ({ risk }) => risk,
     show: ({ risk }) => <Badge tone={riskTones[risk]}>{risk}</Badge>,
   },
+  { name: 'state', title: 'State', value: ({ state }) => state, show: State },
   {
-    ...{ name: 'state', title: 'State', value: ({ state }) => state },
-    show: State,
-  },
-  {
-    ...{ name: 'by', title: 'By', value: proposerOf, isMinor: true },
+    name: 'by',
+    title: 'By',
+    value: proposerOf,
+    isMinor: true,
     show: (proposal) => <Text value={proposerOf(proposal)} max={60} />,
   },
   {
-    ...{ name: 'expires', title: 'Expires', value: (each) => each.expires_at, isMinor: true },
+    name: 'expires',
+    title: 'Expires',
+    value: (each) => each.expires_at,
+    isMinor: true,
     show: (each) => <Moment at={each.expires_at} />,
   },
 ]

@@ -24,28 +24,39 @@ function effectOf({ action, amount_exact, currency, per }: SpendGuard): string {
 
 const columns: readonly ShownColumn<SpendGuard>[] = [
   {
-    ...{ name: 'who', title: 'Calls of', value: nameOf },
+    name: 'who',
+    title: 'Calls of',
+    value: nameOf,
     show: (guard) => <Text value={nameOf(guard)} max={80} />,
   },
-  { ...{ name: 'prefix', title: 'To', value: prefixOf }, show: prefixOf },
+  { name: 'prefix', title: 'To', value: prefixOf, show: prefixOf },
   {
-    ...{ name: 'effect', title: 'Guard', value: effectOf },
+    name: 'effect',
+    title: 'Guard',
+    value: effectOf,
     show: (guard) => (
       <Badge tone={guard.action === 'block' ? 'bad' : 'warn'}>{effectOf(guard)}</Badge>
     ),
   },
   {
-    ...{ name: 'left', title: 'Left', value: ({ left_exact }) => Number(left_exact ?? 0) },
+    name: 'left',
+    title: 'Left',
+    value: ({ left_exact }) => Number(left_exact ?? 0),
     isFigure: true,
     show: ({ left_exact, currency }) =>
       left_exact === null ? '' : moneyText(left_exact, currency),
   },
   {
-    ...{ name: 'until', title: 'Until', value: (each) => each.expires_at },
+    name: 'until',
+    title: 'Until',
+    value: (each) => each.expires_at,
     show: (each) => <Moment at={each.expires_at} />,
   },
   {
-    ...{ name: 'reason', title: 'Why', value: ({ reason }) => reason, isMinor: true },
+    name: 'reason',
+    title: 'Why',
+    value: ({ reason }) => reason,
+    isMinor: true,
     show: ({ reason }) => <Text value={reason} max={100} />,
   },
 ]

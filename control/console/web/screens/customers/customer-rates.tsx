@@ -15,20 +15,28 @@ const SHOWN = 200
 
 const columns: readonly ShownColumn<Rate>[] = [
   {
-    ...{ name: 'prefix', title: 'Prefix', value: (rate) => rate.prefix },
+    name: 'prefix',
+    title: 'Prefix',
+    value: (rate) => rate.prefix,
     show: (rate) => (rate.prefix === '' ? 'all others' : rate.prefix),
   },
   {
-    ...{ name: 'name', title: 'Destination', value: (rate) => rate.description },
+    name: 'name',
+    title: 'Destination',
+    value: (rate) => rate.description,
     show: (rate) => <Text value={rate.description} max={60} />,
   },
   {
-    ...{ name: 'minute', title: 'Per minute', value: (rate) => rate.rate_per_minute },
+    name: 'minute',
+    title: 'Per minute',
+    value: (rate) => rate.rate_per_minute,
     isFigure: true,
     show: (rate) => (rate.blocked ? 'blocked' : rate.rate_per_minute_exact),
   },
   {
-    ...{ name: 'connect', title: 'Connect fee', value: (rate) => rate.connect_fee },
+    name: 'connect',
+    title: 'Connect fee',
+    value: (rate) => rate.connect_fee,
     isFigure: true,
     show: (rate) => rate.connect_fee_exact,
   },
@@ -40,7 +48,9 @@ const columns: readonly ShownColumn<Rate>[] = [
     show: (rate) => `${rate.first_increment}, then by ${rate.increment}`,
   },
   {
-    ...{ name: 'from', title: 'From', value: (rate) => rate.effective_from },
+    name: 'from',
+    title: 'From',
+    value: (rate) => rate.effective_from,
     isMinor: true,
     show: (rate) => <Moment at={rate.effective_from} />,
   },

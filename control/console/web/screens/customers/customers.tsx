@@ -16,7 +16,9 @@ const REFRESH_MS = 10_000
 
 const columns: readonly ShownColumn<Customer>[] = [
   {
-    ...{ name: 'name', title: 'Name', value: (customer) => customer.name },
+    name: 'name',
+    title: 'Name',
+    value: (customer) => customer.name,
     show: (customer) => (
       <a href={pathOf('customers', String(customer.id))}>
         <Text value={customer.name} max={80} />
@@ -24,29 +26,39 @@ const columns: readonly ShownColumn<Customer>[] = [
     ),
   },
   {
-    ...{ name: 'balance', title: 'Balance', value: (customer) => customer.balance_number },
+    name: 'balance',
+    title: 'Balance',
+    value: (customer) => customer.balance_number,
     isFigure: true,
     show: (customer) => moneyText(customer.balance, customer.currency),
   },
   {
-    ...{ name: 'state', title: 'State', value: (customer) => customerState(customer)[1] },
+    name: 'state',
+    title: 'State',
+    value: (customer) => customerState(customer)[1],
     show: (customer) => {
       const [tone, text] = customerState(customer)
       return <Badge tone={tone}>{text}</Badge>
     },
   },
   {
-    ...{ name: 'plan', title: 'Rate plan', value: (customer) => customer.rate_plan },
+    name: 'plan',
+    title: 'Rate plan',
+    value: (customer) => customer.rate_plan,
     isMinor: true,
     show: (customer) => <Text value={customer.rate_plan} max={60} />,
   },
   {
-    ...{ name: 'numbers', title: 'Numbers', value: (customer) => customer.numbers.join(' ') },
+    name: 'numbers',
+    title: 'Numbers',
+    value: (customer) => customer.numbers.join(' '),
     isMinor: true,
     show: (customer) => <Text value={customer.numbers.join(', ')} max={60} />,
   },
   {
-    ...{ name: 'tenant', title: 'Tenant', value: (customer) => customer.tenant },
+    name: 'tenant',
+    title: 'Tenant',
+    value: (customer) => customer.tenant,
     isMinor: true,
     show: (customer) => <Text value={customer.tenant} />,
   },

@@ -19,30 +19,42 @@ const kinds = { topup: 'top-up', debit: 'call', adjust: 'adjustment', refund: 'r
 
 const columns: readonly ShownColumn<LedgerEntry>[] = [
   {
-    ...{ name: 'date', title: 'Date', value: (entry) => entry.created_at },
+    name: 'date',
+    title: 'Date',
+    value: (entry) => entry.created_at,
     show: (entry) => <Moment at={entry.created_at} />,
   },
   {
-    ...{ name: 'kind', title: 'Kind', value: (entry) => kinds[entry.kind] },
+    name: 'kind',
+    title: 'Kind',
+    value: (entry) => kinds[entry.kind],
     show: (entry) => kinds[entry.kind],
   },
   {
-    ...{ name: 'amount', title: 'Amount', value: (entry) => entry.amount },
+    name: 'amount',
+    title: 'Amount',
+    value: (entry) => entry.amount,
     isFigure: true,
     show: (entry) => entry.amount_exact,
   },
   {
-    ...{ name: 'balance', title: 'Balance after', value: (entry) => entry.balance_after },
+    name: 'balance',
+    title: 'Balance after',
+    value: (entry) => entry.balance_after,
     isFigure: true,
     show: (entry) => entry.balance_after_exact,
   },
   {
-    ...{ name: 'note', title: 'Note', value: (entry) => entry.note ?? entry.ref },
+    name: 'note',
+    title: 'Note',
+    value: (entry) => entry.note ?? entry.ref,
     isMinor: true,
     show: (entry) => <Note entry={entry} />,
   },
   {
-    ...{ name: 'by', title: 'By', value: (entry) => entry.actor },
+    name: 'by',
+    title: 'By',
+    value: (entry) => entry.actor,
     isMinor: true,
     show: (entry) => <Text value={entry.actor} max={60} />,
   },

@@ -26,9 +26,13 @@ const YEAR_MS = 366 * 86_400_000
 export async function findSetup(): Promise<void> {
   if (!isGlobal() || !may('carriers:write')) return
   const [carriers, phones, node, price, customer, call] = await Promise.all([
-    ...([has('/routing/carriers'), has('/pbx/extensions'), has('/dispatcher')] as const),
+    has('/routing/carriers'),
+    has('/pbx/extensions'),
+    has('/dispatcher'),
     // With an OCS elsewhere, prices and customers are there.
-    ...([has('/rates'), has('/customers'), hasCalls()] as const),
+    has('/rates'),
+    has('/customers'),
+    hasCalls(),
   ])
   setup.value = { source: carriers || phones, node, price, customer, call }
 }

@@ -42,7 +42,9 @@ const post = (path: string, body: object): Request => ({ method: 'POST', path, b
 
 export const steps: readonly Step[] = [
   {
-    ...{ name: 'source', title: 'Add a trunk', action: 'Add the trunk' },
+    name: 'source',
+    title: 'Add a trunk',
+    action: 'Add the trunk',
     about: 'Calls are taken from its address. The number in From tells which customer pays.',
     fields: [
       { name: 'name', label: 'Name', value: 'trunk' },
@@ -51,12 +53,16 @@ export const steps: readonly Step[] = [
     ],
     requests: ({ name, host, port }) => [
       post('/routing/carriers', {
-        ...{ name, payer: 'from_number', gateways: [{ host, port: Number(port) }] },
+        name,
+        payer: 'from_number',
+        gateways: [{ host, port: Number(port) }],
       }),
     ],
   },
   {
-    ...{ name: 'node', title: 'Add a node', action: 'Add the node' },
+    name: 'node',
+    title: 'Add a node',
+    action: 'Add the node',
     about: 'A PBX or another SIP server that takes the calls.',
     fields: [
       { name: 'set', label: 'Name of its set', value: 'pbx' },
@@ -65,12 +71,16 @@ export const steps: readonly Step[] = [
     ],
     requests: ({ set, host, port }) => [
       post('/dispatcher', {
-        ...{ endpoint_name: set, algorithm: 8, nodes: [{ host, internal_port: Number(port) }] },
+        endpoint_name: set,
+        algorithm: 8,
+        nodes: [{ host, internal_port: Number(port) }],
       }),
     ],
   },
   {
-    ...{ name: 'price', title: 'Add a price', action: 'Add the price' },
+    name: 'price',
+    title: 'Add a price',
+    action: 'Add the price',
     about: 'A call without a price is refused. An empty prefix is a price for every number.',
     fields: [
       { name: 'prefix', label: 'Prefix', value: '', pattern: String.raw`\+?\d{0,20}` },
@@ -83,7 +93,9 @@ export const steps: readonly Step[] = [
     ],
   },
   {
-    ...{ name: 'customer', title: 'Add a customer', action: 'Add the customer' },
+    name: 'customer',
+    title: 'Add a customer',
+    action: 'Add the customer',
     about: 'Its wallet pays for calls from its numbers.',
     fields: [
       { name: 'name', label: 'Name', value: 'first customer' },
@@ -95,7 +107,9 @@ export const steps: readonly Step[] = [
     ],
   },
   {
-    ...{ name: 'call', title: 'Place a test call', action: 'Simulate the call' },
+    name: 'call',
+    title: 'Place a test call',
+    action: 'Simulate the call',
     about:
       'See first what would become of it. Then send it from the trunk: this step is done when a call has a record.',
     fields: [

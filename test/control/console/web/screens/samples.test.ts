@@ -5,8 +5,15 @@ import { asrOf, chartsOf, delayOf } from '../../../../../control/console/web/scr
 type Sample = TelemetryHistory['samples'][number]
 
 const sample = (second: number, rest: Partial<Sample> = {}): Sample => ({
-  ...{ at: new Date(second * 1_000).toISOString(), active: 0, started: 0, ended: 0, answered: 0 },
-  ...{ post_dial_delay: { count: 0, sum_ms: 0 }, spent: [], lag_p99_ms: 0, ...rest },
+  at: new Date(second * 1_000).toISOString(),
+  active: 0,
+  started: 0,
+  ended: 0,
+  answered: 0,
+  post_dial_delay: { count: 0, sum_ms: 0 },
+  spent: [],
+  lag_p99_ms: 0,
+  ...rest,
 })
 const charts = (...samples: readonly Sample[]) =>
   chartsOf({ interval_seconds: 5, samples: [...samples] })

@@ -8,11 +8,19 @@ import {
 } from '../../../../../control/console/web/screens/simulation-words.ts'
 
 const payment: Simulation['payment'] = {
-  ...{ kind: 'asked', customer_id: 7, customer: 'acme', code: null, longest_seconds: 60 },
+  kind: 'asked',
+  customer_id: 7,
+  customer: 'acme',
+  code: null,
+  longest_seconds: 60,
   at: null,
   rate: {
-    ...{ prefix: '', currency: 'USD', connect_fee_exact: '0.10', rate_per_minute_exact: '0.60' },
-    ...{ first_increment: 1, increment: 1 },
+    prefix: '',
+    currency: 'USD',
+    connect_fee_exact: '0.10',
+    rate_per_minute_exact: '0.60',
+    first_increment: 1,
+    increment: 1,
   },
 }
 test('a verdict is a sentence, with the one of the denial', () => {

@@ -32,8 +32,12 @@ test('list_customers finds those whose next call would be refused, with any thre
   expect(namesIn(await list({ low_balance: true }))).toEqual(['below', 'empty'])
   // What is left does not pay for the calls that the customer makes.
   await storeRecord(rig, null, 'refused', {
-    ...{ customer_id: id, denial_code: 'insufficient_funds', disposition: 'FAILED' },
-    ...{ required_micros: 100_000, available_micros: 50_000, cost_micros: 0 },
+    customer_id: id,
+    denial_code: 'insufficient_funds',
+    disposition: 'FAILED',
+    required_micros: 100_000,
+    available_micros: 50_000,
+    cost_micros: 0,
   })
   expect(await list({ low_balance: true })).toMatchObject({
     customers: [{ name: 'a rest', available: '0.05', is_balance_low: true }, {}, {}],
@@ -59,7 +63,10 @@ test('get_ledger lists what moved a balance in a period, newest first, and adds 
   const start = new Date(rig.now() - 90_000).toISOString()
   const answer = await rig.tool('get_ledger', { customer: 'acme customer', start }, acme)
   expect(answer.data()).toMatchObject({
-    ...{ customer_id: 1, currency: 'USD', balance: '11.25', total: 2 },
+    customer_id: 1,
+    currency: 'USD',
+    balance: '11.25',
+    total: 2,
     entries: [
       { kind: 'adjust', amount: '-1.25', balance_after: '11.25', note: 'mistake' },
       { kind: 'topup', amount: '2.50', balance_after: '12.50', note: 'paid' },
@@ -89,8 +96,10 @@ test('search_audit finds who changed what, by actor, action and target', async (
     }>()
   const all = await search({})
   expect(all.entries[0]).toMatchObject({
-    ...{ action: 'PATCH /api/v1/customers/:id', actor_name: 'root' },
-    ...{ target: '/api/v1/customers/1', outcome: 'success' },
+    action: 'PATCH /api/v1/customers/:id',
+    actor_name: 'root',
+    target: '/api/v1/customers/1',
+    outcome: 'success',
   })
   const changes = await search({ changes_only: true, actor: 'root' })
   expect(changes.entries.map(({ action }) => action)).not.toContain('tool list_nodes')

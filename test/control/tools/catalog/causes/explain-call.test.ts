@@ -29,13 +29,21 @@ async function opened(count = 20) {
 test('a call that was refused for money says what it needed and what there was', async () => {
   const rig = await opened()
   await storeRecord(rig, 1, uuid, {
-    ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'insufficient_funds', billsec: 0 },
-    ...{ answer_stamp: null, cost_micros: 0, required_micros: 600_000, available_micros: -50_000 },
+    disposition: 'FAILED',
+    sip_code: 402,
+    denial_code: 'insufficient_funds',
+    billsec: 0,
+    answer_stamp: null,
+    cost_micros: 0,
+    required_micros: 600_000,
+    available_micros: -50_000,
   })
   expect(await rig.explain()).toMatchObject({
     outcome: 'refused_by_platform',
     money: { required: '0.60', available: '-0.05', currency: 'USD' },
-    ...{ source_address: '10.1.1.1', unusual: [], compared_with: 20 },
+    source_address: '10.1.1.1',
+    unusual: [],
+    compared_with: 20,
   })
 })
 
@@ -48,7 +56,9 @@ test('a call that is like the others of its customer has nothing unusual', async
 test('a new source, caller and prefix and a price far above the mean are unusual', async () => {
   const rig = await opened()
   const strange = {
-    ...{ source_address: '203.0.113.9', caller_id_number: '4930999', rate_prefix: '881' },
+    source_address: '203.0.113.9',
+    caller_id_number: '4930999',
+    rate_prefix: '881',
     cost_micros: 4_200_000,
   }
   await storeRecord(rig, 1, uuid, strange)

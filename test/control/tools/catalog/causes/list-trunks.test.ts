@@ -5,12 +5,17 @@ import { execute } from '../../../../../schema/sql/query.ts'
 import { openToolRig } from '../../../../support/tools-rig.ts'
 
 const probed = (state: ProbedStatus['state'], answered: number): ProbedStatus => ({
-  ...{ state, latencyMs: 3, lastProbe: { at: 0, status: 0, reason: 'no answer' } },
+  state,
+  latencyMs: 3,
+  lastProbe: { at: 0, status: 0, reason: 'no answer' },
   probes: { sent: 9, answered, failed: 9 - answered },
 })
 
 const failed: CarrierRegistrationStatus = {
-  ...{ state: 'failed', registrar: 'sip:192.0.2.50', expiresAt: null, nextAttemptAt: null },
+  state: 'failed',
+  registrar: 'sip:192.0.2.50',
+  expiresAt: null,
+  nextAttemptAt: null,
   lastAnswer: { at: 0, status: 403, reason: 'Forbidden' },
 }
 
@@ -45,9 +50,17 @@ async function opened() {
     execute(
       rig.store,
       rig.store.db.insertInto('state_change').values({
-        ...{ kind, subject_id, tenant_id, name: `${kind} ${subject_id}`, observer: 'a' },
-        ...{ from_state: 'active', to_state: kind === 'gateway' ? 'probing' : 'failed' },
-        ...{ cause: 'probe' as const, reason: 'no answer', actor: null, at: rig.now() - 60_000 },
+        kind,
+        subject_id,
+        tenant_id,
+        name: `${kind} ${subject_id}`,
+        observer: 'a',
+        from_state: 'active',
+        to_state: kind === 'gateway' ? 'probing' : 'failed',
+        cause: 'probe' as const,
+        reason: 'no answer',
+        actor: null,
+        at: rig.now() - 60_000,
       }),
     )
   await note('gateway', 4, null)
@@ -67,17 +80,23 @@ test('list_trunks puts those in trouble first, and says since when and why', asy
   expect(total).toBe(5)
   expect(trunks).toMatchObject([
     {
-      ...{ name: 'gone', state: 'down', tenant: 'acme', active_calls: 3, registration: null },
+      name: 'gone',
+      state: 'down',
+      tenant: 'acme',
+      active_calls: 3,
+      registration: null,
       gateways: [{ state: 'down', since, reason: 'no answer', latency_ms: 3 }],
       last_failure: { at: since, what: 'gateway 5', reason: 'no answer' },
     },
     {
-      ...{ name: 'unknown', state: 'down' },
+      name: 'unknown',
+      state: 'down',
       registration: { state: 'failed', since, last_answer: '403 Forbidden' },
       last_failure: { what: 'registration' },
     },
     {
-      ...{ name: 'half', state: 'degraded' },
+      name: 'half',
+      state: 'degraded',
       gateways: [
         { destination: 'sip:192.0.2.4;transport=udp', state: 'down', since },
         { state: 'up', since: null },

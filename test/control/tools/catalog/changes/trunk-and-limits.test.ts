@@ -26,7 +26,11 @@ async function openRig() {
   const carrier = await rig.request('/api/v1/routing/carriers', {
     token: rig.root,
     body: {
-      ...{ name: 'north', tenant: 'acme', gateways, direction: 'both', payer: 'from_number' },
+      name: 'north',
+      tenant: 'acme',
+      gateways,
+      direction: 'both',
+      payer: 'from_number',
       auth: { type: 'digest', username: 'us', password: 'trunk password' },
     },
   })

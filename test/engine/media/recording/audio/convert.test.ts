@@ -33,12 +33,14 @@ const orderOf = (changes: Partial<ConversionOrder> = {}): ConversionOrder => ({
   target: join(folder, `${(count += 1)}.wav`),
   tracks: [
     {
-      ...{ sessionId: talk.sessionId, startedAt: talk.startedAt },
+      sessionId: talk.sessionId,
+      startedAt: talk.startedAt,
       caller: [{ address: '127.0.0.1', port: 41_222 }],
       callee: [{ address: '127.0.0.1', port: 41_200 }],
     },
   ],
-  ...{ startedAt: talk.startedAt, endedAt: talk.endedAt },
+  startedAt: talk.startedAt,
+  endedAt: talk.endedAt,
   ...changes,
 })
 

@@ -12,7 +12,12 @@ const peak = 32_256
 
 /** 20 ms of the loudest sample. */
 const piece = (timestamp: number, arrival: number, changes: Partial<Piece> = {}): Piece => ({
-  ...{ channel: 0, ssrc: 1, timestamp, arrival, isMarked: false, decoder },
+  channel: 0,
+  ssrc: 1,
+  timestamp,
+  arrival,
+  isMarked: false,
+  decoder,
   payload: Buffer.alloc(160, loud),
   ...changes,
 })

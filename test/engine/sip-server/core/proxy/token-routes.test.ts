@@ -108,8 +108,14 @@ test('who reads the token is told what the request is, and where it comes from',
   server.receive(invite())
   expect(asked).toEqual([
     {
-      ...{ token: 'call', method: 'INVITE', uri: phoneUri, callId: 'c1@203.0.113.7' },
-      ...{ isInDialog: false, protocol: 'udp', sourceAddress: '203.0.113.7', sourcePort: 5060 },
+      token: 'call',
+      method: 'INVITE',
+      uri: phoneUri,
+      callId: 'c1@203.0.113.7',
+      isInDialog: false,
+      protocol: 'udp',
+      sourceAddress: '203.0.113.7',
+      sourcePort: 5060,
     },
   ])
 })
@@ -257,7 +263,10 @@ test('a call by a token leaves nothing behind when it is over', () => {
   server.receive(responseOf(bye, 200), caller)
   server.advance(70_000)
   expect(server.core.stats()).toMatchObject({
-    ...{ clientTransactions: 0, serverTransactions: 0, dialogs: 0, inboundRequests: 0 },
+    clientTransactions: 0,
+    serverTransactions: 0,
+    dialogs: 0,
+    inboundRequests: 0,
   })
 })
 

@@ -50,7 +50,11 @@ const places = (sent: readonly SentMessage[]): string[] =>
 function expectNothingLeft(server: VirtualServer): void {
   server.advance(400_000)
   expect(server.core.stats()).toMatchObject({
-    ...{ clientTransactions: 0, outboundRequests: 0, dialogs: 0, deadlines: 0, resolving: 0 },
+    clientTransactions: 0,
+    outboundRequests: 0,
+    dialogs: 0,
+    deadlines: 0,
+    resolving: 0,
   })
 }
 

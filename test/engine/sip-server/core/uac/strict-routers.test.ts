@@ -28,7 +28,8 @@ test('a call whose route set begins with one sends everything there', () => {
   const invite = called(server, [], [recorded])
   server.command(`sip||${dialogIdOf(invite)}\r\n${sip('INFO sip:p SIP/2.0', [])}`)
   expect(wayOf(server.takeSent()[0])).toEqual({
-    ...{ to: '192.0.2.1', uri: 'sip:192.0.2.1' },
+    to: '192.0.2.1',
+    uri: 'sip:192.0.2.1',
     routes: ['<sip:192.0.2.2;lr>', '<sip:bob@192.0.2.20:5060>'],
   })
 })

@@ -18,8 +18,13 @@ test('an INVITE gets 100 Trying at once and goes to the application with its sou
   expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
   const [event] = server.takeDelivered()
   expect(event).toMatchObject({
-    ...{ source: 'network', protocol: 'udp', address: '203.0.113.7', port: '5060' },
-    ...{ dialogId: '', localAddress: '198.51.100.10', localPort: '5060' },
+    source: 'network',
+    protocol: 'udp',
+    address: '203.0.113.7',
+    port: '5060',
+    dialogId: '',
+    localAddress: '198.51.100.10',
+    localPort: '5060',
   })
   expect(event?.sip).toContain(sdp)
 })
@@ -41,8 +46,11 @@ test('the answer to a response names transaction and dialog, and shows tag and C
   const id = respond(server, transactionId, 200)
   const [reply] = server.takeDelivered()
   expect(reply).toMatchObject({
-    ...{ kind: 'response', commandId: id, verdict: 'OK' },
-    ...{ transactionId, dialogId: 'c1@203.0.113.7;from-tag=f1' },
+    kind: 'response',
+    commandId: id,
+    verdict: 'OK',
+    transactionId,
+    dialogId: 'c1@203.0.113.7;from-tag=f1',
   })
   expect(reply?.payload).toContain(`|${transactionId}|c1@203.0.113.7;from-tag=f1||Msg sent:|\r\n`)
   expect(header(reply?.sip ?? '', 'Contact')).toBe(contact)
@@ -221,6 +229,7 @@ test('who asks for help in an emergency by a URN reaches the application', () =>
   respond(server, invited(server, invite), 200)
   const answer = server.takeSent()[0]?.text ?? ''
   expect([answer.split('\r\n', 1)[0], header(answer, 'Contact')]).toEqual([
-    ...['SIP/2.0 200 Any', '<sip:198.51.100.10:5060>'],
+    'SIP/2.0 200 Any',
+    '<sip:198.51.100.10:5060>',
   ])
 })

@@ -48,8 +48,13 @@ test.each(['BYE', 'INVITE', 'UPDATE', 'REFER', 'INFO', 'NOTIFY', 'MESSAGE'])(
     expect(server.takeStartLines()).toEqual(['SIP/2.0 403 Forbidden'])
     expect(asked).toEqual([
       {
-        ...{ callId: 'c1@203.0.113.7', localTag: toTag, remoteTag: 'f1' },
-        ...{ address: '203.0.113.7', port: 5060, method, from: stranger.address },
+        callId: 'c1@203.0.113.7',
+        localTag: toTag,
+        remoteTag: 'f1',
+        address: '203.0.113.7',
+        port: 5060,
+        method,
+        from: stranger.address,
       },
     ])
     expect(told(server.takeDelivered())).toBe(0)

@@ -124,7 +124,9 @@ test('a BYE before the answer ends the INVITE, and its application hears of it a
   expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
   const [told, ...others] = server.takeDelivered()
   expect([told?.transactionId, told?.sip.split(' ', 1)[0], others]).toEqual([
-    ...[transactionId, 'CANCEL', []],
+    transactionId,
+    'CANCEL',
+    [],
   ])
   server.receive(bye)
   expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK'])

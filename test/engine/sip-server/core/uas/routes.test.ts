@@ -28,8 +28,11 @@ const ways: [string, (route: RequestRoute) => VirtualServer][] = [
 ]
 
 const forwarding = {
-  ...{ remainInDialog: true, followRedirects: true, simultaneous: false },
-  ...{ provisionalTimeoutMs: 5_000, finalTimeoutMs: 60_000 },
+  remainInDialog: true,
+  followRedirects: true,
+  simultaneous: false,
+  provisionalTimeoutMs: 5_000,
+  finalTimeoutMs: 60_000,
 }
 
 test.each(ways)('%s: refused with a reason of its own, or the usual one', (_when, meet) => {

@@ -53,7 +53,11 @@ async function setUp({ limits, host = '127.0.0.1', accepts = () => true, ...tls 
   let lastId = 0
   const transport = await openTls(
     {
-      ...{ host, port: 0, advertisedHost: undefined, credentials, log },
+      host,
+      port: 0,
+      advertisedHost: undefined,
+      credentials,
+      log,
       limits: { ...defaultStreamLimits, ...limits },
       nextConnectionId: () => ++lastId,
     },
@@ -69,7 +73,10 @@ async function setUp({ limits, host = '127.0.0.1', accepts = () => true, ...tls 
     return socket
   }
   const flowTo = (port: number, hostName?: string): Flow => ({
-    ...{ listener: transport.listener, address: host, port, connectionId: 0 },
+    listener: transport.listener,
+    address: host,
+    port,
+    connectionId: 0,
     ...(hostName === undefined ? {} : { hostName }),
   })
   return { ...seen, transport, credentials, dial, flowTo, port }
@@ -210,7 +217,9 @@ test('messages to one name share a connection; another name at the same address 
 
 test('our certificate is shown to a server that wants one', async () => {
   const peer = await answering(carrier, {
-    ...{ requestCert: true, rejectUnauthorized: true, ca: readFileSync(authority.file) },
+    requestCert: true,
+    rejectUnauthorized: true,
+    ca: readFileSync(authority.file),
   })
   const { transport, flowTo } = await setUp()
   transport.send('one', flowTo(peer.port), 'r1')

@@ -36,7 +36,10 @@ async function setUp({ limits, accepts = true, ...given }: SetUp = {}) {
   let lastId = 0
   const transport = await openWebSocket(
     {
-      ...{ host: '127.0.0.1', port: 0, advertisedHost: undefined, credentials: undefined },
+      host: '127.0.0.1',
+      port: 0,
+      advertisedHost: undefined,
+      credentials: undefined,
       nextConnectionId: () => ++lastId,
       ...given,
       limits: { ...defaultStreamLimits, ...limits },

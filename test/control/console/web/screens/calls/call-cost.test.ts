@@ -11,9 +11,13 @@ import { moneyToDecimal } from '../../../../../../schema/columns.ts'
 const seconds = fc.integer({ min: 1, max: 3_600 })
 const rate = fc.integer({ min: 0, max: 5_000_000 })
 const tariff = fc.record({
-  ...{ prefix: fc.constant('49'), currency: fc.constant('USD'), connectFeeMicros: rate },
-  ...{ firstIncrementSeconds: seconds, firstRatePerMinuteMicros: rate },
-  ...{ incrementSeconds: seconds, ratePerMinuteMicros: rate },
+  prefix: fc.constant('49'),
+  currency: fc.constant('USD'),
+  connectFeeMicros: rate,
+  firstIncrementSeconds: seconds,
+  firstRatePerMinuteMicros: rate,
+  incrementSeconds: seconds,
+  ratePerMinuteMicros: rate,
   decimals: fc.integer({ min: 0, max: 6 }),
 })
 

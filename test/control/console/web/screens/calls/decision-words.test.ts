@@ -2,7 +2,11 @@ import { expect, test } from 'vitest'
 import { decisionText } from '../../../../../../control/console/web/screens/calls/decision-words.ts'
 
 const broke = {
-  ...{ customer_id: 7, customer: 'acme', balance: '0.00', available: '0.00', currency: 'USD' },
+  customer_id: 7,
+  customer: 'acme',
+  balance: '0.00',
+  available: '0.00',
+  currency: 'USD',
 }
 
 test.each([
@@ -15,8 +19,13 @@ test.each([
   [
     'charged',
     {
-      ...{ verdict: 'granted', granted_seconds: null, customer_id: 7, customer: 'acme' },
-      ...{ balance: '10.00', available: '9.40', currency: 'USD' },
+      verdict: 'granted',
+      granted_seconds: null,
+      customer_id: 7,
+      customer: 'acme',
+      balance: '10.00',
+      available: '9.40',
+      currency: 'USD',
     },
     'Charging admits the call: the wallet of acme has 10.00 USD, of which 9.40 USD can be spent; acme may talk without limit.',
   ],
@@ -49,7 +58,10 @@ test.each([
   [
     'ended',
     {
-      ...{ disposition: 'FAILED', sip_code: 402, denial_code: 'no_rate', hangup_by: 'system' },
+      disposition: 'FAILED',
+      sip_code: 402,
+      denial_code: 'no_rate',
+      hangup_by: 'system',
       denial_text: 'No rate: add one.',
     },
     'Not answered: refused with 402 by the platform. No rate: add one.',

@@ -4,8 +4,14 @@ import { ladderOf } from '../../../../../../control/console/web/screens/calls/la
 
 const at = '2026-01-01T00:00:00.000Z'
 const message = (direction: TraceMessage['direction'], leg: number): TraceMessage => ({
-  ...{ at, kind: 'message', direction, leg, transport: 'udp', address: '10.0.0.1:5060' },
-  ...{ summary: 'INVITE', text: 'INVITE' },
+  at,
+  kind: 'message',
+  direction,
+  leg,
+  transport: 'udp',
+  address: '10.0.0.1:5060',
+  summary: 'INVITE',
+  text: 'INVITE',
 })
 
 test('messages go between the platform and the party of their leg, decisions stand between them', () => {

@@ -7,8 +7,13 @@ const start = Date.UTC(2026, 0, 1)
 const stamp = (second: number): string => new Date(start + 3_600_000 + second * 1_000).toISOString()
 
 const price = {
-  ...{ currency: 'USD', connect_fee: '0.00', first_increment: 1, increment: 1 },
-  ...{ first_rate_per_minute: '0.60', rate_per_minute: '0.60', decimals: 4 },
+  currency: 'USD',
+  connect_fee: '0.00',
+  first_increment: 1,
+  increment: 1,
+  first_rate_per_minute: '0.60',
+  rate_per_minute: '0.60',
+  decimals: 4,
 }
 
 const told = { call_uuid: 'a', caller_id_number: '4930', destination_number: '4940' }
@@ -16,17 +21,27 @@ const started = { ...told, at: stamp(0), state: 'DIALING', start_stamp: stamp(0)
 const answered = { ...started, at: stamp(5), state: 'ACTIVE', answer_stamp: stamp(5), price }
 
 const listed = (change: Partial<ActiveCall> = {}): ActiveCall => ({
-  ...{ uuid: 'a', ...told, duration_seconds: 10, state: 'ACTIVE', direction: 'inbound' },
-  ...{
-    start_stamp: stamp(0),
-    answer_stamp: stamp(5),
-    set_id: 1,
-    node: null,
-    instance: 'sbc-1',
-    node_state: null,
-  },
-  ...{ carrier: null, caller_address: null, callee_address: null, customer_id: 7 },
-  ...{ transfer: null, recording: false, cost: 0.1, cost_exact: '0.10', currency: 'USD', price },
+  uuid: 'a',
+  ...told,
+  duration_seconds: 10,
+  state: 'ACTIVE',
+  direction: 'inbound',
+  start_stamp: stamp(0),
+  answer_stamp: stamp(5),
+  set_id: 1,
+  node: null,
+  instance: 'sbc-1',
+  node_state: null,
+  carrier: null,
+  caller_address: null,
+  callee_address: null,
+  customer_id: 7,
+  transfer: null,
+  recording: false,
+  cost: 0.1,
+  cost_exact: '0.10',
+  currency: 'USD',
+  price,
   ...change,
 })
 

@@ -25,7 +25,10 @@ test.each(['', '2026-13', '2026-1', '26-01', '2026-11-01'])('%j is no month', (t
 
 test('months are offered from the newest to the first, at most ten years of them', () => {
   expect(monthsBetween(at(2025, 11, 30), at(2026, 2, 1))).toEqual([
-    ...['2026-02', '2026-01', '2025-12', '2025-11'],
+    '2026-02',
+    '2026-01',
+    '2025-12',
+    '2025-11',
   ])
   expect(monthsBetween(at(2026, 3, 31), at(2026, 2, 28))).toEqual(['2026-02'])
   expect(monthsBetween(0, at(2026, 2, 1))).toHaveLength(120)

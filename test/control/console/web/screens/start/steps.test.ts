@@ -6,7 +6,9 @@ test('each step makes requests that the API takes, and shows them as a shell doe
   const api = await openControl()
   const token = await api.key()
   const filled: Readonly<Record<string, string>> = {
-    ...{ number: '4930100', from: '4930100', to: '4940200' },
+    number: '4930100',
+    from: '4930100',
+    to: '4940200',
   }
   for (const [index, { fields, requests }] of steps.entries()) {
     const given = Object.fromEntries(
