@@ -1,7 +1,7 @@
 /**
  * Texts by their keys, each for the same time, outside the garbage-collected heap. What is left of a transaction has to
  * be found for 64·T1; as objects it was two thirds of what lived at 700 calls/s, and V8 copied it twice and marked it
- * (D140; `npm run bench -- memory`). The bytes lie in blocks in the order of their age, so that a block is given back
+ * (`npm run bench -- memory`). The bytes lie in blocks in the order of their age, so that a block is given back
  * when its last text has expired; a hash table with open addresses leads to them.
  */
 import type { Deadlines, Expiring } from './deadlines.ts'
