@@ -9,6 +9,7 @@ import { LEASE_WAIT_MS } from '../../../../engine/charging/leases/waiting-calls.
 import { hasPostgres } from '../../../support/postgres.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 import { type Node, SharedWallets } from '../../../support/shared-wallets.ts'
+import { turnOfEventLoop } from '../../../support/waiting.ts'
 
 const names = ['a', 'b', 'c'] as const
 const callers = ['+15550001', '+15550002', '+15550003'] as const
@@ -169,7 +170,11 @@ class World {
     const restart = { isOver: false }
     const asking = [...this.#nodes.values()].filter((other) => other !== node)
     const asked = asking.map(async (other) => {
-      while (!restart.isOver) await this.#authorize(other, this.#below(2))
+      while (!restart.isOver) {
+        await this.#authorize(other, this.#below(2))
+        // A refusal may come at once: without a turn nothing else would ever happen.
+        await turnOfEventLoop()
+      }
     })
     const next = await this.shared.node(name)
     this.#nodes.set(name, next)
