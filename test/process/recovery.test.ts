@@ -19,8 +19,7 @@ async function withLiveCalls(): Promise<TollgateProcess> {
   onTestFinished(() => tollgate.stop())
   const callers = await startCallers('inbound/caller-is-hung-up.xml', tollgate.sipPort, {
     calls: live,
-    // A program that has just started refuses the more the busier the machine is.
-    rate: 25,
+    rate: 100,
     keys: { caller: paying },
   })
   onTestFinished(async () => void (await callers.stop()))
