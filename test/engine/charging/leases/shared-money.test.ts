@@ -172,7 +172,7 @@ class World {
     const asked = asking.map(async (other) => {
       while (!restart.isOver) {
         await this.#authorize(other, this.#below(2))
-        // A refusal may come at once: without a turn nothing else would ever happen.
+        // A refusal may come within the turn: the loop would never end.
         await turnOfEventLoop()
       }
     })
