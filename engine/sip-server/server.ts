@@ -118,7 +118,7 @@ function measureLoop(): () => number {
   }
 }
 
-/** For calls that the process before this one would have taken. */
+/** Nothing is refused for so long after a start: code that has just been loaded is slow at first. */
 const patienceMs = 5_000
 
 class EmbeddedServer implements SipServer {
@@ -280,7 +280,7 @@ class EmbeddedServer implements SipServer {
       const { metrics, now = monotonicNow } = this.#options
       this.#startedAt = Math.floor(now() / 1_000)
       if (metrics) this.#metricsAddress = await this.#metrics.start(metrics.host, metrics.port)
-      this.#overload.start(this.#listeners, this.sharing.isAlone ? 0 : patienceMs)
+      this.#overload.start(this.#listeners, patienceMs)
     } catch (error) {
       await this.stop()
       throw error

@@ -58,7 +58,7 @@ export class Overload implements Load {
     this.#admission = new Admission(deps.limits)
   }
 
-  /** @param patienceMs nothing is refused for so long: code that has just been loaded is slow at first. */
+  /** @param patienceMs nothing is refused for so long. */
   start(listeners: readonly Listener[], patienceMs = 0): void {
     this.watch(listeners)
     this.#lastTurn = this.#deps.now()

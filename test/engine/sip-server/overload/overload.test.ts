@@ -30,6 +30,7 @@ class BusyServer {
   constructor(
     isUrgent: (uri: string) => boolean = () => false,
     isStranger: (source: Flow) => boolean = () => false,
+    patienceMs = 0,
   ) {
     this.overload = new Overload({
       now: () => this.now,
@@ -49,7 +50,7 @@ class BusyServer {
       },
       log: (level, _message, fields) => void this.logged.push({ level, fields }),
     })
-    this.overload.start([udp])
+    this.overload.start([udp], patienceMs)
   }
 
   /** A call costs 1 ms, a refusal 0.02 ms: a thousand calls a second are all that it can serve. */
@@ -156,6 +157,14 @@ function contention(): (now: number) => boolean {
     return isStalled
   }
 }
+
+test('nothing is refused in the first seconds of a process, whose code is still slow', () => {
+  const server = new BusyServer(undefined, undefined, 5_000)
+  server.run(5, 1_500)
+  expect(server.refused).toBe(0)
+  server.run(5, 1_500)
+  expect(server.refused).toBeGreaterThan(0)
+})
 
 test('pauses that the server does not cause refuse no call while it can serve all', () => {
   const server = new BusyServer()
