@@ -118,9 +118,6 @@ function measureLoop(): () => number {
   }
 }
 
-/** Nothing is refused for so long after a start: code that has just been loaded is slow at first. */
-const patienceMs = 5_000
-
 class EmbeddedServer implements SipServer {
   readonly sharing: SocketSharing
   readonly #options: SipServerOptions
@@ -280,7 +277,7 @@ class EmbeddedServer implements SipServer {
       const { metrics, now = monotonicNow } = this.#options
       this.#startedAt = Math.floor(now() / 1_000)
       if (metrics) this.#metricsAddress = await this.#metrics.start(metrics.host, metrics.port)
-      this.#overload.start(this.#listeners, patienceMs)
+      this.#overload.start(this.#listeners)
     } catch (error) {
       await this.stop()
       throw error

@@ -19,8 +19,7 @@ async function withLiveCalls(): Promise<TollgateProcess> {
   onTestFinished(() => tollgate.stop())
   const callers = await startCallers('inbound/caller-is-hung-up.xml', tollgate.sipPort, {
     calls: live,
-    // A busy machine refuses more of a hundred in a second; SIPp has three seconds' worth at once.
-    rate: 50,
+    rate: 100,
     keys: { caller: paying },
   })
   onTestFinished(async () => void (await callers.stop()))

@@ -37,6 +37,9 @@ export interface Load {
 
 const periodMs = 100
 
+/** Nothing is refused for so long after a start: code that has just been loaded is slow at first. */
+const warmUpMs = 5_000
+
 /** While it lasts, the log hears of it this often. Milliseconds. */
 const reportMs = 10_000
 
@@ -47,7 +50,7 @@ export class Overload implements Load {
   #stopRepeating: () => void = () => undefined
   #lastTurn = 0
   #latenessMs = 0
-  #patientUntil = 0
+  #warmUpEndsAt = 0
   #refused = 0
   #refusedBefore = 0
   #beganAt: number | undefined
@@ -58,11 +61,10 @@ export class Overload implements Load {
     this.#admission = new Admission(deps.limits)
   }
 
-  /** @param patienceMs nothing is refused for so long. */
-  start(listeners: readonly Listener[], patienceMs = 0): void {
+  start(listeners: readonly Listener[]): void {
     this.watch(listeners)
     this.#lastTurn = this.#deps.now()
-    this.#patientUntil = this.#lastTurn + patienceMs
+    this.#warmUpEndsAt = this.#lastTurn + warmUpMs
     this.#stopRepeating = this.#deps.repeat(() => this.#measure(), periodMs)
   }
 
@@ -115,7 +117,7 @@ export class Overload implements Load {
     const now = this.#deps.now()
     this.#latenessMs = Math.max(0, now - this.#lastTurn - periodMs)
     this.#lastTurn = now
-    const lagMs = now < this.#patientUntil ? 0 : this.lagMs
+    const lagMs = now < this.#warmUpEndsAt ? 0 : this.lagMs
     this.#admission.adjust(lagMs, this.#deps.utilization())
     this.#tell(now)
     for (const { backlog, flow } of this.#queues.values()) this.#deps.send(backlog.next(), flow)

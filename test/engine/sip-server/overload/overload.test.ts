@@ -30,7 +30,6 @@ class BusyServer {
   constructor(
     isUrgent: (uri: string) => boolean = () => false,
     isStranger: (source: Flow) => boolean = () => false,
-    patienceMs = 0,
   ) {
     this.overload = new Overload({
       now: () => this.now,
@@ -50,7 +49,7 @@ class BusyServer {
       },
       log: (level, _message, fields) => void this.logged.push({ level, fields }),
     })
-    this.overload.start([udp], patienceMs)
+    this.overload.start([udp])
   }
 
   /** A call costs 1 ms, a refusal 0.02 ms: a thousand calls a second are all that it can serve. */
@@ -106,6 +105,13 @@ class BusyServer {
   }
 }
 
+/** One whose first seconds are over. */
+function warmServer(...given: ConstructorParameters<typeof BusyServer>): BusyServer {
+  const server = new BusyServer(...given)
+  server.run(5, 0)
+  return server
+}
+
 /** Where a call comes from. */
 const flow: Flow = { listener: udp, address: '203.0.113.7', port: 5_060, connectionId: 0 }
 
@@ -125,7 +131,7 @@ function overloaded(
   isUrgent?: (uri: string) => boolean,
   isStranger?: (source: Flow) => boolean,
 ): BusyServer {
-  const server = new BusyServer(isUrgent, isStranger)
+  const server = warmServer(isUrgent, isStranger)
   server.run(20, 2_000)
   return server
 }
@@ -133,7 +139,7 @@ function overloaded(
 test.each([1.1, 1.5, 2, 4, 10])(
   'at %d times what it can carry it serves nearly as much as before, and soon',
   (load) => {
-    const server = new BusyServer()
+    const server = warmServer()
     server.run(15, load * 1_000)
     server.forget()
     server.run(20, load * 1_000)
@@ -159,7 +165,7 @@ function contention(): (now: number) => boolean {
 }
 
 test('nothing is refused in the first seconds of a process, whose code is still slow', () => {
-  const server = new BusyServer(undefined, undefined, 5_000)
+  const server = new BusyServer()
   server.run(5, 1_500)
   expect(server.refused).toBe(0)
   server.run(5, 1_500)
@@ -167,14 +173,14 @@ test('nothing is refused in the first seconds of a process, whose code is still 
 })
 
 test('pauses that the server does not cause refuse no call while it can serve all', () => {
-  const server = new BusyServer()
+  const server = warmServer()
   server.stalls = contention()
   server.run(30, 250)
   expect(server.refused).toBeLessThan(0.02 * 30 * 250)
 })
 
 test.each([1.5, 3])('with half of the machine it serves half as much, at %d times that', (load) => {
-  const server = new BusyServer()
+  const server = warmServer()
   server.stalls = contention()
   server.run(15, load * 500)
   server.forget()
@@ -183,7 +189,7 @@ test.each([1.5, 3])('with half of the machine it serves half as much, at %d time
 })
 
 test('below what it can carry no call is refused', () => {
-  const server = new BusyServer()
+  const server = warmServer()
   server.run(30, 950)
   expect(server.refused).toBe(0)
 })
@@ -237,13 +243,13 @@ test('under overload strangers get nothing, so that known sources keep their sha
 })
 
 test('strangers are let in as all others are while nothing is overloaded', () => {
-  const server = new BusyServer(undefined, () => true)
+  const server = warmServer(undefined, () => true)
   server.run(30, 950)
   expect(server.refused).toBe(0)
 })
 
 test('the log hears of an overload once in ten seconds, and once when it is over', () => {
-  const server = new BusyServer()
+  const server = warmServer()
   server.run(35, 3_000)
   expect(server.overload.refused).toBeGreaterThan(10_000)
   expect(server.logged.map(({ level }) => level)).toEqual(['warn', 'warn', 'warn', 'warn'])
@@ -254,7 +260,7 @@ test('the log hears of an overload once in ten seconds, and once when it is over
 })
 
 test('a late event loop alone is lag', () => {
-  const server = new BusyServer()
+  const server = warmServer()
   server.run(1, 10)
   expect(server.overload.lagMs).toBeLessThan(5)
   server.now += 300
