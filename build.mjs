@@ -33,7 +33,7 @@ await Promise.all([
     entryPoints: {
       tollgate: 'engine/main.ts',
       // Each thread needs its own file.
-      'report-worker': 'control/pbx/reports/report-worker.ts',
+      'report-worker': 'control/reports/report-worker.ts',
       'backup-worker': 'engine/backups/backup-worker.ts',
       'recording-worker': 'engine/media/recording/recording-worker.ts',
       'mixer-worker': 'engine/media/spy/mixer-worker.ts',

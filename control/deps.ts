@@ -11,7 +11,7 @@ import type { OwnPlaces } from '../schema/rules/own-places.ts'
 import type { Storage } from '../schema/storage/storage.ts'
 import type { ConsoleFiles } from './console/console-files.ts'
 import type { OtherNodes } from './nodes/other-nodes.ts'
-import type { Reports } from './pbx/reports/reports.ts'
+import type { Reports } from './reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
 export interface ControlDeps extends Clocks {

@@ -8,9 +8,9 @@ import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/source-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
 import type { ControlDeps } from './deps.ts'
-import { EventFeed } from './events/event-feed.ts'
-import { PeerEvents } from './events/peer-events.ts'
-import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './events/event-hub.ts'
+import { EventFeed } from './observe/events/event-feed.ts'
+import { PeerEvents } from './observe/events/peer-events.ts'
+import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './observe/events/event-hub.ts'
 import { ConnectionLimit } from './http/connection-limit.ts'
 import {
   type ConnectionLimits,
@@ -20,12 +20,12 @@ import {
   type Watch,
 } from './http/http-server.ts'
 import { isUnstored } from '../schema/storage/storage.ts'
-import { correlationIds } from './middleware/correlation-id.ts'
-import { describeRefused } from './middleware/rate-limit.ts'
-import { TICK_MS } from './telemetry/recent.ts'
-import { Telemetry } from './telemetry/telemetry.ts'
-import { LOOK_MS, Subscriptions } from './tools/mcp/subscriptions.ts'
-import { openTools } from './tools/mount.ts'
+import { correlationIds } from './http/correlation-id.ts'
+import { describeRefused } from './auth/rate-limit.ts'
+import { TICK_MS } from './observe/telemetry/recent.ts'
+import { Telemetry } from './observe/telemetry/telemetry.ts'
+import { LOOK_MS, Subscriptions } from './agents/mcp/subscriptions.ts'
+import { openTools } from './agents/mount.ts'
 
 export interface Address {
   readonly host: string

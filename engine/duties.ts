@@ -1,6 +1,9 @@
 /** What the serving process does at intervals, beside calls and requests. */
-import { RECORDING_RETENTION_STEP_MS, RecordingRetention } from '../control/retention/recordings.ts'
-import { Retention, RETENTION_STEP_MS } from '../control/retention/retention.ts'
+import {
+  RECORDING_RETENTION_STEP_MS,
+  RecordingRetention,
+} from '../control/observe/retention/recordings.ts'
+import { Retention, RETENTION_STEP_MS } from '../control/observe/retention/retention.ts'
 import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/open.ts'

@@ -67,7 +67,7 @@ const bans: readonly Ban[] = [
       'engine/sip-server/server.ts',
       // A thread is its own rim.
       'engine/media/spy/mixer-worker.ts',
-      'control/pbx/reports/report-worker.ts',
+      'control/reports/report-worker.ts',
       'control/console/web/browser.ts',
     ],
   },
@@ -102,7 +102,7 @@ const bans: readonly Ban[] = [
     rim: [
       'engine/main.ts',
       'engine/media/spy/mixer-worker.ts',
-      'control/pbx/reports/report-worker.ts',
+      'control/reports/report-worker.ts',
       'engine/sip-server/server.ts',
       'engine/sip-server/machine.ts',
       'control/console/web/browser.ts',

@@ -2,7 +2,7 @@
 import type { Context } from 'hono'
 import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader } from '../http/request-head.ts'
-import { judgeWith } from '../middleware/authenticate.ts'
+import { judgeWith } from './authenticate.ts'
 import type { Access } from './access.ts'
 import { admitScope } from './requires.ts'
 import type { Scope } from './scopes.ts'

@@ -4,12 +4,12 @@
  */
 import type { Log } from '../../schema/contracts/log.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
-import type { AuditLog } from '../audit/audit-log.ts'
+import type { AuditLog } from './audit/audit-log.ts'
 import { ApiError } from '../http/api-error.ts'
 import { type ChangeEntry, ChangeStore, stateIn } from './change-store.ts'
 import type { ChangeWorld } from './change-world.ts'
-import { everywhere } from '../provisioning/references.ts'
-import { isSameState, restorable } from './kinds.ts'
+import { everywhere } from '../resources/references.ts'
+import { isSameState, restorable } from '../resources/kinds/kinds.ts'
 import { UNDER_WAY } from './make-change.ts'
 import { CHANGED_SINCE, restore } from './undo-change.ts'
 

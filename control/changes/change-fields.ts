@@ -1,7 +1,7 @@
 /** Fields that the bodies of changes share, in tools and in the API. */
 import { z } from 'zod'
-import { text } from '../provisioning/fields.ts'
-import { cleanText } from '../clean-text.ts'
+import { text } from '../http/fields.ts'
+import { cleanText } from '../http/clean-text.ts'
 
 const MIN_DURATION_SECONDS = 60
 /** Thirty days. */

@@ -13,7 +13,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import type { ChangeEntryTable } from '../../schema/tables/changes.ts'
 import { type ApiError, conflict } from '../http/api-error.ts'
-import { grouped } from '../provisioning/rows.ts'
+import { grouped } from '../resources/rows.ts'
 import type { Json } from './change-world.ts'
 import { type FieldState, fieldsOf } from './field-states.ts'
 

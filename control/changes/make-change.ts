@@ -21,7 +21,7 @@ import {
 } from './change-store.ts'
 import type { ChangeWorld, Json } from './change-world.ts'
 import { sharedFields } from './field-states.ts'
-import { isSameState, restorable } from './kinds.ts'
+import { isSameState, restorable } from '../resources/kinds/kinds.ts'
 import type { Plan } from './plan.ts'
 import type { RestorableKind } from './restorable-kind.ts'
 import { lastAbout } from './related-change.ts'

@@ -3,7 +3,7 @@ import type { ChangeEntry, ChangeStore, Target } from './change-store.ts'
 import { stateIn } from './change-store.ts'
 import type { Json } from './change-world.ts'
 import { fieldsOf, sharedFields } from './field-states.ts'
-import { isSameState } from './kinds.ts'
+import { isSameState } from '../resources/kinds/kinds.ts'
 import type { RestorableKind } from './restorable-kind.ts'
 
 /** The last change that stands and is about the same as this state; with `after`, one that was made after it. */

@@ -1,5 +1,5 @@
 import type { Principal } from '../auth/principal.ts'
-import type { RequestScope } from '../provisioning/resource.ts'
+import type { RequestScope } from '../resources/resource.ts'
 import type { ChangeWorld, Json } from './change-world.ts'
 
 /** A kind of thing that can be brought back to the state it had. */

@@ -1,6 +1,6 @@
 /** A live call of another node, as this one sees it and ends it, for a caller that it has admitted itself. */
 import { z } from 'zod'
-import { type LiveCall, liveCall } from '../pbx/calls/live-call-view.ts'
+import { type LiveCall, liveCall } from '../calls/live-call-view.ts'
 import { bodyOf } from './answer-data.ts'
 import type { AskedNodes } from './other-nodes.ts'
 import type { Peer } from './peer.ts'

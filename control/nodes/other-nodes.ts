@@ -7,7 +7,7 @@ import type { Clocks, Schedule } from '../../schema/clock.ts'
 import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { authorizationOf } from '../auth/session-cookie.ts'
-import type { Step } from '../middleware/in-order.ts'
+import type { Step } from '../http/in-order.ts'
 import { admitNodes } from './admit-node.ts'
 import {
   NodeClient,

@@ -10,7 +10,7 @@ import type { Store } from '../../schema/open.ts'
 import { prepare } from '../../schema/sql/prepared.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
-import type { Rows } from '../provisioning/resource.ts'
+import type { Rows } from '../resources/resource.ts'
 
 export interface DueDelivery {
   readonly id: number

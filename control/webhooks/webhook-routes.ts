@@ -13,8 +13,8 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { endingMeta, offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
-import { tenantOf } from '../provisioning/references.ts'
-import { found, id, idParam, requestScope } from '../provisioning/resource-routes.ts'
+import { tenantOf } from '../resources/references.ts'
+import { found, id, idParam, requestScope } from '../resources/resource-routes.ts'
 import {
   type EndpointChange,
   type EndpointRow,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { applySeed, type SeedPorts, type SeedReport } from '../../control/provisioning/seed.ts'
+import { applySeed, type SeedPorts, type SeedReport } from '../../control/resources/seed.ts'
 import type { Store } from '../../schema/open.ts'
 import { createLedger } from '../charging/ledger/ledger.ts'
 import { type Config, readConfig } from '../config.ts'

@@ -1,5 +1,5 @@
 import { hashPassword } from '../../control/auth/users/passwords.ts'
-import { newPassword, staffRole, username } from '../../control/auth/users/user-routes.ts'
+import { newPassword, staffRole, username } from '../../control/resources/user-routes.ts'
 import { UserStore } from '../../control/auth/users/user-store.ts'
 import { addUser } from '../first-admin.ts'
 import { type Command, type Input, type World, WrongUsage } from './command.ts'

@@ -1,6 +1,6 @@
 /** What ends in time does so whatever the machine's clock is set to, and limits go by what was measured. */
 import { expect, test } from 'vitest'
-import { Retention } from '../../control/retention/retention.ts'
+import { Retention } from '../../control/observe/retention/retention.ts'
 import { earliest } from '../../schema/clock.ts'
 import { openControl, startOfTime, type TestControl } from '../support/control.ts'
 import { onSqlite } from '../support/on-sqlite.ts'

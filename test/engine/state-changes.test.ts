@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { changesOf, downSince } from '../../control/causes/state-history.ts'
+import { changesOf, downSince } from '../../control/observe/causes/state-history.ts'
 import { type StateChange, StateChanges } from '../../engine/state-changes.ts'
 import type { Store } from '../../schema/open.ts'
 import { ManualTime } from '../support/manual-time.ts'

@@ -1,9 +1,9 @@
 /** Holds every answer that a test is given against the OpenAPI document. */
-import { canonicalPath } from '../../control/canonical-path.ts'
+import { canonicalPath } from '../../control/http/canonical-path.ts'
 import type { ControlApp } from '../../control/app.ts'
 import { routeNotes } from '../../control/http/route-notes.ts'
-import { openApiDocument } from '../../control/openapi/document.ts'
-import { operations } from '../../control/openapi/operations/index.ts'
+import { openApiDocument } from '../../control/http/openapi/document.ts'
+import { operations } from '../../control/operations/index.ts'
 import { lookUp, problemsOf } from './json-schema.ts'
 
 type Json = Readonly<Record<string, unknown>>

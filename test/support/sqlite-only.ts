@@ -18,7 +18,7 @@ export const sqliteReasons = {
 
 /** Paths. */
 export const sqliteFiles: Readonly<Record<string, string>> = {
-  'test/control/middleware/rate-limit.test.ts': sqliteReasons['one process'],
+  'test/control/auth/rate-limit.test.ts': sqliteReasons['one process'],
   'test/control/lists.test.ts': sqliteReasons['query plan'],
   'test/control/secrets.test.ts': sqliteReasons.file,
   'test/control/storage.test.ts': sqliteReasons.handle,

@@ -1,6 +1,6 @@
 /** Request bodies of `/application-keys` (SPECIFICATION.md §4.6). */
 import { z } from 'zod'
-import { domain, name, text, time } from '../../provisioning/fields.ts'
+import { domain, name, text, time } from '../../http/fields.ts'
 import { pageQuery } from '../../http/page.ts'
 import { parseNetwork } from '../../../schema/net/ip-address.ts'
 import { isGrantable, MAX_SCOPES, scopeGrammar } from '../scopes.ts'

@@ -4,7 +4,7 @@
  */
 import type { Accepted } from '../principal.ts'
 import type { AppKey } from './app-key.ts'
-import { recentlyUsed } from '../../recently-used.ts'
+import { recentlyUsed } from '../../http/recently-used.ts'
 import { LookUps } from '../look-ups.ts'
 
 /** A valid token, with what every request of it needs. */

@@ -3,9 +3,9 @@
  * a database together.
  */
 import { ApiError } from '../../http/api-error.ts'
-import type { Bucket, Permits } from '../../middleware/permits.ts'
-import { RateWindow } from '../../middleware/rate-window.ts'
-import { recentlyUsed } from '../../recently-used.ts'
+import type { Bucket, Permits } from '../permits.ts'
+import { RateWindow } from '../rate-window.ts'
+import { recentlyUsed } from '../../http/recently-used.ts'
 import { sourceKey } from '../../../schema/net/source-address.ts'
 
 const MAX_FAILURES = 5

@@ -1,8 +1,8 @@
 /** The tools of a running process, over its API; the scopes of the key decide what they may do. */
 import { z } from 'zod'
 import { ApiError } from '../../../control/http/api-error.ts'
-import type { ResourceSubscriptions, ToolHost } from '../../../control/tools/mcp/tool-host.ts'
-import type { ToolListing } from '../../../control/tools/tool.ts'
+import type { ResourceSubscriptions, ToolHost } from '../../../control/agents/mcp/tool-host.ts'
+import type { ToolListing } from '../../../control/agents/tool.ts'
 
 export interface ApiAccess {
   /** `http://127.0.0.1:8080`, without a slash at the end. */

@@ -11,9 +11,9 @@ import {
 } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { ApiError } from '../../../control/http/api-error.ts'
-import { watchedResource } from '../../../control/tools/mcp/resources.ts'
-import type { ResourceSubscriptions } from '../../../control/tools/mcp/tool-host.ts'
-import { refusalText } from '../../../control/tools/mcp/tool-result.ts'
+import { watchedResource } from '../../../control/agents/mcp/resources.ts'
+import type { ResourceSubscriptions } from '../../../control/agents/mcp/tool-host.ts'
+import { refusalText } from '../../../control/agents/mcp/tool-result.ts'
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
 import { type ApiAccess, errorOf, unreachable } from './api-tool-host.ts'
 

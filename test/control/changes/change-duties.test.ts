@@ -1,7 +1,7 @@
 import { nowhere } from '../../../schema/rules/own-places.ts'
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { AuditLog } from '../../../control/audit/audit-log.ts'
+import { AuditLog } from '../../../control/changes/audit/audit-log.ts'
 import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
 import { newKeyBody } from '../../../control/auth/keys/key-bodies.ts'
 import { KeyCache } from '../../../control/auth/keys/key-cache.ts'

@@ -2,7 +2,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { ChangeStore, type NewChangeEntry } from '../../../control/changes/change-store.ts'
 import { KeptStates } from '../../../control/changes/kept-states.ts'
-import { Retention } from '../../../control/retention/retention.ts'
+import { Retention } from '../../../control/observe/retention/retention.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
 import { hasPostgres } from '../../support/postgres.ts'

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { PhoneAnswer, RegistrarDeps } from '../../../engine/registrar/registrar.ts'
 import { Registrar } from '../../../engine/registrar/registrar.ts'
-import { digestSecrets } from '../../../control/pbx/digest-secret.ts'
+import { digestSecrets } from '../../../control/resources/extensions/digest-secret.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, insert } from '../../../schema/sql/query.ts'
 import { localDatabase } from '../../support/shared-database.ts'

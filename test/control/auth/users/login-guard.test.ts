@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { LoginGuard } from '../../../../control/auth/users/login-guard.ts'
-import { Permits } from '../../../../control/middleware/permits.ts'
+import { Permits } from '../../../../control/auth/permits.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { sharedDatabase } from '../../../support/shared-database.ts'
 

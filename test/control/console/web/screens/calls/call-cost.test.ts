@@ -4,7 +4,7 @@ import {
   costMicros,
   decimalText,
 } from '../../../../../../control/console/web/screens/calls/call-cost.ts'
-import { priceView } from '../../../../../../control/pbx/calls/active-call-view.ts'
+import { priceView } from '../../../../../../control/calls/active-call-view.ts'
 import { costMicros as charged } from '../../../../../../engine/charging/pricing/price.ts'
 import { moneyToDecimal } from '../../../../../../schema/columns.ts'
 

@@ -1,0 +1,72 @@
+/** Mounts the tools for AI agents: over MCP and over REST. */
+import { setImmediate } from 'node:timers/promises'
+import { Hono } from 'hono'
+import type { AuditLog } from '../changes/audit/audit-log.ts'
+import { latest } from '../../schema/clock.ts'
+import type { Access } from '../auth/access.ts'
+import { revalidator } from '../auth/revalidate.ts'
+import type { ControlDeps } from '../deps.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { countMembers } from '../auth/rate-limit.ts'
+import { newUuid } from '../http/uuid.ts'
+import type { Telemetry } from '../observe/telemetry/telemetry.ts'
+import { mcpRoutes, type Revalidator } from './mcp/mcp-routes.ts'
+import { McpSessions } from './mcp/sessions.ts'
+import type { Subscriptions } from './mcp/subscriptions.ts'
+import { toolRoutes } from './tool-routes.ts'
+import { Proposals } from './proposals/proposals.ts'
+import { Toolbox } from './toolbox.ts'
+
+/** The tools, and the proposals to use them. */
+export function openTools(
+  deps: ControlDeps,
+  access: Pick<Access, 'keys' | 'usage' | 'users' | 'tenants'>,
+  telemetry: Telemetry,
+  audit: AuditLog,
+) {
+  const proposals: Proposals = new Proposals({
+    ...deps,
+    keys: access.keys,
+    users: access.users,
+    tenants: access.tenants,
+    tools: {
+      find: (name) => toolbox.proposable(name),
+      names: () => toolbox.proposableNames(),
+    },
+  })
+  const { keys, usage, tenants } = access
+  const world = { ...deps, keys, usage, tenants, audit, telemetry, proposals, pause: nextTurn }
+  const toolbox: Toolbox = new Toolbox(world, audit, deps.log)
+  return { toolbox, proposals }
+}
+
+/** Mounted at the root: `/mcp` and `/api/v1/mcp/tools`. */
+export function agentToolRoutes(
+  deps: ControlDeps,
+  access: Access,
+  toolbox: Toolbox,
+  subscriptions: Subscriptions,
+) {
+  const { log, version, settings, others } = deps
+  const allowedHosts = settings.mcpAllowedHosts
+  const revalidate: Revalidator = (c, scope) => revalidator(c, scope, access, () => latest(deps))
+  const served = {
+    toolbox,
+    subscriptions,
+    revalidate,
+    version,
+    allowedHosts,
+    log,
+    others,
+    sessions: new McpSessions(deps),
+    newUuid: () => newUuid(deps.randomBytes),
+    countMembers: countMembers(access.limits, deps),
+  }
+  return new Hono<ControlEnv>()
+    .route('/', mcpRoutes(served))
+    .route('/api/v1', toolRoutes(toolbox, others))
+}
+
+const nextTurn = async (): Promise<void> => {
+  await setImmediate()
+}

@@ -1,0 +1,170 @@
+/** Proposals as rows. Only this store writes them; each change of state is one conditional UPDATE. */
+import type { Insertable, Selectable } from 'kysely'
+import type { Store } from '../../../schema/open.ts'
+import { all, execute, first } from '../../../schema/sql/query.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
+import type { ChangeProposalTable, ProposalState } from '../../../schema/tables/changes.ts'
+
+export type ProposalRow = Selectable<ChangeProposalTable> & { readonly tenant_slug: string | null }
+export type NewProposal = Insertable<ChangeProposalTable>
+
+/** What a person is shown of the change itself. */
+export type Shown = Pick<
+  ProposalRow,
+  'effect' | 'affected' | 'previous_state' | 'undo' | 'risk' | 'plan_digest' | 'target'
+>
+
+export type Decision = Pick<
+  ProposalRow,
+  'decided_at' | 'decided_by' | 'decided_by_name' | 'decided_via' | 'note'
+>
+
+export type Settlement = Pick<ProposalRow, 'settled_at' | 'change_id' | 'failure'>
+
+export interface ProposalFilter {
+  /** Only proposals of this tenant; null for all. */
+  readonly tenantId: number | null
+  readonly state?: ProposalState | undefined
+}
+
+/** Rows of one step of maintenance. */
+const BATCH = 100
+
+export class ProposalStore {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** Newest first. */
+  async list(filter: ProposalFilter, slice: { readonly limit: number; readonly offset: number }) {
+    const matching = this.#rows()
+      .$if(filter.tenantId !== null, (query) => query.where('tenant_id', '=', filter.tenantId))
+      .$if(filter.state !== undefined, (query) => query.where('state', '=', filter.state ?? 'open'))
+    const count = matching.clearSelect().select((row) => row.fn.countAll<number>().as('total'))
+    const page = matching.orderBy('proposal.id', 'desc').limit(slice.limit).offset(slice.offset)
+    return readApart(this.#store, filter.tenantId, async () => ({
+      rows: await all(this.#store, page),
+      total: (await first(this.#store, count))?.total ?? 0,
+    }))
+  }
+
+  /** A proposal outside `tenantId` does not exist for the caller; null for all proposals. */
+  find(uuid: string, tenantId: number | null): Promise<ProposalRow | undefined> {
+    const query = this.#rows()
+      .where('uuid', '=', uuid)
+      .$if(tenantId !== null, (rows) => rows.where('tenant_id', '=', tenantId))
+    return first(this.#store, query)
+  }
+
+  /** The open proposal of the same change by the same credential. */
+  openOf(actor: string, argumentsDigest: string): Promise<ProposalRow | undefined> {
+    const query = this.#rows()
+      .where('actor', '=', actor)
+      .where('arguments_digest', '=', argumentsDigest)
+      .where('state', '=', 'open')
+    return first(this.#store, query)
+  }
+
+  async countOpen(by: { readonly actor: string } | { readonly tenantId: number | null }) {
+    const query = this.#store.db
+      .selectFrom('change_proposal')
+      .select((row) => row.fn.countAll<number>().as('n'))
+      .where('state', '=', 'open')
+    const counted =
+      'actor' in by
+        ? query.where('actor', '=', by.actor)
+        : query.where('tenant_id', 'is not distinct from', by.tenantId)
+    return (await first(this.#store, counted))?.n ?? 0
+  }
+
+  async insert(row: NewProposal): Promise<void> {
+    await execute(this.#store, this.#store.db.insertInto('change_proposal').values(row))
+  }
+
+  /** Shows another effect than before. False: it is not open any more, or shows another one already. */
+  async show(uuid: string, revision: number, shown: Shown): Promise<boolean> {
+    return this.#changed(uuid, { ...shown, revision: revision + 1 }, revision)
+  }
+
+  /** The write that decides: of all that try, one finds it open and as it was shown. */
+  claim(uuid: string, state: 'approved' | 'refused', revision: number | null, made: Decision) {
+    return this.#changed(uuid, { ...made, state }, revision)
+  }
+
+  async #changed(
+    uuid: string,
+    columns: Partial<Omit<ProposalRow, 'id' | 'tenant_slug'>>,
+    revision: number | null,
+  ): Promise<boolean> {
+    const query = this.#store.db
+      .updateTable('change_proposal')
+      .set(columns)
+      .where('uuid', '=', uuid)
+      .where('state', '=', 'open')
+      .$if(revision !== null, (rows) => rows.where('revision', '=', revision ?? 0))
+    return (await execute(this.#store, query)) > 0
+  }
+
+  /** Notes the outcome of an approved or refused one, once. */
+  async settle(uuid: string, settlement: Settlement): Promise<boolean> {
+    const state = settlement.failure === null ? {} : { state: 'failed' as const }
+    const query = this.#store.db
+      .updateTable('change_proposal')
+      .set({ ...settlement, ...state })
+      .where('uuid', '=', uuid)
+      .where('state', 'in', ['approved', 'refused'])
+      .where('settled_at', 'is', null)
+    return (await execute(this.#store, query)) > 0
+  }
+
+  /** Ends open ones whose time has come. Each is returned to one caller. */
+  async expire(now: number): Promise<readonly ProposalRow[]> {
+    const due = this.#store.db
+      .selectFrom('change_proposal')
+      .select('uuid')
+      .where('state', '=', 'open')
+      .where('expires_at', '<=', now)
+      .orderBy('expires_at')
+      .limit(BATCH)
+    const expired: ProposalRow[] = []
+    for (const { uuid } of await all(this.#store, due)) {
+      const query = this.#store.db
+        .updateTable('change_proposal')
+        .set({ state: 'expired', settled_at: now })
+        .where('uuid', '=', uuid)
+        .where('state', '=', 'open')
+      const row = (await execute(this.#store, query)) > 0 ? await this.find(uuid, null) : undefined
+      if (row !== undefined) expired.push(row)
+    }
+    return expired
+  }
+
+  /** Approved before that time, without an outcome. */
+  unsettled(before: number): Promise<readonly ProposalRow[]> {
+    const query = this.#rows()
+      .where('state', '=', 'approved')
+      .where('settled_at', 'is', null)
+      .where('decided_at', '<', before)
+      .orderBy('decided_at')
+    return all(this.#store, query.limit(BATCH))
+  }
+
+  /** The change that was made on a proposal: there is one at most. */
+  async changeOn(uuid: string): Promise<string | undefined> {
+    const query = this.#store.db
+      .selectFrom('change_entry')
+      .select('change_id')
+      .where('proposal_id', '=', uuid)
+    return (await first(this.#store, query))?.change_id
+  }
+
+  #rows() {
+    return this.#store.db
+      .selectFrom('change_proposal as proposal')
+      .leftJoin('tenant', 'tenant.id', 'proposal.tenant_id')
+      .selectAll('proposal')
+      .select('tenant.slug as tenant_slug')
+  }
+}

@@ -1,0 +1,245 @@
+/** Runs tools for MCP and REST: checks scopes and arguments, runs the tool, writes the audit entry. */
+import { z } from 'zod'
+import type { Log } from '../../schema/contracts/log.ts'
+import { auditedActor, type AuditLog } from '../changes/audit/audit-log.ts'
+import { digestOf } from '../changes/audit/digest.ts'
+import { refuseBeyondDomain } from '../auth/domain-limit.ts'
+import type { Principal } from '../auth/principal.ts'
+import { lackOf } from '../auth/requires.ts'
+import type { Scope } from '../auth/scopes.ts'
+import { scopesToApprove } from './proposals/may-decide.ts'
+import { type AcceptedPlan, plannedIn, plannedOf, type PlannedChange } from './proposals/planned.ts'
+import type { Proposable } from './proposals/proposable.ts'
+import { fromNodeOfCall } from './tools-elsewhere.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Change } from '../http/control-env.ts'
+import { allTools } from './catalog/index.ts'
+import { cleanText, describeArguments } from '../http/clean-text.ts'
+import type { Tool, ToolAnswer, ToolListing, ToolUse, ToolWorld } from './tool.ts'
+
+/** The caller, for scopes, tenant and audit. */
+export interface ToolCaller {
+  readonly principal: Principal
+  readonly address: string
+  readonly correlationId: string
+  /** The other nodes of the installation, as the caller may ask them; undefined: there is none to ask. */
+  readonly elsewhere?: AskedNodes | undefined
+  /** Another node calls for the caller, and writes the audit entry. */
+  readonly isNode?: boolean
+  /** The proposal that a person approved; absent: the caller asks by itself. */
+  readonly proposalId?: string | undefined
+  readonly accept?: ToolUse['accept']
+}
+
+export class Toolbox {
+  readonly #world: ToolWorld
+  readonly #audit: AuditLog
+  readonly #log: Log
+  readonly #tools = new Map<string, Tool>(allTools.map((tool) => [tool.name, tool]))
+
+  constructor(world: ToolWorld, audit: AuditLog, log: Log) {
+    this.#world = world
+    this.#audit = audit
+    this.#log = log
+  }
+
+  list(): readonly ToolListing[] {
+    return [...this.#tools.values()].map(({ listing }) => listing)
+  }
+
+  /**
+   * Returns the scopes of the tool.
+   *
+   * @throws {ApiError} 403: the principal lacks one.
+   */
+  admit(name: string, principal: Principal): readonly Scope[] {
+    const tool = this.#tools.get(name)
+    if (tool === undefined) throw unknownTool
+    admit(tool, { principal })
+    return tool.scopes
+  }
+
+  /** Of a tool that there is. */
+  scopesOf(name: string): readonly Scope[] {
+    return this.#tools.get(name)?.scopes ?? []
+  }
+
+  /** The result of a tool that only reads, without arguments and without an audit entry: for what is not shown. */
+  look(name: string, principal: Principal): Promise<ToolAnswer> {
+    const tool = this.#tools.get(name)
+    if (tool?.listing.annotations.readOnlyHint !== true)
+      return Promise.resolve({ kind: 'refused', error: unknownTool })
+    return this.#answer(
+      tool,
+      {},
+      this.#useOf(principal, undefined, () => undefined),
+    )
+  }
+
+  /** Resolves with undefined for an unknown tool. Every call writes one audit entry. */
+  async call(name: string, given: unknown, caller: ToolCaller): Promise<ToolAnswer | undefined> {
+    const tool = this.#tools.get(name)
+    if (tool === undefined) {
+      await this.#record(name, given, caller, { kind: 'refused', error: unknownTool }, notAChange)
+      return undefined
+    }
+    let change: Change | undefined
+    const { principal, elsewhere, proposalId, accept } = caller
+    const used = this.#useOf(principal, elsewhere, (made) => (change = made))
+    const use = { ...used, proposalId, accept }
+    const own = await this.#answer(tool, given, use)
+    const answer = (await fromNodeOfCall(tool, given, own, elsewhere)) ?? own
+    const about = tool.effect === 'reads' ? notAChange : changeIn(given, answer)
+    await this.#record(tool.name, given, caller, answer, { ...about, change })
+    return answer
+  }
+
+  #useOf(
+    principal: Principal,
+    elsewhere: AskedNodes | undefined,
+    changed: (change: Change) => void,
+  ): ToolUse {
+    return { ...this.#world, principal, elsewhere, changed, listings: () => this.list() }
+  }
+
+  /** A tool as proposals use it. Undefined: there is no such tool, or it changes nothing. */
+  proposable(name: string): Proposable | undefined {
+    const tool = this.#tools.get(name)
+    if (tool === undefined || !isChanging(tool)) return undefined
+    return {
+      scopes: tool.scopes,
+      plan: (given, principal, elsewhere) => this.#plan(tool, given, principal, elsewhere),
+      make: async (given, { decider, reason, ...approval }) => {
+        const answer = await this.call(name, { ...given, reason }, { ...decider, ...approval })
+        if (answer === undefined) throw unknownTool
+        if (answer.kind === 'refused') throw answer.error
+        return told.safeParse(answer.data).data?.change_id ?? null
+      },
+    }
+  }
+
+  proposableNames(): readonly string[] {
+    return [...this.#tools.values()].filter(isChanging).map(({ name }) => name)
+  }
+
+  async #plan(
+    tool: Tool,
+    given: object,
+    principal: Principal,
+    elsewhere: AskedNodes | undefined,
+  ): Promise<PlannedChange> {
+    let plan: AcceptedPlan | undefined
+    const accept = (made: AcceptedPlan) => (plan = made)
+    const use = { ...this.#useOf(principal, elsewhere, () => undefined), accept }
+    const answer = await tool.use({ ...given, dry_run: true, reason: 'a dry run' }, use)
+    return plan === undefined ? plannedIn(answer) : plannedOf(plan)
+  }
+
+  async #answer(tool: Tool, given: unknown, use: ToolUse): Promise<ToolAnswer> {
+    try {
+      admit(tool, use)
+      return { kind: 'done', data: await tool.use(given, use) }
+    } catch (error) {
+      if (error instanceof ApiError) return { kind: 'refused', error: cleaned(error) }
+      this.#log('error', 'tool failed', {
+        tool: tool.name,
+        error: error instanceof Error ? (error.stack ?? error.message) : String(error),
+      })
+      return { kind: 'refused', error: failed }
+    }
+  }
+
+  async #record(
+    tool: string,
+    given: unknown,
+    caller: ToolCaller,
+    answer: ToolAnswer,
+    { change, change_id, reason }: AuditedChange,
+  ): Promise<void> {
+    const status = answer.kind === 'done' ? 200 : answer.error.status
+    if (caller.isNode === true) return
+    await this.#audit.record({
+      at: this.#world.now(),
+      ...auditedActor(caller.principal),
+      address: caller.address,
+      action: `tool ${cleanText(tool, 100)}`,
+      target: describeArguments(given),
+      outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
+      status,
+      code: answer.kind === 'done' ? null : answer.error.code,
+      before_digest: digestOf(change?.before),
+      after_digest: digestOf(change?.after),
+      correlation_id: caller.correlationId,
+      change_id,
+      reason,
+    })
+  }
+}
+
+const isChanging = ({ effect }: Tool): boolean => effect === 'changes' || effect === 'destroys'
+
+interface AuditedChange {
+  readonly change?: Change | undefined
+  readonly change_id: string | null
+  readonly reason: string | null
+}
+
+const notAChange: AuditedChange = { change_id: null, reason: null }
+
+const asked = z.looseObject({ reason: z.string().optional() })
+const told = z.looseObject({ change_id: z.string().nullable().optional() })
+
+/** Another node may have made the change: the answer has its id. */
+function changeIn(given: unknown, answer: ToolAnswer): AuditedChange {
+  const reason = asked.safeParse(given).data?.reason
+  const made = answer.kind === 'done' ? told.safeParse(answer.data).data?.change_id : undefined
+  return {
+    change_id: made ?? null,
+    reason: reason === undefined ? null : cleanText(reason),
+  }
+}
+
+const unknownTool = new ApiError(404, 'unknown_tool', 'Unknown tool')
+
+const failed = new ApiError(
+  500,
+  'internal_error',
+  'The tool failed with an internal error. The log has the cause. Retry at most once.',
+)
+
+/** A person who approves a proposal needs no scope of MCP: those are of agents. */
+function admit(
+  tool: Tool,
+  { principal, proposalId }: Pick<ToolUse, 'principal' | 'proposalId'>,
+): void {
+  const { name } = tool
+  const scopes = proposalId === undefined ? tool.scopes : scopesToApprove(tool.scopes)
+  const lacking = scopes.filter((scope) => !principal.scopes.has(scope))
+  if (lacking.length === 0) {
+    for (const scope of scopes) refuseBeyondDomain(principal, scope)
+    return
+  }
+  throw new ApiError(
+    403,
+    'insufficient_scope',
+    `${lackOf(name, lacking, principal)}. ${
+      isChanging(tool) && principal.scopes.has('mcp:propose')
+        ? `Call propose_change with tool ${JSON.stringify(name)}, the same arguments and a reason: a person decides`
+        : 'Ask an administrator for a key with this scope. Retrying will not help'
+    }`,
+  )
+}
+
+/** A message may quote an argument, or text that an untrusted party stored. */
+function cleaned({ status, code, message, details, headers }: ApiError): ApiError {
+  return new ApiError(status, code, cleanText(message), {
+    headers,
+    ...(details !== undefined && {
+      details: details.slice(0, 20).map((detail) => ({
+        path: cleanText(detail.path, 100),
+        message: cleanText(detail.message),
+      })),
+    }),
+  })
+}

@@ -1,0 +1,93 @@
+/** A live call as the API shows it: the five fields of SPECIFICATION.md §2.5 first. */
+import { billedSeconds } from '../../schema/call-record.ts'
+import type { Tariff } from '../../schema/call-journal.ts'
+import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import type { ActiveCall } from '../../schema/contracts/calls.ts'
+import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import type { NodeState } from '../../schema/contracts/dispatcher.ts'
+import type { ControlDeps } from '../deps.ts'
+import { transferView } from './transfer-view.ts'
+
+/** Prepares the view of any number of calls at one time. */
+export function activeCallView({
+  engine,
+  steadyNow,
+  ocs,
+}: Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs'>) {
+  const present = steadyNow()
+  const stateOf = nodeStates(engine)
+  return (call: ActiveCall) => {
+    const { callUuid, startedAt, answeredAt, stampOffsetMs, node, peers } = call
+    const seconds = answeredAt === null ? 0 : billedSeconds(present - answeredAt)
+    return {
+      uuid: callUuid,
+      call_uuid: callUuid,
+      caller_id_number: call.callerNumber,
+      destination_number: call.calledNumber,
+      duration_seconds: Math.max(0, Math.floor((present - (answeredAt ?? startedAt)) / 1_000)),
+      state: call.state,
+      direction: call.direction,
+      start_stamp: timeToText(startedAt + stampOffsetMs),
+      answer_stamp: answeredAt === null ? null : timeToText(answeredAt + stampOffsetMs),
+      set_id: call.setId,
+      node,
+      instance: call.instance,
+      node_state: node === null ? null : (stateOf.get(node) ?? null),
+      carrier: call.carrier,
+      caller_address: peers.caller,
+      callee_address: peers.callee,
+      customer_id: call.customerId,
+      transfer: transferView(call),
+      recording: engine.recordings.isRecording(callUuid),
+      ...costOf(ocs, callUuid, seconds),
+    }
+  }
+}
+
+export type ActiveCallView = ReturnType<ReturnType<typeof activeCallView>>
+
+/** The cost if the call ended now; unknown when another OCS charges the call. */
+function costOf(ocs: ControlDeps['ocs'], callUuid: string, seconds: number): CostView {
+  if (ocs === undefined) return { cost: null, cost_exact: null, currency: null, price: null }
+  const { costMicros, currency, tariff } = ocs.costSoFar(callUuid, seconds)
+  return {
+    cost: moneyToNumber(costMicros),
+    cost_exact: moneyToDecimal(costMicros),
+    currency,
+    price: tariff && priceView(tariff),
+  }
+}
+
+interface CostView {
+  readonly cost: number | null
+  readonly cost_exact: string | null
+  readonly currency: string | null
+  readonly price: PriceView | null
+}
+
+/** Enough to compute the cost of any duration. */
+export const priceView = (tariff: Tariff) => ({
+  currency: tariff.currency,
+  connect_fee: moneyToDecimal(tariff.connectFeeMicros),
+  first_increment: tariff.firstIncrementSeconds,
+  first_rate_per_minute: moneyToDecimal(tariff.firstRatePerMinuteMicros),
+  increment: tariff.incrementSeconds,
+  rate_per_minute: moneyToDecimal(tariff.ratePerMinuteMicros),
+  decimals: tariff.decimals,
+})
+
+type PriceView = ReturnType<typeof priceView>
+
+/** The price of one call; null: it is free, or another OCS charges it. */
+export function priceOf(ocs: PriceSource | undefined, callUuid: string): PriceView | null {
+  const tariff = ocs?.costSoFar(callUuid, 0).tariff ?? null
+  return tariff && priceView(tariff)
+}
+
+export type PriceSource = Pick<OcsPort, 'costSoFar'>
+
+/** By destination. Calls on a node in maintenance continue until they end. */
+const nodeStates = ({ dispatcher }: Pick<ControlDeps['engine'], 'dispatcher'>) =>
+  new Map<string, NodeState>(
+    dispatcher.status().flatMap(({ nodes }) => nodes.map((node) => [node.destination, node.state])),
+  )

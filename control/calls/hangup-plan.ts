@@ -1,0 +1,87 @@
+/** What becomes of a live call that is hung up, on this node or on another one. */
+import { ApiError } from '../http/api-error.ts'
+import { callElsewhere, hangUpElsewhere } from '../nodes/call-elsewhere.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
+import { type LiveCall, liveCallView } from './live-call-view.ts'
+import { quoted } from '../http/clean-text.ts'
+import type { ControlDeps } from '../deps.ts'
+import type { Plan } from '../changes/plan.ts'
+
+interface HangUpOrder {
+  readonly callUuid: string
+  /** Q.850. */
+  readonly cause: number
+  /** Only a call of this tenant; null: of any. */
+  readonly tenantId: number | null
+}
+
+interface HangUpWorld extends Pick<ControlDeps, 'engine' | 'steadyNow'> {
+  /** Undefined: a call of another node is not looked for. */
+  readonly elsewhere?: AskedNodes | undefined
+}
+
+interface Ending {
+  readonly status: 'ending' | 'would_end'
+  readonly call: LiveCall
+}
+
+/** What becomes of it is the engine's word, here or there; undefined: it is not known. */
+interface Found {
+  readonly call: LiveCall
+  readonly hangUp: () => Promise<'ending' | 'not_found' | 'already_ending' | undefined>
+}
+
+export async function planHangUp(order: HangUpOrder, world: HangUpWorld): Promise<Plan<Ending>> {
+  const { call, hangUp } = await found(order, world)
+  return {
+    target: { kind: 'live_call', id: order.callUuid },
+    before: call.state,
+    after: null,
+    undo: 'none',
+    effect: `The call from ${quoted(call.caller_id_number)} to ${quoted(call.destination_number)} ends for both parties.`,
+    affected: { live_calls: 1 },
+    preview: { status: 'would_end', call },
+    async apply() {
+      switch (await hangUp()) {
+        case 'ending':
+          return { status: 'ending', call }
+        case 'already_ending':
+          throw new ApiError(409, 'call_ending', 'The call is already ending')
+        case 'not_found':
+          throw notLive()
+        case undefined:
+          throw new ApiError(
+            503,
+            'node_unreachable',
+            'The node that has the call did not answer in time: it may have ended it, or not',
+          )
+      }
+    },
+  }
+}
+
+async function found(order: HangUpOrder, world: HangUpWorld): Promise<Found> {
+  const { callUuid, cause, tenantId } = order
+  const { engine, steadyNow, elsewhere } = world
+  const own = engine.calls.find(callUuid)
+  if (own !== undefined && (tenantId === null || own.tenantId === tenantId)) {
+    const hangUp = async () => engine.calls.hangUp(callUuid, cause)
+    return { call: liveCallView(own, steadyNow()), hangUp }
+  }
+  const other = await callElsewhere(callUuid, tenantId, elsewhere)
+  if (other === undefined || elsewhere === undefined) throw notLive()
+  if (other === 'unknown')
+    throw new ApiError(
+      503,
+      'node_unreachable',
+      'A node of the platform does not answer: it may have the call. Retry in a few seconds',
+    )
+  return { call: other.call, hangUp: () => hangUpElsewhere(other, order, elsewhere) }
+}
+
+const notLive = (): ApiError =>
+  new ApiError(
+    404,
+    'not_found',
+    'No live call has this uuid. list_active_calls lists live calls; get_call finds ended ones',
+  )

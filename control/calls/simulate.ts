@@ -1,0 +1,226 @@
+/** What would happen to a call, as far as the principal may know. */
+import { z } from 'zod'
+import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
+import { denialText, storedDenialText } from '../../schema/contracts/denials.ts'
+import { parseAddress } from '../../schema/net/ip-address.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, first } from '../../schema/sql/query.ts'
+import type {
+  SimulatedVerdict,
+  Simulation,
+  SimulatedSource,
+} from '../../schema/contracts/simulation.ts'
+import type { Principal } from '../auth/principal.ts'
+import type { ControlDeps } from '../deps.ts'
+import { badRequest, notFound } from '../http/api-error.ts'
+import { text, time } from '../http/fields.ts'
+
+export const simulateBody = z.strictObject({
+  from: z
+    .string()
+    .regex(/^[0-9A-Za-z*#+._-]{1,64}$/, 'must be a number or an extension')
+    .describe('The calling number, or the extension that calls.'),
+  to: z
+    .string()
+    .regex(/^[^\s<>"@;?:,]{1,64}(?:@[\w.-]{1,253})?$/, 'must be a number, or user@domain')
+    .describe('The called number, or `user@domain`.'),
+  source: text(300)
+    .min(1)
+    .optional()
+    .describe(
+      'Where the call comes from: the name of a carrier, an address such as `203.0.113.7:5060`, or an extension as `100@acme.example`. ' +
+        'Absent: the extension `from`, or else the only carrier whose calls are taken.',
+    ),
+  call_id: text(200)
+    .min(1)
+    .optional()
+    .describe('Its Call-ID, which chooses the node where a set goes by Call-IDs.'),
+  at: time
+    .optional()
+    .describe(
+      'Charges the call at the rates in force then. All else is as it is now. Refused for a call that asks no rate.',
+    ),
+})
+
+type Asked = z.output<typeof simulateBody>
+type Deps = Pick<ControlDeps, 'store' | 'engine' | 'now'>
+
+/** Throws 400 or 404 where there is no such call to be simulated. */
+export async function simulateFor(principal: Principal, asked: Asked, deps: Deps) {
+  const source = await sourceOf(principal, asked, deps.store)
+  if (source.kind === 'extension' && source.extension !== asked.from)
+    throw invalid('from', `must be ${source.extension}: a phone calls as itself`)
+  const { from, to, call_id: callId, at } = asked
+  const simulation = deps.engine.simulate({ source, from, to, callId, at })
+  if (simulation === undefined)
+    throw invalid('source', 'may not call: it is inactive, or takes calls only')
+  if (!isVisible(simulation, principal)) throw notFound('source')
+  if (at !== undefined && simulation.payment.kind !== 'asked')
+    throw invalid('at', 'changes nothing: no rate is asked for this call')
+  return viewOf(simulation, at ?? deps.now(), principal, deps.store)
+}
+
+const invalid = (path: string, message: string) =>
+  badRequest('The call cannot be simulated', [{ path, message }])
+
+async function sourceOf(
+  principal: Principal,
+  { from, source }: Asked,
+  store: Store,
+): Promise<SimulatedSource> {
+  if (source === undefined) return usualSource(principal, from, store)
+  const place = addressIn(source)
+  if (place !== undefined) return { kind: 'address', ...place }
+  const at = source.lastIndexOf('@')
+  const [found] =
+    at === -1
+      ? await carriers(principal, store, source)
+      : await extensions(principal, store, source.slice(0, at), source.slice(at + 1).toLowerCase())
+  if (found === undefined) throw notFound('source')
+  return found
+}
+
+/** `203.0.113.7`, `203.0.113.7:5060`, `2001:db8::1` or `[2001:db8::1]:5060`. */
+function addressIn(text: string): { address: string; port: number } | undefined {
+  const bare = text.replace(/^\[(.*)\]$/, '$1')
+  if (parseAddress(bare)) return { address: bare, port: 5_060 }
+  const [, address = '', port] = /^\[?([^\]]+?)\]?:(\d{1,5})$/.exec(text) ?? []
+  return parseAddress(address) ? { address, port: Number(port) } : undefined
+}
+
+/** The extension that calls; the only trunk, for a number. */
+async function usualSource(
+  principal: Principal,
+  from: string,
+  store: Store,
+): Promise<SimulatedSource> {
+  for (const find of [() => extensions(principal, store, from), () => carriers(principal, store)]) {
+    const [only, ...others] = await find()
+    if (only !== undefined && others.length === 0) return only
+    if (only !== undefined) break
+  }
+  throw invalid('source', 'is required: name a carrier, an address or an extension with its domain')
+}
+
+async function extensions(
+  { tenantId, domain: ownDomain }: Principal,
+  store: Store,
+  extension: string,
+  domain?: string,
+): Promise<readonly SimulatedSource[]> {
+  let query = store.db
+    .selectFrom('extension')
+    .select(['domain', 'extension'])
+    .where('extension', '=', extension)
+    .limit(2)
+  if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
+  if (ownDomain !== null) query = query.where('domain', '=', ownDomain)
+  if (domain !== undefined) query = query.where('domain', '=', domain)
+  const found = await all(store, query)
+  return found.map((row) => ({ kind: 'extension', ...row }))
+}
+
+/** By name; or else all whose calls are taken, of which two are enough to see. */
+async function carriers(
+  { tenantId }: Principal,
+  store: Store,
+  name?: string,
+): Promise<readonly SimulatedSource[]> {
+  let query = store.db.selectFrom('carrier').select('id').limit(2)
+  if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
+  query =
+    name === undefined
+      ? query.where('is_active', '=', 1).where('direction', '!=', 'out')
+      : query.where('name', '=', name)
+  const found = await all(store, query)
+  return found.map(({ id }) => ({ kind: 'carrier', carrierId: id }))
+}
+
+/** A tenant asks about calls of its own sources; others do not exist for it. */
+const isVisible = ({ origin }: Simulation, { tenantId }: Principal): boolean =>
+  tenantId === null || (origin.kind !== 'proxy' && origin.tenantIds.includes(tenantId))
+
+/** Hidden from tenants: what carriers cost, and what others own that takes no part. */
+async function viewOf(simulation: Simulation, at: number, principal: Principal, store: Store) {
+  const { verdict, origin, candidates, passedOver, order, setId, direction } = simulation
+  const { tenantId } = principal
+  const isRefused = verdict.kind === 'refused'
+  const { payment } = simulation
+  const isOwn =
+    tenantId === null || payment.kind !== 'asked' || payment.payer?.tenantId === tenantId
+  return {
+    verdict: verdict.kind,
+    sip_code: isRefused ? verdict.status : null,
+    reason: isRefused ? verdict.reason : null,
+    code: 'code' in verdict ? verdict.code : null,
+    denial_text: isRefused ? textOf(verdict, isOwn) : null,
+    from: simulation.callerNumber,
+    to: simulation.calledNumber,
+    direction,
+    emergency: simulation.isEmergency,
+    source: { kind: origin.kind, id: origin.id, name: origin.name },
+    payment: await paymentView(simulation, at, principal, store),
+    order,
+    set_id: setId,
+    candidates: candidates.map(({ minuteMicros, share, ...candidate }) => ({
+      ...candidate,
+      withheld_text: storedDenialText(candidate.withheld, null),
+      share: Math.round(share * 1_000) / 1_000,
+      carrier_price_exact:
+        minuteMicros === null || tenantId !== null ? null : moneyToDecimal(minuteMicros),
+    })),
+    passed_over: passedOver
+      .filter((each) => tenantId === null || each.tenantId === tenantId)
+      .map(({ kind, name, uri, why }) => ({ kind, name, uri, why })),
+  }
+}
+
+/** Without a code no phone of the extension can be called. What is said of a payer is its tenant's. */
+const textOf = (
+  { code, detail }: Extract<SimulatedVerdict, { readonly kind: 'refused' }>,
+  isOwn: boolean,
+): string => denialText(code ?? 'extension_unregistered', isOwn ? detail : undefined)
+
+const noPayment = { customer_id: null, customer: null, code: null, rate: null, at: null }
+
+/** The price needs `rates:read`. A tenant does not see who pays where that is no customer of its own. */
+async function paymentView(
+  { payment }: Simulation,
+  at: number,
+  { tenantId, scopes }: Principal,
+  store: Store,
+) {
+  if (payment.kind !== 'asked') return { kind: payment.kind, ...noPayment, longest_seconds: null }
+  const { payer, code, tariff, longestSeconds } = payment
+  const isOwn = tenantId === null || payer?.tenantId === tenantId
+  const isUnlimited = !isOwn || !Number.isFinite(longestSeconds)
+  const shown = isOwn ? payer : null
+  return {
+    kind: payment.kind,
+    customer_id: shown?.customerId ?? null,
+    customer: shown ? await nameOf(store, shown.customerId) : null,
+    code,
+    rate: tariff && isOwn && scopes.has('rates:read') ? rateView(tariff) : null,
+    at: timeToText(at),
+    longest_seconds: isUnlimited ? null : longestSeconds,
+  }
+}
+
+async function nameOf(store: Store, id: number): Promise<string | null> {
+  const query = store.db.selectFrom('customer').select('name').where('id', '=', id)
+  return (await first(store, query))?.name ?? null
+}
+
+function rateView(
+  tariff: NonNullable<Extract<Simulation['payment'], { kind: 'asked' }>['tariff']>,
+) {
+  const { prefix, currency, connectFeeMicros, ratePerMinuteMicros } = tariff
+  return {
+    prefix,
+    currency,
+    connect_fee_exact: moneyToDecimal(connectFeeMicros),
+    rate_per_minute_exact: moneyToDecimal(ratePerMinuteMicros),
+    first_increment: tariff.firstIncrementSeconds,
+    increment: tariff.incrementSeconds,
+  }
+}

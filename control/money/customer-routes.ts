@@ -1,0 +1,199 @@
+/** `/customers`: the payers of calls, their balances, and every change of a balance. */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { entryKinds } from '../../schema/contracts/field-values.ts'
+import {
+  decimalToMicros,
+  MAX_AMOUNT_UNITS,
+  moneyToDecimal,
+  moneyToNumber,
+} from '../../schema/columns.ts'
+import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
+import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
+import { requires } from '../auth/requires.ts'
+import type { ChangeWorld } from '../changes/change-world.ts'
+import { ApiError, conflict, notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { endingMeta, offsetOf, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import type { Idempotency } from '../auth/idempotency.ts'
+import { money, queryTime, text } from '../http/fields.ts'
+import { found, idParam, requestScope, resourceRoutes } from '../resources/resource-routes.ts'
+import { CustomerStore, type CustomerView } from '../resources/customers/customer-store.ts'
+import { LedgerStore } from './ledger-store.ts'
+
+export interface CustomerRoutesDeps extends ChangeWorld {
+  readonly ocs: OcsPort
+  readonly idempotency: Idempotency
+}
+
+const noun = 'Customer'
+
+const adjustBody = z.strictObject({
+  amount: money({ min: -MAX_AMOUNT_UNITS })
+    .refine((micros) => micros !== 0, 'must not be 0')
+    .describe('Added to the balance; an adjustment may be negative.'),
+  reason: text(200).min(1),
+  kind: z.enum(['adjust', 'topup', 'refund']).default('adjust'),
+})
+
+const ledgerQuery = z.strictObject({
+  ...pageQuery,
+  kind: z.enum(entryKinds).optional(),
+  start_date: queryTime.optional(),
+  end_date: queryTime.optional(),
+})
+
+export function customerRoutes(world: CustomerRoutesDeps) {
+  const { store, now, randomBytes, ocs, idempotency } = world
+  const reservedOf = (id: number): bigint => ocs.balanceOf(id)?.reservedMicros ?? 0n
+  const customers = new CustomerStore(store, ocs.ledger, reservedOf)
+  const ledger = new LedgerStore(store)
+
+  return new Hono<ControlEnv>()
+    .route(
+      '/',
+      resourceRoutes({
+        path: '/customers',
+        kind: 'customer',
+        scope: 'customers',
+        resource: customers,
+        world,
+        changed: ({ id }) => ocs.reloadCustomers({ of: 'customer', ids: [id] }),
+        beyond: worthMoney,
+      }),
+    )
+
+    .get(
+      '/customers/:id/wallet',
+      requires('wallets:read'),
+      validate('param', idParam(noun)),
+      async (c) => {
+        const scope = requestScope(c.var.principal, now)
+        return ok(
+          c,
+          walletView(found(await customers.find(scope, c.req.valid('param').id), noun), ocs),
+        )
+      },
+    )
+
+    .get(
+      '/customers/:id/ledger',
+      requires('wallets:read'),
+      validate('param', idParam(noun)),
+      validate('query', ledgerQuery),
+      async (c) => {
+        const { page, limit, ...filter } = c.req.valid('query')
+        const { id } = c.req.valid('param')
+        const scope = requestScope(c.var.principal, now)
+        found(await customers.find(scope, id), noun)
+        const slice = { limit, offset: offsetOf({ page, limit }) }
+        const list = () => ledger.list(id, filter, slice)
+        const { rows, total } = await readApart(store, scope.tenantId, list)
+        return ok(c, rows, endingMeta({ page, limit }, total))
+      },
+    )
+
+    .post(
+      '/customers/:id/wallet/adjust',
+      requires('wallets:write'),
+      validate('param', idParam(noun)),
+      validate('json', adjustBody),
+      idempotency.once(),
+      async (c) => {
+        const { id } = c.req.valid('param')
+        const { amount, reason, kind } = c.req.valid('json')
+        if (amount < 0 && kind !== 'adjust')
+          throw new ApiError(400, 'validation_failed', `A ${kind} cannot be negative`, {
+            details: [{ path: 'amount', message: 'must be above 0' }],
+          })
+        const scope = requestScope(c.var.principal, now)
+        const before = walletView(found(await customers.find(scope, id), noun), ocs)
+        // The client's key is part of the reference, so the ledger refuses to move the money twice.
+        const key = c.req.header('idempotency-key')
+        const ref =
+          key === undefined
+            ? `adjust:${randomBytes(16).toString('hex')}`
+            : `adjust:${scope.actor}:${id}:${key}`
+        refuse(
+          await ocs.move({
+            customerId: id,
+            kind,
+            amountMicros: amount,
+            ref,
+            actor: scope.actor,
+            note: reason,
+          }),
+        )
+        const after = walletView(found(await customers.find(scope, id), noun), ocs)
+        c.set('change', { before, after })
+        return ok(c, {
+          ...after,
+          kind,
+          amount: moneyToNumber(amount),
+          amount_exact: moneyToDecimal(amount),
+          reason,
+        })
+      },
+    )
+}
+
+/** Setting a price needs the scope of prices or of money; a login shows wallet and calls, so it needs theirs. */
+const worthMoney = ({ given, before, after }: Written<CustomerView>) => {
+  const login = ['wallets:read', 'cdrs:read'] as const
+  const setsPassword = typeof given['password'] === 'string'
+  return fieldsWhere(
+    [after.balance !== (before?.balance ?? '0.00'), 'balance', ['wallets:write']],
+    [after.credit_limit !== (before?.credit_limit ?? 0), 'credit_limit', ['wallets:write']],
+    [before !== undefined && after.currency !== before.currency, 'currency', ['wallets:write']],
+    [
+      after.rate_plan_id !== (before?.rate_plan_id ?? null),
+      'rate_plan',
+      ['wallets:write', 'rates:write'],
+    ],
+    ...login.map((scope) => [setsPassword, 'password', [scope]] as const),
+  )
+}
+
+function refuse(moved: MoneyMoved): void {
+  switch (moved.kind) {
+    case 'moved':
+      return
+    case 'duplicate':
+      if (moved.isSame) return
+      throw conflict('idempotency_conflict', 'This Idempotency-Key was used for another amount')
+    case 'insufficient_funds':
+      throw conflict(
+        'insufficient_funds',
+        `Only ${moneyToDecimal(moved.availableMicros)} can be deducted`,
+      )
+    case 'balance_out_of_range':
+      throw conflict(
+        'balance_out_of_range',
+        'The balance would exceed the largest that can be stored',
+      )
+    case 'unknown_customer':
+      throw notFound(noun)
+  }
+}
+
+/** The stored balance, and what is reserved for live calls. */
+function walletView(customer: CustomerView, ocs: Pick<OcsPort, 'balanceOf'>) {
+  const live = ocs.balanceOf(customer.id)
+  const { id, currency, balance, balance_number, credit_limit } = customer
+  // As it is stored: another process may have changed it.
+  const creditMicros = BigInt(live?.creditLimitMicros ?? 0)
+  const availableMicros = decimalToMicros(balance) + creditMicros - (live?.reservedMicros ?? 0n)
+  return {
+    customer_id: id,
+    currency,
+    balance,
+    balance_number,
+    credit_limit,
+    reserved: moneyToDecimal(live?.reservedMicros ?? 0),
+    available: moneyToDecimal(live === undefined ? 0 : availableMicros),
+    open_calls: live?.openCalls ?? 0,
+  }
+}

@@ -1,0 +1,227 @@
+/** What a key did in a period: from where, on which routes, what was refused, what it changed. */
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { HOUR_MS } from '../../../schema/clock.ts'
+import { timeToText } from '../../../schema/columns.ts'
+import type { Store } from '../../../schema/open.ts'
+import { all } from '../../../schema/sql/query.ts'
+import { startsWith } from '../../../schema/sql/text-search.ts'
+import { isChange } from '../../changes/audit/audit-log.ts'
+import { type AppKey, keyStates } from '../../auth/keys/app-key.ts'
+import { keyView } from '../../resources/keys/key-view.ts'
+import { type Asked, count, moment } from './views.ts'
+
+/** Entries of the audit log that are looked through for one key. */
+const MAX_AUDITED = 10_000
+const MAX_HOURS = 48
+const MAX_TEXT = 120
+
+export const keyActivityView = z.strictObject({
+  uuid: z.string(),
+  name: z.string(),
+  state: z.enum(keyStates),
+  addresses: z
+    .array(
+      z.strictObject({
+        address: z.string(),
+        is_new: z.boolean().describe('First seen in the period.'),
+        first_at: moment,
+        last_at: moment,
+        requests: count.describe('Since first_at, refused ones included.'),
+        denied: count.describe('Of them those refused with 401, 403 or 429.'),
+      }),
+    )
+    .describe('Last seen first, of the period and before: those used most, and those seen last.'),
+  routes: z.array(z.strictObject({ route: z.string(), requests: count, failed: count })),
+  refused: z
+    .array(
+      z.strictObject({
+        what: z.string().describe('A route, or `tool` and its name.'),
+        code: z.string(),
+        attempts: count,
+        first_at: moment,
+        last_at: moment,
+      }),
+    )
+    .describe('Whatever was not carried out, most attempts first.'),
+  changes: z
+    .array(
+      z.strictObject({
+        at: moment,
+        action: z.string(),
+        target: z.string(),
+        address: z.string(),
+        correlation_id: z.string(),
+      }),
+    )
+    .describe('What it has changed, newest first.'),
+  hours: z
+    .array(z.strictObject({ at: moment, requests: count, failed: count }))
+    .describe('Hours with requests, newest first.'),
+})
+
+export type KeyActivityView = z.output<typeof keyActivityView>
+
+type Reader = Pick<Store, 'statements' | 'db'>
+
+export async function activityOf(
+  store: Reader,
+  key: AppKey,
+  asked: Asked,
+  now: number,
+): Promise<KeyActivityView> {
+  const { name, state } = keyView(key, now)
+  return {
+    uuid: key.uuid,
+    name,
+    state,
+    addresses: (await addressesOf(store, key.id, asked)).map((row) => ({
+      address: row.address,
+      is_new: row.first_at >= asked.from,
+      first_at: timeToText(row.first_at),
+      last_at: timeToText(row.last_at),
+      requests: row.requests,
+      denied: row.denied,
+    })),
+    routes: (await routesOf(store, key.id, asked)).map(({ firstHour: _, ...route }) => route),
+    refused: [
+      ...(await refusedRoutes(store, key.id, asked)).map(refusedView),
+      ...(await refusedTools(store, key.uuid, asked)),
+    ]
+      .toSorted((one, other) => other.attempts - one.attempts)
+      .slice(0, asked.limit),
+    changes: (await changesBy(store, key.uuid, asked)).map(({ at, target, ...entry }) => ({
+      ...entry,
+      at: timeToText(at),
+      target: target.slice(0, MAX_TEXT),
+    })),
+    hours: (await lastHours(store, key.id, asked)).map(({ hour, ...sum }) => ({
+      at: timeToText(hour * HOUR_MS),
+      ...sum,
+    })),
+  }
+}
+
+/** Half of them are those that are used most: fresh addresses, however many, do not hide them. */
+async function addressesOf(store: Reader, keyId: number, { from, before, limit }: Asked) {
+  const known = store.db
+    .selectFrom('key_address')
+    .selectAll()
+    .where('application_key_id', '=', keyId)
+    .where('last_at', '>=', from)
+    .where('first_at', '<', before)
+  const most = known.orderBy(sql`requests - denied`, 'desc').orderBy('first_at')
+  const usual = await all(store, most.limit(Math.ceil(limit / 2)))
+  const last = await all(store, known.orderBy('last_at', 'desc').orderBy('address').limit(limit))
+  const names = new Set(usual.map(({ address }) => address))
+  const others = last.filter(({ address }) => !names.has(address)).slice(0, limit - usual.length)
+  return [...usual, ...others].toSorted(
+    (one, other) => other.last_at - one.last_at || (one.address < other.address ? -1 : 1),
+  )
+}
+
+/** Those of the key in the period: a busy key has tens of thousands, which are summed where they are read. */
+const hoursOf = (store: Reader, keyId: number, { from, before }: Asked) =>
+  store.db
+    .selectFrom('api_hour')
+    .where('application_key_id', '=', keyId)
+    .where('hour', '>=', Math.floor(from / HOUR_MS))
+    .where('hour', '<', Math.ceil(before / HOUR_MS))
+
+const requests = sql<number>`CAST(sum(api_hour.requests) AS bigint)`
+const failed = sql<number>`CAST(sum(CASE WHEN outcome = '' THEN 0 ELSE api_hour.requests END) AS bigint)`
+
+/** Of equal ones, the first seen first. */
+function routesOf(store: Reader, keyId: number, asked: Asked) {
+  const query = hoursOf(store, keyId, asked)
+    .select(['route', requests.as('requests'), failed.as('failed')])
+    .select((row) => row.fn.min('hour').as('firstHour'))
+    .groupBy('route')
+    .orderBy(sql`sum(api_hour.requests)`, 'desc')
+    .orderBy('firstHour')
+    .orderBy('route')
+    .limit(asked.limit)
+  return all(store, query)
+}
+
+function refusedRoutes(store: Reader, keyId: number, asked: Asked) {
+  const query = hoursOf(store, keyId, asked)
+    .select(['route as what', 'outcome as code', requests.as('attempts')])
+    .select([sql<number>`min(first_at)`.as('first'), sql<number>`max(last_at)`.as('last')])
+    .select((row) => row.fn.min('hour').as('firstHour'))
+    .where('outcome', '<>', '')
+    .groupBy(['route', 'outcome'])
+    .orderBy(sql`sum(api_hour.requests)`, 'desc')
+    .orderBy('firstHour')
+    .orderBy('route')
+    .orderBy('outcome')
+    .limit(asked.limit)
+  return all(store, query)
+}
+
+function lastHours(store: Reader, keyId: number, asked: Asked) {
+  const query = hoursOf(store, keyId, asked)
+    .select(['hour', requests.as('requests'), failed.as('failed')])
+    .groupBy('hour')
+    .orderBy('hour', 'desc')
+    .limit(Math.min(MAX_HOURS, asked.limit * 2))
+  return all(store, query)
+}
+
+interface Refused {
+  readonly what: string
+  readonly code: string
+  readonly attempts: number
+  readonly first: number
+  readonly last: number
+}
+
+const refusedView = ({ what, code, attempts, first, last }: Refused) => ({
+  what,
+  code,
+  attempts,
+  first_at: timeToText(first),
+  last_at: timeToText(last),
+})
+
+/** A tool that is refused over MCP is no refusal of its route. */
+async function refusedTools(store: Reader, uuid: string, { from, before, limit }: Asked) {
+  const entries = store.db
+    .selectFrom('audit_entry')
+    .select(['action', 'code', 'at'])
+    .where('actor', '=', `key:${uuid}`)
+    .where('at', '>=', from)
+    .where('at', '<', before)
+    .where('outcome', '<>', 'success')
+    .where((entry) => startsWith(entry.ref('action'), 'tool '))
+    .orderBy('at', 'desc')
+    .limit(MAX_AUDITED)
+    .as('entries')
+  const query = store.db
+    .selectFrom(entries)
+    .select(['action', 'code'])
+    .select((entry) => entry.fn.countAll<number>().as('attempts'))
+    .select([sql<number>`min(at)`.as('first'), sql<number>`max(at)`.as('last')])
+    .groupBy(['action', 'code'])
+    .orderBy('attempts', 'desc')
+    .limit(limit)
+  const rows = await all(store, query)
+  return rows.map(({ action, code, ...sum }) =>
+    refusedView({ what: action, code: code ?? '', ...sum }),
+  )
+}
+
+/** Newest first. */
+export function changesBy(store: Reader, uuid: string, { from, before, limit }: Asked) {
+  const query = store.db
+    .selectFrom('audit_entry')
+    .select(['at', 'action', 'target', 'address', 'correlation_id'])
+    .where('actor', '=', `key:${uuid}`)
+    .where('at', '>=', from)
+    .where('at', '<', before)
+    .where('outcome', '=', 'success')
+    .where(isChange)
+    .orderBy('at', 'desc')
+    .limit(limit)
+  return all(store, query)
+}

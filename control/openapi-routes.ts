@@ -1,0 +1,55 @@
+/** Serves `/openapi.json`, and Swagger UI at `/docs` without any external resource. */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { openToAll } from './auth/requires.ts'
+import { notFound } from './http/api-error.ts'
+import type { ControlEnv } from './http/control-env.ts'
+import { routeNotes } from './http/route-notes.ts'
+import { validate } from './http/validate.ts'
+import { openApiDocument } from './http/openapi/document.ts'
+import { operations } from './operations/index.ts'
+import { docsPage, docsScript, pagePolicy } from './http/openapi/pages.ts'
+
+/** Files of swagger-ui-dist, with their content types. */
+const packaged = new Map([
+  ['swagger-ui.css', 'text/css; charset=utf-8'],
+  ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
+])
+
+const fileParam = z.strictObject({ file: z.string().max(50) })
+
+/** @param app whose routes are described as they are mounted at the first request for the document. */
+export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: string) {
+  let document: string | undefined
+  const describe = (): string =>
+    JSON.stringify(openApiDocument(routeNotes(app), operations, version))
+
+  return new Hono<ControlEnv>()
+    .get('/openapi.json', openToAll(), (c) => {
+      document ??= describe()
+      c.header('Content-Type', 'application/json')
+      return c.body(document)
+    })
+    .get('/docs', openToAll(), (c) => {
+      c.header('Content-Security-Policy', pagePolicy)
+      return c.html(docsPage)
+    })
+    .get('/docs/:file', openToAll(), validate('param', fileParam), async (c) => {
+      const { file } = c.req.valid('param')
+      if (file === 'start.js') {
+        c.header('Content-Type', 'text/javascript; charset=utf-8')
+        return c.body(docsScript)
+      }
+      const type = packaged.get(file)
+      if (type === undefined) throw notFound('File')
+      c.header('Content-Type', type)
+      // It changes only with the program.
+      c.header('Cache-Control', 'public, max-age=3600')
+      return c.body(await readFile(pathOf(file)))
+    })
+}
+
+const pathOf = (file: string): string =>
+  createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`)

@@ -1,0 +1,193 @@
+/**
+ * Call records as lines of text. Writes the fields of `viewOf` directly: a report of a day has a million
+ * records, and an object for each would cost more than everything else. Bench: `reports`.
+ */
+import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import { storedDenialText } from '../../schema/contracts/denials.ts'
+import { at, type CdrValues, recordingAt } from './cdr-store.ts'
+import type { CdrView } from './cdr-view.ts'
+import { Memory, SecondTexts } from './memory.ts'
+
+const quote = (text: string): string => JSON.stringify(text)
+
+/** The characters that JSON must escape; all others are copied. */
+const needsEscape = /["\\\p{Cc}\p{Cs}]/u
+
+const quoted = (text: string): string => (needsEscape.test(text) ? quote(text) : `"${text}"`)
+
+const flag = (value: 0 | 1): string => (value === 1 ? 'true' : 'false')
+
+/** Writes the records of one report. */
+export class CdrText {
+  readonly #slugs: ReadonlyMap<number, string>
+  readonly #words = new Memory(quote)
+  readonly #cells = new Memory(csvCell)
+  readonly #costs = new Memory(
+    (micros: number) => `${moneyToNumber(micros)},"cost_exact":"${moneyToDecimal(micros)}"`,
+  )
+  readonly #sums = new Memory(
+    (micros: number) => `${moneyToNumber(micros)},${moneyToDecimal(micros)}`,
+  )
+  readonly #times = new SecondTexts(timeToText)
+
+  /** Slugs of tenants by id. */
+  constructor(slugs: ReadonlyMap<number, string>) {
+    this.#slugs = slugs
+  }
+
+  /** The JSON of `viewOf`. */
+  json(row: CdrValues): string {
+    const slug = this.#slugOf(row)
+    return (
+      `{"call_uuid":${quoted(row[at.call_uuid])},"caller_id_number":${quoted(row[at.caller_id_number])}` +
+      `,"destination_number":${quoted(row[at.destination_number])}` +
+      `,"start_stamp":"${this.#times.of(row[at.start_stamp])}","billsec":${row[at.billsec]}` +
+      `,"disposition":"${row[at.disposition]}","mos_score":${row[at.mos_score]}` +
+      `,"cost":${this.#costs.of(row[at.cost_micros])},"currency":${this.#word(row[at.currency])}` +
+      `,"answer_stamp":${this.#moment(row[at.answer_stamp])}` +
+      `,"end_stamp":"${this.#times.of(row[at.end_stamp])}","duration":${row[at.duration]}` +
+      `,"post_dial_delay_ms":${row[at.post_dial_delay_ms]},"sip_code":${row[at.sip_code]}` +
+      `,"hangup_cause":${this.#word(row[at.hangup_cause])},"hangup_by":"${row[at.hangup_by]}"` +
+      `,"denial_code":${this.#word(row[at.denial_code])},"direction":"${row[at.direction]}"` +
+      `,"set_id":${row[at.set_id]},"node":${this.#word(row[at.node])}` +
+      `,"instance":${this.#word(row[at.instance])}` +
+      `,"carrier":${this.#word(row[at.carrier])},"attempts":${this.#attempts(row[at.attempts])}` +
+      `,"jitter_ms":${row[at.jitter_ms]},"packet_loss_pct":${row[at.packet_loss_pct]}` +
+      `,"customer_id":${row[at.customer_id]},"tenant_slug":${this.#word(slug)}` +
+      `,"call_id":${quoted(row[at.call_id])},"recovered":${flag(row[at.is_recovered])}` +
+      `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}` +
+      `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}` +
+      `,"recording":${row[recordingAt]},"recording_error":${this.#word(row[at.recording_error])}` +
+      `,"denial_text":${this.#denialText(row)}}`
+    )
+  }
+
+  /** One line with its end. Only texts from outside may need escaping in CSV. */
+  csv(row: CdrValues): string {
+    const answeredAt = row[at.answer_stamp]
+    return (
+      `${csvCell(row[at.call_uuid])},${csvCell(row[at.caller_id_number])}` +
+      `,${csvCell(row[at.destination_number])},${this.#times.of(row[at.start_stamp])}` +
+      `,${answeredAt === null ? '' : this.#times.of(answeredAt)}` +
+      `,${this.#times.of(row[at.end_stamp])},${row[at.billsec]},${row[at.duration]}` +
+      `,${row[at.disposition]},${this.#sums.of(row[at.cost_micros])}` +
+      `,${row[at.currency] ?? ''},${row[at.sip_code]},${this.#cell(row[at.hangup_cause])}` +
+      `,${row[at.hangup_by]},${row[at.denial_code] ?? ''},${row[at.direction]}` +
+      `,${row[at.set_id] ?? ''},${this.#cell(row[at.node])},${this.#cell(row[at.carrier])}` +
+      `,${row[at.customer_id] ?? ''},${this.#slugOf(row) ?? ''},${row[at.mos_score] ?? ''}` +
+      `,${row[at.jitter_ms] ?? ''},${row[at.packet_loss_pct] ?? ''}` +
+      `,${csvCell(row[at.call_id])},${row[at.post_dial_delay_ms] ?? ''}` +
+      `,${flag(row[at.is_recovered])},${flag(row[at.is_unauthorized_by_ocs])}` +
+      `,${csvCell(storedDenialText(row[at.denial_code], row[at.denial_text]) ?? '')}` +
+      `,${this.#cell(row[at.instance])},${row[at.mos_source] ?? ''},${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
+      `,${row[at.recording_error] ?? ''}` +
+      `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
+    )
+  }
+
+  #slugOf(row: CdrValues): string | null {
+    const tenantId = row[at.tenant_id]
+    return tenantId === null ? null : (this.#slugs.get(tenantId) ?? null)
+  }
+
+  #denialText(row: CdrValues): string {
+    const text = storedDenialText(row[at.denial_code], row[at.denial_text])
+    return text === null ? 'null' : quoted(text)
+  }
+
+  /** For values that repeat in many records. */
+  #word(text: string | null): string {
+    return text === null ? 'null' : this.#words.of(text)
+  }
+
+  #cell(text: string | null): string {
+    return text === null ? '' : this.#cells.of(text)
+  }
+
+  #moment(time: number | null): string {
+    return time === null ? 'null' : `"${this.#times.of(time)}"`
+  }
+
+  /**
+   * `insertCallRecord` wrote the attempts, each ending in `,"startedAt":<ms>,"endedAt":<ms>}`. Inside a
+   * text these quotes would be escaped, so the ends are found without parsing.
+   */
+  #attempts(json: string): string {
+    let text = ''
+    let done = 0
+    for (;;) {
+      const start = json.indexOf(STARTED, done)
+      if (start === -1) return text + json.slice(done)
+      const end = json.indexOf(ENDED, start)
+      const close = json.indexOf('}', end)
+      const startedAt = Number(json.slice(start + STARTED.length, end))
+      const endedAt = Number(json.slice(end + ENDED.length, close))
+      text += `${json.slice(done, start)},"start_stamp":"${this.#times.of(startedAt)}"`
+      text += `,"end_stamp":"${this.#times.of(endedAt)}"`
+      done = close
+    }
+  }
+}
+
+const STARTED = ',"startedAt":'
+const ENDED = ',"endedAt":'
+
+/** Attempts and qualities are JSON in their cells. */
+const columns = [
+  'call_uuid',
+  'caller_id_number',
+  'destination_number',
+  'start_stamp',
+  'answer_stamp',
+  'end_stamp',
+  'billsec',
+  'duration',
+  'disposition',
+  'cost',
+  'cost_exact',
+  'currency',
+  'sip_code',
+  'hangup_cause',
+  'hangup_by',
+  'denial_code',
+  'direction',
+  'set_id',
+  'node',
+  'carrier',
+  'customer_id',
+  'tenant_slug',
+  'mos_score',
+  'jitter_ms',
+  'packet_loss_pct',
+  'call_id',
+  'post_dial_delay_ms',
+  'recovered',
+  'unauthorized_by_ocs',
+  'denial_text',
+  'instance',
+  'mos_source',
+  'media_quality',
+  'recording',
+  'recording_error',
+  'attempts',
+] as const satisfies readonly (keyof CdrView)[]
+
+export const csvHeader = `${columns.join(',')}\r\n`
+
+/**
+ * RFC 4180. Text that a spreadsheet would run as a formula is prefixed, because callers choose names. Some
+ * spreadsheets take a semicolon as the end of a cell, and full-width characters as ASCII.
+ */
+function csvCell(value: string): string {
+  if (plain.test(value)) return value
+  const text = hasFormula.test(value) ? value.replace(formulas, "$1'") : value
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** Almost all texts are plain. */
+const plain = /^(?:\+?\d*|\w[\w.:@= -]*)$/
+
+const hasFormula = /(?:^|[;\t\r\n])[^\S\t\r\n]*[=@+\-\uff1d\uff20\uff0b\uff0d]|^[\t\r]/
+/** A signed number is not a formula. */
+const formulas =
+  /(^|[;\t\r\n])(?=[^\S\t\r\n]*(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\d*$))|[\t\r])/g

@@ -1,0 +1,133 @@
+/** Runs reports in the thread of `report-worker.ts`: the first one starts it, and the next one after it has ended. */
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import type { Log } from '../../schema/contracts/log.ts'
+import { DatabaseUnavailable } from '../../schema/sql/failure.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { ReportMaker, ThreadRequest } from './report-chunks.ts'
+import type { Ask, ReportPlace, Told } from './report-worker.ts'
+
+interface Waiting {
+  readonly resolve: (told: Told) => void
+  readonly reject: (error: Error) => void
+}
+
+/** The thread was restarted, or failed. */
+export class ThreadEnded extends Error {
+  override readonly name = 'ThreadEnded'
+}
+
+/** Reports are produced in pieces; needing more memory than this would be a bug. */
+const MAX_HEAP_MB = 256
+/**
+ * Pieces of a report requested at once. With one, the thread would idle after each until this thread, which
+ * serves calls, requests the next.
+ */
+const ASKED_AHEAD = 3
+
+export class ReportThread implements ReportMaker {
+  readonly #file: URL
+  readonly #place: ReportPlace
+  readonly #log: Log
+  #worker: Worker | undefined
+  /** By report; responses have the order of the requests. */
+  readonly #waiting = new Map<number, Waiting[]>()
+  #lastReport = 0
+
+  constructor(file: URL, place: ReportPlace, log: Log) {
+    this.#file = file
+    this.#place = place
+    this.#log = log
+  }
+
+  async *open(request: ThreadRequest): AsyncGenerator<Uint8Array, void> {
+    const report = ++this.#lastReport
+    const worker = (this.#worker ??= this.#start())
+    const asked = [this.#ask(worker, { report, request })]
+    try {
+      while (asked.length < ASKED_AHEAD) asked.push(this.#ask(worker, { report }))
+      for (;;) {
+        const { bytes } = (await asked.shift()) ?? {}
+        if (bytes === undefined) return
+        asked.push(this.#ask(worker, { report }))
+        yield bytes
+      }
+    } finally {
+      this.#waiting.delete(report)
+      worker.postMessage({ report, isOver: true } satisfies Ask, [])
+    }
+  }
+
+  /** Two messages instead of eight, for what is asked often. */
+  async piece(request: ThreadRequest): Promise<Uint8Array> {
+    const report = ++this.#lastReport
+    const worker = (this.#worker ??= this.#start())
+    try {
+      const { bytes } = await this.#ask(worker, { report, request, isOnce: true })
+      return bytes ?? nothing
+    } finally {
+      this.#waiting.delete(report)
+    }
+  }
+
+  async stop(): Promise<void> {
+    const worker = this.#worker
+    if (worker === undefined) return
+    const ended = once(worker, 'exit')
+    await worker.terminate()
+    await ended
+  }
+
+  #ask(worker: Worker, ask: Ask): Promise<Told> {
+    const told = new Promise<Told>((resolve, reject) => {
+      // A new thread does not know this report: it would seem to have ended.
+      if (worker !== this.#worker) return reject(ended())
+      const waiting = this.#waiting.get(ask.report)
+      if (waiting === undefined) this.#waiting.set(ask.report, [{ resolve, reject }])
+      else waiting.push({ resolve, reject })
+      worker.postMessage(ask, [])
+    })
+    // When several fail, only the first is awaited.
+    told.catch(() => undefined)
+    return told
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#file, {
+      workerData: this.#place,
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    })
+    worker.unref()
+    worker.on('message', (told: Told) => this.#told(told))
+    worker.on('error', (error) => this.#log('error', 'reports: the thread failed', { error }))
+    worker.on('exit', () => this.#lost(worker))
+    return worker
+  }
+
+  #told(told: Told): void {
+    const waiting = this.#waiting.get(told.report)?.shift()
+    if (told.error === undefined) return waiting?.resolve(told)
+    if (told.isTooLong === true) return waiting?.reject(tooLong())
+    const message = `report failed: ${told.error}`
+    waiting?.reject(told.isUnavailable ? new DatabaseUnavailable(message) : new Error(message))
+  }
+
+  /** The next report starts a new thread. */
+  #lost(worker: Worker): void {
+    if (this.#worker === worker) this.#worker = undefined
+    const waiting = [...this.#waiting.values()].flat()
+    this.#waiting.clear()
+    for (const { reject } of waiting) reject(ended())
+  }
+}
+
+const nothing = new Uint8Array(0)
+
+const ended = (): Error => new ThreadEnded('the report thread has ended')
+
+const tooLong = (): ApiError =>
+  new ApiError(
+    503,
+    'search_too_long',
+    'The database server ended the search, because it took too long: ask for a shorter period, or with more filters',
+  )

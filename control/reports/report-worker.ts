@@ -1,0 +1,101 @@
+/**
+ * The thread that produces reports, with connections of its own that only read: calls do not wait for it. No
+ * read spans two pieces, so that a slow reader does not pin an old snapshot of the database. It also keeps the sums of
+ * records, which with SQLite are a file that it alone writes.
+ */
+import { setPriority } from 'node:os'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { parentPort, workerData } from 'node:worker_threads'
+import Sqlite from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import type { Database } from '../../schema/database.ts'
+import { queryBuilder } from '../../schema/postgres/query-builder.ts'
+import { failureOf, isTimedOut } from '../../schema/sql/failure.ts'
+import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
+import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
+import { openSums, type Place } from './sums/places.ts'
+import { reportChunks, type ThreadRequest } from './report-chunks.ts'
+
+/** The database, which the thread opens by itself. */
+export type ReportPlace = { readonly path: string } | { readonly url: string }
+
+/** `request` comes with the first message of a report; `isOver` ends the report. */
+export interface Ask {
+  readonly report: number
+  readonly request?: ThreadRequest
+  readonly isOver?: true
+  /** It is one piece: nothing more is asked of it. */
+  readonly isOnce?: true
+}
+
+export interface Told {
+  readonly report: number
+  /** Undefined when the report has ended. */
+  readonly bytes?: Uint8Array
+  readonly error?: string
+  /** The database server does not answer. */
+  readonly isUnavailable?: true
+  /** The database server has ended a statement. */
+  readonly isTooLong?: true
+}
+
+/** A lower priority than the calls. On Linux it applies to this thread only. */
+if (process.platform === 'linux') setPriority(0, 2)
+
+/** Statements of one node that the server works on at the same time; adding to the sums takes one for seconds. */
+const CONNECTIONS = 3
+
+const opened = placeAt(workerData as ReportPlace)
+const reports = new Map<number, ReturnType<typeof reportChunks>>()
+
+parentPort?.on('message', ({ report, request, isOver, isOnce }: Ask) => {
+  if (isOver === true) return void reports.delete(report)
+  if (request !== undefined) reports.set(report, reportChunks(opened, request))
+  return void step(report).then(() => isOnce && reports.delete(report))
+})
+
+function steadyNow(): number {
+  return performance.now()
+}
+
+function placeAt(place: ReportPlace): Place {
+  if ('url' in place) {
+    const statements = new PostgresStatements({ url: place.url, connections: CONNECTIONS })
+    const store = { db: queryBuilder(), statements }
+    return { store, sums: store, steadyNow }
+  }
+  const sqlite = new Sqlite(place.path, { readonly: true, fileMustExist: true })
+  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+  const store = { db, statements: new SqliteStatements(sqlite) }
+  return { store, sums: openSums(place.path), steadyNow }
+}
+
+/** Produces one piece. When it is not ready, other work runs before the next attempt. */
+async function step(report: number): Promise<void> {
+  let told = await next(report)
+  while (told === undefined) {
+    await nextTurn()
+    told = await next(report)
+  }
+  if (told.bytes === undefined) reports.delete(report)
+  const { buffer } = told.bytes ?? {}
+  parentPort?.postMessage(told, buffer instanceof ArrayBuffer ? [buffer] : [])
+}
+
+/** Undefined when not ready yet. */
+async function next(report: number): Promise<Told | undefined> {
+  try {
+    const piece = await reports.get(report)?.next()
+    if (piece === undefined || piece.done === true) return { report }
+    return piece.value.length === 0 ? undefined : { report, bytes: piece.value }
+  } catch (error) {
+    const isUnavailable = failureOf(error)?.kind === 'unavailable'
+    const isTooLong = isTimedOut(error)
+    return {
+      report,
+      error: String(error),
+      ...(isUnavailable && { isUnavailable }),
+      ...(isTooLong && { isTooLong }),
+    }
+  }
+}

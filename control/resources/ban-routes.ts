@@ -1,0 +1,136 @@
+/** `/guard/bans`: lists banned SIP sources, bans a source, and lifts a ban. */
+import { isIP } from 'node:net'
+import { type Context, Hono } from 'hono'
+import { routePath } from 'hono/route'
+import { z } from 'zod'
+import { timeToText } from '../../schema/columns.ts'
+import { sourceIn } from '../../schema/net/source-address.ts'
+import { requiresGlobal } from '../auth/requires.ts'
+import type { Ban } from '../../schema/contracts/engine-port.ts'
+import type { ChangeWorld } from '../changes/change-world.ts'
+import { tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { banStateOf, stateBeforeBan } from './kinds/sip-ban-kind.ts'
+import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
+import type { Plan } from '../changes/plan.ts'
+import { notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { created, ok } from '../http/envelope.ts'
+import { validate } from '../http/validate.ts'
+import { quoted } from '../http/clean-text.ts'
+import { newUuid } from '../http/uuid.ts'
+
+const path = '/guard/bans'
+const day = 86_400
+
+const newBan = z.strictObject({
+  address: z
+    .string()
+    .max(45)
+    .refine((text) => isIP(text) !== 0, 'Expected an IP address'),
+  duration_seconds: z
+    .int()
+    .min(1)
+    .max(30 * day)
+    .default(600),
+})
+/** An address, or a source as in the list. */
+const oneBan = z.strictObject({ source: z.string().min(1).max(60) })
+
+export function banRoutes(world: ChangeWorld) {
+  const { guard } = world.engine
+  /** Enters what becomes of an operator's ban; what the guard has banned by itself is no change of an operator. */
+  const entered = async (
+    c: Context<ControlEnv>,
+    { reason, ...change }: NewState & { readonly reason: string | null },
+    apply: () => Promise<void>,
+  ): Promise<string | null> => {
+    if (change.before() === change.after) {
+      await apply()
+      return null
+    }
+    const changeId = newUuid(world.randomBytes)
+    const order: ChangeOrder = {
+      principal: c.var.principal,
+      tool: `${c.req.method} ${routePath(c, -1)}`,
+      reason,
+      scopes: ['guard:write'],
+      changeId,
+      isDryRun: false,
+      expiresAt: null,
+    }
+    const made = await makeChange(order, async () => planOf(change, apply), world)
+    return made.changeId
+  }
+
+  return new Hono<ControlEnv>()
+    .get(path, requiresGlobal('guard:read'), (c) => ok(c, guard.bans().map(viewOf)))
+
+    .post(
+      path,
+      requiresGlobal('guard:write'),
+      validate('query', writeQuery),
+      validate('json', newBan),
+      async (c) => {
+        const { address, duration_seconds: seconds } = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const source = sourceIn(address)
+        const until = world.now() + seconds * 1_000
+        // One that lasts longer takes the place of a temporary one, whose end would lift it.
+        const before = () => stateBeforeBan(source, until, world)
+        const ban = () => guard.ban(source, seconds * 1_000)
+        const changeId = await entered(c, { source, before, after: 'banned', reason }, ban)
+        const data = { address, duration_seconds: seconds }
+        tellEntered(c, changeId, { before: null, after: data }, reason)
+        return created(c, `/api/v1${path}/${encodeURIComponent(address)}`, data)
+      },
+    )
+
+    .delete(
+      `${path}/:source`,
+      requiresGlobal('guard:write'),
+      validate('param', oneBan),
+      validate('query', writeQuery),
+      async (c) => {
+        const source = sourceIn(c.req.valid('param').source)
+        const { reason = null } = c.req.valid('query')
+        const before = () => banStateOf(source, world)
+        const unban = async () => {
+          if (!(await guard.unban(source))) throw notFound('ban')
+        }
+        const changeId = await entered(c, { source, before, after: 'heard', reason }, unban)
+        tellEntered(c, changeId, { before: { source }, after: null }, reason)
+        return ok(c, { source, banned: false })
+      },
+    )
+}
+
+interface NewState {
+  readonly source: string
+  readonly before: () => ReturnType<typeof banStateOf>
+  readonly after: ReturnType<typeof banStateOf>
+}
+
+function planOf({ source, before, after }: NewState, apply: () => Promise<void>): Plan<void> {
+  const isBan = after === 'banned'
+  return {
+    target: { kind: 'sip_ban', id: source },
+    before: before(),
+    after,
+    effect: isBan
+      ? `SIP packets of ${quoted(source)} are dropped.`
+      : `SIP packets of ${quoted(source)} are heard again.`,
+    affected: {},
+    // How long the ban would have lasted is not kept.
+    undo: isBan ? 'restores' : 'none',
+    preview: undefined,
+    apply,
+  }
+}
+
+const viewOf = ({ source, reason, since, until, dropped }: Ban) => ({
+  source,
+  reason,
+  since: timeToText(since),
+  until: timeToText(until),
+  dropped_packets: dropped,
+})

@@ -1,0 +1,281 @@
+/** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
+import { type Context, Hono } from 'hono'
+import { z } from 'zod'
+import type { Principal } from '../../auth/principal.ts'
+import { requires } from '../../auth/requires.ts'
+import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
+import { changeDuration, changeReason } from '../../changes/change-fields.ts'
+import type { ChangeWorld } from '../../changes/change-world.ts'
+import { tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
+import { planReload } from './reload-plan.ts'
+import { type ChangeOrder, makeChange } from '../../changes/make-change.ts'
+import { type NodeStateOrder, type NodeStateWorld, planNodeState } from './node-plan.ts'
+import type { ControlDeps } from '../../deps.ts'
+import { conflict } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { created, ok } from '../../http/envelope.ts'
+import { validate } from '../../http/validate.ts'
+import { countsElsewhere } from '../../nodes/counts-of-all.ts'
+import { patched, patchOf } from '../patch.ts'
+import type { RequestScope } from '../resource.ts'
+import { found, id, idParam, requestScope, resourceRoutes, withLookUp } from '../resource-routes.ts'
+import { nodeBody, type NodeBody } from './dispatcher-body.ts'
+import { nodeUri } from '../gateway-reach.ts'
+import { newUuid } from '../../http/uuid.ts'
+import { DispatcherStore } from './dispatcher-store.ts'
+import { reservedBy } from '../source-claims.ts'
+import {
+  nodeDocument,
+  nodeIn,
+  withMoreCalls,
+  withStatus,
+  type DispatcherView,
+  type NodeView,
+} from './dispatcher-view.ts'
+
+const noun = 'Dispatcher set'
+const nodeParam = z.strictObject({ id: id(noun), nodeId: id('Node') })
+const states = ['active', 'probing', 'inactive'] as const
+const stateBody = z.strictObject({
+  state: z.enum(states),
+  expected_state: z
+    .enum(states)
+    .optional()
+    .describe('Refused with 409 when the node has another state.'),
+  reason: changeReason.optional(),
+  duration: changeDuration.optional(),
+})
+
+type DispatcherWorld = ChangeWorld & Pick<ControlDeps, 'others'>
+
+export function dispatcherRoutes(deps: DispatcherWorld) {
+  const { store, engine, settings, others } = deps
+  const sets = new DispatcherStore(
+    store,
+    (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
+    reservedBy(settings),
+    settings.hasMediaRelay,
+  )
+  const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))
+  const withOthers = withCallsElsewhere(others)
+  /** Reloads the engine: the next INVITE uses the stored sets; live calls keep their node. */
+  const changed = async ({
+    before,
+    after,
+  }: Partial<Record<'before' | 'after', DispatcherView>>) => {
+    await engine.dispatcher.reload()
+    // Carriers and routes name a set by its number, and follow when that changes.
+    const ids = [before, after].flatMap((set) => set?.set_id ?? [])
+    if (new Set(ids).size > 1) await engine.reloadRouting({ of: 'dispatcher_set', ids })
+  }
+
+  const lookUp: EnginePort['lookUp'] = (uris) => engine.lookUp(uris)
+  return new Hono<ControlEnv>()
+    .post(
+      '/dispatcher/reload',
+      requires('dispatcher:reload'),
+      validate('query', writeQuery),
+      async (c) => {
+        const { reason = null } = c.req.valid('query')
+        const changeId = newUuid(deps.randomBytes)
+        const order: ChangeOrder = {
+          principal: c.var.principal,
+          tool: 'reload_dispatchers',
+          reason,
+          changeId,
+          scopes: ['dispatcher:reload'],
+          isDryRun: false,
+          expiresAt: null,
+        }
+        const { plan } = await makeChange(order, async () => planReload(deps), deps)
+        tellEntered(c, changeId, plan, reason)
+        return ok(c, { message: 'Dispatcher sets were reloaded', status: 'synchronized' })
+      },
+    )
+
+    .route(
+      '/',
+      resourceRoutes({
+        path: '/dispatcher',
+        kind: 'dispatcher_set',
+        scope: 'dispatcher',
+        resource: sets,
+        world: deps,
+        changed,
+        lookUp,
+        show,
+        withOthers,
+      }),
+    )
+
+    .route('/', nodeRoutes(deps, { sets, show, withOthers, changed: () => changed({}) }))
+}
+
+interface OfSets {
+  readonly sets: DispatcherStore
+  readonly show: (set: DispatcherView) => DispatcherView
+  readonly withOthers: ReturnType<typeof withCallsElsewhere>
+  readonly changed: () => Promise<void>
+}
+
+/** The nodes of one set: a node is a part of its set, and what is written of it is a change of the set. */
+function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: OfSets) {
+  const { now, engine, others } = deps
+  const read = requires('dispatcher:read')
+  const write = requires('dispatcher:write')
+  /** Of all nodes of the platform. */
+  const wholeSet = async (c: Context<ControlEnv>, setRow: number): Promise<DispatcherView> => {
+    const set = show(await setIn(requestScope(c.var.principal, now), setRow))
+    const [whole = set] = await withOthers(c, [set])
+    return whole
+  }
+  const lookUp: EnginePort['lookUp'] = (uris) => engine.lookUp(uris)
+  const lookedUp = (scope: RequestScope, node: NodeBody): Promise<RequestScope> =>
+    withLookUp(scope, lookUp, node.is_enabled ? [nodeUri(node)] : [])
+
+  const writes = writesOf(deps, 'dispatcher_set', noun)
+  const entered = async <T>(
+    c: Context<ControlEnv>,
+    setRow: number,
+    reason: string | null,
+    work: () => Promise<T>,
+  ) => {
+    const write = async () => ({ written: await work(), scopes: ['dispatcher:write' as const] })
+    return writes(c, setRow, { given: {}, reason }, write)
+  }
+
+  const nodeOf = (set: DispatcherView, nodeId: number): NodeView => nodeIn(show(set), nodeId)
+  const setIn = async (scope: RequestScope, setRow: number): Promise<DispatcherView> =>
+    found(await sets.find(scope, setRow), noun)
+
+  return new Hono<ControlEnv>()
+    .get('/dispatcher/:id/nodes', read, validate('param', idParam(noun)), async (c) => {
+      return ok(c, (await wholeSet(c, c.req.valid('param').id)).nodes)
+    })
+
+    .get('/dispatcher/:id/nodes/:nodeId', read, validate('param', nodeParam), async (c) => {
+      const { id: setRow, nodeId } = c.req.valid('param')
+      return ok(c, nodeIn(await wholeSet(c, setRow), nodeId))
+    })
+
+    .post(
+      '/dispatcher/:id/nodes',
+      write,
+      validate('param', idParam(noun)),
+      validate('query', writeQuery),
+      validate('json', nodeBody),
+      async (c) => {
+        const { id: setRow } = c.req.valid('param')
+        const { reason = null } = c.req.valid('query')
+        const body = c.req.valid('json')
+        const asker = requestScope(c.var.principal, now)
+        await setIn(asker, setRow)
+        const scope = await lookedUp(asker, body)
+        const insertion = () => sets.insertNode(scope, setRow, body)
+        const { written: stored, changeId } = await entered(c, setRow, reason, insertion)
+        await changed()
+        const { nodeId } = stored
+        const after = nodeOf(stored.after, nodeId)
+        tellEntered(c, changeId, { before: null, after: lasting(after) }, reason)
+        return created(c, `/api/v1/dispatcher/${setRow}/nodes/${nodeId}`, after)
+      },
+    )
+
+    .patch(
+      '/dispatcher/:id/nodes/:nodeId',
+      write,
+      validate('param', nodeParam),
+      validate('query', writeQuery),
+      validate('json', patchOf(nodeBody)),
+      async (c) => {
+        const { id: setRow, nodeId } = c.req.valid('param')
+        const { reason = null } = c.req.valid('query')
+        const asker = requestScope(c.var.principal, now)
+        const bodyOver = (node: NodeView) =>
+          patched(nodeBody, nodeDocument(node), c.req.valid('json'))
+        const scope = await lookedUp(asker, bodyOver(nodeIn(await setIn(asker, setRow), nodeId)))
+        // Read again: another request may have changed it meanwhile.
+        const replacement = () => sets.replaceNode(scope, setRow, nodeId, bodyOver)
+        const { written: stored, changeId } = await entered(c, setRow, reason, replacement)
+        const before = nodeOf(stored.before, nodeId)
+        await changed()
+        const after = nodeOf(stored.after, nodeId)
+        tellEntered(c, changeId, { before: lasting(before), after: lasting(after) }, reason)
+        return ok(c, after)
+      },
+    )
+
+    .delete(
+      '/dispatcher/:id/nodes/:nodeId',
+      write,
+      validate('param', nodeParam),
+      validate('query', writeQuery),
+      async (c) => {
+        const { id: setRow, nodeId } = c.req.valid('param')
+        const { reason = null } = c.req.valid('query')
+        const scope = requestScope(c.var.principal, now)
+        const removal = () => sets.removeNode(scope, setRow, nodeId)
+        const { written, changeId } = await entered(c, setRow, reason, removal)
+        const before = nodeOf(written, nodeId)
+        await changed()
+        tellEntered(c, changeId, { before: lasting(before), after: null }, reason)
+        return ok(c, { id: nodeId, deleted: true })
+      },
+    )
+
+    .put(
+      '/dispatcher/:id/nodes/:nodeId/state',
+      write,
+      validate('param', nodeParam),
+      validate('json', stateBody),
+      async (c) => {
+        const { id: setRow, nodeId } = c.req.valid('param')
+        const body = c.req.valid('json')
+        const { principal } = c.var
+        const scope = requestScope(principal, now)
+        const set = await setIn(scope, setRow)
+        const before = nodeOf(set, nodeId)
+        const place = { setId: set.set_id, destination: before.destination }
+        const world = { ...deps, elsewhere: others?.of(c) }
+        const { changeId } = await setState(place, body, principal, world)
+        const after = nodeOf(await setIn(scope, setRow), nodeId)
+        const change = { before: lasting(before), after: lasting(after) }
+        tellEntered(c, changeId, change, body.reason ?? null)
+        return ok(c, { ...after, state: body.state, change_id: changeId })
+      },
+    )
+}
+
+const withCallsElsewhere =
+  (others: ControlDeps['others']) =>
+  async (c: Context<ControlEnv>, listed: readonly DispatcherView[]) => {
+    const ids = listed.flatMap(({ nodes }) => nodes.map(({ id: nodeId }) => nodeId))
+    const more = await countsElsewhere(c, others, 'nodes', ids)
+    return more === undefined ? listed : listed.map((set) => withMoreCalls(set, more))
+  }
+
+/** For the audit log: without volatile fields such as latencies. */
+const lasting = ({ status, ...node }: NodeView) => ({ ...node, state: status?.state ?? null })
+
+/** As the tool set_dispatcher_state does it. */
+function setState(
+  place: Pick<NodeStateOrder, 'setId' | 'destination'>,
+  { state, expected_state: expectedState, reason, duration }: z.output<typeof stateBody>,
+  principal: Principal,
+  world: NodeStateWorld,
+) {
+  const { engine, now, randomBytes } = world
+  if (engine.dispatcher.find(place.setId, place.destination) === undefined)
+    throw conflict('node_disabled', 'The node is not enabled')
+  const wanted = { ...place, state, expectedState, by: principal.actor }
+  const order: ChangeOrder = {
+    principal,
+    tool: 'set_dispatcher_state',
+    scopes: ['dispatcher:write' as const],
+    reason: reason ?? null,
+    isDryRun: false,
+    changeId: newUuid(randomBytes),
+    expiresAt: duration === undefined ? null : now() + duration * 1_000,
+  }
+  return makeChange(order, () => planNodeState(wanted, world), world)
+}

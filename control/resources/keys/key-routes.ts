@@ -1,0 +1,216 @@
+/** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
+import { Hono } from 'hono'
+import { routePath } from 'hono/route'
+import { z } from 'zod'
+import { changeReason } from '../../changes/change-fields.ts'
+import type { ChangeWorld } from '../../changes/change-world.ts'
+import { creationsOf, tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
+import { isOfAgent, planRevocation, refuseOwnKey } from './key-plans.ts'
+import { makeChange } from '../../changes/make-change.ts'
+import { ApiError, notFound } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { created, ok } from '../../http/envelope.ts'
+import { offsetOf, pageMeta } from '../../http/page.ts'
+import { validate } from '../../http/validate.ts'
+import type { Idempotency } from '../../auth/idempotency.ts'
+import type { Principal } from '../../auth/principal.ts'
+import { newUuid } from '../../http/uuid.ts'
+import { requires, requiresCredential } from '../../auth/requires.ts'
+import type { AppKey } from '../../auth/keys/app-key.ts'
+import {
+  changeKey,
+  grantorOf,
+  issueKey,
+  rotateKey,
+  type ChangedKey,
+} from '../../auth/keys/issue-key.ts'
+import { keyPatch, keyQuery, newKeyBody, rotateBody } from '../../auth/keys/key-bodies.ts'
+import type { KeyUsage } from '../../auth/keys/key-usage.ts'
+import { auditedKey, keyView } from './key-view.ts'
+
+const PATH = '/application-keys'
+
+/** Any text: an invalid uuid is not found, like a uuid of another tenant. */
+const keyPath = z.strictObject({ uuid: z.string().max(100) })
+
+const revokeQuery = z.strictObject({
+  confirm_self: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('true: the key of an agent may revoke itself.'),
+  reason: changeReason.optional(),
+})
+
+type KeyRoutesWorld = ChangeWorld & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
+
+export function keyRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
+  return new Hono<ControlEnv>()
+    .route('/', tokenRoutes(world, idempotency))
+    .route('/', shownKeys(world))
+    .route('/', changedKeys(world))
+}
+
+/** The only answers with a token. */
+function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
+  const { now } = world
+  const find = finding(world)
+  const entered = writesOf(world, 'api_key', 'key')
+  const createdAs = creationsOf(world, 'api_key', 'key')
+
+  return new Hono<ControlEnv>()
+    .post(
+      PATH,
+      requires('keys:write'),
+      validate('query', writeQuery),
+      validate('json', newKeyBody),
+      idempotency.once({ shownOnce: 'token' }),
+      async (c) => {
+        const given = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const { written, changeId } = await createdAs(c, { given, reason }, async () => {
+          const issued = await issueKey(world, given, grantorOf(c.var.principal))
+          return { id: issued.key.uuid, written: issued, scopes: ['keys:write'] }
+        })
+        const { key, token } = written
+        const after = auditedKey(key, now())
+        tellEntered(c, changeId, { before: null, after }, reason)
+        c.header('Cache-Control', 'no-store')
+        return created(c, `/api/v1${PATH}/${key.uuid}`, { ...keyView(key, now()), token })
+      },
+    )
+
+    .post(
+      `${PATH}/:uuid/rotate`,
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('query', writeQuery),
+      validate('json', rotateBody),
+      idempotency.once({ shownOnce: 'token' }),
+      async (c) => {
+        const { principal } = c.var
+        const { uuid } = c.req.valid('param')
+        const given = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const rotation = async () => {
+          const found = () => find(uuid, principal)
+          const rotated = await rotateKey(world, found, given.grace_seconds, grantorOf(principal))
+          return { written: rotated, scopes: ['keys:write' as const] }
+        }
+        const write = { given, reason, secret: 'token' }
+        const { written, changeId } = await entered(c, uuid, write, rotation)
+        const { after, token } = written
+        tellEntered(c, changeId, auditedChange(written, now()), reason)
+        c.header('Cache-Control', 'no-store')
+        return created(c, `/api/v1${PATH}/${after.uuid}`, { ...keyView(after, now()), token })
+      },
+    )
+}
+
+function shownKeys(world: KeyRoutesWorld) {
+  const { keys, now, usage } = world
+  const find = finding(world)
+
+  return new Hono<ControlEnv>()
+    .get(PATH, requires('keys:read'), validate('query', keyQuery), async (c) => {
+      const { search, tenant, state, kind, ...page } = c.req.valid('query')
+      const { tenantId, domain } = c.var.principal
+      const kinds = kind && [kind]
+      const filter = { tenantId, domain, tenantSlug: tenant, search, state, kinds }
+      const found = await keys.list(filter, now(), { limit: page.limit, offset: offsetOf(page) })
+      const shown = found.keys.map((key) => keyView(key, now()))
+      return ok(c, shown, pageMeta(page, found.total))
+    })
+
+    .get(`${PATH}/self`, requiresCredential(), async (c) => {
+      const { principal } = c.var
+      if (principal.kind !== 'key')
+        throw new ApiError(404, 'not_a_key', 'The request was not made with an application key')
+      const key = await keys.byId(principal.keyId)
+      if (key === undefined) throw notFound('Application key')
+      return ok(c, { ...keyView(key, now()), permissions: [...principal.scopes] })
+    })
+
+    .get(`${PATH}/:uuid`, requires('keys:read'), validate('param', keyPath), async (c) =>
+      ok(c, keyView(await find(c.req.valid('param').uuid, c.var.principal), now())),
+    )
+
+    .get(`${PATH}/:uuid/usage`, requires('keys:read'), validate('param', keyPath), async (c) => {
+      const key = await find(c.req.valid('param').uuid, c.var.principal)
+      return ok(c, { days: await usage.daysOf(key.id, now()) })
+    })
+}
+
+function changedKeys(world: KeyRoutesWorld) {
+  const { now } = world
+  const find = finding(world)
+  const entered = writesOf(world, 'api_key', 'key')
+
+  return new Hono<ControlEnv>()
+    .patch(
+      `${PATH}/:uuid`,
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('query', writeQuery),
+      validate('json', keyPatch),
+      async (c) => {
+        const { principal } = c.var
+        const { reason = null } = c.req.valid('query')
+        const given = c.req.valid('json')
+        const { uuid } = c.req.valid('param')
+        const patch = async () => ({
+          written: await changeKey(world, () => find(uuid, principal), given, grantorOf(principal)),
+          scopes: ['keys:write' as const],
+        })
+        const { written, changeId } = await entered(c, uuid, { given, reason }, patch)
+        tellEntered(c, changeId, auditedChange(written, now()), reason)
+        return ok(c, keyView(written.after, now()))
+      },
+    )
+
+    .delete(
+      `${PATH}/:uuid`,
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('query', revokeQuery),
+      async (c) => {
+        const { principal } = c.var
+        const isConfirmed = c.req.valid('query').confirm_self === 'true' || !isOfAgent(principal)
+        const { reason = null } = c.req.valid('query')
+        let before: AppKey | undefined
+        const plan = async () => {
+          before = await find(c.req.valid('param').uuid, principal)
+          refuseOwnKey(before, principal, isConfirmed)
+          return planRevocation(before, { ...world, principal })
+        }
+        const order = {
+          principal,
+          tool: `${c.req.method} ${routePath(c, -1)}`,
+          reason,
+          isDryRun: false,
+          scopes: ['keys:write' as const],
+          expiresAt: null,
+          changeId: newUuid(world.randomBytes),
+        }
+        const { changeId, own } = await makeChange(order, plan, world)
+        const change = auditedChange({ before: before ?? own.key, after: own.key }, now())
+        tellEntered(c, changeId, change, reason)
+        return ok(c, keyView(own.key, now()))
+      },
+    )
+}
+
+const finding =
+  ({ keys }: KeyRoutesWorld) =>
+  async (uuid: string, principal: Principal): Promise<AppKey> => {
+    const key = await keys.byUuid(uuid, principal.tenantId)
+    if (key === undefined || !isInDomain(key, principal)) throw notFound('Application key')
+    return key
+  }
+
+const auditedChange = ({ before, after }: ChangedKey, now: number) => ({
+  before: auditedKey(before, now),
+  after: auditedKey(after, now),
+})
+
+const isInDomain = (key: AppKey, { domain }: Principal): boolean =>
+  domain === null || key.domain === domain

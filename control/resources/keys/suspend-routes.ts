@@ -1,0 +1,99 @@
+/** `/application-keys/{uuid}/suspend` and `/resume`: what the tools of the same names do. */
+import { Hono, type Context } from 'hono'
+import { z } from 'zod'
+import { answerOf } from '../../changes/change-answer.ts'
+import { changeDuration, changeReason, dryRun } from '../../changes/change-fields.ts'
+import type { ChangeWorld } from '../../changes/change-world.ts'
+import { tellEntered } from '../../changes/enter-write.ts'
+import {
+  type KeyPlan,
+  type KeyWorld,
+  planResumption,
+  planSuspension,
+  refuseOwnKey,
+} from './key-plans.ts'
+import { makeChange } from '../../changes/make-change.ts'
+import { notFound } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { ok } from '../../http/envelope.ts'
+import { validate } from '../../http/validate.ts'
+import { newUuid } from '../../http/uuid.ts'
+import type { Principal } from '../../auth/principal.ts'
+import { requires } from '../../auth/requires.ts'
+import type { AppKey } from '../../auth/keys/app-key.ts'
+import { keyView } from './key-view.ts'
+
+const PATH = '/application-keys/:uuid'
+const keyPath = z.strictObject({ uuid: z.string().max(100) })
+
+const resumeBody = z.strictObject({ reason: changeReason, dry_run: dryRun })
+const suspendBody = resumeBody.extend({
+  duration: changeDuration.optional(),
+  confirm_self: z
+    .boolean()
+    .default(false)
+    .describe('True: it may be the key of this request, which is rejected afterwards.'),
+})
+
+interface Asked {
+  readonly tool: string
+  readonly reason: string
+  readonly isDryRun: boolean
+  readonly expiresAt: number | null
+}
+
+export function suspendRoutes(world: ChangeWorld & Pick<KeyWorld, 'usage'>) {
+  const { keys, now, randomBytes } = world
+  const find = async (uuid: string, { tenantId, domain }: Principal): Promise<AppKey> => {
+    const key = await keys.byUuid(uuid, tenantId)
+    if (key === undefined || (domain !== null && key.domain !== domain))
+      throw notFound('Application key')
+    return key
+  }
+  const answer = async (
+    c: Context<ControlEnv>,
+    asked: Asked,
+    plan: (principal: Principal) => Promise<KeyPlan>,
+  ) => {
+    const { principal } = c.var
+    const changeId = newUuid(randomBytes)
+    const order = { ...asked, principal, changeId, scopes: ['keys:write'] } as const
+    const made = await makeChange(order, () => plan(principal), world)
+    const { before, after } = made.plan
+    if (made.changeId !== null) tellEntered(c, changeId, { before, after }, asked.reason)
+    return ok(c, { ...answerOf(made), key: keyView(made.own.key, now()) })
+  }
+
+  return new Hono<ControlEnv>()
+    .post(
+      `${PATH}/suspend`,
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('json', suspendBody),
+      (c) => {
+        const { reason, dry_run: isDryRun, duration, confirm_self } = c.req.valid('json')
+        const expiresAt = duration === undefined ? null : now() + duration * 1_000
+        const asked = { tool: 'suspend_api_key', reason, isDryRun, expiresAt }
+        return answer(c, asked, async (principal) => {
+          const key = await find(c.req.valid('param').uuid, principal)
+          refuseOwnKey(key, principal, confirm_self)
+          return planSuspension(key, expiresAt, { ...world, principal })
+        })
+      },
+    )
+
+    .post(
+      `${PATH}/resume`,
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('json', resumeBody),
+      (c) => {
+        const { reason, dry_run: isDryRun } = c.req.valid('json')
+        const asked = { tool: 'resume_api_key', reason, isDryRun, expiresAt: null }
+        return answer(c, asked, async (principal) => {
+          const key = await find(c.req.valid('param').uuid, principal)
+          return planResumption(key, { ...world, principal })
+        })
+      },
+    )
+}

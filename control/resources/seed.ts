@@ -1,0 +1,330 @@
+/**
+ * `tollgate seed FILE.json`: loads a file of resources into the database, all or nothing. Safe to repeat:
+ * an element is found by its name and replaces the stored row; a rate keeps what the file does not name of it.
+ */
+import { z } from 'zod'
+import type { LedgerPort } from '../../schema/contracts/ocs.ts'
+import type { Store } from '../../schema/open.ts'
+import { first, transaction } from '../../schema/sql/query.ts'
+import { hashPasswordNow, isPasswordNow } from '../auth/users/passwords.ts'
+import { CustomerStore } from './customers/customer-store.ts'
+import { manyRates } from './rates/many-rates.ts'
+import { type SeedRateBody, seedRateBody } from './rates/rate-body.ts'
+import { RatePlanStore } from './rates/rate-plan-store.ts'
+import { RateStore } from './rates/rate-store.ts'
+import { ApiError, type ErrorDetail } from '../http/api-error.ts'
+import { notJson, parseJson } from '../http/json.ts'
+import { problemsOf, unknownField } from '../http/validate.ts'
+import { AgentStore } from './ai-agents/agent-store.ts'
+import { ExtensionStore } from './extensions/extension-store.ts'
+import { CarrierStore } from './carriers/carrier-store.ts'
+import { DispatcherStore } from './dispatcher/dispatcher-store.ts'
+import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
+import type { OwnPlaces } from '../../schema/rules/own-places.ts'
+import { InboundRouteStore } from './routes/inbound-route-store.ts'
+import { OutboundRouteStore } from './routes/outbound-route-store.ts'
+import { TenantStore } from './tenants/tenant-store.ts'
+import { jsonProblem } from './json-position.ts'
+import { completed, patched } from './patch.ts'
+import type { RequestScope, Resource } from './resource.ts'
+
+/** In the order in which they may refer to each other. */
+const sections = [
+  'tenants',
+  'rate_plans',
+  'rates',
+  'customers',
+  'dispatcher',
+  'carriers',
+  'outbound_routes',
+  'extensions',
+  'ai_agents',
+  'inbound_routes',
+] as const
+
+type Section = (typeof sections)[number]
+
+/** How many elements of each section were created, updated and unchanged. */
+export type SeedReport = Readonly<
+  Record<
+    Section,
+    { readonly created: number; readonly updated: number; readonly unchanged: number }
+  >
+>
+
+/** The file cannot be applied, and nothing was written. `message` is one line that names the element. */
+export class SeedRefused extends Error {
+  override readonly name = 'SeedRefused'
+  /** One line per problem: `carriers[2].gateways[0].port: …`. */
+  readonly problems: readonly string[]
+
+  constructor(problems: readonly string[]) {
+    const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''
+    super(`${problems[0] ?? ''}${more}`)
+    this.problems = problems
+  }
+}
+
+const maxElements = 200_000
+
+type Body = Readonly<Record<string, unknown>>
+type Elements = Readonly<Record<Section, readonly Body[]>>
+type Writers = Readonly<Record<Section, Resource<z.ZodObject, object>>>
+
+export interface SeedPorts {
+  readonly store: Store
+  /** Where opening balances are posted. */
+  readonly ledger: LedgerPort
+  /** Whether `RTPENGINE` names media relays. */
+  readonly hasMediaRelay: boolean
+  /** What of the network is this installation itself. */
+  readonly ownPlaces: OwnPlaces
+  /** Asks DNS, for a moment at most; absent: names are taken as they are. */
+  readonly addressesOf?: (hosts: readonly string[]) => Promise<(host: string) => readonly string[]>
+  /** Milliseconds UTC. */
+  readonly now: number
+}
+
+/**
+ * Applies a seed file in one transaction.
+ *
+ * @throws {SeedRefused} the file is not valid, or contradicts what is stored.
+ */
+export async function applySeed(text: string, ports: SeedPorts): Promise<SeedReport> {
+  const { store, now } = ports
+  const writers = writersOf(ports)
+  const elements = checked(read(text), writers)
+  // Hashing is slow by design: do it before taking the write lock.
+  const logins: Element[] = []
+  for (const body of elements.customers) logins.push(await loginOf(store, writers.customers, body))
+  const scope = {
+    tenantId: null,
+    actor: 'seed',
+    now,
+    ...(await lookedUp(elements, writers, ports)),
+  }
+  // Large rate tables too are prepared now and only written under the lock. `checked` has validated them.
+  const putRates = manyRates(store, elements.rates as readonly unknown[] as readonly SeedRateBody[])
+  const apply = async (section: Section): Promise<SeedReport[Section]> =>
+    (section === 'rates' ? await putRates?.(scope) : undefined) ??
+    (await applied(
+      { store, writer: writers[section], scope },
+      section,
+      section === 'customers' ? logins : elements[section].map((body) => ({ body })),
+    ))
+  return transaction(store, async () => {
+    const report: [Section, SeedReport[Section]][] = []
+    for (const section of sections) report.push([section, await apply(section)])
+    return Object.fromEntries(report) as SeedReport
+  })
+}
+
+/** DNS is asked before the transaction, about all destinations of the file at once. */
+async function lookedUp(
+  elements: Elements,
+  writers: Writers,
+  { addressesOf }: SeedPorts,
+): Promise<Pick<RequestScope, 'addressesOf'>> {
+  const uris = sections.flatMap((section) =>
+    elements[section].flatMap((body) => writers[section].destinations?.(body) ?? []),
+  )
+  const names = [...new Set(uris.flatMap(namesOf))]
+  if (addressesOf === undefined || names.length === 0) return {}
+  const known = await addressesOf(names)
+  return { addressesOf: (uri) => namesOf(uri).flatMap(known) }
+}
+
+function namesOf(uri: string): readonly string[] {
+  const target = sipTarget(uri)
+  return target === undefined ? [] : namesBehind(target)
+}
+
+/** An element with its password already hashed; the stored form has no password. */
+interface Element {
+  readonly body: Body
+  readonly newHash?: string
+}
+
+async function loginOf(
+  store: Store,
+  customers: Writers['customers'],
+  body: Body,
+): Promise<Element> {
+  const { password, ...rest } = body
+  if (typeof password !== 'string') return { body }
+  const stored = await storedHash(store, customers, body)
+  if (stored !== undefined && isPasswordNow(password, stored)) return { body: rest }
+  return { body, newHash: hashPasswordNow(password) }
+}
+
+async function storedHash(
+  store: Store,
+  customers: Writers['customers'],
+  body: Body,
+): Promise<string | undefined> {
+  try {
+    const id = await customers.identify(body)
+    const query = store.db.selectFrom('customer').select('password_hash')
+    const row = id === undefined ? undefined : await first(store, query.where('id', '=', id))
+    return row?.password_hash ?? undefined
+  } catch (error) {
+    // Its tenant is in the same file.
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+}
+
+interface Writing {
+  readonly store: Store
+  readonly writer: Resource<z.ZodObject, object>
+  readonly scope: RequestScope
+}
+
+async function applied(
+  writing: Writing,
+  section: Section,
+  elements: readonly Element[],
+): Promise<SeedReport[Section]> {
+  const { writer, scope } = writing
+  const paths = new Map<number, string>()
+  const counts = { created: 0, updated: 0, unchanged: 0 }
+  for (const [index, element] of elements.entries()) {
+    const path = `${section}[${index}]`
+    await refusedAt(path, async () => {
+      const known = await writer.identify(element.body)
+      const twin = known === undefined ? undefined : paths.get(known)
+      if (twin !== undefined) throw new SeedRefused([`${path}: repeats ${twin}`])
+      const body =
+        section === 'rates' ? await wholeRate(writing, known, element.body) : element.body
+      const whole = { ...element, body }
+      const made = known === undefined ? 'created' : await replaced(writing, known, whole)
+      counts[made] += 1
+      paths.set(known ?? (await writer.insert(body, scope, element.newHash)), path)
+    })
+  }
+  return counts
+}
+
+/** With what the file does not name: of a stored rate as it is, of a new one its default. */
+async function wholeRate(
+  { writer, scope }: Writing,
+  known: number | undefined,
+  named: Body,
+): Promise<Body> {
+  const stored = known === undefined ? undefined : await writer.document(scope, known)
+  return stored === undefined ? completed(writer.body, named) : patched(writer.body, stored, named)
+}
+
+/** Replaces the stored row with an element. Writes nothing when they are equal. */
+async function replaced(
+  { store, writer, scope }: Writing,
+  id: number,
+  { body, newHash }: Element,
+): Promise<'updated' | 'unchanged'> {
+  const shown = async () =>
+    JSON.stringify({ ...(await writer.find(scope, id)), updated_at: undefined })
+  const before = await shown()
+  const isNewSecret = newHash !== undefined || (await writer.isNewSecret?.(id, body)) === true
+  try {
+    await transaction(store, async () => {
+      await writer.replace(id, body, scope, newHash)
+      if (!isNewSecret && (await shown()) === before) throw same
+    })
+  } catch (error) {
+    if (error === same) return 'unchanged'
+    throw error
+  }
+  return 'updated'
+}
+
+/** Thrown inside the transaction to roll it back. */
+const same = new Error('nothing has changed')
+
+/** Adds the element's name to a store's errors. */
+async function refusedAt(path: string, work: () => Promise<void>): Promise<void> {
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error
+    const details = error.details ?? [{ path: '', message: error.message }]
+    throw new SeedRefused(details.map((detail) => lineOf(path, detail)))
+  }
+}
+
+function read(text: string): Readonly<Record<Section, readonly unknown[]>> {
+  // Some editors write a byte order mark.
+  const parsed = parseJson(text.replace(/^\uFEFF/, ''))
+  if (parsed.kind === 'problem') throw new SeedRefused([lineOf('', placed(parsed.problem, text))])
+  const file = seedShape.safeParse(parsed.value)
+  if (!file.success)
+    throw new SeedRefused(problemsOf(file.error, seedShape).map((problem) => lineOf('', problem)))
+  const count = sections.reduce((sum, section) => sum + file.data[section].length, 0)
+  if (count > maxElements) throw new SeedRefused([`the file has more than ${maxElements} elements`])
+  return file.data
+}
+
+/** Reports invalid JSON with its line, as editors count them. */
+function placed(problem: ErrorDetail, text: string): ErrorDetail {
+  if (problem.path !== '' || problem.message !== notJson) return problem
+  const { line, column, message } = jsonProblem(text)
+  return { path: '', message: `${notJson}: line ${line}, column ${column} ${message}` }
+}
+
+/** Returns all problems of the file that can be found without the database. */
+function checked(
+  elements: Readonly<Record<Section, readonly unknown[]>>,
+  writers: Writers,
+): Elements {
+  const problems: string[] = []
+  const bodies = bySection((section) => {
+    const schema = section === 'rates' ? seedRateBody : writers[section].body
+    return elements[section].flatMap((element, index) => {
+      const parsed = schema.safeParse(element)
+      if (parsed.success) return [parsed.data]
+      for (const problem of slipsFirst(problemsOf(parsed.error, schema)))
+        problems.push(lineOf(`${section}[${index}]`, problem))
+      return []
+    })
+  })
+  if (problems.length > 0) throw new SeedRefused(problems)
+  return bodies
+}
+
+/** A missing field is often a misspelled one: the first problem is shown. */
+const slipsFirst = (problems: readonly ErrorDetail[]): readonly ErrorDetail[] =>
+  problems.toSorted((one, other) => Number(isSlip(other)) - Number(isSlip(one)))
+
+const isSlip = ({ message }: ErrorDetail): boolean => message.startsWith(unknownField)
+
+/** `nodes.0.host` of `dispatcher[1]` → `dispatcher[1].nodes[0].host: …` */
+function lineOf(element: string, { path, message }: ErrorDetail): string {
+  const inner = path
+    .split('.')
+    .filter((part) => part !== '')
+    .map((part) => (/^\d+$/.test(part) ? `[${part}]` : `.${part}`))
+    .join('')
+  const place = element + (element === '' ? inner.replace(/^\./, '') : inner)
+  return `${place === '' ? 'the file' : place}: ${message}`
+}
+
+const seedShape = z.strictObject(bySection(() => z.array(z.unknown()).default([])))
+
+const writersOf = ({ store, ledger, hasMediaRelay, ownPlaces: own }: SeedPorts): Writers => ({
+  tenants: new TenantStore(store, hasMediaRelay),
+  rate_plans: new RatePlanStore(store),
+  rates: new RateStore(store),
+  customers: new CustomerStore(store, ledger),
+  dispatcher: new DispatcherStore(store, undefined, { networks: [], own }, hasMediaRelay),
+  carriers: new CarrierStore(store, { networks: [], own }, hasMediaRelay),
+  outbound_routes: new OutboundRouteStore(store),
+  extensions: new ExtensionStore(store, hasMediaRelay),
+  ai_agents: new AgentStore(store, own, hasMediaRelay),
+  inbound_routes: new InboundRouteStore(store),
+})
+
+function bySection<T>(make: (section: Section) => T): Record<Section, T> {
+  return Object.fromEntries(sections.map((section) => [section, make(section)])) as Record<
+    Section,
+    T
+  >
+}

@@ -1,0 +1,155 @@
+/** `/users`: staff accounts. Requires `users:read` or `users:write` (admins). */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { toFlag } from '../../schema/columns.ts'
+import type { Store } from '../../schema/open.ts'
+import { first, transaction } from '../../schema/sql/query.ts'
+import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { created, ok } from '../http/envelope.ts'
+import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import { text } from '../http/fields.ts'
+import { writeWithinLimits } from './tenant-limits.ts'
+import type { Principal } from '../auth/principal.ts'
+import { refusePersonBy } from '../auth/keys/key-limits.ts'
+import { requires } from '../auth/requires.ts'
+import { mayGrant, roleScopes } from '../auth/scopes.ts'
+import { wrongTenant } from '../auth/tenants.ts'
+import { hashPassword, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../auth/users/passwords.ts'
+import type { UserRow, UserStore } from '../auth/users/user-store.ts'
+import { userView } from '../auth/users/user-view.ts'
+
+export const username = z
+  .string()
+  .regex(/^[\w.@+-]{1,64}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
+  .transform((name) => name.toLowerCase())
+export const newPassword = z.string().min(MIN_PASSWORD_LENGTH).max(MAX_PASSWORD_LENGTH)
+export const staffRole = z.enum(['admin', 'operator', 'auditor'])
+
+const newUserBody = z.strictObject({
+  username,
+  password: newPassword,
+  role: staffRole,
+  tenant_slug: text(63).min(1).nullable().optional(),
+  is_active: z.boolean().default(true),
+})
+const userPatch = z.strictObject({
+  password: newPassword.optional(),
+  role: staffRole.optional(),
+  is_active: z.boolean().optional(),
+})
+const userPath = z.strictObject({ id: z.string().max(20) })
+const userQuery = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
+
+export function userRoutes(store: Store, users: UserStore, now: () => number) {
+  const find = async (id: string, { tenantId }: Principal): Promise<UserRow> => {
+    const user = /^[1-9]\d{0,14}$/.test(id) ? await users.byId(Number(id)) : undefined
+    if (user === undefined || (tenantId !== null && user.tenant_id !== tenantId))
+      throw notFound('User')
+    return user
+  }
+
+  return new Hono<ControlEnv>()
+    .post('/users', requires('users:write'), validate('json', newUserBody), async (c) => {
+      const body = c.req.valid('json')
+      const { principal } = c.var
+      refuseEscalation(principal, body.role)
+      refusePersonBy(principal)
+      const passwordHash = await hashPassword(body.password)
+      const user = await writeWithinLimits(store, principal, ['users'], async () =>
+        users.insert({
+          username: body.username,
+          role: body.role,
+          tenant_id: await tenantFor(store, body.tenant_slug, principal),
+          is_active: toFlag(body.is_active),
+          password_hash: passwordHash,
+          created_at: now(),
+          updated_at: now(),
+        }),
+      )
+      if (user === undefined)
+        throw conflict('username_taken', 'A user with this name already exists')
+      c.set('change', { before: null, after: userView(user) })
+      return created(c, `/api/v1/users/${user.id}`, userView(user))
+    })
+
+    .get('/users', requires('users:read'), validate('query', userQuery), async (c) => {
+      const { search, ...page } = c.req.valid('query')
+      const filter = { tenantId: c.var.principal.tenantId, search }
+      const found = await users.list(filter, { limit: page.limit, offset: offsetOf(page) })
+      return ok(c, found.users.map(userView), pageMeta(page, found.total))
+    })
+
+    .get('/users/:id', requires('users:read'), validate('param', userPath), async (c) =>
+      ok(c, userView(await find(c.req.valid('param').id, c.var.principal))),
+    )
+
+    .patch(
+      '/users/:id',
+      requires('users:write'),
+      validate('param', userPath),
+      validate('json', userPatch),
+      async (c) => {
+        const { principal } = c.var
+        const { password, role, is_active: isActive } = c.req.valid('json')
+        const passwordHash = password === undefined ? undefined : await hashPassword(password)
+        const { user, changed } = await transaction(store, async () => {
+          const user = await find(c.req.valid('param').id, principal)
+          refuseEscalation(principal, user.role)
+          if (role !== undefined) refuseEscalation(principal, role)
+          // Deactivating a user grants nothing.
+          if (password !== undefined || role !== undefined || isActive === true)
+            refusePersonBy(principal)
+          const change = {
+            ...(passwordHash !== undefined && { password_hash: passwordHash }),
+            ...(role !== undefined && { role }),
+            ...(isActive !== undefined && { is_active: toFlag(isActive) }),
+            updated_at: now(),
+          }
+          return { user, changed: await users.update(user.id, change) }
+        })
+        if (changed === 'last_admin') throw lastAdmin()
+        if (changed === undefined) throw notFound('User')
+        c.set('change', { before: userView(user), after: userView(changed) })
+        return ok(c, userView(changed))
+      },
+    )
+
+    .delete('/users/:id', requires('users:write'), validate('param', userPath), async (c) => {
+      const user = await transaction(store, async () => {
+        const found = await find(c.req.valid('param').id, c.var.principal)
+        refuseEscalation(c.var.principal, found.role)
+        if ((await users.remove(found.id)) === 'last_admin') throw lastAdmin()
+        return found
+      })
+      c.set('change', { before: userView(user), after: null })
+      return ok(c, { id: user.id, deleted: true })
+    })
+}
+
+/** Rejects creating, changing or deleting a user with more permissions than the credential has. */
+function refuseEscalation(principal: Principal, role: UserRow['role']): void {
+  if (roleScopes[role].every((label) => mayGrant(principal.scopeLabels, label))) return
+  throw new ApiError(403, 'scope_escalation', 'The role has more permissions than the credential')
+}
+
+async function tenantFor(
+  store: Store,
+  slug: string | null | undefined,
+  { tenantId }: Principal,
+): Promise<number | null> {
+  if (slug === undefined) return tenantId
+  if (slug === null) {
+    if (tenantId !== null) throw wrongTenant()
+    return null
+  }
+  const query = store.db.selectFrom('tenant').select('id').where('slug', '=', slug)
+  const tenant = await first(store, query)
+  if (tenantId !== null && tenant?.id !== tenantId) throw wrongTenant()
+  if (tenant !== undefined) return tenant.id
+  throw badRequest('The body is invalid', [{ path: 'tenant_slug', message: 'is not a tenant' }])
+}
+
+const lastAdmin = (): ApiError =>
+  conflict('last_admin', 'At least one active global admin must remain')

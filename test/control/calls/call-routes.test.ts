@@ -1,0 +1,177 @@
+import { expect, test } from 'vitest'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import { activeCallView } from '../../../control/calls/active-call-view.ts'
+import { openControl, startOfTime } from '../../support/control.ts'
+
+const uuid = '00000000-0000-4000-8000-000000000001'
+const otherUuid = uuid.replace(/1$/, '2')
+
+const call: ActiveCall = {
+  callUuid: uuid,
+  state: 'ACTIVE',
+  direction: 'inbound',
+  callerNumber: '15550001111',
+  calledNumber: '18005551212',
+  startedAt: startOfTime - 20_000,
+  answeredAt: startOfTime - 12_500,
+  tenantId: null,
+  customerId: 4,
+  setId: 1,
+  node: 'sip:10.0.0.1:5060;transport=udp',
+  carrier: null,
+  stampOffsetMs: 0,
+  instance: 'sbc-1',
+  peers: { caller: '203.0.113.7:5060', callee: '10.0.0.1:5060' },
+}
+
+async function open(calls: readonly ActiveCall[] = [call]) {
+  const control = await openControl()
+  control.engine.activeCalls.push(...calls)
+  return control
+}
+
+test('active calls are a bare array with the fields of the specification', async () => {
+  const { request, key } = await open()
+  const { status, body } = await request('/api/v1/pbx/calls/active', { token: await key() })
+  expect(status).toBe(200)
+  expect(body).toEqual([
+    {
+      uuid,
+      call_uuid: uuid,
+      caller_id_number: '15550001111',
+      destination_number: '18005551212',
+      duration_seconds: 12,
+      state: 'ACTIVE',
+      direction: 'inbound',
+      start_stamp: '2025-12-31T23:59:40.000Z',
+      answer_stamp: '2025-12-31T23:59:47.500Z',
+      set_id: 1,
+      node: 'sip:10.0.0.1:5060;transport=udp',
+      instance: 'sbc-1',
+      node_state: null,
+      carrier: null,
+      caller_address: '203.0.113.7:5060',
+      callee_address: '10.0.0.1:5060',
+      customer_id: 4,
+      transfer: null,
+      recording: false,
+      cost: 0,
+      cost_exact: '0.00',
+      currency: null,
+      price: null,
+    },
+  ])
+})
+
+test('however many calls there are, each is listed once, and others have their turn meanwhile', async () => {
+  const calls = Array.from({ length: 1_201 }, (_, index) => ({ ...call, callUuid: `c-${index}` }))
+  const { app, key } = await open(calls)
+  let turns = 0
+  const turn = () => {
+    turns += 1
+    immediate = setImmediate(turn)
+  }
+  let immediate = setImmediate(turn)
+  const headers = { Authorization: `Bearer ${await key()}` }
+  const answer = await app.request('/api/v1/pbx/calls/active', { headers })
+  clearImmediate(immediate)
+  const listed = (await answer.json()) as { uuid: string }[]
+  expect(listed.map(({ uuid: each }) => each)).toEqual(calls.map(({ callUuid }) => callUuid))
+  expect(turns).toBeGreaterThanOrEqual(2)
+})
+
+test('calls on a node in maintenance are listed by their node until they end', async () => {
+  const { request, key, engine } = await open([call, { ...call, callUuid: otherUuid, node: null }])
+  const destination = 'sip:10.0.0.1:5060;transport=udp'
+  const shared = { latencyMs: null, lastProbe: null, probes: { sent: 0, answered: 0, failed: 0 } }
+  const node = { ...shared, nodeId: 1, destination, priority: 1, weight: 1, description: null }
+  engine.sets.push({ setId: 1, nodes: [{ ...node, state: 'inactive', activeCalls: 1 }] })
+  const path = `/api/v1/pbx/calls/active?node=${encodeURIComponent(destination)}`
+  const { body } = await request(path, { token: await key() })
+  expect(body).toMatchObject([{ uuid, node_state: 'inactive' }])
+  expect(body).toHaveLength(1)
+})
+
+test('the cost so far is what the call would be charged if it ended now: a second at least, its grant at most', async () => {
+  const control = await open([{ ...call, startedAt: startOfTime, answeredAt: startOfTime }])
+  const token = await control.key()
+  const ask = (path: string, body: object) => control.request(path, { token, body })
+  await ask('/rate-plans', { name: 'golden' })
+  await ask('/rates', {
+    rate_plan: 'golden',
+    prefix: '1800',
+    connect_fee: '0.40',
+    rate_per_minute: '0.10',
+    first_increment: 60,
+    first_rate_per_minute: '0.20',
+  })
+  const customer = { name: 'acme', numbers: ['15550001111'], rate_plan: 'golden' }
+  const made = await ask('/customers', customer)
+  const { id } = made.data<{ id: number }>()
+  await ask(`/customers/${id}/wallet/adjust`, { amount: '100', kind: 'topup', reason: 'x' })
+  const query = `caller=15550001111&callee=18005551212&call_uuid=${uuid}`
+  expect((await control.request(`/api/ocs/authorize?${query}`, { token })).status).toBe(200)
+  const cost = async () => {
+    const { body } = await control.request('/api/v1/pbx/calls/active', { token })
+    const [{ cost, cost_exact, currency } = {}] = body as Record<string, unknown>[]
+    return [cost, cost_exact, currency]
+  }
+  expect(await cost()).toEqual([0.6, '0.60', 'USD'])
+  control.tick(19_500)
+  expect(await cost()).toEqual([0.6, '0.60', 'USD'])
+  // Granted are 60 seconds: what comes after them is not the customer's to pay.
+  control.tick(70_000)
+  expect(await cost()).toEqual([0.6, '0.60', 'USD'])
+})
+
+test('who charges elsewhere is asked there what a call costs', async () => {
+  const { engine, deps } = await open()
+  const view = activeCallView({ engine, steadyNow: deps.now, ocs: undefined })
+  expect(view(call)).toMatchObject({ cost: null, cost_exact: null, currency: null })
+})
+
+test('a tenant sees and ends its own calls only; those of others do not exist', async () => {
+  const control = await open([])
+  const acme = await control.tenant('acme', ['acme.example'])
+  const beta = await control.tenant('beta', ['beta.example'])
+  control.engine.activeCalls.push(
+    { ...call, tenantId: acme },
+    { ...call, callUuid: otherUuid, tenantId: beta },
+  )
+  const token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const list = await control.request('/api/v1/pbx/calls/active', { token })
+  expect(list.body).toMatchObject([{ uuid }])
+  const hangUp = (call_uuid: string) =>
+    control.request('/telephony/hangup', { token, method: 'POST', body: { call_uuid } })
+  expect((await hangUp(otherUuid)).status).toBe(404)
+})
+
+test.each([
+  ['ending', 200],
+  ['already_ending', 409],
+  ['not_found', 404],
+] as const)('a hang-up that the engine answers with %s is a %i', async (result, status) => {
+  const control = await open()
+  const asked: unknown[] = []
+  Object.assign(control.engine.calls, {
+    hangUp: (...words: unknown[]) => {
+      asked.push(words)
+      return result
+    },
+  })
+  const answer = await control.request('/api/v1/telephony/hangup', {
+    token: await control.key(),
+    method: 'POST',
+    body: { call_uuid: uuid },
+  })
+  expect(answer.status).toBe(status)
+  expect(asked).toEqual([[uuid, 16]])
+})
+
+test('hanging up needs calls:control, reading does not give it', async () => {
+  const { request, key } = await open()
+  const token = await key({ scopes: ['calls:read'] })
+  const body = { call_uuid: uuid }
+  const answer = await request('/api/v1/telephony/hangup', { token, method: 'POST', body })
+  expect(answer.status).toBe(403)
+})

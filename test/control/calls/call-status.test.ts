@@ -1,0 +1,127 @@
+import { beforeEach, expect, test } from 'vitest'
+import type { ActiveCall, EndedCall } from '../../../schema/contracts/calls.ts'
+import type { CallRecord } from '../../../schema/call-record.ts'
+import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
+import { storeCall } from '../../support/stored-calls.ts'
+
+const uuid = '00000000-0000-4000-8000-000000000001'
+const live: ActiveCall = {
+  callUuid: uuid,
+  state: 'DIALING',
+  direction: 'outbound',
+  callerNumber: '101',
+  calledNumber: '15550100',
+  startedAt: startOfTime,
+  answeredAt: null,
+  customerId: 7,
+  setId: null,
+  node: null,
+  carrier: null,
+  tenantId: null,
+  stampOffsetMs: 0,
+  instance: 'sbc-1',
+  peers: { caller: null, callee: null },
+}
+const ended: EndedCall = {
+  callUuid: uuid,
+  callerNumber: '101',
+  calledNumber: '15550100',
+  direction: 'outbound',
+  startedAt: startOfTime,
+  answeredAt: null,
+  endedAt: startOfTime + 9_000,
+  billsec: 0,
+  disposition: 'FAILED',
+  sipCode: 480,
+  hangupCause: 'NORMAL_CLEARING',
+  hangupBy: 'callee',
+  denialCode: null,
+  tenantId: null,
+}
+
+const record: CallRecord = {
+  ...ended,
+  disposition: 'BUSY',
+  callId: 'c',
+  callerName: null,
+  postDialDelayMs: null,
+  sipCode: 486,
+  denialCode: null,
+  setId: null,
+  node: null,
+  carrier: null,
+  attempts: [],
+  customerId: null,
+  ratePrefix: null,
+  currency: null,
+  sourceAddress: 'api',
+  isRecovered: false,
+  isUnauthorizedByOcs: false,
+}
+
+let control: TestControl
+
+beforeEach(async () => {
+  control = await openControl()
+})
+
+const ask = async (token?: string) =>
+  control.request(`/api/v1/pbx/calls/${uuid}`, { token: token ?? (await control.key()) })
+
+test.each([
+  ['DIALING', 'originating'],
+  ['RINGING', 'ringing'],
+  ['EARLY', 'ringing'],
+  ['ACTIVE', 'answered'],
+  ['HELD', 'answered'],
+] as const)('a live call that is %s is %s', async (state, status) => {
+  control.engine.activeCalls.push({ ...live, state })
+  expect((await ask()).data()).toMatchObject({ call_uuid: uuid, status, end_stamp: null })
+})
+
+test.each([
+  [{ disposition: 'ANSWERED' }, 'completed'],
+  [{ disposition: 'BUSY' }, 'busy'],
+  [{ disposition: 'NO ANSWER' }, 'no_answer'],
+  [{ disposition: 'CANCELED' }, 'canceled'],
+  [{ disposition: 'FAILED' }, 'failed'],
+  [{ disposition: 'CONGESTION' }, 'failed'],
+  [{ disposition: 'CANCELED', hangupBy: 'api' }, 'canceled'],
+  [{ disposition: 'ANSWERED', hangupBy: 'api' }, 'completed'],
+] as const)('a call that has just ended with %j is %s', async (change, status) => {
+  control.engine.calls.recent = () => ({ ...ended, ...change })
+  const { disposition } = change
+  expect((await ask()).data()).toMatchObject({
+    status,
+    disposition,
+    end_stamp: '2026-01-01T00:00:09.000Z',
+  })
+})
+
+test('a call of long ago is found in its record, by its tenant only', async () => {
+  const tenantId = await control.tenant('acme', ['acme.example'])
+  await control.tenant('beta', ['beta.example'])
+  await storeCall(control.store, { ...record, tenantId }, { costMicros: 0, currency: null })
+  const key = (tenant_slug: string) =>
+    control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
+  expect((await ask(await key('acme'))).data()).toMatchObject({ status: 'busy', billsec: 0 })
+  expect((await ask(await key('beta'))).status).toBe(404)
+})
+
+test('a call that a node has reported under a name of its own is found, too', async () => {
+  const reported = { ...record, callUuid: 'node 7/4711' }
+  await storeCall(control.store, reported, { costMicros: 0, currency: null })
+  const path = `/api/v1/pbx/calls/${encodeURIComponent('node 7/4711')}`
+  const answer = await control.request(path, { token: await control.key() })
+  expect(answer.data()).toMatchObject({ call_uuid: 'node 7/4711', status: 'busy' })
+})
+
+test('an unknown call is not found, whatever its uuid', async () => {
+  expect((await ask()).status).toBe(404)
+  for (const name of ['x', '11111111-1111-1111-1111-111111111111']) {
+    const answer = await control.request(`/api/v1/pbx/calls/${name}`, {
+      token: await control.key(),
+    })
+    expect(answer.status).toBe(404)
+  }
+})

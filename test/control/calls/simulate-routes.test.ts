@@ -1,0 +1,191 @@
+import { expect, test } from 'vitest'
+import type { Simulation, SimulationRequest } from '../../../schema/contracts/simulation.ts'
+import { execute } from '../../../schema/sql/query.ts'
+import { openControl } from '../../support/control.ts'
+
+const answer: Simulation = {
+  origin: { kind: 'carrier', id: 1, name: 'trunk', tenantIds: [] },
+  callerNumber: '4930100',
+  calledNumber: '4940200',
+  direction: 'inbound',
+  isEmergency: false,
+  payment: {
+    kind: 'asked',
+    verdict: 'granted',
+    code: null,
+    longestSeconds: 1_000,
+    payer: { customerId: 1, tenantId: null },
+    tariff: {
+      prefix: '49',
+      currency: 'USD',
+      connectFeeMicros: 0,
+      firstIncrementSeconds: 1,
+      firstRatePerMinuteMicros: 600_000,
+      incrementSeconds: 1,
+      ratePerMinuteMicros: 600_000,
+      decimals: 4,
+    },
+  },
+  verdict: { kind: 'goes_on' },
+  candidates: [
+    {
+      kind: 'gateway',
+      uri: 'sip:192.0.2.1:5060;transport=udp',
+      name: 'out',
+      id: 2,
+      number: '4940200',
+      route: 'world',
+      phones: null,
+      minuteMicros: 100_000,
+      share: 1 / 3,
+      withheld: null,
+    },
+  ],
+  order: 'drawn',
+  setId: null,
+  passedOver: [
+    { kind: 'route', name: 'theirs', uri: null, tenantId: 2, why: 'other_caller' },
+    { kind: 'node', name: 'sip:n', uri: 'sip:n', tenantId: 1, why: 'drained' },
+  ],
+}
+
+async function openSimulator(told: Partial<Simulation> = {}) {
+  const api = await openControl()
+  const asked: SimulationRequest[] = []
+  api.engine.simulate = (request) => {
+    asked.push(request)
+    return { ...answer, ...told }
+  }
+  const { store } = api
+  const [acme, other] = [
+    await api.tenant('acme', ['acme.example']),
+    await api.tenant('other', ['b.example']),
+  ]
+  const carrier = (name: string, tenantId: number | null) =>
+    execute(
+      store,
+      store.db
+        .insertInto('carrier')
+        .values({ name, tenant_id: tenantId, created_at: 0, updated_at: 0 }),
+    )
+  const phone = (extension: string, domain: string, tenantId: number) =>
+    execute(
+      store,
+      store.db.insertInto('extension').values({
+        extension,
+        domain,
+        tenant_id: tenantId,
+        display_name: '',
+        ha1_md5: '',
+        ha1_sha256: '',
+        created_at: 0,
+        updated_at: 0,
+      }),
+    )
+  const simulate = async (body: object, token?: string) =>
+    api.request('/api/v1/telephony/simulate', {
+      token: token ?? (await api.key()),
+      body: { from: '4930100', to: '4940200', ...body },
+    })
+  return { api, asked, carrier, phone, simulate, acme, other }
+}
+
+test('a source is an address, a carrier or an extension by its name', async () => {
+  const { asked, carrier, phone, simulate, acme } = await openSimulator()
+  await carrier('trunk', null)
+  await phone('100', 'acme.example', acme)
+  for (const source of ['203.0.113.7', '203.0.113.7:5080', '2001:db8::1', '[2001:db8::1]:5070'])
+    expect((await simulate({ source })).status).toBe(200)
+  expect((await simulate({ source: 'trunk' })).status).toBe(200)
+  expect((await simulate({ source: '100@ACME.example', from: '100' })).status).toBe(200)
+  expect(asked.map(({ source }) => source)).toEqual([
+    { kind: 'address', address: '203.0.113.7', port: 5_060 },
+    { kind: 'address', address: '203.0.113.7', port: 5_080 },
+    { kind: 'address', address: '2001:db8::1', port: 5_060 },
+    { kind: 'address', address: '2001:db8::1', port: 5_070 },
+    { kind: 'carrier', carrierId: 1 },
+    { kind: 'extension', domain: 'acme.example', extension: '100' },
+  ])
+  expect((await simulate({ source: 'unknown' })).status).toBe(404)
+  const asOther = await simulate({ source: '100@acme.example' })
+  expect(asOther.body).toMatchObject({ details: [{ path: 'from' }] })
+})
+
+test('without a source it is the extension that calls, or the only carrier', async () => {
+  const { asked, carrier, phone, simulate, acme, other } = await openSimulator()
+  expect((await simulate({})).body).toMatchObject({ details: [{ path: 'source' }] })
+  await carrier('trunk', null)
+  expect((await simulate({})).status).toBe(200)
+  await phone('100', 'acme.example', acme)
+  expect((await simulate({ from: '100' })).status).toBe(200)
+  expect(asked.map(({ source }) => source.kind)).toEqual(['carrier', 'extension'])
+  await phone('100', 'b.example', other)
+  await carrier('another', null)
+  expect((await simulate({ from: '100' })).status).toBe(400)
+  expect((await simulate({})).status).toBe(400)
+})
+
+test('a tenant asks about its own sources, and sees no money and no names of others', async () => {
+  const { api, asked, carrier, simulate, acme } = await openSimulator({
+    origin: { kind: 'carrier', id: 1, name: 'mine', tenantIds: [1] },
+  })
+  const token = await api.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  await carrier('trunk', null)
+  await carrier('mine', acme)
+  expect((await simulate({ source: 'trunk' }, token)).status).toBe(404)
+  expect(asked).toEqual([])
+  const {
+    payment,
+    candidates,
+    passed_over: passed,
+  } = (await simulate({ source: 'mine' }, token)).data<{
+    payment: object
+    candidates: object[]
+    passed_over: object[]
+  }>()
+  expect(payment).toMatchObject({ customer_id: null, rate: null, longest_seconds: null })
+  expect(candidates).toMatchObject([{ share: 0.333, carrier_price_exact: null }])
+  expect(passed).toEqual([{ kind: 'node', name: 'sip:n', uri: 'sip:n', why: 'drained' }])
+  // An address of others is like one that does not exist.
+  api.engine.simulate = () => answer
+  expect((await simulate({ source: '203.0.113.7' }, token)).status).toBe(404)
+})
+
+test('the operator sees price and parts; another time is refused where it changes nothing', async () => {
+  const { api, asked, simulate } = await openSimulator()
+  const source = '203.0.113.7'
+  const at = '2026-02-01T00:00:00Z'
+  const told = await simulate({ source, at, call_id: 'c' })
+  expect(asked).toMatchObject([{ at: Date.UTC(2026, 1, 1), callId: 'c' }])
+  expect(told.data()).toMatchObject({
+    verdict: 'goes_on',
+    payment: { rate: { rate_per_minute_exact: '0.60' }, longest_seconds: 1_000 },
+    candidates: [{ carrier_price_exact: '0.10' }],
+  })
+  const token = await api.key({ scopes: ['calls:read'] })
+  const withoutRates = await simulate({ source }, token)
+  expect(withoutRates.data()).toMatchObject({ payment: { rate: null } })
+  api.engine.simulate = () => ({ ...answer, payment: { kind: 'free' } })
+  expect((await simulate({ source, at })).body).toMatchObject({ details: [{ path: 'at' }] })
+  api.engine.simulate = () => undefined
+  expect((await simulate({ source })).body).toMatchObject({ details: [{ path: 'source' }] })
+  expect((await simulate({ source }, await api.key({ scopes: ['cdrs:read'] }))).status).toBe(403)
+})
+
+test('a refusal has its code; the tool says it in words', async () => {
+  const verdict = { kind: 'refused', status: 402, reason: 'No', code: 'no_rate' } as const
+  const { api, simulate } = await openSimulator({ verdict, candidates: [] })
+  const source = '203.0.113.7'
+  expect((await simulate({ source })).data()).toMatchObject({
+    verdict: 'refused',
+    sip_code: 402,
+    code: 'no_rate',
+  })
+  const tool = await api.request('/api/v1/mcp/tools/simulate_call', {
+    token: await api.key(),
+    body: { from: '4930100', to: '4940200', source },
+  })
+  expect(tool.text).toContain(
+    'The platform would refuse the call with 402. The rate plan has no rate',
+  )
+})

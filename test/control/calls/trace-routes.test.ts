@@ -1,0 +1,161 @@
+import { expect, test } from 'vitest'
+import type { Trace } from '../../../schema/contracts/trace.ts'
+import { openControl, startOfTime } from '../../support/control.ts'
+import { addCustomer } from '../../support/books.ts'
+
+const uuid = '00000000-0000-4000-8000-000000000001'
+const path = `/api/v1/calls/${uuid}/trace`
+
+const trace: Trace = {
+  tenantId: 1,
+  legs: ['a-leg', 'b-leg'],
+  peers: [
+    { role: 'caller', name: '4930100', address: '10.0.0.8:5060' },
+    { role: 'called', name: 'north', address: '10.0.0.9:5060' },
+  ],
+  isComplete: false,
+  entries: [
+    {
+      kind: 'message',
+      at: startOfTime,
+      direction: 'received',
+      leg: 'b-leg',
+      transport: 'udp',
+      address: '10.0.0.9:5060',
+      text: 'BYE sip:x SIP/2.0\r\nVia: y\r\n\r\n',
+    },
+    {
+      kind: 'decision',
+      at: startOfTime + 1,
+      what: 'charged',
+      detail: { verdict: 'granted', grantedSeconds: 60 },
+    },
+  ],
+}
+
+test('a trace shows messages by leg and decisions by the words of the API', async () => {
+  const control = await openControl()
+  control.engine.trace = () => Promise.resolve(trace)
+  const { data } = await control.request(path, { token: await control.key() })
+  expect(data()).toEqual({
+    call_uuid: uuid,
+    legs: ['a-leg', 'b-leg'],
+    peers: trace.peers,
+    is_complete: false,
+    entries: [
+      {
+        at: '2026-01-01T00:00:00.000Z',
+        kind: 'message',
+        direction: 'received',
+        leg: 1,
+        transport: 'udp',
+        address: '10.0.0.9:5060',
+        summary: 'BYE sip:x SIP/2.0',
+        text: 'BYE sip:x SIP/2.0\r\nVia: y\r\n\r\n',
+      },
+      {
+        at: '2026-01-01T00:00:00.001Z',
+        kind: 'decision',
+        what: 'charged',
+        detail: { verdict: 'granted', granted_seconds: 60 },
+      },
+    ],
+  })
+})
+
+test('a call of another tenant, or one whose trace has expired, is not found', async () => {
+  const control = await openControl()
+  await control.tenant('acme')
+  await control.tenant('beta')
+  const token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
+  expect((await control.request(path, { token })).status).toBe(404)
+  control.engine.trace = () => Promise.resolve(trace)
+  expect((await control.request(path, { token })).status).toBe(404)
+})
+
+test('what carriers charge is shown to the platform, not to its tenants', async () => {
+  const control = await openControl()
+  await control.tenant('acme')
+  const prices = [{ carrier: 'north', price: '0.01' }]
+  const routed = { kind: 'decision', at: startOfTime, what: 'routed' } as const
+  const entries = [{ ...routed, detail: { direction: 'outbound', prices } }]
+  control.engine.trace = () => Promise.resolve({ ...trace, entries })
+  const shown = async (token: string) =>
+    (await control.request(path, { token })).data<{ entries: { detail: object }[] }>().entries[0]
+  const tenant = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  expect((await shown(await control.key()))?.detail).toEqual({ direction: 'outbound', prices })
+  expect((await shown(tenant))?.detail).toEqual({ direction: 'outbound' })
+})
+
+const invite = [
+  'REFER sip:x SIP/2.0',
+  'From: <sip:a@x>;tag=fromTag',
+  'To: <sip:b@x> ; TAG = toTag',
+  'Replaces: a-leg;to-tag=toTag;from-tag=fromTag',
+  'Refer-To: <sip:c@x?Replaces=a-leg%3Bto-tag%3DtoTag%3Bfrom-tag%3DfromTag>',
+  '',
+  '<dialog id="1" local-tag="toTag" remote-tag="fromTag">',
+].join('\r\n')
+
+// What a dialog is known by would let the holder of a key write requests in it.
+test('tags are shown to those that may control calls; others see which are equal', async () => {
+  const control = await openControl()
+  const message = { ...trace.entries[0], text: invite } as (typeof trace.entries)[number]
+  control.engine.trace = () => Promise.resolve({ ...trace, entries: [message] })
+  const shown = async (scopes: readonly string[], suffix: string): Promise<string> => {
+    const token = await control.key({ scopes })
+    return (await control.request(`${path}${suffix}`, { token })).text
+  }
+  for (const suffix of ['', '.pcap']) {
+    expect(await shown(['calls:read', 'calls:control'], suffix)).toMatch(/fromTag.*toTag/s)
+    const text = await shown(['calls:read'], suffix)
+    expect(text).not.toMatch(/fromTag|toTag/)
+    expect(text).toContain('Replaces: a-leg;to-tag=hidden-2;from-tag=hidden-1')
+    expect(text).toContain('to-tag%3Dhidden-2%3Bfrom-tag%3Dhidden-1>')
+  }
+})
+
+const charged = (customerId: number) => ({
+  kind: 'decision' as const,
+  at: startOfTime,
+  what: 'charged',
+  detail: { verdict: 'denied', customerId, balance: '0.00', available: '0.00', currency: 'USD' },
+})
+
+test('who may see customers is told which one was charged, and what it had', async () => {
+  const control = await openControl()
+  const tenant_id = await control.tenant('acme')
+  const ours = await addCustomer(control.store, { name: 'ours', tenant_id })
+  const platform = await addCustomer(control.store, { name: 'platform' })
+  control.engine.trace = () =>
+    Promise.resolve({ ...trace, tenantId: tenant_id, entries: [charged(ours), charged(platform)] })
+  const shown = async (body: object) => {
+    const answer = await control.request(path, { token: await control.key({ ...body }) })
+    return answer.data<{ entries: { detail: object }[] }>().entries.map(({ detail }) => detail)
+  }
+  const money = { balance: '0.00', available: '0.00' }
+  const of = (customer_id: number) => ({ verdict: 'denied', customer_id, currency: 'USD' })
+  const [first, second] = [of(ours), of(platform)]
+  expect(await shown({})).toEqual([
+    { ...first, ...money, customer: 'ours' },
+    { ...second, ...money, customer: 'platform' },
+  ])
+  const acme = { kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' }
+  expect(await shown(acme)).toEqual([{ ...first, ...money, customer: 'ours' }, second])
+  expect(await shown({ scopes: ['calls:read'] })).toEqual([first, second])
+})
+
+test('messages are given as a capture; of a call of another tenant there is none', async () => {
+  const control = await openControl()
+  await control.tenant('acme')
+  await control.tenant('beta')
+  control.engine.trace = () => Promise.resolve(trace)
+  const capture = (token: string) => control.request(`${path}.pcap`, { token })
+  const { status, headers } = await capture(await control.key({ scopes: ['calls:read'] }))
+  expect(status).toBe(200)
+  expect(headers.get('content-type')).toBe('application/vnd.tcpdump.pcap')
+  expect(headers.get('content-disposition')).toBe(`attachment; filename="${uuid}.pcap"`)
+  const beta = { kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' }
+  expect((await capture(await control.key(beta))).status).toBe(404)
+  expect((await capture(await control.key({ scopes: ['cdrs:read'] }))).status).toBe(403)
+})

@@ -1,0 +1,59 @@
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { Hono } from 'hono'
+import { expect, onTestFinished, test } from 'vitest'
+import type { ControlEnv } from '../../../control/http/control-env.ts'
+import { writeGate } from '../../../control/http/write-gate.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+
+function gated(name: string) {
+  const path = join(folder, name)
+  const [sqlite, other] = [new Sqlite(path, { timeout: 0 }), new Sqlite(path)]
+  onTestFinished(() => {
+    other.close()
+    sqlite.close()
+  })
+  sqlite.pragma('journal_mode = WAL')
+  const time = new ManualTime(0)
+  const app = new Hono<ControlEnv>()
+  app.use(writeGate({ store: { sqlite }, schedule: time.schedule }))
+  const served: string[] = []
+  app.post('*', (c) => {
+    served.push(c.req.path)
+    return c.text('done')
+  })
+  const post = async (path: string) => app.request(path, { method: 'POST' })
+  return { other, time, post, served }
+}
+
+test('while another process has the write lock, requests that may write wait for it, and nothing else does', async () => {
+  const { other, time, post, served } = gated('a.db')
+  await post('/first')
+  expect(served).toEqual(['/first'])
+  other.exec('BEGIN EXCLUSIVE')
+  const startedAt = performance.now()
+  const answers = [post('/second'), post('/third')]
+  expect(performance.now() - startedAt).toBeLessThan(50)
+  await post('/api/ocs/cdr')
+  time.advance(1_000)
+  expect(served).toEqual(['/first', '/api/ocs/cdr'])
+  other.exec('ROLLBACK')
+  time.advance(20)
+  await Promise.all(answers)
+  expect(served).toEqual(['/first', '/api/ocs/cdr', '/second', '/third'])
+  expect(time.waiting).toBe(0)
+})
+
+test('they wait for two seconds at most', async () => {
+  const { other, time, post, served } = gated('b.db')
+  other.exec('BEGIN EXCLUSIVE')
+  const answer = post('/stubborn')
+  time.advance(1_900)
+  expect(served).toEqual([])
+  time.advance(100)
+  await answer
+  expect(served).toEqual(['/stubborn'])
+})

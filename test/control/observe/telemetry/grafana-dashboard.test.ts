@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { metrics } from '../../../../control/observe/telemetry/metrics.ts'
+import { Guard } from '../../../../engine/guard/guard.ts'
+
+const dashboard = readFileSync('control/grafana-dashboard.json', 'utf8')
+
+/** What the engine's guard counts arrives under its own names. */
+function guardMetrics(): string[] {
+  const guard = new Guard({ now: () => 0, isExempt: () => false, log: () => undefined })
+  return Object.keys(guard.telemetry()).map((name) => `tollgate_${name}`)
+}
+
+test('every metric that the Grafana dashboard names exists', () => {
+  const known = new Set(
+    metrics.flatMap(({ name, type }) =>
+      type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  )
+  const named = dashboard.match(/\b(?:tollgate|process)_\w+/g) ?? []
+  expect(named.length).toBeGreaterThan(25)
+  const exists = new Set([...known, ...guardMetrics()])
+  expect(named.filter((name) => !exists.has(name))).toEqual([])
+})
+
+test('every panel of the dashboard asks the data source that is chosen, and has its own place', () => {
+  const { panels } = JSON.parse(dashboard) as {
+    panels: { id: number; type: string; datasource?: { uid: string }; gridPos: object }[]
+  }
+  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
+  expect(new Set(panels.map(({ gridPos }) => JSON.stringify(gridPos))).size).toBe(panels.length)
+  for (const { type, datasource } of panels)
+    if (type !== 'row') expect(datasource?.uid).toBe('${datasource}')
+})

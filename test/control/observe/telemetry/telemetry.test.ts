@@ -1,0 +1,263 @@
+import { expect, test } from 'vitest'
+import type { SetStatus } from '../../../../schema/contracts/dispatcher.ts'
+import type {
+  TelemetryView,
+  TenantTelemetryView,
+} from '../../../../control/observe/telemetry/telemetry-view.ts'
+import { metrics } from '../../../../control/observe/telemetry/metrics.ts'
+import { Recent } from '../../../../control/observe/telemetry/recent.ts'
+import { openControl, type TestControl } from '../../../support/control.ts'
+
+const path = '/api/v1/metrics/telemetry'
+
+const set: SetStatus = {
+  setId: 7,
+  nodes: [
+    {
+      nodeId: 1,
+      destination: 'sip:10.0.0.1:5060;transport=udp',
+      state: 'active',
+      priority: 10,
+      weight: 100,
+      latencyMs: 2.5,
+      description: null,
+      activeCalls: 3,
+      lastProbe: null,
+      probes: { sent: 12, answered: 11, failed: 1 },
+    },
+    {
+      nodeId: 2,
+      destination: 'sip:"odd"\\:5060;transport=udp',
+      state: 'probing',
+      priority: 10,
+      weight: 100,
+      latencyMs: null,
+      description: null,
+      activeCalls: 0,
+      lastProbe: null,
+      probes: { sent: 3, answered: 0, failed: 3 },
+    },
+  ],
+}
+
+async function busy(): Promise<TestControl> {
+  const control = await openControl()
+  control.engine.sets = [set]
+  control.engine.figures = {
+    active_calls: 3,
+    calls_total: 8,
+    calls_answered_total: 6,
+    calls_busy_total: 2,
+    billed_seconds_total: 90,
+    registered_contacts: 5,
+    registered_extensions: 4,
+    sip_clientTransactions: 9,
+    guard_dropped_flood_total: 1,
+  }
+  control.engine.postDialDelay = () => ({ boundsMs: [50, 100], counts: [4, 2, 1], sumMs: 420 })
+  control.engine.mos = () => ({ buckets: [{ le: 4.5, count: 2 }], sum: 8.5, calls: 2 })
+  return control
+}
+
+test('telemetry adds up calls, nodes, registrations and billing', async () => {
+  const control = await busy()
+  const answer = await control.request(path, {
+    token: await control.key({ scopes: ['metrics:read'] }),
+  })
+  expect(answer.status).toBe(200)
+  const { calls, nodes, registrations, billing, engine, database } = answer.data<TelemetryView>()
+  expect(calls).toMatchObject({ active: 3, total: 8, answered: 6 })
+  expect(calls).toMatchObject({ asr_percent: 75, acd_seconds: 15, billed_seconds: 90 })
+  expect(calls.by_disposition).toMatchObject({ ANSWERED: 6, BUSY: 2, 'NO ANSWER': 0 })
+  expect(calls.post_dial_delay).toEqual({
+    count: 7,
+    average_ms: 60,
+    sum_ms: 420,
+    buckets: [
+      { le_ms: 50, count: 4 },
+      { le_ms: 100, count: 6 },
+      { le_ms: null, count: 7 },
+    ],
+  })
+  expect(calls.mos).toEqual({ count: 2, average: 4.25, sum: 8.5, buckets: [{ le: 4.5, count: 2 }] })
+  expect(nodes.map(({ set_id, state, probes }) => [set_id, state, probes.failed])).toEqual([
+    [7, 'active', 1],
+    [7, 'probing', 3],
+  ])
+  expect(registrations).toEqual({ contacts: 5, extensions: 4 })
+  expect(billing).toMatchObject({ authorizations_total: 0, moved: [], waiting_writes: 0 })
+  expect(engine).toEqual({ sip_clientTransactions: 9, guard_dropped_flood_total: 1 })
+  expect(database.bytes).toBeGreaterThan(0)
+})
+
+test('media relays are shown with what is counted of them', async () => {
+  const control = await busy()
+  const relay = {
+    name: '10.0.0.9:2223',
+    weight: 2,
+    isAlive: true,
+    latencyMs: 0.5,
+    sessions: 7,
+    outstanding: 1,
+    requests: 40,
+    timeouts: 2,
+    errors: 3,
+    restarts: 1,
+  }
+  const silent = { ...relay, name: '[::1]:2223', isAlive: false, latencyMs: null, sessions: null }
+  control.engine.relays = () => [relay, silent]
+  const { relays } = (
+    await control.request(path, { token: await control.key() })
+  ).data<TelemetryView>()
+  expect(relays[0]).toEqual({
+    relay: '10.0.0.9:2223',
+    weight: 2,
+    alive: true,
+    latency_ms: 0.5,
+    sessions: 7,
+    outstanding: 1,
+    requests_total: 40,
+    timeouts_total: 2,
+    errors_total: 3,
+    restarts_total: 1,
+  })
+  const { text } = await control.request('/metrics', { token: await control.key() })
+  expect(text.match(/^tollgate_relay_(?:alive|latency|sessions).*$/gm)).toEqual([
+    'tollgate_relay_alive{relay="10.0.0.9:2223"} 1',
+    'tollgate_relay_alive{relay="[::1]:2223"} 0',
+    'tollgate_relay_latency_seconds{relay="10.0.0.9:2223"} 0.0005',
+    'tollgate_relay_sessions{relay="10.0.0.9:2223"} 7',
+  ])
+})
+
+test('before the first call ratios are null, and say so instead of 0', async () => {
+  const control = await openControl()
+  const { calls } = (
+    await control.request(path, { token: await control.key() })
+  ).data<TelemetryView>()
+  expect([calls.asr_percent, calls.acd_seconds, calls.post_dial_delay.average_ms]).toEqual([
+    null,
+    null,
+    null,
+  ])
+})
+
+test('what customers are given and what calls cost them is summed by kind and currency', async () => {
+  const control = await openControl()
+  const token = await control.key()
+  const body = { name: 'acme', numbers: ['100'] }
+  const { id } = (await control.request('/customers', { token, body })).data<{ id: number }>()
+  const adjust = (kind: string, amount: string) =>
+    control.request(`/customers/${id}/wallet/adjust`, {
+      token,
+      body: { amount, kind, reason: 'x' },
+    })
+  await adjust('topup', '10')
+  await adjust('topup', '2.5')
+  await adjust('adjust', '-1')
+  await control.request('/api/ocs/authorize?caller=100&callee=49', { token })
+  const { billing } = (await control.request(path, { token })).data<TelemetryView>()
+  expect(billing?.moved).toEqual([
+    { kind: 'topup', currency: 'USD', count: 2, amount: '12.50' },
+    { kind: 'adjust', currency: 'USD', count: 1, amount: '1.00' },
+  ])
+  expect(billing?.verdicts).toEqual({ no_rate: 1 })
+})
+
+test("a tenant's key sees its own calls and the nodes of its own sets, and no metrics", async () => {
+  const control = await busy()
+  await control.tenant('other')
+  const token = await control.key({ tenant_scope: 'tenant', tenant_slug: 'other' })
+  const seen = (await control.request(path, { token })).data<TenantTelemetryView>()
+  expect(seen).toEqual({ at: '2026-01-01T00:00:00.000Z', calls: { active: 0 }, nodes: [] })
+  const own = { endpoint_name: 'own', algorithm: 8, set_id: 7, tenant: 'other' }
+  await control.request('/dispatcher', {
+    token: await control.key(),
+    body: { ...own, nodes: [{ host: '10.0.0.1' }] },
+  })
+  const after = (await control.request(path, { token })).data<TenantTelemetryView>()
+  expect(after.nodes).toHaveLength(2)
+  expect((await control.request('/metrics', { token })).status).toBe(403)
+})
+
+test('metrics are for global keys with metrics:read only', async () => {
+  const control = await openControl()
+  expect((await control.request('/metrics')).status).toBe(401)
+  const poor = await control.key({ scopes: ['calls:read'] })
+  expect((await control.request('/metrics', { token: poor })).status).toBe(403)
+  expect((await control.request(path, { token: poor })).status).toBe(403)
+  expect((await control.request('/metrics', { token: await control.key() })).status).toBe(200)
+})
+
+/** One line of the exposition format. */
+const sample =
+  /^(?<name>[a-z_:][a-z0-9_:]*)(?:\{(?<labels>(?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*)\})? (?<value>[-+.\deInf]+)$/
+
+test('metrics are well-formed Prometheus text, each announced once', async () => {
+  const control = await busy()
+  const answer = await control.request('/metrics', { token: await control.key() })
+  expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+  const announced = new Set<string>()
+  for (const line of answer.text.trimEnd().split('\n')) {
+    if (line.startsWith('# HELP ')) continue
+    const [, type] = /^# TYPE (\w+) (?:counter|gauge|histogram|summary)$/.exec(line) ?? []
+    if (type !== undefined) {
+      expect([type, announced.has(type)]).toEqual([type, false])
+      announced.add(type)
+      continue
+    }
+    const name = sample.exec(line)?.groups?.['name'] ?? `not a sample: ${line}`
+    expect(announced).toContain(name.replace(/(?<=delay_seconds|mos)_(bucket|sum|count)$/, ''))
+  }
+  for (const { name } of metrics) expect(announced).toContain(name)
+  // As `promtool check metrics` wants it: quantiles belong to summaries, units are not abbreviated.
+  expect(answer.text.match(/^\w+(?=\{[^}]*quantile=)/gm)).toEqual(
+    Array(2).fill('tollgate_event_loop_lag_seconds'),
+  )
+  expect(answer.text).toContain('# TYPE tollgate_event_loop_lag_seconds summary\n')
+  expect([...announced].filter((name) => /_(?:ms|millis\w*)(?:_|$)/.test(name))).toEqual([])
+  expect(answer.text).toContain('tollgate_sip_client_transactions 9\n')
+  expect(answer.text).toContain(
+    '# TYPE tollgate_guard_dropped_flood_total counter\ntollgate_guard_dropped_flood_total 1\n',
+  )
+  expect(answer.text).toContain('tollgate_post_dial_delay_seconds_bucket{le="+Inf"} 7\n')
+  expect(answer.text).toContain(
+    'tollgate_node_state{set_id="7",destination="sip:\\"odd\\"\\\\:5060;transport=udp",state="probing"} 1\n',
+  )
+})
+
+test('calls per second are those of the last ten seconds, and the lag is what the loop adds', () => {
+  let started = 100
+  let reads = 0
+  const loopDelay = { percentile: (p: number) => (10 + p) * 1e6, reset: () => (reads += 1) }
+  const recent = new Recent({ loopDelay, startedCalls: () => started })
+  expect(recent.callsPerSecond()).toBe(0)
+  for (let second = 0; second < 5; second += 1) {
+    started += 20
+    recent.tick()
+  }
+  expect(recent.callsPerSecond()).toBe(20)
+  for (let second = 0; second < 10; second += 1) recent.tick()
+  expect(recent.callsPerSecond()).toBe(0)
+  expect(recent.loopLag()).toEqual({ p50: 50, p99: 99 })
+  expect(reads).toBe(1)
+})
+
+test('what waits for receivers of webhooks is measured', async () => {
+  const control = await openControl()
+  const token = await control.key()
+  const read = async () => (await control.request(path, { token })).data<TelemetryView>().outbox
+  expect(await read()).toEqual({
+    call_reports: 0,
+    webhook_deliveries: 0,
+    webhook_oldest_seconds: null,
+  })
+  const body = { url: 'https://hooks.example/x' }
+  await control.request('/api/v1/webhooks', { token, body })
+  await control.request('/api/v1/webhooks/1/test', { token, method: 'POST' })
+  control.tick(2_500)
+  expect(await read()).toMatchObject({ webhook_deliveries: 1, webhook_oldest_seconds: 2.5 })
+  const text = (await control.request('/metrics', { token })).text
+  expect(text).toContain('\ntollgate_outbox_webhook_deliveries 1\n')
+  expect(text).toContain('\ntollgate_outbox_webhook_oldest_seconds 2.5\n')
+})

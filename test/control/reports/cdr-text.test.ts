@@ -1,0 +1,188 @@
+import { expect, test } from 'vitest'
+import { CdrStore } from '../../../control/reports/cdr-store.ts'
+import { CdrText, csvHeader } from '../../../control/reports/cdr-text.ts'
+import { recordingOfCall } from '../../../control/calls/recordings/recording-column.ts'
+import { viewOf } from '../../../control/reports/cdr-view.ts'
+import type { CallRecord } from '../../../schema/call-record.ts'
+import { first, execute } from '../../../schema/sql/query.ts'
+import { openControl, startOfTime } from '../../support/control.ts'
+import { storeCall } from '../../support/stored-calls.ts'
+
+const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€😀 and ,"startedAt":1'
+
+const plain: CallRecord = {
+  callUuid: 'u-1',
+  callId: 'c',
+  direction: 'inbound',
+  callerNumber: '1',
+  callerName: null,
+  calledNumber: '2',
+  startedAt: startOfTime,
+  answeredAt: null,
+  postDialDelayMs: null,
+  endedAt: startOfTime + 86_399_999,
+  billsec: 0,
+  disposition: 'FAILED',
+  sipCode: 503,
+  hangupCause: 'X',
+  hangupBy: 'system',
+  denialCode: null,
+  setId: null,
+  node: null,
+  carrier: null,
+  attempts: [],
+  tenantId: null,
+  customerId: null,
+  ratePrefix: null,
+  currency: null,
+  sourceAddress: '',
+  isRecovered: false,
+  isUnauthorizedByOcs: false,
+}
+
+const heard = {
+  mos: 3.4,
+  mosSource: 'computed' as const,
+  jitterMs: 12,
+  packetLossPct: 9.8,
+  roundTripMs: null,
+  packets: 1_000,
+}
+const quality = { caller: heard, callee: { ...heard, mos: 4.4, mosSource: 'measured' } } as const
+
+const attempt = (reason: string, startedAt: number) => ({
+  destination: `sip:${odd}`,
+  status: 503,
+  reason,
+  startedAt,
+  endedAt: startedAt + 1_007,
+})
+
+const recorded = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
+
+const records: readonly [string, Partial<CallRecord>, number][] = [
+  ['with nothing that may be missing', {}, 0],
+  [
+    'with everything',
+    {
+      answeredAt: startOfTime + 1,
+      postDialDelayMs: 150,
+      billsec: 60,
+      setId: 3,
+      node: 'n',
+      instance: 'sbc-1',
+      carrier: 'c',
+      customerId: 7,
+      currency: 'EUR',
+      denialCode: 'no_credit',
+      tenantId: 1,
+      isRecovered: true,
+      isUnauthorizedByOcs: true,
+      attempts: [attempt('OK', startOfTime), attempt('Busy', startOfTime + 999)],
+    },
+    641_700,
+  ],
+  [
+    'with texts that JSON has to escape',
+    {
+      callerNumber: odd,
+      calledNumber: odd,
+      callId: odd,
+      node: odd,
+      carrier: odd,
+      hangupCause: odd,
+      denialCode: odd,
+      callUuid: '","cost":0,"\\',
+      attempts: [attempt(odd, startOfTime), attempt('},"endedAt":2}', startOfTime)],
+    },
+    1,
+  ],
+  ['with the quality of its media', { quality }, 0],
+  ['with a recording', { callUuid: recorded }, 0],
+]
+
+/** The record as it is read for a report, and its view. */
+async function stored(change: Partial<CallRecord>, costMicros: number) {
+  const { store, tenant } = await openControl()
+  await tenant('acme')
+  const cost = { costMicros, currency: change.currency ?? null }
+  await storeCall(store, { ...plain, ...change }, cost)
+  const file = { call_uuid: recorded, tenant_id: 1, started_at: startOfTime, duration_ms: 1_600 }
+  await execute(
+    store,
+    store.db.insertInto('recording').values({ ...file, bytes: 44, sha256: 'ab' }),
+  )
+  const filter = { tenantId: null, from: 0, before: startOfTime + 1, disposition: undefined }
+  const cdrs = new CdrStore(store, filter)
+  const [row] = await cdrs.rows({ start: cdrs.beginning, end: undefined }, 1)
+  const query = store.db
+    .selectFrom('cdr')
+    .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
+    .selectAll('cdr')
+    .select(['tenant.slug as tenant_slug', recordingOfCall])
+  const whole = await first(store, query)
+  if (row === undefined || whole === undefined) throw new Error('no record')
+  return { row, text: new CdrText(await cdrs.slugs()), view: viewOf(whole) }
+}
+
+test.each(records)(
+  'a record %s is written as its view says',
+  async (_which, change, costMicros) => {
+    const { row, text, view } = await stored(change, costMicros)
+    const json = text.json(row)
+    expect(JSON.parse(json)).toEqual(view)
+    expect(Object.keys(JSON.parse(json) as object)).toEqual(Object.keys(view))
+  },
+)
+
+test.each(records.slice(0, 2))(
+  'a line of CSV %s has the view’s values',
+  async (_which, change, micros) => {
+    const { row, text, view } = await stored(change, micros)
+    const names = csvHeader.trimEnd().split(',') as (keyof typeof view)[]
+    expect(names.toSorted()).toEqual(Object.keys(view).toSorted())
+    const line = /^(.*?),("?\[.*\]"?)\r\n$/s.exec(text.csv(row))
+    const [, cells = '', attempts = ''] = line ?? []
+    expect(names.at(-1)).toBe('attempts')
+    expect(cells.split(',')).toEqual(
+      names.slice(0, -1).map((name) => String((view[name] as string | number | null) ?? '')),
+    )
+    const json = attempts.startsWith('"') ? attempts.slice(1, -1).replaceAll('""', '"') : attempts
+    expect(JSON.parse(json)).toEqual(view.attempts)
+  },
+)
+
+test('a recording is JSON in its cell', async () => {
+  const { row, text, view } = await stored({ callUuid: recorded }, 0)
+  expect(view.recording).toEqual({ duration: 2, bytes: 44, sha256: 'ab' })
+  expect(text.csv(row)).toContain('"{""duration"":2,""bytes"":44,""sha256"":""ab""}",,[]')
+})
+
+test('the quality of each direction is JSON in its cell', async () => {
+  const { row, text, view } = await stored({ quality }, 0)
+  const json = JSON.stringify(view.media_quality).replaceAll('"', '""')
+  expect(text.csv(row)).toContain(`,3.4,12,9.8,c,`)
+  expect(text.csv(row)).toContain(`,computed,"${json}",,,[]`)
+})
+
+test.each([
+  ['plain', 'plain'],
+  ['+49301234', '+49301234'],
+  ['sip:a@10.0.0.1:5060;transport=udp', 'sip:a@10.0.0.1:5060;transport=udp'],
+  ['=1+1', "'=1+1"],
+  ['+cmd', "'+cmd"],
+  ['-cmd', "'-cmd"],
+  ['@cmd', "'@cmd"],
+  ['\tcmd', "'\tcmd"],
+  ['a,b', '"a,b"'],
+  ['say "a"', '"say ""a"""'],
+  ['Zoë', 'Zoë'],
+])('a cell %j is written as %j', async (callerNumber, cell) => {
+  const { row, text } = await stored({ callerNumber, calledNumber: 'called' }, 0)
+  expect(text.csv(row)).toContain(`u-1,${cell},called,`)
+})
+
+test('what a node reports as the UUID of a call ends no cell, and runs nowhere', async () => {
+  const { row, text } = await stored({ callUuid: '=1,2"' }, 0)
+  expect(text.csv(row).startsWith(`"'=1,2""",1,2,`)).toBe(true)
+})

@@ -1,0 +1,148 @@
+/** Statements that read, in the real thread, on both databases. */
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { ReportThread } from '../../../control/reports/report-thread.ts'
+import type { ReportPlace } from '../../../control/reports/report-worker.ts'
+import { StatementThread } from '../../../control/reports/statement-thread.ts'
+import { migrate } from '../../../schema/migrate.ts'
+import { openDatabase, type Store } from '../../../schema/open.ts'
+import { setReadingThread } from '../../../schema/sql/read-apart.ts'
+import type { AnomaliesView } from '../../../control/observe/causes/anomalies/find-anomalies.ts'
+import { onSqlite } from '../../support/on-sqlite.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { sharedDatabase } from '../../support/shared-database.ts'
+import { runScript, runSql } from '../../support/stored.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { threadFile } from '../../support/thread-file.ts'
+import { openToolRig } from '../../support/tools-rig.ts'
+import { eventually } from '../../support/waiting.ts'
+
+const file = await threadFile(new URL('../../../control/reports/report-worker.ts', import.meta.url))
+
+function threadAt(place: ReportPlace) {
+  const maker = new ReportThread(file, place, () => undefined)
+  onTestFinished(() => maker.stop())
+  return { maker, thread: new StatementThread(maker) }
+}
+
+function openFile() {
+  const path = join(temporaryFolder(), 'a.db')
+  const store = openDatabase(path)
+  onTestFinished(() => store.close())
+  migrate(store.sqlite, 0)
+  return { path, store }
+}
+
+const hash = '00ff'.repeat(16)
+
+/** A key: a row with numbers, texts, bytes and nulls. */
+const fill = (store: Store) =>
+  runScript(
+    store,
+    `INSERT INTO application_key (uuid, kind, name, key_prefix, key_hash, scopes, rate_limit_rpm, created_at)
+     VALUES ('u-1', 'sbc', 'one', 'sbc_live_abc', ${'sqlite' in store ? `x'${hash}'` : `'\\x${hash}'`}, '["*"]', 600, 3)`,
+  )
+
+async function expectSameRows(store: Store, { thread }: ReturnType<typeof threadAt>) {
+  const mark = store.statements.isShared ? '$1' : '?'
+  const sql = `SELECT * FROM application_key WHERE name = ${mark}`
+  const [here, apart] = [store.statements.prepare(sql), thread.prepare(sql, null)]
+  const rows = await here.all(['one'])
+  expect(rows).toMatchObject([{ uuid: 'u-1', key_hash: Buffer.from(hash, 'hex') }])
+  expect(await apart.all(['one'])).toEqual(rows)
+  expect(await apart.get(['one'])).toEqual(rows[0])
+  expect(await apart.arrays(['one'])).toEqual(await here.arrays(['one']))
+  expect([await apart.get(['no']), await apart.all(['no'])]).toEqual([undefined, []])
+  await expect(thread.prepare('SELECT id FROM nowhere', null).all([])).rejects.toThrow(/nowhere/)
+}
+
+test('a statement gives in the thread what it gives here, sees what was committed a moment ago, and writes nothing', async () => {
+  const { path, store } = openFile()
+  const opened = threadAt({ path })
+  await fill(store)
+  await expectSameRows(store, opened)
+  await runSql(store, "UPDATE application_key SET name = 'two'")
+  expect(await opened.thread.prepare('SELECT name FROM application_key', null).all([])).toEqual([
+    { name: 'two' },
+  ])
+  const remove = opened.thread.prepare('DELETE FROM application_key RETURNING id', null)
+  await expect(remove.all([])).rejects.toThrow('readonly')
+  await expect(remove.run([])).rejects.toThrow('reads')
+})
+
+test('a question whose thread is restarted is asked once more', async () => {
+  const { path, store } = openFile()
+  const { maker, thread } = threadAt({ path })
+  await fill(store)
+  const names = thread.prepare('SELECT name FROM application_key', null)
+  const asked = names.all([])
+  await maker.stop()
+  expect(await asked).toEqual([{ name: 'one' }])
+})
+
+onSqlite('file')(
+  'a planted attack of two weeks is found in the thread, as it is found here',
+  async () => {
+    const path = join(temporaryFolder(), 'attacked.db')
+    const rig = await openToolRig({ path })
+    rig.tick(30 * 86_400_000)
+    const hour = Math.floor(rig.now() / 3_600_000)
+    await runScript(
+      rig.store,
+      `INSERT INTO extension (id, tenant_id, domain, extension, display_name, ha1_md5, ha1_sha256, created_at, updated_at)
+     VALUES (7, 1, 'acme.example', '2001', 'x', 'a', 'b', 0, 0);
+     WITH RECURSIVE c (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < 335)
+     INSERT INTO wrong_password (hour, tenant_id, extension_id, source, failures, first_at, last_at)
+     SELECT ${hour} - n, 1, 7, '192.0.2.' || n % 9, iif(n < 24, 40, 1), (${hour} - n) * 3600000, (${hour} - n) * 3600000 FROM c`,
+    )
+    const find = async () => {
+      const answer = await rig.tool('find_anomalies', { kinds: ['registration'] })
+      return answer.data<AnomaliesView>().findings
+    }
+    const here = await find()
+    expect(here).toMatchObject([{ kind: 'registration', subject: 'extension "2001@acme.example"' }])
+    const { thread } = threadAt({ path })
+    const prepared: string[] = []
+    setReadingThread(rig.store.statements, {
+      prepare(sql, reader) {
+        prepared.push(sql)
+        return thread.prepare(sql, reader)
+      },
+    })
+    expect(await find()).toEqual(here)
+    expect(prepared.filter((sql) => sql.includes('wrong_password'))).toHaveLength(2)
+  },
+)
+
+describe.runIf(hasPostgres)('on PostgreSQL', () => {
+  test('a statement gives in the thread what it gives here', async () => {
+    const { url, open } = await sharedDatabase()
+    const store = await open()
+    await fill(store)
+    await expectSameRows(store, threadAt({ url }))
+  })
+
+  test('a search that the server ends is refused with what to do, and takes no connection of calls', async () => {
+    const { url, open } = await sharedDatabase()
+    const store = await open()
+    const { thread } = threadAt({ url })
+    const slow = Promise.allSettled(
+      Array.from({ length: 8 }, () =>
+        thread.prepare('SELECT pg_sleep(600)::text AS slept', null).all([]),
+      ),
+    )
+    let isOver = false
+    void slow.then(() => (isOver = true))
+    const cancel = store.statements.prepare(
+      `SELECT pg_cancel_backend(pid) AS ended FROM pg_stat_activity
+       WHERE datname = current_database() AND state = 'active' AND query LIKE '%pg_sleep(600)%' AND pid <> pg_backend_pid()`,
+    )
+    // As the statement timeout does.
+    await eventually(async () => {
+      await cancel.all([])
+      expect(isOver).toBe(true)
+    })
+    for (const each of await slow)
+      expect(each).toMatchObject({ reason: { status: 503, code: 'search_too_long' } })
+  })
+})

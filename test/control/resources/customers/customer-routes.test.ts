@@ -1,0 +1,333 @@
+import { verify } from '@node-rs/argon2'
+import { expect, test } from 'vitest'
+import { wrongBalancesIn } from '../../../../schema/check.ts'
+import { openResources, type TestResources } from '../../../support/resources.ts'
+import { readValue, runSql } from '../../../support/stored.ts'
+
+interface Customer {
+  readonly id: number
+}
+
+async function withCustomer(body: Readonly<Record<string, unknown>> = {}) {
+  const control = await openResources()
+  await control.call('POST', '/rate-plans', { name: 'default', currency: 'EUR' })
+  const customer = { name: 'acme', rate_plan: 'default', balance: '10.00', ...body }
+  const created = await control.call('POST', '/api/v1/customers', customer)
+  return { ...control, created, id: created.data<Customer>().id }
+}
+
+const adjust = (control: TestResources, id: number, body: unknown, key?: string) =>
+  control.call('POST', `/customers/${id}/wallet/adjust`, body, {
+    ...(key !== undefined && { headers: { 'idempotency-key': key } }),
+  })
+
+test('a customer starts with a wallet in the currency of the plan, and the opening balance in its ledger', async () => {
+  const { created, call, id } = await withCustomer({ numbers: ['+4930100', 'alice'] })
+  expect(created.status).toBe(201)
+  expect(created.headers.get('location')).toBe(`/api/v1/customers/${id}`)
+  expect(created.data()).toEqual({
+    id,
+    name: 'acme',
+    tenant: null,
+    email: null,
+    has_password: false,
+    is_active: true,
+    rate_plan_id: 1,
+    rate_plan: 'default',
+    numbers: ['+4930100', 'alice'],
+    credit_limit: 0,
+    max_concurrent_calls: 0,
+    max_cps: 0,
+    max_daily_spend: 0,
+    max_call_seconds: 0,
+    low_balance_threshold: 0,
+    is_balance_low: false,
+    currency: 'EUR',
+    balance: '10.00',
+    balance_number: 10,
+    created_at: '2026-01-01T00:00:00.000Z',
+    updated_at: '2026-01-01T00:00:00.000Z',
+  })
+  expect((await call('GET', `/customers/${id}/ledger`)).body).toMatchObject({
+    data: [{ kind: 'topup', amount: 10, balance_after_exact: '10.00', note: 'opening balance' }],
+    meta: { page: 1, limit: 50, total: 1 },
+  })
+})
+
+test.each([
+  ['name', { name: 7 }],
+  ['email', { email: 'unknown' }],
+  ['password', { password: 'short' }],
+  ['rate_plan', { rate_plan: 'none' }],
+  ['tenant', { tenant: 'none' }],
+  ['numbers.0', { numbers: ['49/30'] }],
+  ['numbers.0', { numbers: ['1+(2)'] }],
+  ['numbers.0', { numbers: ["'; DROP TABLE customer --"] }],
+  ['numbers', { numbers: Array.from({ length: 1_001 }, (_, index) => `${index}`) }],
+  ['credit_limit', { credit_limit: -1 }],
+  ['credit_limit', { credit_limit: '1.0000001' }],
+  ['max_concurrent_calls', { max_concurrent_calls: 1.5 }],
+  ['max_cps', { max_cps: -1 }],
+  ['max_daily_spend', { max_daily_spend: '1e3' }],
+  ['max_call_seconds', { max_call_seconds: 86_401 }],
+  ['low_balance_threshold', { low_balance_threshold: null }],
+  ['currency', { currency: 'usd' }],
+  ['currency', { currency: 'USD' }],
+  ['balance', { balance: 'ten' }],
+  ['balance', { balance: '20000000000' }],
+  ['color', { color: 'red' }],
+])(
+  'a customer with a wrong %s is refused with that path, and nothing is stored',
+  async (path, change) => {
+    const { call } = await openResources()
+    await call('POST', '/rate-plans', { name: 'default', currency: 'EUR' })
+    const answer = await call('POST', '/customers', { name: 'a', rate_plan: 'default', ...change })
+    expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
+    expect((await call('GET', '/customers')).body).toMatchObject({ meta: { total: 0 } })
+  },
+)
+
+test('a name, an email or a number of another customer is a conflict that tells which', async () => {
+  const { call } = await withCustomer({ numbers: ['1', '2'], email: 'A@example.com' })
+  const conflicts = [
+    [{ name: 'acme' }, 'name'],
+    [{ name: 'b', email: 'a@EXAMPLE.com' }, 'email'],
+    [{ name: 'b', numbers: ['9', '2'] }, 'numbers.1'],
+    [{ name: 'b', numbers: ['9', '+(2)'] }, 'numbers.1'],
+  ] as const
+  for (const [body, path] of conflicts) {
+    const answer = await call('POST', '/customers', body)
+    expect(answer.body).toMatchObject({ statusCode: 409, code: 'duplicate', details: [{ path }] })
+  }
+})
+
+test('numbers are stored in their normal form, so that their callers are recognized; user names are stored as given', async () => {
+  const { created, call, id, ocs } = await withCustomer({
+    numbers: ['+1 (202) 555-0100', '202.555.0101', 'acme.trunk-1', 'a+b_1'],
+  })
+  const stored = ['+12025550100', '2025550101', 'a+b_1', 'acme.trunk-1']
+  expect(created.data()).toMatchObject({ numbers: stored })
+  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ numbers: stored })
+  const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
+  for (const caller of ['12025550100', '+12025550100', '2025550101', 'acme.trunk-1'])
+    expect(await ocs.authorizeForNode({ ...question, caller })).toMatchObject({
+      kind: 'denied',
+      code: 'no_rate',
+    })
+  expect(await ocs.authorizeForNode({ ...question, caller: 'acme' })).toMatchObject({
+    code: 'unknown_caller',
+  })
+})
+
+test('a number that an earlier version stored in another spelling pays, too', async () => {
+  const { store, ocs, id } = await withCustomer({ numbers: [] })
+  const add = 'INSERT INTO customer_number (number, customer_id) VALUES (?, ?)'
+  await runSql(store, add, '+1-202-555.0100', id)
+  await ocs.reload()
+  const question = { callUuid: 'a', callee: '1', customerId: null, startedAt: 0 }
+  expect(await ocs.authorizeForNode({ ...question, caller: '12025550100' })).toMatchObject({
+    code: 'no_rate',
+  })
+})
+
+test('a password is kept as an argon2id hash, changed, and taken away by null; it is never shown', async () => {
+  const { call, store, id, created } = await withCustomer({ password: 'first password' })
+  const stored = (): Promise<unknown> => readValue(store, 'SELECT password_hash FROM customer')
+  expect(created.data()).toMatchObject({ has_password: true })
+  expect(created.text).not.toContain('argon2')
+  expect(await verify(String(await stored()), 'first password')).toBe(true)
+  await call('PATCH', `/customers/${id}`, { max_cps: 5 })
+  expect(await verify(String(await stored()), 'first password')).toBe(true)
+  await call('PATCH', `/customers/${id}`, { password: 'second password' })
+  expect(await verify(String(await stored()), 'second password')).toBe(true)
+  const cleared = await call('PATCH', `/customers/${id}`, { password: null })
+  expect(cleared.data()).toMatchObject({ has_password: false, max_cps: 5 })
+})
+
+test('the balance is no field of a change: money moves through the ledger', async () => {
+  const { call, id } = await withCustomer()
+  const answer = await call('PATCH', `/customers/${id}`, { balance: '99' })
+  expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path: 'balance' }] })
+})
+
+test('numbers and limits hold for the OCS from the next call on', async () => {
+  const { call, ocs, id, now } = await withCustomer()
+  await call('POST', '/rates', { rate_plan: 'default', prefix: '', rate_per_minute: 1 })
+  const question = {
+    callUuid: 'a',
+    caller: '4930',
+    callee: '1',
+    customerId: null,
+    startedAt: now(),
+  }
+  expect(await ocs.authorizeForNode(question)).toMatchObject({
+    kind: 'denied',
+    code: 'unknown_caller',
+  })
+  await call('PATCH', `/customers/${id}`, { numbers: ['+4930'] })
+  expect(await ocs.authorizeForNode(question)).toMatchObject({ kind: 'granted' })
+  await call('PATCH', `/customers/${id}`, { is_active: false })
+  expect(await ocs.authorizeForNode({ ...question, callUuid: 'b' })).toMatchObject({
+    code: 'customer_inactive',
+  })
+})
+
+test('an adjustment moves the balance, for the ledger, the wallet and the next call alike', async () => {
+  const control = await withCustomer()
+  const { call, id, ocs, store } = control
+  const answer = await adjust(control, id, { amount: '-2.50', reason: 'goodwill taken back' })
+  expect(answer.status).toBe(200)
+  expect(answer.data()).toMatchObject({ amount: -2.5, balance: '7.50', available: '7.50' })
+  expect(ocs.balanceOf(id)?.balanceMicros).toBe(7_500_000n)
+  expect((await call('GET', `/customers/${id}/wallet`)).data()).toEqual({
+    customer_id: id,
+    currency: 'EUR',
+    balance: '7.50',
+    balance_number: 7.5,
+    credit_limit: 0,
+    reserved: '0.00',
+    available: '7.50',
+    open_calls: 0,
+  })
+  const [entry] = (await call('GET', `/customers/${id}/ledger`)).data<unknown[]>()
+  expect(entry).toMatchObject({
+    kind: 'adjust',
+    amount_exact: '-2.50',
+    balance_after_exact: '7.50',
+    actor: expect.stringMatching(/^key:/),
+    note: 'goodwill taken back',
+  })
+  expect(await wrongBalancesIn(store)).toEqual([])
+})
+
+test.each([
+  ['amount', { amount: 0, reason: 'x' }],
+  ['amount', { amount: '0.0000001', reason: 'x' }],
+  ['amount', { reason: 'x' }],
+  ['amount', { amount: -1, reason: 'x', kind: 'topup' }],
+  ['reason', { amount: 1 }],
+  ['reason', { amount: 1, reason: '' }],
+  ['kind', { amount: 1, reason: 'x', kind: 'debit' }],
+])('an adjustment with a wrong %s moves nothing', async (path, body) => {
+  const control = await withCustomer()
+  const answer = await adjust(control, control.id, body)
+  expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
+  expect(control.ocs.balanceOf(control.id)?.balanceMicros).toBe(10_000_000n)
+})
+
+test('a balance below its threshold is shown as low', async () => {
+  const control = await withCustomer({ low_balance_threshold: '5.00' })
+  const { call, id } = control
+  await adjust(control, id, { amount: -5, reason: 'x' })
+  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ is_balance_low: false })
+  await adjust(control, id, { amount: '-0.000001', reason: 'x' })
+  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ is_balance_low: true })
+})
+
+test('a higher credit limit ends a depletion, a lower one does not', async () => {
+  const control = await withCustomer()
+  const { call, id } = control
+  await adjust(control, id, { amount: -10, reason: 'x' })
+  const isDepleted = () => readValue(control.store, 'SELECT is_depleted FROM wallet')
+  expect(await isDepleted()).toBe(1)
+  await call('PATCH', `/customers/${id}`, { credit_limit: '0' })
+  expect(await isDepleted()).toBe(1)
+  await call('PATCH', `/customers/${id}`, { credit_limit: '5' })
+  expect(await isDepleted()).toBe(0)
+})
+
+test('no deduction can exceed the balance', async () => {
+  const control = await withCustomer()
+  const answer = await adjust(control, control.id, { amount: '-10.01', reason: 'x' })
+  expect([answer.status, answer.code]).toEqual([409, 'insufficient_funds'])
+  expect(answer.text).toContain('10.00')
+})
+
+test('an adjustment with an Idempotency-Key moves money once, even after its answer is forgotten', async () => {
+  const control = await withCustomer()
+  const { id, ocs, store } = control
+  const body = { amount: 5, reason: 'cash' }
+  const once = await adjust(control, id, body, 'k1')
+  const again = await adjust(control, id, body, 'k1')
+  expect(again.data()).toEqual(once.data())
+  await runSql(store, 'DELETE FROM idempotent_answer')
+  expect((await adjust(control, id, body, 'k1')).status).toBe(200)
+  expect(ocs.balanceOf(id)?.balanceMicros).toBe(15_000_000n)
+  await runSql(store, 'DELETE FROM idempotent_answer')
+  const other = await adjust(control, id, { ...body, amount: 6 }, 'k1')
+  expect([other.status, other.code]).toEqual([409, 'idempotency_conflict'])
+  await adjust(control, id, body, 'k2')
+  expect(ocs.balanceOf(id)?.balanceMicros).toBe(20_000_000n)
+})
+
+test('the ledger is shown newest first, by kind and by period', async () => {
+  const control = await withCustomer()
+  const { id, call, tick } = control
+  tick(3_600_000)
+  await adjust(control, id, { amount: 1, reason: 'one' })
+  await adjust(control, id, { amount: 2, reason: 'two', kind: 'topup' })
+  const amounts = async (query: string) =>
+    (await call('GET', `/customers/${id}/ledger${query}`))
+      .data<{ amount: number }[]>()
+      .map((entry) => entry.amount)
+  expect(await amounts('')).toEqual([2, 1, 10])
+  expect(await amounts('?kind=topup')).toEqual([2, 10])
+  expect(await amounts('?start_date=2026-01-01T01:00:00Z')).toEqual([2, 1])
+  expect(await amounts('?end_date=2026-01-01T01:00:00Z')).toEqual([10])
+  expect(await amounts('?limit=1&page=2')).toEqual([1])
+  expect((await call('GET', `/customers/${id}/ledger?start_date=yesterday`)).status).toBe(400)
+})
+
+test('a customer with a history is not removed; one without is', async () => {
+  const { call, id } = await withCustomer()
+  const refused = await call('DELETE', `/customers/${id}`)
+  expect([refused.status, refused.code]).toEqual([409, 'in_use'])
+  const { id: fresh } = (await call('POST', '/customers', { name: 'b' })).data<Customer>()
+  expect((await call('DELETE', `/customers/${fresh}`)).data()).toEqual({ id: fresh, deleted: true })
+})
+
+test('the currency of a wallet is fixed by its first entry', async () => {
+  const { call, id } = await withCustomer()
+  await call('POST', '/rate-plans', { name: 'dollars' })
+  const refused = await call('PATCH', `/customers/${id}`, { rate_plan: 'dollars' })
+  expect([refused.status, refused.code]).toEqual([409, 'currency_fixed'])
+  const { id: fresh } = (
+    await call('POST', '/customers', { name: 'b', currency: 'EUR' })
+  ).data<Customer>()
+  const changed = await call('PATCH', `/customers/${fresh}`, { rate_plan: 'dollars' })
+  expect(changed.data()).toMatchObject({ currency: 'USD' })
+})
+
+test('a tenant finds, changes and pays its own customers only', async () => {
+  const { call, callAs, tenant } = await withCustomer()
+  await tenant('acme')
+  await tenant('beta')
+  const body = { name: 'mine', tenant: 'acme', rate_plan: 'default', balance: 1 }
+  const { id } = (await call('POST', '/customers', body)).data<Customer>()
+  const paths = [
+    ['GET', `/customers/${id}`],
+    ['PATCH', `/customers/${id}`, { max_cps: 1 }],
+    ['GET', `/customers/${id}/wallet`],
+    ['GET', `/customers/${id}/ledger`],
+    ['POST', `/customers/${id}/wallet/adjust`, { amount: 1, reason: 'x' }],
+    ['DELETE', `/customers/${id}`],
+  ] as const
+  for (const [method, path, change] of paths) {
+    expect((await callAs('beta', method, path, change)).status).toBe(404)
+    expect((await callAs('acme', method, path, change)).status).toBe(
+      method === 'DELETE' ? 409 : 200,
+    )
+  }
+  expect((await callAs('beta', 'GET', '/customers')).data()).toEqual([])
+  expect((await callAs('acme', 'GET', '/customers')).data()).toMatchObject([{ name: 'mine' }])
+})
+
+test('reading money takes wallets:read, moving it wallets:write', async () => {
+  const { request, key, id } = await withCustomer()
+  const token = await key({ scopes: ['customers:*', 'wallets:read'] })
+  expect((await request(`/customers/${id}/wallet`, { token })).status).toBe(200)
+  const body = { amount: 1, reason: 'x' }
+  expect((await request(`/customers/${id}/wallet/adjust`, { token, body })).status).toBe(403)
+  const blind = await key({ scopes: ['customers:*'] })
+  expect((await request(`/customers/${id}/ledger`, { token: blind })).status).toBe(403)
+})

@@ -1,0 +1,288 @@
+import { expect, test } from 'vitest'
+import type { ExtensionStatus } from '../../../../schema/contracts/registrations.ts'
+import { all, execute } from '../../../../schema/sql/query.ts'
+import { openControl, type RequestOptions } from '../../../support/control.ts'
+import { readRow } from '../../../support/stored.ts'
+
+const path = '/api/v1/pbx/extensions'
+const desk = { extension: '100', password: 'a password', display_name: 'Desk' }
+
+async function open() {
+  const control = await openControl()
+  await control.tenant('acme', ['acme.example', 'acme.test'])
+  await control.tenant('beta', ['beta.example'])
+  const changed: number[] = []
+  const registered = new Map<string, ExtensionStatus>()
+  Object.assign(control.engine.registrations, {
+    statusOf: (domain: string, extension: string): ExtensionStatus =>
+      registered.get(`${extension}@${domain}`) ?? {
+        status: 'unregistered',
+        userAgent: null,
+        contacts: [],
+      },
+    changed: async (extensionIds: readonly number[]) => void changed.push(...extensionIds),
+    end: async (domain: string, extension: string, contact?: string) => {
+      const status = registered.get(`${extension}@${domain}`)
+      const contacts = status?.contacts.filter(({ uri }) => uri !== contact) ?? []
+      if (status === undefined || contacts.length === status.contacts.length) return false
+      registered.set(`${extension}@${domain}`, { ...status, contacts })
+      return true
+    },
+  })
+  const keyOf = (tenant: string, domain?: string): Promise<string> =>
+    control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: tenant, domain })
+  const token = await keyOf('acme')
+  const call = (method: string, item = '', body?: unknown, options: RequestOptions = {}) =>
+    control.request(`${path}${item}`, { token, method, body, ...options })
+  return { ...control, changed, registered, keyOf, call }
+}
+
+test('an extension is answered in exactly the shape of the specification, without a password', async () => {
+  const { call } = await open()
+  const created = await call('POST', '', { ...desk, call_recording: 'never' })
+  expect(created.status).toBe(201)
+  expect(created.headers.get('location')).toBe(`${path}/1`)
+  const shape = {
+    id: 1,
+    extension: '100',
+    display_name: 'Desk',
+    voicemail_enabled: true,
+    status: 'unregistered',
+    user_agent: '',
+  }
+  expect(created.body).toEqual(shape)
+  expect((await call('GET', '/1')).body).toEqual(shape)
+  expect((await call('GET')).body).toEqual({
+    data: [shape],
+    total: 1,
+    meta: { page: 1, limit: 50, total: 1 },
+  })
+  const changed = await call('PATCH', '/1', { voicemail_enabled: false })
+  expect(changed.body).toEqual({ ...shape, voicemail_enabled: false })
+  expect((await call('DELETE', '/1')).body).toEqual({ id: 1, deleted: true })
+  expect((await call('GET', '/1')).body).toMatchObject({ success: false, statusCode: 404 })
+  expect((await call('DELETE', '/1')).status).toBe(404)
+})
+
+test('status and user agent are what the registrar knows at this moment', async () => {
+  const { call, registered } = await open()
+  await call('POST', '', desk)
+  registered.set('100@acme.example', {
+    status: 'registered',
+    userAgent: 'Phone/1.0',
+    contacts: [
+      {
+        uri: 'sip:100@192.0.2.7',
+        userAgent: 'Phone/1.0',
+        source: { protocol: 'udp', address: '2001:db8::7', port: 5060 },
+        node: 'sbc-2',
+        expiresAt: 0,
+      },
+    ],
+  })
+  const known = { status: 'registered', user_agent: 'Phone/1.0' }
+  expect((await call('GET', '/1')).body).toMatchObject(known)
+  expect((await call('GET')).body).toMatchObject({ data: [known] })
+  expect((await call('GET', '/1/details')).data()).toMatchObject({
+    domain: 'acme.example',
+    call_recording: 'always',
+    recording_active: false,
+    status: 'registered',
+    contacts: [{ uri: 'sip:100@192.0.2.7', source: 'udp/[2001:db8::7]:5060', node: 'sbc-2' }],
+  })
+})
+
+test('no answer holds the password or what is stored of it', async () => {
+  const { call, store } = await open()
+  await call('POST', '', desk)
+  const answers = [await call('GET', '/1'), await call('GET'), await call('GET', '/1/details')]
+  const row = await readRow(store, 'SELECT ha1_md5, ha1_sha256 FROM extension')
+  for (const secret of ['a password', ...Object.values(Object(row) as object)])
+    for (const answer of answers) expect(answer.text).not.toContain(secret)
+})
+
+test.each([
+  ['password', { password: undefined }],
+  ['password', { password: null }],
+  ['password', { password: 'short' }],
+  ['extension', { extension: '1' }],
+  ['extension', { extension: '10a' }],
+  ['extension', { extension: '10+1' }],
+  ['extension', { extension: '++10' }],
+  ['display_name', { display_name: undefined }],
+  ['call_recording', { call_recording: 'sometimes' }],
+  ['color', { color: 'red' }],
+  ['domain', { domain: 'nowhere.example' }],
+])('a wrong %s is refused in the envelope, with its path', async (field, fields) => {
+  const { call } = await open()
+  const refused = await call('POST', '', { ...desk, ...fields })
+  expect(refused.body).toMatchObject({
+    success: false,
+    statusCode: 400,
+    details: [{ path: field }],
+  })
+  expect((await call('GET')).body).toMatchObject({ total: 0 })
+})
+
+test('a second extension with the same number in the domain is a conflict, in another domain it is not', async () => {
+  const { call } = await open()
+  await call('POST', '', desk)
+  const twin = await call('POST', '', desk)
+  expect(twin.body).toMatchObject({ statusCode: 409, details: [{ path: 'extension' }] })
+  expect((await call('POST', '', { ...desk, domain: 'acme.test' })).status).toBe(201)
+})
+
+test('number, name and e-mail address are searched, wildcards are letters', async () => {
+  const { call } = await open()
+  await call('POST', '', { ...desk, email: 'ann@acme.example' })
+  await call('POST', '', { ...desk, extension: '200', display_name: 'Lab_2' })
+  const found = async (search: string): Promise<unknown> => {
+    const { body } = await call('GET', `?search=${encodeURIComponent(search)}`)
+    return (body as { data: { extension: string }[] }).data.map(({ extension }) => extension)
+  }
+  expect(await found('10')).toEqual(['100'])
+  expect(await found('LAB')).toEqual(['200'])
+  expect(await found('ann@')).toEqual(['100'])
+  expect(await found('b_2')).toEqual(['200'])
+  expect(await found('%')).toEqual([])
+})
+
+test('a list is paged, and tells how many there are', async () => {
+  const { call } = await open()
+  for (const extension of ['103', '101', '102']) await call('POST', '', { ...desk, extension })
+  expect((await call('GET', '?page=2&limit=2')).body).toMatchObject({
+    data: [{ extension: '103' }],
+    total: 3,
+    meta: { page: 2, limit: 2, total: 3 },
+  })
+  expect((await call('GET', '?limit=1000')).body).toMatchObject({ meta: { limit: 200 } })
+  expect((await call('GET', '?page=0')).status).toBe(400)
+})
+
+test('a key sees and changes the extensions of its own tenant only', async () => {
+  const { call, keyOf } = await open()
+  await call('POST', '', desk)
+  const other = { token: await keyOf('beta') }
+  expect((await call('GET', '', undefined, other)).body).toMatchObject({ data: [], total: 0 })
+  for (const method of ['GET', 'DELETE'])
+    expect((await call(method, '/1', undefined, other)).status).toBe(404)
+  expect((await call('PATCH', '/1', { display_name: 'x' }, other)).status).toBe(404)
+  const stolen = await call('POST', '', { ...desk, domain: 'acme.example' }, other)
+  expect(stolen.status).toBe(400)
+})
+
+test('a key of one domain lives in that domain', async () => {
+  const { call, keyOf } = await open()
+  const inTest = { token: await keyOf('acme', 'acme.test') }
+  await call('POST', '', desk)
+  expect((await call('POST', '', desk, inTest)).status).toBe(201)
+  const details = (await call('GET', '/2/details', undefined, inTest)).data<{ domain: string }>()
+  expect(details.domain).toBe('acme.test')
+  expect((await call('GET', '', undefined, inTest)).body).toMatchObject({ total: 1 })
+  expect((await call('GET', '/1', undefined, inTest)).status).toBe(404)
+  const wrong = await call('POST', '', { ...desk, domain: 'acme.example' }, inTest)
+  expect(wrong.status).toBe(403)
+})
+
+test('a key of all tenants names a tenant or a domain, unless there is one domain only', async () => {
+  const { call, key } = await open()
+  const global = { token: await key() }
+  const refused = await call('POST', '', desk, global)
+  expect(refused.body).toMatchObject({ statusCode: 400, details: [{ path: 'tenant' }] })
+  expect((await call('POST', '', { ...desk, tenant: 'beta' }, global)).status).toBe(201)
+  expect((await call('POST', '', { ...desk, domain: 'acme.test' }, global)).status).toBe(201)
+
+  const alone = await openControl()
+  const token = await alone.key()
+  const none = await alone.request(path, { token, body: desk })
+  expect(none.body).toMatchObject({ statusCode: 400, details: [{ path: 'domain' }] })
+  await alone.tenant('only', ['only.example'])
+  expect((await alone.request(path, { token, body: desk })).status).toBe(201)
+})
+
+test('a new password ends the bindings with its own commit, another change does not', async () => {
+  const { call, store } = await open()
+  await call('POST', '', desk)
+  const bind = () =>
+    execute(
+      store,
+      store.db.insertInto('binding').values({
+        extension_id: 1,
+        contact: 'sip:100@192.0.2.7',
+        q: 1_000,
+        call_id: 'c',
+        cseq: 1,
+        path: '[]',
+        user_agent: '',
+        node: 'one',
+        registered_at: 0,
+        expires_at: 1,
+        source_protocol: 'udp',
+        source_address: '192.0.2.7',
+        source_port: 5060,
+      }),
+    )
+  const bound = async () =>
+    (await all(store, store.db.selectFrom('binding').select('id'))).length === 1
+  await bind()
+  await call('PATCH', '/1', { display_name: 'New name', voicemail_enabled: null })
+  await call('PATCH', '/1', { password: desk.password })
+  expect(await bound()).toBe(true)
+  await call('PATCH', '/1', { password: 'another password' })
+  expect(await bound()).toBe(false)
+  await bind()
+  await call('PATCH', '/1', { extension: '101', password: 'another password' })
+  expect(await bound()).toBe(false)
+})
+
+test('the registrar is told of each change once it is committed, and before it is answered', async () => {
+  const { call, changed } = await open()
+  await call('POST', '', desk)
+  await call('PATCH', '/1', { display_name: 'New name' })
+  await call('DELETE', '/1')
+  expect(changed).toEqual([1, 1, 1])
+  await call('PATCH', '/1', { display_name: 'New name' })
+  expect(changed).toEqual([1, 1, 1])
+})
+
+test('a password cannot be taken away, and a number cannot be changed without one', async () => {
+  const { call } = await open()
+  await call('POST', '', desk)
+  for (const change of [{ extension: '101' }, { domain: 'acme.test' }])
+    expect((await call('PATCH', '/1', change)).body).toMatchObject({
+      statusCode: 400,
+      details: [{ path: 'password' }],
+    })
+  for (const change of [{ password: null }, { display_name: null }])
+    expect((await call('PATCH', '/1', change)).status).toBe(400)
+})
+
+test('the registration of one phone is removed, by its own tenant only', async () => {
+  const { call, registered, keyOf } = await open()
+  await call('POST', '', desk)
+  const source = { protocol: 'udp', address: '192.0.2.7', port: 5060 }
+  const contacts = ['sip:100@192.0.2.7', 'sip:100@192.0.2.8'].map((uri) => ({
+    uri,
+    userAgent: 'Phone/1.0',
+    source,
+    node: null,
+    expiresAt: 0,
+  }))
+  registered.set('100@acme.example', { status: 'registered', userAgent: 'Phone/1.0', contacts })
+  const item = `/1/registrations?contact=${encodeURIComponent('sip:100@192.0.2.7')}`
+  const remove = async (tenant: string) =>
+    call('DELETE', item, undefined, { token: await keyOf(tenant) })
+  expect((await remove('beta')).status).toBe(404)
+  expect((await remove('acme')).data()).toMatchObject({ contacts: [{ uri: 'sip:100@192.0.2.8' }] })
+  expect((await remove('acme')).status).toBe(404)
+})
+
+test('all extensions are listed with their phones', async () => {
+  const { call, keyOf } = await open()
+  await call('POST', '', desk)
+  const list = (await call('GET', '/details')).data()
+  expect(list).toMatchObject([{ extension: '100', domain: 'acme.example', contacts: [] }])
+  expect((await call('GET', '/details', undefined, { token: await keyOf('beta') })).data()).toEqual(
+    [],
+  )
+})

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import { ApiError } from '../../../../control/http/api-error.ts'
+import { digestSecrets } from '../../../../control/resources/extensions/digest-secret.ts'
+import { extensionBody } from '../../../../control/resources/extensions/extension-body.ts'
+import { ExtensionStore } from '../../../../control/resources/extensions/extension-store.ts'
+import { tenantBody } from '../../../../control/resources/tenants/tenant-body.ts'
+import { TenantStore } from '../../../../control/resources/tenants/tenant-store.ts'
+import { first } from '../../../../schema/sql/query.ts'
+import { emptyStore } from '../../../support/empty-store.ts'
+
+const scope = { tenantId: null, actor: 'test', now: 1 }
+
+async function open(domains: readonly string[] = ['acme.example']) {
+  const store = emptyStore()
+  const tenants = new TenantStore(store)
+  await tenants.insert(tenantBody.parse({ slug: 'acme', domains }), scope)
+  await tenants.insert(tenantBody.parse({ slug: 'beta', domains: ['beta.example'] }), scope)
+  const extensions = new ExtensionStore(store)
+  const row = (id: number) =>
+    first(store, store.db.selectFrom('extension').selectAll().where('id', '=', id))
+  return { extensions, row }
+}
+
+const desk = extensionBody.parse({
+  extension: '100',
+  password: 'a password',
+  display_name: 'Desk',
+  tenant: 'acme',
+})
+
+const problemOf = async (work: () => Promise<unknown>): Promise<unknown> => {
+  try {
+    await work()
+  } catch (error) {
+    return error instanceof ApiError ? error.details?.[0]?.path : error
+  }
+  return undefined
+}
+
+test('the secrets are those of HTTP digest, of user, realm and password', () => {
+  // RFC 7616 §3.9.1: the A1 of its example, hashed as §3.4.2 says.
+  const a1 = 'Mufasa:http-auth@example.org:Circle of Life'
+  expect(digestSecrets('Mufasa', 'http-auth@example.org', 'Circle of Life')).toEqual({
+    md5: '3d78807defe7de2157e2b0b6573a855f',
+    sha256: createHash('sha256').update(a1).digest('hex'),
+  })
+})
+
+test('an extension lives in the only domain of its tenant, and its password is kept as secrets', async () => {
+  const { extensions, row } = await open()
+  const id = await extensions.insert(desk, scope)
+  const { md5, sha256 } = digestSecrets('100', 'acme.example', 'a password')
+  expect(await row(id)).toMatchObject({
+    domain: 'acme.example',
+    ha1_md5: md5,
+    ha1_sha256: sha256,
+    voicemail_enabled: 1,
+    call_recording: 'always',
+  })
+  expect(JSON.stringify(await row(id))).not.toContain('a password')
+  expect(await extensions.identify(desk)).toBe(id)
+})
+
+test.each([
+  ["another tenant's domain", { tenant: 'acme', domain: 'beta.example' }, 'domain'],
+  ['no tenant at all', { tenant: null }, 'tenant'],
+  ['an unknown domain', { tenant: null, domain: 'nowhere.example' }, 'domain'],
+])('an extension of %s needs a domain that fits', async (_, change, path) => {
+  const { extensions } = await open(['acme.example', 'acme.test'])
+  expect(await problemOf(() => extensions.insert({ ...desk, ...change }, scope))).toBe(path)
+})
+
+test('without a domain it lives in the first one of its tenant', async () => {
+  const { extensions, row } = await open(['acme.test', 'acme.example'])
+  expect((await row(await extensions.insert(desk, scope)))?.domain).toBe('acme.example')
+  const other = { ...desk, domain: 'acme.test' }
+  expect((await row(await extensions.insert(other, scope)))?.domain).toBe('acme.test')
+})
+
+test('a change without a password keeps the secrets; a new number needs one', async () => {
+  const { extensions, row } = await open()
+  const id = await extensions.insert(desk, scope)
+  const before = await row(id)
+  const { password: _, ...rest } = desk
+  await extensions.replace(id, { ...rest, display_name: 'New' }, scope)
+  expect(await row(id)).toEqual({ ...before, display_name: 'New' })
+  expect(await problemOf(() => extensions.replace(id, { ...rest, extension: '101' }, scope))).toBe(
+    'password',
+  )
+  await extensions.replace(id, { ...desk, extension: '101' }, scope)
+  expect((await row(id))?.ha1_md5).toBe(digestSecrets('101', 'acme.example', 'a password').md5)
+})
+
+test('a number is unique in its domain, and free in others', async () => {
+  const { extensions } = await open()
+  await extensions.insert(desk, scope)
+  expect(await problemOf(() => extensions.insert(desk, scope))).toBe('extension')
+  expect(await extensions.insert({ ...desk, tenant: 'beta' }, scope)).toBe(2)
+})
+
+test.each([
+  ['extension', { extension: '1' }],
+  ['extension', { extension: '1'.repeat(21) }],
+  ['extension', { extension: '10a' }],
+  ['password', { password: '1234567' }],
+  ['password', { password: 'x'.repeat(129) }],
+  ['display_name', { display_name: '' }],
+  ['display_name', { display_name: 'x'.repeat(101) }],
+  ['display_name', { display_name: 'a\r\nb' }],
+  ['call_recording', { call_recording: 'sometimes' }],
+  ['voicemail_enabled', { voicemail_enabled: 'yes' }],
+  ['email', { email: 'unknown' }],
+])('an extension with a wrong %s is refused', (path, change) => {
+  const parsed = extensionBody.safeParse({ ...desk, ...change })
+  expect(parsed.error?.issues[0]?.path).toEqual([path])
+})

@@ -1,0 +1,139 @@
+import { expect, test } from 'vitest'
+import { openResources, type TestResources } from '../../../support/resources.ts'
+import { runSql } from '../../../support/stored.ts'
+
+const acme = { slug: 'acme', name: 'Acme', domains: ['acme.example', 'acme.test'] }
+
+const idOf = async (answer: ReturnType<TestResources['call']>): Promise<number> =>
+  (await answer).data<{ id: number }>().id
+
+test('a tenant has a slug, a name and domains; the engine learns of it at once', async () => {
+  const { call, reloads } = await openResources()
+  const created = await call('POST', '/api/v1/tenants', { ...acme, domains: ['ACME.example.'] })
+  expect(created.status).toBe(201)
+  expect(created.data()).toEqual({
+    id: 1,
+    slug: 'acme',
+    name: 'Acme',
+    is_active: true,
+    domains: ['acme.example'],
+    numbers: [],
+    media: null,
+    media_profile: 'auto',
+    codecs: null,
+    dtmf: 'auto',
+    created_at: '2026-01-01T00:00:00.000Z',
+  })
+  expect(reloads.routing).toBe(1)
+})
+
+test('numbers are listed by the platform: a block each, of one tenant, without its plus', async () => {
+  const { call, callAs } = await openResources()
+  const { id } = (
+    await call('POST', '/tenants', { slug: 'acme', numbers: ['+1555010', '1800'] })
+  ).data<{ id: number }>()
+  expect((await call('GET', `/tenants/${id}`)).data()).toMatchObject({
+    numbers: ['1555010', '1800'],
+  })
+  const beta = await call('POST', '/tenants', { slug: 'beta', numbers: ['1800'] })
+  expect([beta.status, beta.body]).toMatchObject([409, { details: [{ path: 'numbers' }] }])
+  // A part of a block may be another tenant's.
+  const part = await call('POST', '/tenants', { slug: 'beta', numbers: ['18005551'] })
+  expect(part.status).toBe(201)
+  const changed = await call('PATCH', `/tenants/${id}`, { numbers: ['1555010'] })
+  expect(changed.data()).toMatchObject({ numbers: ['1555010'], domains: [] })
+  for (const numbers of [[''], ['x'], ['+1', '1'], 'many'])
+    expect((await call('PATCH', `/tenants/${id}`, { numbers })).status).toBe(400)
+  const own = await callAs('acme', 'PATCH', `/tenants/${id}`, { numbers: ['1900'] })
+  expect(own.status).toBe(403)
+  expect((await call('DELETE', `/tenants/${id}`)).status).toBe(409)
+})
+
+test.each([
+  ['slug', { slug: 'Acme' }],
+  ['slug', { slug: '-a' }],
+  ['slug', { slug: 'a'.repeat(64) }],
+  ['slug', { slug: "a' --" }],
+  ['name', { name: '' }],
+  ['name', { name: 'a\u0000b' }],
+  ['domains', { domains: ['a.example', 'A.example'] }],
+  ['domains.0', { domains: ['a b'] }],
+  ['domains.0', { domains: [7] }],
+  ['is_active', { is_active: null }],
+  ['color', { color: 'red' }],
+])('a tenant with a wrong %s is refused with that path', async (path, change) => {
+  const { call } = await openResources()
+  const answer = await call('POST', '/tenants', { ...acme, ...change })
+  expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path }] })
+})
+
+test('a slug or domain that another tenant has is a conflict', async () => {
+  const { call } = await openResources()
+  await call('POST', '/tenants', acme)
+  const slug = await call('POST', '/tenants', { slug: 'acme' })
+  expect(slug.body).toMatchObject({ statusCode: 409, details: [{ path: 'slug' }] })
+  const domain = await call('POST', '/tenants', { slug: 'b', domains: ['acme.test'] })
+  expect(domain.body).toMatchObject({ statusCode: 409, details: [{ path: 'domains' }] })
+  expect((await call('GET', '/tenants')).body).toMatchObject({ meta: { total: 1 } })
+})
+
+test('a domain in which extensions live cannot be taken away', async () => {
+  const { call, store } = await openResources()
+  const id = await idOf(call('POST', '/tenants', acme))
+  await runSql(
+    store,
+    `INSERT INTO extension (tenant_id, domain, extension, display_name, ha1_md5, ha1_sha256, created_at, updated_at)
+     VALUES (${id}, 'acme.example', '100', 'x', '', '', 0, 0)`,
+  )
+  const refused = await call('PATCH', `/tenants/${id}`, { domains: ['acme.test'] })
+  expect([refused.status, refused.code]).toEqual([409, 'in_use'])
+  const kept = await call('PATCH', `/tenants/${id}`, { domains: ['acme.example', 'new.test'] })
+  expect(kept.data()).toMatchObject({ domains: ['acme.example', 'new.test'] })
+})
+
+test('a tenant with call records, customers or keys cannot be removed', async () => {
+  const { call, callAs } = await openResources()
+  const id = await idOf(call('POST', '/tenants', acme))
+  const empty = await idOf(call('POST', '/tenants', { slug: 'empty' }))
+  await callAs('acme', 'GET', '/tenants')
+  expect((await call('DELETE', `/tenants/${id}`)).status).toBe(409)
+  expect((await call('DELETE', `/tenants/${empty}`)).data()).toEqual({ id: empty, deleted: true })
+})
+
+test('a credential of a tenant sees its own tenant and changes none', async () => {
+  const { call, callAs } = await openResources()
+  const id = await idOf(call('POST', '/tenants', acme))
+  const other = await idOf(call('POST', '/tenants', { slug: 'beta' }))
+  expect((await callAs('acme', 'GET', '/tenants')).data()).toMatchObject([{ slug: 'acme' }])
+  expect((await callAs('acme', 'GET', `/tenants/${other}`)).status).toBe(404)
+  for (const [method, path, body] of [
+    ['POST', '/tenants', { slug: 'mine' }],
+    ['PATCH', `/tenants/${id}`, { domains: ['beta.example'] }],
+    ['DELETE', `/tenants/${id}`, undefined],
+  ] as const)
+    expect((await callAs('acme', method, path, body)).status).toBe(403)
+  expect((await callAs('acme', 'DELETE', `/tenants/${other}`)).status).toBe(403)
+})
+
+test('a tenant that is switched off is switched off from the next request on', async () => {
+  const { call, callAs } = await openResources()
+  const id = await idOf(call('POST', '/tenants', acme))
+  expect((await callAs('acme', 'GET', '/tenants')).status).toBe(200)
+  await call('PATCH', `/tenants/${id}`, { is_active: false })
+  expect((await callAs('acme', 'GET', '/tenants')).status).toBe(403)
+})
+
+test('the id of a removed tenant, carrier or customer is not given again: nothing that is kept of one is of the next', async () => {
+  const { call } = await openResources()
+  const bodies = {
+    '/tenants': (name: string) => ({ slug: name }),
+    '/customers': (name: string) => ({ name }),
+    '/routing/carriers': (name: string) => ({ name, gateways: [{ host: '10.9.0.1' }] }),
+  }
+  for (const [path, body] of Object.entries(bodies)) {
+    const id = await idOf(call('POST', path, body('gone')))
+    await call('PATCH', `${path}/${id}`, body('gone-2'))
+    expect((await call('DELETE', `${path}/${id}`)).status).toBe(200)
+    expect(await idOf(call('POST', path, body('next')))).toBeGreaterThan(id)
+  }
+})
