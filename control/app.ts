@@ -1,10 +1,12 @@
 /** The order of the middleware and every mount, on one screen. */
+import { testCallRoutes } from './calls/test-call-routes.ts'
+import { kinds } from './resources/kinds/kinds.ts'
 import { latest } from '../schema/clock.ts'
 import type { OcsPort } from '../schema/contracts/ocs.ts'
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { auditRoutes } from './changes/audit/audit-routes.ts'
 import { auditTrail, mutatingMethods } from './changes/audit/audit-trail.ts'
-import type { Access } from './auth/access.ts'
+import type { Access } from './access.ts'
 import { revalidator } from './auth/revalidate.ts'
 import { keyRoutes } from './resources/keys/key-routes.ts'
 import { suspendRoutes } from './resources/keys/suspend-routes.ts'
@@ -54,7 +56,7 @@ import { traceRoutes } from './calls/trace-routes.ts'
 import { vconRoutes } from './calls/vcon-routes.ts'
 import { extensionRoutes } from './resources/extensions/extension-routes.ts'
 import { reportRoutes } from './reports/report-routes.ts'
-import { answerQuestions } from './nodes/answer-questions.ts'
+import { answerQuestions } from './observe/events/answer-questions.ts'
 import { QUESTIONS_PATH } from './nodes/questions.ts'
 import { admittedAddress, butNodes } from './nodes/admit-node.ts'
 import { openApiRoutes } from './openapi-routes.ts'
@@ -70,7 +72,7 @@ import { metricsRoute, telemetryRoutes } from './observe/telemetry/telemetry-rou
 import type { Telemetry } from './observe/telemetry/telemetry.ts'
 import { tenantRoutes } from './resources/tenants/tenant-routes.ts'
 import type { Subscriptions } from './agents/mcp/subscriptions.ts'
-import { agentToolRoutes, type openTools } from './agents/mount.ts'
+import { agentToolRoutes, type openTools } from './open-tools.ts'
 import { webhookRoutes } from './webhooks/webhook-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
@@ -110,7 +112,7 @@ export function createApi(
   app.route('/api/v1', userRoutes(store, access.users, now))
   app.route('/api/v1', auditRoutes(audit))
   const { keys, usage, tenants } = access
-  const changeWorld = { ...deps, keys, usage, tenants }
+  const changeWorld = { ...deps, kinds, keys, usage, tenants }
   app.route('/api/v1', keyRoutes(changeWorld, access.idempotency))
   app.route('/api/v1', suspendRoutes(changeWorld))
   app.route('/api/v1', changeRoutes(changeWorld))
@@ -120,6 +122,7 @@ export function createApi(
   app.route('/api/v1', banRoutes(changeWorld))
   app.route('/api/v1', dispatcherRoutes(changeWorld))
   app.route('/api/v1', causeRoutes(changeWorld))
+  app.route('/api/v1', testCallRoutes(deps))
   app.route('/api/v1', routingRoutes(changeWorld))
   app.route('/api/v1', webhookRoutes(deps))
   app.route('/api/v1', extensionRoutes(changeWorld))
@@ -142,7 +145,7 @@ export function createApi(
   app.route('/', agentToolRoutes(deps, access, toolbox, subscriptions))
   app.route('/api/v1', proposalRoutes(proposals, deps.others))
   app.route('/', decisionRoutes({ proposals, links, audit, now, others: deps.others }))
-  if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, ocs: deps.ocs })
+  if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, kinds, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
   return app
 }

@@ -1,74 +1,13 @@
-/** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
-import type { Changes } from '../schema/changes/changes.ts'
-import type { Clocks, Schedule } from '../schema/clock.ts'
-import type { EnginePort } from '../schema/contracts/engine-port.ts'
-import type { Log } from '../schema/contracts/log.ts'
-import type { NodesPort } from '../schema/contracts/nodes.ts'
-import type { OcsPort } from '../schema/contracts/ocs.ts'
-import type { SettingsInForce } from '../schema/contracts/settings.ts'
-import type { Store } from '../schema/open.ts'
-import type { OwnPlaces } from '../schema/rules/own-places.ts'
-import type { Storage } from '../schema/storage/storage.ts'
+/** What the API consists of, besides what it needs from outside. */
 import type { ConsoleFiles } from './console/console-files.ts'
-import type { OtherNodes } from './nodes/other-nodes.ts'
+import type { WithOthers } from './nodes/other-nodes.ts'
+import type { Platform } from './http/platform.ts'
 import type { Reports } from './reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 
-export interface ControlDeps extends Clocks {
-  readonly store: Store
-  /** Of the journal of calls; absent: that of the database. */
-  readonly disk?: Pick<Storage, 'problem'>
-  /** The journal that the last run left is not there, or is empty. */
-  readonly isJournalLost?: boolean
-  /** Absent: no other process writes. */
-  readonly changes?: Changes
-  readonly engine: EnginePort
-  /** The processes of the installation. */
-  readonly nodes: NodesPort
-  /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
-  readonly ocs: OcsPort | undefined
-  /** The other nodes of the installation; undefined: this process is alone. */
-  readonly others?: OtherNodes | undefined
+export interface ControlDeps extends Platform, WithOthers {
   readonly webhooks: Webhooks
   readonly reports: Reports
   /** Undefined: it has not been built. */
   readonly console: ConsoleFiles | undefined
-  readonly schedule: Schedule
-  /** Cryptographically secure. */
-  readonly randomBytes: (size: number) => Buffer
-  readonly log: Log
-  /** The `version` of the health answers. */
-  readonly version: string
-  readonly settings: ControlSettings
-  /** For people: what the process was started with. */
-  readonly inForce: SettingsInForce | undefined
-  readonly loopDelay: LoopDelay
-}
-
-export interface ControlSettings {
-  /** Undefined: generated once and kept in the database. */
-  readonly jwtSecret: string | undefined
-  /** Of the payment provider's webhook; undefined: payments are not set up, and it answers 503. */
-  readonly paymentWebhookSecret: string | undefined
-  /** Where finished recordings are; undefined: calls are not recorded. */
-  readonly recordingsPath: string | undefined
-  /** Names under which `/mcp` may be reached besides addresses and localhost. */
-  readonly mcpAllowedHosts: readonly string[]
-  /** Where people reach this API; undefined: webhooks have no links. */
-  readonly publicUrl?: string | undefined
-  /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */
-  readonly reservedNetworks: readonly string[]
-  /** What of the network is this installation itself. */
-  readonly ownPlaces: OwnPlaces
-  /** Whether `RTPENGINE` names media relays: without one, some media rules are refused. */
-  readonly hasMediaRelay: boolean
-  /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are trusted. */
-  readonly trustedProxies: readonly string[]
-}
-
-/** How late the event loop was since the last reset; node's own histogram is one. */
-export interface LoopDelay {
-  /** Nanoseconds, the resolution of the measurement included. */
-  percentile(percentile: number): number
-  reset(): void
 }

@@ -2,7 +2,8 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createApi, createEdge, type ControlApp } from './app.ts'
-import { openAccess } from './auth/access.ts'
+import { kinds } from './resources/kinds/kinds.ts'
+import { openAccess } from './access.ts'
 import { ChangeDuties, CHANGES_LOOK_MS } from './changes/change-duties.ts'
 import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/source-address.ts'
@@ -25,7 +26,7 @@ import { describeRefused } from './auth/rate-limit.ts'
 import { TICK_MS } from './observe/telemetry/recent.ts'
 import { Telemetry } from './observe/telemetry/telemetry.ts'
 import { LOOK_MS, Subscriptions } from './agents/mcp/subscriptions.ts'
-import { openTools } from './agents/mount.ts'
+import { openTools } from './open-tools.ts'
 
 export interface Address {
   readonly host: string
@@ -104,7 +105,15 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
   const edge = serve(createEdge(deps, access, telemetry))
   const { keys, tenants, audit } = access
   const now = () => earliest(deps)
-  const changes = new ChangeDuties({ ...deps, now, keys, tenants, audit, newCorrelationId: newId })
+  const changes = new ChangeDuties({
+    ...deps,
+    kinds,
+    now,
+    keys,
+    tenants,
+    audit,
+    newCorrelationId: newId,
+  })
   const { proposals } = tools
   return { access, telemetry, hub, feed, subscriptions, changes, proposals, api, edge }
 }

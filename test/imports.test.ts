@@ -180,6 +180,40 @@ test('every file imports only what the map of ARCHITECTURE.md allows', () => {
   expect(exceptions.without('imports', complaints)).toEqual([])
 })
 
+/** The folders of `control`, lowest first. Each may import those before it, and none after it. */
+const controlLayers = [
+  'http',
+  'auth',
+  'nodes',
+  'changes',
+  'resources',
+  'reports',
+  'money',
+  'calls',
+  'webhooks',
+  'observe',
+  'agents',
+  'console',
+].map((name) => `control/${name}`)
+
+test('no folder of control imports one above it', () => {
+  /** The files beside the folders join them: they stand above all. */
+  const layerOf = (path: string): number => {
+    const layer = controlLayers.findIndex((folder) => holds(folder, path))
+    return layer < 0 ? controlLayers.length : layer
+  }
+  const complaints = production
+    .filter((path) => holds('control', path) && !holds('control/console/web', path))
+    .flatMap((path) =>
+      importsOf(path)
+        .filter((specifier) => specifier.startsWith('.'))
+        .map((specifier) => normalize(join(dirname(path), specifier)))
+        .filter((target) => holds('control', target) && layerOf(target) > layerOf(path))
+        .map((target) => ({ path, what: `imports ${target}, which stands above it` })),
+    )
+  expect(exceptions.without('layer', complaints)).toEqual([])
+})
+
 test('the embedded SIP server is entered through its two doors', () => {
   const complaints = production
     .filter((path) => !holds('engine/sip-server', path))

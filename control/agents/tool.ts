@@ -1,13 +1,15 @@
 /** Defines a tool for AI agents (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
 import { readApart } from '../../schema/sql/read-apart.ts'
+import type { Kinds } from '../changes/kinds.ts'
 import type { AuditLog } from '../changes/audit/audit-log.ts'
 import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { TenantScope } from '../auth/tenants.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
+import type { WithReports } from '../reports/reports.ts'
 import { type ApiError, badRequest } from '../http/api-error.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
 import type { Change } from '../http/control-env.ts'
@@ -19,11 +21,14 @@ import type { Proposals } from './proposals/proposals.ts'
 import { clean } from '../http/clean-text.ts'
 
 /** The dependencies of all tools. */
-export interface ToolWorld extends Pick<
-  ControlDeps,
-  | ('store' | 'engine' | 'nodes' | 'ocs' | 'reports' | 'settings')
-  | ('now' | 'steadyNow' | 'randomBytes')
-> {
+export interface ToolWorld
+  extends
+    Pick<
+      Platform,
+      'store' | 'engine' | 'nodes' | 'ocs' | 'settings' | 'now' | 'steadyNow' | 'randomBytes'
+    >,
+    WithReports {
+  readonly kinds: Kinds
   readonly keys: KeyStore
   readonly tenants: Pick<TenantScope, 'clear'>
   readonly usage: Pick<KeyUsage, 'ofLastHour'>

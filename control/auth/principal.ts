@@ -75,3 +75,12 @@ export type Presented =
   /** A valid key, used from an address that is not allowed. */
   | { readonly kind: 'wrong-address'; readonly principal: Principal }
   | Accepted
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** The result of authentication; routes decide what they require. */
+    presented: Presented
+    /** Set once the route's `requires(…)` has admitted the request. */
+    principal: Principal
+  }
+}

@@ -3,10 +3,18 @@ import type { Context } from 'hono'
 import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader } from '../http/request-head.ts'
 import { judgeWith } from './authenticate.ts'
-import type { Access } from './access.ts'
 import { admitScope } from './requires.ts'
 import type { Scope } from './scopes.ts'
 import { authorizationOf } from './session-cookie.ts'
+import type { KeyVerifier } from './keys/verify-key.ts'
+import type { TenantScope } from './tenants.ts'
+import type { Sessions } from './users/sessions.ts'
+
+interface Judges {
+  readonly verifier: KeyVerifier
+  readonly sessions: Sessions
+  readonly tenants: TenantScope
+}
 
 /**
  * Returns a check to repeat while the response to `c` lasts: resolves with false once its credential or
@@ -15,7 +23,7 @@ import { authorizationOf } from './session-cookie.ts'
 export function revalidator(
   c: Context<ControlEnv>,
   scope: Scope,
-  { verifier, sessions, tenants }: Pick<Access, 'verifier' | 'sessions' | 'tenants'>,
+  { verifier, sessions, tenants }: Judges,
   now: () => number,
 ): () => Promise<boolean> {
   const judge = judgeWith(verifier, sessions, now)

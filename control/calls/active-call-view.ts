@@ -5,7 +5,7 @@ import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
 import { transferView } from './transfer-view.ts'
 
 /** Prepares the view of any number of calls at one time. */
@@ -13,7 +13,7 @@ export function activeCallView({
   engine,
   steadyNow,
   ocs,
-}: Pick<ControlDeps, 'engine' | 'steadyNow' | 'ocs'>) {
+}: Pick<Platform, 'engine' | 'steadyNow' | 'ocs'>) {
   const present = steadyNow()
   const stateOf = nodeStates(engine)
   return (call: ActiveCall) => {
@@ -47,7 +47,7 @@ export function activeCallView({
 export type ActiveCallView = ReturnType<ReturnType<typeof activeCallView>>
 
 /** The cost if the call ended now; unknown when another OCS charges the call. */
-function costOf(ocs: ControlDeps['ocs'], callUuid: string, seconds: number): CostView {
+function costOf(ocs: Platform['ocs'], callUuid: string, seconds: number): CostView {
   if (ocs === undefined) return { cost: null, cost_exact: null, currency: null, price: null }
   const { costMicros, currency, tariff } = ocs.costSoFar(callUuid, seconds)
   return {
@@ -87,7 +87,7 @@ export function priceOf(ocs: PriceSource | undefined, callUuid: string): PriceVi
 export type PriceSource = Pick<OcsPort, 'costSoFar'>
 
 /** By destination. Calls on a node in maintenance continue until they end. */
-const nodeStates = ({ dispatcher }: Pick<ControlDeps['engine'], 'dispatcher'>) =>
+const nodeStates = ({ dispatcher }: Pick<Platform['engine'], 'dispatcher'>) =>
   new Map<string, NodeState>(
     dispatcher.status().flatMap(({ nodes }) => nodes.map((node) => [node.destination, node.state])),
   )

@@ -1,22 +1,22 @@
 /** Live calls: list them (SPECIFICATION.md §2.5) and hang one up. */
+import type { ChangeWorld } from '../changes/kinds.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { ChangeWorld } from '../changes/change-world.ts'
 import { tellEntered, writeQuery } from '../changes/enter-write.ts'
 import { planHangUp } from './hangup-plan.ts'
 import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { atNodeOfCall } from '../nodes/elsewhere.ts'
 import { mergedRows, ROW_SEPARATOR, rowsIn } from '../nodes/merge-calls.ts'
-import type { AskedNodes } from '../nodes/other-nodes.ts'
+import type { AskedNodes, WithOthers } from '../nodes/other-nodes.ts'
 import { activeCallView } from './active-call-view.ts'
 import { newUuid } from '../http/uuid.ts'
 import { transferRoutes } from './transfer-routes.ts'
@@ -36,7 +36,7 @@ const hangUpBody = z.strictObject({
   cause: z.int().min(1).max(127).default(16),
 })
 
-type CallDeps = ChangeWorld & Pick<ControlDeps, 'steadyNow' | 'others'>
+type CallDeps = ChangeWorld & Pick<Platform, 'steadyNow'> & WithOthers
 
 export function callRoutes(deps: CallDeps) {
   const { calls } = deps.engine

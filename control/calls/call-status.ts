@@ -12,7 +12,8 @@ import { first } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { ActiveCall, EndedCall } from '../../schema/contracts/calls.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
+import type { WithOthers } from '../nodes/other-nodes.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -37,7 +38,7 @@ export function callStatusRoutes({
   store,
   engine,
   others,
-}: Pick<ControlDeps, 'store' | 'engine' | 'others'>) {
+}: Pick<Platform, 'store' | 'engine'> & WithOthers) {
   return new Hono<ControlEnv>().get(
     '/pbx/calls/:uuid',
     requires('calls:read'),

@@ -1,10 +1,10 @@
 /** What becomes of a live call that is hung up, on this node or on another one. */
 import { ApiError } from '../http/api-error.ts'
-import { callElsewhere, hangUpElsewhere } from '../nodes/call-elsewhere.ts'
+import { callElsewhere, hangUpElsewhere } from './call-elsewhere.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
-import { type LiveCall, liveCallView } from './live-call-view.ts'
+import { type LiveCall, liveCallView } from '../nodes/live-call.ts'
 import { quoted } from '../http/clean-text.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
 import type { Plan } from '../changes/plan.ts'
 
 interface HangUpOrder {
@@ -15,7 +15,7 @@ interface HangUpOrder {
   readonly tenantId: number | null
 }
 
-interface HangUpWorld extends Pick<ControlDeps, 'engine' | 'steadyNow'> {
+interface HangUpWorld extends Pick<Platform, 'engine' | 'steadyNow'> {
   /** Undefined: a call of another node is not looked for. */
   readonly elsewhere?: AskedNodes | undefined
 }

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { Context } from 'hono'
 import { requires } from '../auth/requires.ts'
 import type { OriginateResult } from '../../schema/contracts/calls.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
 import { badRequest, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { validate } from '../http/validate.ts'
@@ -29,7 +29,7 @@ export const originateBody = z.strictObject({
 })
 
 export function originateRoutes(
-  { store, engine }: Pick<ControlDeps, 'store' | 'engine'>,
+  { store, engine }: Pick<Platform, 'store' | 'engine'>,
   idempotency: Idempotency,
 ) {
   const guards = [

@@ -11,7 +11,7 @@ import type {
   SimulatedSource,
 } from '../../schema/contracts/simulation.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
 import { badRequest, notFound } from '../http/api-error.ts'
 import { text, time } from '../http/fields.ts'
 
@@ -43,7 +43,7 @@ export const simulateBody = z.strictObject({
 })
 
 type Asked = z.output<typeof simulateBody>
-type Deps = Pick<ControlDeps, 'store' | 'engine' | 'now'>
+type Deps = Pick<Platform, 'store' | 'engine' | 'now'>
 
 /** Throws 400 or 404 where there is no such call to be simulated. */
 export async function simulateFor(principal: Principal, asked: Asked, deps: Deps) {

@@ -9,7 +9,8 @@ import { canSpy } from '../../schema/rules/spy-uri.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import type { ActiveCall, SpyResult } from '../../schema/contracts/calls.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
+import type { WithOthers } from '../nodes/other-nodes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created } from '../http/envelope.ts'
@@ -34,7 +35,7 @@ export function spyRoutes({
   store,
   engine,
   others,
-}: Pick<ControlDeps, 'store' | 'engine' | 'others'>) {
+}: Pick<Platform, 'store' | 'engine'> & WithOthers) {
   return new Hono<ControlEnv>().post(
     '/telephony/spy',
     requires('calls:spy'),

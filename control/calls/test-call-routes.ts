@@ -2,10 +2,11 @@
  * `POST /routing/carriers/{id}/test-call`: click-to-call through the gateways of one carrier, for half a minute at most.
  * It is paid for and refused like any call of the extension.
  */
+import { requestScope } from '../auth/request-scope.ts'
 import { Hono } from 'hono'
 import { TEST_CALL_SECONDS } from '../../schema/contracts/calls.ts'
 import { admitScope, requires } from '../auth/requires.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
@@ -13,8 +14,8 @@ import { exceeded } from '../auth/rate-limit.ts'
 import { RateWindow } from '../auth/rate-window.ts'
 import { originateBody, startedOrThrow } from './originate-routes.ts'
 import { sourceExtension } from './source-extension.ts'
-import { found, idParam, requestScope } from '../resources/resource-routes.ts'
-import type { CarrierStore } from '../resources/carriers/carrier-store.ts'
+import { found, idParam } from '../resources/resource-routes.ts'
+import { CarrierStore } from '../resources/carriers/carrier-store.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
 
 const WINDOW_MS = 60_000
@@ -30,10 +31,13 @@ const testCallBody = originateBody.pick({
   auto_answer: true,
 })
 
-export function testCallRoutes(
-  { store, engine, now, steadyNow }: Pick<ControlDeps, 'store' | 'engine' | 'now' | 'steadyNow'>,
-  carriers: Pick<CarrierStore, 'noun' | 'find'>,
-) {
+export function testCallRoutes({
+  store,
+  engine,
+  now,
+  steadyNow,
+}: Pick<Platform, 'store' | 'engine' | 'now' | 'steadyNow'>) {
+  const carriers = new CarrierStore(store)
   /** By carrier and tenant of the extension. */
   const windows = recentlyUsed<string, RateWindow>(MAX_WINDOWS)
   const count = (key: string): void => {

@@ -10,7 +10,7 @@ import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { WithOthers } from '../nodes/other-nodes.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -52,7 +52,7 @@ async function endOfRecord(
   }
 }
 
-export function traceRoutes(deps: TraceDeps & Pick<ControlDeps, 'others'>) {
+export function traceRoutes(deps: TraceDeps & WithOthers) {
   /** What `answer` makes of the trace, or the response of the node that has it; `left`: what else there may be. */
   const answered = async (
     c: Context<ControlEnv>,

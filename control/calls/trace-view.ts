@@ -5,9 +5,9 @@ import type { Trace, TraceEntry } from '../../schema/contracts/trace.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
 
-export type TraceDeps = Pick<ControlDeps, 'store' | 'ocs'> & {
+export type TraceDeps = Pick<Platform, 'store' | 'ocs'> & {
   readonly engine: Pick<EnginePort, 'trace'>
 }
 

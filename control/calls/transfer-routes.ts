@@ -7,7 +7,8 @@ import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { admitScope, requires } from '../auth/requires.ts'
 import type { TransferResult } from '../../schema/contracts/calls.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
+import type { WithOthers } from '../nodes/other-nodes.ts'
 import { conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { atNodeOfCall } from '../nodes/elsewhere.ts'
@@ -28,7 +29,7 @@ const what = z.strictObject({
 const transferBody = what.extend({ call_uuid: z.guid() })
 const path = z.strictObject({ uuid: z.guid() })
 
-export function transferRoutes({ engine, others }: Pick<ControlDeps, 'engine' | 'others'>) {
+export function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOthers) {
   const atNode = atNodeOfCall({ engine, others })
   const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {
     const { tenantId } = c.var.principal

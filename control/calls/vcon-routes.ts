@@ -2,7 +2,7 @@
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { WithOthers } from '../nodes/other-nodes.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { validate } from '../http/validate.ts'
@@ -15,7 +15,7 @@ import { vconOf } from './vcon.ts'
 /** The uuid of a call that a node reported may be any text. */
 const path = z.strictObject({ uuid: z.string().max(200) })
 
-export function vconRoutes(deps: TraceDeps & Pick<ControlDeps, 'others'>) {
+export function vconRoutes(deps: TraceDeps & WithOthers) {
   return new Hono<ControlEnv>().get(
     '/calls/:uuid/vcon',
     requires('cdrs:read'),
@@ -42,7 +42,7 @@ export function vconRoutes(deps: TraceDeps & Pick<ControlDeps, 'others'>) {
 async function traceOf(
   c: Context<ControlEnv>,
   uuid: string,
-  { others, ...deps }: TraceDeps & Pick<ControlDeps, 'others'>,
+  { others, ...deps }: TraceDeps & WithOthers,
 ): Promise<object | undefined> {
   const { principal } = c.var
   const trace = await findTrace(deps.engine, uuid, principal)

@@ -2,14 +2,14 @@
  * What the platform does with changes by itself: it undoes those whose time is over, and settles those that a process
  * has left half made. Each node looks; of a change one of them is at work.
  */
+import type { ChangeWorld } from './kinds.ts'
+import { everywhere } from '../auth/request-scope.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { AuditLog } from './audit/audit-log.ts'
 import { ApiError } from '../http/api-error.ts'
 import { type ChangeEntry, ChangeStore, stateIn } from './change-store.ts'
-import type { ChangeWorld } from './change-world.ts'
-import { everywhere } from '../resources/references.ts'
-import { isSameState, restorable } from '../resources/kinds/kinds.ts'
+import { isSameState, restorable } from './kinds.ts'
 import { UNDER_WAY } from './make-change.ts'
 import { CHANGED_SINCE, restore } from './undo-change.ts'
 
@@ -70,7 +70,7 @@ export class ChangeDuties {
 
   /** Its process ended before it could tell: the state of the target tells whether it was made. */
   async #settle(entry: ChangeEntry): Promise<void> {
-    const kind = restorable(entry.target_kind)
+    const kind = restorable(this.#deps.kinds, entry.target_kind)
     const isMade =
       kind !== null &&
       isSameState(kind, await kind.read(entry.target_id, this.#deps), stateIn(entry.state_after))
@@ -78,7 +78,7 @@ export class ChangeDuties {
   }
 
   async #expire(entry: ChangeEntry): Promise<void> {
-    const kind = restorable(entry.target_kind)
+    const kind = restorable(this.#deps.kinds, entry.target_kind)
     if (kind === null) return
     const { now, log } = this.#deps
     const ended = { undone_at: now(), undone_by: PLATFORM, undo_reason: null } as const

@@ -1,4 +1,5 @@
 /** `/changes`: what operators and agents changed, newest first, and its undoing. */
+import type { ChangeWorld } from './kinds.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
@@ -12,7 +13,6 @@ import { changeReason, dryRun } from './change-fields.ts'
 import { changeStates } from '../../schema/tables/changes.ts'
 import { ChangeStore, stateIn } from './change-store.ts'
 import { changeView } from './change-view.ts'
-import type { ChangeWorld } from './change-world.ts'
 import { undoChange } from './undo-change.ts'
 
 const changeQuery = z.strictObject({

@@ -1,11 +1,11 @@
 /** The entries of changes in the database. */
+import type { Json } from './kinds.ts'
 import { sql, type Selectable, type Updateable } from 'kysely'
 import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
-import type { Json } from './change-world.ts'
 import { KeptStates } from './kept-states.ts'
 
 export type ChangeEntry = Selectable<ChangeEntryTable>

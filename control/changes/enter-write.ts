@@ -3,6 +3,8 @@
  * the same transaction. The tools plan first and write then (`make-change.ts`); both make the same entries, and are
  * undone in the same way.
  */
+import type { RestorableKind } from './kinds.ts'
+import type { ChangeWorld, Json } from './kinds.ts'
 import type { Context } from 'hono'
 import { routePath } from 'hono/route'
 import { z } from 'zod'
@@ -14,13 +16,11 @@ import { quoted } from '../http/clean-text.ts'
 import { newUuid } from '../http/uuid.ts'
 import { changeReason } from './change-fields.ts'
 import { ChangeStore, type Target } from './change-store.ts'
-import type { ChangeWorld, Json } from './change-world.ts'
 import { differing, type FieldState, fieldsOf, pick } from './field-states.ts'
 import { namesOnly, TOO_LONG } from './kept-states.ts'
-import { type ChangeKind, restorable } from '../resources/kinds/kinds.ts'
+import { type ChangeKind, restorable } from './kinds.ts'
 import { entryOf, longerEffect, longerStates, temporary } from './make-change.ts'
 import type { Plan } from './plan.ts'
-import type { RestorableKind } from './restorable-kind.ts'
 
 /** Of each request that writes a resource. */
 export const writeQuery = z.strictObject({ reason: changeReason.optional() })
@@ -74,7 +74,7 @@ async function enterWrite<T>(
   world: ChangeWorld,
 ): Promise<EnteredWrite<T>> {
   const { target } = order
-  const kind = kindOf(target.kind)
+  const kind = kindOf(target.kind, world)
   const entries = new ChangeStore(world.store)
   return transaction(world.store, async () => {
     const before = await kind.read(target.id, world)
@@ -93,7 +93,7 @@ async function enterCreation<T>(
   create: () => Promise<Creation<T>>,
   world: ChangeWorld,
 ): Promise<EnteredWrite<T>> {
-  const kind = kindOf(order.kind)
+  const kind = kindOf(order.kind, world)
   return transaction(world.store, async () => {
     const { id, written, scopes } = await create()
     const target = { kind: order.kind, id: String(id) }
@@ -103,8 +103,8 @@ async function enterCreation<T>(
   })
 }
 
-function kindOf(kind: ChangeKind): RestorableKind {
-  const found = restorable(kind)
+function kindOf(kind: ChangeKind, world: ChangeWorld): RestorableKind {
+  const found = restorable(world.kinds, kind)
   if (found === null) throw new Error(`what a request changes of ${kind} has no state`)
   return found
 }

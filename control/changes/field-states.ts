@@ -2,8 +2,8 @@
  * States that name only the fields which a change is about: changes of other fields of the same thing do not stand in
  * each other's way, and undoing one leaves the others as they are.
  */
+import type { Json } from './kinds.ts'
 import { isDeepStrictEqual } from 'node:util'
-import type { Json } from './change-world.ts'
 
 export type FieldState = Readonly<Record<string, Json>>
 

@@ -6,6 +6,7 @@
  * lets go as much as it adds. The states of a temporary change are needed at its end: they never give way, and are counted
  * by number.
  */
+import type { Json } from './kinds.ts'
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
@@ -13,8 +14,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import type { ChangeEntryTable } from '../../schema/tables/changes.ts'
 import { type ApiError, conflict } from '../http/api-error.ts'
-import { grouped } from '../resources/rows.ts'
-import type { Json } from './change-world.ts'
+import { grouped } from '../http/rows.ts'
 import { type FieldState, fieldsOf } from './field-states.ts'
 
 type Entry = Selectable<ChangeEntryTable>

@@ -3,6 +3,8 @@
  * transaction; otherwise the entry is written before the change, and settled after it (`change-duties.ts` settles what a
  * crash has left).
  */
+import type { RestorableKind } from './kinds.ts'
+import type { ChangeWorld, Json } from './kinds.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/sql/query.ts'
@@ -19,11 +21,9 @@ import {
   stateText,
   type Target,
 } from './change-store.ts'
-import type { ChangeWorld, Json } from './change-world.ts'
 import { sharedFields } from './field-states.ts'
-import { isSameState, restorable } from '../resources/kinds/kinds.ts'
+import { isSameState, restorable } from './kinds.ts'
 import type { Plan } from './plan.ts'
-import type { RestorableKind } from './restorable-kind.ts'
 import { lastAbout } from './related-change.ts'
 
 /** What was asked for, and the caller. */
@@ -62,7 +62,7 @@ export async function makeChange<O>(
 ): Promise<MadeChange<O>> {
   const plan = await makePlan()
   const entries = new ChangeStore(world.store)
-  const kind = restorable(plan.target.kind)
+  const kind = restorable(world.kinds, plan.target.kind)
   if (isDeepStrictEqual(plan.before, plan.after)) return keepLonger(order, plan, entries, world)
   if (order.isDryRun) return made(order, plan, plan.preview)
   const making = { order, entries, world }
@@ -187,7 +187,7 @@ async function keepLonger<O>(
     own: plan.preview,
   }
   if (plan.undo === 'none') return unchanged
-  const kind = restorable(plan.target.kind)
+  const kind = restorable(world.kinds, plan.target.kind)
   return transaction(world.store, async () => {
     const earlier = await temporary(kind, plan.target, plan.after, entries, world)
     const endsAt = earlier?.expires_at ?? null

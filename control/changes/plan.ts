@@ -1,6 +1,6 @@
 /** A change before it is made: what it does, who is affected, and how to undo it. */
-import type { Json } from './change-world.ts'
-import type { ChangeKind } from '../resources/kinds/kinds.ts'
+import type { Json } from './kinds.ts'
+import type { ChangeKind } from './kinds.ts'
 
 export interface Plan<O> {
   /** What is changed: a kind of the registry, and its id in that kind. */

@@ -1,10 +1,10 @@
 /** Which other change of the same target a change has to do with. */
+import type { RestorableKind } from './kinds.ts'
+import type { Json } from './kinds.ts'
 import type { ChangeEntry, ChangeStore, Target } from './change-store.ts'
 import { stateIn } from './change-store.ts'
-import type { Json } from './change-world.ts'
 import { fieldsOf, sharedFields } from './field-states.ts'
-import { isSameState } from '../resources/kinds/kinds.ts'
-import type { RestorableKind } from './restorable-kind.ts'
+import { isSameState } from './kinds.ts'
 
 /** The last change that stands and is about the same as this state; with `after`, one that was made after it. */
 export async function lastAbout(

@@ -2,6 +2,10 @@
  * Undoes a change: its target gets back the state that it had. Refused when the target was changed since, so that nothing
  * that was done later is lost.
  */
+import type { RestorableKind } from './kinds.ts'
+import type { ChangeWorld, Json } from './kinds.ts'
+import { requestScope } from '../auth/request-scope.ts'
+import type { RequestScope } from '../auth/request-scope.ts'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/sql/query.ts'
@@ -10,14 +14,10 @@ import { admitScope } from '../auth/requires.ts'
 import { allScopes } from '../auth/scopes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import { type ChangeEntry, ChangeStore, CLAIM_MS, type Ended, stateIn } from './change-store.ts'
-import type { ChangeWorld, Json } from './change-world.ts'
-import { isSameState, restorable } from '../resources/kinds/kinds.ts'
-import type { RequestScope } from '../resources/resource.ts'
-import { requestScope } from '../resources/resource-routes.ts'
+import { isSameState, restorable } from './kinds.ts'
 import { quoted } from '../http/clean-text.ts'
 import { lossOf } from './kept-states.ts'
 import { changeUnderWay } from './make-change.ts'
-import type { RestorableKind } from './restorable-kind.ts'
 import { lastAbout, stateAtEnd } from './related-change.ts'
 
 export interface UndoOrder {
@@ -45,7 +45,7 @@ export async function undoChange(order: UndoOrder, world: ChangeWorld): Promise<
   const entry = await entries.find(changeId, principal.tenantId)
   if (entry === undefined) throw notFound('Change')
   admitScopes(entry, principal)
-  const kind = restorable(entry.target_kind)
+  const kind = restorable(world.kinds, entry.target_kind)
   if (kind === null || (entry.undo === 'none' && !isOver(entry))) throw notReversible(entry)
   const asker = requestScope(principal, world.now)
   const restoring = { kind, entries, world, asker, admit: admission(kind, principal, world) }
@@ -57,7 +57,7 @@ export async function undoChange(order: UndoOrder, world: ChangeWorld): Promise<
     : await restore(entry, { ...ended, undo_reason: order.reason }, restoring)
   const now = (await entries.find(changeId, principal.tenantId)) ?? entry
   if (restored !== 'ended')
-    return { entry: now, isDryRun, isChanged: true, effect: effectOf(entry), ...restored }
+    return { entry: now, isDryRun, isChanged: true, effect: effectOf(entry, kind), ...restored }
   const state = await kind.read(entry.target_id, world)
   return { entry: now, isDryRun, isChanged: false, effect: endedEffect(now), state }
 }
@@ -158,11 +158,11 @@ const admission =
   }
 
 /** A person approves it by this text, so it says what is taken back; that text has names in quotes already. */
-function effectOf(entry: ChangeEntry): string {
+function effectOf(entry: ChangeEntry, kind: RestorableKind): string {
   const { change_id, tool, target_kind, target_id, effect, state_before } = entry
   const becomes =
     state_before === null
-      ? (restorable(target_kind)?.uncreated ?? 'is removed: it was not there')
+      ? (kind.uncreated ?? 'is removed: it was not there')
       : 'gets back the state that it had'
   return `The ${target_kind} ${quoted(target_id)} ${becomes} before change ${change_id} (${tool}), whose effect was: ${effect}`
 }

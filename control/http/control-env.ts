@@ -1,6 +1,5 @@
 /** Hono's types for requests of this API. */
 import type { HttpBindings } from '@hono/node-server'
-import type { Presented, Principal } from '../auth/principal.ts'
 import type { ApiAnswer } from './api-answer.ts'
 import type { ErrorDetail } from './api-error.ts'
 
@@ -13,10 +12,6 @@ export interface ControlEnv {
     correlationId: string
     /** Of the peer, or as a trusted proxy reports it; IPv4-mapped addresses as IPv4. */
     clientAddress: string
-    /** The result of authentication; routes decide what they require. */
-    presented: Presented
-    /** Set once the route's `requires(…)` has admitted the request. */
-    principal: Principal
     /** Set by a successful login, for the audit trail. */
     loginActor: string
     /** Set by the error handler, for the audit trail. */

@@ -3,11 +3,11 @@ import { Hono } from 'hono'
 import { timeToText } from '../../schema/columns.ts'
 import type { NodeStatus } from '../../schema/contracts/nodes.ts'
 import { requiresGlobal } from '../auth/requires.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 
-export const nodeRoutes = ({ nodes }: Pick<ControlDeps, 'nodes'>) =>
+export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
   new Hono<ControlEnv>().get('/nodes', requiresGlobal('metrics:read'), (c) =>
     ok(
       c,

@@ -26,6 +26,11 @@ const ACTION_MS = 10_000
 
 type Request = Pick<Outgoing, 'method' | 'target' | 'headers' | 'body'>
 
+export interface WithOthers {
+  /** The other nodes of the installation; undefined: this process is alone. */
+  readonly others?: OtherNodes | undefined
+}
+
 export interface Gathered {
   readonly answers: readonly PeerAnswer[]
   readonly unreachable: readonly string[]

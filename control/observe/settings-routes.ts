@@ -2,11 +2,11 @@
 import { Hono } from 'hono'
 import type { SettingInForce } from '../../schema/contracts/settings.ts'
 import { requiresGlobal } from '../auth/requires.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 
-export const settingsRoutes = ({ inForce }: Pick<ControlDeps, 'inForce'>) =>
+export const settingsRoutes = ({ inForce }: Pick<Platform, 'inForce'>) =>
   new Hono<ControlEnv>().get('/settings', requiresGlobal('settings:view'), (c) =>
     ok(c, { settings: (inForce?.settings ?? []).map(viewOf), notes: inForce?.notes ?? [] }),
   )

@@ -6,7 +6,7 @@ import type { Selectable, SelectQueryBuilder } from 'kysely'
 import type { CdrTable, Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first, rawRows } from '../../schema/sql/query.ts'
-import { recordingOfCall } from '../calls/recordings/recording-column.ts'
+import { recordingOfCall } from './recording-column.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
 
 import type { RefusalReason } from '../../schema/tables/refused-calls.ts'

@@ -1,6 +1,6 @@
 /** Lets a few work at the same time. Readers come in turn, one after the other: many questions of one delay itself. */
 import type { Reader } from '../../schema/sql/read-apart.ts'
-import { tooManySearches } from '../observe/causes/searches.ts'
+import { tooManySearches } from './searches.ts'
 
 /** Of one reader. */
 const MAX_WAITING = 100

@@ -2,7 +2,7 @@
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
-import { recordingOfCall } from '../calls/recordings/recording-column.ts'
+import { recordingOfCall } from './recording-column.ts'
 import type { CdrRow } from './cdr-store.ts'
 
 export interface RecordReader {

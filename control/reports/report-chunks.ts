@@ -4,7 +4,7 @@
  */
 import { serialize } from 'node:v8'
 import type { SqlValue } from '../../schema/sql/sql-value.ts'
-import { unusualCalls, type UnusualRequest } from '../observe/causes/anomalies/unusual-calls.ts'
+import { unusualCalls, type UnusualRequest } from './unusual/unusual-calls.ts'
 import type { Page } from '../http/page.ts'
 import type { Place } from './sums/places.ts'
 import { rollUp, type RollUpRequest } from './sums/roll-up.ts'

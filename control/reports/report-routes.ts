@@ -3,19 +3,20 @@
  * totals of all matching records; or as CSV or NDJSON of any length, chosen by `format` or `Accept`.
  * `GET /reports/carriers`: what calls came to by carrier. `GET /reports/calls`: by customer, destination, node …
  */
+import { requestScope } from '../auth/request-scope.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
 import { dispositions } from '../../schema/contracts/field-values.ts'
 import { requires } from '../auth/requires.ts'
-import type { ControlDeps } from '../deps.ts'
+import type { Platform } from '../http/platform.ts'
+import type { WithReports } from './reports.ts'
 import { badRequest } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { queryTime } from '../http/fields.ts'
-import { requestScope } from '../resources/resource-routes.ts'
 import { askSummary, refuseForNow, summaryQuery } from './sums/summary-input.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
@@ -44,7 +45,7 @@ export function reportRoutes({
   reports,
   store,
   now,
-}: Pick<ControlDeps, 'reports' | 'store' | 'now'>) {
+}: Pick<Platform, 'store' | 'now'> & WithReports) {
   return new Hono<ControlEnv>()
     .get('/reports/calls', requires('cdrs:read'), validate('query', summaryQuery), async (c) => {
       const { start_date: from, end_date: before, ...asked } = c.req.valid('query')

@@ -9,7 +9,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
 import type { MaybeLocal } from '../../schema/sql/handle.ts'
 import { setReadingThread } from '../../schema/sql/read-apart.ts'
-import type { UnusualCalls, UnusualRequest } from '../observe/causes/anomalies/unusual-calls.ts'
+import type { UnusualCalls, UnusualRequest } from './unusual/unusual-calls.ts'
 import { keepSums, type KeepSumsDeps } from './sums/keep-sums.ts'
 import { openSums, type Place } from './sums/places.ts'
 import type { RolledUp, RollUpRequest } from './sums/roll-up.ts'
@@ -85,6 +85,10 @@ interface Open {
 }
 
 /** The open reports; bounded. */
+export interface WithReports {
+  readonly reports: Reports
+}
+
 export class Reports {
   readonly #maker: ReportMaker
   readonly #now: () => number

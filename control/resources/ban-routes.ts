@@ -1,4 +1,5 @@
 /** `/guard/bans`: lists banned SIP sources, bans a source, and lifts a ban. */
+import type { ChangeWorld } from '../changes/kinds.ts'
 import { isIP } from 'node:net'
 import { type Context, Hono } from 'hono'
 import { routePath } from 'hono/route'
@@ -7,7 +8,6 @@ import { timeToText } from '../../schema/columns.ts'
 import { sourceIn } from '../../schema/net/source-address.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
-import type { ChangeWorld } from '../changes/change-world.ts'
 import { tellEntered, writeQuery } from '../changes/enter-write.ts'
 import { banStateOf, stateBeforeBan } from './kinds/sip-ban-kind.ts'
 import { type ChangeOrder, makeChange } from '../changes/make-change.ts'

@@ -1,5 +1,5 @@
+import type { ChangeWorld } from '../changes/kinds.ts'
 /** What of this process follows rows that were written, before the response to the write. */
-import type { ChangeWorld } from '../changes/change-world.ts'
 
 /** What of this process follows an extension that was written: its phones, and who pays for its number. */
 export async function followExtension(

@@ -2,14 +2,14 @@
  * Rejects destinations that are a carrier's gateway, which only priced routes may use (SPECIFICATION.md
  * §10.2).
  */
+import type { RequestScope } from '../auth/request-scope.ts'
 import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { carrierGatewaysAt } from '../../schema/carrier-gateways.ts'
 import { gatewayNamedBy, senderOf, type CarrierGateway } from '../../schema/rules/gateway-reach.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { RequestScope } from './resource.ts'
-import { same } from './rows.ts'
+import { same } from '../http/rows.ts'
 import type { NodeBody } from './dispatcher/dispatcher-body.ts'
 
 export interface WrittenDestination {

@@ -1,11 +1,12 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
+import type { RequestScope } from '../auth/request-scope.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { didYouMean } from '../../schema/rules/did-you-mean.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
+import { everywhere } from '../auth/request-scope.ts'
 import type { Reference } from '../http/fields.ts'
-import type { RequestScope } from './resource.ts'
-import { same } from './rows.ts'
+import { same } from '../http/rows.ts'
 
 const nameColumns = {
   tenant: 'slug',
@@ -149,9 +150,6 @@ export async function identified(
     .where('tenant_id', same(tenantId), tenantId)
   return (await first(store, query))?.id
 }
-
-/** The scope of a seed file. */
-export const everywhere: RequestScope = { tenantId: null, actor: '', now: 0 }
 
 /** Whether a row of `tenantId` must not be referred to, although the writer sees it. */
 const isForeign = (tenantId: number | null, owner: Owner): boolean =>

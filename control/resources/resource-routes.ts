@@ -1,4 +1,6 @@
 /** The five routes of every resource: create, list, get, update, delete. */
+import type { ChangeWorld } from '../changes/kinds.ts'
+import type { RequestScope } from '../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { transaction } from '../../schema/sql/query.ts'
@@ -10,11 +12,11 @@ import {
   type BeyondScope,
   type Written,
 } from '../auth/field-scopes.ts'
+import { requestScope } from '../auth/request-scope.ts'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { ChangeWorld } from '../changes/change-world.ts'
 import { creationsOf, tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
-import type { ChangeKind } from './kinds/kinds.ts'
+import type { ChangeKind } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, type Settled } from '../http/envelope.ts'
@@ -22,7 +24,7 @@ import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
-import type { RequestScope, Resource, Rows, Slice } from './resource.ts'
+import type { Resource, Rows, Slice } from './resource.ts'
 
 export interface ResourceRoutesDeps<View> {
   readonly world: ChangeWorld
@@ -188,17 +190,6 @@ const listed = <View>(
   scope: RequestScope,
   slice: Slice,
 ): Promise<Rows<View>> => readApart(world.store, scope.tenantId, () => resource.list(scope, slice))
-
-export const requestScope = (
-  { tenantId, isGlobal = false, domain, actor }: Principal,
-  now: () => number,
-): RequestScope => ({
-  tenantId,
-  isGlobal,
-  domain,
-  actor,
-  now: now(),
-})
 
 const lookedUp = async <View>(
   { resource, lookUp }: Pick<ResourceRoutesDeps<View>, 'resource' | 'lookUp'>,

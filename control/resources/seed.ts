@@ -2,6 +2,7 @@
  * `tollgate seed FILE.json`: loads a file of resources into the database, all or nothing. Safe to repeat:
  * an element is found by its name and replaces the stored row; a rate keeps what the file does not name of it.
  */
+import type { RequestScope } from '../auth/request-scope.ts'
 import { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'
@@ -26,7 +27,7 @@ import { OutboundRouteStore } from './routes/outbound-route-store.ts'
 import { TenantStore } from './tenants/tenant-store.ts'
 import { jsonProblem } from './json-position.ts'
 import { completed, patched } from './patch.ts'
-import type { RequestScope, Resource } from './resource.ts'
+import type { Resource } from './resource.ts'
 
 /** In the order in which they may refer to each other. */
 const sections = [

@@ -1,9 +1,9 @@
 /** Resources that the platform assigns to tenants: SIP domains and telephone numbers. */
+import type { RequestScope } from '../auth/request-scope.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference } from './references.ts'
-import type { RequestScope } from './resource.ts'
 
 /** Throws 400 when a row of `tenantId` names a domain of another tenant. Null for the platform. */
 export async function refuseForeignDomain(

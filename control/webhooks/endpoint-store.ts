@@ -1,4 +1,5 @@
 /** Endpoints as rows: URL, event types and secrets. */
+import type { RequestScope } from '../auth/request-scope.ts'
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import type { WebhookEndpointTable } from '../../schema/database.ts'
@@ -6,8 +7,8 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { RequestScope, Rows } from '../resources/resource.ts'
-import { write } from '../resources/write.ts'
+import type { Rows } from '../resources/resource.ts'
+import { write } from '../http/write.ts'
 import type { EventType } from '../../schema/contracts/webhook-events.ts'
 import type { NewEndpoint } from './webhook-body.ts'
 

@@ -1,4 +1,5 @@
 /** `/webhooks`: endpoints of accounting webhooks, and their deliveries. */
+import { requestScope } from '../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
@@ -14,7 +15,7 @@ import { created, ok } from '../http/envelope.ts'
 import { endingMeta, offsetOf, pageMeta, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { tenantOf } from '../resources/references.ts'
-import { found, id, idParam, requestScope } from '../resources/resource-routes.ts'
+import { found, id, idParam } from '../resources/resource-routes.ts'
 import {
   type EndpointChange,
   type EndpointRow,

@@ -1,7 +1,7 @@
 /** The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data. */
 import { onlyNode } from './only-node.ts'
 import { createHash } from 'node:crypto'
-import type { Access } from '../../control/auth/access.ts'
+import type { Access } from '../../control/access.ts'
 import { hashToken, keyPrefixOf, newToken } from '../../control/auth/keys/app-key.ts'
 import { DEFAULT_RATE_LIMIT_RPM, newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { toRow } from '../../control/auth/keys/key-rows.ts'

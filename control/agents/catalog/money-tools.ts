@@ -1,4 +1,6 @@
 /** Tools for balances and prices. No tool moves money. */
+import { requestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/request-scope.ts'
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
@@ -8,8 +10,6 @@ import { explanation } from '../../resources/rates/price-explanation.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { phoneNumber, reference } from '../../http/fields.ts'
 import { resolve } from '../../resources/references.ts'
-import type { RequestScope } from '../../resources/resource.ts'
-import { requestScope } from '../../resources/resource-routes.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { time } from './shapes.ts'
 

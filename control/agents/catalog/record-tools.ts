@@ -1,4 +1,5 @@
 /** Tools for call records: search a period, or get one call. */
+import { requestScope } from '../../auth/request-scope.ts'
 import { z } from 'zod'
 import { DAY_MS } from '../../../schema/clock.ts'
 import {
@@ -15,9 +16,8 @@ import type { CdrRow } from '../../reports/cdr-store.ts'
 import { findRecord, recordsOf } from '../../reports/find-record.ts'
 import { callFilterInput, filtersOf, refuseForNow } from '../../reports/sums/summary-input.ts'
 import { money, text, time as timeInput } from '../../http/fields.ts'
-import { requestScope } from '../../resources/resource-routes.ts'
 import { defineTool } from '../tool.ts'
-import { liveCall, liveCallView } from '../../calls/live-call-view.ts'
+import { liveCall, liveCallView } from '../../nodes/live-call.ts'
 import { findCall } from './call-tools.ts'
 import { callUuid, MAX_ROWS, time } from './shapes.ts'
 

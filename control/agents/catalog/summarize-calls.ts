@@ -1,7 +1,7 @@
 /** What calls of a period come to, by customer, destination, node …: the first look at an incident. */
+import { requestScope } from '../../auth/request-scope.ts'
 import { askSummary, summaryInput } from '../../reports/sums/summary-input.ts'
 import { summary } from '../../reports/sums/summary.ts'
-import { requestScope } from '../../resources/resource-routes.ts'
 import { defineTool } from '../tool.ts'
 
 export const summarizeCalls = defineTool({

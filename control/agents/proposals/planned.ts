@@ -1,7 +1,7 @@
 /** What a change would do, as the dry run of its tool tells it. */
+import type { Json } from '../../changes/kinds.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import type { Json } from '../../changes/change-world.ts'
 import type { Plan } from '../../changes/plan.ts'
 
 export interface PlannedChange {

@@ -1,6 +1,6 @@
 /** Proposals as the API, the tools and webhooks show them. */
+import type { Json } from '../../changes/kinds.ts'
 import { timeToText } from '../../../schema/columns.ts'
-import type { Json } from '../../changes/change-world.ts'
 import type { ProposalRow } from './proposal-store.ts'
 
 export type ProposalView = ReturnType<typeof proposalView>

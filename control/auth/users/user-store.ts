@@ -5,7 +5,7 @@ import type { Store } from '../../../schema/open.ts'
 import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
 import { all, execute, first, insert, transaction } from '../../../schema/sql/query.ts'
 import { readApart } from '../../../schema/sql/read-apart.ts'
-import { contains } from '../../resources/rows.ts'
+import { contains } from '../../http/rows.ts'
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
 

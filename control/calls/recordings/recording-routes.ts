@@ -9,14 +9,14 @@ import type { Schedule } from '../../../schema/clock.ts'
 import type { RecordingResult } from '../../../schema/contracts/recordings.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
-import type { ControlDeps } from '../../deps.ts'
+import type { Platform } from '../../http/platform.ts'
 import { ApiError, conflict, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 import { atNodeOfCall } from '../../nodes/elsewhere.ts'
 import { fileElsewhere } from '../../nodes/file-elsewhere.ts'
-import type { OtherNodes } from '../../nodes/other-nodes.ts'
+import type { OtherNodes, WithOthers } from '../../nodes/other-nodes.ts'
 import { streamedBody } from '../../nodes/streamed-body.ts'
 import { byteRange } from './byte-range.ts'
 import { RecordingReaders } from './recording-readers.ts'
@@ -31,7 +31,7 @@ const controlBody = z.strictObject({
 })
 
 export function recordingRoutes(
-  deps: Pick<ControlDeps, 'store' | 'engine' | 'settings' | 'others' | 'schedule'>,
+  deps: Pick<Platform, 'store' | 'engine' | 'settings' | 'schedule'> & WithOthers,
 ) {
   const { calls, recordings } = deps.engine
   const store = new RecordingStore(deps.store, deps.settings.recordingsPath ?? '')

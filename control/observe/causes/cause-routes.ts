@@ -6,7 +6,9 @@ import { first } from '../../../schema/sql/query.ts'
 import { readApart } from '../../../schema/sql/read-apart.ts'
 import { admitScope, requires } from '../../auth/requires.ts'
 import type { KeyStore } from '../../auth/keys/key-store.ts'
-import type { ControlDeps } from '../../deps.ts'
+import type { Platform } from '../../http/platform.ts'
+import type { WithOthers } from '../../nodes/other-nodes.ts'
+import type { WithReports } from '../../reports/reports.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
@@ -61,9 +63,11 @@ const trunksQuery = z.strictObject({
 const activityQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(100, 20) })
 
 export function causeRoutes(
-  deps: Pick<ControlDeps, 'store' | 'engine' | 'now' | 'ocs' | 'others' | 'reports'> & {
-    readonly keys: Pick<KeyStore, 'byUuid'>
-  },
+  deps: Pick<Platform, 'store' | 'engine' | 'now' | 'ocs'> &
+    WithOthers &
+    WithReports & {
+      readonly keys: Pick<KeyStore, 'byUuid'>
+    },
 ) {
   const { store, now, keys } = deps
   return new Hono<ControlEnv>()
@@ -138,14 +142,14 @@ const nextTurn = async (): Promise<void> => {
 }
 
 /** Its number, by which calls and tools name it. */
-async function setNumber(store: ControlDeps['store'], setRow: number): Promise<number | undefined> {
+async function setNumber(store: Platform['store'], setRow: number): Promise<number | undefined> {
   const query = store.db.selectFrom('dispatcher_set').select('set_id').where('id', '=', setRow)
   return (await first(store, query))?.set_id
 }
 
 /** `setRow`: the id of the set, not its number. */
 async function nodeOfSet(
-  { store, engine }: Pick<ControlDeps, 'store' | 'engine'>,
+  { store, engine }: Pick<Platform, 'store' | 'engine'>,
   setRow: number,
   nodeId: number,
   tenantId: number | null,

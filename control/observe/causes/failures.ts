@@ -6,8 +6,8 @@ import { timeToText } from '../../../schema/columns.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { readApart } from '../../../schema/sql/read-apart.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { callSums, type SumsReader } from './anomalies/call-sums.ts'
-import { inTurn } from './searches.ts'
+import { callSums, type SumsReader } from '../../reports/unusual/call-sums.ts'
+import { inTurn } from '../../reports/searches.ts'
 import { type Asked, count, moment } from './views.ts'
 
 export const failuresView = z.strictObject({

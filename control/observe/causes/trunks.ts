@@ -5,7 +5,7 @@ import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { countsOfAsked } from '../../nodes/counts-of-all.ts'
-import { contains } from '../../resources/rows.ts'
+import { contains } from '../../http/rows.ts'
 import { downSince, type HistoryReader, lastFailure } from './state-history.ts'
 import { count, moment } from './views.ts'
 

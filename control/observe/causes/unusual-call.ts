@@ -1,10 +1,10 @@
 /** What was unusual about a call, against the calls of its customer in the 14 days before. */
+import { plural } from '../../http/text.ts'
 import { sql } from 'kysely'
 import { DAY_MS } from '../../../schema/clock.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/sql/query.ts'
-import { plural } from './anomalies/finding.ts'
 
 const PAST_DAYS = 14
 /** The newest ones: about 4 ms. */

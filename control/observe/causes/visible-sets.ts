@@ -1,10 +1,10 @@
 /** The dispatcher sets that a credential sees, as the engine knows them: a tenant sees its own. */
 import { all } from '../../../schema/sql/query.ts'
 import type { SetStatus } from '../../../schema/contracts/dispatcher.ts'
-import type { ControlDeps } from '../../deps.ts'
+import type { Platform } from '../../http/platform.ts'
 
 export async function visibleSets(
-  { engine, store }: Pick<ControlDeps, 'engine' | 'store'>,
+  { engine, store }: Pick<Platform, 'engine' | 'store'>,
   tenantId: number | null,
 ): Promise<readonly SetStatus[]> {
   if (tenantId === null) return engine.dispatcher.status()

@@ -3,7 +3,8 @@ import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { requires } from '../../auth/requires.ts'
 import type { EventsPort } from '../../../schema/contracts/engine-events.ts'
-import type { ControlDeps } from '../../deps.ts'
+import type { Platform } from '../../http/platform.ts'
+import type { WithOthers } from '../../nodes/other-nodes.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
@@ -39,9 +40,10 @@ const messages = {
   all: 'No further stream can be opened',
 } as const
 
-export type EventDeps = Pick<ControlDeps, 'ocs' | 'others'> & {
-  readonly engine: { readonly events: EventsPort }
-}
+export type EventDeps = Pick<Platform, 'ocs'> &
+  WithOthers & {
+    readonly engine: { readonly events: EventsPort }
+  }
 
 /** Returns a check whether a request would still be admitted. */
 type Revalidator = (c: Context<ControlEnv>) => () => Promise<boolean>

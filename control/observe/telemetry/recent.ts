@@ -1,5 +1,5 @@
 /** Measurements over time: calls per second, and the recent event-loop delay. */
-import type { LoopDelay } from '../../deps.ts'
+import type { LoopDelay } from '../../http/platform.ts'
 
 /** Interval between calls of `tick`. */
 export const TICK_MS = 1_000

@@ -10,7 +10,8 @@ import type {
 } from '../../../schema/contracts/engine-port.ts'
 import type { RelayStatus } from '../../../schema/contracts/relays.ts'
 import type { SetStatus } from '../../../schema/contracts/dispatcher.ts'
-import type { ControlDeps } from '../../deps.ts'
+import type { Platform } from '../../http/platform.ts'
+import type { Webhooks } from '../../webhooks/webhooks.ts'
 import { databaseFigures, lastKnown } from './database-figures.ts'
 import { ApiRequests } from './api-requests.ts'
 import { History, SAMPLE_SECONDS, type Measurement } from './history.ts'
@@ -23,9 +24,9 @@ import type {
 } from './telemetry-view.ts'
 
 type TelemetryDeps = Pick<
-  ControlDeps,
-  'store' | 'engine' | 'nodes' | 'ocs' | 'webhooks' | 'now' | 'steadyNow' | 'loopDelay'
->
+  Platform,
+  'store' | 'engine' | 'nodes' | 'ocs' | 'now' | 'steadyNow' | 'loopDelay'
+> & { readonly webhooks: Webhooks }
 
 /** Names of the engine's figures that have their own place in the view. */
 const dispositions = {

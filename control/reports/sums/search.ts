@@ -8,7 +8,7 @@ import { likePattern } from '../../http/page.ts'
 import { type CallFilters, conditionsOf } from './call-filters.ts'
 import { matchingTimes } from './matching-times.ts'
 import type { Place } from './places.ts'
-import { type Window, windows } from './record-windows.ts'
+import { type Window, windows } from '../../../schema/record-windows.ts'
 
 /** Plain data: it is sent to the thread of reports. */
 export interface SearchRequest {

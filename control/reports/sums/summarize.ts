@@ -10,7 +10,7 @@ import { add, type Figures, figuresIn, type GroupValues, noFigures, ofRecords } 
 import { type KeptSums, keptSumsFor, readSums, readTail, stepsOf } from './kept-sums.ts'
 import { matchingTimes } from './matching-times.ts'
 import type { Place } from './places.ts'
-import { type Window, windows } from './record-windows.ts'
+import { type Window, windows } from '../../../schema/record-windows.ts'
 import { behind, MAX_TAIL, whole } from './roll-up.ts'
 import { watermarkOf } from './slice.ts'
 import type { SummaryRequest } from './summary-request.ts'

@@ -1,4 +1,5 @@
 /** What a summary is asked by, in a query and as arguments of a tool. */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import { z } from 'zod'
 import { DAY_MS } from '../../../schema/clock.ts'
 import { directions, dispositions } from '../../../schema/contracts/field-values.ts'
@@ -7,7 +8,6 @@ import { ApiError, badRequest } from '../../http/api-error.ts'
 import { queryInteger } from '../../http/page.ts'
 import { prefix, queryTime, type Reference, reference, text, time } from '../../http/fields.ts'
 import { resolve, tenantOf } from '../../resources/references.ts'
-import type { RequestScope } from '../../resources/resource.ts'
 import type { Reports } from '../reports.ts'
 import type { CallFilters } from './call-filters.ts'
 import { groupings, type MemberDimension } from './dimensions.ts'

@@ -1,4 +1,5 @@
 /** Carriers and their gateways as rows. Unchanged gateways keep their id. */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import { refuseOtherPayer } from '../guards/braked.ts'
 import { gatewayClaim } from '../../../schema/ownership/claims.ts'
 import { toFlag } from '../../../schema/columns.ts'
@@ -11,9 +12,9 @@ import { filledIn } from '../presets.ts'
 import { stripHeadersColumn } from '../stripped-headers.ts'
 import { refuseUnsupported } from '../not-supported.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../references.ts'
-import type { RequestScope, Resource, Rows, Slice } from '../resource.ts'
-import { contains, grouped, same } from '../rows.ts'
-import { write } from '../write.ts'
+import type { Resource, Rows, Slice } from '../resource.ts'
+import { contains, grouped, same } from '../../http/rows.ts'
+import { write } from '../../http/write.ts'
 import {
   carrierBody,
   unsupportedInCarrier,
@@ -26,7 +27,7 @@ import { refuseReachedGateways } from '../gateway-reach.ts'
 import { refuseOwnPlaces } from '../own-places.ts'
 import { resolveSet } from '../set-reference.ts'
 import { nothingReserved, refuseForeignPlaces, type Reserved } from '../source-claims.ts'
-import { writeWithinLimits } from '../tenant-limits.ts'
+import { writeWithinLimits } from '../../auth/tenant-limits.ts'
 
 export class CarrierStore implements Resource<typeof carrierBody, CarrierView> {
   readonly noun = 'Carrier'

@@ -1,8 +1,8 @@
 /** `/routing/carriers`, with its test calls, `/outbound-routes`, `/inbound-routes`. */
+import type { ChangeWorld } from '../../changes/kinds.ts'
 import { Hono } from 'hono'
 import { fieldsWhere, type Written } from '../../auth/field-scopes.ts'
-import type { ChangeWorld } from '../../changes/change-world.ts'
-import type { ControlDeps } from '../../deps.ts'
+import type { WithOthers } from '../../nodes/other-nodes.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { countsElsewhere } from '../../nodes/counts-of-all.ts'
 import { resourceRoutes } from '../resource-routes.ts'
@@ -12,10 +12,9 @@ import { withLiveStatus, withMoreCalls } from './carrier-status.ts'
 import { InboundRouteStore } from '../routes/inbound-route-store.ts'
 import { OutboundRouteStore, type OutboundRouteView } from '../routes/outbound-route-store.ts'
 import { reservedBy } from '../source-claims.ts'
-import { testCallRoutes } from '../../calls/test-call-routes.ts'
 
-export function routingRoutes(world: ChangeWorld & Pick<ControlDeps, 'steadyNow' | 'others'>) {
-  const { store, now, engine, settings, steadyNow, others } = world
+export function routingRoutes(world: ChangeWorld & WithOthers) {
+  const { store, engine, settings, others } = world
   const carriers = new CarrierStore(store, reservedBy(settings), settings.hasMediaRelay)
   const common = (kind: 'carrier' | 'outbound_route' | 'inbound_route') => ({
     world,
@@ -23,7 +22,6 @@ export function routingRoutes(world: ChangeWorld & Pick<ControlDeps, 'steadyNow'
     changed: ({ id }: { readonly id: number }) => engine.reloadRouting({ of: kind, ids: [id] }),
   })
   return new Hono<ControlEnv>()
-    .route('/', testCallRoutes({ store, engine, now, steadyNow }, carriers))
     .route(
       '/',
       resourceRoutes({

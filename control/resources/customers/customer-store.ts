@@ -1,4 +1,5 @@
 /** Customers with their numbers and wallets, as rows. Money moves through the ledger only. */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import type { Selectable } from 'kysely'
 import {
   exactSum,
@@ -15,11 +16,11 @@ import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import { hashPassword, hashPasswordNow } from '../../auth/users/passwords.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../references.ts'
-import type { RequestScope, Resource, Rows, Slice } from '../resource.ts'
-import { contains, grouped } from '../rows.ts'
+import type { Resource, Rows, Slice } from '../resource.ts'
+import { contains, grouped } from '../../http/rows.ts'
 import { refuseForeignNumbers } from '../tenancy.ts'
-import { writeWithinLimits } from '../tenant-limits.ts'
-import { write } from '../write.ts'
+import { writeWithinLimits } from '../../auth/tenant-limits.ts'
+import { write } from '../../http/write.ts'
 import { customerBody, type CustomerBody } from './customer-body.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from '../guards/braked.ts'
 import { hasLowBalance, isBalanceLow, refusedMicros } from './low-balance.ts'

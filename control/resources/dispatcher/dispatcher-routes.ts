@@ -1,24 +1,25 @@
 /** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
+import type { ChangeWorld } from '../../changes/kinds.ts'
+import { requestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
 import { changeDuration, changeReason } from '../../changes/change-fields.ts'
-import type { ChangeWorld } from '../../changes/change-world.ts'
 import { tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
 import { planReload } from './reload-plan.ts'
 import { type ChangeOrder, makeChange } from '../../changes/make-change.ts'
 import { type NodeStateOrder, type NodeStateWorld, planNodeState } from './node-plan.ts'
-import type { ControlDeps } from '../../deps.ts'
+import type { WithOthers } from '../../nodes/other-nodes.ts'
 import { conflict } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 import { countsElsewhere } from '../../nodes/counts-of-all.ts'
 import { patched, patchOf } from '../patch.ts'
-import type { RequestScope } from '../resource.ts'
-import { found, id, idParam, requestScope, resourceRoutes, withLookUp } from '../resource-routes.ts'
+import { found, id, idParam, resourceRoutes, withLookUp } from '../resource-routes.ts'
 import { nodeBody, type NodeBody } from './dispatcher-body.ts'
 import { nodeUri } from '../gateway-reach.ts'
 import { newUuid } from '../../http/uuid.ts'
@@ -46,7 +47,7 @@ const stateBody = z.strictObject({
   duration: changeDuration.optional(),
 })
 
-type DispatcherWorld = ChangeWorld & Pick<ControlDeps, 'others'>
+type DispatcherWorld = ChangeWorld & WithOthers
 
 export function dispatcherRoutes(deps: DispatcherWorld) {
   const { store, engine, settings, others } = deps
@@ -247,7 +248,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
 }
 
 const withCallsElsewhere =
-  (others: ControlDeps['others']) =>
+  (others: WithOthers['others']) =>
   async (c: Context<ControlEnv>, listed: readonly DispatcherView[]) => {
     const ids = listed.flatMap(({ nodes }) => nodes.map(({ id: nodeId }) => nodeId))
     const more = await countsElsewhere(c, others, 'nodes', ids)

@@ -1,4 +1,5 @@
 /** What becomes of a dispatcher set when an operator sets the state of one of its nodes. */
+import type { ChangeWorld } from '../../changes/kinds.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { FoundNode, NodeState } from '../../../schema/contracts/dispatcher.ts'
 import { conflict } from '../../http/api-error.ts'
@@ -6,7 +7,6 @@ import { countsOfAsked } from '../../nodes/counts-of-all.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
 import { quoted } from '../../http/clean-text.ts'
-import type { ChangeWorld } from '../../changes/change-world.ts'
 import { nodeTargetId, readNodeState, stateRefusal } from '../kinds/dispatcher-node-kind.ts'
 import type { Plan } from '../../changes/plan.ts'
 

@@ -1,6 +1,6 @@
 /** What becomes of calls when the dispatcher sets are read again. */
+import type { ChangeWorld } from '../../changes/kinds.ts'
 import { timeToText } from '../../../schema/columns.ts'
-import type { ChangeWorld } from '../../changes/change-world.ts'
 import type { Plan } from '../../changes/plan.ts'
 
 interface Reloaded {

@@ -2,6 +2,8 @@
  * `/pbx/extensions`: accounts of phones. Responses have the bare shapes of SPECIFICATION.md §4.1 instead of
  * the envelope; errors have the envelope.
  */
+import type { ChangeWorld } from '../../changes/kinds.ts'
+import { requestScope } from '../../auth/request-scope.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { hostPort } from '../../../engine/sip-server/message/index.ts'
@@ -16,7 +18,6 @@ import {
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
-import type { ChangeWorld } from '../../changes/change-world.ts'
 import { creationsOf, tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
 import { followExtension } from '../follow-rows.ts'
 import { notFound } from '../../http/api-error.ts'
@@ -26,7 +27,7 @@ import { offsetOf, pageMeta, pageQuery } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import { patched, patchOf } from '../patch.ts'
 import { inTermsOf } from '../references.ts'
-import { found, idParam, requestScope } from '../resource-routes.ts'
+import { found, idParam } from '../resource-routes.ts'
 import { extensionBody } from './extension-body.ts'
 import { ExtensionStore, type ExtensionView } from './extension-store.ts'
 

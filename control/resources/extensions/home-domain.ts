@@ -1,10 +1,10 @@
 /** Determines the SIP domain of an extension. */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { wrongTenant } from '../../auth/tenants.ts'
 import type { Reference } from '../../http/fields.ts'
 import { badReference, tenantOf } from '../references.ts'
-import type { RequestScope } from '../resource.ts'
 
 export interface Home {
   readonly tenantId: number

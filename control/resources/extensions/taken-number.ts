@@ -2,7 +2,7 @@
 import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
-import { same } from '../rows.ts'
+import { same } from '../../http/rows.ts'
 
 /** Throws 409 when the other kind has this number in this tenant. `tenantId` null for the platform. */
 export async function refuseTakenNumber(

@@ -2,10 +2,10 @@
  * What the platform brakes a tenant does not delete or rename: made anew, it would be without the brake, because a spend
  * guard is bound to the row and not to its name.
  */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
-import type { RequestScope } from '../resource.ts'
 
 /**
  * Throws 409 while the platform brakes it, unless the platform asks. In the transaction that deletes or renames it: a guard

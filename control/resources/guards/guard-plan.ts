@@ -1,10 +1,10 @@
 /** What becomes of calls when a spend guard is set, or removed. */
+import { requestScope } from '../../auth/request-scope.ts'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { Plan } from '../../changes/plan.ts'
 import { badRequest, notFound } from '../../http/api-error.ts'
 import { badReference } from '../references.ts'
-import { requestScope } from '../resource-routes.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { type GuardBody, storedPrefix } from './guard-body.ts'
 import { noun, refuseForeign, setterOf } from './guard-rights.ts'

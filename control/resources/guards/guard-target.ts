@@ -1,11 +1,11 @@
 /** Whose calls a spend guard brakes: the customer, the extension or the tenant that a body names. */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import type { Brake } from '../../../schema/contracts/spend-guards.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/sql/query.ts'
 import { badRequest } from '../../http/api-error.ts'
 import type { Reference } from '../../http/fields.ts'
 import { badReference, chosen, resolve } from '../references.ts'
-import type { RequestScope } from '../resource.ts'
 import type { GuardBody } from './guard-body.ts'
 
 export interface GuardTarget extends Brake {

@@ -11,7 +11,7 @@ import { readApart } from '../../../schema/sql/read-apart.ts'
 import { bodyOf } from '../../nodes/answer-data.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { guardedAnswer } from '../../nodes/questions.ts'
-import { type Window, windows } from '../../reports/sums/record-windows.ts'
+import { type Window, windows } from '../../../schema/record-windows.ts'
 
 export interface GuardedWorld {
   readonly store: Store

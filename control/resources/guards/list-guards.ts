@@ -1,8 +1,8 @@
 /** Spend guards as a caller may see them: all, or those of one customer, extension or tenant. */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import type { z } from 'zod'
 import type { Store } from '../../../schema/open.ts'
 import { readApart } from '../../../schema/sql/read-apart.ts'
-import type { RequestScope } from '../resource.ts'
 import { guardBody } from './guard-body.ts'
 import { GuardStore } from './guard-store.ts'
 import { targetOf } from './guard-target.ts'

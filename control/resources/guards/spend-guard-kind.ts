@@ -1,9 +1,9 @@
 /** Spend guards, as changes are about them. Their id is their UUID. */
+import type { RestorableKind } from '../../changes/kinds.ts'
+import type { Json } from '../../changes/kinds.ts'
 import { z } from 'zod'
 import { guardActions, guardPeriods } from '../../../schema/contracts/spend-guards.ts'
 import { notFound } from '../../http/api-error.ts'
-import type { Json } from '../../changes/change-world.ts'
-import type { RestorableKind } from '../../changes/restorable-kind.ts'
 import { noun, refuseForeign } from './guard-rights.ts'
 import { type GuardState, GuardStore } from './guard-store.ts'
 

@@ -1,4 +1,5 @@
 /** What becomes of an application key when it is suspended, resumed or revoked. */
+import type { ChangeWorld } from '../../changes/kinds.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { AppKey } from '../../auth/keys/app-key.ts'
 import { isAsStrong, refuseResume } from '../../auth/keys/issue-key.ts'
@@ -7,7 +8,6 @@ import type { Principal } from '../../auth/principal.ts'
 import { conflict } from '../../http/api-error.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { keyStateOf } from '../kinds/api-key-kind.ts'
-import type { ChangeWorld } from '../../changes/change-world.ts'
 import type { Plan } from '../../changes/plan.ts'
 
 export interface KeyWorld extends Pick<ChangeWorld, 'keys' | 'now'> {

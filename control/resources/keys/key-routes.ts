@@ -1,9 +1,9 @@
 /** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
+import type { ChangeWorld } from '../../changes/kinds.ts'
 import { Hono } from 'hono'
 import { routePath } from 'hono/route'
 import { z } from 'zod'
 import { changeReason } from '../../changes/change-fields.ts'
-import type { ChangeWorld } from '../../changes/change-world.ts'
 import { creationsOf, tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
 import { isOfAgent, planRevocation, refuseOwnKey } from './key-plans.ts'
 import { makeChange } from '../../changes/make-change.ts'

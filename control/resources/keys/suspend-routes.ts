@@ -1,9 +1,9 @@
 /** `/application-keys/{uuid}/suspend` and `/resume`: what the tools of the same names do. */
+import type { ChangeWorld } from '../../changes/kinds.ts'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { answerOf } from '../../changes/change-answer.ts'
 import { changeDuration, changeReason, dryRun } from '../../changes/change-fields.ts'
-import type { ChangeWorld } from '../../changes/change-world.ts'
 import { tellEntered } from '../../changes/enter-write.ts'
 import {
   type KeyPlan,

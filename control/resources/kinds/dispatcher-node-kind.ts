@@ -1,9 +1,9 @@
 /** Nodes of dispatcher sets: the state that an operator set. Their id is `<set_id>/<destination>`. */
+import type { RestorableKind } from '../../changes/kinds.ts'
+import type { ChangeWorld, Json } from '../../changes/kinds.ts'
 import { first } from '../../../schema/sql/query.ts'
 import type { NodeState, SetStateResult } from '../../../schema/contracts/dispatcher.ts'
 import { ApiError, conflict, notFound } from '../../http/api-error.ts'
-import type { ChangeWorld, Json } from '../../changes/change-world.ts'
-import type { RestorableKind } from '../../changes/restorable-kind.ts'
 
 export const nodeTargetId = (setId: number, destination: string): string =>
   `${setId}/${destination}`

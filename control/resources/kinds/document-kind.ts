@@ -1,11 +1,12 @@
 /** Resources of the API: their state is the body that would write them, without secrets. */
+import type { RestorableKind } from '../../changes/kinds.ts'
+import type { ChangeWorld, Json } from '../../changes/kinds.ts'
+import { everywhere } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/request-scope.ts'
 import type { z } from 'zod'
 import { notFound } from '../../http/api-error.ts'
-import { everywhere } from '../references.ts'
-import type { RequestScope, Resource } from '../resource.ts'
-import type { ChangeWorld, Json } from '../../changes/change-world.ts'
+import type { Resource } from '../resource.ts'
 import { type FieldState, fieldsOf, hasFields, shareFields } from '../../changes/field-states.ts'
-import type { RestorableKind } from '../../changes/restorable-kind.ts'
 
 type DocumentStore = Pick<
   Resource<z.ZodObject, unknown>,

@@ -1,19 +1,15 @@
-/**
- * What changes can be about. For each kind: how its state is read, and how it is restored. A kind without them is
- * never undone.
- */
-import { isDeepStrictEqual } from 'node:util'
+/** How the state of each kind is read, and how it is restored. */
 import { spendGuardKind } from '../guards/spend-guard-kind.ts'
+import type { Kinds } from '../../changes/kinds.ts'
 import { apiKeyKind } from './api-key-kind.ts'
 import * as documents from './document-kinds.ts'
 import { dispatcherNodeKind } from './dispatcher-node-kind.ts'
 import { sipBanKind } from './sip-ban-kind.ts'
-import type { RestorableKind } from '../../changes/restorable-kind.ts'
 
 /** A call that ended, or what was loaded into memory. */
 const irreversible = null
 
-const kinds = {
+export const kinds: Kinds = {
   agent: documents.agentKind,
   api_key: apiKeyKind,
   carrier: documents.carrierKind,
@@ -30,18 +26,4 @@ const kinds = {
   sip_ban: sipBanKind,
   spend_guard: spendGuardKind,
   tenant: documents.tenantKind,
-} as const satisfies Readonly<Record<string, RestorableKind | null>>
-
-export type ChangeKind = keyof typeof kinds
-
-/** Null: irreversible, or a kind of another version of the program. */
-export function restorable(kind: string): RestorableKind | null {
-  const known: Readonly<Record<string, RestorableKind | null>> = kinds
-  return known[kind] ?? null
 }
-
-/** Whether a thing has the state of a change of it. */
-export const isSameState = (
-  kind: Pick<RestorableKind, 'isSame'> | null,
-  ...[state, ofChange]: Parameters<NonNullable<RestorableKind['isSame']>>
-): boolean => (kind?.isSame ?? isDeepStrictEqual)(state, ofChange)

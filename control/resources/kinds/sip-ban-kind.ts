@@ -1,9 +1,9 @@
 /** Addresses that an operator has banned: their SIP packets are dropped. */
+import type { RestorableKind } from '../../changes/kinds.ts'
+import type { ChangeWorld, Json } from '../../changes/kinds.ts'
 import { DAY_MS } from '../../../schema/clock.ts'
 import { wrongTenant } from '../../auth/tenants.ts'
 import { ApiError } from '../../http/api-error.ts'
-import type { ChangeWorld, Json } from '../../changes/change-world.ts'
-import type { RestorableKind } from '../../changes/restorable-kind.ts'
 
 /** The longest that the guard bans for. */
 const LONGEST_BAN_MS = 30 * DAY_MS

@@ -2,13 +2,13 @@
  * Writes many rates of a seed file at once. One by one they would hold the write lock for seconds, and no call
  * could be journalled meanwhile.
  */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { Reference } from '../../http/fields.ts'
 import { completed, patched } from '../patch.ts'
 import { resolve } from '../references.ts'
-import type { RequestScope } from '../resource.ts'
 import { inOrder, type NewRate, ratesToPut } from './put-rates.ts'
 import { type RateBody, rateBody, type SeedRateBody } from './rate-body.ts'
 import { rateColumns, rateDocument } from './rate-store.ts'

@@ -1,4 +1,5 @@
 /** Rate plans, as rows. */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import { refuseUncounted } from '../guards/braked.ts'
 import type { Selectable } from 'kysely'
 import { timeToText } from '../../../schema/columns.ts'
@@ -7,10 +8,10 @@ import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { identified, tenantOf } from '../references.ts'
-import type { RequestScope, Resource, Rows, Slice } from '../resource.ts'
-import { contains } from '../rows.ts'
-import { writeWithinLimits } from '../tenant-limits.ts'
-import { write } from '../write.ts'
+import type { Resource, Rows, Slice } from '../resource.ts'
+import { contains } from '../../http/rows.ts'
+import { writeWithinLimits } from '../../auth/tenant-limits.ts'
+import { write } from '../../http/write.ts'
 import { ratePlanBody, type RatePlanBody } from './rate-body.ts'
 
 interface Row extends Selectable<RatePlanTable> {

@@ -1,4 +1,6 @@
 /** Rates, as rows. A rate belongs to the tenant of its plan. */
+import { everywhere } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/request-scope.ts'
 import { sql, type Selectable, type SqlBool } from 'kysely'
 import {
   fromFlag,
@@ -11,12 +13,12 @@ import type { RateTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import type { ErrorDetail } from '../../http/api-error.ts'
-import { badReference, either, everywhere, resolve, tenantOf } from '../references.ts'
+import { badReference, either, resolve, tenantOf } from '../references.ts'
 import { refuseUncounted } from '../guards/braked.ts'
-import type { RequestScope, Resource, Rows, Slice } from '../resource.ts'
-import { contains } from '../rows.ts'
-import { writeWithinLimits } from '../tenant-limits.ts'
-import { write } from '../write.ts'
+import type { Resource, Rows, Slice } from '../resource.ts'
+import { contains } from '../../http/rows.ts'
+import { writeWithinLimits } from '../../auth/tenant-limits.ts'
+import { write } from '../../http/write.ts'
 import { rateBody, type RateBody } from './rate-body.ts'
 
 export interface RateRow extends Selectable<RateTable> {

@@ -1,5 +1,5 @@
 /** `/tenants`: organisations and their domains, for global credentials. */
-import type { ChangeWorld } from '../../changes/change-world.ts'
+import type { ChangeWorld } from '../../changes/kinds.ts'
 import { followTenant } from '../follow-rows.ts'
 import { resourceRoutes } from '../resource-routes.ts'
 import { TenantStore } from './tenant-store.ts'

@@ -1,4 +1,5 @@
 /** Tenants and their domains as rows. A tenant credential sees only its own tenant. */
+import type { RequestScope } from '../../auth/request-scope.ts'
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { TenantTable } from '../../../schema/database.ts'
@@ -7,9 +8,9 @@ import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { mediaColumnsOf, mediaViewOf, withoutRelay, type MediaView } from '../media-fields.ts'
 import { refuseUnsupported } from '../not-supported.ts'
-import { contains, grouped } from '../rows.ts'
-import type { RequestScope, Resource, Rows, Slice } from '../resource.ts'
-import { write } from '../write.ts'
+import { contains, grouped } from '../../http/rows.ts'
+import type { Resource, Rows, Slice } from '../resource.ts'
+import { write } from '../../http/write.ts'
 import { tenantBody, type TenantBody } from './tenant-body.ts'
 
 export interface TenantView extends MediaView {

@@ -1,3 +1,4 @@
+import { kinds } from '../../../control/resources/kinds/kinds.ts'
 import { nowhere } from '../../../schema/rules/own-places.ts'
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
@@ -26,6 +27,7 @@ type Made = { change_id: string; changed: boolean; effect: string; expires_at: s
 const started = (rig: ToolRig): ChangeDuties =>
   new ChangeDuties({
     ...rig.deps,
+    kinds,
     keys: rig.access.keys,
     tenants: rig.access.tenants,
     audit: rig.access.audit,
@@ -244,6 +246,7 @@ function processOn(store: Store, now: () => number) {
   const tenants = { clear: () => undefined }
   const world = {
     store,
+    kinds,
     keys,
     tenants,
     randomBytes,

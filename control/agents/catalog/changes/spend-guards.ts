@@ -1,10 +1,10 @@
 /** Tools that brake calls to a prefix, and take the brake off. */
+import { requestScope } from '../../../auth/request-scope.ts'
 import { z } from 'zod'
 import { guardBody } from '../../../resources/guards/guard-body.ts'
 import { planGuard, planRemoval } from '../../../resources/guards/guard-plan.ts'
 import { guardView } from '../../../resources/guards/guard-view.ts'
 import { guardQuestion, listGuards } from '../../../resources/guards/list-guards.ts'
-import { requestScope } from '../../../resources/resource-routes.ts'
 import { defineChange } from '../../change-tool.ts'
 import { defineTool } from '../../tool.ts'
 import { chargingOf } from '../money-tools.ts'

@@ -1,10 +1,10 @@
 /** The tool that takes a carrier out of service, and back. */
+import { requestScope } from '../../../auth/request-scope.ts'
 import { z } from 'zod'
 import { carrierKind } from '../../../resources/kinds/document-kinds.ts'
 import { countsOfAsked } from '../../../nodes/counts-of-all.ts'
 import { reference } from '../../../http/fields.ts'
 import { badReference, resolve } from '../../../resources/references.ts'
-import { requestScope } from '../../../resources/resource-routes.ts'
 import { CarrierStore } from '../../../resources/carriers/carrier-store.ts'
 import { defineChange } from '../../change-tool.ts'
 import { quoted } from '../../../http/clean-text.ts'

@@ -1,11 +1,12 @@
 /** Findings in calls: spending, refusals, carriers, in words. `unusual-calls.ts` finds them. */
+import { moneyText, plural } from '../../../http/text.ts'
 import { all } from '../../../../schema/sql/query.ts'
 import { refuseForNow } from '../../../reports/sums/summary-input.ts'
 import { quoted } from '../../../http/clean-text.ts'
-import type { CarrierFinding } from './carriers.ts'
-import type { Sample } from './evidence.ts'
-import { type Call, type Finding, type Kind, moneyText, plural } from './finding.ts'
-import type { RefusedCalls, UnusualCalls } from './unusual-calls.ts'
+import type { CarrierFinding } from '../../../reports/unusual/carriers.ts'
+import type { Sample } from '../../../reports/unusual/evidence.ts'
+import { type Call, type Finding, type Kind } from './finding.ts'
+import type { RefusedCalls, UnusualCalls } from '../../../reports/unusual/unusual-calls.ts'
 import type { AnomalyWorld, Span } from './world.ts'
 
 const callKinds: readonly Kind[] = [

@@ -1,10 +1,11 @@
 /** Findings in what calls are sent to: nodes, gateways, registrations with carriers. */
+import { plural } from '../../../http/text.ts'
 import type { NodeStatus, SetStatus } from '../../../../schema/contracts/dispatcher.ts'
 import { quoted } from '../../../http/clean-text.ts'
 import { changesBetween, downSince } from '../state-history.ts'
 import { trunksOf, type TrunkView } from '../trunks.ts'
 import { visibleSets } from '../visible-sets.ts'
-import { type Finding, type Kind, plural } from './finding.ts'
+import { type Finding, type Kind } from './finding.ts'
 import type { AnomalyWorld, Span } from './world.ts'
 
 /** Outages in a period of which several are no accident. */

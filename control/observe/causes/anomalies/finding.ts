@@ -1,6 +1,6 @@
 /** What `find_anomalies` tells of one incident. */
 import { z } from 'zod'
-import { moneyToDecimal, timeToText } from '../../../../schema/columns.ts'
+import { timeToText } from '../../../../schema/columns.ts'
 import { moment } from '../views.ts'
 
 export const kinds = [
@@ -78,9 +78,3 @@ export const bySeverity = (one: Finding, other: Finding): number =>
   severities.indexOf(one.severity) - severities.indexOf(other.severity) ||
   other.lastAt - one.lastAt ||
   (one.subject < other.subject ? -1 : 1)
-
-export const moneyText = (micros: number, currency: string | null): string =>
-  `${moneyToDecimal(Math.round(micros / 10_000) * 10_000)} ${currency ?? ''}`.trim()
-
-export const plural = (count: number, noun: string): string =>
-  `${count} ${noun}${count === 1 ? '' : 's'}`

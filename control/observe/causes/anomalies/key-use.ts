@@ -1,7 +1,7 @@
 /** What a key did that it never did: new addresses, refusals, hours, changes. Pure. */
+import { plural } from '../../../http/text.ts'
 import { HOUR_MS } from '../../../../schema/clock.ts'
-import { compared, type Limits, PAST_DAYS } from './baseline.ts'
-import { plural } from './finding.ts'
+import { compared, type Limits, PAST_DAYS } from '../../../reports/unusual/baseline.ts'
 
 const denials: Limits = { floor: 10, newFloor: 20, factor: 5 }
 const changing: Limits = { floor: 5, newFloor: 10, factor: 3 }

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { openAccess } from '../../../../control/auth/access.ts'
+import { openAccess } from '../../../../control/access.ts'
 import { hashToken } from '../../../../control/auth/keys/app-key.ts'
 import { KeyCache } from '../../../../control/auth/keys/key-cache.ts'
 import { KeyStore } from '../../../../control/auth/keys/key-store.ts'

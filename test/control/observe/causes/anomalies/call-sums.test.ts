@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { callSums } from '../../../../../control/observe/causes/anomalies/call-sums.ts'
+import { callSums } from '../../../../../control/reports/unusual/call-sums.ts'
 import { openToolRig, storeRecord } from '../../../../support/tools-rig.ts'
 import { runSql } from '../../../../support/stored.ts'
 

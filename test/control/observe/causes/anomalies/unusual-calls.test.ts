@@ -3,7 +3,7 @@ import {
   type UnusualCalls,
   unusualCalls,
   type UnusualRequest,
-} from '../../../../../control/observe/causes/anomalies/unusual-calls.ts'
+} from '../../../../../control/reports/unusual/unusual-calls.ts'
 import type { Place } from '../../../../../control/reports/sums/places.ts'
 import { seededRandom } from '../../../../support/seeded-random.ts'
 import { eachDatabase, localDatabase } from '../../../../support/shared-database.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { inTurn } from '../../../../control/observe/causes/searches.ts'
-import { openToolRig } from '../../../support/tools-rig.ts'
+import { inTurn } from '../../../control/reports/searches.ts'
+import { openToolRig } from '../../support/tools-rig.ts'
 
 test('one search works at a time, two of a tenant may wait, and a further one is refused at once', async () => {
   const rig = await openToolRig()

@@ -1,6 +1,6 @@
 /** Spending that is unusual for a customer: as a whole, and for one destination. Pure. */
+import { moneyText, plural } from '../../http/text.ts'
 import { compared, type Limits } from './baseline.ts'
-import { moneyText, plural } from './finding.ts'
 
 /** 5.00 and 25.00 of a currency. */
 const spendLimits: Limits = { floor: 5_000_000, newFloor: 25_000_000, factor: 3 }

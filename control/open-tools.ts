@@ -1,21 +1,22 @@
 /** Mounts the tools for AI agents: over MCP and over REST. */
 import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
-import type { AuditLog } from '../changes/audit/audit-log.ts'
-import { latest } from '../../schema/clock.ts'
-import type { Access } from '../auth/access.ts'
-import { revalidator } from '../auth/revalidate.ts'
-import type { ControlDeps } from '../deps.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { countMembers } from '../auth/rate-limit.ts'
-import { newUuid } from '../http/uuid.ts'
-import type { Telemetry } from '../observe/telemetry/telemetry.ts'
-import { mcpRoutes, type Revalidator } from './mcp/mcp-routes.ts'
-import { McpSessions } from './mcp/sessions.ts'
-import type { Subscriptions } from './mcp/subscriptions.ts'
-import { toolRoutes } from './tool-routes.ts'
-import { Proposals } from './proposals/proposals.ts'
-import { Toolbox } from './toolbox.ts'
+import { kinds } from './resources/kinds/kinds.ts'
+import type { AuditLog } from './changes/audit/audit-log.ts'
+import { latest } from '../schema/clock.ts'
+import type { Access } from './access.ts'
+import { revalidator } from './auth/revalidate.ts'
+import type { ControlDeps } from './deps.ts'
+import type { ControlEnv } from './http/control-env.ts'
+import { countMembers } from './auth/rate-limit.ts'
+import { newUuid } from './http/uuid.ts'
+import type { Telemetry } from './observe/telemetry/telemetry.ts'
+import { mcpRoutes, type Revalidator } from './agents/mcp/mcp-routes.ts'
+import { McpSessions } from './agents/mcp/sessions.ts'
+import type { Subscriptions } from './agents/mcp/subscriptions.ts'
+import { toolRoutes } from './agents/tool-routes.ts'
+import { Proposals } from './agents/proposals/proposals.ts'
+import { Toolbox } from './agents/toolbox.ts'
 
 /** The tools, and the proposals to use them. */
 export function openTools(
@@ -35,7 +36,17 @@ export function openTools(
     },
   })
   const { keys, usage, tenants } = access
-  const world = { ...deps, keys, usage, tenants, audit, telemetry, proposals, pause: nextTurn }
+  const world = {
+    ...deps,
+    kinds,
+    keys,
+    usage,
+    tenants,
+    audit,
+    telemetry,
+    proposals,
+    pause: nextTurn,
+  }
   const toolbox: Toolbox = new Toolbox(world, audit, deps.log)
   return { toolbox, proposals }
 }

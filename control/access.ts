@@ -1,34 +1,34 @@
 /** Everything that admits requests, built once per process and shared by both listeners. */
-import { timeToText } from '../../schema/columns.ts'
-import { AuditLog } from '../changes/audit/audit-log.ts'
-import type { ControlDeps } from '../deps.ts'
-import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
-import type { AppKey } from './keys/app-key.ts'
-import { Idempotency } from './idempotency.ts'
-import { Permits } from './permits.ts'
-import { RateLimits } from './rate-limit.ts'
-import { clientAddress } from './client-address.ts'
-import { KeyCache } from './keys/key-cache.ts'
-import { KeyStore } from './keys/key-store.ts'
-import { KeyActivity } from './keys/key-activity.ts'
-import { KeyUsage } from './keys/key-usage.ts'
-import { KeyVerifier } from './keys/verify-key.ts'
-import { ApprovalLinks } from '../agents/proposals/approval-links.ts'
-import { TenantScope } from './tenants.ts'
-import { jwtSecret } from './users/jwt-secret.ts'
-import { LoginGuard } from './users/login-guard.ts'
-import { PasswordCheck } from './users/passwords.ts'
-import { Sessions } from './users/sessions.ts'
-import { UserStore } from './users/user-store.ts'
+import { timeToText } from '../schema/columns.ts'
+import { AuditLog } from './changes/audit/audit-log.ts'
+import type { Platform } from './http/platform.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
+import type { OutgoingEvent } from '../schema/contracts/webhook-events.ts'
+import type { AppKey } from './auth/keys/app-key.ts'
+import { Idempotency } from './auth/idempotency.ts'
+import { Permits } from './auth/permits.ts'
+import { RateLimits } from './auth/rate-limit.ts'
+import { clientAddress } from './auth/client-address.ts'
+import { KeyCache } from './auth/keys/key-cache.ts'
+import { KeyStore } from './auth/keys/key-store.ts'
+import { KeyActivity } from './auth/keys/key-activity.ts'
+import { KeyUsage } from './auth/keys/key-usage.ts'
+import { KeyVerifier } from './auth/keys/verify-key.ts'
+import { ApprovalLinks } from './agents/proposals/approval-links.ts'
+import { TenantScope } from './auth/tenants.ts'
+import { jwtSecret } from './auth/users/jwt-secret.ts'
+import { LoginGuard } from './auth/users/login-guard.ts'
+import { PasswordCheck } from './auth/users/passwords.ts'
+import { Sessions } from './auth/users/sessions.ts'
+import { UserStore } from './auth/users/user-store.ts'
 
 export type Access = ReturnType<typeof openAccess>
 
 export function openAccess(
   deps: Pick<
-    ControlDeps,
-    | ('store' | 'changes' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'webhooks' | 'log')
-    | 'nodes'
-  >,
+    Platform,
+    'store' | 'changes' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'log' | 'nodes'
+  > & { readonly webhooks: Webhooks },
 ) {
   const { store, now, steadyNow, randomBytes } = deps
   const cache = new KeyCache()

@@ -1,11 +1,11 @@
 /** What the kept sums say of whole days, with what they lack. */
-import { DAY_MS } from '../../../../schema/clock.ts'
+import { DAY_MS } from '../../../schema/clock.ts'
 import { sql, type SqlBool } from 'kysely'
-import { all, first } from '../../../../schema/sql/query.ts'
-import { ALL, NONE, OTHERS } from '../../../reports/sums/dimensions.ts'
-import { newRecords } from '../../../reports/sums/kept-sums.ts'
-import type { Place } from '../../../reports/sums/places.ts'
-import type { Watermark } from '../../../reports/sums/slice.ts'
+import { all, first } from '../../../schema/sql/query.ts'
+import { ALL, NONE, OTHERS } from '../sums/dimensions.ts'
+import { newRecords } from '../sums/kept-sums.ts'
+import type { Place } from '../sums/places.ts'
+import type { Watermark } from '../sums/slice.ts'
 import { type CallSum, callSumColumns } from './call-sums.ts'
 import { type DayTaker, takeCalls } from './comparison.ts'
 

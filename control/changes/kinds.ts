@@ -1,6 +1,24 @@
+/** What changes can be about, and what their making and their undoing work with. */
+import { isDeepStrictEqual } from 'node:util'
+import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { RequestScope } from '../resources/resource.ts'
-import type { ChangeWorld, Json } from './change-world.ts'
+import type { RequestScope } from '../auth/request-scope.ts'
+import type { TenantScope } from '../auth/tenants.ts'
+import type { Platform } from '../http/platform.ts'
+
+/** What JSON can say. */
+export type Json =
+  string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+
+export interface ChangeWorld extends Pick<
+  Platform,
+  'store' | 'engine' | 'ocs' | 'now' | 'randomBytes'
+> {
+  readonly kinds: Kinds
+  readonly keys: KeyStore
+  readonly tenants: Pick<TenantScope, 'clear'>
+  readonly settings: Pick<Platform['settings'], 'reservedNetworks' | 'ownPlaces' | 'hasMediaRelay'>
+}
 
 /** A kind of thing that can be brought back to the state it had. */
 export interface RestorableKind {
@@ -38,3 +56,36 @@ export interface RestorableKind {
   /** After the commit of a change or its undoing: what of this process follows at once. */
   readonly follow?: (world: ChangeWorld, id: string) => Promise<void>
 }
+
+export type ChangeKind =
+  | 'agent'
+  | 'api_key'
+  | 'carrier'
+  | 'customer'
+  | 'dispatcher_node'
+  | 'dispatcher_set'
+  | 'dispatcher_sets'
+  | 'extension'
+  | 'inbound_route'
+  | 'live_call'
+  | 'outbound_route'
+  | 'rate'
+  | 'rate_plan'
+  | 'sip_ban'
+  | 'spend_guard'
+  | 'tenant'
+
+/** Null: irreversible. */
+export type Kinds = Readonly<Record<ChangeKind, RestorableKind | null>>
+
+/** Null: irreversible, or a kind of another version of the program. */
+export function restorable(kinds: Kinds, kind: string): RestorableKind | null {
+  const known: Readonly<Record<string, RestorableKind | null>> = kinds
+  return known[kind] ?? null
+}
+
+/** Whether a thing has the state of a change of it. */
+export const isSameState = (
+  kind: Pick<RestorableKind, 'isSame'> | null,
+  ...[state, ofChange]: Parameters<NonNullable<RestorableKind['isSame']>>
+): boolean => (kind?.isSame ?? isDeepStrictEqual)(state, ofChange)

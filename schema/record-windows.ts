@@ -1,7 +1,9 @@
 /** Records of a period, newest first, in windows of a bounded number: each is a statement of some milliseconds. */
 import { sql } from 'kysely'
-import { first } from '../../../schema/sql/query.ts'
-import type { Place } from './places.ts'
+import { first } from './sql/query.ts'
+import type { Store } from './open.ts'
+
+type Readable = Pick<Store, 'db' | 'statements'>
 
 /** Which index leads to the records. */
 export interface WindowScope {
@@ -19,7 +21,7 @@ export interface Window {
 const WINDOW = 10_000
 
 export async function* windows(
-  store: Place['store'],
+  store: Readable,
   scope: WindowScope,
   { from, before }: Window,
   records = WINDOW,
@@ -33,7 +35,7 @@ export async function* windows(
 
 /** The start of the last of so many records from the end; records of one millisecond stay together. */
 async function startOf(
-  store: Place['store'],
+  store: Readable,
   { tenantId, customerId }: WindowScope,
   { from, before }: Window,
   records: number,

@@ -2,7 +2,7 @@
 import type { Expression, ExpressionBuilder, SqlBool, StringReference } from 'kysely'
 import { sql } from 'kysely'
 import type { Database } from '../../schema/database.ts'
-import { likePattern } from '../http/page.ts'
+import { likePattern } from './page.ts'
 
 /** Matches rows with `part` in any of the columns, without regard to ASCII case; all rows without a search. */
 export function contains<T extends keyof Database>(

@@ -3,14 +3,14 @@
  * read from the records, and compared with the 14 days (UTC) before them, which the kept sums have; of a longer one each day
  * before, too. A shorter period is compared with the same hours of the days before, all out of the records.
  */
-import { DAY_MS } from '../../../../schema/clock.ts'
+import { DAY_MS } from '../../../schema/clock.ts'
 import { sql } from 'kysely'
-import { first, transaction } from '../../../../schema/sql/query.ts'
-import { startOfDay } from '../../../reports/sums/dimensions.ts'
-import type { Place } from '../../../reports/sums/places.ts'
-import type { Window } from '../../../reports/sums/record-windows.ts'
-import { behind, MAX_TAIL } from '../../../reports/sums/roll-up.ts'
-import { watermarkOf } from '../../../reports/sums/slice.ts'
+import { first, transaction } from '../../../schema/sql/query.ts'
+import { startOfDay } from '../sums/dimensions.ts'
+import type { Place } from '../sums/places.ts'
+import type { Window } from '../../../schema/record-windows.ts'
+import { behind, MAX_TAIL } from '../sums/roll-up.ts'
+import { watermarkOf } from '../sums/slice.ts'
 import { PAST_DAYS } from './baseline.ts'
 import { sumsOfWindows } from './call-sums.ts'
 import type { CarrierFinding } from './carriers.ts'

@@ -1,9 +1,9 @@
 /** A live call of another node, as this one sees it and ends it, for a caller that it has admitted itself. */
 import { z } from 'zod'
-import { type LiveCall, liveCall } from '../calls/live-call-view.ts'
-import { bodyOf } from './answer-data.ts'
-import type { AskedNodes } from './other-nodes.ts'
-import type { Peer } from './peer.ts'
+import { type LiveCall, liveCall } from '../nodes/live-call.ts'
+import { bodyOf } from '../nodes/answer-data.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
+import type { Peer } from '../nodes/peer.ts'
 
 export interface CallElsewhere {
   readonly call: LiveCall

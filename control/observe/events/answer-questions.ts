@@ -1,16 +1,16 @@
 /** Answers what other nodes ask for themselves. Stands in front of every route. */
 import type { MiddlewareHandler } from 'hono'
 import type { z } from 'zod'
-import type { ActiveCall } from '../../schema/contracts/calls.ts'
-import type { EnginePort } from '../../schema/contracts/engine-port.ts'
-import type { OcsPort } from '../../schema/contracts/ocs.ts'
-import type { EventFeed } from '../observe/events/event-feed.ts'
-import { partOf } from '../observe/events/shared-event.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import type { PriceSource } from '../calls/active-call-view.ts'
-import { liveCallView } from '../calls/live-call-view.ts'
-import type { hangUpAnswer } from './call-elsewhere.ts'
-import { type Counts, type Question, question } from './questions.ts'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
+import type { EventFeed } from './event-feed.ts'
+import { partOf } from './shared-event.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import type { PriceSource } from '../../calls/active-call-view.ts'
+import { liveCallView } from '../../nodes/live-call.ts'
+import type { hangUpAnswer } from '../../calls/call-elsewhere.ts'
+import { type Counts, type Question, question } from '../../nodes/questions.ts'
 
 interface Answering {
   readonly engine: Pick<EnginePort, 'calls' | 'events'>

@@ -3,12 +3,12 @@
  * each name is looked up, and set ids are few: without a limit, one tenant could take them all. The platform may give a
  * tenant more.
  */
+import type { RequestScope } from './request-scope.ts'
 import { sql } from 'kysely'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { RequestScope } from './resource.ts'
-import { write } from './write.ts'
+import { write } from '../http/write.ts'
 
 /** `rows`: those of a tenant, as `FROM` names them. */
 const limits = {

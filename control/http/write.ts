@@ -2,7 +2,7 @@
 import type { Store } from '../../schema/open.ts'
 import { failureOf, type Unique } from '../../schema/sql/failure.ts'
 import { transaction } from '../../schema/sql/query.ts'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError } from './api-error.ts'
 
 /** Runs `work` in one transaction. Throws 409 for a duplicate and for a row that is still referenced. */
 export async function write<T>(store: Store, work: () => Promise<T>): Promise<T> {

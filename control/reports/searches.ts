@@ -2,8 +2,8 @@
  * Long searches in call records: one of a process works at a time, however many are asked for, so that other questions to
  * the thread that reads wait for one of their statements at most.
  */
-import type { Store } from '../../../schema/open.ts'
-import { ApiError } from '../../http/api-error.ts'
+import type { Store } from '../../schema/open.ts'
+import { ApiError } from '../http/api-error.ts'
 
 /** Under way or waiting. */
 const MAX_IN_ALL = 8
