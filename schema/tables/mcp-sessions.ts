@@ -1,4 +1,4 @@
-/** Sessions of MCP clients, as `control/tools/mcp` keeps them. */
+/** Sessions of MCP clients, as `control/agents/mcp` keeps them. */
 
 export interface McpSessionTable {
   /** A UUID: `Mcp-Session-Id`. */
