@@ -21,7 +21,7 @@ import type { Proposals } from './proposals/proposals.ts'
 import { clean } from '../http/clean-text.ts'
 
 /** The dependencies of all tools. */
-export interface ToolWorld
+export interface ToolDeps
   extends
     Pick<
       Platform,
@@ -40,7 +40,7 @@ export interface ToolWorld
 }
 
 /** One call of a tool: the dependencies and the caller. Each query is limited to the principal's tenant. */
-export interface ToolUse extends ToolWorld {
+export interface ToolUse extends ToolDeps {
   readonly principal: Principal
   /** The other nodes of the installation; undefined: there is none to ask. */
   readonly elsewhere?: AskedNodes | undefined

@@ -16,7 +16,7 @@ import { ApiError } from '../http/api-error.ts'
 import type { Change } from '../http/control-env.ts'
 import { allTools } from './catalog/index.ts'
 import { cleanText, describeArguments } from '../http/clean-text.ts'
-import type { Tool, ToolAnswer, ToolListing, ToolUse, ToolWorld } from './tool.ts'
+import type { Tool, ToolAnswer, ToolListing, ToolUse, ToolDeps } from './tool.ts'
 
 /** The caller, for scopes, tenant and audit. */
 export interface ToolCaller {
@@ -33,12 +33,12 @@ export interface ToolCaller {
 }
 
 export class Toolbox {
-  readonly #world: ToolWorld
+  readonly #world: ToolDeps
   readonly #audit: AuditLog
   readonly #log: Log
   readonly #tools = new Map<string, Tool>(allTools.map((tool) => [tool.name, tool]))
 
-  constructor(world: ToolWorld, audit: AuditLog, log: Log) {
+  constructor(world: ToolDeps, audit: AuditLog, log: Log) {
     this.#world = world
     this.#audit = audit
     this.#log = log

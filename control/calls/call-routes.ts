@@ -1,11 +1,11 @@
 /** Live calls: list them (SPECIFICATION.md §2.5) and hang one up. */
-import type { ChangeWorld } from '../changes/kinds.ts'
+import type { ChangeDeps } from '../changes/kinds.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
-import { tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { recordChange, writeQuery } from '../changes/enter-write.ts'
 import { planHangUp } from './hangup-plan.ts'
 import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
@@ -36,7 +36,7 @@ const hangUpBody = z.strictObject({
   cause: z.int().min(1).max(127).default(16),
 })
 
-type CallDeps = ChangeWorld & Pick<Platform, 'steadyNow'> & WithOthers
+type CallDeps = ChangeDeps & Pick<Platform, 'steadyNow'> & WithOthers
 
 export function callRoutes(deps: CallDeps) {
   const { calls } = deps.engine
@@ -86,7 +86,7 @@ export function callRoutes(deps: CallDeps) {
           expiresAt: null,
         }
         await makeChange(order, plan, deps)
-        tellEntered(c, changeId, { before, after: null }, reason)
+        recordChange(c, changeId, { before, after: null }, reason)
         return ok(c, { call_uuid: uuid, status: 'ending' })
       },
     )

@@ -2,7 +2,7 @@
  * What the platform does with changes by itself: it undoes those whose time is over, and settles those that a process
  * has left half made. Each node looks; of a change one of them is at work.
  */
-import type { ChangeWorld } from './kinds.ts'
+import type { ChangeDeps } from './kinds.ts'
 import { everywhere } from '../auth/request-scope.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
@@ -13,8 +13,8 @@ import { isSameState, restorable } from './kinds.ts'
 import { UNDER_WAY } from './make-change.ts'
 import { CHANGED_SINCE, restore } from './undo-change.ts'
 
-/** Interval between calls of `look`. */
-export const CHANGES_LOOK_MS = 1_000
+/** Interval between calls of `poll`. */
+export const CHANGES_POLL_MS = 1_000
 /** Changes of one look. */
 const BATCH = 20
 /** How long one waits that cannot be undone now, such as for another node of its set to be in service. */
@@ -22,7 +22,7 @@ const RETRY_MS = 60_000
 
 const PLATFORM = 'platform'
 
-export interface ChangeDutiesDeps extends ChangeWorld {
+export interface ChangeDutiesDeps extends ChangeDeps {
   readonly audit: AuditLog
   readonly newCorrelationId: () => string
   readonly log: Log
@@ -47,8 +47,8 @@ export class ChangeDuties {
     return this.#entries.endClaims()
   }
 
-  /** Called every `CHANGES_LOOK_MS`; the last call may still be at work. */
-  async look(): Promise<void> {
+  /** Called every `CHANGES_POLL_MS`; the last call may still be at work. */
+  async poll(): Promise<void> {
     if (this.#isBusy) return
     this.#isBusy = true
     try {

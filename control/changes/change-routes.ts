@@ -1,5 +1,5 @@
 /** `/changes`: what operators and agents changed, newest first, and its undoing. */
-import type { ChangeWorld } from './kinds.ts'
+import type { ChangeDeps } from './kinds.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
@@ -29,7 +29,7 @@ const changeQuery = z.strictObject({
 const changePath = z.strictObject({ change_id: z.string().max(100) })
 const undoBody = z.strictObject({ reason: changeReason, dry_run: dryRun })
 
-export function changeRoutes(world: ChangeWorld) {
+export function changeRoutes(world: ChangeDeps) {
   const entries = new ChangeStore(world.store)
   return (
     new Hono<ControlEnv>()

@@ -6,7 +6,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
-import { KeptStates } from './kept-states.ts'
+import { StateQuota } from './kept-states.ts'
 
 export type ChangeEntry = Selectable<ChangeEntryTable>
 export type NewChangeEntry = Omit<ChangeEntry, 'id' | keyof Undone>
@@ -45,9 +45,9 @@ const MAX_LOOKED_AT = 100
 
 export class ChangeStore {
   readonly #store: Store
-  readonly #kept: KeptStates
+  readonly #kept: StateQuota
 
-  constructor(store: Store, kept = new KeptStates(store)) {
+  constructor(store: Store, kept = new StateQuota(store)) {
     this.#store = store
     this.#kept = kept
   }

@@ -4,7 +4,7 @@
  * undone in the same way.
  */
 import type { RestorableKind } from './kinds.ts'
-import type { ChangeWorld, Json } from './kinds.ts'
+import type { ChangeDeps, Json } from './kinds.ts'
 import type { Context } from 'hono'
 import { routePath } from 'hono/route'
 import { z } from 'zod'
@@ -71,7 +71,7 @@ interface EnteredWrite<T> {
 async function enterWrite<T>(
   order: WriteOrder,
   write: () => Promise<Write<T>>,
-  world: ChangeWorld,
+  world: ChangeDeps,
 ): Promise<EnteredWrite<T>> {
   const { target } = order
   const kind = kindOf(target.kind, world)
@@ -91,7 +91,7 @@ async function enterWrite<T>(
 async function enterCreation<T>(
   order: CreationOrder,
   create: () => Promise<Creation<T>>,
-  world: ChangeWorld,
+  world: ChangeDeps,
 ): Promise<EnteredWrite<T>> {
   const kind = kindOf(order.kind, world)
   return transaction(world.store, async () => {
@@ -103,7 +103,7 @@ async function enterCreation<T>(
   })
 }
 
-function kindOf(kind: ChangeKind, world: ChangeWorld): RestorableKind {
+function kindOf(kind: ChangeKind, world: ChangeDeps): RestorableKind {
   const found = restorable(world.kinds, kind)
   if (found === null) throw new Error(`what a request changes of ${kind} has no state`)
   return found
@@ -112,7 +112,7 @@ function kindOf(kind: ChangeKind, world: ChangeWorld): RestorableKind {
 async function enter(
   order: Pick<CreationOrder, 'principal' | 'operation' | 'reason'> & Pick<Write<unknown>, 'scopes'>,
   change: Entered & Pick<Plan<unknown>, 'target'>,
-  world: ChangeWorld,
+  world: ChangeDeps,
 ): Promise<string> {
   const { principal, operation: tool, scopes, reason } = order
   const changeId = newUuid(world.randomBytes)
@@ -123,7 +123,7 @@ async function enter(
 
 /** `enterWrite` for the requests of one resource. */
 export const writesOf =
-  (world: ChangeWorld, kind: ChangeKind, noun: string) =>
+  (world: ChangeDeps, kind: ChangeKind, noun: string) =>
   <T>(
     c: Context<ControlEnv>,
     id: number | string,
@@ -134,7 +134,7 @@ export const writesOf =
 
 /** `enterCreation` for the requests of one resource. */
 export const creationsOf =
-  (world: ChangeWorld, kind: ChangeKind, noun: string) =>
+  (world: ChangeDeps, kind: ChangeKind, noun: string) =>
   <T>(
     c: Context<ControlEnv>,
     given: Given,
@@ -152,7 +152,7 @@ const orderOf = (c: Context<ControlEnv>, noun: string, { given, reason, secret }
 })
 
 /** For the audit trail, and the client. */
-export function tellEntered(
+export function recordChange(
   c: Context<ControlEnv>,
   changeId: string | null,
   change: { readonly before: unknown; readonly after: unknown },
@@ -167,7 +167,7 @@ type Entered = Pick<Plan<unknown>, 'before' | 'after' | 'effect' | 'undo'>
 interface Surroundings {
   readonly kind: RestorableKind
   readonly entries: ChangeStore
-  readonly world: ChangeWorld
+  readonly world: ChangeDeps
 }
 
 /** Undefined: nothing was changed, and nothing that is temporary is kept. */

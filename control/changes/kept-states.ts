@@ -57,7 +57,7 @@ const LET_GO = 'no longer kept'
 const space = z.strictObject({ bytes: z.int(), temporary: z.int(), at: z.int(), id: z.int() })
 type Space = z.output<typeof space>
 
-export class KeptStates {
+export class StateQuota {
   readonly #store: Store
   readonly #limitsOf: (tenantId: number | null) => KeptLimits
 

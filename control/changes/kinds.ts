@@ -10,7 +10,7 @@ import type { Platform } from '../http/platform.ts'
 export type Json =
   string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-export interface ChangeWorld extends Pick<
+export interface ChangeDeps extends Pick<
   Platform,
   'store' | 'engine' | 'ocs' | 'now' | 'randomBytes'
 > {
@@ -28,7 +28,7 @@ export interface RestorableKind {
    */
   readonly isRow: boolean
   /** Null: it is not there. */
-  readonly read: (id: string, world: ChangeWorld) => Promise<Json | null>
+  readonly read: (id: string, world: ChangeDeps) => Promise<Json | null>
   /**
    * Throws an `ApiError` when it cannot take that state now; nothing has changed then.
    *
@@ -37,7 +37,7 @@ export interface RestorableKind {
   readonly restore: (
     id: string,
     state: Json | null,
-    world: ChangeWorld,
+    world: ChangeDeps,
     asker: RequestScope,
   ) => Promise<void>
   /** What becomes of it when its creation is undone, as in "is removed: it was not there", which it is when absent. */
@@ -51,10 +51,10 @@ export interface RestorableKind {
     id: string,
     change: { readonly from: Json | null; readonly to: Json | null },
     principal: Principal,
-    world: ChangeWorld,
+    world: ChangeDeps,
   ) => Promise<void>
   /** After the commit of a change or its undoing: what of this process follows at once. */
-  readonly follow?: (world: ChangeWorld, id: string) => Promise<void>
+  readonly follow?: (world: ChangeDeps, id: string) => Promise<void>
 }
 
 export type ChangeKind =

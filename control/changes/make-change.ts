@@ -4,7 +4,7 @@
  * crash has left).
  */
 import type { RestorableKind } from './kinds.ts'
-import type { ChangeWorld, Json } from './kinds.ts'
+import type { ChangeDeps, Json } from './kinds.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/sql/query.ts'
@@ -58,7 +58,7 @@ export interface MadeChange<O> {
 export async function makeChange<O>(
   order: ChangeOrder,
   makePlan: () => Promise<Plan<O>>,
-  world: ChangeWorld,
+  world: ChangeDeps,
 ): Promise<MadeChange<O>> {
   const plan = await makePlan()
   const entries = new ChangeStore(world.store)
@@ -85,7 +85,7 @@ function made<O>(order: ChangeOrder, plan: MadeChange<O>['plan'], own: O): MadeC
 interface Making {
   readonly order: ChangeOrder
   readonly entries: ChangeStore
-  readonly world: ChangeWorld
+  readonly world: ChangeDeps
 }
 
 interface Done<O> {
@@ -176,7 +176,7 @@ async function keepLonger<O>(
   order: ChangeOrder,
   plan: Plan<O>,
   entries: ChangeStore,
-  world: ChangeWorld,
+  world: ChangeDeps,
 ): Promise<MadeChange<O>> {
   const unchanged = {
     plan,
@@ -209,7 +209,7 @@ export async function temporary(
   target: Target,
   state: Json | null,
   entries: ChangeStore,
-  world: ChangeWorld,
+  world: ChangeDeps,
 ): Promise<ChangeEntry | undefined> {
   const earlier = await lastAbout(entries, kind, target, state)
   if (kind === null || earlier === undefined || earlier.expires_at === null) return undefined
@@ -230,7 +230,7 @@ export const longerEffect = (until: number | null, endsAt: number): string =>
 export function entryOf(
   order: Omit<ChangeOrder, 'isDryRun'>,
   plan: Pick<Plan<unknown>, 'target' | 'before' | 'after' | 'effect' | 'undo'>,
-  { now }: ChangeWorld,
+  { now }: ChangeDeps,
   state: 'pending' | 'made',
 ): NewChangeEntry {
   const { principal, changeId, tool, reason, expiresAt, proposalId } = order

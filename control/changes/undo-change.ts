@@ -3,7 +3,7 @@
  * that was done later is lost.
  */
 import type { RestorableKind } from './kinds.ts'
-import type { ChangeWorld, Json } from './kinds.ts'
+import type { ChangeDeps, Json } from './kinds.ts'
 import { requestScope } from '../auth/request-scope.ts'
 import type { RequestScope } from '../auth/request-scope.ts'
 import { z } from 'zod'
@@ -39,7 +39,7 @@ export interface UndoneChange {
 }
 
 /** Throws an `ApiError` unless the caller may see and undo the change, and nothing came after it. */
-export async function undoChange(order: UndoOrder, world: ChangeWorld): Promise<UndoneChange> {
+export async function undoChange(order: UndoOrder, world: ChangeDeps): Promise<UndoneChange> {
   const { principal, changeId, isDryRun } = order
   const entries = new ChangeStore(world.store)
   const entry = await entries.find(changeId, principal.tenantId)
@@ -65,7 +65,7 @@ export async function undoChange(order: UndoOrder, world: ChangeWorld): Promise<
 export interface Restoring {
   readonly kind: RestorableKind
   readonly entries: ChangeStore
-  readonly world: ChangeWorld
+  readonly world: ChangeDeps
   readonly asker: RequestScope
   /** Throws unless the caller may undo it. */
   readonly admit: (entry: ChangeEntry) => Promise<void>
@@ -151,7 +151,7 @@ function admitScopes({ scopes }: ChangeEntry, principal: Principal): void {
 }
 
 const admission =
-  (kind: RestorableKind, principal: Principal, world: ChangeWorld) =>
+  (kind: RestorableKind, principal: Principal, world: ChangeDeps) =>
   async (entry: ChangeEntry): Promise<void> => {
     const change = { from: stateIn(entry.state_after), to: stateIn(entry.state_before) }
     await kind.admit(entry.target_id, change, principal, world)

@@ -1,5 +1,5 @@
 /** `/guard/bans`: lists banned SIP sources, bans a source, and lifts a ban. */
-import type { ChangeWorld } from '../changes/kinds.ts'
+import type { ChangeDeps } from '../changes/kinds.ts'
 import { isIP } from 'node:net'
 import { type Context, Hono } from 'hono'
 import { routePath } from 'hono/route'
@@ -8,7 +8,7 @@ import { timeToText } from '../../schema/columns.ts'
 import { sourceIn } from '../../schema/net/source-address.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
-import { tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { recordChange, writeQuery } from '../changes/enter-write.ts'
 import { banStateOf, stateBeforeBan } from './kinds/sip-ban-kind.ts'
 import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import type { Plan } from '../changes/plan.ts'
@@ -36,7 +36,7 @@ const newBan = z.strictObject({
 /** An address, or a source as in the list. */
 const oneBan = z.strictObject({ source: z.string().min(1).max(60) })
 
-export function banRoutes(world: ChangeWorld) {
+export function banRoutes(world: ChangeDeps) {
   const { guard } = world.engine
   /** Enters what becomes of an operator's ban; what the guard has banned by itself is no change of an operator. */
   const entered = async (
@@ -80,7 +80,7 @@ export function banRoutes(world: ChangeWorld) {
         const ban = () => guard.ban(source, seconds * 1_000)
         const changeId = await entered(c, { source, before, after: 'banned', reason }, ban)
         const data = { address, duration_seconds: seconds }
-        tellEntered(c, changeId, { before: null, after: data }, reason)
+        recordChange(c, changeId, { before: null, after: data }, reason)
         return created(c, `/api/v1${path}/${encodeURIComponent(address)}`, data)
       },
     )
@@ -98,7 +98,7 @@ export function banRoutes(world: ChangeWorld) {
           if (!(await guard.unban(source))) throw notFound('ban')
         }
         const changeId = await entered(c, { source, before, after: 'heard', reason }, unban)
-        tellEntered(c, changeId, { before: { source }, after: null }, reason)
+        recordChange(c, changeId, { before: { source }, after: null }, reason)
         return ok(c, { source, banned: false })
       },
     )

@@ -8,8 +8,8 @@ import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
 import { ApiError } from '../../http/api-error.ts'
 import { sessionStream } from './session-stream.ts'
 
-/** How often to call `look`: the maximum delay of a notification, and how long a stream may outlive its credential. */
-export const LOOK_MS = 2_000
+/** How often to call `poll`: the maximum delay of a notification, and how long a stream may outlive its credential. */
+export const POLL_MS = 2_000
 
 export const MAX_STREAMS = 256
 /** Limits per credential and per tenant, so that neither takes all streams. Clients of 2025 open one each. */
@@ -164,7 +164,7 @@ export class Subscriptions implements ServerEventBus {
   publish(): void {}
 
   /** Ends the streams of credentials that have lost their permission, and tells the others what has changed. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
     this.#looks += 1

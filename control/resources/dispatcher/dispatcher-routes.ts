@@ -1,5 +1,5 @@
 /** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { requestScope } from '../../auth/request-scope.ts'
 import type { RequestScope } from '../../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
@@ -8,7 +8,7 @@ import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
 import { changeDuration, changeReason } from '../../changes/change-fields.ts'
-import { tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
+import { recordChange, writeQuery, writesOf } from '../../changes/enter-write.ts'
 import { planReload } from './reload-plan.ts'
 import { type ChangeOrder, makeChange } from '../../changes/make-change.ts'
 import { type NodeStateOrder, type NodeStateWorld, planNodeState } from './node-plan.ts'
@@ -47,7 +47,7 @@ const stateBody = z.strictObject({
   duration: changeDuration.optional(),
 })
 
-type DispatcherWorld = ChangeWorld & WithOthers
+type DispatcherWorld = ChangeDeps & WithOthers
 
 export function dispatcherRoutes(deps: DispatcherWorld) {
   const { store, engine, settings, others } = deps
@@ -89,7 +89,7 @@ export function dispatcherRoutes(deps: DispatcherWorld) {
           expiresAt: null,
         }
         const { plan } = await makeChange(order, async () => planReload(deps), deps)
-        tellEntered(c, changeId, plan, reason)
+        recordChange(c, changeId, plan, reason)
         return ok(c, { message: 'Dispatcher sets were reloaded', status: 'synchronized' })
       },
     )
@@ -177,7 +177,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         await changed()
         const { nodeId } = stored
         const after = nodeOf(stored.after, nodeId)
-        tellEntered(c, changeId, { before: null, after: lasting(after) }, reason)
+        recordChange(c, changeId, { before: null, after: lasting(after) }, reason)
         return created(c, `/api/v1/dispatcher/${setRow}/nodes/${nodeId}`, after)
       },
     )
@@ -201,7 +201,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         const before = nodeOf(stored.before, nodeId)
         await changed()
         const after = nodeOf(stored.after, nodeId)
-        tellEntered(c, changeId, { before: lasting(before), after: lasting(after) }, reason)
+        recordChange(c, changeId, { before: lasting(before), after: lasting(after) }, reason)
         return ok(c, after)
       },
     )
@@ -219,7 +219,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         const { written, changeId } = await entered(c, setRow, reason, removal)
         const before = nodeOf(written, nodeId)
         await changed()
-        tellEntered(c, changeId, { before: lasting(before), after: null }, reason)
+        recordChange(c, changeId, { before: lasting(before), after: null }, reason)
         return ok(c, { id: nodeId, deleted: true })
       },
     )
@@ -241,7 +241,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         const { changeId } = await setState(place, body, principal, world)
         const after = nodeOf(await setIn(scope, setRow), nodeId)
         const change = { before: lasting(before), after: lasting(after) }
-        tellEntered(c, changeId, change, body.reason ?? null)
+        recordChange(c, changeId, change, body.reason ?? null)
         return ok(c, { ...after, state: body.state, change_id: changeId })
       },
     )

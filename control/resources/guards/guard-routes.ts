@@ -1,5 +1,5 @@
 /** `/spend-guards`: brakes on calls to a prefix. The tools `set_spend_guard` and others do the same. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { requestScope } from '../../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
@@ -7,7 +7,7 @@ import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import { type ChangeOrder, makeChange, type MadeChange } from '../../changes/make-change.ts'
 import { answerOf } from '../../changes/change-answer.ts'
 import { changeDuration, changeReason, dryRun } from '../../changes/change-fields.ts'
-import { tellEntered } from '../../changes/enter-write.ts'
+import { recordChange } from '../../changes/enter-write.ts'
 import type { Plan } from '../../changes/plan.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
@@ -25,7 +25,7 @@ import { GuardStore } from './guard-store.ts'
 import { type GuardView, viewsOf } from './guard-view.ts'
 import { listGuards } from './list-guards.ts'
 
-export interface GuardRoutesDeps extends Omit<ChangeWorld, 'ocs'> {
+export interface GuardRoutesDeps extends Omit<ChangeDeps, 'ocs'> {
   readonly ocs: OcsPort
   readonly others?: OtherNodes | undefined
 }
@@ -84,7 +84,7 @@ export function guardRoutes(deps: GuardRoutesDeps) {
     const use = { ...deps, principal, changeId, reason, expiresAt, elsewhere }
     const made = await makeChange(order, () => plan(use), deps)
     const { before, after } = made.plan
-    if (made.changeId !== null) tellEntered(c, made.changeId, { before, after }, reason)
+    if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, reason)
     return made
   }
 

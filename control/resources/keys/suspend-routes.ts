@@ -1,10 +1,10 @@
 /** `/application-keys/{uuid}/suspend` and `/resume`: what the tools of the same names do. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { answerOf } from '../../changes/change-answer.ts'
 import { changeDuration, changeReason, dryRun } from '../../changes/change-fields.ts'
-import { tellEntered } from '../../changes/enter-write.ts'
+import { recordChange } from '../../changes/enter-write.ts'
 import {
   type KeyPlan,
   type KeyWorld,
@@ -42,7 +42,7 @@ interface Asked {
   readonly expiresAt: number | null
 }
 
-export function suspendRoutes(world: ChangeWorld & Pick<KeyWorld, 'usage'>) {
+export function suspendRoutes(world: ChangeDeps & Pick<KeyWorld, 'usage'>) {
   const { keys, now, randomBytes } = world
   const find = async (uuid: string, { tenantId, domain }: Principal): Promise<AppKey> => {
     const key = await keys.byUuid(uuid, tenantId)
@@ -60,7 +60,7 @@ export function suspendRoutes(world: ChangeWorld & Pick<KeyWorld, 'usage'>) {
     const order = { ...asked, principal, changeId, scopes: ['keys:write'] } as const
     const made = await makeChange(order, () => plan(principal), world)
     const { before, after } = made.plan
-    if (made.changeId !== null) tellEntered(c, changeId, { before, after }, asked.reason)
+    if (made.changeId !== null) recordChange(c, changeId, { before, after }, asked.reason)
     return ok(c, { ...answerOf(made), key: keyView(made.own.key, now()) })
   }
 

@@ -1,7 +1,7 @@
 /** What changes hold of states is bounded: the oldest give way, and who changed what, when and why stays. */
 import { describe, expect, test, vi } from 'vitest'
 import { ChangeStore, type NewChangeEntry } from '../../../control/changes/change-store.ts'
-import { KeptStates } from '../../../control/changes/kept-states.ts'
+import { StateQuota } from '../../../control/changes/kept-states.ts'
 import { Retention } from '../../../control/observe/retention/retention.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
@@ -40,7 +40,7 @@ const change = (number: number, bytes: number, more: Partial<NewChangeEntry> = {
 })
 
 const opened = (store: Store, bound = limits) => {
-  const entries = new ChangeStore(store, new KeptStates(store, () => bound))
+  const entries = new ChangeStore(store, new StateQuota(store, () => bound))
   const enter = (...given: Parameters<typeof change>) =>
     transaction(store, () => entries.insert(change(...given)))
   const found = async (number: number) => {
