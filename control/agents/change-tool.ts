@@ -3,10 +3,16 @@
  * be undone where that is possible, and it may end by itself (`duration`).
  */
 import { z } from 'zod'
-import { changeDuration, changeReason, dryRun } from '../changes/change-fields.ts'
-import { answerOf, changeOutput } from '../changes/change-answer.ts'
-import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
-import type { Plan } from '../changes/plan.ts'
+import {
+  answerOf,
+  changeDuration,
+  type ChangeOrder,
+  changeOutput,
+  changeReason,
+  dryRun,
+  change,
+  type Plan,
+} from '../changes/change.ts'
 import { newUuid } from '../http/uuid.ts'
 import { defineTool, type Tool, type ToolSpec, type ToolUse } from './tool.ts'
 
@@ -65,12 +71,7 @@ export function defineChange<I extends z.ZodObject, O extends z.ZodObject>(
       const order: ChangeOrder = { ...use, tool: name, scopes: spec.scopes }
       // It was checked against a schema that extends that of the tool.
       const own = given as z.output<I>
-      const planned = async () => {
-        const made = await plan(own, use)
-        tool.accept?.(made)
-        return made
-      }
-      const made = await makeChange(order, planned, tool)
+      const made = await change(tool, order, () => plan(own, use))
       const { before, after } = made.plan
       if (made.changeId !== null) tool.changed({ before, after })
       return { ...made.own, ...answerOf(made) }

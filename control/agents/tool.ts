@@ -1,8 +1,9 @@
 /** Defines a tool for AI agents (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
 import { readApart } from '../../schema/sql/read-apart.ts'
+import type { ChangeOrder } from '../changes/change.ts'
 import type { Kinds } from '../changes/kinds.ts'
-import type { AuditLog } from '../changes/audit/audit-log.ts'
+import type { AuditLog } from '../changes/audit.ts'
 import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -16,7 +17,6 @@ import type { Change } from '../http/control-env.ts'
 import { problemsOf } from '../http/validate.ts'
 import type { Pause } from '../reports/cdr-store.ts'
 import type { Telemetry } from '../observe/telemetry/telemetry.ts'
-import type { AcceptedPlan } from './proposals/planned.ts'
 import type { Proposals } from './proposals/proposals.ts'
 import { clean } from '../http/clean-text.ts'
 
@@ -48,8 +48,7 @@ export interface ToolUse extends ToolDeps {
   readonly listings: () => readonly ToolListing[]
   /** The proposal that a person approved; absent: the caller asks by itself. */
   readonly proposalId?: string | undefined
-  /** Is shown each plan before the change is made, and throws when it is not what the person has approved. */
-  readonly accept?: ((plan: AcceptedPlan) => void) | undefined
+  readonly accept?: ChangeOrder['accept']
   /** For the audit log: the row before and after. */
   readonly changed: (change: Change) => void
 }

@@ -1,14 +1,14 @@
 /** Runs tools for MCP and REST: checks scopes and arguments, runs the tool, writes the audit entry. */
 import { z } from 'zod'
 import type { Log } from '../../schema/contracts/log.ts'
-import { auditedActor, type AuditLog } from '../changes/audit/audit-log.ts'
-import { digestOf } from '../changes/audit/digest.ts'
+import { auditedActor, auditEntry, type AuditLog, digestOf } from '../changes/audit.ts'
 import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
 import { lackOf } from '../auth/requires.ts'
 import type { Scope } from '../auth/scopes.ts'
 import { scopesToApprove } from './proposals/may-decide.ts'
-import { type AcceptedPlan, plannedIn, plannedOf, type PlannedChange } from './proposals/planned.ts'
+import type { ChangeEffect } from '../changes/change.ts'
+import { plannedIn, plannedOf, type PlannedChange } from './proposals/planned.ts'
 import type { Proposable } from './proposals/proposable.ts'
 import { fromNodeOfCall } from './tools-elsewhere.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
@@ -129,8 +129,8 @@ export class Toolbox {
     principal: Principal,
     elsewhere: AskedNodes | undefined,
   ): Promise<PlannedChange> {
-    let plan: AcceptedPlan | undefined
-    const accept = (made: AcceptedPlan) => (plan = made)
+    let plan: ChangeEffect | undefined
+    const accept = (made: ChangeEffect) => (plan = made)
     const use = { ...this.#useOf(principal, elsewhere, () => undefined), accept }
     const answer = await tool.use({ ...given, dry_run: true, reason: 'a dry run' }, use)
     return plan === undefined ? plannedIn(answer) : plannedOf(plan)
@@ -157,23 +157,22 @@ export class Toolbox {
     answer: ToolAnswer,
     { change, change_id, reason }: AuditedChange,
   ): Promise<void> {
-    const status = answer.kind === 'done' ? 200 : answer.error.status
     if (caller.isNode === true) return
-    await this.#audit.record({
-      at: this.#world.now(),
-      ...auditedActor(caller.principal),
-      address: caller.address,
-      action: `tool ${cleanText(tool, 100)}`,
-      target: describeArguments(given),
-      outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
-      status,
-      code: answer.kind === 'done' ? null : answer.error.code,
-      before_digest: digestOf(change?.before),
-      after_digest: digestOf(change?.after),
-      correlation_id: caller.correlationId,
-      change_id,
-      reason,
-    })
+    await this.#audit.record(
+      auditEntry({
+        at: this.#world.now(),
+        by: auditedActor(caller.principal),
+        address: caller.address,
+        action: `tool ${cleanText(tool, 100)}`,
+        target: describeArguments(given),
+        status: answer.kind === 'done' ? 200 : answer.error.status,
+        code: answer.kind === 'done' ? null : answer.error.code,
+        digests: { before: digestOf(change?.before), after: digestOf(change?.after) },
+        correlationId: caller.correlationId,
+        changeId: change_id,
+        reason,
+      }),
+    )
   }
 }
 

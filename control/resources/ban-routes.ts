@@ -2,22 +2,19 @@
 import type { ChangeDeps } from '../changes/kinds.ts'
 import { isIP } from 'node:net'
 import { type Context, Hono } from 'hono'
-import { routePath } from 'hono/route'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import { sourceIn } from '../../schema/net/source-address.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
-import { recordChange, writeQuery } from '../changes/enter-write.ts'
+import { operationOf } from '../changes/audit.ts'
+import { type ChangeOrder, change, type Plan, recordChange, writeQuery } from '../changes/change.ts'
 import { banStateOf, stateBeforeBan } from './kinds/sip-ban-kind.ts'
-import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
-import type { Plan } from '../changes/plan.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { quoted } from '../http/clean-text.ts'
-import { newUuid } from '../http/uuid.ts'
 
 const path = '/guard/bans'
 const day = 86_400
@@ -41,25 +38,20 @@ export function banRoutes(world: ChangeDeps) {
   /** Enters what becomes of an operator's ban; what the guard has banned by itself is no change of an operator. */
   const entered = async (
     c: Context<ControlEnv>,
-    { reason, ...change }: NewState & { readonly reason: string | null },
+    { reason, ...state }: NewState & { readonly reason: string | null },
     apply: () => Promise<void>,
   ): Promise<string | null> => {
-    if (change.before() === change.after) {
+    if (state.before() === state.after) {
       await apply()
       return null
     }
-    const changeId = newUuid(world.randomBytes)
     const order: ChangeOrder = {
       principal: c.var.principal,
-      tool: `${c.req.method} ${routePath(c, -1)}`,
+      tool: operationOf(c),
       reason,
       scopes: ['guard:write'],
-      changeId,
-      isDryRun: false,
-      expiresAt: null,
     }
-    const made = await makeChange(order, async () => planOf(change, apply), world)
-    return made.changeId
+    return (await change(world, order, () => planOf(state, apply))).changeId
   }
 
   return new Hono<ControlEnv>()

@@ -15,7 +15,7 @@ import {
 import { requestScope } from '../auth/request-scope.ts'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
-import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/enter-write.ts'
+import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/change.ts'
 import type { ChangeKind } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'

@@ -4,7 +4,7 @@ import { nearMiss } from '../../../schema/rules/near-miss.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
 import type { ProposalView } from '../proposals/proposal-view.ts'
-import { changeReason } from '../../changes/change-fields.ts'
+import { changeReason } from '../../changes/change.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
 

@@ -2,7 +2,7 @@
 import { createMcpHandler, type AuthInfo } from '@modelcontextprotocol/server'
 import { type Context, Hono } from 'hono'
 import type { Log } from '../../../schema/contracts/log.ts'
-import { digestOf } from '../../changes/audit/digest.ts'
+import { digestOf } from '../../changes/audit.ts'
 import { requires } from '../../auth/requires.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'

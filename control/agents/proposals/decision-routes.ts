@@ -1,8 +1,7 @@
 /** `/decide`: the link of a webhook. GET shows, as programs that look into mail do; only POST decides. */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import { auditedActor, type AuditLog } from '../../changes/audit/audit-log.ts'
-import { digestOf } from '../../changes/audit/digest.ts'
+import { auditedActor, auditEntry, type AuditLog, digestOf } from '../../changes/audit.ts'
 import { openToAll, admitScope } from '../../auth/requires.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
@@ -79,24 +78,22 @@ async function decide(
   const elsewhere = others?.of(c)
   const by = { principal, via: 'link', address, correlationId, elsewhere } as const
   const note = null
-  const record = (after: ProposalView | undefined, error: ApiError | undefined) => {
-    const status = error?.status ?? 200
-    return audit.record({
-      at: now(),
-      ...auditedActor(principal),
-      address,
-      action: `POST /decide ${decision}`,
-      target: `/api/v1/proposals/${proposalId} by the link of webhook ${endpointId}`,
-      outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
-      status,
-      code: error?.code ?? null,
-      before_digest: null,
-      after_digest: digestOf(after),
-      correlation_id: correlationId,
-      change_id: after?.change_id ?? null,
-      reason: after?.reason ?? null,
-    })
-  }
+  const record = (after: ProposalView | undefined, error: ApiError | undefined) =>
+    audit.record(
+      auditEntry({
+        at: now(),
+        by: auditedActor(principal),
+        address,
+        action: `POST /decide ${decision}`,
+        target: `/api/v1/proposals/${proposalId} by the link of webhook ${endpointId}`,
+        status: error?.status ?? 200,
+        code: error?.code,
+        digests: { before: null, after: digestOf(after) },
+        correlationId,
+        changeId: after?.change_id,
+        reason: after?.reason,
+      }),
+    )
   try {
     admitScope(principal, 'proposals:write')
     const after =

@@ -2,7 +2,7 @@
 import type { Json } from '../../changes/kinds.ts'
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import type { Plan } from '../../changes/plan.ts'
+import type { ChangeEffect } from '../../changes/change.ts'
 
 export interface PlannedChange {
   /** False: it is so already. */
@@ -17,12 +17,6 @@ export interface PlannedChange {
   readonly target: string
 }
 
-/** The part of a plan that a person is shown. */
-export type AcceptedPlan = Pick<
-  Plan<unknown>,
-  'effect' | 'before' | 'after' | 'affected' | 'undo' | 'target' | 'row'
->
-
 const told = z.looseObject({
   changed: z.boolean(),
   effect: z.string(),
@@ -32,7 +26,7 @@ const told = z.looseObject({
   target: z.string(),
 })
 
-export function plannedOf(plan: AcceptedPlan): PlannedChange {
+export function plannedOf(plan: ChangeEffect): PlannedChange {
   const { effect, affected, before, after, undo } = plan
   const isReversible = undo === 'restores'
   const isChange = !isDeepStrictEqual(before, after)

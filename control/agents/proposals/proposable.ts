@@ -3,12 +3,13 @@ import type { Principal } from '../../auth/principal.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import type { Decider } from './decider.ts'
-import type { AcceptedPlan, PlannedChange } from './planned.ts'
+import type { ChangeEffect } from '../../changes/change.ts'
+import type { PlannedChange } from './planned.ts'
 
 /** On which proposal a change is made, and on whose word. */
 export interface Approval {
   /** Throws when the change, as it is about to be made, is not the one that was approved. */
-  readonly accept: (plan: AcceptedPlan) => void
+  readonly accept: (plan: ChangeEffect) => void
   readonly proposalId: string
   readonly reason: string
   readonly decider: Decider

@@ -8,7 +8,7 @@ import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { nodeTargetId, readNodeState, stateRefusal } from '../kinds/dispatcher-node-kind.ts'
-import type { Plan } from '../../changes/plan.ts'
+import type { Plan } from '../../changes/change.ts'
 
 export interface NodeStateOrder {
   readonly setId: number

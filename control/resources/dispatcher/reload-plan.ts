@@ -1,7 +1,7 @@
 /** What becomes of calls when the dispatcher sets are read again. */
 import type { ChangeDeps } from '../../changes/kinds.ts'
 import { timeToText } from '../../../schema/columns.ts'
-import type { Plan } from '../../changes/plan.ts'
+import type { Plan } from '../../changes/change.ts'
 
 interface Reloaded {
   readonly message: string

@@ -18,7 +18,7 @@ import {
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
-import { creationsOf, recordChange, writeQuery, writesOf } from '../../changes/enter-write.ts'
+import { creationsOf, recordChange, writeQuery, writesOf } from '../../changes/change.ts'
 import { followExtension } from '../follow-rows.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'

@@ -8,7 +8,7 @@ import type { Principal } from '../../auth/principal.ts'
 import { conflict } from '../../http/api-error.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { keyStateOf } from '../kinds/api-key-kind.ts'
-import type { Plan } from '../../changes/plan.ts'
+import type { Plan } from '../../changes/change.ts'
 
 export interface KeyWorld extends Pick<ChangeDeps, 'keys' | 'now'> {
   readonly usage: Pick<KeyUsage, 'ofLastHour'>

@@ -1,12 +1,17 @@
 /** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
 import type { ChangeDeps } from '../../changes/kinds.ts'
 import { Hono } from 'hono'
-import { routePath } from 'hono/route'
 import { z } from 'zod'
-import { changeReason } from '../../changes/change-fields.ts'
-import { creationsOf, recordChange, writeQuery, writesOf } from '../../changes/enter-write.ts'
+import { operationOf } from '../../changes/audit.ts'
+import {
+  changeReason,
+  creationsOf,
+  change,
+  recordChange,
+  writeQuery,
+  writesOf,
+} from '../../changes/change.ts'
 import { isOfAgent, planRevocation, refuseOwnKey } from './key-plans.ts'
-import { makeChange } from '../../changes/make-change.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok } from '../../http/envelope.ts'
@@ -14,7 +19,6 @@ import { offsetOf, pageMeta } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import type { Idempotency } from '../../auth/idempotency.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { newUuid } from '../../http/uuid.ts'
 import { requires, requiresCredential } from '../../auth/requires.ts'
 import type { AppKey } from '../../auth/keys/app-key.ts'
 import {
@@ -184,16 +188,13 @@ function changedKeys(world: KeyRoutesWorld) {
         }
         const order = {
           principal,
-          tool: `${c.req.method} ${routePath(c, -1)}`,
+          tool: operationOf(c),
           reason,
-          isDryRun: false,
           scopes: ['keys:write' as const],
-          expiresAt: null,
-          changeId: newUuid(world.randomBytes),
         }
-        const { changeId, own } = await makeChange(order, plan, world)
-        const change = auditedChange({ before: before ?? own.key, after: own.key }, now())
-        recordChange(c, changeId, change, reason)
+        const { changeId, own } = await change(world, order, plan)
+        const states = auditedChange({ before: before ?? own.key, after: own.key }, now())
+        recordChange(c, changeId, states, reason)
         return ok(c, keyView(own.key, now()))
       },
     )

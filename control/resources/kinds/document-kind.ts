@@ -1,12 +1,18 @@
 /** Resources of the API: their state is the body that would write them, without secrets. */
-import type { RestorableKind } from '../../changes/kinds.ts'
-import type { ChangeDeps, Json } from '../../changes/kinds.ts'
+import {
+  type ChangeDeps,
+  fieldsOf,
+  type FieldState,
+  hasFields,
+  type Json,
+  type RestorableKind,
+  shareFields,
+} from '../../changes/kinds.ts'
 import { everywhere } from '../../auth/request-scope.ts'
 import type { RequestScope } from '../../auth/request-scope.ts'
 import type { z } from 'zod'
 import { notFound } from '../../http/api-error.ts'
 import type { Resource } from '../resource.ts'
-import { type FieldState, fieldsOf, hasFields, shareFields } from '../../changes/field-states.ts'
 
 type DocumentStore = Pick<
   Resource<z.ZodObject, unknown>,

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { moneyToDecimal } from '../../../../schema/columns.ts'
 import { customerKind } from '../../../resources/kinds/document-kinds.ts'
-import { pick } from '../../../changes/field-states.ts'
+import { pick } from '../../../changes/kinds.ts'
 import { customerBody } from '../../../resources/customers/customer-body.ts'
 import { badRequest } from '../../../http/api-error.ts'
 import { reference } from '../../../http/fields.ts'

@@ -9,7 +9,7 @@ import {
   planSuspension,
   refuseOwnKey,
 } from '../../../resources/keys/key-plans.ts'
-import type { Plan } from '../../../changes/plan.ts'
+import type { Plan } from '../../../changes/change.ts'
 import { ApiError } from '../../../http/api-error.ts'
 import { text } from '../../../http/fields.ts'
 import { defineChange } from '../../change-tool.ts'

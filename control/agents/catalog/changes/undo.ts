@@ -1,9 +1,9 @@
 /** The tool that undoes what a changing tool did. */
 import { z } from 'zod'
 import { timeToText } from '../../../../schema/columns.ts'
-import { changeReason, dryRun } from '../../../changes/change-fields.ts'
+import { changeReason, dryRun } from '../../../changes/change.ts'
 import { stateIn } from '../../../changes/change-store.ts'
-import { undoChange as undo } from '../../../changes/undo-change.ts'
+import { undoChange as undo } from '../../../changes/undo.ts'
 import { defineTool } from '../../tool.ts'
 import { time } from '../shapes.ts'
 
@@ -36,7 +36,7 @@ export const undoChange = defineTool({
   }),
   async run({ change_id: changeId, reason, dry_run: isDryRun }, use) {
     const order = { principal: use.principal, changeId, reason, isDryRun }
-    const { entry, isChanged, effect, state } = await undo(order, use)
+    const { entry, isChanged, effect, state } = await undo(use, order)
     const restored = stateIn(entry.state_before)
     if (isChanged && !isDryRun) use.changed({ before: state, after: restored })
     return {

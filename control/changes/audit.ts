@@ -1,15 +1,27 @@
 /** The audit log: append-only, one entry per mutating request and per tool call. */
+import { createHash } from 'node:crypto'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import { routePath } from 'hono/route'
 import { type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
-import type { AuditEntryTable, Database } from '../../../schema/database.ts'
-import { timeToText } from '../../../schema/columns.ts'
-import { OneAtATime } from '../../../schema/one-at-a-time.ts'
-import type { Store } from '../../../schema/open.ts'
-import { all, execute, first } from '../../../schema/sql/query.ts'
-import { readApart } from '../../../schema/sql/read-apart.ts'
-import { includes, startsWith } from '../../../schema/sql/text-search.ts'
-import { isUnstored } from '../../../schema/storage/storage.ts'
-import type { Principal } from '../../auth/principal.ts'
-import { MAX_COUNTED, MAX_LISTED } from '../../http/page.ts'
+import { z } from 'zod'
+import type { Clocks } from '../../schema/clock.ts'
+import { timeToText } from '../../schema/columns.ts'
+import type { AuditEntryTable, Database } from '../../schema/database.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
+import { includes, startsWith } from '../../schema/sql/text-search.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
+import type { Principal } from '../auth/principal.ts'
+import { isLogin } from '../auth/rate-limit.ts'
+import { requires } from '../auth/requires.ts'
+import type { ChangeDigests, ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { queryTime } from '../http/fields.ts'
+import { endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import { tellChange } from '../nodes/elsewhere.ts'
 
 export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
 
@@ -204,8 +216,155 @@ export function auditedActor(
   }
 }
 
+interface Audited extends Pick<AuditEntry, 'at' | 'address' | 'action' | 'target' | 'status'> {
+  readonly by: Pick<AuditEntry, 'actor' | 'tenant_id'> & Partial<AuditEntry>
+  readonly code?: string | null | undefined
+  /** Absent: nothing was changed, or the caller does not know. */
+  readonly digests?: Pick<ChangeDigests, 'before' | 'after'>
+  readonly correlationId: string
+  readonly changeId?: string | null | undefined
+  readonly reason?: string | null | undefined
+}
+
+export const auditEntry = ({ by, digests, ...audited }: Audited): AuditEntry => ({
+  at: audited.at,
+  actor: by.actor,
+  actor_name: by.actor_name ?? null,
+  actor_key_prefix: by.actor_key_prefix ?? null,
+  tenant_id: by.tenant_id,
+  address: audited.address,
+  action: audited.action,
+  target: audited.target,
+  outcome: audited.status < 400 ? 'success' : audited.status < 500 ? 'refused' : 'failed',
+  status: audited.status,
+  code: audited.code ?? null,
+  before_digest: digests?.before ?? null,
+  after_digest: digests?.after ?? null,
+  correlation_id: audited.correlationId,
+  change_id: audited.changeId ?? null,
+  reason: audited.reason ?? null,
+})
+
 const view = ({ is_agent, ...entry }: Listed) => ({
   ...entry,
   at: timeToText(entry.at),
   is_agent: Boolean(is_agent),
 })
+
+/** SHA-256 of the JSON as the API shows it; null when absent or not reported by the route. */
+export function digestOf(shown: unknown): string | null {
+  if (shown === null || shown === undefined) return null
+  return createHash('sha256').update(JSON.stringify(shown)).digest('base64url')
+}
+
+/** The methods to mount it for; the others change nothing. */
+export const mutatingMethods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/**
+ * Writes one entry for every mutating request with a valid credential and for every login, whatever the
+ * result: it is mounted before everything that may reject. It leaves out requests without a credential,
+ * those over a rate limit, and failed logins beyond a few per minute, because any client could fill the
+ * disk with them. `onOmitted` counts those logins.
+ */
+export function auditTrail(
+  log: AuditLog,
+  { now, steadyNow }: Clocks,
+  onOmitted: () => void,
+): MiddlewareHandler<ControlEnv> {
+  const admits = anonymousLimit(steadyNow)
+  return async (c, next) => {
+    await next()
+    // Nodes report several times per call; call record, ledger and report say more than an entry would.
+    if (c.req.path.startsWith('/api/ocs/')) return
+    const principal = whoAsked(c)
+    const digests = digestsOf(c)
+    if (c.get('nodeRequest') !== undefined) tellChange(c, digests)
+    const refusal = c.get('refusal')
+    if (c.get('isAudited') || (principal === undefined && !isLogin(c))) return
+    if (refusal?.code === 'rate_limited') return
+    const actor = principal?.actor ?? c.get('loginActor')
+    if (actor === undefined && !admits()) return onOmitted()
+    await log.record(
+      auditEntry({
+        at: now(),
+        by: { ...auditedActor(principal), actor: actor ?? 'anonymous' },
+        address: c.get('clientAddress'),
+        action: operationOf(c),
+        target: c.req.path,
+        status: c.res.status,
+        code: refusal?.code,
+        digests,
+        correlationId: c.get('correlationId'),
+        changeId: digests.changeId,
+        reason: c.get('change')?.reason,
+      }),
+    )
+  }
+}
+
+/** `PATCH /api/v1/customers/:id`. */
+export const operationOf = (c: Context<ControlEnv>): string => `${c.req.method} ${routePath(c, -1)}`
+
+function digestsOf(c: Context<ControlEnv>): ChangeDigests {
+  const change = c.get('change')
+  return (
+    c.get('changeDigests') ?? {
+      before: digestOf(change?.before),
+      after: digestOf(change?.after),
+      changeId: change?.changeId ?? null,
+    }
+  )
+}
+
+/** A key used from an address that is not allowed is worth an entry. */
+function whoAsked(c: Context<ControlEnv>): Principal | undefined {
+  const presented = c.get('presented')
+  const isKnown = presented.kind === 'accepted' || presented.kind === 'wrong-address'
+  return isKnown ? presented.principal : undefined
+}
+
+const ENTRIES_A_MINUTE = 60
+const MINUTE_MS = 60_000
+
+/** Limits entries per minute for requests without a credential, because any client can send those. */
+function anonymousLimit(steadyNow: () => number): () => boolean {
+  let minute = -1
+  let entries = 0
+  return () => {
+    const current = Math.floor(steadyNow() / MINUTE_MS)
+    if (current !== minute) {
+      minute = current
+      entries = 0
+    }
+    entries += 1
+    return entries <= ENTRIES_A_MINUTE
+  }
+}
+
+const auditQuery = z.strictObject({
+  ...pageQuery,
+  actor: z.string().max(200).optional().describe('Of an entry, or the name of a key.'),
+  action: z.string().max(200).optional().describe('The start of the action.'),
+  target: z.string().max(200).optional().describe('Part of the target.'),
+  agents: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .describe('Only what AI agents did, or only what others did.'),
+  outcome: z.enum(['success', 'refused', 'failed']).optional(),
+  start_date: queryTime.optional(),
+  end_date: queryTime.optional(),
+})
+
+export const auditRoutes = (log: AuditLog) =>
+  new Hono<ControlEnv>().get(
+    '/audit',
+    requires('audit:read'),
+    validate('query', auditQuery),
+    async (c) => {
+      const { page, limit, start_date: from, end_date: before, ...rest } = c.req.valid('query')
+      const filter = { tenantId: c.var.principal.tenantId, from, before, ...rest }
+      const found = await log.list(filter, { limit, offset: offsetOf({ page, limit }) })
+      return ok(c, found.entries, endingMeta({ page, limit }, found.total))
+    },
+  )

@@ -6,7 +6,7 @@
  * lets go as much as it adds. The states of a temporary change are needed at its end: they never give way, and are counted
  * by number.
  */
-import type { Json } from './kinds.ts'
+import { fieldsOf, type FieldState, type Json } from './kinds.ts'
 import { createHash } from 'node:crypto'
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
@@ -15,7 +15,6 @@ import { all, execute, first } from '../../schema/sql/query.ts'
 import type { ChangeEntryTable } from '../../schema/tables/changes.ts'
 import { type ApiError, conflict } from '../http/api-error.ts'
 import { grouped } from '../http/rows.ts'
-import { type FieldState, fieldsOf } from './field-states.ts'
 
 type Entry = Selectable<ChangeEntryTable>
 type NewEntry = Omit<Entry, 'id' | 'undone_at' | 'undone_by' | 'undo_reason'>
@@ -207,7 +206,7 @@ function defaultLimits(tenantId: number | null): KeptLimits {
 const nameOf = (owner: number | null): string =>
   owner === null ? 'change_states' : `change_states:${owner}`
 
-/** At the end of a change, the state before it is restored, also beneath one that was superseded (`related-change.ts`). */
+/** At the end of a change, the state before it is restored, also beneath one that was superseded (`stateAtEnd`). */
 const mustStay = ({ expires_at: expiresAt, state }: Pick<Entry, 'expires_at' | 'state'>): boolean =>
   expiresAt !== null && state !== 'undone' && state !== 'expired'
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { auditedActor } from '../../../../control/changes/audit/audit-log.ts'
-import { openControl, startOfTime } from '../../../support/control.ts'
-import { failing, localOf, readColumn, runSql } from '../../../support/stored.ts'
-import { onSqlite } from '../../../support/on-sqlite.ts'
+import { auditedActor } from '../../../control/changes/audit.ts'
+import { openControl, startOfTime } from '../../support/control.ts'
+import { failing, localOf, readColumn, runSql } from '../../support/stored.ts'
+import { onSqlite } from '../../support/on-sqlite.ts'
 
 const KEYS = '/api/v1/application-keys'
 

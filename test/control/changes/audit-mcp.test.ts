@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { openControl } from '../../../support/control.ts'
-import { connectClient, eras } from '../../../support/mcp-client.ts'
-import { readColumn, readRows, runSql } from '../../../support/stored.ts'
+import { openControl } from '../../support/control.ts'
+import { connectClient, eras } from '../../support/mcp-client.ts'
+import { readColumn, readRows, runSql } from '../../support/stored.ts'
 
 test.each(eras)(
   'whatever is read or tried by MCP leaves one entry that names the key: %s',

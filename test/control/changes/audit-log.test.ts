@@ -1,13 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import {
-  type AuditEntry,
-  AuditLog,
-  auditedActor,
-} from '../../../../control/changes/audit/audit-log.ts'
-import type { Store } from '../../../../schema/open.ts'
-import { DatabaseUnavailable } from '../../../../schema/sql/failure.ts'
-import { all } from '../../../../schema/sql/query.ts'
-import { eachDatabase, localDatabase } from '../../../support/shared-database.ts'
+import { auditedActor, type AuditEntry, AuditLog } from '../../../control/changes/audit.ts'
+import type { Store } from '../../../schema/open.ts'
+import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
+import { all } from '../../../schema/sql/query.ts'
+import { eachDatabase, localDatabase } from '../../support/shared-database.ts'
 
 const entry = (target: string, outcome: AuditEntry['outcome'] = 'success'): AuditEntry => ({
   at: 0,

@@ -1,7 +1,7 @@
 /** What changes hold of states is bounded: the oldest give way, and who changed what, when and why stays. */
 import { describe, expect, test, vi } from 'vitest'
 import { ChangeStore, type NewChangeEntry } from '../../../control/changes/change-store.ts'
-import { StateQuota } from '../../../control/changes/kept-states.ts'
+import { StateQuota } from '../../../control/changes/state-quota.ts'
 import { Retention } from '../../../control/observe/retention/retention.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
