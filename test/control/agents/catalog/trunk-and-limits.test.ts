@@ -1,6 +1,6 @@
 /** `set_trunk_state` and `set_customer_limits`: tried, made, and undone. */
 import { expect, test } from 'vitest'
-import { openToolRig, type ToolRig } from '../../../../support/tools-rig.ts'
+import { openToolRig, type ToolRig } from '../../../support/tools-rig.ts'
 
 interface Made {
   readonly change_id: string

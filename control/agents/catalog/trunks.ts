@@ -1,13 +1,38 @@
-/** The tool that takes a carrier out of service, and back. */
-import { requestScope } from '../../../auth/request-scope.ts'
+/** Tools for carriers: since when and why one is down; take one out of service, and back. */
 import { z } from 'zod'
-import { carrierKind } from '../../../resources/kinds/document-kinds.ts'
-import { countsOfAsked } from '../../../nodes/counts-of-all.ts'
-import { reference } from '../../../http/fields.ts'
-import { badReference, resolve } from '../../../resources/references.ts'
-import { CarrierStore } from '../../../resources/carriers/carrier-store.ts'
-import { defineChange } from '../../change-tool.ts'
-import { quoted } from '../../../http/clean-text.ts'
+import { requestScope } from '../../auth/request-scope.ts'
+import { quoted } from '../../http/clean-text.ts'
+import { reference, text } from '../../http/fields.ts'
+import { countsOfAsked } from '../../nodes/counts-of-all.ts'
+import { trunksOf, trunksView } from '../../observe/causes/trunks.ts'
+import { CarrierStore } from '../../resources/carriers/carrier-store.ts'
+import { carrierKind } from '../../resources/kinds/document-kinds.ts'
+import { badReference, resolve } from '../../resources/references.ts'
+import { defineChange } from '../change-tool.ts'
+import { defineTool } from '../tool.ts'
+
+export const listTrunks = defineTool({
+  name: 'list_trunks',
+  title: 'List trunks',
+  description:
+    'Lists carriers, those that are down first: since when and why. ' +
+    'With registration, gateways, live calls and the last failure.',
+  effect: 'reads',
+  readsMuch: true,
+  scopes: ['carriers:read'],
+  input: z.strictObject({
+    search: text(100).optional().describe('Part of the name.'),
+    troubled: z.boolean().default(false).describe('Only those that are not up.'),
+    limit: z.int().min(1).max(50).default(10),
+  }),
+  output: trunksView,
+  async run({ search, troubled, limit }, use) {
+    const { store, engine, elsewhere, principal } = use
+    const reader = { store, tenantId: principal.tenantId }
+    const { trunks, total } = await trunksOf({ ...reader, engine, elsewhere }, search, troubled)
+    return { trunks: trunks.slice(0, limit), total }
+  },
+})
 
 const states = ['active', 'inactive'] as const
 

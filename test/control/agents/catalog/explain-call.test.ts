@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { openToolRig, storeRecord } from '../../../../support/tools-rig.ts'
-import { runSql } from '../../../../support/stored.ts'
+import { openToolRig, storeRecord } from '../../../support/tools-rig.ts'
+import { runSql } from '../../../support/stored.ts'
 
 const uuid = '44444444-4444-4444-8444-444444444444'
 const day = 86_400_000

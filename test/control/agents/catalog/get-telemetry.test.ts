@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openToolRig } from '../../../../support/tools-rig.ts'
+import { openToolRig } from '../../../support/tools-rig.ts'
 
 type Failure = { route: string; code: string; key: string | null; requests: number }
 type Period = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openToolRig, storeRecord } from '../../../../support/tools-rig.ts'
+import { openToolRig, storeRecord } from '../../../support/tools-rig.ts'
 
 type Customers = {
   customers: { name: string; available: string; is_balance_low: boolean }[]

@@ -1,12 +1,14 @@
-/** Tools for live calls: list them, hang one up. */
+/** Tools for live calls: list them, hang one up, and simulate one. */
 import { z } from 'zod'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import { dataOf } from '../../nodes/answer-data.ts'
-import type { AskedNodes } from '../../nodes/other-nodes.ts'
-import { toolRequest } from '../tool-request.ts'
+import { toolsFor } from '../../../schema/contracts/denials.ts'
 import { planHangUp } from '../../calls/hangup-plan.ts'
+import { simulateBody, simulateFor } from '../../calls/simulate.ts'
+import { dataOf } from '../../nodes/answer-data.ts'
 import { liveCall, liveCallView, liveStateOf, liveStates } from '../../nodes/live-call.ts'
+import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { defineChange } from '../change-tool.ts'
+import { toolRequest } from '../tool-request.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { callUuid, MAX_ROWS } from './shapes.ts'
 
@@ -95,3 +97,52 @@ export function findCall(uuid: string, use: ToolUse): ActiveCall | undefined {
 
 const isVisible = (call: ActiveCall, { principal: { tenantId } }: ToolUse): boolean =>
   tenantId === null || call.tenantId === tenantId
+
+const nullable = z.string().nullable()
+
+export const simulateCall = defineTool({
+  name: 'simulate_call',
+  title: 'Simulate a call',
+  description:
+    'Tells what would happen to a call now, without placing it: payer, price, verdict, destinations in order, and why not others. ' +
+    'Use it to find a cause, and before and after a change. explain_call explains a call that was placed.',
+  effect: 'reads',
+  scopes: ['calls:read'],
+  input: simulateBody,
+  output: z.object({
+    verdict: z.enum(['goes_on', 'refused', 'dropped']),
+    explanation: z.string(),
+    advice: nullable,
+    sip_code: z.int().nullable(),
+    code: nullable,
+    denial_text: nullable,
+    direction: z.string(),
+    emergency: z.boolean(),
+    source: z.object({ kind: z.string(), id: z.int().nullable(), name: nullable }),
+    payment: z.object({
+      kind: z.string(),
+      customer_id: z.int().nullable(),
+      customer: nullable,
+      rate: z
+        .object({ prefix: z.string(), rate_per_minute_exact: z.string(), currency: z.string() })
+        .nullable(),
+      longest_seconds: z.int().nullable(),
+    }),
+    order: z.string(),
+    candidates: z.array(
+      z.object({ kind: z.string(), uri: z.string(), share: z.number(), withheld: nullable }),
+    ),
+    passed_over: z.array(z.object({ kind: z.string(), name: z.string(), why: z.string() })),
+  }),
+  async run(asked, use) {
+    const simulation = await simulateFor(use.principal, asked, use)
+    const { verdict, sip_code, code, denial_text } = simulation
+    const explanation = {
+      goes_on: 'The call is admitted and an INVITE is sent; the answer of the destination decides.',
+      refused: `The platform would refuse the call with ${sip_code ?? 0}. ${denial_text ?? ''}`,
+      dropped: 'The source is banned: the platform would not answer.',
+    }[verdict]
+    const advice = verdict === 'refused' && code !== null ? toolsFor(code) : null
+    return { ...simulation, explanation, advice }
+  },
+})

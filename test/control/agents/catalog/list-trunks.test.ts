@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { ProbedStatus } from '../../../../../schema/contracts/dispatcher.ts'
-import type { CarrierRegistrationStatus } from '../../../../../schema/contracts/registrations.ts'
-import { execute } from '../../../../../schema/sql/query.ts'
-import { openToolRig } from '../../../../support/tools-rig.ts'
+import type { ProbedStatus } from '../../../../schema/contracts/dispatcher.ts'
+import type { CarrierRegistrationStatus } from '../../../../schema/contracts/registrations.ts'
+import { execute } from '../../../../schema/sql/query.ts'
+import { openToolRig } from '../../../support/tools-rig.ts'
 
 const probed = (state: ProbedStatus['state'], answered: number): ProbedStatus => ({
   state,
