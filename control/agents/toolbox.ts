@@ -1,22 +1,30 @@
 /** Runs tools for MCP and REST: checks scopes and arguments, runs the tool, writes the audit entry. */
+import type { Context } from 'hono'
 import { z } from 'zod'
 import type { Log } from '../../schema/contracts/log.ts'
-import { auditedActor, auditEntry, type AuditLog, digestOf } from '../changes/audit.ts'
 import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
 import { lackOf } from '../auth/requires.ts'
 import type { Scope } from '../auth/scopes.ts'
-import { scopesToApprove } from './proposals/may-decide.ts'
+import { auditedActor, auditEntry, type AuditLog, digestOf } from '../changes/audit.ts'
 import type { ChangeEffect } from '../changes/change.ts'
-import { plannedIn, plannedOf, type PlannedChange } from './proposals/planned.ts'
-import type { Proposable } from './proposals/proposable.ts'
-import { fromNodeOfCall } from './tools-elsewhere.ts'
-import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Change } from '../http/control-env.ts'
-import { allTools } from './catalog/index.ts'
 import { cleanText, describeArguments } from '../http/clean-text.ts'
-import type { Tool, ToolAnswer, ToolListing, ToolUse, ToolDeps } from './tool.ts'
+import type { Change, ControlEnv } from '../http/control-env.ts'
+import { parseJson } from '../http/json.ts'
+import { dataOf } from '../nodes/answer-data.ts'
+import type { AskedNodes, OtherNodes } from '../nodes/other-nodes.ts'
+import { allTools } from './catalog/index.ts'
+import { type PlannedChange, plannedIn, plannedOf, type Proposable } from './proposals/proposals.ts'
+import { scopesToApprove } from './proposals/rights.ts'
+import {
+  toolRequest,
+  type Tool,
+  type ToolAnswer,
+  type ToolDeps,
+  type ToolListing,
+  type ToolUse,
+} from './tool.ts'
 
 /** The caller, for scopes, tenant and audit. */
 export interface ToolCaller {
@@ -241,4 +249,52 @@ function cleaned({ status, code, message, details, headers }: ApiError): ApiErro
       })),
     }),
   })
+}
+
+/** Returns the caller of a tool from a request that passed `requires(…)`. */
+export const callerOf = (c: Context<ControlEnv>, others: OtherNodes | undefined): ToolCaller => ({
+  elsewhere: others?.of(c),
+  isNode: c.get('nodeRequest') !== undefined,
+  principal: c.get('principal'),
+  address: c.get('clientAddress'),
+  correlationId: c.get('correlationId'),
+})
+
+const aboutCall = z.looseObject({ call_uuid: z.string().max(200) })
+const result = z.record(z.string(), z.unknown())
+
+/** The result of the node that has the call; undefined: that of this one stands. */
+export async function fromNodeOfCall(
+  tool: Tool,
+  given: unknown,
+  own: ToolAnswer,
+  elsewhere: AskedNodes | undefined,
+): Promise<ToolAnswer | undefined> {
+  const isMissing = own.kind === 'refused' && own.error.status === 404
+  const asked = aboutCall.safeParse(given)
+  if (elsewhere === undefined || !tool.isAboutCall || !isMissing || !asked.success) return undefined
+  const place = await elsewhere.locate(asked.data.call_uuid)
+  if (place === 'nowhere') return undefined
+  const answer =
+    place === 'unknown' ? undefined : await elsewhere.at(place, toolRequest(tool.name, given))
+  if (answer === undefined) return { kind: 'refused', error: unheard }
+  if (answer.status === 404) return undefined
+  const data = dataOf(answer, result)
+  if (data !== undefined) return { kind: 'done', data }
+  return { kind: 'refused', error: refusalIn(answer.body) ?? unheard }
+}
+
+const unheard = new ApiError(
+  503,
+  'node_unreachable',
+  'A node of the platform does not answer: it may have the call. Retry in a few seconds',
+)
+
+const refused = z.looseObject({ error: z.string(), code: z.string() })
+
+/** What the node refuses the client can read, too: 409, say. */
+function refusalIn(body: Buffer): ApiError | undefined {
+  const parsed = parseJson(body.toString('utf8'))
+  const read = refused.safeParse(parsed.kind === 'value' ? parsed.value : undefined)
+  return read.success ? new ApiError(409, read.data.code, read.data.error) : undefined
 }

@@ -7,9 +7,7 @@ import { simulateBody, simulateFor } from '../../calls/simulate.ts'
 import { dataOf } from '../../nodes/answer-data.ts'
 import { liveCall, liveCallView, liveStateOf, liveStates } from '../../nodes/live-call.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
-import { defineChange } from '../change-tool.ts'
-import { toolRequest } from '../tool-request.ts'
-import { defineTool, type ToolUse } from '../tool.ts'
+import { defineChange, defineTool, type ToolUse, toolRequest } from '../tool.ts'
 import { callUuid, MAX_ROWS } from './shapes.ts'
 
 export const listActiveCalls = defineTool({

@@ -8,7 +8,7 @@ import { undoChange as undo } from '../../changes/undo.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
 import { periodInput, periodOf } from '../../observe/causes/period.ts'
-import type { ProposalView } from '../proposals/proposal-view.ts'
+import type { ProposalView } from '../proposals/proposal-store.ts'
 import { defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
 

@@ -16,8 +16,7 @@ import { CustomerStore } from '../../resources/customers/customer-store.ts'
 import { customerKind } from '../../resources/kinds/document-kinds.ts'
 import { explanation } from '../../resources/rates/price-explanation.ts'
 import { resolve } from '../../resources/references.ts'
-import { defineChange } from '../change-tool.ts'
-import { defineTool, type ToolUse } from '../tool.ts'
+import { defineChange, defineTool, type ToolUse } from '../tool.ts'
 import { time } from './shapes.ts'
 
 const amount = z.string().describe('Exact decimal number as text.')

@@ -8,8 +8,7 @@ import { periodInput, periodOf } from '../../observe/causes/period.ts'
 import { visibleSets } from '../../observe/causes/visible-sets.ts'
 import { planNodeState } from '../../resources/dispatcher/node-plan.ts'
 import { planReload } from '../../resources/dispatcher/reload-plan.ts'
-import { defineChange } from '../change-tool.ts'
-import { defineTool, type ToolUse } from '../tool.ts'
+import { defineChange, defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, setId } from './shapes.ts'
 
 const flags = { active: 'ACTIVE', probing: 'PROBING', inactive: 'INACTIVE' } as const

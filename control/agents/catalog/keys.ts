@@ -17,8 +17,7 @@ import {
   refuseOwnKey,
 } from '../../resources/keys/key-plans.ts'
 import { keyView } from '../../resources/keys/key-view.ts'
-import { defineChange } from '../change-tool.ts'
-import { defineTool, type ToolUse } from '../tool.ts'
+import { defineChange, defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, time, timeOrNull } from './shapes.ts'
 
 const sbcKey = z.object({

@@ -8,8 +8,7 @@ import { trunksOf, trunksView } from '../../observe/causes/trunks.ts'
 import { CarrierStore } from '../../resources/carriers/carrier-store.ts'
 import { carrierKind } from '../../resources/kinds/document-kinds.ts'
 import { badReference, resolve } from '../../resources/references.ts'
-import { defineChange } from '../change-tool.ts'
-import { defineTool } from '../tool.ts'
+import { defineChange, defineTool } from '../tool.ts'
 
 export const listTrunks = defineTool({
   name: 'list_trunks',

@@ -9,14 +9,17 @@ import { MAX_BODY_BYTES } from '../../http/body.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { requestHeader } from '../../http/request-head.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
-import type { Toolbox, ToolCaller } from '../toolbox.ts'
-import { callerOf } from '../caller.ts'
-import { mcpRequest } from './mcp-request.ts'
-import { ownPages } from './own-pages.ts'
+import { callerOf, type Toolbox, type ToolCaller } from '../toolbox.ts'
+import { mcpRequest, ownPages } from './mcp-request.ts'
 import { type ToolResource, watchedResources } from './resources.ts'
 import { mcpServer } from './server.ts'
-import { openStream, type SessionUse, subscriptionsOf, watchedUriOf } from './session-routes.ts'
-import type { McpSessions } from './sessions.ts'
+import {
+  type McpSessions,
+  openStream,
+  type SessionUse,
+  subscriptionsOf,
+  watchedUriOf,
+} from './sessions.ts'
 import { MAX_STREAMS, type Subscriber, type Subscriptions } from './subscriptions.ts'
 
 /** Returns a check whether a request with this scope would still be admitted. */

@@ -1,12 +1,11 @@
 /**
  * Streams that say that a resource has changed, so that the client reads it again: those of `subscriptions/listen` (MCP of
- * 2026-07-28), and those of sessions (`session-stream.ts`). Each stream is told of what its own credential sees, which is
+ * 2026-07-28), and those of sessions. Each stream is told of what its own credential sees, which is
  * looked at again and again: nodes, anomalies and proposals change by themselves, on any node of the platform.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
 import { ApiError } from '../../http/api-error.ts'
-import { sessionStream } from './session-stream.ts'
 
 /** How often to call `poll`: the maximum delay of a notification, and how long a stream may outlive its credential. */
 export const POLL_MS = 2_000
@@ -262,3 +261,66 @@ export class Subscriptions implements ServerEventBus {
 
 const tooMany = (status: 429 | 503, message: string): ApiError =>
   new ApiError(status, 'too_many_readers', message, { headers: { 'Retry-After': '30' } })
+
+/** Proxies close a connection on which nothing moves. */
+const KEEP_ALIVE_MS = 15_000
+
+interface SessionStreamDeps {
+  /** Steady time in milliseconds. */
+  readonly now: () => number
+  /** The reader has read everything. */
+  readonly onDrained: () => void
+  /** The reader is gone. */
+  readonly onGone: () => void
+}
+
+interface SessionStream {
+  readonly response: Response
+  readonly tell: (uri: string) => void
+  readonly keepAlive: () => void
+  readonly end: () => void
+}
+
+export function sessionStream({ now, onDrained, onGone }: SessionStreamDeps): SessionStream {
+  const encoder = new TextEncoder()
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  let writtenAt = now()
+  const write = (text: string): void => {
+    writtenAt = now()
+    controller?.enqueue(encoder.encode(text))
+  }
+  const body = new ReadableStream<Uint8Array>({
+    start(opened) {
+      controller = opened
+      // With it the client is sent the head of the response.
+      write(': open\n\n')
+    },
+    pull: onDrained,
+    cancel() {
+      controller = undefined
+      onGone()
+    },
+  })
+  return {
+    response: new Response(body, { headers }),
+    tell: (uri) => write(`event: message\ndata: ${notificationOf(uri)}\n\n`),
+    keepAlive() {
+      // A reader that does not read is sent nothing more.
+      const isRead = (controller?.desiredSize ?? 0) > 0
+      if (isRead && now() - writtenAt >= KEEP_ALIVE_MS) write(': keepalive\n\n')
+    },
+    end() {
+      controller?.close()
+      controller = undefined
+    },
+  }
+}
+
+const headers = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-cache, no-transform',
+  'X-Accel-Buffering': 'no',
+}
+
+const notificationOf = (uri: string): string =>
+  JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } })

@@ -4,31 +4,41 @@
  * and no second decision makes the change again.
  */
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
+import { z } from 'zod'
 import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
 import type { EventType } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
-import { auditedActor } from '../../changes/audit.ts'
 import type { Principal } from '../../auth/principal.ts'
+import type { Scope } from '../../auth/scopes.ts'
 import type { TenantScope } from '../../auth/tenants.ts'
+import { auditedActor } from '../../changes/audit.ts'
+import type { ChangeEffect } from '../../changes/change.ts'
+import type { Json } from '../../changes/kinds.ts'
 import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
 import { clean, cleanText } from '../../http/clean-text.ts'
 import { newUuid } from '../../http/uuid.ts'
+import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import type { Webhooks } from '../../webhooks/webhooks.ts'
-import type { Decider } from './decider.ts'
-import { asIfEntitled, refuseAgent, refuseBlind, refuseUnentitled } from './may-decide.ts'
-import { type Approval, type Proposable, type ProposableTools } from './proposable.ts'
-import { plannedOf, type PlannedChange } from './planned.ts'
-import { refuseLostProposer, type ProposerDeps } from './proposer.ts'
 import {
+  argumentsOf,
   type Decision,
   type ProposalFilter,
   type ProposalRow,
   ProposalStore,
+  proposalView,
+  type ProposalView,
   type Shown,
 } from './proposal-store.ts'
-import { argumentsOf, proposalView, type ProposalView } from './proposal-view.ts'
-import { riskOf } from './risk.ts'
+import {
+  asIfEntitled,
+  type ProposerDeps,
+  refuseAgent,
+  refuseBlind,
+  refuseLostProposer,
+  refuseUnentitled,
+} from './rights.ts'
 
 export interface ProposalsDeps extends ProposerDeps {
   readonly store: Store
@@ -361,3 +371,108 @@ const decidedBefore = ({ state, decided_by }: ProposalRow): ApiError =>
       ? 'The proposal has expired. Nothing changed'
       : `The proposal is ${state} already${decided_by === null ? '' : `, by ${decided_by}`}`,
   )
+
+export interface PlannedChange {
+  /** False: it is so already. */
+  readonly isChange: boolean
+  readonly effect: string
+  readonly affected: Readonly<Record<string, number>>
+  readonly before: Json
+  /** How it is undone, or that it cannot be. */
+  readonly undo: string
+  readonly isReversible: boolean
+  /** What the names in the arguments lead to, by its id: `customer 7`. */
+  readonly target: string
+}
+
+const told = z.looseObject({
+  changed: z.boolean(),
+  effect: z.string(),
+  affected: z.record(z.string(), z.number()).default({}),
+  previous_state: z.json(),
+  undo: z.string().default('by the tool that made the change'),
+  target: z.string(),
+})
+
+export function plannedOf(plan: ChangeEffect): PlannedChange {
+  const { effect, affected, before, after, undo } = plan
+  const isReversible = undo === 'restores'
+  const isChange = !isDeepStrictEqual(before, after)
+  const how = isReversible ? 'undo_change' : 'It cannot be undone'
+  const target = plan.row ?? `${plan.target.kind} ${plan.target.id}`
+  return { isChange, effect, affected, before, undo: how, isReversible, target }
+}
+
+/** Of a tool without a plan, such as `undo_change`: what its answer says. It cannot be undone by `undo_change`, and takes off what may be a brake. */
+export function plannedIn(answer: unknown): PlannedChange {
+  const { changed, previous_state: before, ...rest } = told.parse(answer)
+  const { effect, affected, undo, target } = rest
+  return { isChange: changed, effect, affected, before, undo, isReversible: false, target }
+}
+
+/** On which proposal a change is made, and on whose word. */
+export interface Approval {
+  /** Throws when the change, as it is about to be made, is not the one that was approved. */
+  readonly accept: (plan: ChangeEffect) => void
+  readonly proposalId: string
+  readonly reason: string
+  readonly decider: Decider
+}
+
+type Arguments = Readonly<Record<string, unknown>>
+
+export interface Proposable {
+  /** All that the tool requires. */
+  readonly scopes: readonly Scope[]
+  /**
+   * Changes nothing. Throws an `ApiError` where the tool would refuse.
+   *
+   * @param elsewhere the other nodes, which may have what the change is about; undefined: there is none to ask.
+   */
+  readonly plan: (
+    given: Arguments,
+    principal: Principal,
+    elsewhere: AskedNodes | undefined,
+  ) => Promise<PlannedChange>
+  /** Resolves with the `change_id`; null: there was nothing to change. */
+  readonly make: (given: Arguments, approval: Approval) => Promise<string | null>
+}
+
+export interface ProposableTools {
+  /** Undefined: there is no such tool, or it changes nothing. */
+  find(name: string): Proposable | undefined
+  names(): readonly string[]
+}
+
+/** A person who decides, or a program that is no agent. */
+export interface Decider {
+  readonly principal: Principal
+  /** `link`: by the link of a webhook, with the rights of the user who answers for it. */
+  readonly via: 'api' | 'link'
+  readonly address: string
+  readonly correlationId: string
+  /** The other nodes of the installation; undefined: there is none to ask. */
+  readonly elsewhere: AskedNodes | undefined
+}
+
+export type Risk = 'low' | 'medium' | 'high'
+
+/** More than so many calls or requests at a time are high risk, even where the change can be undone. */
+const MANY = 100
+
+/** Other figures say what is left, or describe what surrounds the target. */
+const isOfAffected = (name: string): boolean =>
+  /^(live_calls|calls|requests)/.test(name) && !name.endsWith('_of_set')
+
+/**
+ * High: it cannot be undone, or more than a hundred calls or requests are affected. Medium: some are affected now. Low:
+ * it can be undone, and none is affected now.
+ */
+export function riskOf(isReversible: boolean, affected: Readonly<Record<string, number>>): Risk {
+  const counts = Object.entries(affected).flatMap(([name, count]) =>
+    isOfAffected(name) ? [count] : [],
+  )
+  const most = Math.max(0, ...counts)
+  if (!isReversible || most > MANY) return 'high'
+  return most > 0 ? 'medium' : 'low'
+}

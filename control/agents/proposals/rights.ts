@@ -1,9 +1,15 @@
-/** Who may decide on a proposal: a person, or a program that is no agent, with the rights that the change takes. */
-import type { Principal } from '../../auth/principal.ts'
+/**
+ * Who may propose, and who may decide: a person, or a program that is no agent, with the rights that the change takes.
+ */
 import { refuseBeyondDomain } from '../../auth/domain-limit.ts'
+import { keyStateAt } from '../../auth/keys/app-key.ts'
+import type { KeyStore } from '../../auth/keys/key-store.ts'
+import type { Principal } from '../../auth/principal.ts'
 import { lackOf } from '../../auth/requires.ts'
-import { allScopes, type Scope } from '../../auth/scopes.ts'
-import { ApiError } from '../../http/api-error.ts'
+import { allScopes, expandScopes, roleScopes, type Scope } from '../../auth/scopes.ts'
+import { actorOfUser } from '../../auth/users/sessions.ts'
+import type { UserStore } from '../../auth/users/user-store.ts'
+import { ApiError, conflict } from '../../http/api-error.ts'
 
 const isOfAgents = (scope: Scope): boolean => scope.startsWith('mcp:')
 
@@ -70,4 +76,37 @@ function readingScope(scope: Scope): Scope {
   if (resource === 'recordings') return 'cdrs:read'
   if (scope === 'settings:view') return scope
   return `${resource}:read` as Scope
+}
+
+export interface ProposerDeps {
+  readonly keys: Pick<KeyStore, 'byUuid'>
+  readonly users: Pick<UserStore, 'byUsername'>
+  readonly now: () => number
+}
+
+/**
+ * Throws 409 for a proposal of a key that was revoked, suspended or has expired since, or of a user who was removed:
+ * it may be what the key was taken away for.
+ */
+export async function refuseLostProposer(actor: string, deps: ProposerDeps): Promise<void> {
+  const labels = actor.startsWith('key:')
+    ? await labelsOfKey(actor.slice('key:'.length), deps)
+    : await labelsOfUser(actor, deps)
+  const needed: Scope = 'mcp:propose'
+  if (expandScopes(labels).has(needed)) return
+  throw conflict(
+    'proposer_not_valid',
+    'The credential that made this proposal is not valid any more, or may not propose: refuse it, or make the change yourself',
+  )
+}
+
+async function labelsOfKey(uuid: string, { keys, now }: ProposerDeps): Promise<readonly string[]> {
+  const key = await keys.byUuid(uuid, null)
+  return key !== undefined && keyStateAt(key, now()) === 'active' ? key.scopeLabels : []
+}
+
+async function labelsOfUser(actor: string, { users }: ProposerDeps): Promise<readonly string[]> {
+  const name = actor.slice('user:'.length).split('/').at(-1) ?? ''
+  const user = (await users.byUsername(name)).find((each) => actorOfUser(each) === actor)
+  return user !== undefined && user.is_active === 1 ? roleScopes[user.role] : []
 }
