@@ -15,7 +15,7 @@ import { parseJson } from '../http/json.ts'
 import { dataOf } from '../nodes/answer-data.ts'
 import type { AskedNodes, OtherNodes } from '../nodes/other-nodes.ts'
 import { allTools } from './catalog/index.ts'
-import { type PlannedChange, plannedIn, plannedOf, type Proposable } from './proposals/proposals.ts'
+import type { Proposable } from './proposals/proposals.ts'
 import { scopesToApprove } from './proposals/rights.ts'
 import {
   toolRequest,
@@ -41,13 +41,13 @@ export interface ToolCaller {
 }
 
 export class Toolbox {
-  readonly #world: ToolDeps
+  readonly #deps: ToolDeps
   readonly #audit: AuditLog
   readonly #log: Log
   readonly #tools = new Map<string, Tool>(allTools.map((tool) => [tool.name, tool]))
 
-  constructor(world: ToolDeps, audit: AuditLog, log: Log) {
-    this.#world = world
+  constructor(deps: ToolDeps, audit: AuditLog, log: Log) {
+    this.#deps = deps
     this.#audit = audit
     this.#log = log
   }
@@ -108,7 +108,7 @@ export class Toolbox {
     elsewhere: AskedNodes | undefined,
     changed: (change: Change) => void,
   ): ToolUse {
-    return { ...this.#world, principal, elsewhere, changed, listings: () => this.list() }
+    return { ...this.#deps, principal, elsewhere, changed, listings: () => this.list() }
   }
 
   /** A tool as proposals use it. Undefined: there is no such tool, or it changes nothing. */
@@ -122,7 +122,7 @@ export class Toolbox {
         const answer = await this.call(name, { ...given, reason }, { ...decider, ...approval })
         if (answer === undefined) throw unknownTool
         if (answer.kind === 'refused') throw answer.error
-        return told.safeParse(answer.data).data?.change_id ?? null
+        return withChange.safeParse(answer.data).data?.change_id ?? null
       },
     }
   }
@@ -131,17 +131,19 @@ export class Toolbox {
     return [...this.#tools.values()].filter(isChanging).map(({ name }) => name)
   }
 
+  /** The plan of a dry run. */
   async #plan(
     tool: Tool,
     given: object,
     principal: Principal,
     elsewhere: AskedNodes | undefined,
-  ): Promise<PlannedChange> {
+  ): Promise<ChangeEffect> {
     let plan: ChangeEffect | undefined
     const accept = (made: ChangeEffect) => (plan = made)
     const use = { ...this.#useOf(principal, elsewhere, () => undefined), accept }
-    const answer = await tool.use({ ...given, dry_run: true, reason: 'a dry run' }, use)
-    return plan === undefined ? plannedIn(answer) : plannedOf(plan)
+    await tool.use({ ...given, dry_run: true, reason: 'a dry run' }, use)
+    if (plan === undefined) throw new Error(`${tool.name} changes something without a plan`)
+    return plan
   }
 
   async #answer(tool: Tool, given: unknown, use: ToolUse): Promise<ToolAnswer> {
@@ -168,7 +170,7 @@ export class Toolbox {
     if (caller.isNode === true) return
     await this.#audit.record(
       auditEntry({
-        at: this.#world.now(),
+        at: this.#deps.now(),
         by: auditedActor(caller.principal),
         address: caller.address,
         action: `tool ${cleanText(tool, 100)}`,
@@ -194,13 +196,14 @@ interface AuditedChange {
 
 const notAChange: AuditedChange = { change_id: null, reason: null }
 
-const asked = z.looseObject({ reason: z.string().optional() })
-const told = z.looseObject({ change_id: z.string().nullable().optional() })
+const withReason = z.looseObject({ reason: z.string().optional() })
+const withChange = z.looseObject({ change_id: z.string().nullable().optional() })
 
 /** Another node may have made the change: the answer has its id. */
 function changeIn(given: unknown, answer: ToolAnswer): AuditedChange {
-  const reason = asked.safeParse(given).data?.reason
-  const made = answer.kind === 'done' ? told.safeParse(answer.data).data?.change_id : undefined
+  const reason = withReason.safeParse(given).data?.reason
+  const made =
+    answer.kind === 'done' ? withChange.safeParse(answer.data).data?.change_id : undefined
   return {
     change_id: made ?? null,
     reason: reason === undefined ? null : cleanText(reason),
@@ -271,20 +274,20 @@ export async function fromNodeOfCall(
   elsewhere: AskedNodes | undefined,
 ): Promise<ToolAnswer | undefined> {
   const isMissing = own.kind === 'refused' && own.error.status === 404
-  const asked = aboutCall.safeParse(given)
-  if (elsewhere === undefined || !tool.isAboutCall || !isMissing || !asked.success) return undefined
-  const place = await elsewhere.locate(asked.data.call_uuid)
+  const named = aboutCall.safeParse(given)
+  if (elsewhere === undefined || !tool.isAboutCall || !isMissing || !named.success) return undefined
+  const place = await elsewhere.locate(named.data.call_uuid)
   if (place === 'nowhere') return undefined
   const answer =
     place === 'unknown' ? undefined : await elsewhere.at(place, toolRequest(tool.name, given))
-  if (answer === undefined) return { kind: 'refused', error: unheard }
+  if (answer === undefined) return { kind: 'refused', error: unreachable }
   if (answer.status === 404) return undefined
   const data = dataOf(answer, result)
   if (data !== undefined) return { kind: 'done', data }
-  return { kind: 'refused', error: refusalIn(answer.body) ?? unheard }
+  return { kind: 'refused', error: refusalIn(answer.body) ?? unreachable }
 }
 
-const unheard = new ApiError(
+const unreachable = new ApiError(
   503,
   'node_unreachable',
   'A node of the platform does not answer: it may have the call. Retry in a few seconds',

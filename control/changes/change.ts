@@ -44,8 +44,7 @@ import { namesOnly, TOO_LONG } from './state-quota.ts'
 
 /** What a change does, as its entry has it and a person reads it. */
 export interface ChangeEffect {
-  /** A kind of the registry, and an id in that kind. */
-  readonly target: { readonly kind: ChangeKind; readonly id: string }
+  readonly target: Target
   /**
    * The row to which the call's names lead, as `customer 7`, where the target does not say it: its id is new, or made of
    * names. What a person approves is of this row only.
@@ -64,10 +63,14 @@ export interface ChangeEffect {
   readonly effect: string
   /** Who is affected now, such as live calls or requests per hour. */
   readonly affected: Readonly<Record<string, number>>
-  readonly undo: 'restores' | 'none'
+  /** How it is undone: by `undo_change`, not at all, or, where it undoes a change, by making that one again. */
+  readonly undo: 'restores' | 'none' | 'repeats'
 }
 
 export interface Plan<O> extends ChangeEffect {
+  /** A kind of the registry, and an id in that kind. */
+  readonly target: { readonly kind: ChangeKind; readonly id: string }
+  readonly undo: 'restores' | 'none'
   /** The tool's own fields of the answer of a dry run, and of a call that changes nothing. */
   readonly preview: O
   /**
@@ -97,7 +100,7 @@ export interface ChangeOrder {
 }
 
 export interface MadeChange<O> {
-  readonly plan: ChangeEffect
+  readonly plan: Omit<Plan<O>, 'preview' | 'apply'>
   readonly isDryRun: boolean
   /** In a dry run: whether it would be. */
   readonly isChanged: boolean
@@ -149,7 +152,7 @@ interface Done<O> {
   readonly own: O
 }
 
-function made<O>(order: Making['order'], plan: ChangeEffect, own: O): MadeChange<O> {
+function made<O>(order: Making['order'], plan: MadeChange<O>['plan'], own: O): MadeChange<O> {
   const { isDryRun } = order
   const changeId = isDryRun ? null : order.changeId
   const expiresAt = plan.undo === 'none' ? null : order.expiresAt
@@ -335,7 +338,7 @@ function inPlaceOf(earlier: ChangeEntry, state: Json | null, until: number | nul
 function entryOf(
   { now }: ChangeDeps,
   order: Omit<ChangeOrder, 'isDryRun'> & { readonly changeId: string },
-  plan: Omit<ChangeEffect, 'affected' | 'row'>,
+  plan: Omit<MadeChange<unknown>['plan'], 'affected' | 'row'>,
   state: 'pending' | 'made',
 ): NewChangeEntry {
   const { principal, expiresAt = null } = order
@@ -457,7 +460,7 @@ interface Row {
   readonly given: Readonly<Record<string, unknown>>
 }
 
-type RowEffect = Pick<ChangeEffect, 'before' | 'after' | 'effect' | 'undo'>
+type RowEffect = Pick<Plan<unknown>, 'before' | 'after' | 'effect' | 'undo'>
 
 /** Undefined: nothing was changed, and nothing that is temporary is kept. */
 async function rewritingOf(
@@ -608,7 +611,7 @@ export function answerOf({ plan, isDryRun, isChanged, changeId, expiresAt }: Mad
   }
 }
 
-function undoOf(undo: ChangeEffect['undo'], isChanged: boolean, changeId: string | null): string {
+function undoOf(undo: Plan<unknown>['undo'], isChanged: boolean, changeId: string | null): string {
   if (!isChanged) return 'Nothing to undo'
   if (undo === 'none') return 'It cannot be undone'
   return changeId === null

@@ -13,9 +13,9 @@ import { everywhere, requestScope, type RequestScope } from '../auth/request-sco
 import { admitScope } from '../auth/requires.ts'
 import { allScopes } from '../auth/scopes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
-import { quoted } from '../http/clean-text.ts'
+import { cleanText, quoted } from '../http/clean-text.ts'
 import { auditEntry, type AuditLog } from './audit.ts'
-import { changeUnderWay, run, UNDER_WAY } from './change.ts'
+import { type ChangeOrder, changeUnderWay, run, UNDER_WAY } from './change.ts'
 import {
   type ChangeEntry,
   ChangeStore,
@@ -24,6 +24,7 @@ import {
   lastAbout,
   stateAtEnd,
   stateIn,
+  stateText,
 } from './change-store.ts'
 import {
   type ChangeDeps,
@@ -39,6 +40,8 @@ export interface UndoOrder {
   readonly changeId: string
   readonly reason: string
   readonly isDryRun: boolean
+  /** Gets the undoing as a plan before it runs, and throws when it is not what a person has approved. */
+  readonly accept?: ChangeOrder['accept']
 }
 
 export interface UndoneChange {
@@ -66,7 +69,18 @@ export async function undoChange(deps: ChangeDeps, order: UndoOrder): Promise<Un
     const states = { from: stateIn(change.state_after), to: stateIn(change.state_before) }
     return kind.admit(change.target_id, states, principal, deps)
   }
-  const restoring = { kind, entries, deps, asker: requestScope(principal, deps.now), admit }
+  const accept = (state: Json | null, effect = effectOf(entry, kind), after = entry.state_before) =>
+    order.accept?.({
+      target: { kind: entry.target_kind, id: entry.target_id },
+      before: state,
+      after: stateIn(after),
+      // As the answer of the tool has it.
+      effect: cleanText(effect),
+      affected: {},
+      undo: 'repeats',
+    })
+  const asker = requestScope(principal, deps.now)
+  const restoring = { kind, entries, deps, asker, admit, accept }
   // What was created, and is removed again, is not there to be looked at.
   if (!isOver(entry) || entry.state_before !== null) await admit(entry)
   const ended = { state: 'undone', undone_at: deps.now(), undone_by: principal.actor } as const
@@ -77,7 +91,9 @@ export async function undoChange(deps: ChangeDeps, order: UndoOrder): Promise<Un
   if (restored !== undefined)
     return { entry: now, isChanged: true, effect: effectOf(entry, kind), ...restored }
   const state = await kind.read(entry.target_id, deps)
-  return { entry: now, isChanged: false, effect: endedEffect(now), state }
+  const effect = endedEffect(now)
+  accept(state, effect, stateText(state))
+  return { entry: now, isChanged: false, effect, state }
 }
 
 interface Restoring {
@@ -87,6 +103,8 @@ interface Restoring {
   readonly asker: RequestScope
   /** Throws unless the caller may undo it. */
   readonly admit: (entry: ChangeEntry) => Promise<void>
+  /** Gets the state of the target before it is undone. */
+  readonly accept?: (state: Json | null) => void
 }
 
 /** A change can be undone, and its target has this state until then. */
@@ -130,7 +148,7 @@ async function restore(
 /** Reads the entry again, and throws unless it can be undone now. Undefined: it has been undone before. */
 async function undoable(
   { change_id: changeId }: ChangeEntry,
-  { kind, entries, deps, admit }: Restoring,
+  { kind, entries, deps, admit, accept }: Restoring,
 ): Promise<Undoable | undefined> {
   const entry = await entries.find(changeId, null)
   if (entry === undefined) throw notFound('Change')
@@ -151,6 +169,7 @@ async function undoable(
     isSameState(kind, state, after) ||
     (entry.claimed_until !== null && isSameState(kind, state, stateIn(entry.state_before)))
   if (entry.state !== 'made' || later !== undefined || !isExpected) throw changedSince(later)
+  accept?.(state)
   return { state }
 }
 

@@ -40,7 +40,8 @@ export const undoChange = defineTool({
     undone_at: time.nullable(),
   }),
   async run({ change_id: changeId, reason, dry_run: isDryRun }, use) {
-    const order = { principal: use.principal, changeId, reason, isDryRun }
+    const { principal, accept } = use
+    const order = { principal, changeId, reason, isDryRun, accept }
     const { entry, isChanged, effect, state } = await undo(use, order)
     const restored = stateIn(entry.state_before)
     if (isChanged && !isDryRun) use.changed({ before: state, after: restored })

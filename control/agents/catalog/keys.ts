@@ -60,13 +60,12 @@ export const listSbcApiKeys = defineTool({
       kinds: ['sbc'],
     } as const
     const found = await keys.list(filter, now(), { limit: MAX_ROWS, offset: 0 })
-    return { apiKeys: found.keys.map((key) => sbcKeyView(key, now())), total: found.total }
+    const apiKeys = found.keys.map((key) => ({
+      ...keyView(key, now()),
+      scopes: [...key.scopeLabels],
+    }))
+    return { apiKeys, total: found.total }
   },
-})
-
-const sbcKeyView = (key: AppKey, now: number) => ({
-  ...keyView(key, now),
-  scopes: [...key.scopeLabels],
 })
 
 /** The kinds that are not SBC keys. */
@@ -128,42 +127,16 @@ export const getApiKeyStatus = defineTool({
     name: text(100).min(1).optional().describe('Exact name of the key.'),
   }),
   output: tenantKey,
-  run: async ({ key_id, name }, use) =>
-    tenantKeyView(await theTenantKey(key_id, name, use), use.now()),
+  async run({ key_id: id, name }, use) {
+    if (id === undefined && name === undefined)
+      throw badRequest('Give key_id or name; list_api_keys shows both')
+    const key = await theKey({ id, name, kinds }, use, {
+      none: 'No tenant key matches. list_api_keys lists the keys that you can access.',
+      several: 'Several keys have this name. Call again with the key_id from list_api_keys',
+    })
+    return tenantKeyView(key, use.now())
+  },
 })
-
-async function theTenantKey(
-  id: number | undefined,
-  name: string | undefined,
-  use: ToolUse,
-): Promise<AppKey> {
-  if (id === undefined && name === undefined)
-    throw badRequest('Give key_id or name; list_api_keys shows both')
-  const { tenantId, domain } = use.principal
-  const filter = {
-    tenantId,
-    domain,
-    kinds,
-    ...(id !== undefined && { id }),
-    ...(name !== undefined && { name }),
-  }
-  const { keys: found } = await use.keys.list(filter, use.now(), { limit: 2, offset: 0 })
-  const [key, other] = found
-  if (key === undefined)
-    throw new ApiError(
-      404,
-      'not_found',
-      'No tenant key matches. list_api_keys lists the keys that you can access.' +
-        (name === undefined ? '' : await similarKeys(name, { tenantId, domain, kinds }, use)),
-    )
-  if (other !== undefined)
-    throw new ApiError(
-      409,
-      'ambiguous_name',
-      'Several keys have this name. Call again with the key_id from list_api_keys',
-    )
-  return key
-}
 
 function tenantKeyView(key: AppKey, now: number) {
   const { kind, tenant_scope, ...view } = keyView(key, now)
@@ -204,7 +177,7 @@ export const revokeSbcApiKey = defineChange({
     already_revoked: z.boolean(),
   }),
   async plan({ identifier: wanted, confirm_self: isConfirmed }, use) {
-    const key = await theKey(wanted, sbcOnly, use)
+    const key = await changeable(wanted, 'list_sbc_api_keys', use, 'sbc')
     refuseOwnKey(key, use.principal, isConfirmed)
     const wasRevoked = key.revokedAt !== null
     return shown(await planRevocation(key, use), (now, isDone) => ({
@@ -241,7 +214,7 @@ export const suspendApiKey = defineChange({
   input: z.strictObject({ identifier, confirm_self: confirmSelf }),
   output: keyAfter,
   async plan({ identifier: wanted, confirm_self: isConfirmed }, use) {
-    const key = await theKey(wanted, allKinds, use)
+    const key = await changeable(wanted, 'list_sbc_api_keys or list_api_keys', use)
     refuseOwnKey(key, use.principal, isConfirmed)
     return shown(await planSuspension(key, use.expiresAt, use), (now) => afterView(now, use))
   },
@@ -259,7 +232,7 @@ export const resumeApiKey = defineChange({
   input: z.strictObject({ identifier }),
   output: keyAfter,
   async plan({ identifier: wanted }, use) {
-    const key = await theKey(wanted, allKinds, use)
+    const key = await changeable(wanted, 'list_sbc_api_keys or list_api_keys', use)
     return shown(await planResumption(key, use), (now) => afterView(now, use))
   },
 })
@@ -282,49 +255,12 @@ const afterView = (key: AppKey, { now }: Pick<KeyWorld, 'now'>) => ({
   suspended_at: key.suspendedAt === null ? null : timeToText(key.suspendedAt),
 })
 
-interface Sought {
-  readonly kinds: readonly KeyKind[]
-  readonly noun: string
-  readonly lists: string
-}
-
-const sbcOnly: Sought = { kinds: ['sbc'], noun: 'SBC key', lists: 'list_sbc_api_keys' }
-const allKinds: Sought = {
-  kinds: ['sbc', 'pbx', 'billing'],
-  noun: 'key',
-  lists: 'list_sbc_api_keys or list_api_keys',
-}
-
-/** Returns the one matching key; a name can match keys of several tenants. */
-async function theKey(
-  wanted: string,
-  { kinds, noun, lists }: Sought,
-  { keys, now, principal: { tenantId, domain } }: ToolUse,
-): Promise<AppKey> {
-  const byUuid = await keys.byUuid(wanted.toLowerCase(), tenantId)
-  const isReachable =
-    byUuid !== undefined &&
-    kinds.includes(byUuid.kind) &&
-    (domain === null || byUuid.domain === domain)
-  if (isReachable) return byUuid
-  const filter = { tenantId, domain, name: wanted, kinds }
-  const { keys: named } = await keys.list(filter, now(), { limit: 2, offset: 0 })
-  const [key, other] = named
-  if (key === undefined)
-    throw new ApiError(
-      404,
-      'not_found',
-      `No ${noun} has this uuid or exact name. ${lists} shows the keys that you can access.` +
-        (await similarKeys(wanted, { tenantId, domain, kinds }, { keys, now })),
-    )
-  if (other !== undefined)
-    throw new ApiError(
-      409,
-      'ambiguous_name',
-      `Several keys have this name. Nothing was revoked or changed: call again with the uuid from ${lists}`,
-    )
-  return key
-}
+/** A key by its uuid or its exact name, for a tool that changes it. */
+const changeable = (wanted: string, lists: string, use: ToolUse, only?: 'sbc'): Promise<AppKey> =>
+  theKey({ uuid: wanted, name: wanted, kinds: only && [only] }, use, {
+    none: `No ${only === undefined ? 'key' : 'SBC key'} has this uuid or exact name. ${lists} shows the keys that you can access.`,
+    several: `Several keys have this name. Nothing was revoked or changed: call again with the uuid from ${lists}`,
+  })
 
 export const getKeyActivity = defineTool({
   name: 'get_key_activity',
@@ -344,37 +280,49 @@ export const getKeyActivity = defineTool({
   async run({ uuid, start, end, limit }, use) {
     const { store, now } = use
     const period = periodOf({ start, end }, now(), { longestDays: 31 })
-    return activityOf(store, await theActiveKey(uuid, use), { ...period, limit }, now())
+    const key = await theKey({ uuid, name: uuid }, use, {
+      none: 'No key has this uuid or name. list_sbc_api_keys and list_api_keys show both',
+      several: 'Several keys have this name: call again with the uuid',
+      suggests: false,
+    })
+    return activityOf(store, key, { ...period, limit }, now())
   },
 })
 
-async function theActiveKey(wanted: string, { keys, now, principal }: ToolUse): Promise<AppKey> {
-  const { tenantId, domain } = principal
-  const byUuid = await keys.byUuid(wanted.toLowerCase(), tenantId)
-  if (byUuid !== undefined && (domain === null || byUuid.domain === domain)) return byUuid
-  const filter = { tenantId, domain, name: wanted }
-  const [key, other] = (await keys.list(filter, now(), { limit: 2, offset: 0 })).keys
-  if (key !== undefined && other === undefined) return key
-  throw key === undefined
-    ? new ApiError(
-        404,
-        'not_found',
-        'No key has this uuid or name. list_sbc_api_keys and list_api_keys show both',
-      )
-    : new ApiError(409, 'ambiguous_name', 'Several keys have this name: call again with the uuid')
+interface MeantKey extends Pick<KeyFilter, 'id' | 'name' | 'kinds'> {
+  readonly uuid?: string
 }
 
-const MAX_KEYS = 500
+interface Refusals {
+  readonly none: string
+  readonly several: string
+  /** False: `none` does not name keys that are called nearly so. */
+  readonly suggests?: boolean
+}
 
-/** Of the keys that `filter` lets the caller see; '' when none is close. */
-export async function similarKeys(
-  wrong: string,
-  filter: KeyFilter,
-  { keys, now }: Pick<ToolUse, 'keys' | 'now'>,
-): Promise<string> {
-  const { keys: found } = await keys.list(filter, now(), { limit: MAX_KEYS, offset: 0 })
-  return didYouMean(
-    wrong,
-    found.map(({ name }) => name),
-  )
+/** Names of these keys are compared with a wrong one. */
+const MAX_COMPARED = 500
+
+/** The one key that is meant; a name can match keys of several tenants. */
+async function theKey(
+  { uuid, ...meant }: MeantKey,
+  { keys, now, principal: { tenantId, domain } }: ToolUse,
+  { none, several, suggests = true }: Refusals,
+): Promise<AppKey> {
+  const { name, kinds } = meant
+  const byUuid = uuid === undefined ? undefined : await keys.byUuid(uuid.toLowerCase(), tenantId)
+  const isReachable =
+    byUuid !== undefined &&
+    (kinds?.includes(byUuid.kind) ?? true) &&
+    (domain === null || byUuid.domain === domain)
+  if (isReachable) return byUuid
+  const filter = { tenantId, domain, ...meant }
+  const [key, other] = (await keys.list(filter, now(), { limit: 2, offset: 0 })).keys
+  if (key !== undefined && other === undefined) return key
+  if (key !== undefined) throw new ApiError(409, 'ambiguous_name', several)
+  if (name === undefined || !suggests) throw new ApiError(404, 'not_found', none)
+  const seen = { tenantId, domain, kinds }
+  const { keys: compared } = await keys.list(seen, now(), { limit: MAX_COMPARED, offset: 0 })
+  const names = compared.map((each) => each.name)
+  throw new ApiError(404, 'not_found', none + didYouMean(name, names))
 }

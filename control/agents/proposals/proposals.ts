@@ -5,7 +5,6 @@
  */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import { z } from 'zod'
 import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
 import type { EventType } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -15,7 +14,6 @@ import type { Scope } from '../../auth/scopes.ts'
 import type { TenantScope } from '../../auth/tenants.ts'
 import { auditedActor } from '../../changes/audit.ts'
 import type { ChangeEffect } from '../../changes/change.ts'
-import type { Json } from '../../changes/kinds.ts'
 import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
 import { clean, cleanText } from '../../http/clean-text.ts'
 import { newUuid } from '../../http/uuid.ts'
@@ -110,10 +108,10 @@ export class Proposals {
     const text = JSON.stringify(given)
     const reason = cleanText(words)
     refuseBlind(principal, name, tool.scopes)
-    const planned = await tool.plan(given, asIfEntitled(principal), elsewhere)
-    if (!planned.isChange)
-      throw conflict('nothing_to_change', `${planned.effect} There is nothing to propose`)
-    const shown = shownOf(planned)
+    const plan = await tool.plan(given, asIfEntitled(principal), elsewhere)
+    if (isDeepStrictEqual(plan.before, plan.after))
+      throw conflict('nothing_to_change', `${plan.effect} There is nothing to propose`)
+    const shown = shownOf(plan)
     const { actor, actor_name } = auditedActor(principal)
     const { tenantId, domain } = principal
     const digest = digestOf([name, tenantId, domain, text])
@@ -200,7 +198,7 @@ export class Proposals {
     if (!(await this.#rows.claim(uuid, 'approved', revision, decision)))
       throw decidedBefore(await this.#row(uuid))
     const accept: Approval['accept'] = (plan) => {
-      const about = shownOf(plannedOf(plan))
+      const about = shownOf(plan)
       refuseOtherTarget(row, about)
       if (about.plan_digest !== shown.plan_digest) throw changedSince()
     }
@@ -314,20 +312,28 @@ const noDecision = {
 } as const
 
 /** Counts of who is affected change all the time: they are shown, and only the risk that follows is compared. */
-function shownOf({ undo, ...planned }: PlannedChange): Shown {
-  const risk = riskOf(planned.isReversible, planned.affected)
-  const effect = cleanText(planned.effect, MAX_EFFECT)
-  const before = clean(planned.before)
+function shownOf(plan: ChangeEffect): Shown {
+  const risk = riskOf(plan.undo === 'restores', plan.affected)
+  const effect = cleanText(plan.effect, MAX_EFFECT)
+  const before = clean(plan.before)
+  const undo = undoTexts[plan.undo]
+  const target = plan.row ?? `${plan.target.kind} ${plan.target.id}`
   return {
     effect,
-    affected: JSON.stringify(planned.affected),
+    affected: JSON.stringify(plan.affected),
     previous_state: JSON.stringify(before),
     undo,
     risk,
-    target: planned.target,
-    plan_digest: digestOf([effect, planned.target, before, undo, risk]),
+    target,
+    plan_digest: digestOf([effect, target, before, undo, risk]),
   }
 }
+
+const undoTexts = {
+  restores: 'undo_change',
+  none: 'It cannot be undone',
+  repeats: 'by the tool that made the change',
+} as const
 
 const digestOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url')
@@ -372,44 +378,6 @@ const decidedBefore = ({ state, decided_by }: ProposalRow): ApiError =>
       : `The proposal is ${state} already${decided_by === null ? '' : `, by ${decided_by}`}`,
   )
 
-export interface PlannedChange {
-  /** False: it is so already. */
-  readonly isChange: boolean
-  readonly effect: string
-  readonly affected: Readonly<Record<string, number>>
-  readonly before: Json
-  /** How it is undone, or that it cannot be. */
-  readonly undo: string
-  readonly isReversible: boolean
-  /** What the names in the arguments lead to, by its id: `customer 7`. */
-  readonly target: string
-}
-
-const told = z.looseObject({
-  changed: z.boolean(),
-  effect: z.string(),
-  affected: z.record(z.string(), z.number()).default({}),
-  previous_state: z.json(),
-  undo: z.string().default('by the tool that made the change'),
-  target: z.string(),
-})
-
-export function plannedOf(plan: ChangeEffect): PlannedChange {
-  const { effect, affected, before, after, undo } = plan
-  const isReversible = undo === 'restores'
-  const isChange = !isDeepStrictEqual(before, after)
-  const how = isReversible ? 'undo_change' : 'It cannot be undone'
-  const target = plan.row ?? `${plan.target.kind} ${plan.target.id}`
-  return { isChange, effect, affected, before, undo: how, isReversible, target }
-}
-
-/** Of a tool without a plan, such as `undo_change`: what its answer says. It cannot be undone by `undo_change`, and takes off what may be a brake. */
-export function plannedIn(answer: unknown): PlannedChange {
-  const { changed, previous_state: before, ...rest } = told.parse(answer)
-  const { effect, affected, undo, target } = rest
-  return { isChange: changed, effect, affected, before, undo, isReversible: false, target }
-}
-
 /** On which proposal a change is made, and on whose word. */
 export interface Approval {
   /** Throws when the change, as it is about to be made, is not the one that was approved. */
@@ -433,7 +401,7 @@ export interface Proposable {
     given: Arguments,
     principal: Principal,
     elsewhere: AskedNodes | undefined,
-  ) => Promise<PlannedChange>
+  ) => Promise<ChangeEffect>
   /** Resolves with the `change_id`; null: there was nothing to change. */
   readonly make: (given: Arguments, approval: Approval) => Promise<string | null>
 }
