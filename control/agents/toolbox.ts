@@ -74,7 +74,7 @@ export class Toolbox {
   }
 
   /** The result of a tool that only reads, without arguments and without an audit entry: for what is not shown. */
-  look(name: string, principal: Principal): Promise<ToolAnswer> {
+  readUnaudited(name: string, principal: Principal): Promise<ToolAnswer> {
     const tool = this.#tools.get(name)
     if (tool?.listing.annotations.readOnlyHint !== true)
       return Promise.resolve({ kind: 'refused', error: unknownTool })

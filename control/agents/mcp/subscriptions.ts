@@ -32,7 +32,7 @@ export interface Subscriber {
   /** A text that changes with what the subscriber sees of a resource; undefined: it cannot be read now. */
   readonly versionOf: (uri: string) => Promise<string | undefined>
   /** For a stream that follows this one: it has been told of this version. Never rejects. */
-  readonly told?: (uri: string, version: string) => Promise<void>
+  readonly noteSeen?: (uri: string, version: string) => Promise<void>
 }
 
 export interface WatchedUri {
@@ -193,7 +193,7 @@ export class Subscriptions implements ServerEventBus {
       stream.unread += 1
       if (stream.unread > MAX_UNREAD) return stream.end()
       stream.tell?.({ kind: 'resource_updated', uri })
-      await subscriber.told?.(uri, version)
+      await subscriber.noteSeen?.(uri, version)
     }
     stream.keepAlive?.()
   }
