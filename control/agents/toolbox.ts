@@ -267,7 +267,7 @@ const aboutCall = z.looseObject({ call_uuid: z.string().max(200) })
 const result = z.record(z.string(), z.unknown())
 
 /** The result of the node that has the call; undefined: that of this one stands. */
-export async function fromNodeOfCall(
+async function fromNodeOfCall(
   tool: Tool,
   given: unknown,
   own: ToolAnswer,

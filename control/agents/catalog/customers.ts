@@ -119,13 +119,13 @@ export function chargingOf({ ocs }: ToolUse): OcsPort {
 }
 
 /** With what is held for live calls. */
-export function customersFor(use: ToolUse): CustomerStore {
+function customersFor(use: ToolUse): CustomerStore {
   const ocs = chargingOf(use)
   return new CustomerStore(use.store, ocs.ledger, (id) => ocs.balanceOf(id)?.reservedMicros ?? 0n)
 }
 
 /** @throws {ApiError} the caller sees no such customer. */
-export async function theCustomer(wanted: string | number, use: ToolUse) {
+async function theCustomer(wanted: string | number, use: ToolUse) {
   const scope = toolScope(use)
   const id = await resolve(use.store, 'customer', wanted, { tenantId: 'any', scope })
   const customer = id === null ? undefined : await customersFor(use).find(scope, id)
@@ -164,7 +164,7 @@ async function planNames({ store, principal: { tenantId } }: ToolUse): Promise<s
   return names.length === 0 ? 'none' : names.join(', ')
 }
 
-export const toolScope = ({ principal, now }: ToolUse): RequestScope => requestScope(principal, now)
+const toolScope = ({ principal, now }: ToolUse): RequestScope => requestScope(principal, now)
 
 const decimal = z.string()
 

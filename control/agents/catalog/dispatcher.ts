@@ -96,7 +96,7 @@ export const listSbcEndpoints = defineTool({
 })
 
 /** Throws 404. */
-export async function theSet(wanted: number, use: ToolUse): Promise<SetStatus> {
+async function theSet(wanted: number, use: ToolUse): Promise<SetStatus> {
   const set = (await visibleSets(use, use.principal.tenantId)).find((each) => each.setId === wanted)
   if (set !== undefined) return set
   throw new ApiError(

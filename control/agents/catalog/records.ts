@@ -31,7 +31,7 @@ import { defineTool } from '../tool.ts'
 import { findCall } from './calls.ts'
 import { callUuid, MAX_ROWS, time } from './shapes.ts'
 
-export const callRecord = z.object({
+const callRecord = z.object({
   call_uuid: z.string(),
   direction: z.enum(directions),
   caller_id_number: z.string(),
@@ -194,7 +194,7 @@ export const getCall = defineTool({
   },
 })
 
-export const noCall = (): ApiError =>
+const noCall = (): ApiError =>
   new ApiError(
     404,
     'not_found',

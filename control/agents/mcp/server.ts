@@ -178,7 +178,7 @@ export interface ToolHost {
 const FIRST_STRUCTURED = '2025-06-18'
 
 /** Without a version a request is one of 2025-03-26, as that revision says. */
-export const hasStructuredContent = (protocolVersion: string | undefined): boolean =>
+const hasStructuredContent = (protocolVersion: string | undefined): boolean =>
   (protocolVersion ?? '') >= FIRST_STRUCTURED
 
 /**
@@ -187,7 +187,7 @@ export const hasStructuredContent = (protocolVersion: string | undefined): boole
  */
 export type ResultForm = 'structured' | 'text' | 'both'
 
-export function resultOf(name: string, answer: ToolAnswer, form: ResultForm): CallToolResult {
+function resultOf(name: string, answer: ToolAnswer, form: ResultForm): CallToolResult {
   if (answer.kind === 'refused')
     return { content: textBlock(refusalText(answer.error)), isError: true }
   const structuredContent = { success: true, data: answer.data }

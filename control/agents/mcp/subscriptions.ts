@@ -281,7 +281,7 @@ interface SessionStream {
   readonly end: () => void
 }
 
-export function sessionStream({ now, onDrained, onGone }: SessionStreamDeps): SessionStream {
+function sessionStream({ now, onDrained, onGone }: SessionStreamDeps): SessionStream {
   const encoder = new TextEncoder()
   let controller: ReadableStreamDefaultController<Uint8Array> | undefined
   let writtenAt = now()

@@ -77,17 +77,17 @@ export function proposalRoutes(proposals: Proposals, others: OtherNodes | undefi
     )
 }
 
-export const proposalQuery = z.strictObject({
+const proposalQuery = z.strictObject({
   ...pageQuery,
   state: z.enum(['open', 'approved', 'refused', 'expired', 'failed']).optional(),
 })
 
 /** Any text: an invalid uuid is not found, like a uuid of another tenant. */
-export const proposalPath = z.strictObject({ uuid: z.string().max(100) })
+const proposalPath = z.strictObject({ uuid: z.string().max(100) })
 
 const note = text(500).min(1).optional().describe('What the agent and others read beside it.')
 
-export const approvalBody = z.strictObject({
+const approvalBody = z.strictObject({
   revision: z
     .int()
     .min(1)
@@ -95,4 +95,4 @@ export const approvalBody = z.strictObject({
   note,
 })
 
-export const refusalBody = z.strictObject({ note })
+const refusalBody = z.strictObject({ note })
