@@ -1,6 +1,6 @@
 /** Everything that admits requests, built once per process and shared by both listeners. */
 import { timeToText } from '../schema/columns.ts'
-import { AuditLog } from './changes/audit/audit-log.ts'
+import { AuditLog } from './changes/audit.ts'
 import type { Platform } from './http/platform.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 import type { OutgoingEvent } from '../schema/contracts/webhook-events.ts'

@@ -2,7 +2,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { kinds } from './resources/kinds/kinds.ts'
-import type { AuditLog } from './changes/audit/audit-log.ts'
+import type { AuditLog } from './changes/audit.ts'
 import { latest } from '../schema/clock.ts'
 import type { Access } from './access.ts'
 import { revalidator } from './auth/revalidate.ts'

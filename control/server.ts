@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { createApi, createEdge, type ControlApp } from './app.ts'
 import { kinds } from './resources/kinds/kinds.ts'
 import { openAccess } from './access.ts'
-import { ChangeDuties, CHANGES_LOOK_MS } from './changes/change-duties.ts'
+import { ChangeDuties, CHANGES_POLL_MS } from './changes/undo.ts'
 import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/source-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/keys/key-usage.ts'
@@ -25,7 +25,7 @@ import { correlationIds } from './http/correlation-id.ts'
 import { describeRefused } from './auth/rate-limit.ts'
 import { TICK_MS } from './observe/telemetry/recent.ts'
 import { Telemetry } from './observe/telemetry/telemetry.ts'
-import { LOOK_MS, Subscriptions } from './agents/mcp/subscriptions.ts'
+import { POLL_MS, Subscriptions } from './agents/mcp/subscriptions.ts'
 import { openTools } from './open-tools.ts'
 
 export interface Address {
@@ -139,7 +139,7 @@ export async function startControl(
     options.every(FLUSH_MS, () => hub.flush()),
     ...(deps.others === undefined ? [] : [options.every(FLUSH_MS, () => feed.flush())]),
     options.every(KEEP_ALIVE_MS, () => hub.keepAlive()),
-    options.every(LOOK_MS, () => void subscriptions.look()),
+    options.every(POLL_MS, () => void subscriptions.poll()),
   ]
   const cancelLeaving: (() => void)[] = []
   const tick = (): Promise<void> =>
@@ -147,7 +147,7 @@ export async function startControl(
       deps.log('warn', 'key counters could not be written', { error: String(error) })
     })
   const cancel = options.every(USAGE_FLUSH_INTERVAL_MS, () => void tick())
-  const stopChanges = options.every(CHANGES_LOOK_MS, () => void changes.look())
+  const stopChanges = options.every(CHANGES_POLL_MS, () => void changes.poll())
   const expire = (): Promise<void> =>
     proposals.tick().catch((error: unknown) => {
       // Then the next time.

@@ -10,9 +10,8 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import type { OtherNodes } from '../nodes/other-nodes.ts'
-import { callerOf } from './caller.ts'
+import { callerOf, type Toolbox } from './toolbox.ts'
 import { didYouMean } from '../../schema/rules/did-you-mean.ts'
-import type { Toolbox } from './toolbox.ts'
 
 const toolPath = z.strictObject({ name: z.string().max(100) })
 

@@ -1,27 +1,37 @@
 /** Defines a tool for AI agents (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import type { Kinds } from '../changes/kinds.ts'
-import type { AuditLog } from '../changes/audit/audit-log.ts'
 import type { KeyStore } from '../auth/keys/key-store.ts'
 import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { TenantScope } from '../auth/tenants.ts'
-import type { Platform } from '../http/platform.ts'
-import type { WithReports } from '../reports/reports.ts'
+import type { AuditLog } from '../changes/audit.ts'
+import {
+  answerOf,
+  change,
+  changeDuration,
+  type ChangeOrder,
+  changeOutput,
+  changeReason,
+  dryRun,
+  type Plan,
+} from '../changes/change.ts'
+import type { Kinds } from '../changes/kinds.ts'
 import { type ApiError, badRequest } from '../http/api-error.ts'
-import type { AskedNodes } from '../nodes/other-nodes.ts'
-import type { Change } from '../http/control-env.ts'
-import { problemsOf } from '../http/validate.ts'
-import type { Pause } from '../reports/cdr-store.ts'
-import type { Telemetry } from '../observe/telemetry/telemetry.ts'
-import type { AcceptedPlan } from './proposals/planned.ts'
-import type { Proposals } from './proposals/proposals.ts'
 import { clean } from '../http/clean-text.ts'
+import type { Change } from '../http/control-env.ts'
+import type { Platform } from '../http/platform.ts'
+import { newUuid } from '../http/uuid.ts'
+import { problemsOf } from '../http/validate.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
+import type { Telemetry } from '../observe/telemetry/telemetry.ts'
+import type { Pause } from '../reports/cdr-store.ts'
+import type { WithReports } from '../reports/reports.ts'
+import type { Proposals } from './proposals/proposals.ts'
 
 /** The dependencies of all tools. */
-export interface ToolWorld
+export interface ToolDeps
   extends
     Pick<
       Platform,
@@ -40,7 +50,7 @@ export interface ToolWorld
 }
 
 /** One call of a tool: the dependencies and the caller. Each query is limited to the principal's tenant. */
-export interface ToolUse extends ToolWorld {
+export interface ToolUse extends ToolDeps {
   readonly principal: Principal
   /** The other nodes of the installation; undefined: there is none to ask. */
   readonly elsewhere?: AskedNodes | undefined
@@ -48,8 +58,7 @@ export interface ToolUse extends ToolWorld {
   readonly listings: () => readonly ToolListing[]
   /** The proposal that a person approved; absent: the caller asks by itself. */
   readonly proposalId?: string | undefined
-  /** Is shown each plan before the change is made, and throws when it is not what the person has approved. */
-  readonly accept?: ((plan: AcceptedPlan) => void) | undefined
+  readonly accept?: ChangeOrder['accept']
   /** For the audit log: the row before and after. */
   readonly changed: (change: Change) => void
 }
@@ -196,3 +205,84 @@ function schemaOf(schema: z.ZodObject, io: 'input' | 'output'): JsonSchema {
   })
   return { ...json, type: 'object' }
 }
+
+/** One call of a changing tool. */
+export interface ChangeUse extends ToolUse {
+  /** A new UUID: what the change adds may be named by it. */
+  readonly changeId: string
+  readonly reason: string | null
+  /** Milliseconds UTC; null: until it is undone. */
+  readonly expiresAt: number | null
+}
+
+interface ChangeSpec<I extends z.ZodObject, O extends z.ZodObject> extends Omit<
+  ToolSpec<I, O>,
+  'effect' | 'run'
+> {
+  readonly effect: 'changes' | 'destroys'
+  /** The tools of the specification are called without one, too. */
+  readonly reason: 'required' | 'optional'
+  /** It may end by itself: the platform undoes it then. */
+  readonly expires?: true
+  /**
+   * What the call would do; throws an `ApiError` that says what to do next. It changes nothing: a dry run ends with it,
+   * and a call may need it twice.
+   */
+  readonly plan: (
+    input: z.output<I>,
+    use: ChangeUse,
+  ) => Promise<Plan<z.input<O>>> | Plan<z.input<O>>
+}
+
+const changeInput = z.object({
+  dry_run: dryRun,
+  reason: changeReason.optional(),
+  duration: changeDuration.optional(),
+})
+
+export function defineChange<I extends z.ZodObject, O extends z.ZodObject>(
+  spec: ChangeSpec<I, O>,
+): Tool {
+  const { name, reason, expires, plan, ...rest } = spec
+  const fields = changeInput.shape
+  const input: z.ZodObject = spec.input.extend({
+    dry_run: fields.dry_run,
+    reason: reason === 'required' ? changeReason : fields.reason,
+    ...(expires === true && { duration: fields.duration }),
+  })
+  const output: z.ZodObject = spec.output.extend(changeOutput)
+  return defineTool({
+    ...rest,
+    name,
+    input,
+    output,
+    async run(given, tool) {
+      const use = useOf(changeInput.parse(given), tool)
+      const order: ChangeOrder = { ...use, tool: name, scopes: spec.scopes }
+      // It was checked against a schema that extends that of the tool.
+      const own = given as z.output<I>
+      const made = await change(tool, order, () => plan(own, use))
+      const { before, after } = made.plan
+      if (made.changeId !== null) tool.changed({ before, after })
+      return { ...made.own, ...answerOf(made) }
+    },
+  })
+}
+
+function useOf({ dry_run, reason, duration }: z.output<typeof changeInput>, use: ToolUse) {
+  return {
+    ...use,
+    isDryRun: dry_run,
+    reason: reason ?? null,
+    changeId: newUuid(use.randomBytes),
+    expiresAt: duration === undefined ? null : use.now() + duration * 1_000,
+  }
+}
+
+/** A tool as REST runs it, with the same result. */
+export const toolRequest = (name: string, given: unknown) => ({
+  method: 'POST',
+  target: `/api/v1/mcp/tools/${name}`,
+  headers: { 'content-type': 'application/json' },
+  body: Buffer.from(JSON.stringify(given)),
+})

@@ -1,22 +1,30 @@
 /** Runs tools for MCP and REST: checks scopes and arguments, runs the tool, writes the audit entry. */
+import type { Context } from 'hono'
 import { z } from 'zod'
 import type { Log } from '../../schema/contracts/log.ts'
-import { auditedActor, type AuditLog } from '../changes/audit/audit-log.ts'
-import { digestOf } from '../changes/audit/digest.ts'
 import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
 import { lackOf } from '../auth/requires.ts'
 import type { Scope } from '../auth/scopes.ts'
-import { scopesToApprove } from './proposals/may-decide.ts'
-import { type AcceptedPlan, plannedIn, plannedOf, type PlannedChange } from './proposals/planned.ts'
-import type { Proposable } from './proposals/proposable.ts'
-import { fromNodeOfCall } from './tools-elsewhere.ts'
-import type { AskedNodes } from '../nodes/other-nodes.ts'
+import { auditedActor, auditEntry, type AuditLog, digestOf } from '../changes/audit.ts'
+import type { ChangeEffect } from '../changes/change.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Change } from '../http/control-env.ts'
-import { allTools } from './catalog/index.ts'
 import { cleanText, describeArguments } from '../http/clean-text.ts'
-import type { Tool, ToolAnswer, ToolListing, ToolUse, ToolWorld } from './tool.ts'
+import type { Change, ControlEnv } from '../http/control-env.ts'
+import { parseJson } from '../http/json.ts'
+import { dataOf } from '../nodes/answer-data.ts'
+import type { AskedNodes, OtherNodes } from '../nodes/other-nodes.ts'
+import { allTools } from './catalog/index.ts'
+import type { Proposable } from './proposals/proposals.ts'
+import { scopesToApprove } from './proposals/rights.ts'
+import {
+  toolRequest,
+  type Tool,
+  type ToolAnswer,
+  type ToolDeps,
+  type ToolListing,
+  type ToolUse,
+} from './tool.ts'
 
 /** The caller, for scopes, tenant and audit. */
 export interface ToolCaller {
@@ -33,13 +41,13 @@ export interface ToolCaller {
 }
 
 export class Toolbox {
-  readonly #world: ToolWorld
+  readonly #deps: ToolDeps
   readonly #audit: AuditLog
   readonly #log: Log
   readonly #tools = new Map<string, Tool>(allTools.map((tool) => [tool.name, tool]))
 
-  constructor(world: ToolWorld, audit: AuditLog, log: Log) {
-    this.#world = world
+  constructor(deps: ToolDeps, audit: AuditLog, log: Log) {
+    this.#deps = deps
     this.#audit = audit
     this.#log = log
   }
@@ -66,7 +74,7 @@ export class Toolbox {
   }
 
   /** The result of a tool that only reads, without arguments and without an audit entry: for what is not shown. */
-  look(name: string, principal: Principal): Promise<ToolAnswer> {
+  readUnaudited(name: string, principal: Principal): Promise<ToolAnswer> {
     const tool = this.#tools.get(name)
     if (tool?.listing.annotations.readOnlyHint !== true)
       return Promise.resolve({ kind: 'refused', error: unknownTool })
@@ -100,7 +108,7 @@ export class Toolbox {
     elsewhere: AskedNodes | undefined,
     changed: (change: Change) => void,
   ): ToolUse {
-    return { ...this.#world, principal, elsewhere, changed, listings: () => this.list() }
+    return { ...this.#deps, principal, elsewhere, changed, listings: () => this.list() }
   }
 
   /** A tool as proposals use it. Undefined: there is no such tool, or it changes nothing. */
@@ -114,7 +122,7 @@ export class Toolbox {
         const answer = await this.call(name, { ...given, reason }, { ...decider, ...approval })
         if (answer === undefined) throw unknownTool
         if (answer.kind === 'refused') throw answer.error
-        return told.safeParse(answer.data).data?.change_id ?? null
+        return withChange.safeParse(answer.data).data?.change_id ?? null
       },
     }
   }
@@ -123,17 +131,19 @@ export class Toolbox {
     return [...this.#tools.values()].filter(isChanging).map(({ name }) => name)
   }
 
+  /** The plan of a dry run. */
   async #plan(
     tool: Tool,
     given: object,
     principal: Principal,
     elsewhere: AskedNodes | undefined,
-  ): Promise<PlannedChange> {
-    let plan: AcceptedPlan | undefined
-    const accept = (made: AcceptedPlan) => (plan = made)
+  ): Promise<ChangeEffect> {
+    let plan: ChangeEffect | undefined
+    const accept = (made: ChangeEffect) => (plan = made)
     const use = { ...this.#useOf(principal, elsewhere, () => undefined), accept }
-    const answer = await tool.use({ ...given, dry_run: true, reason: 'a dry run' }, use)
-    return plan === undefined ? plannedIn(answer) : plannedOf(plan)
+    await tool.use({ ...given, dry_run: true, reason: 'a dry run' }, use)
+    if (plan === undefined) throw new Error(`${tool.name} changes something without a plan`)
+    return plan
   }
 
   async #answer(tool: Tool, given: unknown, use: ToolUse): Promise<ToolAnswer> {
@@ -157,23 +167,22 @@ export class Toolbox {
     answer: ToolAnswer,
     { change, change_id, reason }: AuditedChange,
   ): Promise<void> {
-    const status = answer.kind === 'done' ? 200 : answer.error.status
     if (caller.isNode === true) return
-    await this.#audit.record({
-      at: this.#world.now(),
-      ...auditedActor(caller.principal),
-      address: caller.address,
-      action: `tool ${cleanText(tool, 100)}`,
-      target: describeArguments(given),
-      outcome: status < 400 ? 'success' : status < 500 ? 'refused' : 'failed',
-      status,
-      code: answer.kind === 'done' ? null : answer.error.code,
-      before_digest: digestOf(change?.before),
-      after_digest: digestOf(change?.after),
-      correlation_id: caller.correlationId,
-      change_id,
-      reason,
-    })
+    await this.#audit.record(
+      auditEntry({
+        at: this.#deps.now(),
+        by: auditedActor(caller.principal),
+        address: caller.address,
+        action: `tool ${cleanText(tool, 100)}`,
+        target: describeArguments(given),
+        status: answer.kind === 'done' ? 200 : answer.error.status,
+        code: answer.kind === 'done' ? null : answer.error.code,
+        digests: { before: digestOf(change?.before), after: digestOf(change?.after) },
+        correlationId: caller.correlationId,
+        changeId: change_id,
+        reason,
+      }),
+    )
   }
 }
 
@@ -187,13 +196,14 @@ interface AuditedChange {
 
 const notAChange: AuditedChange = { change_id: null, reason: null }
 
-const asked = z.looseObject({ reason: z.string().optional() })
-const told = z.looseObject({ change_id: z.string().nullable().optional() })
+const withReason = z.looseObject({ reason: z.string().optional() })
+const withChange = z.looseObject({ change_id: z.string().nullable().optional() })
 
 /** Another node may have made the change: the answer has its id. */
 function changeIn(given: unknown, answer: ToolAnswer): AuditedChange {
-  const reason = asked.safeParse(given).data?.reason
-  const made = answer.kind === 'done' ? told.safeParse(answer.data).data?.change_id : undefined
+  const reason = withReason.safeParse(given).data?.reason
+  const made =
+    answer.kind === 'done' ? withChange.safeParse(answer.data).data?.change_id : undefined
   return {
     change_id: made ?? null,
     reason: reason === undefined ? null : cleanText(reason),
@@ -242,4 +252,52 @@ function cleaned({ status, code, message, details, headers }: ApiError): ApiErro
       })),
     }),
   })
+}
+
+/** Returns the caller of a tool from a request that passed `requires(…)`. */
+export const callerOf = (c: Context<ControlEnv>, others: OtherNodes | undefined): ToolCaller => ({
+  elsewhere: others?.of(c),
+  isNode: c.get('nodeRequest') !== undefined,
+  principal: c.get('principal'),
+  address: c.get('clientAddress'),
+  correlationId: c.get('correlationId'),
+})
+
+const aboutCall = z.looseObject({ call_uuid: z.string().max(200) })
+const result = z.record(z.string(), z.unknown())
+
+/** The result of the node that has the call; undefined: that of this one stands. */
+async function fromNodeOfCall(
+  tool: Tool,
+  given: unknown,
+  own: ToolAnswer,
+  elsewhere: AskedNodes | undefined,
+): Promise<ToolAnswer | undefined> {
+  const isMissing = own.kind === 'refused' && own.error.status === 404
+  const named = aboutCall.safeParse(given)
+  if (elsewhere === undefined || !tool.isAboutCall || !isMissing || !named.success) return undefined
+  const place = await elsewhere.locate(named.data.call_uuid)
+  if (place === 'nowhere') return undefined
+  const answer =
+    place === 'unknown' ? undefined : await elsewhere.at(place, toolRequest(tool.name, given))
+  if (answer === undefined) return { kind: 'refused', error: unreachable }
+  if (answer.status === 404) return undefined
+  const data = dataOf(answer, result)
+  if (data !== undefined) return { kind: 'done', data }
+  return { kind: 'refused', error: refusalIn(answer.body) ?? unreachable }
+}
+
+const unreachable = new ApiError(
+  503,
+  'node_unreachable',
+  'A node of the platform does not answer: it may have the call. Retry in a few seconds',
+)
+
+const refused = z.looseObject({ error: z.string(), code: z.string() })
+
+/** What the node refuses the client can read, too: 409, say. */
+function refusalIn(body: Buffer): ApiError | undefined {
+  const parsed = parseJson(body.toString('utf8'))
+  const read = refused.safeParse(parsed.kind === 'value' ? parsed.value : undefined)
+  return read.success ? new ApiError(409, read.data.code, read.data.error) : undefined
 }

@@ -1,13 +1,12 @@
 /** Live calls: list them (SPECIFICATION.md §2.5) and hang one up. */
-import type { ChangeWorld } from '../changes/kinds.ts'
+import type { ChangeDeps } from '../changes/kinds.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
-import { tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { type ChangeOrder, change, recordChange, writeQuery } from '../changes/change.ts'
 import { planHangUp } from './hangup-plan.ts'
-import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import type { Platform } from '../http/platform.ts'
 import { notFound } from '../http/api-error.ts'
@@ -18,7 +17,6 @@ import { atNodeOfCall } from '../nodes/elsewhere.ts'
 import { mergedRows, ROW_SEPARATOR, rowsIn } from '../nodes/merge-calls.ts'
 import type { AskedNodes, WithOthers } from '../nodes/other-nodes.ts'
 import { activeCallView } from './active-call-view.ts'
-import { newUuid } from '../http/uuid.ts'
 import { transferRoutes } from './transfer-routes.ts'
 
 const listQuery = z.strictObject({
@@ -36,7 +34,7 @@ const hangUpBody = z.strictObject({
   cause: z.int().min(1).max(127).default(16),
 })
 
-type CallDeps = ChangeWorld & Pick<Platform, 'steadyNow'> & WithOthers
+type CallDeps = ChangeDeps & Pick<Platform, 'steadyNow'> & WithOthers
 
 export function callRoutes(deps: CallDeps) {
   const { calls } = deps.engine
@@ -75,18 +73,14 @@ export function callRoutes(deps: CallDeps) {
         const { tenantId } = principal
         // A node asks its peers before it comes here.
         const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
-        const changeId = newUuid(deps.randomBytes)
         const order: ChangeOrder = {
           principal,
           tool: 'hangup_call',
           scopes: ['calls:control'],
           reason,
-          changeId,
-          isDryRun: false,
-          expiresAt: null,
         }
-        await makeChange(order, plan, deps)
-        tellEntered(c, changeId, { before, after: null }, reason)
+        const { changeId } = await change(deps, order, plan)
+        recordChange(c, changeId, { before, after: null }, reason)
         return ok(c, { call_uuid: uuid, status: 'ending' })
       },
     )

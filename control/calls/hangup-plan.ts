@@ -5,7 +5,7 @@ import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { type LiveCall, liveCallView } from '../nodes/live-call.ts'
 import { quoted } from '../http/clean-text.ts'
 import type { Platform } from '../http/platform.ts'
-import type { Plan } from '../changes/plan.ts'
+import type { Plan } from '../changes/change.ts'
 
 interface HangUpOrder {
   readonly callUuid: string

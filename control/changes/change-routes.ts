@@ -1,5 +1,5 @@
 /** `/changes`: what operators and agents changed, newest first, and its undoing. */
-import type { ChangeWorld } from './kinds.ts'
+import type { ChangeDeps } from './kinds.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
@@ -9,11 +9,10 @@ import { ok } from '../http/envelope.ts'
 import { endingMeta, offsetOf, pageQuery } from '../http/page.ts'
 import { validate } from '../http/validate.ts'
 import { queryTime } from '../http/fields.ts'
-import { changeReason, dryRun } from './change-fields.ts'
+import { changeReason, dryRun } from './change.ts'
 import { changeStates } from '../../schema/tables/changes.ts'
-import { ChangeStore, stateIn } from './change-store.ts'
-import { changeView } from './change-view.ts'
-import { undoChange } from './undo-change.ts'
+import { ChangeStore, changeView, stateIn } from './change-store.ts'
+import { undoChange } from './undo.ts'
 
 const changeQuery = z.strictObject({
   ...pageQuery,
@@ -29,7 +28,7 @@ const changeQuery = z.strictObject({
 const changePath = z.strictObject({ change_id: z.string().max(100) })
 const undoBody = z.strictObject({ reason: changeReason, dry_run: dryRun })
 
-export function changeRoutes(world: ChangeWorld) {
+export function changeRoutes(world: ChangeDeps) {
   const entries = new ChangeStore(world.store)
   return (
     new Hono<ControlEnv>()
@@ -70,7 +69,7 @@ export function changeRoutes(world: ChangeWorld) {
           const { reason, dry_run: isDryRun } = c.req.valid('json')
           const { change_id: changeId } = c.req.valid('param')
           const order = { principal: c.var.principal, changeId, reason, isDryRun }
-          const { entry, isChanged, effect, state } = await undoChange(order, world)
+          const { entry, isChanged, effect, state } = await undoChange(world, order)
           if (isChanged && !isDryRun)
             c.set('change', { before: state, after: stateIn(entry.state_before), changeId, reason })
           const shown = changeView(entry)

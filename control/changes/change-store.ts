@@ -1,12 +1,13 @@
 /** The entries of changes in the database. */
-import type { Json } from './kinds.ts'
-import { sql, type Selectable, type Updateable } from 'kysely'
-import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.ts'
+import { type Selectable, sql, type Updateable } from 'kysely'
+import { timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
+import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
-import { KeptStates } from './kept-states.ts'
+import { fieldsOf, isSameState, type Json, type RestorableKind, sharedFields } from './kinds.ts'
+import { lossOf, StateQuota } from './state-quota.ts'
 
 export type ChangeEntry = Selectable<ChangeEntryTable>
 export type NewChangeEntry = Omit<ChangeEntry, 'id' | keyof Undone>
@@ -45,9 +46,9 @@ const MAX_LOOKED_AT = 100
 
 export class ChangeStore {
   readonly #store: Store
-  readonly #kept: KeptStates
+  readonly #kept: StateQuota
 
-  constructor(store: Store, kept = new KeptStates(store)) {
+  constructor(store: Store, kept = new StateQuota(store)) {
     this.#store = store
     this.#kept = kept
   }
@@ -150,7 +151,7 @@ export class ChangeStore {
 
   /**
    * The state before a pending change is another one than when it was entered. It is about no row, so its states are
-   * words, which do not count (`kept-states.ts`).
+   * words, which do not count (`state-quota.ts`).
    */
   async rewrite({ change_id, ...entry }: NewChangeEntry): Promise<void> {
     const { effect, state_before, state_after } = entry
@@ -224,3 +225,75 @@ export const stateText = (state: Json | null): string | null =>
 
 export const stateIn = (text: string | null): Json | null =>
   text === null ? null : (JSON.parse(text) as Json)
+
+/** The last change that stands and is about the same as this state; with `after`, one that was made after it. */
+export async function lastAbout(
+  entries: ChangeStore,
+  kind: RestorableKind | null,
+  target: Target,
+  state: Json | null,
+  after = 0,
+): Promise<ChangeEntry | undefined> {
+  const made = await entries.lastMade(target, after)
+  return made.find((entry) => isAbout(kind, entry, state))
+}
+
+const isAbout = (
+  kind: RestorableKind | null,
+  { state_before: before, state_after: after }: ChangeEntry,
+  state: Json | null,
+): boolean =>
+  kind?.isAbout === undefined ||
+  kind.isAbout(stateIn(before), state) ||
+  kind.isAbout(stateIn(after), state)
+
+/**
+ * The state to which the end of a change leads: that before it. Where a temporary change had made that state, and its
+ * time is over meanwhile, it is the state before that one, and so on.
+ */
+export async function stateAtEnd(
+  entry: ChangeEntry,
+  kind: RestorableKind,
+  entries: ChangeStore,
+): Promise<Json | null> {
+  const target = { kind: entry.target_kind, id: entry.target_id }
+  const earlier = await entries.lastBefore(target, entry.id)
+  let state = stateIn(entry.state_before)
+  let over = entry
+  for (const under of earlier.filter((each) => isAbout(kind, each, stateIn(entry.state_before)))) {
+    const wasOver = under.expires_at !== null && under.expires_at <= over.at
+    const after = sharedFields(stateIn(under.state_after), state)
+    if (under.state !== 'superseded' || wasOver || !isSameState(kind, state, after)) break
+    const before = sharedFields(stateIn(under.state_before), state)
+    const [fields, restored] = [fieldsOf(state), fieldsOf(before)]
+    state = fields === null || restored === null ? before : { ...fields, ...restored }
+    over = under
+  }
+  return state
+}
+
+/** A change as the API shows it. */
+export const changeView = (entry: ChangeEntry) => ({
+  change_id: entry.change_id,
+  at: timeToText(entry.at),
+  state: entry.state,
+  actor: entry.actor,
+  actor_name: entry.actor_name,
+  tenant_id: entry.tenant_id,
+  tool: entry.tool,
+  target_kind: entry.target_kind,
+  target_id: entry.target_id,
+  reason: entry.reason,
+  effect: entry.effect,
+  before: stateIn(entry.state_before),
+  after: stateIn(entry.state_after),
+  is_reversible: entry.undo === 'restores',
+  is_state_kept: lossOf(entry) === null,
+  expires_at: timeOrNull(entry.expires_at),
+  undone_at: timeOrNull(entry.undone_at),
+  undone_by: entry.undone_by,
+  undo_reason: entry.undo_reason,
+  proposal_id: entry.proposal_id,
+})
+
+const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))

@@ -10,7 +10,7 @@ import type { Platform } from '../http/platform.ts'
 export type Json =
   string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
-export interface ChangeWorld extends Pick<
+export interface ChangeDeps extends Pick<
   Platform,
   'store' | 'engine' | 'ocs' | 'now' | 'randomBytes'
 > {
@@ -28,7 +28,7 @@ export interface RestorableKind {
    */
   readonly isRow: boolean
   /** Null: it is not there. */
-  readonly read: (id: string, world: ChangeWorld) => Promise<Json | null>
+  readonly read: (id: string, world: ChangeDeps) => Promise<Json | null>
   /**
    * Throws an `ApiError` when it cannot take that state now; nothing has changed then.
    *
@@ -37,7 +37,7 @@ export interface RestorableKind {
   readonly restore: (
     id: string,
     state: Json | null,
-    world: ChangeWorld,
+    world: ChangeDeps,
     asker: RequestScope,
   ) => Promise<void>
   /** What becomes of it when its creation is undone, as in "is removed: it was not there", which it is when absent. */
@@ -51,10 +51,10 @@ export interface RestorableKind {
     id: string,
     change: { readonly from: Json | null; readonly to: Json | null },
     principal: Principal,
-    world: ChangeWorld,
+    world: ChangeDeps,
   ) => Promise<void>
   /** After the commit of a change or its undoing: what of this process follows at once. */
-  readonly follow?: (world: ChangeWorld, id: string) => Promise<void>
+  readonly follow?: (world: ChangeDeps, id: string) => Promise<void>
 }
 
 export type ChangeKind =
@@ -89,3 +89,56 @@ export const isSameState = (
   kind: Pick<RestorableKind, 'isSame'> | null,
   ...[state, ofChange]: Parameters<NonNullable<RestorableKind['isSame']>>
 ): boolean => (kind?.isSame ?? isDeepStrictEqual)(state, ofChange)
+
+export type FieldState = Readonly<Record<string, Json>>
+
+/** Null: it is not there, or its state has no fields. */
+export const fieldsOf = (state: Json | null): FieldState | null =>
+  typeof state === 'object' && state !== null && !Array.isArray(state)
+    ? // Of JSON, an object that is no array has names.
+      (state as FieldState)
+    : null
+
+/** Whether a thing with this state has every field of another one. */
+export function hasFields(whole: Json | null, wanted: Json | null): boolean {
+  const [all, some] = [fieldsOf(whole), fieldsOf(wanted)]
+  if (all === null || some === null) return isDeepStrictEqual(whole, wanted)
+  return Object.entries(some).every(([field, value]) =>
+    isDeepStrictEqual(all[field] ?? null, value),
+  )
+}
+
+/** Whether two changes are about the same; one that adds or removes the thing is about all of it. */
+export function shareFields(one: Json | null, other: Json | null): boolean {
+  const [fields, others] = [fieldsOf(one), fieldsOf(other)]
+  if (fields === null || others === null) return true
+  return Object.keys(fields).some((field) => Object.hasOwn(others, field))
+}
+
+/** Those fields of a state that another one has, too. */
+export function sharedFields(state: Json | null, other: Json | null): Json | null {
+  const [fields, others] = [fieldsOf(state), fieldsOf(other)]
+  if (fields === null || others === null) return state
+  return pick(fields, Object.keys(others))
+}
+
+export const pick = (state: FieldState, names: readonly string[]): FieldState =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = state[name]
+      return value === undefined ? [] : [[name, value]]
+    }),
+  )
+
+/** The fields that differ. A field that one of them lacks is null there. */
+export function differing(
+  before: FieldState,
+  after: FieldState,
+): { readonly before: FieldState; readonly after: FieldState } {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  const changed = names.filter((name) => !isDeepStrictEqual(at(before, name), at(after, name)))
+  const part = (of: FieldState) => Object.fromEntries(changed.map((name) => [name, at(of, name)]))
+  return { before: part(before), after: part(after) }
+}
+
+const at = (state: FieldState, name: string): Json => state[name] ?? null

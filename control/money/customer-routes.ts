@@ -1,5 +1,5 @@
 /** `/customers`: the payers of calls, their balances, and every change of a balance. */
-import type { ChangeWorld } from '../changes/kinds.ts'
+import type { ChangeDeps } from '../changes/kinds.ts'
 import { requestScope } from '../auth/request-scope.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -25,7 +25,7 @@ import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
 import { CustomerStore, type CustomerView } from '../resources/customers/customer-store.ts'
 import { LedgerStore } from './ledger-store.ts'
 
-export interface CustomerRoutesDeps extends ChangeWorld {
+export interface CustomerRoutesDeps extends ChangeDeps {
   readonly ocs: OcsPort
   readonly idempotency: Idempotency
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { changeOutput } from '../changes/change-answer.ts'
+import { changeOutput } from '../changes/change.ts'
 import { changeStates } from '../../schema/tables/changes.ts'
 import { data, list, type Operations } from '../http/openapi/operation.ts'
 import { exampleKey, key } from './access.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { changeOutput } from '../changes/change-answer.ts'
+import { changeOutput } from '../changes/change.ts'
 import { guardView } from '../resources/guards/guard-view.ts'
 import { data, list, type Operations } from '../http/openapi/operation.ts'
 import { exampleTime } from './shared.ts'

@@ -1,23 +1,20 @@
 /** `/guard/bans`: lists banned SIP sources, bans a source, and lifts a ban. */
-import type { ChangeWorld } from '../changes/kinds.ts'
+import type { ChangeDeps } from '../changes/kinds.ts'
 import { isIP } from 'node:net'
 import { type Context, Hono } from 'hono'
-import { routePath } from 'hono/route'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import { sourceIn } from '../../schema/net/source-address.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
-import { tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { operationOf } from '../changes/audit.ts'
+import { type ChangeOrder, change, type Plan, recordChange, writeQuery } from '../changes/change.ts'
 import { banStateOf, stateBeforeBan } from './kinds/sip-ban-kind.ts'
-import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
-import type { Plan } from '../changes/plan.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { quoted } from '../http/clean-text.ts'
-import { newUuid } from '../http/uuid.ts'
 
 const path = '/guard/bans'
 const day = 86_400
@@ -36,30 +33,25 @@ const newBan = z.strictObject({
 /** An address, or a source as in the list. */
 const oneBan = z.strictObject({ source: z.string().min(1).max(60) })
 
-export function banRoutes(world: ChangeWorld) {
+export function banRoutes(world: ChangeDeps) {
   const { guard } = world.engine
   /** Enters what becomes of an operator's ban; what the guard has banned by itself is no change of an operator. */
   const entered = async (
     c: Context<ControlEnv>,
-    { reason, ...change }: NewState & { readonly reason: string | null },
+    { reason, ...state }: NewState & { readonly reason: string | null },
     apply: () => Promise<void>,
   ): Promise<string | null> => {
-    if (change.before() === change.after) {
+    if (state.before() === state.after) {
       await apply()
       return null
     }
-    const changeId = newUuid(world.randomBytes)
     const order: ChangeOrder = {
       principal: c.var.principal,
-      tool: `${c.req.method} ${routePath(c, -1)}`,
+      tool: operationOf(c),
       reason,
       scopes: ['guard:write'],
-      changeId,
-      isDryRun: false,
-      expiresAt: null,
     }
-    const made = await makeChange(order, async () => planOf(change, apply), world)
-    return made.changeId
+    return (await change(world, order, () => planOf(state, apply))).changeId
   }
 
   return new Hono<ControlEnv>()
@@ -80,7 +72,7 @@ export function banRoutes(world: ChangeWorld) {
         const ban = () => guard.ban(source, seconds * 1_000)
         const changeId = await entered(c, { source, before, after: 'banned', reason }, ban)
         const data = { address, duration_seconds: seconds }
-        tellEntered(c, changeId, { before: null, after: data }, reason)
+        recordChange(c, changeId, { before: null, after: data }, reason)
         return created(c, `/api/v1${path}/${encodeURIComponent(address)}`, data)
       },
     )
@@ -98,7 +90,7 @@ export function banRoutes(world: ChangeWorld) {
           if (!(await guard.unban(source))) throw notFound('ban')
         }
         const changeId = await entered(c, { source, before, after: 'heard', reason }, unban)
-        tellEntered(c, changeId, { before: { source }, after: null }, reason)
+        recordChange(c, changeId, { before: { source }, after: null }, reason)
         return ok(c, { source, banned: false })
       },
     )

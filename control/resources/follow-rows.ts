@@ -1,9 +1,9 @@
-import type { ChangeWorld } from '../changes/kinds.ts'
+import type { ChangeDeps } from '../changes/kinds.ts'
 /** What of this process follows rows that were written, before the response to the write. */
 
 /** What of this process follows an extension that was written: its phones, and who pays for its number. */
 export async function followExtension(
-  { engine, ocs }: Pick<ChangeWorld, 'engine' | 'ocs'>,
+  { engine, ocs }: Pick<ChangeDeps, 'engine' | 'ocs'>,
   id: number,
 ): Promise<void> {
   await engine.registrations.changed([id])
@@ -12,7 +12,7 @@ export async function followExtension(
 
 /** What of this process follows a tenant that was written: its numbers and domains, and whether its customers may call. */
 export async function followTenant(
-  { engine, ocs }: Pick<ChangeWorld, 'engine' | 'ocs'>,
+  { engine, ocs }: Pick<ChangeDeps, 'engine' | 'ocs'>,
   id: number,
 ): Promise<void> {
   const changed = { of: 'tenant', ids: [id] } as const

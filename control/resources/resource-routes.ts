@@ -1,5 +1,5 @@
 /** The five routes of every resource: create, list, get, update, delete. */
-import type { ChangeWorld } from '../changes/kinds.ts'
+import type { ChangeDeps } from '../changes/kinds.ts'
 import type { RequestScope } from '../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
@@ -15,7 +15,7 @@ import {
 import { requestScope } from '../auth/request-scope.ts'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
-import { creationsOf, tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
+import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/change.ts'
 import type { ChangeKind } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -27,7 +27,7 @@ import { inTermsOf } from './references.ts'
 import type { Resource, Rows, Slice } from './resource.ts'
 
 export interface ResourceRoutesDeps<View> {
-  readonly world: ChangeWorld
+  readonly world: ChangeDeps
   /** As which what is written is entered as a change, and undone. */
   readonly kind: ChangeKind
   /** Below `/api/v1`: `/routing/carriers`. */
@@ -109,7 +109,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         })
         const { id, after } = written
         await changed({ id, after })
-        tellEntered(c, changeId, { before: null, after }, reason)
+        recordChange(c, changeId, { before: null, after }, reason)
         return created(c, `/api/v1${path}/${id}`, shown(after))
       },
     )
@@ -158,7 +158,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         })
         const { before, after } = written
         await changed({ id, before, after })
-        tellEntered(c, changeId, { before, after }, reason)
+        recordChange(c, changeId, { before, after }, reason)
         return ok(c, shown(after))
       },
     )
@@ -179,7 +179,7 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         }
         const { written, changeId } = await entered(c, id, { given: {}, reason }, removal)
         await changed({ id, before: written })
-        tellEntered(c, changeId, { before: written, after: null }, reason)
+        recordChange(c, changeId, { before: written, after: null }, reason)
         return ok(c, { id, deleted: true })
       },
     )

@@ -1,5 +1,5 @@
 /** What a command changes leaves an audit entry as a request does: its actor is the console of the machine. */
-import { AuditLog } from '../../control/changes/audit/audit-log.ts'
+import { AuditLog } from '../../control/changes/audit.ts'
 import type { Store } from '../../schema/open.ts'
 import type { World } from './command.ts'
 import { type Presence, withStore } from './with-store.ts'

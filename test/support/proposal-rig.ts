@@ -1,5 +1,5 @@
 /** The platform of `tools-rig.ts` with an agent that may propose, and people of both tenants who decide. */
-import type { ProposalView } from '../../control/agents/proposals/proposal-view.ts'
+import type { ProposalView } from '../../control/agents/proposals/proposal-store.ts'
 import type { Answer, ControlOptions } from './control.ts'
 import { openToolRig, type ToolRig } from './tools-rig.ts'
 

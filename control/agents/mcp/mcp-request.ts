@@ -1,10 +1,14 @@
 /** A request to `/mcp`, read before the SDK reads it: what it listens to, whether it begins a session. */
+import { isIP } from 'node:net'
 import { isInitializeRequest } from '@modelcontextprotocol/server'
-import type { Context } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
+import { parseHostPort } from '../../../engine/sip-server/message/index.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { readBody } from '../../http/body.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
 import { isDeep } from '../../http/json.ts'
+import { requestHeader } from '../../http/request-head.ts'
 import { watchedResources } from './resources.ts'
 
 /** JSON-RPC messages in one request. */
@@ -76,3 +80,40 @@ function messageIn(bytes: Buffer): unknown {
     return undefined
   }
 }
+
+/** Names of this machine that DNS cannot assign to another one. */
+const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
+
+/**
+ * Rejects with 403 a `Host` that is not an address (an address cannot be rebound), localhost or one of
+ * `names`, and an `Origin` on another machine than this one or this host.
+ */
+export function ownPages(names: readonly string[]): MiddlewareHandler<ControlEnv> {
+  const allowed = new Set(names.map((name) => name.toLowerCase()))
+  return (c, next) => {
+    const host = hostNameOf(requestHeader(c, 'host') ?? authorityOf(c.req.url))
+    if (host === undefined || !(loopback.has(host) || isIP(host) !== 0 || allowed.has(host)))
+      throw refused('Host')
+    const origin = requestHeader(c, 'origin')
+    if (origin === undefined) return next()
+    const page = hostNameOf(authorityOf(origin))
+    if (page === undefined || !(loopback.has(page) || page === host || allowed.has(page)))
+      throw refused('Origin')
+    return next()
+  }
+}
+
+const refused = (header: string): ApiError =>
+  new ApiError(
+    403,
+    'origin_not_allowed',
+    `The ${header} of this request is not allowed. The operator can add hosts in MCP_ALLOWED_HOSTS`,
+  )
+
+/** Returns the host in lower case, without port and brackets. */
+function hostNameOf(authority: string | undefined): string | undefined {
+  return parseHostPort(authority ?? '')?.host.toLowerCase()
+}
+
+/** Undefined when not a web origin, such as the origin `null` of a sandboxed page. */
+const authorityOf = (url: string): string | undefined => /^https?:\/\/([^/]+)/i.exec(url)?.[1]

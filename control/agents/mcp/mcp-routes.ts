@@ -1,23 +1,31 @@
 /** `/mcp`: Streamable HTTP for MCP clients of both protocol eras; those of 2025 may have a session. */
-import { createMcpHandler, type AuthInfo } from '@modelcontextprotocol/server'
+import {
+  createMcpHandler,
+  INVALID_PARAMS,
+  ProtocolError,
+  type AuthInfo,
+} from '@modelcontextprotocol/server'
 import { type Context, Hono } from 'hono'
 import type { Log } from '../../../schema/contracts/log.ts'
-import { digestOf } from '../../changes/audit/digest.ts'
+import { digestOf } from '../../changes/audit.ts'
 import { requires } from '../../auth/requires.ts'
 import type { Scope } from '../../auth/scopes.ts'
+import { ApiError } from '../../http/api-error.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { requestHeader } from '../../http/request-head.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
-import type { Toolbox, ToolCaller } from '../toolbox.ts'
-import { callerOf } from '../caller.ts'
-import { mcpRequest } from './mcp-request.ts'
-import { ownPages } from './own-pages.ts'
-import { type ToolResource, watchedResources } from './resources.ts'
-import { mcpServer } from './server.ts'
-import { openStream, type SessionUse, subscriptionsOf, watchedUriOf } from './session-routes.ts'
+import { callerOf, type Toolbox, type ToolCaller } from '../toolbox.ts'
+import { mcpRequest, ownPages } from './mcp-request.ts'
+import { type ToolResource, watchedResource, watchedResources } from './resources.ts'
+import { mcpServer, refusalText, type ResourceSubscriptions } from './server.ts'
 import type { McpSessions } from './sessions.ts'
-import { MAX_STREAMS, type Subscriber, type Subscriptions } from './subscriptions.ts'
+import {
+  MAX_STREAMS,
+  type Subscriber,
+  type Subscriptions,
+  type WatchedUri,
+} from './subscriptions.ts'
 
 /** Returns a check whether a request with this scope would still be admitted. */
 export type Revalidator = (c: Context<ControlEnv>, scope: Scope) => () => Promise<boolean>
@@ -41,7 +49,7 @@ export interface McpRoutesDeps {
 interface McpUse {
   readonly caller: ToolCaller
   /** Undefined: the client has none. */
-  readonly session: SessionUse | undefined
+  readonly session: string | undefined
 }
 
 export function mcpRoutes(deps: McpRoutesDeps) {
@@ -57,7 +65,7 @@ export function mcpRoutes(deps: McpRoutesDeps) {
         protocolVersion: requestInfo?.headers.get('mcp-protocol-version') ?? undefined,
         // A request of 2025 without a session is answered, and then nothing connects us with its client.
         notifies: era === 'modern' || session !== undefined,
-        subscriptions: session && subscriptionsOf(session),
+        subscriptions: session === undefined ? undefined : subscriptionsOf(session, caller, deps),
         list: () => toolbox.list(),
         call: (name, given) => toolbox.call(name, given, caller),
       })
@@ -84,10 +92,14 @@ export function mcpRoutes(deps: McpRoutesDeps) {
       if (members > 1) await deps.countMembers(c, members - 1)
       if (sessionId !== undefined && !isInitialize && !(await sessions.use(sessionId, principal)))
         return noSession()
-      const id = isInitialize ? await sessions.open(principal) : sessionId
-      const session = id === undefined ? undefined : sessionUse(id, caller, deps)
-      if (session !== undefined && request.method === 'GET') return getStream(c, session, deps)
-      if (session !== undefined && request.method === 'DELETE') return endSession(session)
+      const session = isInitialize ? await sessions.open(principal) : sessionId
+      if (session !== undefined && request.method === 'GET')
+        return getStream(c, session, caller, deps)
+      if (session !== undefined && request.method === 'DELETE') {
+        await sessions.end(session)
+        subscriptions.endSession(session)
+        return new Response(null, { status: 200 })
+      }
 
       const { actor, scopeLabels } = principal
       const authInfo: AuthInfo = { token: '', clientId: actor, scopes: [...scopeLabels] }
@@ -96,7 +108,7 @@ export function mcpRoutes(deps: McpRoutesDeps) {
       if (wanted !== undefined)
         return subscriptions.open(listenerOf(c, wanted, caller, deps), answer)
       const response = await answer()
-      if (isInitialize && id !== undefined) response.headers.set('Mcp-Session-Id', id)
+      if (isInitialize && session !== undefined) response.headers.set('Mcp-Session-Id', session)
       return response
     },
   )
@@ -108,40 +120,109 @@ const noSession = (): Response => refusal(404, -32_001, 'Session not found')
 const refusal = (status: number, code: number, message: string): Response =>
   Response.json({ jsonrpc: '2.0', error: { code, message }, id: null }, { status })
 
+/** `resources/subscribe` and `resources/unsubscribe` of a session. */
+const subscriptionsOf = (
+  session: string,
+  caller: ToolCaller,
+  { sessions, subscriptions, toolbox }: McpRoutesDeps,
+): ResourceSubscriptions => ({
+  async subscribe(uri) {
+    const resource = watchedResource(uri)
+    try {
+      toolbox.admit(resource.tool, caller.principal)
+    } catch (error) {
+      if (error instanceof ApiError) throw new ProtocolError(INVALID_PARAMS, refusalText(error))
+      throw error
+    }
+    const view = viewOf(caller, toolbox)
+    const seen = await subscriptions.versionFor(watchedUriOf(resource), view)
+    await sessions.subscribe(session, { uri, seen: seen ?? '' })
+  },
+  unsubscribe: (uri) => sessions.unsubscribe(session, uri),
+})
+
+const watchedUriOf = ({ uri, everyMs = 0 }: ToolResource): WatchedUri => ({ uri, everyMs })
+
+/**
+ * `GET /mcp`: the stream on which the client of a session is told of its subscriptions.
+ *
+ * @throws {ApiError} 429 or 503: too many streams.
+ */
 async function getStream(
   c: Context<ControlEnv>,
-  session: SessionUse,
-  { revalidate, newUuid, toolbox }: McpRoutesDeps,
+  session: string,
+  caller: ToolCaller,
+  { sessions, subscriptions, toolbox, revalidate, newUuid }: McpRoutesDeps,
 ): Promise<Response> {
   if (!(requestHeader(c, 'accept') ?? '').includes('text/event-stream'))
     return refusal(406, -32_000, 'Not Acceptable: Client must accept text/event-stream')
-  return openStream({
-    ...session,
-    reader: newUuid(),
-    revalidate: (scope) => revalidate(c, scope),
-    scopesOf: (tool) => toolbox.scopesOf(tool),
-  })
+  const { actor, tenantId } = caller.principal
+  const reader = newUuid()
+  const isStillAdmitted = revalidate(c, 'mcp:read')
+  // A key may be narrowed while its stream is open.
+  const mayRead = new Map(
+    watchedResources.map(({ uri, tool }) => [
+      uri,
+      admittedBy(c, toolbox.scopesOf(tool), revalidate),
+    ]),
+  )
+  let known: readonly WatchedUri[] = []
+  /** Versions of which the client was told, while that could not be stored. */
+  const unsaved = new Map<string, string>()
+  const subscriber: Subscriber = {
+    ...viewOf(caller, toolbox),
+    actor,
+    tenantId,
+    session,
+    async isStillAdmitted() {
+      if (await isStillAdmitted()) return true
+      await sessions.end(session).catch(() => undefined)
+      return false
+    },
+    async watched() {
+      try {
+        const subscribed = await sessions.readBy(session, reader)
+        if (subscribed === undefined) return undefined
+        const found: WatchedUri[] = []
+        for (const { uri, seen } of subscribed) {
+          const resource = watchedResources.find((each) => each.uri === uri)
+          if (resource === undefined || (await mayRead.get(uri)?.()) !== true) continue
+          found.push({ ...watchedUriOf(resource), seen })
+        }
+        known = found
+      } catch {
+        // The database does not answer: as before, then.
+      }
+      return known.map((each) => ({ ...each, seen: unsaved.get(each.uri) ?? each.seen ?? '' }))
+    },
+    async noteSeen(uri, seen) {
+      unsaved.set(uri, seen)
+      try {
+        await sessions.noteSeen(session, { uri, seen })
+        unsaved.delete(uri)
+      } catch {
+        // Nothing can be stored now: it is not told again on this stream.
+      }
+    },
+  }
+  await sessions.read(session, reader)
+  return subscriptions.openSession(subscriber)
 }
 
-async function endSession({ id, sessions, subscriptions }: SessionUse): Promise<Response> {
-  await sessions.end(id)
-  subscriptions.endSession(id)
-  return new Response(null, { status: 200 })
+/** Whether a request with all these scopes would still be admitted. */
+function admittedBy(
+  c: Context<ControlEnv>,
+  scopes: Iterable<Scope>,
+  revalidate: Revalidator,
+): () => Promise<boolean> {
+  const checks = [...scopes].map((scope) => revalidate(c, scope))
+  return async () => {
+    for (const isAdmitted of checks) if (!(await isAdmitted())) return false
+    return true
+  }
 }
 
-const sessionUse = (
-  id: string,
-  caller: ToolCaller,
-  { sessions, subscriptions, toolbox }: McpRoutesDeps,
-): SessionUse => ({
-  id,
-  sessions,
-  subscriptions,
-  principal: caller.principal,
-  view: viewOf(caller, toolbox),
-  admit: (tool) => void toolbox.admit(tool, caller.principal),
-})
-
+/** The stream of `subscriptions/listen`. */
 function listenerOf(
   c: Context<ControlEnv>,
   wanted: readonly string[],
@@ -153,39 +234,27 @@ function listenerOf(
   const scopes = new Set<Scope>(['mcp:read'])
   for (const { tool } of watched)
     for (const scope of toolbox.admit(tool, caller.principal)) scopes.add(scope)
-  const checks = [...scopes].map((scope) => revalidate(c, scope))
   return {
     ...viewOf(caller, toolbox),
     actor,
     tenantId,
     watched: () => Promise.resolve(watched.map(watchedUriOf)),
-    isStillAdmitted: async () => {
-      for (const isAdmitted of checks) if (!(await isAdmitted())) return false
-      return true
+    isStillAdmitted: admittedBy(c, scopes, revalidate),
+  }
+}
+
+function viewOf(
+  { principal }: ToolCaller,
+  toolbox: Toolbox,
+): Pick<Subscriber, 'sees' | 'versionOf'> {
+  return {
+    sees: JSON.stringify([principal.tenantId, principal.domain]),
+    /** Without an audit entry: nothing of it is sent. */
+    async versionOf(uri) {
+      const resource = watchedResources.find((each) => each.uri === uri)
+      if (resource?.watched === undefined) return undefined
+      const answer = await toolbox.readUnaudited(resource.tool, principal)
+      return answer.kind === 'done' ? (digestOf(resource.watched(answer.data)) ?? '') : undefined
     },
   }
-}
-
-function viewOf(caller: ToolCaller, toolbox: Toolbox): Pick<Subscriber, 'sees' | 'versionOf'> {
-  const { tenantId, domain } = caller.principal
-  return {
-    sees: JSON.stringify([tenantId, domain]),
-    versionOf: (uri) =>
-      versionOf(
-        watchedResources.find((each) => each.uri === uri),
-        caller,
-        toolbox,
-      ),
-  }
-}
-
-/** Without an audit entry: nothing of it is sent. */
-async function versionOf(
-  resource: ToolResource | undefined,
-  caller: ToolCaller,
-  toolbox: Toolbox,
-): Promise<string | undefined> {
-  if (resource?.watched === undefined) return undefined
-  const answer = await toolbox.look(resource.tool, caller.principal)
-  return answer.kind === 'done' ? (digestOf(resource.watched(answer.data)) ?? '') : undefined
 }

@@ -3,18 +3,17 @@
  * for every HTTP request, so everything it lists is prepared once per process.
  */
 import {
+  type CallToolResult,
   INVALID_PARAMS,
+  McpServer,
   ProtocolError,
   ResourceNotFoundError,
-  McpServer,
 } from '@modelcontextprotocol/server'
 import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
-import type { ToolListing } from '../tool.ts'
-import { type BriefListing, briefListing } from './brief-listing.ts'
+import type { ApiError } from '../../http/api-error.ts'
+import type { JsonSchema, ToolAnswer, ToolData, ToolListing } from '../tool.ts'
 import { prompts, promptText } from './prompts.ts'
 import { resources } from './resources.ts'
-import type { ResourceSubscriptions, ToolHost } from './tool-host.ts'
-import { hasStructuredContent, refusalText, type ResultForm, resultOf } from './tool-result.ts'
 
 /** What holds for all tools is said once. */
 export const instructions =
@@ -154,3 +153,164 @@ function servePrompts(server: Handlers): void {
     }
   })
 }
+
+/** What one client has subscribed to. */
+export interface ResourceSubscriptions {
+  /** Rejects with a `ProtocolError`. */
+  readonly subscribe: (uri: string) => Promise<void>
+  readonly unsubscribe: (uri: string) => Promise<void>
+}
+
+export interface ToolHost {
+  readonly version: string
+  /** Of the client's requests, where none is negotiated for a connection. */
+  readonly protocolVersion?: string | undefined
+  /** Whether a client is told when a resource changes to which it has subscribed. */
+  readonly notifies?: boolean
+  /** Of clients of the protocols of 2025; undefined: they cannot subscribe. */
+  readonly subscriptions?: ResourceSubscriptions | undefined
+  readonly list: () => readonly ToolListing[] | Promise<readonly ToolListing[]>
+  /** Resolves with undefined for an unknown tool. */
+  readonly call: (name: string, given: unknown) => Promise<ToolAnswer | undefined>
+}
+
+/** The first protocol version with structured content. */
+const FIRST_STRUCTURED = '2025-06-18'
+
+/** Without a version a request is one of 2025-03-26, as that revision says. */
+const hasStructuredContent = (protocolVersion: string | undefined): boolean =>
+  (protocolVersion ?? '') >= FIRST_STRUCTURED
+
+/**
+ * `text`: the client reads text only, or an older protocol. `both`: a result that cannot be asked for again, because
+ * that would make the change again.
+ */
+export type ResultForm = 'structured' | 'text' | 'both'
+
+function resultOf(name: string, answer: ToolAnswer, form: ResultForm): CallToolResult {
+  if (answer.kind === 'refused')
+    return { content: textBlock(refusalText(answer.error)), isError: true }
+  const structuredContent = { success: true, data: answer.data }
+  if (form === 'text') return { content: textBlock(JSON.stringify(structuredContent)) }
+  const text = form === 'both' ? JSON.stringify(structuredContent) : summaryOf(name, answer.data)
+  return { content: textBlock(text), structuredContent }
+}
+
+const textBlock = (text: string): CallToolResult['content'] => [{ type: 'text', text }]
+
+/** More are not counted out. */
+const MAX_FIGURES = 6
+
+/** Figures only: names and numbers of strangers are in the structured content. */
+function summaryOf(name: string, data: ToolData): string {
+  const figures = Object.entries(data)
+    .flatMap(([key, value]) => {
+      if (Array.isArray(value)) return [`${key}: ${value.length}`]
+      return typeof value === 'number' || typeof value === 'boolean' ? [`${key}: ${value}`] : []
+    })
+    .slice(0, MAX_FIGURES)
+  const counted = figures.length === 0 ? '' : `: ${figures.join(', ')}`
+  return `${name}${counted}. The answer is in structuredContent; if you see only this line, call again with "as_text": true.`
+}
+
+/** Formats an error: what to do next, then which arguments are invalid. */
+export function refusalText({ code, message, details = [] }: ApiError): string {
+  const problems = details.map(({ path, message: what }) =>
+    path === '' ? what : `${path}: ${what}`,
+  )
+  return [`${message}.`.replace(/\.\.$/, '.').replace(/\?\.$/, '?'), ...problems, `(${code})`].join(
+    '\n',
+  )
+}
+
+/** A longer description is cut after the last sentence that fits. */
+const MAX_DESCRIPTION = 90
+/** As JSON: more words are left out, and a wrong one is refused with all of them. */
+const MAX_WORDS = 120
+
+/** Where they are optional, the instructions of the server are enough. */
+const impliedArguments: ReadonlySet<string> = new Set([
+  'limit',
+  'cursor',
+  'confirm_self',
+  // Older names.
+  'start_date',
+  'end_date',
+])
+
+export interface BriefListing {
+  readonly name: string
+  readonly description: string
+  readonly inputSchema: JsonSchema
+  readonly outputSchema: JsonSchema
+  readonly annotations: Readonly<Record<string, boolean>>
+}
+
+const known = new WeakMap<ToolListing, BriefListing>()
+
+export function briefListing(listing: ToolListing): BriefListing {
+  const made = known.get(listing) ?? shortened(listing)
+  known.set(listing, made)
+  return made
+}
+
+const shortened = ({ name, description, inputSchema, annotations }: ToolListing): BriefListing => ({
+  name,
+  description: firstSentences(description),
+  inputSchema: { type: 'object', ...argumentsOf(inputSchema) },
+  // A result holds to the full schema, and so to this.
+  outputSchema: { type: 'object' },
+  // What is left out is the same for all tools, or has the protocol's default.
+  annotations: annotations.readOnlyHint
+    ? { readOnlyHint: true }
+    : { destructiveHint: annotations.destructiveHint },
+})
+
+function firstSentences(whole: string): string {
+  const description = whole.replace(/ Requires the scopes? [\w: ]+\.$/, '')
+  if (description.length <= MAX_DESCRIPTION) return description
+  let end = 0
+  for (const { index } of description.matchAll(/\.(?= )/g))
+    if (end === 0 || index < MAX_DESCRIPTION) end = index + 1
+  return end === 0 ? description : description.slice(0, end)
+}
+
+/**
+ * Types, allowed words and what is required. The instructions of the server describe what several tools take, and the
+ * refusal of a wrong value says what is allowed.
+ */
+function argumentsOf(schema: JsonSchema): Json {
+  const shown = Object.entries(objectIn(schema['properties'])).filter(
+    ([name]) => !impliedArguments.has(name),
+  )
+  const properties = shown.map(
+    ([name, property]) => [name, argumentOf(objectIn(property))] as const,
+  )
+  return {
+    ...(properties.length > 0 && { properties: Object.fromEntries(properties) }),
+    ...(schema['required'] !== undefined && { required: schema['required'] }),
+  }
+}
+
+function argumentOf(schema: Json): Json {
+  const { enum: words, items } = schema
+  const types = typesOf(schema)
+  return {
+    ...(types.length > 0 && { type: types.length === 1 ? types[0] : types }),
+    ...(words !== undefined && JSON.stringify(words).length <= MAX_WORDS && { enum: words }),
+    ...(items !== undefined && { items: argumentOf(objectIn(items)) }),
+  }
+}
+
+/** Of one that may be a number or a name, both. */
+function typesOf(schema: Json): string[] {
+  const { type, anyOf } = schema
+  if (typeof type === 'string') return [type]
+  if (!Array.isArray(anyOf)) return []
+  return [...new Set(anyOf.flatMap((each) => typesOf(objectIn(each))))]
+}
+
+type Json = Readonly<Record<string, unknown>>
+
+const objectIn = (value: unknown): Json =>
+  typeof value === 'object' && value !== null ? { ...value } : {}

@@ -98,7 +98,7 @@ export class McpSessions {
     )
   }
 
-  async told(session_id: string, { uri, seen }: Subscription): Promise<void> {
+  async noteSeen(session_id: string, { uri, seen }: Subscription): Promise<void> {
     const update = this.#store.db.updateTable('mcp_subscription').set({ seen })
     await execute(this.#store, update.where('session_id', '=', session_id).where('uri', '=', uri))
   }

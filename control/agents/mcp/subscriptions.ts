@@ -1,15 +1,14 @@
 /**
  * Streams that say that a resource has changed, so that the client reads it again: those of `subscriptions/listen` (MCP of
- * 2026-07-28), and those of sessions (`session-stream.ts`). Each stream is told of what its own credential sees, which is
+ * 2026-07-28), and those of sessions. Each stream is told of what its own credential sees, which is
  * looked at again and again: nodes, anomalies and proposals change by themselves, on any node of the platform.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
 import { ApiError } from '../../http/api-error.ts'
-import { sessionStream } from './session-stream.ts'
 
-/** How often to call `look`: the maximum delay of a notification, and how long a stream may outlive its credential. */
-export const LOOK_MS = 2_000
+/** How often to call `poll`: the maximum delay of a notification, and how long a stream may outlive its credential. */
+export const POLL_MS = 2_000
 
 export const MAX_STREAMS = 256
 /** Limits per credential and per tenant, so that neither takes all streams. Clients of 2025 open one each. */
@@ -33,7 +32,7 @@ export interface Subscriber {
   /** A text that changes with what the subscriber sees of a resource; undefined: it cannot be read now. */
   readonly versionOf: (uri: string) => Promise<string | undefined>
   /** For a stream that follows this one: it has been told of this version. Never rejects. */
-  readonly told?: (uri: string, version: string) => Promise<void>
+  readonly noteSeen?: (uri: string, version: string) => Promise<void>
 }
 
 export interface WatchedUri {
@@ -164,7 +163,7 @@ export class Subscriptions implements ServerEventBus {
   publish(): void {}
 
   /** Ends the streams of credentials that have lost their permission, and tells the others what has changed. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     if (this.#isLooking) return
     this.#isLooking = true
     this.#looks += 1
@@ -194,7 +193,7 @@ export class Subscriptions implements ServerEventBus {
       stream.unread += 1
       if (stream.unread > MAX_UNREAD) return stream.end()
       stream.tell?.({ kind: 'resource_updated', uri })
-      await subscriber.told?.(uri, version)
+      await subscriber.noteSeen?.(uri, version)
     }
     stream.keepAlive?.()
   }
@@ -262,3 +261,66 @@ export class Subscriptions implements ServerEventBus {
 
 const tooMany = (status: 429 | 503, message: string): ApiError =>
   new ApiError(status, 'too_many_readers', message, { headers: { 'Retry-After': '30' } })
+
+/** Proxies close a connection on which nothing moves. */
+const KEEP_ALIVE_MS = 15_000
+
+interface SessionStreamDeps {
+  /** Steady time in milliseconds. */
+  readonly now: () => number
+  /** The reader has read everything. */
+  readonly onDrained: () => void
+  /** The reader is gone. */
+  readonly onGone: () => void
+}
+
+interface SessionStream {
+  readonly response: Response
+  readonly tell: (uri: string) => void
+  readonly keepAlive: () => void
+  readonly end: () => void
+}
+
+function sessionStream({ now, onDrained, onGone }: SessionStreamDeps): SessionStream {
+  const encoder = new TextEncoder()
+  let controller: ReadableStreamDefaultController<Uint8Array> | undefined
+  let writtenAt = now()
+  const write = (text: string): void => {
+    writtenAt = now()
+    controller?.enqueue(encoder.encode(text))
+  }
+  const body = new ReadableStream<Uint8Array>({
+    start(opened) {
+      controller = opened
+      // With it the client is sent the head of the response.
+      write(': open\n\n')
+    },
+    pull: onDrained,
+    cancel() {
+      controller = undefined
+      onGone()
+    },
+  })
+  return {
+    response: new Response(body, { headers }),
+    tell: (uri) => write(`event: message\ndata: ${notificationOf(uri)}\n\n`),
+    keepAlive() {
+      // A reader that does not read is sent nothing more.
+      const isRead = (controller?.desiredSize ?? 0) > 0
+      if (isRead && now() - writtenAt >= KEEP_ALIVE_MS) write(': keepalive\n\n')
+    },
+    end() {
+      controller?.close()
+      controller = undefined
+    },
+  }
+}
+
+const headers = {
+  'Content-Type': 'text/event-stream',
+  'Cache-Control': 'no-cache, no-transform',
+  'X-Accel-Buffering': 'no',
+}
+
+const notificationOf = (uri: string): string =>
+  JSON.stringify({ jsonrpc: '2.0', method: 'notifications/resources/updated', params: { uri } })

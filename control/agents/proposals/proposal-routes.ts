@@ -1,15 +1,15 @@
 /** `/proposals`: what agents ask people to do. */
 import { type Context, Hono } from 'hono'
+import { z } from 'zod'
 import { requires } from '../../auth/requires.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
-import { offsetOf, pageMeta } from '../../http/page.ts'
+import { text } from '../../http/fields.ts'
+import { offsetOf, pageMeta, pageQuery } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
-import type { Decider } from './decider.ts'
-import { approvalBody, proposalPath, proposalQuery, refusalBody } from './proposal-bodies.ts'
-import type { Proposals } from './proposals.ts'
+import type { Decider, Proposals } from './proposals.ts'
 
 const PATH = '/proposals'
 
@@ -76,3 +76,23 @@ export function proposalRoutes(proposals: Proposals, others: OtherNodes | undefi
       },
     )
 }
+
+const proposalQuery = z.strictObject({
+  ...pageQuery,
+  state: z.enum(['open', 'approved', 'refused', 'expired', 'failed']).optional(),
+})
+
+/** Any text: an invalid uuid is not found, like a uuid of another tenant. */
+const proposalPath = z.strictObject({ uuid: z.string().max(100) })
+
+const note = text(500).min(1).optional().describe('What the agent and others read beside it.')
+
+const approvalBody = z.strictObject({
+  revision: z
+    .int()
+    .min(1)
+    .describe('`revision` of the proposal as it was read: only what it showed is approved.'),
+  note,
+})
+
+const refusalBody = z.strictObject({ note })

@@ -1,9 +1,11 @@
 /** Proposals as rows. Only this store writes them; each change of state is one conditional UPDATE. */
 import type { Insertable, Selectable } from 'kysely'
+import { timeToText } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
 import { readApart } from '../../../schema/sql/read-apart.ts'
 import type { ChangeProposalTable, ProposalState } from '../../../schema/tables/changes.ts'
+import type { Json } from '../../changes/kinds.ts'
 
 export type ProposalRow = Selectable<ChangeProposalTable> & { readonly tenant_slug: string | null }
 export type NewProposal = Insertable<ChangeProposalTable>
@@ -168,3 +170,38 @@ export class ProposalStore {
       .select('tenant.slug as tenant_slug')
   }
 }
+
+export type ProposalView = ReturnType<typeof proposalView>
+
+export const proposalView = (row: ProposalRow) => ({
+  proposal_id: row.uuid,
+  at: timeToText(row.at),
+  tenant_slug: row.tenant_slug,
+  proposed_by: row.actor,
+  proposed_by_name: row.actor_name,
+  tool: row.tool,
+  arguments: argumentsOf(row),
+  reason: row.reason,
+  effect: row.effect,
+  target: row.target,
+  affected: JSON.parse(row.affected) as Readonly<Record<string, number>>,
+  previous_state: JSON.parse(row.previous_state) as Json,
+  undo: row.undo,
+  risk: row.risk,
+  revision: row.revision,
+  state: row.state,
+  expires_at: timeToText(row.expires_at),
+  decided_at: textOrNull(row.decided_at),
+  decided_by: row.decided_by,
+  decided_by_name: row.decided_by_name,
+  decided_via: row.decided_via,
+  note: row.note,
+  change_id: row.change_id,
+  failure: row.failure,
+})
+
+/** Only the store writes them, as an object. */
+export const argumentsOf = (row: Pick<ProposalRow, 'arguments'>) =>
+  JSON.parse(row.arguments) as Readonly<Record<string, Json>>
+
+const textOrNull = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))

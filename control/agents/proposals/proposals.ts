@@ -4,31 +4,39 @@
  * and no second decision makes the change again.
  */
 import { createHash } from 'node:crypto'
+import { isDeepStrictEqual } from 'node:util'
 import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
 import type { EventType } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
-import { auditedActor } from '../../changes/audit/audit-log.ts'
 import type { Principal } from '../../auth/principal.ts'
+import type { Scope } from '../../auth/scopes.ts'
 import type { TenantScope } from '../../auth/tenants.ts'
+import { auditedActor } from '../../changes/audit.ts'
+import type { ChangeEffect } from '../../changes/change.ts'
 import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
 import { clean, cleanText } from '../../http/clean-text.ts'
 import { newUuid } from '../../http/uuid.ts'
+import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import type { Webhooks } from '../../webhooks/webhooks.ts'
-import type { Decider } from './decider.ts'
-import { asIfEntitled, refuseAgent, refuseBlind, refuseUnentitled } from './may-decide.ts'
-import { type Approval, type Proposable, type ProposableTools } from './proposable.ts'
-import { plannedOf, type PlannedChange } from './planned.ts'
-import { refuseLostProposer, type ProposerDeps } from './proposer.ts'
 import {
+  argumentsOf,
   type Decision,
   type ProposalFilter,
   type ProposalRow,
   ProposalStore,
+  proposalView,
+  type ProposalView,
   type Shown,
 } from './proposal-store.ts'
-import { argumentsOf, proposalView, type ProposalView } from './proposal-view.ts'
-import { riskOf } from './risk.ts'
+import {
+  asIfEntitled,
+  type ProposerDeps,
+  refuseAgent,
+  refuseBlind,
+  refuseLostProposer,
+  refuseUnentitled,
+} from './rights.ts'
 
 export interface ProposalsDeps extends ProposerDeps {
   readonly store: Store
@@ -100,10 +108,10 @@ export class Proposals {
     const text = JSON.stringify(given)
     const reason = cleanText(words)
     refuseBlind(principal, name, tool.scopes)
-    const planned = await tool.plan(given, asIfEntitled(principal), elsewhere)
-    if (!planned.isChange)
-      throw conflict('nothing_to_change', `${planned.effect} There is nothing to propose`)
-    const shown = shownOf(planned)
+    const plan = await tool.plan(given, asIfEntitled(principal), elsewhere)
+    if (isDeepStrictEqual(plan.before, plan.after))
+      throw conflict('nothing_to_change', `${plan.effect} There is nothing to propose`)
+    const shown = shownOf(plan)
     const { actor, actor_name } = auditedActor(principal)
     const { tenantId, domain } = principal
     const digest = digestOf([name, tenantId, domain, text])
@@ -190,7 +198,7 @@ export class Proposals {
     if (!(await this.#rows.claim(uuid, 'approved', revision, decision)))
       throw decidedBefore(await this.#row(uuid))
     const accept: Approval['accept'] = (plan) => {
-      const about = shownOf(plannedOf(plan))
+      const about = shownOf(plan)
       refuseOtherTarget(row, about)
       if (about.plan_digest !== shown.plan_digest) throw changedSince()
     }
@@ -304,20 +312,28 @@ const noDecision = {
 } as const
 
 /** Counts of who is affected change all the time: they are shown, and only the risk that follows is compared. */
-function shownOf({ undo, ...planned }: PlannedChange): Shown {
-  const risk = riskOf(planned.isReversible, planned.affected)
-  const effect = cleanText(planned.effect, MAX_EFFECT)
-  const before = clean(planned.before)
+function shownOf(plan: ChangeEffect): Shown {
+  const risk = riskOf(plan.undo === 'restores', plan.affected)
+  const effect = cleanText(plan.effect, MAX_EFFECT)
+  const before = clean(plan.before)
+  const undo = undoTexts[plan.undo]
+  const target = plan.row ?? `${plan.target.kind} ${plan.target.id}`
   return {
     effect,
-    affected: JSON.stringify(planned.affected),
+    affected: JSON.stringify(plan.affected),
     previous_state: JSON.stringify(before),
     undo,
     risk,
-    target: planned.target,
-    plan_digest: digestOf([effect, planned.target, before, undo, risk]),
+    target,
+    plan_digest: digestOf([effect, target, before, undo, risk]),
   }
 }
+
+const undoTexts = {
+  restores: 'undo_change',
+  none: 'It cannot be undone',
+  repeats: 'by the tool that made the change',
+} as const
 
 const digestOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url')
@@ -361,3 +377,70 @@ const decidedBefore = ({ state, decided_by }: ProposalRow): ApiError =>
       ? 'The proposal has expired. Nothing changed'
       : `The proposal is ${state} already${decided_by === null ? '' : `, by ${decided_by}`}`,
   )
+
+/** On which proposal a change is made, and on whose word. */
+export interface Approval {
+  /** Throws when the change, as it is about to be made, is not the one that was approved. */
+  readonly accept: (plan: ChangeEffect) => void
+  readonly proposalId: string
+  readonly reason: string
+  readonly decider: Decider
+}
+
+type Arguments = Readonly<Record<string, unknown>>
+
+export interface Proposable {
+  /** All that the tool requires. */
+  readonly scopes: readonly Scope[]
+  /**
+   * Changes nothing. Throws an `ApiError` where the tool would refuse.
+   *
+   * @param elsewhere the other nodes, which may have what the change is about; undefined: there is none to ask.
+   */
+  readonly plan: (
+    given: Arguments,
+    principal: Principal,
+    elsewhere: AskedNodes | undefined,
+  ) => Promise<ChangeEffect>
+  /** Resolves with the `change_id`; null: there was nothing to change. */
+  readonly make: (given: Arguments, approval: Approval) => Promise<string | null>
+}
+
+export interface ProposableTools {
+  /** Undefined: there is no such tool, or it changes nothing. */
+  find(name: string): Proposable | undefined
+  names(): readonly string[]
+}
+
+/** A person who decides, or a program that is no agent. */
+export interface Decider {
+  readonly principal: Principal
+  /** `link`: by the link of a webhook, with the rights of the user who answers for it. */
+  readonly via: 'api' | 'link'
+  readonly address: string
+  readonly correlationId: string
+  /** The other nodes of the installation; undefined: there is none to ask. */
+  readonly elsewhere: AskedNodes | undefined
+}
+
+export type Risk = 'low' | 'medium' | 'high'
+
+/** More than so many calls or requests at a time are high risk, even where the change can be undone. */
+const MANY = 100
+
+/** Other figures say what is left, or describe what surrounds the target. */
+const isOfAffected = (name: string): boolean =>
+  /^(live_calls|calls|requests)/.test(name) && !name.endsWith('_of_set')
+
+/**
+ * High: it cannot be undone, or more than a hundred calls or requests are affected. Medium: some are affected now. Low:
+ * it can be undone, and none is affected now.
+ */
+export function riskOf(isReversible: boolean, affected: Readonly<Record<string, number>>): Risk {
+  const counts = Object.entries(affected).flatMap(([name, count]) =>
+    isOfAffected(name) ? [count] : [],
+  )
+  const most = Math.max(0, ...counts)
+  if (!isReversible || most > MANY) return 'high'
+  return most > 0 ? 'medium' : 'low'
+}

@@ -11,7 +11,7 @@ import { prepare, type Prepared } from '../../../schema/sql/prepared.ts'
 import { onOneNode } from '../../../schema/sql/one-node.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
-import { type Counted, countedColumns, KeptStates } from '../../changes/kept-states.ts'
+import { type Counted, countedColumns, StateQuota } from '../../changes/state-quota.ts'
 import { Permits } from '../../auth/permits.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/refused-calls.ts'
 
@@ -145,7 +145,7 @@ export class Retention {
       const { store } = this.#deps
       const ids = old.map(({ id }) => id)
       await execute(store, store.db.deleteFrom('change_entry').where('id', 'in', ids))
-      await new KeptStates(store).deleted(old)
+      await new StateQuota(store).deleted(old)
       return old.length === CHANGES_BATCH ? BATCH : old.length
     })
   }

@@ -1,11 +1,11 @@
 /** `/telephony/ai-agents`: AI agents, each a number with a SIP URI. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import type { WithOthers } from '../../nodes/other-nodes.ts'
 import { countsElsewhere } from '../../nodes/counts-of-all.ts'
 import { resourceRoutes } from '../resource-routes.ts'
 import { AgentStore } from './agent-store.ts'
 
-export function agentRoutes(world: ChangeWorld & WithOthers) {
+export function agentRoutes(world: ChangeDeps & WithOthers) {
   const { store, engine, settings, others } = world
   return resourceRoutes({
     world,

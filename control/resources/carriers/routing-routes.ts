@@ -1,5 +1,5 @@
 /** `/routing/carriers`, with its test calls, `/outbound-routes`, `/inbound-routes`. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { Hono } from 'hono'
 import { fieldsWhere, type Written } from '../../auth/field-scopes.ts'
 import type { WithOthers } from '../../nodes/other-nodes.ts'
@@ -13,7 +13,7 @@ import { InboundRouteStore } from '../routes/inbound-route-store.ts'
 import { OutboundRouteStore, type OutboundRouteView } from '../routes/outbound-route-store.ts'
 import { reservedBy } from '../source-claims.ts'
 
-export function routingRoutes(world: ChangeWorld & WithOthers) {
+export function routingRoutes(world: ChangeDeps & WithOthers) {
   const { store, engine, settings, others } = world
   const carriers = new CarrierStore(store, reservedBy(settings), settings.hasMediaRelay)
   const common = (kind: 'carrier' | 'outbound_route' | 'inbound_route') => ({

@@ -1,5 +1,5 @@
 /** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { requestScope } from '../../auth/request-scope.ts'
 import type { RequestScope } from '../../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
@@ -7,10 +7,16 @@ import { z } from 'zod'
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
-import { changeDuration, changeReason } from '../../changes/change-fields.ts'
-import { tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
+import {
+  changeDuration,
+  type ChangeOrder,
+  changeReason,
+  change,
+  recordChange,
+  writeQuery,
+  writesOf,
+} from '../../changes/change.ts'
 import { planReload } from './reload-plan.ts'
-import { type ChangeOrder, makeChange } from '../../changes/make-change.ts'
 import { type NodeStateOrder, type NodeStateWorld, planNodeState } from './node-plan.ts'
 import type { WithOthers } from '../../nodes/other-nodes.ts'
 import { conflict } from '../../http/api-error.ts'
@@ -22,7 +28,6 @@ import { patched, patchOf } from '../patch.ts'
 import { found, id, idParam, resourceRoutes, withLookUp } from '../resource-routes.ts'
 import { nodeBody, type NodeBody } from './dispatcher-body.ts'
 import { nodeUri } from '../gateway-reach.ts'
-import { newUuid } from '../../http/uuid.ts'
 import { DispatcherStore } from './dispatcher-store.ts'
 import { reservedBy } from '../source-claims.ts'
 import {
@@ -47,7 +52,7 @@ const stateBody = z.strictObject({
   duration: changeDuration.optional(),
 })
 
-type DispatcherWorld = ChangeWorld & WithOthers
+type DispatcherWorld = ChangeDeps & WithOthers
 
 export function dispatcherRoutes(deps: DispatcherWorld) {
   const { store, engine, settings, others } = deps
@@ -78,18 +83,14 @@ export function dispatcherRoutes(deps: DispatcherWorld) {
       validate('query', writeQuery),
       async (c) => {
         const { reason = null } = c.req.valid('query')
-        const changeId = newUuid(deps.randomBytes)
         const order: ChangeOrder = {
           principal: c.var.principal,
           tool: 'reload_dispatchers',
           reason,
-          changeId,
           scopes: ['dispatcher:reload'],
-          isDryRun: false,
-          expiresAt: null,
         }
-        const { plan } = await makeChange(order, async () => planReload(deps), deps)
-        tellEntered(c, changeId, plan, reason)
+        const { plan, changeId } = await change(deps, order, () => planReload(deps))
+        recordChange(c, changeId, plan, reason)
         return ok(c, { message: 'Dispatcher sets were reloaded', status: 'synchronized' })
       },
     )
@@ -177,7 +178,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         await changed()
         const { nodeId } = stored
         const after = nodeOf(stored.after, nodeId)
-        tellEntered(c, changeId, { before: null, after: lasting(after) }, reason)
+        recordChange(c, changeId, { before: null, after: lasting(after) }, reason)
         return created(c, `/api/v1/dispatcher/${setRow}/nodes/${nodeId}`, after)
       },
     )
@@ -201,7 +202,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         const before = nodeOf(stored.before, nodeId)
         await changed()
         const after = nodeOf(stored.after, nodeId)
-        tellEntered(c, changeId, { before: lasting(before), after: lasting(after) }, reason)
+        recordChange(c, changeId, { before: lasting(before), after: lasting(after) }, reason)
         return ok(c, after)
       },
     )
@@ -219,7 +220,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         const { written, changeId } = await entered(c, setRow, reason, removal)
         const before = nodeOf(written, nodeId)
         await changed()
-        tellEntered(c, changeId, { before: lasting(before), after: null }, reason)
+        recordChange(c, changeId, { before: lasting(before), after: null }, reason)
         return ok(c, { id: nodeId, deleted: true })
       },
     )
@@ -240,8 +241,8 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         const world = { ...deps, elsewhere: others?.of(c) }
         const { changeId } = await setState(place, body, principal, world)
         const after = nodeOf(await setIn(scope, setRow), nodeId)
-        const change = { before: lasting(before), after: lasting(after) }
-        tellEntered(c, changeId, change, body.reason ?? null)
+        const states = { before: lasting(before), after: lasting(after) }
+        recordChange(c, changeId, states, body.reason ?? null)
         return ok(c, { ...after, state: body.state, change_id: changeId })
       },
     )
@@ -265,18 +266,16 @@ function setState(
   principal: Principal,
   world: NodeStateWorld,
 ) {
-  const { engine, now, randomBytes } = world
+  const { engine, now } = world
   if (engine.dispatcher.find(place.setId, place.destination) === undefined)
     throw conflict('node_disabled', 'The node is not enabled')
   const wanted = { ...place, state, expectedState, by: principal.actor }
   const order: ChangeOrder = {
     principal,
     tool: 'set_dispatcher_state',
-    scopes: ['dispatcher:write' as const],
+    scopes: ['dispatcher:write'],
     reason: reason ?? null,
-    isDryRun: false,
-    changeId: newUuid(randomBytes),
     expiresAt: duration === undefined ? null : now() + duration * 1_000,
   }
-  return makeChange(order, () => planNodeState(wanted, world), world)
+  return change(world, order, () => planNodeState(wanted, world))
 }

@@ -1,5 +1,5 @@
 /** What becomes of a dispatcher set when an operator sets the state of one of its nodes. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { FoundNode, NodeState } from '../../../schema/contracts/dispatcher.ts'
 import { conflict } from '../../http/api-error.ts'
@@ -8,7 +8,7 @@ import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { nodeTargetId, readNodeState, stateRefusal } from '../kinds/dispatcher-node-kind.ts'
-import type { Plan } from '../../changes/plan.ts'
+import type { Plan } from '../../changes/change.ts'
 
 export interface NodeStateOrder {
   readonly setId: number
@@ -21,7 +21,7 @@ export interface NodeStateOrder {
   readonly by: string
 }
 
-export interface NodeStateWorld extends ChangeWorld {
+export interface NodeStateWorld extends ChangeDeps {
   /** The other nodes of the installation; undefined: there is none to ask. */
   readonly elsewhere?: AskedNodes | undefined
 }

@@ -1,7 +1,7 @@
 /** What becomes of calls when the dispatcher sets are read again. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { timeToText } from '../../../schema/columns.ts'
-import type { Plan } from '../../changes/plan.ts'
+import type { Plan } from '../../changes/change.ts'
 
 interface Reloaded {
   readonly message: string
@@ -12,7 +12,7 @@ interface Reloaded {
 export const planReload = ({
   engine,
   now,
-}: Pick<ChangeWorld, 'engine' | 'now'>): Plan<Reloaded> => ({
+}: Pick<ChangeDeps, 'engine' | 'now'>): Plan<Reloaded> => ({
   target: { kind: 'dispatcher_sets', id: 'all' },
   before: null,
   after: { loaded_at: timeToText(now()) },

@@ -2,7 +2,7 @@
  * `/pbx/extensions`: accounts of phones. Responses have the bare shapes of SPECIFICATION.md §4.1 instead of
  * the envelope; errors have the envelope.
  */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { requestScope } from '../../auth/request-scope.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -18,7 +18,7 @@ import {
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
-import { creationsOf, tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
+import { creationsOf, recordChange, writeQuery, writesOf } from '../../changes/change.ts'
 import { followExtension } from '../follow-rows.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
@@ -38,7 +38,7 @@ const registration = z.strictObject({ contact: z.string().min(1).max(512) })
 const newExtension = extensionBody.required({ password: true })
 const change = patchOf(extensionBody).extend({ password: extensionBody.shape.password })
 
-export function extensionRoutes(deps: ChangeWorld) {
+export function extensionRoutes(deps: ChangeDeps) {
   const { now } = deps
   const { registrations } = deps.engine
   const extensions = new ExtensionStore(deps.store, deps.settings.hasMediaRelay)
@@ -83,7 +83,7 @@ export function extensionRoutes(deps: ChangeWorld) {
       })
       const { id, after } = written
       await followExtension(deps, id)
-      tellEntered(c, changeId, { before: null, after }, reason)
+      recordChange(c, changeId, { before: null, after }, reason)
       c.header('Location', `/api/v1${path}/${id}`)
       return c.json(show(after), 201)
     })
@@ -150,7 +150,7 @@ export function extensionRoutes(deps: ChangeWorld) {
         })
         // Phones with the old password lose their registration.
         await followExtension(deps, id)
-        tellEntered(c, changeId, { before: written.before, after: written.after }, reason)
+        recordChange(c, changeId, { before: written.before, after: written.after }, reason)
         return c.json(show(written.after))
       },
     )
@@ -165,7 +165,7 @@ export function extensionRoutes(deps: ChangeWorld) {
         return { written: before, scopes: ['extensions:write' as const] }
       })
       await followExtension(deps, id)
-      tellEntered(c, changeId, { before: written, after: null }, reason)
+      recordChange(c, changeId, { before: written, after: null }, reason)
       return c.json({ id, deleted: true })
     })
 }

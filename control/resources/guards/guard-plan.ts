@@ -2,7 +2,7 @@
 import { requestScope } from '../../auth/request-scope.ts'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { Principal } from '../../auth/principal.ts'
-import type { Plan } from '../../changes/plan.ts'
+import type { Plan } from '../../changes/change.ts'
 import { badRequest, notFound } from '../../http/api-error.ts'
 import { badReference } from '../references.ts'
 import { quoted } from '../../http/clean-text.ts'

@@ -1,14 +1,20 @@
 /** `/spend-guards`: brakes on calls to a prefix. The tools `set_spend_guard` and others do the same. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { requestScope } from '../../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
-import { type ChangeOrder, makeChange, type MadeChange } from '../../changes/make-change.ts'
-import { answerOf } from '../../changes/change-answer.ts'
-import { changeDuration, changeReason, dryRun } from '../../changes/change-fields.ts'
-import { tellEntered } from '../../changes/enter-write.ts'
-import type { Plan } from '../../changes/plan.ts'
+import {
+  answerOf,
+  changeDuration,
+  type ChangeOrder,
+  changeReason,
+  dryRun,
+  type MadeChange,
+  change,
+  type Plan,
+  recordChange,
+} from '../../changes/change.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok } from '../../http/envelope.ts'
@@ -25,7 +31,7 @@ import { GuardStore } from './guard-store.ts'
 import { type GuardView, viewsOf } from './guard-view.ts'
 import { listGuards } from './list-guards.ts'
 
-export interface GuardRoutesDeps extends Omit<ChangeWorld, 'ocs'> {
+export interface GuardRoutesDeps extends Omit<ChangeDeps, 'ocs'> {
   readonly ocs: OcsPort
   readonly others?: OtherNodes | undefined
 }
@@ -67,14 +73,14 @@ export function guardRoutes(deps: GuardRoutesDeps) {
   const { store, now, others } = deps
 
   /** Plans, makes and enters the change; a dry run only plans. */
-  async function change(
+  async function changed(
     c: Context<ControlEnv>,
     {
       tool,
       reason,
       isDryRun,
       expiresAt,
-    }: Pick<ChangeOrder, 'tool' | 'reason' | 'isDryRun' | 'expiresAt'>,
+    }: Required<Pick<ChangeOrder, 'tool' | 'reason' | 'isDryRun' | 'expiresAt'>>,
     plan: (use: GuardUse) => Promise<Plan<{ readonly guard: GuardView }>>,
   ): Promise<MadeChange<{ readonly guard: GuardView }>> {
     const { principal } = c.var
@@ -82,9 +88,9 @@ export function guardRoutes(deps: GuardRoutesDeps) {
     const order = { principal, tool, scopes, reason, isDryRun, changeId, expiresAt }
     const elsewhere = others?.of(c)
     const use = { ...deps, principal, changeId, reason, expiresAt, elsewhere }
-    const made = await makeChange(order, () => plan(use), deps)
+    const made = await change(deps, order, () => plan(use))
     const { before, after } = made.plan
-    if (made.changeId !== null) tellEntered(c, made.changeId, { before, after }, reason)
+    if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, reason)
     return made
   }
 
@@ -110,7 +116,7 @@ export function guardRoutes(deps: GuardRoutesDeps) {
       const { reason, duration, dry_run: isDryRun, ...body } = c.req.valid('json')
       const expiresAt = duration === undefined ? null : now() + duration * 1_000
       const order = { tool: 'set_spend_guard', reason, isDryRun, expiresAt }
-      const made = await change(c, order, (use) => planGuard(body, use))
+      const made = await changed(c, order, (use) => planGuard(body, use))
       const location = `/api/v1${path}/${made.own.guard.guard_id}`
       return created(c, location, { ...made.own, ...answerOf(made) })
     })
@@ -125,7 +131,7 @@ export function guardRoutes(deps: GuardRoutesDeps) {
         const { reason, dry_run } = c.req.valid('query')
         const isDryRun = dry_run === 'true'
         const order = { tool: 'remove_spend_guard', reason, isDryRun, expiresAt: null }
-        const made = await change(c, order, (use) => planRemoval(guardUuid, use))
+        const made = await changed(c, order, (use) => planRemoval(guardUuid, use))
         return ok(c, { ...made.own, ...answerOf(made) })
       },
     )

@@ -1,5 +1,5 @@
 /** What becomes of an application key when it is suspended, resumed or revoked. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { AppKey } from '../../auth/keys/app-key.ts'
 import { isAsStrong, refuseResume } from '../../auth/keys/issue-key.ts'
@@ -8,9 +8,9 @@ import type { Principal } from '../../auth/principal.ts'
 import { conflict } from '../../http/api-error.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { keyStateOf } from '../kinds/api-key-kind.ts'
-import type { Plan } from '../../changes/plan.ts'
+import type { Plan } from '../../changes/change.ts'
 
-export interface KeyWorld extends Pick<ChangeWorld, 'keys' | 'now'> {
+export interface KeyWorld extends Pick<ChangeDeps, 'keys' | 'now'> {
   readonly usage: Pick<KeyUsage, 'ofLastHour'>
   readonly principal: Principal
 }

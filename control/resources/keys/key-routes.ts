@@ -1,12 +1,17 @@
 /** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { Hono } from 'hono'
-import { routePath } from 'hono/route'
 import { z } from 'zod'
-import { changeReason } from '../../changes/change-fields.ts'
-import { creationsOf, tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
+import { operationOf } from '../../changes/audit.ts'
+import {
+  changeReason,
+  creationsOf,
+  change,
+  recordChange,
+  writeQuery,
+  writesOf,
+} from '../../changes/change.ts'
 import { isOfAgent, planRevocation, refuseOwnKey } from './key-plans.ts'
-import { makeChange } from '../../changes/make-change.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok } from '../../http/envelope.ts'
@@ -14,7 +19,6 @@ import { offsetOf, pageMeta } from '../../http/page.ts'
 import { validate } from '../../http/validate.ts'
 import type { Idempotency } from '../../auth/idempotency.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { newUuid } from '../../http/uuid.ts'
 import { requires, requiresCredential } from '../../auth/requires.ts'
 import type { AppKey } from '../../auth/keys/app-key.ts'
 import {
@@ -41,7 +45,7 @@ const revokeQuery = z.strictObject({
   reason: changeReason.optional(),
 })
 
-type KeyRoutesWorld = ChangeWorld & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
+type KeyRoutesWorld = ChangeDeps & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
 
 export function keyRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
   return new Hono<ControlEnv>()
@@ -73,7 +77,7 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
         })
         const { key, token } = written
         const after = auditedKey(key, now())
-        tellEntered(c, changeId, { before: null, after }, reason)
+        recordChange(c, changeId, { before: null, after }, reason)
         c.header('Cache-Control', 'no-store')
         return created(c, `/api/v1${PATH}/${key.uuid}`, { ...keyView(key, now()), token })
       },
@@ -99,7 +103,7 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
         const write = { given, reason, secret: 'token' }
         const { written, changeId } = await entered(c, uuid, write, rotation)
         const { after, token } = written
-        tellEntered(c, changeId, auditedChange(written, now()), reason)
+        recordChange(c, changeId, auditedChange(written, now()), reason)
         c.header('Cache-Control', 'no-store')
         return created(c, `/api/v1${PATH}/${after.uuid}`, { ...keyView(after, now()), token })
       },
@@ -162,7 +166,7 @@ function changedKeys(world: KeyRoutesWorld) {
           scopes: ['keys:write' as const],
         })
         const { written, changeId } = await entered(c, uuid, { given, reason }, patch)
-        tellEntered(c, changeId, auditedChange(written, now()), reason)
+        recordChange(c, changeId, auditedChange(written, now()), reason)
         return ok(c, keyView(written.after, now()))
       },
     )
@@ -184,16 +188,13 @@ function changedKeys(world: KeyRoutesWorld) {
         }
         const order = {
           principal,
-          tool: `${c.req.method} ${routePath(c, -1)}`,
+          tool: operationOf(c),
           reason,
-          isDryRun: false,
           scopes: ['keys:write' as const],
-          expiresAt: null,
-          changeId: newUuid(world.randomBytes),
         }
-        const { changeId, own } = await makeChange(order, plan, world)
-        const change = auditedChange({ before: before ?? own.key, after: own.key }, now())
-        tellEntered(c, changeId, change, reason)
+        const { changeId, own } = await change(world, order, plan)
+        const states = auditedChange({ before: before ?? own.key, after: own.key }, now())
+        recordChange(c, changeId, states, reason)
         return ok(c, keyView(own.key, now()))
       },
     )

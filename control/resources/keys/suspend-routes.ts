@@ -1,10 +1,15 @@
 /** `/application-keys/{uuid}/suspend` and `/resume`: what the tools of the same names do. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
-import { answerOf } from '../../changes/change-answer.ts'
-import { changeDuration, changeReason, dryRun } from '../../changes/change-fields.ts'
-import { tellEntered } from '../../changes/enter-write.ts'
+import {
+  answerOf,
+  changeDuration,
+  changeReason,
+  dryRun,
+  change,
+  recordChange,
+} from '../../changes/change.ts'
 import {
   type KeyPlan,
   type KeyWorld,
@@ -12,12 +17,10 @@ import {
   planSuspension,
   refuseOwnKey,
 } from './key-plans.ts'
-import { makeChange } from '../../changes/make-change.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
-import { newUuid } from '../../http/uuid.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { AppKey } from '../../auth/keys/app-key.ts'
@@ -42,8 +45,8 @@ interface Asked {
   readonly expiresAt: number | null
 }
 
-export function suspendRoutes(world: ChangeWorld & Pick<KeyWorld, 'usage'>) {
-  const { keys, now, randomBytes } = world
+export function suspendRoutes(world: ChangeDeps & Pick<KeyWorld, 'usage'>) {
+  const { keys, now } = world
   const find = async (uuid: string, { tenantId, domain }: Principal): Promise<AppKey> => {
     const key = await keys.byUuid(uuid, tenantId)
     if (key === undefined || (domain !== null && key.domain !== domain))
@@ -56,11 +59,10 @@ export function suspendRoutes(world: ChangeWorld & Pick<KeyWorld, 'usage'>) {
     plan: (principal: Principal) => Promise<KeyPlan>,
   ) => {
     const { principal } = c.var
-    const changeId = newUuid(randomBytes)
-    const order = { ...asked, principal, changeId, scopes: ['keys:write'] } as const
-    const made = await makeChange(order, () => plan(principal), world)
+    const order = { ...asked, principal, scopes: ['keys:write'] } as const
+    const made = await change(world, order, () => plan(principal))
     const { before, after } = made.plan
-    if (made.changeId !== null) tellEntered(c, changeId, { before, after }, asked.reason)
+    if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, asked.reason)
     return ok(c, { ...answerOf(made), key: keyView(made.own.key, now()) })
   }
 

@@ -1,13 +1,18 @@
 /** Application keys: suspended or not, revoked or not, and what an administrator says of them. */
-import type { RestorableKind } from '../../changes/kinds.ts'
-import type { ChangeWorld, Json } from '../../changes/kinds.ts'
+import {
+  type ChangeDeps,
+  fieldsOf,
+  hasFields,
+  type Json,
+  type RestorableKind,
+  shareFields,
+} from '../../changes/kinds.ts'
 import type { AppKey } from '../../auth/keys/app-key.ts'
 import { grantorOf, nameTaken, refuseChange, refuseResume } from '../../auth/keys/issue-key.ts'
 import type { KeyPatch } from '../../auth/keys/key-bodies.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { wrongTenant } from '../../auth/tenants.ts'
 import { conflict, notFound } from '../../http/api-error.ts'
-import { fieldsOf, hasFields, shareFields } from '../../changes/field-states.ts'
 
 /** The state of a key as far as its suspension and its revocation go. */
 export interface KeyStateJson {
@@ -104,7 +109,7 @@ function refuseOwn(key: AppKey, principal: Principal): void {
 async function reachable(
   uuid: string,
   { tenantId, domain }: Principal,
-  keys: ChangeWorld['keys'],
+  keys: ChangeDeps['keys'],
 ): Promise<AppKey> {
   const key = await keys.byUuid(uuid, tenantId)
   if (key !== undefined && (domain === null || key.domain === domain)) return key

@@ -1,6 +1,6 @@
 /** Nodes of dispatcher sets: the state that an operator set. Their id is `<set_id>/<destination>`. */
 import type { RestorableKind } from '../../changes/kinds.ts'
-import type { ChangeWorld, Json } from '../../changes/kinds.ts'
+import type { ChangeDeps, Json } from '../../changes/kinds.ts'
 import { first } from '../../../schema/sql/query.ts'
 import type { NodeState, SetStateResult } from '../../../schema/contracts/dispatcher.ts'
 import { ApiError, conflict, notFound } from '../../http/api-error.ts'
@@ -57,7 +57,7 @@ export function stateRefusal(
  */
 export async function readNodeState(
   id: string,
-  { engine, store }: ChangeWorld,
+  { engine, store }: ChangeDeps,
 ): Promise<NodeState | null> {
   const { setId, destination } = placeOf(id)
   const [set] = engine.dispatcher.status(setId)

@@ -1,12 +1,18 @@
 /** Resources of the API: their state is the body that would write them, without secrets. */
-import type { RestorableKind } from '../../changes/kinds.ts'
-import type { ChangeWorld, Json } from '../../changes/kinds.ts'
+import {
+  type ChangeDeps,
+  fieldsOf,
+  type FieldState,
+  hasFields,
+  type Json,
+  type RestorableKind,
+  shareFields,
+} from '../../changes/kinds.ts'
 import { everywhere } from '../../auth/request-scope.ts'
 import type { RequestScope } from '../../auth/request-scope.ts'
 import type { z } from 'zod'
 import { notFound } from '../../http/api-error.ts'
 import type { Resource } from '../resource.ts'
-import { type FieldState, fieldsOf, hasFields, shareFields } from '../../changes/field-states.ts'
 
 type DocumentStore = Pick<
   Resource<z.ZodObject, unknown>,
@@ -14,12 +20,12 @@ type DocumentStore = Pick<
 >
 
 export interface DocumentKindSpec {
-  readonly store: (world: ChangeWorld) => DocumentStore
+  readonly store: (world: ChangeDeps) => DocumentStore
   /** Fields of the body that are amounts of money, which it has in millionths. */
   readonly amounts?: readonly string[]
   readonly follow: NonNullable<RestorableKind['follow']>
   /** Throws 409 when removing it would remove what was made later, too: undoing a creation loses nothing else. */
-  readonly refuseRemoval?: (id: number, world: ChangeWorld) => Promise<void>
+  readonly refuseRemoval?: (id: number, world: ChangeDeps) => Promise<void>
 }
 
 export function documentKind({

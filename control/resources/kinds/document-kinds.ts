@@ -1,5 +1,5 @@
 /** Each resource whose changes are entered and undone: its rows, and what of this process follows them. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { everywhere } from '../../auth/request-scope.ts'
 import { RatePlanStore } from '../rates/rate-plan-store.ts'
 import { RateStore } from '../rates/rate-store.ts'
@@ -19,10 +19,10 @@ import { documentKind } from './document-kind.ts'
 
 const reloadRouting =
   (of: ChangedRouting['of']) =>
-  ({ engine }: ChangeWorld, id: string) =>
+  ({ engine }: ChangeDeps, id: string) =>
     engine.reloadRouting({ of, ids: [Number(id)] })
 
-const setsOf = ({ store, engine, settings }: ChangeWorld) =>
+const setsOf = ({ store, engine, settings }: ChangeDeps) =>
   new DispatcherStore(
     store,
     (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
@@ -92,7 +92,7 @@ export const rateKind = documentKind({
   follow: async ({ ocs }) => ocs?.reloadRates(),
 })
 
-function charging(ocs: ChangeWorld['ocs']): NonNullable<ChangeWorld['ocs']> {
+function charging(ocs: ChangeDeps['ocs']): NonNullable<ChangeDeps['ocs']> {
   if (ocs !== undefined) return ocs
   throw new ApiError(503, 'charging_elsewhere', 'Another system charges the calls')
 }

@@ -1,6 +1,6 @@
 /** Addresses that an operator has banned: their SIP packets are dropped. */
 import type { RestorableKind } from '../../changes/kinds.ts'
-import type { ChangeWorld, Json } from '../../changes/kinds.ts'
+import type { ChangeDeps, Json } from '../../changes/kinds.ts'
 import { DAY_MS } from '../../../schema/clock.ts'
 import { wrongTenant } from '../../auth/tenants.ts'
 import { ApiError } from '../../http/api-error.ts'
@@ -21,24 +21,24 @@ export const sipBanKind: RestorableKind = {
 /**
  * Milliseconds UTC; undefined: it is heard. A ban that the guard has found itself ends by itself, and is no operator's.
  */
-const bannedUntil = (source: string, { engine }: Pick<ChangeWorld, 'engine'>): number | undefined =>
+const bannedUntil = (source: string, { engine }: Pick<ChangeDeps, 'engine'>): number | undefined =>
   engine.guard.bans().find((ban) => ban.source === source && ban.reason === 'operator')?.until
 
-export const banStateOf = (source: string, world: Pick<ChangeWorld, 'engine'>): BanState =>
+export const banStateOf = (source: string, world: Pick<ChangeDeps, 'engine'>): BanState =>
   bannedUntil(source, world) === undefined ? 'heard' : 'banned'
 
 /** The state before a ban up to this time: one that ends sooner would let the source be heard again meanwhile. */
 export const stateBeforeBan = (
   source: string,
   until: number,
-  world: Pick<ChangeWorld, 'engine'>,
+  world: Pick<ChangeDeps, 'engine'>,
 ): BanState => ((bannedUntil(source, world) ?? -Infinity) >= until ? 'banned' : 'heard')
 
 export async function setBan(
   source: string,
   state: BanState,
   durationMs: number,
-  { engine }: Pick<ChangeWorld, 'engine'>,
+  { engine }: Pick<ChangeDeps, 'engine'>,
 ): Promise<void> {
   if (state === 'banned') await engine.guard.ban(source, durationMs)
   else await engine.guard.endOperatorBan(source)

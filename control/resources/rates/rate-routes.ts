@@ -1,5 +1,5 @@
 /** `/rate-plans` and `/rates`: prices, their import, export and look-up. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { requestScope } from '../../auth/request-scope.ts'
 import type { RequestScope } from '../../auth/request-scope.ts'
 import { Hono, type Context } from 'hono'
@@ -24,7 +24,7 @@ import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from '.
 import { RatePlanStore } from './rate-plan-store.ts'
 import { type RateRow, RateStore } from './rate-store.ts'
 
-export interface RateRoutesDeps extends ChangeWorld {
+export interface RateRoutesDeps extends ChangeDeps {
   readonly ocs: OcsPort
 }
 

@@ -1,10 +1,10 @@
 /** `/tenants`: organisations and their domains, for global credentials. */
-import type { ChangeWorld } from '../../changes/kinds.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
 import { followTenant } from '../follow-rows.ts'
 import { resourceRoutes } from '../resource-routes.ts'
 import { TenantStore } from './tenant-store.ts'
 
-export const tenantRoutes = (world: ChangeWorld) =>
+export const tenantRoutes = (world: ChangeDeps) =>
   resourceRoutes({
     path: '/tenants',
     kind: 'tenant',

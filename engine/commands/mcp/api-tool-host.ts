@@ -1,7 +1,7 @@
 /** The tools of a running process, over its API; the scopes of the key decide what they may do. */
 import { z } from 'zod'
 import { ApiError } from '../../../control/http/api-error.ts'
-import type { ResourceSubscriptions, ToolHost } from '../../../control/agents/mcp/tool-host.ts'
+import type { ResourceSubscriptions, ToolHost } from '../../../control/agents/mcp/server.ts'
 import type { ToolListing } from '../../../control/agents/tool.ts'
 
 export interface ApiAccess {

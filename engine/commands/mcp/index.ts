@@ -4,8 +4,7 @@ import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/s
 import packageJson from '../../../package.json' with { type: 'json' }
 import { isAppKeyToken } from '../../../control/auth/keys/app-key.ts'
 import { listenedTo } from '../../../control/agents/mcp/mcp-request.ts'
-import { mcpServer } from '../../../control/agents/mcp/server.ts'
-import type { ToolHost } from '../../../control/agents/mcp/tool-host.ts'
+import { mcpServer, type ToolHost } from '../../../control/agents/mcp/server.ts'
 import { httpUrl } from '../../setting-kinds.ts'
 import { type Command, type Input, type World, WrongUsage } from '../command.ts'
 import { type ApiAccess, apiToolHost } from './api-tool-host.ts'

@@ -12,8 +12,7 @@ import {
 import { z } from 'zod'
 import { ApiError } from '../../../control/http/api-error.ts'
 import { watchedResource } from '../../../control/agents/mcp/resources.ts'
-import type { ResourceSubscriptions } from '../../../control/agents/mcp/tool-host.ts'
-import { refusalText } from '../../../control/agents/mcp/tool-result.ts'
+import { refusalText, type ResourceSubscriptions } from '../../../control/agents/mcp/server.ts'
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
 import { type ApiAccess, errorOf, unreachable } from './api-tool-host.ts'
 

@@ -2,12 +2,12 @@ import { kinds } from '../../../control/resources/kinds/kinds.ts'
 import { nowhere } from '../../../schema/rules/own-places.ts'
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { AuditLog } from '../../../control/changes/audit/audit-log.ts'
+import { AuditLog } from '../../../control/changes/audit.ts'
 import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
 import { newKeyBody } from '../../../control/auth/keys/key-bodies.ts'
 import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
 import { KeyStore } from '../../../control/auth/keys/key-store.ts'
-import { ChangeDuties } from '../../../control/changes/change-duties.ts'
+import { ChangeDuties } from '../../../control/changes/undo.ts'
 import { ChangeStore } from '../../../control/changes/change-store.ts'
 import type { Store } from '../../../schema/open.ts'
 import { deferred } from '../../support/deferred.ts'
@@ -52,14 +52,14 @@ test('after its duration a change is undone, not before, also by a process that 
   const made = await drain(rig, { duration: 60, reason: 'one-way audio' })
   expect(made.expires_at).toBe(new Date(rig.now() + minute).toISOString())
   rig.tick(minute - 1)
-  await started(rig).look()
+  await started(rig).poll()
   expect(nodeStates(rig)).toEqual(['inactive', 'active'])
   rig.tick(1)
-  await started(rig).look()
+  await started(rig).poll()
   expect(nodeStates(rig)).toEqual(['active', 'active'])
   expect(await entryStates(rig)).toEqual(['expired'])
   await set(rig, 'inactive')
-  await started(rig).look()
+  await started(rig).poll()
   expect(nodeStates(rig)).toEqual(['inactive', 'active'])
   const entries =
     "SELECT actor, action, change_id, reason FROM audit_entry WHERE actor = 'platform'"
@@ -80,10 +80,10 @@ test('a clock that is set forward ends no change', async () => {
   const { changes } = rig
   await drain(rig, { duration: 60 })
   rig.jump(3_600_000)
-  await changes.look()
+  await changes.poll()
   expect(nodeStates(rig)).toEqual(['inactive', 'active'])
   rig.tick(minute)
-  await changes.look()
+  await changes.poll()
   expect(nodeStates(rig)).toEqual(['active', 'active'])
 })
 
@@ -93,7 +93,7 @@ test('the end of a change undoes nothing that came later', async () => {
   await set(rig, 'active')
   await drain(rig)
   rig.tick(minute)
-  await started(rig).look()
+  await started(rig).poll()
   expect(nodeStates(rig)).toEqual(['inactive', 'active'])
   expect(await entryStates(rig)).toEqual(['superseded', 'made', 'made'])
 })
@@ -109,11 +109,11 @@ test('a repeated change makes it last longer, never shorter, and one undo brings
     effect: expect.stringMatching(/^It stays so until/),
   })
   rig.tick(2 * minute)
-  await started(rig).look()
+  await started(rig).poll()
   expect([nodeStates(rig)[0], await entryStates(rig)]).toEqual(['inactive', ['superseded', 'made']])
   const forGood = await drain(rig)
   rig.tick(60 * minute)
-  await started(rig).look()
+  await started(rig).poll()
   expect(nodeStates(rig)[0]).toBe('inactive')
   const { status } = await rig.tool('undo_change', { change_id: forGood.change_id, reason: 'well' })
   expect([status, nodeStates(rig)[0]]).toEqual([200, 'active'])
@@ -126,8 +126,8 @@ test('what cannot be undone yet is tried again, and told once', async () => {
   await set(rig, 'active', { duration: 60 })
   await drain(rig, { destination: second })
   rig.tick(minute)
-  await duties.look()
-  await duties.look()
+  await duties.poll()
+  await duties.poll()
   expect(nodeStates(rig)).toEqual(['active', 'inactive'])
   expect(rig.logged).toEqual([
     {
@@ -138,7 +138,7 @@ test('what cannot be undone yet is tried again, and told once', async () => {
   ])
   await set(rig, 'active', { destination: second })
   rig.tick(minute)
-  await duties.look()
+  await duties.poll()
   expect(nodeStates(rig)).toEqual(['inactive', 'active'])
 })
 
@@ -156,7 +156,7 @@ test.each(['made', 'unconfirmed'] as const)(
     // Until it is settled no other change of the node knows what it would come back to.
     expect((await set(rig, 'probing')).code).toBe('change_under_way')
     rig.tick(30_000)
-    await started(rig).look()
+    await started(rig).poll()
     expect(await entryStates(rig)).toEqual([state])
     expect((await set(rig, 'probing')).status).toBe(200)
   },
@@ -198,7 +198,7 @@ test('the restart of a process that was killed while it made a change waits for 
 
   const next = started(rig)
   await next.begin()
-  await next.look()
+  await next.poll()
   expect([nodeStates(rig)[0], await entryStates(rig)]).toEqual(['active', ['unconfirmed']])
   expect((await set(rig, 'inactive')).data<Made>()).toMatchObject({ changed: true })
 })
@@ -229,8 +229,8 @@ describe.runIf(hasPostgres)('changes of several nodes', () => {
     const keys: string[] = []
     for (let number = 1; number <= changes; number += 1) keys.push(await node.suspend(number))
     now += minute
-    await Promise.all([node, ...others].map(({ duties }) => duties.look()))
-    await Promise.all([node, ...others].map(({ duties }) => duties.look()))
+    await Promise.all([node, ...others].map(({ duties }) => duties.poll()))
+    await Promise.all([node, ...others].map(({ duties }) => duties.poll()))
     for (const uuid of keys) expect((await node.keys.byUuid(uuid, null))?.suspendedAt).toBeNull()
     const ended = await readColumn(node.store, 'SELECT state FROM change_entry')
     expect(ended).toEqual(keys.map(() => 'expired'))

@@ -2,8 +2,7 @@
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { expect, test } from 'vitest'
 import { allTools } from '../../../../control/agents/catalog/index.ts'
-import { briefListing } from '../../../../control/agents/mcp/brief-listing.ts'
-import { instructions } from '../../../../control/agents/mcp/server.ts'
+import { briefListing, instructions } from '../../../../control/agents/mcp/server.ts'
 import { connectClient, eras, textOf } from '../../../support/mcp-client.ts'
 import { endedCall, liveCall, openToolRig, storeRecord } from '../../../support/tools-rig.ts'
 

@@ -2,7 +2,7 @@ import { Hono } from 'hono'
 import { expect, test } from 'vitest'
 import { errorHandler } from '../../../../control/http/error-handler.ts'
 import type { ControlEnv } from '../../../../control/http/control-env.ts'
-import { ownPages } from '../../../../control/agents/mcp/own-pages.ts'
+import { ownPages } from '../../../../control/agents/mcp/mcp-request.ts'
 import { openControl } from '../../../support/control.ts'
 import { serve } from '../../../support/in-memory-http.ts'
 

@@ -86,17 +86,17 @@ test('a client of 2025 subscribes, hears of a change once, reads it, and unsubsc
   await client.subscribeResource({ uri: nodes })
   // At once, before anything has looked at the nodes for this session.
   await setState(rig, 'inactive')
-  await rig.subscriptions.look()
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
+  await rig.subscriptions.poll()
   await eventually(() => expect(told).toEqual([nodes]))
   const { contents } = await client.readResource({ uri: nodes })
   expect((contents[0] as { text: string }).text).toContain('"inactive"')
   await client.unsubscribeResource({ uri: nodes })
   await setState(rig, 'active')
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   await client.subscribeResource({ uri: nodes })
   await setState(rig, 'inactive')
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   await eventually(() => expect(told).toEqual([nodes, nodes]))
 })
 
@@ -110,7 +110,7 @@ test('a session is its credential’s own, sees what that sees, and ends by DELE
   for (const method of ['POST', 'GET', 'DELETE'])
     expect((await ask(rig.app, ofOther, session, { method })).status).toBe(404)
   await setState(rig, 'inactive')
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   expect(stranger.told).toEqual([])
 
   await transport.terminateSession()
@@ -131,11 +131,11 @@ test('any node answers a session and tells of its changes; the newest stream tak
   const answer = await ask(other, rig.root, transport.sessionId, { body: subscribe })
   expect([answer.status, await answer.text()]).toEqual([200, expect.stringContaining('"result"')])
   await setState(rig, 'inactive')
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   await eventually(() => expect(told).toEqual([nodes]))
   const stream = await ask(other, rig.root, transport.sessionId, { method: 'GET' })
   expect(stream.status).toBe(200)
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   expect(rig.subscriptions.size).toBe(0)
   await stream.body?.cancel()
   // One that no node knows: the client begins again, and finds everything as before.
@@ -158,7 +158,7 @@ test('the stream of a key that is suspended ends, and so does its session; a sco
   )
   await rig.access.keys.atomically(() => Promise.resolve())
   await setState(rig, 'inactive')
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   expect([rig.subscriptions.size, suspended.told, narrowed.told]).toEqual([1, [], []])
   expect(await readColumn(rig.store, 'SELECT count(*) FROM mcp_session')).toEqual([1])
 })
@@ -213,7 +213,7 @@ test('what changed while no stream was open is told on the next one, which is ke
     accept: 'text/event-stream',
   })
   expect(stream.headers.get('content-type')).toBe('text/event-stream')
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   const reader = stream.body?.pipeThrough(new TextDecoderStream()).getReader()
   let text = ''
   while (!text.includes('notifications/resources/updated'))
@@ -221,7 +221,7 @@ test('what changed while no stream was open is told on the next one, which is ke
   expect(text).toContain(': open\n\n')
   expect(text).toContain('"params":{"uri":"tollgate://nodes"}')
   rig.tick(15_000)
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   while (!text.includes(': keepalive')) text += (await reader?.read())?.value ?? ''
   await reader?.cancel()
 })
@@ -252,8 +252,8 @@ test('a stream whose reader does not read is cut off after 32 notifications', as
     watched: () => Promise.resolve([{ uri: nodes, everyMs: 0, seen: '0' }]),
     versionOf: () => Promise.resolve(String((version += 1))),
   })
-  for (let look = 0; look < 32; look += 1) await subscriptions.look()
+  for (let look = 0; look < 32; look += 1) await subscriptions.poll()
   expect(subscriptions.size).toBe(1)
-  await subscriptions.look()
+  await subscriptions.poll()
   expect(subscriptions.size).toBe(0)
 })

@@ -33,13 +33,13 @@ test('a listener hears once of each change that it sees, and no other tenant doe
   const all = await listener(rig, rig.root)
   const owner = await listener(rig, await rig.key(ofTenant('acme')))
   const stranger = await listener(rig, await rig.key(ofTenant('other')))
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   expect(await setState(rig, 'inactive')).toMatchObject({ status: 200 })
-  await rig.subscriptions.look()
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
+  await rig.subscriptions.poll()
   await eventually(() => expect([all.told, owner.told]).toEqual([[nodes], [nodes]]))
   await setState(rig, 'active')
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   await eventually(() => expect(owner.told).toEqual([nodes, nodes]))
   // What it would have been told came before what the others have been told.
   expect(stranger.told).toEqual([])
@@ -71,7 +71,7 @@ test('a body that does not end is refused at a megabyte, not kept in memory', as
 test('looking for changes leaves no audit entry', async () => {
   const rig = await openToolRig()
   await listener(rig, rig.root)
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   const { data } = await rig.request('/api/v1/audit?action=tool%20', { token: rig.root })
   expect(data()).toEqual([])
 })
@@ -85,12 +85,12 @@ test('a stream ends when its key is revoked, loses a scope of a resource, or the
   const narrow = `UPDATE application_key SET scopes = '["mcp:read"]' WHERE name = 'narrowed'`
   await runSql(rig.store, narrow)
   await rig.access.keys.atomically(() => Promise.resolve())
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   await revoked.subscription.closed
   await narrowed.subscription.closed
   expect(rig.subscriptions.size).toBe(1)
   await setState(rig, 'inactive')
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   await eventually(() => expect(kept.told).toEqual([nodes]))
   expect([revoked.told, narrowed.told]).toEqual([[], []])
   rig.subscriptions.close()
@@ -125,7 +125,7 @@ test('a request that listens to nothing holds no place, and a resource that does
   const others = await listener(rig, rig.root, ['tollgate://telemetry', 'tollgate://nothing'])
   const changed = await listener(rig, rig.root)
   await setState(rig, 'inactive')
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   await eventually(() => expect(changed.told).toEqual([nodes]))
   expect(others.told).toEqual([])
 })
@@ -135,7 +135,7 @@ test('an anomaly is told within a minute to a client that sees its calls', async
   const anomalies = 'tollgate://anomalies'
   const owner = await listener(rig, await rig.key(ofTenant('acme')), [anomalies])
   const stranger = await listener(rig, await rig.key(ofTenant('other')), [anomalies])
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   const tenantId = (
     await readColumn<number>(rig.store, `SELECT id FROM tenant WHERE slug = 'acme'`)
   )[0]
@@ -146,10 +146,10 @@ test('an anomaly is told within a minute to a client that sees its calls', async
       denial_code: 'insufficient_funds',
       billsec: 0,
     })
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   expect(owner.told).toEqual([])
   rig.tick(60_000)
-  await rig.subscriptions.look()
+  await rig.subscriptions.poll()
   await eventually(() => expect(owner.told).toEqual([anomalies]))
   expect(stranger.told).toEqual([])
 })

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import {
   decisionHeaders,
   decisionPage,
-} from '../../../../control/agents/proposals/decision-page.ts'
-import type { ProposalView } from '../../../../control/agents/proposals/proposal-view.ts'
+} from '../../../../control/agents/proposals/decision-routes.ts'
+import type { ProposalView } from '../../../../control/agents/proposals/proposal-store.ts'
 
 const proposal: ProposalView = {
   proposal_id: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { riskOf } from '../../../../control/agents/proposals/risk.ts'
+import { riskOf } from '../../../../control/agents/proposals/proposals.ts'
 
 test.each([
   ['low', true, {}],

@@ -1,0 +1,217 @@
+/** Tools for dispatcher sets and nodes (SPECIFICATION.md §2.6, §3.2): their state now, and since when. */
+import { z } from 'zod'
+import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
+import { ApiError } from '../../http/api-error.ts'
+import { text } from '../../http/fields.ts'
+import { nodeHistory, nodeHistoryOf } from '../../observe/causes/node-history.ts'
+import { periodInput, periodOf } from '../../observe/causes/period.ts'
+import { visibleSets } from '../../observe/causes/visible-sets.ts'
+import { planNodeState } from '../../resources/dispatcher/node-plan.ts'
+import { planReload } from '../../resources/dispatcher/reload-plan.ts'
+import { defineChange, defineTool, type ToolUse } from '../tool.ts'
+import { MAX_ROWS, setId } from './shapes.ts'
+
+const flags = { active: 'ACTIVE', probing: 'PROBING', inactive: 'INACTIVE' } as const
+
+const node = z.object({
+  id: z.int(),
+  setId: z.int(),
+  destination: z.string().describe('SIP URI, as set_dispatcher_state expects it.'),
+  state: z.enum(['active', 'probing', 'inactive']),
+  flags: z.enum(['ACTIVE', 'PROBING', 'INACTIVE']).describe('The same as state.'),
+  priority: z.int().describe('A lower number is preferred.'),
+  weight: z.int(),
+  latencyMs: z
+    .number()
+    .nullable()
+    .describe('Smoothed round-trip time of OPTIONS. Null before the first answer.'),
+  description: z.string().nullable(),
+  activeCalls: z.int().describe('A drained node can be stopped when this is 0.'),
+})
+
+export const getDispatcherStatus = defineTool({
+  name: 'get_dispatcher_status',
+  title: 'Dispatcher status',
+  description:
+    'Returns the PBX nodes of one dispatcher set, or of all, with state, latency and live calls. ' +
+    'A probing node has failed OPTIONS and gets no calls until it answers again. An inactive one was taken out of service by an operator.',
+  effect: 'reads',
+  scopes: ['dispatcher:read'],
+  input: z.strictObject({ setId: setId.optional().describe('Defaults to all sets.') }),
+  output: z.object({
+    setId: z.int().nullable().describe('Null for all sets.'),
+    totalNodes: z.int(),
+    activeNodes: z.int(),
+    probingNodes: z.int(),
+    nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
+  }),
+  async run({ setId: wanted }, use) {
+    const sets =
+      wanted === undefined
+        ? await visibleSets(use, use.principal.tenantId)
+        : [await theSet(wanted, use)]
+    const nodes = sets.flatMap((set) => set.nodes.map((member) => nodeView(set.setId, member)))
+    return {
+      setId: wanted ?? null,
+      totalNodes: nodes.length,
+      activeNodes: nodes.filter((member) => member.flags === 'ACTIVE').length,
+      probingNodes: nodes.filter((member) => member.flags === 'PROBING').length,
+      nodes: nodes.slice(0, MAX_ROWS),
+    }
+  },
+})
+
+export const listSbcEndpoints = defineTool({
+  name: 'list_sbc_endpoints',
+  title: 'List SBC endpoints',
+  description:
+    'Lists the addresses of the nodes of all dispatcher sets. Prefer get_dispatcher_status, which also has their state.',
+  effect: 'reads',
+  scopes: ['dispatcher:read'],
+  input: z.strictObject({}),
+  output: z.object({
+    totalEndpoints: z.int(),
+    endpoints: z
+      .array(
+        z.object({
+          endpointId: z.int(),
+          address: z.string().describe('SIP URI.'),
+          description: z.string().nullable(),
+          setId: z.int(),
+        }),
+      )
+      .describe(`At most ${MAX_ROWS}.`),
+  }),
+  async run(_, use) {
+    const endpoints = (await visibleSets(use, use.principal.tenantId)).flatMap((set) =>
+      set.nodes.map((member) => ({
+        endpointId: member.nodeId,
+        address: member.destination,
+        description: member.description,
+        setId: set.setId,
+      })),
+    )
+    return { totalEndpoints: endpoints.length, endpoints: endpoints.slice(0, MAX_ROWS) }
+  },
+})
+
+/** Throws 404. */
+async function theSet(wanted: number, use: ToolUse): Promise<SetStatus> {
+  const set = (await visibleSets(use, use.principal.tenantId)).find((each) => each.setId === wanted)
+  if (set !== undefined) return set
+  throw new ApiError(
+    404,
+    'unknown_set',
+    `There is no dispatcher set ${wanted}. get_dispatcher_status without setId shows all sets`,
+  )
+}
+
+const nodeView = (set: number, member: NodeStatus) => ({
+  id: member.nodeId,
+  setId: set,
+  destination: member.destination,
+  state: member.state,
+  flags: flags[member.state],
+  priority: member.priority,
+  weight: member.weight,
+  latencyMs: member.latencyMs,
+  description: member.description,
+  activeCalls: member.activeCalls,
+})
+
+const states = ['active', 'inactive', 'probing'] as const
+
+export const setDispatcherState = defineChange({
+  name: 'set_dispatcher_state',
+  title: 'Set the state of a node',
+  description:
+    'Takes a node out of service, or back. inactive: live calls continue, no new calls; active: in service; probing: ' +
+    'in service after successful probes. Takes effect from the next INVITE. The last active node of a set cannot be taken out. ' +
+    'Do a dry run first. undo_change brings the previous state back, and so does the end of duration.',
+  effect: 'destroys',
+  reason: 'optional',
+  expires: true,
+  scopes: ['dispatcher:write'],
+  input: z.strictObject({
+    state: z.enum(states),
+    setId,
+    destination: text(300)
+      .min(1)
+      .describe('SIP URI of the node, such as sip:10.0.0.1:5060;transport=udp.'),
+    expected_state: z
+      .enum(states)
+      .optional()
+      .describe('Refused with state_differs when the node has another state now.'),
+  }),
+  output: z.object({
+    message: z.string(),
+    setId: z.int(),
+    destination: z.string(),
+    newState: z.enum(states),
+  }),
+  async plan({ state, setId: wanted, destination, expected_state: expectedState }, use) {
+    await theSet(wanted, use)
+    const by = use.principal.actor
+    const order = { setId: wanted, destination, state, expectedState, by }
+    const plan = await planNodeState(order, use)
+    const own = { setId: wanted, destination, newState: state }
+    return {
+      ...plan,
+      preview: { ...own, ...plan.preview },
+      apply: async () => ({ ...own, ...(await plan.apply()) }),
+    }
+  },
+})
+
+export const reloadDispatchers = defineChange({
+  name: 'reload_dispatchers',
+  title: 'Reload dispatchers',
+  description:
+    'Reloads the dispatcher sets from the database. Live calls are not affected. ' +
+    'Changes through the API take effect without it. Use it after editing the database directly.',
+  effect: 'changes',
+  reason: 'optional',
+  scopes: ['dispatcher:reload'],
+  input: z.strictObject({}),
+  output: z.object({
+    message: z.string(),
+    status: z.enum(['synchronized', 'would_reload']).describe('would_reload: a dry run.'),
+  }),
+  plan: (_, use) => planReload(use),
+})
+
+export const getNodeHistory = defineTool({
+  name: 'get_node_history',
+  title: 'History of a node',
+  description:
+    'Tells since when a node is out of service, and what changed its state and why. ' +
+    'Failed probes, live calls and operators change it; set_dispatcher_state does, too.',
+  effect: 'reads',
+  readsMuch: true,
+  scopes: ['dispatcher:read'],
+  input: z.strictObject({
+    node: z
+      .union([z.int().min(1), text(300).min(1)])
+      .describe('Id of the node, or its SIP URI as get_dispatcher_status shows it.'),
+    ...periodInput,
+    limit: z.int().min(1).max(100).default(20),
+  }),
+  output: nodeHistoryOf,
+  async run({ node: wanted, start, end, limit }, use) {
+    const period = periodOf({ start, end }, use.now(), { longestDays: 90, usualDays: 7 })
+    const { tenantId } = use.principal
+    const nodes = (await visibleSets(use, tenantId)).flatMap(({ setId, nodes: members }) =>
+      members.map((node) => ({ setId, node })),
+    )
+    const found = nodes.find(
+      ({ node }) => node.nodeId === wanted || node.destination === String(wanted),
+    )
+    if (found === undefined)
+      throw new ApiError(
+        404,
+        'not_found',
+        'No enabled node has this id or SIP URI. get_dispatcher_status shows the nodes',
+      )
+    return nodeHistory({ store: use.store, tenantId }, found, { ...period, limit })
+  },
+})

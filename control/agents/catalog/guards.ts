@@ -1,0 +1,127 @@
+/** Tools that brake calls to a prefix, and that ban an address. */
+import { isIP } from 'node:net'
+import { z } from 'zod'
+import { DAY_MS } from '../../../schema/clock.ts'
+import { timeToText } from '../../../schema/columns.ts'
+import { sourceIn, sourceKey } from '../../../schema/net/source-address.ts'
+import { requestScope } from '../../auth/request-scope.ts'
+import { wrongTenant } from '../../auth/tenants.ts'
+import { quoted } from '../../http/clean-text.ts'
+import { guardBody } from '../../resources/guards/guard-body.ts'
+import { planGuard, planRemoval } from '../../resources/guards/guard-plan.ts'
+import { guardView } from '../../resources/guards/guard-view.ts'
+import { guardQuestion, listGuards } from '../../resources/guards/list-guards.ts'
+import { setBan, stateBeforeBan } from '../../resources/kinds/sip-ban-kind.ts'
+import { defineChange, defineTool } from '../tool.ts'
+import { chargingOf } from './customers.ts'
+import { MAX_ROWS, time } from './shapes.ts'
+
+export const setSpendGuard = defineChange({
+  name: 'set_spend_guard',
+  title: 'Set a spend guard',
+  description:
+    'Stops (block) or limits (cap) what a customer, an extension or a tenant spends on numbers with a prefix, from the next call, on all nodes. ' +
+    'Emergency calls go on. Live calls go on, and count on a cap, unless end_live_calls is true. ' +
+    'The first step against an expensive destination: do a dry run, set it with a duration, and tell a person. remove_spend_guard or undo_change takes it off.',
+  effect: 'changes',
+  reason: 'required',
+  expires: true,
+  scopes: ['guard:write'],
+  input: guardBody,
+  output: z.object({ guard: guardView }),
+  plan: (body, use) => planGuard(body, { ...use, ocs: chargingOf(use) }),
+})
+
+export const removeSpendGuard = defineChange({
+  name: 'remove_spend_guard',
+  title: 'Remove a spend guard',
+  description: 'Takes a spend guard off. list_spend_guards shows them. Repeating it has no effect.',
+  effect: 'changes',
+  reason: 'required',
+  scopes: ['guard:write'],
+  input: z.strictObject({ guard_id: z.uuid() }),
+  output: z.object({ guard: guardView }),
+  plan: ({ guard_id: guardUuid }, use) =>
+    planRemoval(guardUuid.toLowerCase(), { ...use, ocs: chargingOf(use) }),
+})
+
+export const listSpendGuards = defineTool({
+  name: 'list_spend_guards',
+  title: 'List spend guards',
+  description:
+    'Lists the spend guards, the newest first, with what was used of each cap. Give customer, extension or tenant for those of one.',
+  effect: 'reads',
+  scopes: ['guard:read'],
+  input: guardQuestion.extend({
+    state: z.enum(['active', 'all']).default('active').describe('all: of the last 30 days, too.'),
+    limit: z.int().min(1).max(MAX_ROWS).default(50),
+  }),
+  output: z.object({ guards: z.array(guardView), total: z.int() }),
+  async run({ state, limit, ...asked }, use) {
+    chargingOf(use)
+    const slice = { limit, offset: 0, isWithEnded: state === 'all' }
+    const { store, principal, now } = use
+    const { guards, total } = await listGuards(store, asked, slice, requestScope(principal, now))
+    return { guards: [...guards], total }
+  },
+})
+
+/** Without a duration. */
+const USUAL_MS = DAY_MS
+/** The platform takes the ban back; the guard ends it by itself if that fails. */
+const SPARE_MS = 60_000
+
+/** As sources of IPv6 are listed. */
+const isNetwork = (text: string): boolean => text.endsWith('/64') && isIP(text.slice(0, -3)) === 6
+
+const address = z
+  .string()
+  .max(60)
+  .refine((text) => isIP(text) !== 0 || isNetwork(text), 'Expected an IP address')
+  .describe('An IPv4 or IPv6 address; of IPv6 its /64 network is banned.')
+
+export const banAddress = defineChange({
+  name: 'ban_address',
+  title: 'Ban an address',
+  description:
+    'Drops all SIP packets of an address, on all nodes: for one that guesses passwords or scans. ' +
+    'A day, unless duration says otherwise. Carriers and nodes are heard all the same. Phones behind the same address are not heard.',
+  effect: 'destroys',
+  reason: 'required',
+  expires: true,
+  scopes: ['guard:write'],
+  input: z.strictObject({ address }),
+  output: z.object({
+    address: z.string(),
+    state: z.enum(['banned', 'heard']),
+    until: time.nullable(),
+  }),
+  plan({ address: given }, use) {
+    if (use.principal.tenantId !== null) throw wrongTenant()
+    const source = sourceIn(given)
+    const until = (use.expiresAt ?? use.now() + USUAL_MS) + SPARE_MS
+    const before = stateBeforeBan(source, until, use)
+    const calls = use.engine.calls.list().filter(({ peers }) => isOf(source, peers.caller))
+    return {
+      target: { kind: 'sip_ban' as const, id: source },
+      before,
+      after: 'banned' as const,
+      effect:
+        before === 'banned'
+          ? `Nothing changes: ${quoted(source)} is banned already, and not for a shorter time.`
+          : `SIP packets of ${quoted(source)} are dropped, whichever phone there sends them.`,
+      affected: { live_calls: calls.length },
+      // What is banned for longer by REST has no duration that could be kept.
+      undo: before === 'banned' ? ('none' as const) : ('restores' as const),
+      preview: { address: source, state: before, until: null },
+      async apply() {
+        await setBan(source, 'banned', until - use.now(), use)
+        return { address: source, state: 'banned' as const, until: timeToText(until) }
+      },
+    }
+  },
+})
+
+/** Of `host:port`. */
+const isOf = (source: string, peer: string | null): boolean =>
+  peer !== null && sourceKey(peer.replace(/:\d+$/, '').replace(/[[\]]/g, '')) === source

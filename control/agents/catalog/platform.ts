@@ -1,0 +1,236 @@
+/** Tools for the platform: what is unusual, its health, its processes, and its tools. */
+import { z } from 'zod'
+import { timeToText } from '../../../schema/columns.ts'
+import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
+import { ApiError } from '../../http/api-error.ts'
+import { text } from '../../http/fields.ts'
+import {
+  anomaliesView,
+  findAnomalies as search,
+  MAX_FINDINGS,
+  USUAL_FINDINGS,
+} from '../../observe/causes/anomalies/find-anomalies.ts'
+import { kinds } from '../../observe/causes/anomalies/finding.ts'
+import { failuresIn, failuresReader, failuresView } from '../../observe/causes/failures.ts'
+import { periodInput, periodOf } from '../../observe/causes/period.ts'
+import { telemetryOfAll, tenantTelemetryOfAll } from '../../observe/telemetry/telemetry-of-all.ts'
+import { defineTool, type ToolListing, type ToolUse } from '../tool.ts'
+import { MAX_ROWS, time } from './shapes.ts'
+
+export const findAnomalies = defineTool({
+  name: 'find_anomalies',
+  title: 'Find anomalies',
+  description:
+    'Finds what is unusual in a period, the worst first: start here. ' +
+    'Against the 14 days before (less than a day: their same hours): spending, new or expensive destinations, empty wallets, missing rates, unknown callers, use of keys, nodes, trunks, registrations. ' +
+    'Each finding says what, since when and how much, with evidence, the tool to ask next, and a first step that can be undone.',
+  effect: 'reads',
+  scopes: ['cdrs:read'],
+  input: z.strictObject({
+    ...periodInput,
+    kinds: z.array(z.enum(kinds)).min(1).max(kinds.length).optional().describe('Defaults to all.'),
+    limit: z.int().min(1).max(MAX_FINDINGS).default(USUAL_FINDINGS),
+  }),
+  output: anomaliesView,
+  run({ start, end, kinds: wanted = kinds, limit }, use) {
+    const span = periodOf({ start, end }, use.now(), { longestDays: 7 })
+    return search(use, use.principal, { span, wanted: [...new Set(wanted)], limit })
+  },
+})
+
+const node = z.object({
+  set_id: z.int(),
+  node_id: z.int(),
+  destination: z.string(),
+  state: z.enum(['active', 'probing', 'inactive']),
+  latency_ms: z.number().nullable(),
+  active_calls: z.int(),
+})
+
+const calls = z.object({
+  active: z.int(),
+  per_second: z
+    .number()
+    .optional()
+    .describe('Calls started per second, averaged over the last ten seconds.'),
+  total: z.int().optional().describe('Calls ended since the process started.'),
+  answered: z.int().optional(),
+  asr_percent: z.number().nullable().optional().describe('Answer-seizure ratio.'),
+  acd_seconds: z.number().nullable().optional().describe('Average duration of answered calls.'),
+  by_disposition: z.record(z.string(), z.int()).optional(),
+})
+
+const platform = z.object({
+  uptime_seconds: z.number(),
+  event_loop: z
+    .object({ lag_p50_ms: z.number(), lag_p99_ms: z.number() })
+    .describe('Over the last ten seconds. Above 20 ms, the process is overloaded.'),
+  registrations: z.object({ contacts: z.int(), extensions: z.int() }),
+  authorizations: z
+    .record(z.string(), z.int())
+    .nullable()
+    .describe(
+      'Charging verdicts since the process started. Null when another OCS charges the calls.',
+    ),
+  api_requests_by_status_class: z.record(z.string(), z.int()),
+  resident_bytes: z.int(),
+  database_bytes: z.int(),
+})
+
+export const getTelemetry = defineTool({
+  name: 'get_telemetry',
+  title: 'Telemetry',
+  description:
+    'Returns the health of the platform: live calls, success rates, nodes, event-loop lag and charging verdicts. ' +
+    'With start or end also what happened in that period: calls by denial, and requests of the API that failed, by route and key. ' +
+    'A tenant credential sees only its own calls and nodes.',
+  effect: 'reads',
+  scopes: ['metrics:read'],
+  input: z.strictObject({
+    ...periodInput,
+    limit: z.int().min(1).max(50).default(15).describe('Of the failures.'),
+  }),
+  output: z.object({
+    at: time,
+    calls,
+    nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
+    platform: platform.nullable().describe('Null for tenant credentials.'),
+    period: failuresView.optional().describe('With start or end.'),
+  }),
+  async run({ start, end, limit }, use) {
+    const { telemetry, elsewhere, principal } = use
+    const { tenantId } = principal
+    const isPeriod = start !== undefined || end !== undefined
+    const period = isPeriod ? { period: await periodFor({ start, end }, limit, use) } : {}
+    if (tenantId !== null) {
+      const own = await telemetry.readForTenant(tenantId)
+      const view = elsewhere === undefined ? own : await tenantTelemetryOfAll(elsewhere, own)
+      return { ...view, nodes: view.nodes.slice(0, MAX_ROWS), platform: null, ...period }
+    }
+    const own = await telemetry.read()
+    const view = elsewhere === undefined ? own : await telemetryOfAll(elsewhere, own)
+    const { at, calls: counted, nodes, ...rest } = view
+    return {
+      at,
+      ...period,
+      calls: counted,
+      nodes: nodes.slice(0, MAX_ROWS),
+      platform: {
+        uptime_seconds: rest.uptime_seconds,
+        event_loop: rest.event_loop,
+        registrations: rest.registrations,
+        authorizations: rest.billing?.verdicts ?? null,
+        api_requests_by_status_class: rest.api.by_status_class,
+        resident_bytes: rest.process.resident_bytes,
+        database_bytes: rest.database.bytes,
+      },
+    }
+  },
+})
+
+function periodFor(
+  asked: { readonly start?: number | undefined; readonly end?: number | undefined },
+  limit: number,
+  { store, pause, now, principal }: ToolUse,
+) {
+  const period = periodOf(asked, now(), { longestDays: 7 })
+  return failuresIn(failuresReader({ store, pause }, principal), { ...period, limit })
+}
+
+const platformNode = z.object({
+  name: z.string(),
+  state: z
+    .enum(['starting', 'serving', 'draining', 'stopped', 'lost'])
+    .describe('lost: not heard for 10 s.'),
+  epoch: z.int().describe('Grows with each start.'),
+  live_calls: z.int(),
+  heartbeat_at: time,
+  version: z.string(),
+  is_this: z.boolean().describe('It answers this call.'),
+  differing_settings: z
+    .array(z.string())
+    .describe('Settings in which it differs from another node, and must not.'),
+})
+
+export const listNodes = defineTool({
+  name: 'list_nodes',
+  title: 'List nodes',
+  description:
+    'Lists the nodes of this platform: the processes that share its database. For PBX nodes use get_dispatcher_status.',
+  effect: 'reads',
+  scopes: ['metrics:read'],
+  input: z.strictObject({}),
+  output: z.object({ nodes: z.array(platformNode).describe(`At most ${MAX_ROWS}.`) }),
+  run: (_, { nodes, principal: { tenantId } }) => {
+    if (tenantId !== null)
+      throw new ApiError(403, 'forbidden', 'The nodes of the platform are shown to its own keys')
+    const listed = nodes.list().slice(0, MAX_ROWS)
+    return {
+      nodes: listed.map(({ liveCalls, heartbeatAt, isThis, ...rest }) => ({
+        name: rest.name,
+        state: rest.state,
+        epoch: rest.epoch,
+        version: rest.version,
+        live_calls: liveCalls,
+        heartbeat_at: timeToText(heartbeatAt),
+        is_this: isThis,
+        differing_settings: [...(nodes.differingSettings.get(rest.name) ?? [])],
+      })),
+    }
+  },
+})
+
+const schema = z.record(z.string(), z.unknown())
+
+export const describeTool = defineTool({
+  name: 'describe_tool',
+  title: 'Describe a tool',
+  description:
+    'Returns the full description and schemas of one tool, and the scopes that it requires.',
+  effect: 'reads',
+  isOwnText: true,
+  scopes: [],
+  input: z.strictObject({ name: text(100).min(1).describe('Name of the tool.') }),
+  output: z.object({
+    name: z.string(),
+    description: z.string(),
+    effect: z.enum(['reads', 'changes', 'destroys']),
+    scopes: z.array(z.string()),
+    input_schema: schema,
+    output_schema: schema,
+  }),
+  run({ name }, { listings }) {
+    const tools = listings()
+    const tool = tools.find((each) => each.name === name)
+    if (tool === undefined)
+      throw new ApiError(
+        404,
+        'unknown_tool',
+        `Unknown tool: tools/list lists the tools.${didYouMean(
+          name,
+          tools.map((each) => each.name),
+        )}`,
+      )
+    return toolView(tool)
+  },
+})
+
+const toolView = ({
+  name,
+  description,
+  annotations: { readOnlyHint, destructiveHint },
+  scopes,
+  inputSchema,
+  outputSchema,
+}: ToolListing) => ({
+  name,
+  description,
+  scopes: [...scopes],
+  effect: readOnlyHint
+    ? ('reads' as const)
+    : destructiveHint
+      ? ('destroys' as const)
+      : ('changes' as const),
+  input_schema: inputSchema,
+  output_schema: outputSchema,
+})

@@ -1,0 +1,87 @@
+/** Tools for carriers: since when and why one is down; take one out of service, and back. */
+import { z } from 'zod'
+import { requestScope } from '../../auth/request-scope.ts'
+import { quoted } from '../../http/clean-text.ts'
+import { reference, text } from '../../http/fields.ts'
+import { countsOfAsked } from '../../nodes/counts-of-all.ts'
+import { trunksOf, trunksView } from '../../observe/causes/trunks.ts'
+import { CarrierStore } from '../../resources/carriers/carrier-store.ts'
+import { carrierKind } from '../../resources/kinds/document-kinds.ts'
+import { badReference, resolve } from '../../resources/references.ts'
+import { defineChange, defineTool } from '../tool.ts'
+
+export const listTrunks = defineTool({
+  name: 'list_trunks',
+  title: 'List trunks',
+  description:
+    'Lists carriers, those that are down first: since when and why. ' +
+    'With registration, gateways, live calls and the last failure.',
+  effect: 'reads',
+  readsMuch: true,
+  scopes: ['carriers:read'],
+  input: z.strictObject({
+    search: text(100).optional().describe('Part of the name.'),
+    troubled: z.boolean().default(false).describe('Only those that are not up.'),
+    limit: z.int().min(1).max(50).default(10),
+  }),
+  output: trunksView,
+  async run({ search, troubled, limit }, use) {
+    const { store, engine, elsewhere, principal } = use
+    const reader = { store, tenantId: principal.tenantId }
+    const { trunks, total } = await trunksOf({ ...reader, engine, elsewhere }, search, troubled)
+    return { trunks: trunks.slice(0, limit), total }
+  },
+})
+
+const states = ['active', 'inactive'] as const
+
+export const setTrunkState = defineChange({
+  name: 'set_trunk_state',
+  title: 'Set the state of a trunk',
+  description:
+    'Takes a carrier out of service (inactive: calls take the next route, live calls go on), or back (active). ' +
+    'Takes effect from the next INVITE. list_trunks shows carriers; simulate_call shows what a call would do then.',
+  effect: 'destroys',
+  reason: 'required',
+  expires: true,
+  scopes: ['carriers:write'],
+  input: z.strictObject({
+    carrier: reference.describe('Id or name.'),
+    state: z.enum(states),
+  }),
+  output: z.object({ carrier_id: z.int(), name: z.string(), state: z.enum(states) }),
+  async plan({ carrier: wanted, state }, use) {
+    const { store, engine, principal, now, elsewhere } = use
+    const scope = requestScope(principal, now)
+    const id = await resolve(store, 'carrier', wanted, { tenantId: 'any', scope })
+    const carrier = id === null ? undefined : await new CarrierStore(store).find(scope, id)
+    if (id === null || carrier === undefined)
+      throw badReference('carrier', 'there is no such carrier')
+    await carrierKind.admit(String(id), { from: null, to: null }, principal, use)
+    const { name } = carrier
+    const before = carrier.is_active ? ('active' as const) : ('inactive' as const)
+    const after = { is_active: state === 'active' }
+    // Tenants' carriers may have one name.
+    const more = await countsOfAsked(elsewhere, 'carriers', [id])
+    const calls = engine.calls.countByCarrier(id) + (more?.(id) ?? 0)
+    const own = { carrier_id: id, name }
+    return {
+      target: { kind: 'carrier' as const, id: String(id) },
+      before: { is_active: carrier.is_active },
+      after,
+      effect:
+        before === state
+          ? `Nothing changes: the carrier ${quoted(name)} is ${state} already.`
+          : state === 'inactive'
+            ? `The carrier ${quoted(name)} gets no new calls: they take the next route, or are refused where there is none.`
+            : `The carrier ${quoted(name)} gets calls again.`,
+      affected: { live_calls: calls },
+      undo: 'restores' as const,
+      preview: { ...own, state: before },
+      async apply() {
+        await carrierKind.restore(String(id), after, use, scope)
+        return { ...own, state }
+      },
+    }
+  },
+})

@@ -1,0 +1,370 @@
+/** The audit log: append-only, one entry per mutating request and per tool call. */
+import { createHash } from 'node:crypto'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
+import { routePath } from 'hono/route'
+import { type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
+import { z } from 'zod'
+import type { Clocks } from '../../schema/clock.ts'
+import { timeToText } from '../../schema/columns.ts'
+import type { AuditEntryTable, Database } from '../../schema/database.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
+import { includes, startsWith } from '../../schema/sql/text-search.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
+import type { Principal } from '../auth/principal.ts'
+import { isLogin } from '../auth/rate-limit.ts'
+import { requires } from '../auth/requires.ts'
+import type { ChangeDigests, ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { queryTime } from '../http/fields.ts'
+import { endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/page.ts'
+import { validate } from '../http/validate.ts'
+import { tellChange } from '../nodes/elsewhere.ts'
+
+export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
+
+export interface AuditFilter {
+  /** Only entries of this tenant's credentials; null for all. */
+  readonly tenantId: number | null
+  /** As in the entry, or the name of a key. */
+  readonly actor?: string | undefined
+  readonly outcome?: AuditEntry['outcome'] | undefined
+  /** Prefix of the action, such as `DELETE` or `tool revoke`. */
+  readonly action?: string | undefined
+  /** Part of the target. */
+  readonly target?: string | undefined
+  /** Only, or not, what agents did. */
+  readonly agents?: boolean | undefined
+  /** True: only what was to change something. */
+  readonly changes?: boolean | undefined
+  /** Milliseconds UTC; `before` is exclusive. */
+  readonly from?: number | undefined
+  readonly before?: number | undefined
+}
+
+interface Slice {
+  readonly limit: number
+  readonly offset: number
+}
+
+/** Entries kept in memory while the database cannot be written; each is about 1 kB. */
+const MAX_WAITING = 10_000
+/** Entries of one statement. */
+const BATCH = 100
+
+export class AuditLog {
+  readonly #store: Store
+  readonly #onLost: (entry: AuditEntry, error: unknown) => void
+  readonly #waiting: AuditEntry[] = []
+  readonly #flushes = new OneAtATime(() => this.#storeWaiting())
+  #isFailing = false
+  #error: unknown
+
+  /** @param onLost is told of each entry that cannot be stored, so that it is not lost silently. */
+  constructor(store: Store, onLost: (entry: AuditEntry, error: unknown) => void) {
+    this.#store = store
+    this.#onLost = onLost
+  }
+
+  /** Never fails: a request that was carried out stays so, and its entry is stored later. */
+  async record(entry: AuditEntry): Promise<void> {
+    this.#waiting.push(entry)
+    // Then the periodic flush tries again: no response waits for a server that is away.
+    if (!this.#isFailing) await this.flush()
+    if (this.#waiting.length > MAX_WAITING) this.#lose(this.#waiting.length - MAX_WAITING)
+  }
+
+  /**
+   * Stores waiting entries; called periodically. Resolves with false while the database cannot be written. An
+   * entry is stored twice when the connection to a database server broke before its answer.
+   */
+  flush(): Promise<boolean> {
+    return this.#flushes.request()
+  }
+
+  /** As `flush`, for the last time: entries that cannot be stored are told. */
+  async close(): Promise<void> {
+    if (!(await this.flush())) this.#lose(this.#waiting.length)
+  }
+
+  #lose(count: number): void {
+    for (const entry of this.#waiting.splice(0, count)) this.#onLost(entry, this.#error)
+  }
+
+  async #storeWaiting(): Promise<boolean> {
+    let left: readonly AuditEntry[] = []
+    while (this.#waiting.length > 0 && left.length === 0)
+      left = await this.#write(this.#waiting.splice(0, BATCH))
+    this.#waiting.unshift(...left)
+    this.#isFailing = left.length > 0
+    return !this.#isFailing
+  }
+
+  /** Resolves with those that wait until the database can be written. */
+  async #write(entries: readonly AuditEntry[]): Promise<readonly AuditEntry[]> {
+    try {
+      await execute(this.#store, this.#store.db.insertInto('audit_entry').values(entries))
+      return []
+    } catch (error) {
+      this.#error = error
+      if (isUnstored(error)) return entries
+      if (entries.length > 1) return this.#writeOneByOne(entries)
+      // It can never be stored; the others must not wait for it.
+      for (const entry of entries) this.#onLost(entry, error)
+      return []
+    }
+  }
+
+  async #writeOneByOne(entries: readonly AuditEntry[]): Promise<readonly AuditEntry[]> {
+    for (const [index, entry] of entries.entries())
+      if ((await this.#write([entry])).length > 0) return entries.slice(index)
+    return []
+  }
+
+  /** Newest first. */
+  list(filter: AuditFilter, page: Slice) {
+    return readApart(this.#store, filter.tenantId, () => this.#list(filter, page))
+  }
+
+  async #list(filter: AuditFilter, page: Slice) {
+    let query = this.#store.db.selectFrom('audit_entry').selectAll()
+    if (filter.tenantId !== null) query = query.where('tenant_id', '=', filter.tenantId)
+    const { actor, action, target, agents, changes } = filter
+    if (actor !== undefined)
+      query = query.where((entry) =>
+        entry.or([entry('actor', '=', actor), entry('actor_name', '=', actor)]),
+      )
+    if (filter.outcome !== undefined) query = query.where('outcome', '=', filter.outcome)
+    if (filter.from !== undefined) query = query.where('at', '>=', filter.from)
+    if (filter.before !== undefined) query = query.where('at', '<', filter.before)
+    if (action !== undefined)
+      query = query.where((entry) => startsWith(entry.ref('action'), action))
+    if (target !== undefined) query = query.where((entry) => includes(entry.ref('target'), target))
+    if (agents !== undefined)
+      query = query.where((entry) => (agents ? isOfAgent(entry) : entry.not(isOfAgent(entry))))
+    if (changes === true) query = query.where(isChange)
+    const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
+    const count = this.#store.db
+      .selectFrom(some)
+      .select((entry) => entry.fn.countAll<number>().as('total'))
+    const rows = query
+      .select((entry) => isOfAgent(entry).as('is_agent'))
+      .orderBy('at', 'desc')
+      .orderBy('id', 'desc')
+      .limit(page.limit)
+      .offset(page.offset)
+    const listed = page.offset >= MAX_LISTED ? [] : await all(this.#store, rows)
+    return {
+      entries: (await this.#named(listed)).map(view),
+      total: (await first(this.#store, count))?.total ?? 0,
+    }
+  }
+
+  /** Entries of older versions have no names: show the current names of their keys. */
+  async #named(entries: readonly Listed[]): Promise<readonly Listed[]> {
+    const uuids = entries.flatMap(({ actor, actor_name: name }) =>
+      name === null && actor.startsWith('key:') ? [actor.slice(4)] : [],
+    )
+    if (uuids.length === 0) return entries
+    const query = this.#store.db
+      .selectFrom('application_key')
+      .select(['uuid', 'name', 'key_prefix'])
+      .where('uuid', 'in', [...new Set(uuids)])
+    const found = await all(this.#store, query)
+    const keys = new Map(found.map((key) => [`key:${key.uuid}`, key]))
+    return entries.map((entry) => {
+      const key = entry.actor_name === null ? keys.get(entry.actor) : undefined
+      return key === undefined
+        ? entry
+        : { ...entry, actor_name: key.name, actor_key_prefix: key.key_prefix }
+    })
+  }
+}
+
+type Listed = Selectable<AuditEntryTable> & { readonly is_agent: SqlBool }
+
+/** The call of a tool, or what a key did that was made for tools: it names a scope of MCP. */
+function isOfAgent(entry: ExpressionBuilder<Database, 'audit_entry'>) {
+  const agents = entry
+    .selectFrom('application_key')
+    .select('uuid')
+    .where((key) => includes(key.ref('scopes'), '"mcp:'))
+    .whereRef('uuid', '=', sql`substr(actor, 5)`)
+  return entry.or([startsWith(entry.ref('action'), 'tool '), entry.exists(agents)])
+}
+
+/** Anything but the call of a tool, or one that told what it has changed. */
+export const isChange = (entry: ExpressionBuilder<Database, 'audit_entry'>) =>
+  entry.or([
+    entry.not(startsWith(entry.ref('action'), 'tool ')),
+    entry('before_digest', 'is not', null),
+    entry('after_digest', 'is not', null),
+  ])
+
+/** The actor of an entry. */
+export function auditedActor(
+  principal: Principal | undefined,
+): Pick<AuditEntry, 'actor' | 'actor_name' | 'actor_key_prefix' | 'tenant_id'> {
+  const isKey = principal?.kind === 'key'
+  return {
+    actor: principal?.actor ?? 'anonymous',
+    actor_name: isKey ? principal.name : null,
+    actor_key_prefix: isKey ? principal.keyPrefix : null,
+    tenant_id: principal?.tenantId ?? null,
+  }
+}
+
+interface Audited extends Pick<AuditEntry, 'at' | 'address' | 'action' | 'target' | 'status'> {
+  readonly by: Pick<AuditEntry, 'actor' | 'tenant_id'> & Partial<AuditEntry>
+  readonly code?: string | null | undefined
+  /** Absent: nothing was changed, or the caller does not know. */
+  readonly digests?: Pick<ChangeDigests, 'before' | 'after'>
+  readonly correlationId: string
+  readonly changeId?: string | null | undefined
+  readonly reason?: string | null | undefined
+}
+
+export const auditEntry = ({ by, digests, ...audited }: Audited): AuditEntry => ({
+  at: audited.at,
+  actor: by.actor,
+  actor_name: by.actor_name ?? null,
+  actor_key_prefix: by.actor_key_prefix ?? null,
+  tenant_id: by.tenant_id,
+  address: audited.address,
+  action: audited.action,
+  target: audited.target,
+  outcome: audited.status < 400 ? 'success' : audited.status < 500 ? 'refused' : 'failed',
+  status: audited.status,
+  code: audited.code ?? null,
+  before_digest: digests?.before ?? null,
+  after_digest: digests?.after ?? null,
+  correlation_id: audited.correlationId,
+  change_id: audited.changeId ?? null,
+  reason: audited.reason ?? null,
+})
+
+const view = ({ is_agent, ...entry }: Listed) => ({
+  ...entry,
+  at: timeToText(entry.at),
+  is_agent: Boolean(is_agent),
+})
+
+/** SHA-256 of the JSON as the API shows it; null when absent or not reported by the route. */
+export function digestOf(shown: unknown): string | null {
+  if (shown === null || shown === undefined) return null
+  return createHash('sha256').update(JSON.stringify(shown)).digest('base64url')
+}
+
+/** The methods to mount it for; the others change nothing. */
+export const mutatingMethods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/**
+ * Writes one entry for every mutating request with a valid credential and for every login, whatever the
+ * result: it is mounted before everything that may reject. It leaves out requests without a credential,
+ * those over a rate limit, and failed logins beyond a few per minute, because any client could fill the
+ * disk with them. `onOmitted` counts those logins.
+ */
+export function auditTrail(
+  log: AuditLog,
+  { now, steadyNow }: Clocks,
+  onOmitted: () => void,
+): MiddlewareHandler<ControlEnv> {
+  const admits = anonymousLimit(steadyNow)
+  return async (c, next) => {
+    await next()
+    // Nodes report several times per call; call record, ledger and report say more than an entry would.
+    if (c.req.path.startsWith('/api/ocs/')) return
+    const principal = whoAsked(c)
+    const digests = digestsOf(c)
+    if (c.get('nodeRequest') !== undefined) tellChange(c, digests)
+    const refusal = c.get('refusal')
+    if (c.get('isAudited') || (principal === undefined && !isLogin(c))) return
+    if (refusal?.code === 'rate_limited') return
+    const actor = principal?.actor ?? c.get('loginActor')
+    if (actor === undefined && !admits()) return onOmitted()
+    await log.record(
+      auditEntry({
+        at: now(),
+        by: { ...auditedActor(principal), actor: actor ?? 'anonymous' },
+        address: c.get('clientAddress'),
+        action: operationOf(c),
+        target: c.req.path,
+        status: c.res.status,
+        code: refusal?.code,
+        digests,
+        correlationId: c.get('correlationId'),
+        changeId: digests.changeId,
+        reason: c.get('change')?.reason,
+      }),
+    )
+  }
+}
+
+/** `PATCH /api/v1/customers/:id`. */
+export const operationOf = (c: Context<ControlEnv>): string => `${c.req.method} ${routePath(c, -1)}`
+
+function digestsOf(c: Context<ControlEnv>): ChangeDigests {
+  const change = c.get('change')
+  return (
+    c.get('changeDigests') ?? {
+      before: digestOf(change?.before),
+      after: digestOf(change?.after),
+      changeId: change?.changeId ?? null,
+    }
+  )
+}
+
+/** A key used from an address that is not allowed is worth an entry. */
+function whoAsked(c: Context<ControlEnv>): Principal | undefined {
+  const presented = c.get('presented')
+  const isKnown = presented.kind === 'accepted' || presented.kind === 'wrong-address'
+  return isKnown ? presented.principal : undefined
+}
+
+const ENTRIES_A_MINUTE = 60
+const MINUTE_MS = 60_000
+
+/** Limits entries per minute for requests without a credential, because any client can send those. */
+function anonymousLimit(steadyNow: () => number): () => boolean {
+  let minute = -1
+  let entries = 0
+  return () => {
+    const current = Math.floor(steadyNow() / MINUTE_MS)
+    if (current !== minute) {
+      minute = current
+      entries = 0
+    }
+    entries += 1
+    return entries <= ENTRIES_A_MINUTE
+  }
+}
+
+const auditQuery = z.strictObject({
+  ...pageQuery,
+  actor: z.string().max(200).optional().describe('Of an entry, or the name of a key.'),
+  action: z.string().max(200).optional().describe('The start of the action.'),
+  target: z.string().max(200).optional().describe('Part of the target.'),
+  agents: z
+    .enum(['true', 'false'])
+    .transform((text) => text === 'true')
+    .optional()
+    .describe('Only what AI agents did, or only what others did.'),
+  outcome: z.enum(['success', 'refused', 'failed']).optional(),
+  start_date: queryTime.optional(),
+  end_date: queryTime.optional(),
+})
+
+export const auditRoutes = (log: AuditLog) =>
+  new Hono<ControlEnv>().get(
+    '/audit',
+    requires('audit:read'),
+    validate('query', auditQuery),
+    async (c) => {
+      const { page, limit, start_date: from, end_date: before, ...rest } = c.req.valid('query')
+      const filter = { tenantId: c.var.principal.tenantId, from, before, ...rest }
+      const found = await log.list(filter, { limit, offset: offsetOf({ page, limit }) })
+      return ok(c, found.entries, endingMeta({ page, limit }, found.total))
+    },
+  )
