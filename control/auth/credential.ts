@@ -1,5 +1,5 @@
 /** Extracts the credential of a request (SPECIFICATION.md §5.1, §5.2). */
-import { isAppKeyToken } from './keys/app-key.ts'
+import { isAppKeyToken } from './app-key.ts'
 
 export type Credential =
   | { readonly kind: 'key'; readonly token: string }

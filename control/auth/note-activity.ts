@@ -1,5 +1,5 @@
 /** Has each response counted for the key that was presented, also where the key is not allowed from that address. */
-import { type KeyActivity, NO_KEY } from './keys/key-activity.ts'
+import { type KeyActivity, NO_KEY } from './key-activity.ts'
 import { answerOf } from '../http/request-head.ts'
 import type { Step } from '../http/in-order.ts'
 

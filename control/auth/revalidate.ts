@@ -6,9 +6,9 @@ import { judgeWith } from './authenticate.ts'
 import { admitScope } from './requires.ts'
 import type { Scope } from './scopes.ts'
 import { authorizationOf } from './session-cookie.ts'
-import type { KeyVerifier } from './keys/verify-key.ts'
+import type { KeyVerifier } from './verify-key.ts'
 import type { TenantScope } from './tenants.ts'
-import type { Sessions } from './users/sessions.ts'
+import type { Sessions } from './sessions.ts'
 
 interface Judges {
   readonly verifier: KeyVerifier

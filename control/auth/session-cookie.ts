@@ -7,7 +7,7 @@ import { deleteCookie, setCookie } from 'hono/cookie'
 import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader } from '../http/request-head.ts'
 import { isJwt } from './credential.ts'
-import { SESSION_SECONDS } from './users/sessions.ts'
+import { SESSION_SECONDS } from './sessions.ts'
 
 /** Over TLS. The prefix makes browsers refuse one that another host or an unencrypted page has set. */
 const SECURE_NAME = '__Host-tollgate_session'

@@ -6,7 +6,7 @@ import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
 import { ApiError } from '../http/api-error.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
-import { LONGEST_UNCONFIRMED_MS } from './keys/verify-key.ts'
+import { LONGEST_UNCONFIRMED_MS } from './verify-key.ts'
 import { LookUps } from './look-ups.ts'
 import type { Principal } from './principal.ts'
 

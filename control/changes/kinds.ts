@@ -1,6 +1,6 @@
 /** What changes can be about, and what their making and their undoing work with. */
 import { isDeepStrictEqual } from 'node:util'
-import type { KeyStore } from '../auth/keys/key-store.ts'
+import type { KeyStore } from '../auth/key-store.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { RequestScope } from '../auth/request-scope.ts'
 import type { TenantScope } from '../auth/tenants.ts'

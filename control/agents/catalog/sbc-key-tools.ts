@@ -1,6 +1,6 @@
 /** The tool that lists SBC application keys (SPECIFICATION.md §2.1). */
 import { z } from 'zod'
-import { type AppKey, keyStates } from '../../auth/keys/app-key.ts'
+import { type AppKey, keyStates } from '../../auth/app-key.ts'
 import { keyView } from '../../resources/keys/key-view.ts'
 import { text } from '../../http/fields.ts'
 import { defineTool } from '../tool.ts'

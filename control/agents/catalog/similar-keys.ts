@@ -1,5 +1,5 @@
 /** Names of keys that resemble a wrong one. */
-import type { KeyFilter } from '../../auth/keys/key-store.ts'
+import type { KeyFilter } from '../../auth/key-store.ts'
 import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
 import type { ToolUse } from '../tool.ts'
 

@@ -1,6 +1,6 @@
 /** Tools for tenant application keys (SPECIFICATION.md §2.2): list and look up, masked. */
 import { z } from 'zod'
-import { type AppKey, type KeyKind, keyStates } from '../../auth/keys/app-key.ts'
+import { type AppKey, type KeyKind, keyStates } from '../../auth/app-key.ts'
 import { keyView } from '../../resources/keys/key-view.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'

@@ -1,9 +1,9 @@
 /** Whether the credential that has made a proposal is still one that may. */
-import { keyStateAt } from '../../auth/keys/app-key.ts'
-import type { KeyStore } from '../../auth/keys/key-store.ts'
+import { keyStateAt } from '../../auth/app-key.ts'
+import type { KeyStore } from '../../auth/key-store.ts'
 import { expandScopes, roleScopes, type Scope } from '../../auth/scopes.ts'
-import { actorOfUser } from '../../auth/users/sessions.ts'
-import type { UserStore } from '../../auth/users/user-store.ts'
+import { actorOfUser } from '../../auth/sessions.ts'
+import type { UserStore } from '../../auth/user-store.ts'
 import { conflict } from '../../http/api-error.ts'
 
 export interface ProposerDeps {

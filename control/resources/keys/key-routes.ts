@@ -16,16 +16,10 @@ import type { Idempotency } from '../../auth/idempotency.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { newUuid } from '../../http/uuid.ts'
 import { requires, requiresCredential } from '../../auth/requires.ts'
-import type { AppKey } from '../../auth/keys/app-key.ts'
-import {
-  changeKey,
-  grantorOf,
-  issueKey,
-  rotateKey,
-  type ChangedKey,
-} from '../../auth/keys/issue-key.ts'
-import { keyPatch, keyQuery, newKeyBody, rotateBody } from '../../auth/keys/key-bodies.ts'
-import type { KeyUsage } from '../../auth/keys/key-usage.ts'
+import type { AppKey } from '../../auth/app-key.ts'
+import { changeKey, grantorOf, issueKey, rotateKey, type ChangedKey } from '../../auth/issue-key.ts'
+import { keyPatch, keyQuery, newKeyBody, rotateBody } from '../../auth/key-bodies.ts'
+import type { KeyUsage } from '../../auth/key-usage.ts'
 import { auditedKey, keyView } from './key-view.ts'
 
 const PATH = '/application-keys'

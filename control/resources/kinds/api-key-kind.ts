@@ -1,9 +1,9 @@
 /** Application keys: suspended or not, revoked or not, and what an administrator says of them. */
 import type { RestorableKind } from '../../changes/kinds.ts'
 import type { ChangeWorld, Json } from '../../changes/kinds.ts'
-import type { AppKey } from '../../auth/keys/app-key.ts'
-import { grantorOf, nameTaken, refuseChange, refuseResume } from '../../auth/keys/issue-key.ts'
-import type { KeyPatch } from '../../auth/keys/key-bodies.ts'
+import type { AppKey } from '../../auth/app-key.ts'
+import { grantorOf, nameTaken, refuseChange, refuseResume } from '../../auth/issue-key.ts'
+import type { KeyPatch } from '../../auth/key-bodies.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { wrongTenant } from '../../auth/tenants.ts'
 import { conflict, notFound } from '../../http/api-error.ts'

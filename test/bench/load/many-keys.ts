@@ -1,9 +1,9 @@
 /** A database with many application keys, issued as `tollgate key create` does. */
 import { randomBytes } from 'node:crypto'
-import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
-import { newKeyBody } from '../../../control/auth/keys/key-bodies.ts'
-import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
-import { KeyStore } from '../../../control/auth/keys/key-store.ts'
+import { consoleGrantor, issueKey } from '../../../control/auth/issue-key.ts'
+import { newKeyBody } from '../../../control/auth/key-bodies.ts'
+import { KeyCache } from '../../../control/auth/key-cache.ts'
+import { KeyStore } from '../../../control/auth/key-store.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'

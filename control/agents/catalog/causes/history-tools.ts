@@ -4,7 +4,7 @@ import { activityOf, keyActivityView } from '../../../observe/causes/key-activit
 import { nodeHistory, nodeHistoryOf } from '../../../observe/causes/node-history.ts'
 import { trunksOf, trunksView } from '../../../observe/causes/trunks.ts'
 import { visibleSets } from '../../../observe/causes/visible-sets.ts'
-import type { AppKey } from '../../../auth/keys/app-key.ts'
+import type { AppKey } from '../../../auth/app-key.ts'
 import { ApiError } from '../../../http/api-error.ts'
 import { text } from '../../../http/fields.ts'
 import { defineTool, type ToolUse } from '../../tool.ts'

@@ -1,7 +1,7 @@
 /** Tools that take application keys out of use, and back (SPECIFICATION.md §2.1, D242). */
 import { z } from 'zod'
 import { timeToText } from '../../../../schema/columns.ts'
-import { type AppKey, keyStateAt, keyStates, type KeyKind } from '../../../auth/keys/app-key.ts'
+import { type AppKey, keyStateAt, keyStates, type KeyKind } from '../../../auth/app-key.ts'
 import {
   type KeyWorld,
   planResumption,

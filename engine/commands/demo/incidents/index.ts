@@ -1,8 +1,8 @@
 /** `tollgate demo --incidents`: a demo in which eleven things are wrong, for an agent to find. */
-import { issueKey, consoleGrantor } from '../../../../control/auth/keys/issue-key.ts'
-import { newKeyBody } from '../../../../control/auth/keys/key-bodies.ts'
-import { KeyCache } from '../../../../control/auth/keys/key-cache.ts'
-import { KeyStore } from '../../../../control/auth/keys/key-store.ts'
+import { issueKey, consoleGrantor } from '../../../../control/auth/issue-key.ts'
+import { newKeyBody } from '../../../../control/auth/key-bodies.ts'
+import { KeyCache } from '../../../../control/auth/key-cache.ts'
+import { KeyStore } from '../../../../control/auth/key-store.ts'
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type { Store } from '../../../../schema/open.ts'
 import { respond } from '../../../call/sip/answers.ts'

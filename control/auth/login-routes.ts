@@ -1,0 +1,214 @@
+/** Login and logout of people: staff under `/auth`, customers under `/client/auth`. */
+import { type Clocks, earliest, latest } from '../../schema/clock.ts'
+import { Hono, type Context } from 'hono'
+import { z } from 'zod'
+import { timeToText } from '../../schema/columns.ts'
+import { sourceKey } from '../../schema/net/source-address.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { validate } from '../http/validate.ts'
+import type { Principal } from './principal.ts'
+import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
+import {
+  clearSessionCookie,
+  isBySessionCookie,
+  isFromOwnPage,
+  setSessionCookie,
+} from './session-cookie.ts'
+import type { LoginGuard } from './login-guard.ts'
+import { type Lane, MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
+import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
+import type { CustomerLogin, UserStore } from './user-store.ts'
+import { userView } from './user-view.ts'
+
+export interface LoginDeps extends Clocks {
+  readonly users: UserStore
+  readonly sessions: Sessions
+  readonly passwords: PasswordCheck
+  readonly guard: LoginGuard
+}
+
+const password = z.string().min(1).max(MAX_PASSWORD_LENGTH)
+const loginBody = z.strictObject({ username: z.string().min(1).max(100), password })
+const clientLoginBody = z.strictObject({ email: z.string().min(1).max(254), password })
+
+/** Mounted under `/api/v1`. */
+export function loginRoutes(deps: LoginDeps) {
+  const { users, sessions } = deps
+  const endSession = async (principal: Principal) => {
+    if (principal.kind !== 'user')
+      throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
+    await sessions.end(principal, earliest(deps))
+  }
+  return new Hono<ControlEnv>()
+    .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
+      const { username, password } = c.req.valid('json')
+      const known = await users.byUsername(username, c.req.header('x-tenant-slug'))
+      const user = await check(c, deps, 'staff', { name: username, password }, known)
+      c.set('loginActor', actorOfUser(user))
+      return tokenAnswer(c, await sessions.forUser(user, latest(deps)), userView(user))
+    })
+    .post('/auth/session', openToAll(), validate('json', loginBody), async (c) => {
+      if (!isFromOwnPage(c)) throw otherPage()
+      const { username, password } = c.req.valid('json')
+      const known = await users.byUsername(username, c.req.header('x-tenant-slug'))
+      const user = await check(c, deps, 'staff', { name: username, password }, known)
+      c.set('loginActor', actorOfUser(user))
+      setSessionCookie(c, await sessions.renewableForUser(user, latest(deps)))
+      return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
+    })
+    .get('/auth/session', openToAll(), async (c) => {
+      const presented = c.get('presented')
+      if (presented.kind !== 'accepted' || presented.principal.kind !== 'user')
+        return ok(c, { profile: null })
+      const renewed = isBySessionCookie(c)
+        ? await sessions.renewed(presented.principal, latest(deps))
+        : undefined
+      if (renewed !== undefined) setSessionCookie(c, renewed)
+      return ok(c, { profile: await profile(presented.principal, users) })
+    })
+    .delete('/auth/session', requiresCredential(), async (c) => {
+      await endSession(c.var.principal)
+      clearSessionCookie(c)
+      return ok(c, { logged_out: true })
+    })
+    .get('/auth/me', requiresCredential(), async (c) =>
+      ok(c, await profile(c.var.principal, users)),
+    )
+    .post('/auth/logout', requiresCredential(), async (c) => {
+      await endSession(c.var.principal)
+      return ok(c, { logged_out: true })
+    })
+}
+
+/** A page of another site must not sign its visitor in as another user. */
+const otherPage = (): ApiError =>
+  new ApiError(403, 'other_page', 'Only the page of this console may open its session')
+
+/** Mounted under `/api/client`. */
+export function clientLoginRoutes(deps: LoginDeps) {
+  const { users, sessions } = deps
+  return new Hono<ControlEnv>()
+    .post('/auth/login', openToAll(), validate('json', clientLoginBody), async (c) => {
+      const { email, password } = c.req.valid('json')
+      const known = await users.customersByEmail(email, c.req.header('x-tenant-slug'))
+      const customer = await check(c, deps, 'customers', { name: email, password }, known)
+      c.set('loginActor', `customer:${customer.id}`)
+      const token = await sessions.forCustomer(customer, customer.password_hash ?? '', latest(deps))
+      return tokenAnswer(c, token, customerView(customer))
+    })
+    .get('/auth/me', requiresCustomer(), async (c) => {
+      const customer = await users.customerById(customerOf(c.var.principal).customerId)
+      if (customer === undefined) throw wrongLogin()
+      return ok(c, customerView(customer))
+    })
+    .post('/auth/logout', requiresCustomer(), async (c) => {
+      await sessions.end(customerOf(c.var.principal), earliest(deps))
+      return ok(c, { logged_out: true })
+    })
+}
+
+interface Login {
+  readonly is_active: 0 | 1
+  readonly password_hash: string | null
+  readonly tenant_id: number | null
+}
+
+/**
+ * Always verifies at least this many passwords, so that timing does not reveal whether two tenants have the
+ * name.
+ */
+const LEAST_CHECKED = 2
+
+/** Longer than any slug; limits how much of an untrusted text is remembered. */
+const MAX_SLUG_LENGTH = 64
+
+/**
+ * Returns the one of `known`, which all have this name, whose password matches. Throws when there is none
+ * or the pair is locked. Checks the lock again after the slow check: of many attempts at once, only five
+ * may learn whether they were right.
+ */
+async function check<Row extends Login>(
+  c: Context<ControlEnv>,
+  { passwords, guard, steadyNow }: LoginDeps,
+  lane: Lane,
+  { name, password }: { readonly name: string; readonly password: string },
+  known: readonly Row[],
+): Promise<Row> {
+  const address = c.get('clientAddress')
+  const asker = { lane, source: sourceKey(address) }
+  const slug = c.req.header('x-tenant-slug')?.slice(0, MAX_SLUG_LENGTH)
+  // A success in one tenant says nothing about other users with the same name.
+  const pair = slug === undefined ? name : `${slug}/${name}`
+  await guard.refuseLocked(pair, address, steadyNow())
+  const matching: Row[] = []
+  for (const row of known)
+    if (await passwords.matches(password, row.is_active ? row.password_hash : null, asker))
+      matching.push(row)
+  for (let checked = known.length; checked < LEAST_CHECKED; checked += 1)
+    await passwords.matches(password, null, asker)
+  await guard.refuseLocked(pair, address, steadyNow())
+  // A password of a user with the same name is also a guess at the others; it must be counted for them too.
+  const lockedRows: Row[] = []
+  for (const row of known.length > 1 ? known : [])
+    if (await guard.isLocked(pairOfRow(row, name), address, steadyNow())) lockedRows.push(row)
+  const [row, second] = matching.filter((each) => !lockedRows.includes(each))
+  if (row === undefined) {
+    await guard.failed(pair, address, steadyNow())
+    for (const each of lockedRows)
+      await guard.refuseLocked(pairOfRow(each, name), address, steadyNow())
+    throw wrongLogin()
+  }
+  if (known.length === 1) await guard.succeeded(pair, address)
+  for (const each of known.length === 1 ? [] : known) {
+    const ofRow = pairOfRow(each, name)
+    if (lockedRows.includes(each)) continue
+    if (matching.includes(each)) await guard.succeeded(ofRow, address)
+    else await guard.failed(ofRow, address, steadyNow())
+  }
+  if (second === undefined || row.tenant_id === null) return row
+  throw new ApiError(
+    400,
+    'tenant_required',
+    'Several tenants know this login: name one in X-Tenant-Slug',
+  )
+}
+
+const pairOfRow = ({ tenant_id: tenantId }: Login, name: string): string =>
+  `tenant ${tenantId ?? 0}/${name}`
+
+/** A wrong name and a wrong password get the same response. */
+const wrongLogin = (): ApiError =>
+  new ApiError(401, 'invalid_credentials', 'Username or password is wrong', {
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  })
+
+const tokenAnswer = (c: Context<ControlEnv>, token: string, user: unknown): Response =>
+  ok(c, { token, token_type: 'Bearer', expires_in: SESSION_SECONDS, user })
+
+const customerView = (customer: CustomerLogin) => ({
+  id: customer.id,
+  name: customer.name,
+  email: customer.email,
+  role: 'customer',
+})
+
+/** Describes the presented credential of a person or a key. */
+async function profile(principal: Principal, users: UserStore) {
+  const shared = {
+    scopes: principal.scopeLabels,
+    permissions: [...principal.scopes],
+    tenant_slug: principal.tenantSlug,
+    domain: principal.domain,
+  }
+  if (principal.kind === 'key') return { kind: 'key', uuid: principal.uuid, ...shared }
+  if (principal.kind === 'customer') return { kind: 'customer', email: principal.email, ...shared }
+  const user = await users.byId(principal.userId)
+  return {
+    kind: 'user',
+    ...(user && userView(user)),
+    ...shared,
+    expires_at: timeToText(principal.expiresAt),
+  }
+}
