@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { ApiError } from '../http/api-error.ts'
 import { parseJson } from '../http/json.ts'
-import { dataOf } from '../nodes/answer-data.ts'
+import { dataOf } from '../nodes/node-client.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { toolRequest } from './tool-request.ts'
 import type { Tool, ToolAnswer } from './tool.ts'

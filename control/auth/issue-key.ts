@@ -2,18 +2,22 @@
  * Creates keys and rotates their tokens, for the API and for `tollgate key create`. A grantor can grant no
  * more than it has itself.
  */
+import { z } from 'zod'
+import { parseNetwork } from '../../schema/net/ip-address.ts'
+import { overlap } from '../../schema/net/place.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
-import { ApiError, badRequest, conflict } from '../http/api-error.ts'
-import type { KeyLimits, Principal } from './principal.ts'
-import { newUuid } from '../http/uuid.ts'
-import { writeWithinLimits } from './tenant-limits.ts'
-import { mayGrant } from './scopes.ts'
-import { wrongTenant } from './tenants.ts'
-import { hashToken, keyPrefixOf, keyStateAt, newToken, type AppKey } from './app-key.ts'
-import { DEFAULT_RATE_LIMIT_RPM, type KeyPatch, type NewKeyBody } from './key-bodies.ts'
-import { limitsOf, refuseWider } from './key-limits.ts'
+import { type AppKey, hashToken, keyPrefixOf, keyStateAt, keyStates, newToken } from './app-key.ts'
 import type { KeyStore } from './key-store.ts'
+import type { KeyLimits, Principal } from './principal.ts'
+import { SESSION_RPM } from './rate-limit.ts'
+import { isGrantable, MAX_SCOPES, mayGrant, scopeGrammar } from './scopes.ts'
+import { writeWithinLimits } from './tenant-limits.ts'
+import { wrongTenant } from './tenants.ts'
+import { ApiError, badRequest, conflict, type ErrorDetail } from '../http/api-error.ts'
+import { domain, name, text, time } from '../http/fields.ts'
+import { pageQuery } from '../http/page.ts'
+import { newUuid } from '../http/uuid.ts'
 
 /** Who creates a key, and the grantor's limits. */
 export type Grantor = Pick<Principal, 'scopeLabels' | 'tenantId' | 'domain'> & {
@@ -279,3 +283,139 @@ const invalid = (path: string, message: string): ApiError =>
 
 export const nameTaken = (): ApiError =>
   conflict('name_taken', 'A key with this name already exists in this tenant')
+
+const MAX_ALLOWED_IPS = 50
+/** Thirty days. */
+const MAX_GRACE_SECONDS = 2_592_000
+export const DEFAULT_RATE_LIMIT_RPM = 1_200
+
+const scopes = z
+  .array(
+    z.string().refine(isGrantable, `is not a scope of this service: it must be ${scopeGrammar}`),
+  )
+  .max(MAX_SCOPES)
+  .transform((labels) => [...new Set(labels)])
+
+const allowedIps = z
+  .array(z.string().refine((cidr) => parseNetwork(cidr) !== undefined, 'must be a CIDR'))
+  .max(MAX_ALLOWED_IPS)
+
+const rateLimit = z.int().min(1).max(100_000)
+const slug = text(63).min(1)
+
+export const newKeyBody = z.strictObject({
+  name,
+  description: text(500).nullable().default(null),
+  scopes: scopes.default(['*:read']),
+  rate_limit_rpm: rateLimit
+    .optional()
+    .describe('Defaults to 1200. Cannot exceed the limit of the creating credential.'),
+  expires_at: time
+    .nullable()
+    .optional()
+    .describe('Null: never. Absent: with the creating credential, or never.'),
+  is_active: z.boolean().default(true),
+  /** Absent: `global`, or the tenant of a tenant credential. */
+  tenant_scope: z.enum(['global', 'tenant']).optional(),
+  tenant_slug: slug.optional(),
+  domain: domain.nullable().optional(),
+  kind: z.enum(['sbc', 'pbx', 'billing']).default('sbc'),
+  allowed_ips: allowedIps
+    .optional()
+    .describe('Absent: the addresses of the creating credential, or any.'),
+})
+export type NewKeyBody = z.output<typeof newKeyBody>
+
+/** Absent keeps the value; null clears it, or restores the default of a required one. */
+export const keyPatch = z.strictObject({
+  name: name.optional(),
+  description: text(500).nullable().optional(),
+  scopes: scopes.optional(),
+  rate_limit_rpm: rateLimit
+    .nullable()
+    .transform((limit) => limit ?? DEFAULT_RATE_LIMIT_RPM)
+    .optional(),
+  expires_at: time.nullable().optional(),
+  is_active: z.boolean().optional(),
+  domain: domain.nullable().optional(),
+  allowed_ips: allowedIps
+    .nullable()
+    .transform((cidrs) => cidrs ?? [])
+    .optional(),
+})
+export type KeyPatch = z.output<typeof keyPatch>
+
+export const rotateBody = z.strictObject({
+  grace_seconds: z.int().min(0).max(MAX_GRACE_SECONDS).default(0),
+})
+
+export const keyQuery = z.strictObject({
+  ...pageQuery,
+  search: z.string().max(100).optional(),
+  tenant: slug.optional(),
+  state: z.enum(keyStates).optional(),
+  kind: z.enum(['sbc', 'pbx', 'billing']).optional(),
+})
+
+/** A person has no expiry and no addresses. */
+const person: KeyLimits = { rateLimitRpm: SESSION_RPM, expiresAt: null, allowedIps: [] }
+
+/**
+ * Null for no limits. An admin session creates keys of any kind. So does a global key with every scope, no
+ * expiry and no addresses: it could create an admin and continue as that user.
+ */
+function limitsOf(principal: Principal): KeyLimits | null {
+  if (principal.kind !== 'key') return null
+  const { limits, scopeLabels, tenantId } = principal
+  const isBounded = limits.expiresAt !== null || limits.allowedIps.length > 0
+  const isAdministrator = scopeLabels.includes('*') && tenantId === null
+  return isAdministrator && !isBounded && limits.rateLimitRpm >= SESSION_RPM ? null : limits
+}
+
+/** Throws 403 when `wanted` exceeds `holder` in any way. */
+function refuseWider(wanted: KeyLimits, holder: KeyLimits | null): void {
+  const details = holder === null ? [] : widerThan(wanted, holder)
+  if (details.length === 0) return
+  throw new ApiError(
+    403,
+    'limit_escalation',
+    `The credential cannot hand out more than it has: ${details.map(({ path }) => path).join(', ')}`,
+    { details },
+  )
+}
+
+/** Throws 403 for a key with limits that a person would not have: it could continue as that person. */
+export function refusePersonBy(principal: Principal): void {
+  refuseWider(person, limitsOf(principal))
+}
+
+function widerThan(wanted: KeyLimits, holder: KeyLimits): ErrorDetail[] {
+  const isLater =
+    holder.expiresAt !== null && (wanted.expiresAt === null || wanted.expiresAt > holder.expiresAt)
+  return [
+    ...(wanted.rateLimitRpm > holder.rateLimitRpm
+      ? [
+          {
+            path: 'rate_limit_rpm',
+            message: `exceeds the ${holder.rateLimitRpm} of the credential`,
+          },
+        ]
+      : []),
+    ...(isLater ? [{ path: 'expires_at', message: 'is later than that of the credential' }] : []),
+    ...(isWithin(wanted.allowedIps, holder.allowedIps)
+      ? []
+      : [{ path: 'allowed_ips', message: 'is not within the networks of the credential' }]),
+  ]
+}
+
+/** Whether every network of `inner` lies in one of `outer`; no networks means all addresses. */
+function isWithin(inner: readonly string[], outer: readonly string[]): boolean {
+  if (outer.length === 0) return true
+  return inner.length > 0 && inner.every((cidr) => outer.some((wider) => holds(wider, cidr)))
+}
+
+function holds(outer: string, inner: string): boolean {
+  const [wide, narrow] = [parseNetwork(outer), parseNetwork(inner)]
+  if (wide === undefined || narrow === undefined) return false
+  return wide.prefixLength <= narrow.prefixLength && overlap(wide, narrow)
+}

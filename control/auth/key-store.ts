@@ -1,23 +1,14 @@
 /** Application keys in the database. Every write clears the cache before it resolves. */
-import { sql } from 'kysely'
+import { type Insertable, type RawBuilder, type Selectable, sql, type Updateable } from 'kysely'
+import { fromFlag, toFlag } from '../../schema/columns.ts'
+import type { ApplicationKeyTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
 import { all, execute, first, insert, transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import { ApiError } from '../http/api-error.ts'
 import type { AppKey, KeyKind, KeyState } from './app-key.ts'
-import type { KeyCache } from './key-cache.ts'
-import {
-  changedColumns,
-  inState,
-  mentions,
-  toKey,
-  toRow,
-  type KeyChange,
-  type KeyRow,
-  type NewKey,
-  type SearchableColumn,
-} from './key-rows.ts'
+import { ApiError } from '../http/api-error.ts'
+import { likePattern } from '../http/page.ts'
 
 /** A token that starts with the wanted prefix: a key's own, or one in its grace period. */
 export interface Candidate {
@@ -50,13 +41,13 @@ type OnRevoked = (key: AppKey) => void | Promise<void>
 
 export class KeyStore {
   readonly #store: Store
-  readonly #cache: KeyCache
+  readonly #cache: { clear(): void }
   readonly #onRevoked: OnRevoked
   readonly #candidates: Prepared<{ prefix: string }, Candidate>
   readonly #byId: Prepared<{ id: number }, KeyRow>
 
   /** `onRevoked` runs once per key, in the transaction that revokes it. */
-  constructor(store: Store, cache: KeyCache, onRevoked: OnRevoked = () => undefined) {
+  constructor(store: Store, cache: { clear(): void }, onRevoked: OnRevoked = () => undefined) {
     this.#store = store
     this.#cache = cache
     this.#onRevoked = onRevoked
@@ -266,4 +257,122 @@ export class KeyStore {
     if (except !== undefined) query = query.where('id', '!=', except)
     return (await first(this.#store, query)) !== undefined
   }
+}
+
+export type KeyRow = Selectable<ApplicationKeyTable> & { readonly tenant_slug: string | null }
+
+/** Fields set at creation; the rest of a row starts with defaults. */
+export type NewKey = Omit<
+  AppKey,
+  'id' | 'suspendedAt' | 'suspendedBy' | 'revokedAt' | 'tenantSlug' | 'requestCount' | 'lastUsedAt'
+> & { readonly keyHash: Buffer }
+
+/** Absent keeps the value; null clears it. */
+export type KeyChange = Partial<
+  Pick<
+    AppKey,
+    | 'name'
+    | 'description'
+    | 'scopeLabels'
+    | 'rateLimitRpm'
+    | 'expiresAt'
+    | 'isActive'
+    | 'domain'
+    | 'allowedIps'
+  >
+>
+
+function toKey(row: KeyRow): AppKey {
+  return {
+    id: row.id,
+    uuid: row.uuid,
+    kind: row.kind,
+    name: row.name,
+    description: row.description,
+    keyPrefix: row.key_prefix,
+    scopeLabels: readList(row.scopes),
+    rateLimitRpm: row.rate_limit_rpm,
+    expiresAt: row.expires_at,
+    isActive: fromFlag(row.is_active),
+    suspendedAt: row.suspended_at,
+    suspendedBy: row.suspended_by,
+    revokedAt: row.revoked_at,
+    tenantId: row.tenant_id,
+    tenantSlug: row.tenant_slug,
+    domain: row.domain,
+    allowedIps: readList(row.allowed_ips),
+    ownerUsername: row.owner_username,
+    requestCount: row.request_count,
+    lastUsedAt: row.last_used_at,
+    createdAt: row.created_at,
+  }
+}
+
+function readList(json: string): readonly string[] {
+  const list: unknown = JSON.parse(json)
+  return Array.isArray(list) ? list.filter((item) => typeof item === 'string') : []
+}
+
+export function toRow(key: NewKey): Insertable<ApplicationKeyTable> {
+  return {
+    uuid: key.uuid,
+    kind: key.kind,
+    name: key.name,
+    description: key.description,
+    key_prefix: key.keyPrefix,
+    key_hash: key.keyHash,
+    scopes: JSON.stringify(key.scopeLabels),
+    rate_limit_rpm: key.rateLimitRpm,
+    expires_at: key.expiresAt,
+    is_active: toFlag(key.isActive),
+    suspended_at: null,
+    suspended_by: null,
+    revoked_at: null,
+    tenant_id: key.tenantId,
+    domain: key.domain,
+    allowed_ips: JSON.stringify(key.allowedIps),
+    owner_username: key.ownerUsername,
+    last_used_at: null,
+    created_at: key.createdAt,
+  }
+}
+
+function changedColumns(change: KeyChange): Updateable<ApplicationKeyTable> {
+  return {
+    ...(change.name !== undefined && { name: change.name }),
+    ...(change.description !== undefined && { description: change.description }),
+    ...(change.scopeLabels !== undefined && { scopes: JSON.stringify(change.scopeLabels) }),
+    ...(change.rateLimitRpm !== undefined && { rate_limit_rpm: change.rateLimitRpm }),
+    ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
+    ...(change.isActive !== undefined && { is_active: toFlag(change.isActive) }),
+    ...(change.domain !== undefined && { domain: change.domain }),
+    ...(change.allowedIps !== undefined && { allowed_ips: JSON.stringify(change.allowedIps) }),
+  }
+}
+
+export type SearchableColumn = 'name' | 'description' | 'owner_username'
+
+/** Whether the text occurs in one of these columns, without regard to ASCII case. */
+function mentions(
+  search: string,
+  columns: readonly SearchableColumn[] = ['name', 'description', 'owner_username'],
+): RawBuilder<boolean> {
+  const pattern = likePattern(search)
+  const matches = columns.map(
+    (column) => sql`lower(${sql.ref(`key.${column}`)}) LIKE lower(${pattern}) ESCAPE '\\'`,
+  )
+  return sql<boolean>`(${sql.join(matches, sql` OR `)})`
+}
+
+/** `keyStateAt` as SQL. */
+function inState(state: KeyState, now: number): RawBuilder<boolean> {
+  const isAlive = sql<boolean>`key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > ${now})`
+  const conditions: Readonly<Record<KeyState, RawBuilder<boolean>>> = {
+    revoked: sql`key.revoked_at IS NOT NULL`,
+    expired: sql`key.revoked_at IS NULL AND key.expires_at <= ${now}`,
+    suspended: sql`${isAlive} AND key.suspended_at IS NOT NULL`,
+    active: sql`${isAlive} AND key.suspended_at IS NULL AND key.is_active = 1`,
+    inactive: sql`${isAlive} AND key.suspended_at IS NULL AND key.is_active = 0`,
+  }
+  return conditions[state]
 }

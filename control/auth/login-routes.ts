@@ -1,26 +1,26 @@
 /** Login and logout of people: staff under `/auth`, customers under `/client/auth`. */
-import { type Clocks, earliest, latest } from '../../schema/clock.ts'
-import { Hono, type Context } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
+import { type Clocks, earliest, latest } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { sourceKey } from '../../schema/net/source-address.ts'
-import { ApiError } from '../http/api-error.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { ok } from '../http/envelope.ts'
-import { validate } from '../http/validate.ts'
-import type { Principal } from './principal.ts'
-import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
 import {
   clearSessionCookie,
   isBySessionCookie,
   isFromOwnPage,
   setSessionCookie,
-} from './session-cookie.ts'
-import type { LoginGuard } from './login-guard.ts'
+} from './authenticate.ts'
 import { type Lane, MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
+import type { Principal } from './principal.ts'
+import { type CountedBy, type Permits, RateWindow } from './rate-limit.ts'
+import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
 import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
-import type { CustomerLogin, UserStore } from './user-store.ts'
-import { userView } from './user-view.ts'
+import { type CustomerLogin, type UserStore, userView } from './user-store.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { recentlyUsed } from '../http/recently-used.ts'
+import { validate } from '../http/validate.ts'
 
 export interface LoginDeps extends Clocks {
   readonly users: UserStore
@@ -212,3 +212,84 @@ async function profile(principal: Principal, users: UserStore) {
     expires_at: timeToText(principal.expiresAt),
   }
 }
+
+const MAX_FAILURES = 5
+const WINDOW_MS = 15 * 60_000
+const MAX_PAIRS = 20_000
+
+/**
+ * Locks a pair of name and address after five failures in fifteen minutes (SPECIFICATION.md §4.2), on all nodes of
+ * a database together.
+ */
+export class LoginGuard {
+  readonly #failures = recentlyUsed<string, RateWindow>(MAX_PAIRS)
+  readonly #permits: Permits | undefined
+
+  /** @param permits undefined: no other process serves from this database. */
+  constructor(permits: Permits | undefined) {
+    this.#permits = permits
+  }
+
+  /** Rejects with 429 while the pair is locked, whether the password is correct or not. */
+  async refuseLocked(name: string, address: string, now: number): Promise<void> {
+    const waitMs = await this.#waitMs(pairOf(name, address), now)
+    if (waitMs > 0) throw locked(waitMs)
+  }
+
+  async isLocked(name: string, address: string, now: number): Promise<boolean> {
+    return (await this.#waitMs(pairOf(name, address), now)) > 0
+  }
+
+  /**
+   * Counts a failure; rejects with 429 when the pair is locked already: of many attempts at once, only five may
+   * learn that they failed.
+   */
+  async failed(name: string, address: string, now: number): Promise<void> {
+    const pair = pairOf(name, address)
+    if (this.#permits !== undefined) {
+      const { granted, opensInMs } = await this.#permits.take(
+        bucketOf(pair),
+        MAX_FAILURES,
+        1,
+        WINDOW_MS,
+      )
+      if (granted === 0) throw locked(opensInMs)
+      return
+    }
+    const window = this.#failures.get(pair) ?? new RateWindow(MAX_FAILURES, WINDOW_MS)
+    const isCounted = window.admit(now)
+    this.#failures.set(pair, window)
+    if (!isCounted) throw locked(window.opensAt(now) - now)
+  }
+
+  async succeeded(name: string, address: string): Promise<void> {
+    const pair = pairOf(name, address)
+    this.#failures.delete(pair)
+    await this.#permits?.clear(bucketOf(pair))
+  }
+
+  /** Zero: it is not locked. */
+  async #waitMs(pair: string, now: number): Promise<number> {
+    if (this.#permits !== undefined) {
+      const { used, opensInMs } = await this.#permits.take(
+        bucketOf(pair),
+        MAX_FAILURES,
+        0,
+        WINDOW_MS,
+      )
+      return used < MAX_FAILURES ? 0 : opensInMs
+    }
+    const window = this.#failures.get(pair)
+    return window?.isFull(now) === true ? Math.max(1, window.opensAt(now) - now) : 0
+  }
+}
+
+const locked = (waitMs: number): ApiError =>
+  new ApiError(429, 'login_locked', 'Too many failed logins', {
+    headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1_000))) },
+  })
+
+const bucketOf = (pair: string): CountedBy => ({ kind: 'failed login', name: pair })
+
+const pairOf = (name: string, address: string): string =>
+  `${sourceKey(address)} ${name.toLowerCase()}`

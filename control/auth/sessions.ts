@@ -2,13 +2,14 @@
  * Sessions of people. The token contains only the subject; role, tenant and active flag are read from the
  * row on each request, so that a change takes effect from the next one.
  */
-import { hash } from 'node:crypto'
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
+import { DatabaseRefused } from '../../schema/refusal.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { execute, transaction } from '../../schema/sql/query.ts'
+import { execute, first, transaction } from '../../schema/sql/query.ts'
 import type { CustomerPrincipal, Presented, Principal, UserPrincipal } from './principal.ts'
 import { permissionsOf, roleScopes } from './scopes.ts'
-import { signJwt, verifyJwt, type Claims } from './jwt.ts'
 import type { CustomerLogin, UserRow, UserStore } from './user-store.ts'
 
 export const SESSION_SECONDS = 3_600
@@ -182,3 +183,81 @@ export const actorOfUser = ({ username, tenant_slug: slug }: UserRow): string =>
 /** An argon2id hash contains a random salt: part of its digest reveals nothing about the password. */
 const fingerprint = (passwordHash: string): string =>
   hash('sha256', passwordHash, 'base64url').slice(0, 16)
+
+const header = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')
+
+/** Tolerance for a clock that is being corrected. */
+const LEEWAY_MS = 2_000
+
+const claimsForm = z.strictObject({
+  iss: z.literal('tollgate'),
+  sub: z.string(),
+  /** The subject: `user:<id>` or `customer:<id>`. */
+  kind: z.enum(['user', 'customer']),
+  jti: z.string(),
+  /** Seconds since the epoch, as for `exp`. */
+  iat: z.number(),
+  exp: z.number(),
+  /** When the password was checked: only the token of a session that may be renewed has it. */
+  auth_time: z.number().optional(),
+  /** Changes with the password, which ends every session. */
+  pwd: z.string(),
+})
+export type Claims = z.output<typeof claimsForm>
+
+/**
+ * JSON Web Tokens (RFC 7519) for people, HS256 only. The header is compared as constant text, so no token
+ * can choose its algorithm. A synchronous HMAC takes 3 µs, WebCrypto 68 µs.
+ */
+export function signJwt(claims: Claims, secret: string): string {
+  const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
+  return `${header}.${payload}.${signature(`${header}.${payload}`, secret).toString('base64url')}`
+}
+
+/**
+ * Returns the claims of a token that this service signed and that has not expired at `now` (milliseconds).
+ * Rejects a token from the future: it was signed before the clock was set back and would live too long.
+ */
+export function verifyJwt(token: string, secret: string, now: number): Claims | undefined {
+  const [head, payload = '', signed = ''] = token.split('.')
+  if (head !== header) return undefined
+  const expected = signature(`${header}.${payload}`, secret)
+  const presented = Buffer.from(signed, 'base64url')
+  if (presented.length !== expected.length || !timingSafeEqual(presented, expected))
+    return undefined
+  const claims = claimsForm.safeParse(JSON.parse(Buffer.from(payload, 'base64url').toString()))
+  if (!claims.success) return undefined
+  const { iat, exp } = claims.data
+  return iat * 1_000 <= now + LEEWAY_MS && now < exp * 1_000 ? claims.data : undefined
+}
+
+const signature = (text: string, secret: string): Buffer =>
+  createHmac('sha256', secret).update(text).digest()
+
+const NAME = 'jwt_secret'
+const place = { table: 'setting', column: 'value', row: NAME } as const
+
+/** Returns the configured secret, or one that is generated at the first start and stored in the database. */
+export async function jwtSecret(
+  store: Store,
+  configured: string | undefined,
+  randomBytes: (size: number) => Buffer,
+): Promise<string> {
+  if (configured !== undefined) return configured
+  return transaction(store, async () => {
+    const query = store.db.selectFrom('setting').select('value').where('name', '=', NAME)
+    const kept = (await first(store, query))?.value
+    if (kept !== undefined) return opened(store, kept)
+    const value = randomBytes(48).toString('base64url')
+    const row = { name: NAME, value: store.secrets.seal(place, value) }
+    await execute(store, store.db.insertInto('setting').values(row))
+    return value
+  })
+}
+
+function opened(store: Store, kept: string): string {
+  const value = store.secrets.open(place, kept)
+  if (value === undefined)
+    throw new DatabaseRefused(`cannot use the database: its ${NAME} is damaged`)
+  return value
+}

@@ -3,12 +3,14 @@
  * credential in its own tenant, a global one in all, or in the one that `X-Tenant-Slug` names.
  */
 import type { Store } from '../../schema/open.ts'
+import type { LookedUp } from '../../schema/rules/gateway-reach.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { ApiError } from '../http/api-error.ts'
-import { recentlyUsed } from '../http/recently-used.ts'
-import { LONGEST_UNCONFIRMED_MS } from './verify-key.ts'
-import { LookUps } from './look-ups.ts'
+import { LONGEST_UNCONFIRMED_MS, LookUps } from './verify-key.ts'
 import type { Principal } from './principal.ts'
+import { ApiError } from '../http/api-error.ts'
+import { type Step, whenKnown } from '../http/in-order.ts'
+import { recentlyUsed } from '../http/recently-used.ts'
+import { requestHeader } from '../http/request-head.ts'
 
 interface TenantRow {
   readonly id: number
@@ -122,3 +124,46 @@ function within(principal: Principal, tenant: TenantRow | undefined): Principal 
   const isGlobal = principal.tenantId === null
   return { ...principal, tenantId: tenant.id, tenantSlug: tenant.slug, isGlobal }
 }
+
+/** Narrows the principal to the tenant in which it acts; 403 for a foreign tenant. */
+export function tenantScope(tenants: TenantScope): Step {
+  return (c) => {
+    const presented = c.get('presented')
+    if (presented.kind !== 'accepted') return
+    const slug = requestHeader(c, 'x-tenant-slug')
+    return whenKnown(tenants.narrow(presented.principal, slug), (principal) => {
+      if (principal !== presented.principal) c.set('presented', { kind: 'accepted', principal })
+    })
+  }
+}
+
+/**
+ * Limits a request to the rows of its tenant and domain, and says who asks and when, and what DNS has said of
+ * the written destinations: absent when it was not asked.
+ */
+export interface RequestScope extends Partial<LookedUp> {
+  /** The only tenant whose rows exist; null for all tenants. */
+  readonly tenantId: number | null
+  /** The platform asks, in that tenant. */
+  readonly isGlobal?: boolean
+  /** The only SIP domain of that tenant, for rows that have one; absent or null for all its domains. */
+  readonly domain?: string | null
+  /** For the ledger and the audit: `key:<uuid>`, `user:<username>`, `seed`. */
+  readonly actor: string
+  /** Milliseconds UTC. */
+  readonly now: number
+}
+
+export const requestScope = (
+  { tenantId, isGlobal = false, domain, actor }: Principal,
+  now: () => number,
+): RequestScope => ({
+  tenantId,
+  isGlobal,
+  domain,
+  actor,
+  now: now(),
+})
+
+/** The scope of a seed file. */
+export const everywhere: RequestScope = { tenantId: null, actor: '', now: 0 }

@@ -1,5 +1,6 @@
 /** Staff accounts and the logins of customers, in the database. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
+import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { UserTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
@@ -157,3 +158,14 @@ export class UserStore {
 
 /** Thrown inside the transaction to roll it back. */
 const lastAdmin = new Error('the last admin')
+
+/** A user as the API shows it. */
+export const userView = (user: UserRow) => ({
+  id: user.id,
+  username: user.username,
+  role: user.role,
+  tenant_slug: user.tenant_slug,
+  is_active: fromFlag(user.is_active),
+  created_at: timeToText(user.created_at),
+  updated_at: timeToText(user.updated_at),
+})

@@ -4,11 +4,11 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import { networkCheck } from '../../schema/net/ip-address.ts'
-import type { KeyPrincipal, Presented } from './principal.ts'
-import { expandScopes } from './scopes.ts'
-import { hashToken, keyPrefixOf, keyStateAt, type AppKey } from './app-key.ts'
-import type { KeyCache, KnownToken } from './key-cache.ts'
+import { type AppKey, hashToken, keyPrefixOf, keyStateAt } from './app-key.ts'
 import type { KeyStore } from './key-store.ts'
+import type { Accepted, KeyPrincipal, Presented } from './principal.ts'
+import { expandScopes } from './scopes.ts'
+import { recentlyUsed } from '../http/recently-used.ts'
 
 const rejected: Presented = { kind: 'rejected' }
 
@@ -92,5 +92,87 @@ function principalOfKey(key: AppKey): KeyPrincipal {
     tenantId: key.tenantId,
     tenantSlug: key.tenantSlug,
     domain: key.domain,
+  }
+}
+
+/** A valid token, with what every request of it needs. */
+export interface KnownToken {
+  /** End of the grace period of a rotated token; null for the key's own token. Milliseconds UTC. */
+  readonly tokenExpiresAt: number | null
+  readonly key: AppKey
+  readonly presented: Accepted
+  readonly isAllowedFrom: (address: string) => boolean
+}
+
+const MAX_KNOWN = 10_000
+const MAX_UNKNOWN = 10_000
+
+/**
+ * Caches verified tokens by their SHA-256. `key-store.ts` clears it before a write resolves, so a
+ * revocation takes effect from the next request.
+ */
+export class KeyCache {
+  readonly #known = recentlyUsed<string, KnownToken>(MAX_KNOWN)
+  /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
+  readonly #unknown = recentlyUsed<string, true>(MAX_UNKNOWN)
+  readonly #lookUps = new LookUps<string, KnownToken | undefined>()
+
+  /** `hash` in base64. */
+  find(hash: string): KnownToken | 'unknown' | undefined {
+    return this.#known.get(hash) ?? (this.#unknown.has(hash) ? 'unknown' : undefined)
+  }
+
+  /** Remembers what `read` finds, unless the cache was cleared meanwhile. */
+  lookUp(
+    hash: string,
+    read: () => Promise<KnownToken | undefined>,
+  ): Promise<KnownToken | undefined> {
+    return this.#lookUps.run(hash, read, (found) => this.#remember(hash, found))
+  }
+
+  /** Called when keys were changed, also by another process. */
+  clear(): void {
+    this.#known.clear()
+    this.#unknown.clear()
+    this.#lookUps.clear()
+  }
+
+  #remember(hash: string, found: KnownToken | undefined): void {
+    if (found === undefined) this.#unknown.set(hash, true)
+    else this.#known.set(hash, found)
+  }
+
+  size(): { readonly known: number; readonly unknown: number } {
+    return { known: this.#known.size, unknown: this.#unknown.size }
+  }
+}
+
+/** Look-ups of what every request needs: those that need the same at the same time share one. */
+
+export class LookUps<K, V> {
+  /** No more than the server has requests. */
+  readonly #underWay = new Map<K, Promise<V>>()
+
+  /**
+   * Remembers what `read` finds. What was read before `clear` may be outdated: it is not remembered, and later requests
+   * do not wait for it.
+   */
+  async run(key: K, read: () => Promise<V>, remember: (found: V) => void): Promise<V> {
+    const underWay = this.#underWay.get(key)
+    if (underWay !== undefined) return underWay
+    const lookUp = read()
+    const isCurrent = (): boolean => this.#underWay.get(key) === lookUp
+    this.#underWay.set(key, lookUp)
+    try {
+      const found = await lookUp
+      if (isCurrent()) remember(found)
+      return found
+    } finally {
+      if (isCurrent()) this.#underWay.delete(key)
+    }
+  }
+
+  clear(): void {
+    this.#underWay.clear()
   }
 }

@@ -1,25 +1,25 @@
 /** Live calls: list them (SPECIFICATION.md §2.5) and hang one up. */
-import type { ChangeWorld } from '../changes/kinds.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import { requires } from '../auth/requires.ts'
+import type { ActiveCall, TransferResult } from '../../schema/contracts/calls.ts'
 import type { Principal } from '../auth/principal.ts'
-import { tellEntered, writeQuery } from '../changes/enter-write.ts'
+import { admitScope, requires } from '../auth/requires.ts'
+import { activeCallView } from './active-call-view.ts'
 import { planHangUp } from './hangup-plan.ts'
+import { refusedStart } from './originate-routes.ts'
+import { tellEntered, writeQuery } from '../changes/enter-write.ts'
+import type { ChangeWorld } from '../changes/kinds.ts'
 import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
-import type { ActiveCall } from '../../schema/contracts/calls.ts'
-import type { Platform } from '../http/platform.ts'
-import { notFound } from '../http/api-error.ts'
+import { conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
+import { phoneNumber } from '../http/fields.ts'
+import type { Platform } from '../http/platform.ts'
+import { newUuid } from '../http/uuid.ts'
 import { validate } from '../http/validate.ts'
 import { atNodeOfCall } from '../nodes/elsewhere.ts'
-import { mergedRows, ROW_SEPARATOR, rowsIn } from '../nodes/merge-calls.ts'
 import type { AskedNodes, WithOthers } from '../nodes/other-nodes.ts'
-import { activeCallView } from './active-call-view.ts'
-import { newUuid } from '../http/uuid.ts'
-import { transferRoutes } from './transfer-routes.ts'
 
 const listQuery = z.strictObject({
   node: z
@@ -119,3 +119,125 @@ async function listOfAll(
 
 const isVisible = (call: ActiveCall, { tenantId }: Principal): boolean =>
   tenantId === null || call.tenantId === tenantId
+
+const what = z.strictObject({
+  destination: phoneNumber({ least: 2, most: 32 }).describe(
+    'An extension or a number, as the paying party would dial it.',
+  ),
+  leg: z
+    .enum(['caller', 'callee'])
+    .default('caller')
+    .describe('The party to transfer. The other party is released when the destination answers.'),
+  mode: z.literal('blind').default('blind'),
+})
+const transferBody = what.extend({ call_uuid: z.guid() })
+const callPath = z.strictObject({ uuid: z.guid() })
+
+/**
+ * `POST /telephony/transfer`: transfers one party of an answered call. The other party stays connected
+ * until the destination answers. A transferred phone pays for the new call as if it had sent REFER itself
+ * (SPECIFICATION.md §12.2); otherwise the payer of the call continues to pay.
+ */
+function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOthers) {
+  const atNode = atNodeOfCall({ engine, others })
+  const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {
+    const { tenantId } = c.var.principal
+    // A transferred phone pays for a new call.
+    admitScope(c.var.principal, 'calls:originate')
+    const call = engine.calls.find(uuid)
+    if (call === undefined || (tenantId !== null && call.tenantId !== tenantId))
+      throw notFound('call')
+    const { destination, leg, mode } = body
+    const transferUuid = transferStartedOrThrow(
+      await engine.transfer({ callUuid: uuid, destination, moved: leg }),
+    )
+    const started = {
+      call_uuid: uuid,
+      transfer_uuid: transferUuid,
+      destination,
+      leg,
+      mode,
+      status: 'transferring' as const,
+    }
+    c.set('change', { before: null, after: started })
+    c.header('Location', `/api/v1/pbx/calls/${transferUuid}`)
+    return c.json({ success: true, data: started }, 202)
+  }
+
+  return new Hono<ControlEnv>()
+    .post(
+      '/telephony/transfer',
+      requires('calls:control'),
+      validate('json', transferBody),
+      atNode,
+      (c) => {
+        const { call_uuid: uuid, ...body } = c.req.valid('json')
+        return start(c, uuid, body)
+      },
+    )
+    .post(
+      '/pbx/calls/:uuid/transfer',
+      requires('calls:control'),
+      validate('param', callPath),
+      validate('json', what),
+      atNode,
+      (c) => start(c, c.req.valid('param').uuid, c.req.valid('json')),
+    )
+}
+
+function transferStartedOrThrow(result: TransferResult): string {
+  switch (result.kind) {
+    case 'transferring':
+      return result.callUuid
+    case 'not_found':
+      throw notFound('call')
+    case 'not_answered':
+      throw conflict('call_not_answered', 'The call is not answered yet')
+    case 'already_ending':
+      throw conflict('call_ending', 'The call is already ending')
+    case 'transfer_in_progress':
+      throw conflict(result.kind, 'The call is already being transferred')
+    case 'not_transferable':
+      throw conflict(result.kind, 'No party of the call is a phone or node with a paying customer')
+    case 'denied':
+    default:
+      throw refusedStart(result.code)
+  }
+}
+
+/** Between the rows of a list. JSON texts have no line breaks inside, so a list is split without parsing it. */
+const ROW_SEPARATOR = ',\n'
+/** Rows between two turns of the event loop: about 5 ms. SIP shares the thread. */
+const MERGED_SLICE = 2_000
+
+/** Undefined: it is no list of rows. */
+function rowsIn(list: string): readonly string[] | undefined {
+  if (!list.startsWith('[') || !list.endsWith(']')) return undefined
+  return list === '[]' ? [] : list.slice(1, -1).split(ROW_SEPARATOR)
+}
+
+/**
+ * Lists of live calls of several nodes as one: oldest first, as each of them is.
+ * `lists`: rows as JSON texts, each list in the order of `start_stamp`.
+ */
+async function mergedRows(lists: readonly (readonly string[])[]): Promise<string> {
+  const heads = lists
+    .map((rows) => ({ rows, at: 0, start: startOf(rows[0]) }))
+    .filter(({ rows }) => rows.length > 0)
+  const merged: string[] = []
+  while (heads.length > 0) {
+    let first = heads[0]
+    for (const head of heads) if (first === undefined || head.start < first.start) first = head
+    if (first === undefined) break
+    merged.push(first.rows[first.at] ?? '')
+    first.at += 1
+    if (first.at === first.rows.length) heads.splice(heads.indexOf(first), 1)
+    else first.start = startOf(first.rows[first.at])
+    if (merged.length % MERGED_SLICE === 0) await nextTurn()
+  }
+  return `[${merged.join(ROW_SEPARATOR)}]`
+}
+
+/** In a text of JSON, the name of a field stands between quotes that no string inside can have. */
+const startOf = (row: string | undefined): string =>
+  /"start_stamp":"([^"]*)"/.exec(row ?? '')?.[1] ?? ''

@@ -19,7 +19,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { fromElsewhere } from '../nodes/elsewhere.ts'
 import { validate } from '../http/validate.ts'
-import { transferView } from './transfer-view.ts'
+import { transferView } from './active-call-view.ts'
 
 type Status =
   | 'originating'

@@ -1,11 +1,13 @@
 /** What becomes of a live call that is hung up, on this node or on another one. */
+import { z } from 'zod'
+import type { Plan } from '../changes/plan.ts'
 import { ApiError } from '../http/api-error.ts'
-import { callElsewhere, hangUpElsewhere } from './call-elsewhere.ts'
-import type { AskedNodes } from '../nodes/other-nodes.ts'
-import { type LiveCall, liveCallView } from '../nodes/live-call.ts'
 import { quoted } from '../http/clean-text.ts'
 import type { Platform } from '../http/platform.ts'
-import type { Plan } from '../changes/plan.ts'
+import { bodyOf } from '../nodes/node-client.ts'
+import { liveCall, type LiveCall, liveCallView } from '../nodes/live-call.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
+import type { Peer } from '../nodes/membership.ts'
 
 interface HangUpOrder {
   readonly callUuid: string
@@ -26,7 +28,7 @@ interface Ending {
 }
 
 /** What becomes of it is the engine's word, here or there; undefined: it is not known. */
-interface Found {
+interface FoundCall {
   readonly call: LiveCall
   readonly hangUp: () => Promise<'ending' | 'not_found' | 'already_ending' | undefined>
 }
@@ -60,7 +62,7 @@ export async function planHangUp(order: HangUpOrder, world: HangUpWorld): Promis
   }
 }
 
-async function found(order: HangUpOrder, world: HangUpWorld): Promise<Found> {
+async function found(order: HangUpOrder, world: HangUpWorld): Promise<FoundCall> {
   const { callUuid, cause, tenantId } = order
   const { engine, steadyNow, elsewhere } = world
   const own = engine.calls.find(callUuid)
@@ -85,3 +87,35 @@ const notLive = (): ApiError =>
     'not_found',
     'No live call has this uuid. list_active_calls lists live calls; get_call finds ended ones',
   )
+
+/** A live call of another node, as this one sees it and ends it, for a caller that it has admitted itself. */
+export interface CallElsewhere {
+  readonly call: LiveCall
+  readonly peer: Peer
+}
+
+/** Undefined: no node has it for this tenant. 'unknown': none that answered has it. */
+async function callElsewhere(
+  callUuid: string,
+  tenantId: number | null,
+  elsewhere: AskedNodes | undefined,
+): Promise<CallElsewhere | 'unknown' | undefined> {
+  const answer = await elsewhere?.answered({ kind: 'live_call', callUuid, tenantId })
+  if (answer === undefined || answer === 'unknown') return answer
+  const call = bodyOf(answer, liveCall)
+  return call === undefined ? 'unknown' : { call, peer: answer.peer }
+}
+
+/** Of the engine there. */
+export const hangUpAnswer = z.object({ result: z.enum(['ending', 'not_found', 'already_ending']) })
+
+/** Undefined: the node may have ended it, or not. */
+async function hangUpElsewhere(
+  { call, peer }: CallElsewhere,
+  { cause, tenantId }: { readonly cause: number; readonly tenantId: number | null },
+  elsewhere: AskedNodes,
+): Promise<z.output<typeof hangUpAnswer>['result'] | undefined> {
+  const asked = { kind: 'hang_up', callUuid: call.call_uuid, tenantId, cause } as const
+  const answer = await elsewhere.tell(peer, asked)
+  return answer && bodyOf(answer, hangUpAnswer)?.result
+}

@@ -3,24 +3,20 @@
  * audit log (`control/app.ts` mounts it for this path).
  */
 import { open } from 'node:fs/promises'
-import { Hono, type Context } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Schedule } from '../../schema/clock.ts'
 import type { RecordingResult } from '../../schema/contracts/recordings.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
-import type { Platform } from '../http/platform.ts'
+import { type Recording, RecordingStore } from './recording-store.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
+import type { Platform } from '../http/platform.ts'
 import { validate } from '../http/validate.ts'
-import { atNodeOfCall } from '../nodes/elsewhere.ts'
-import { fileElsewhere } from '../nodes/file-elsewhere.ts'
+import { atNodeOfCall, fileElsewhere, streamedBody } from '../nodes/elsewhere.ts'
 import type { OtherNodes, WithOthers } from '../nodes/other-nodes.ts'
-import { streamedBody } from '../nodes/streamed-body.ts'
-import { byteRange } from './byte-range.ts'
-import { RecordingReaders } from './recording-readers.ts'
-import { type Recording, RecordingStore } from './recording-store.ts'
 
 export const recordingPath = '/calls/:uuid/recording'
 
@@ -168,3 +164,60 @@ function doneOrThrow(result: RecordingResult): 'recording' | 'stopped' {
       throw new ApiError(501, result.kind, 'Recording is not set up')
   }
 }
+
+/** How many recordings are read at the same time: a slow reader holds a file open. */
+const maxReaders = 64
+/** Those of one tenant: one alone does not keep out all others. */
+const maxOfTenant = 16
+
+export class RecordingReaders {
+  readonly #ofTenants = new Map<number | null, number>()
+  #total = 0
+
+  /**
+   * @param tenantId of the reader; null: it belongs to no tenant, and only the whole number counts
+   * @returns what the reader calls once, at its end; undefined: there are too many
+   */
+  enter(tenantId: number | null): (() => void) | undefined {
+    const ofTenant = this.#ofTenants.get(tenantId) ?? 0
+    if (this.#total >= maxReaders || (tenantId !== null && ofTenant >= maxOfTenant))
+      return undefined
+    this.#total += 1
+    this.#ofTenants.set(tenantId, ofTenant + 1)
+    return () => this.#leave(tenantId)
+  }
+
+  #leave(tenantId: number | null): void {
+    this.#total -= 1
+    const left = (this.#ofTenants.get(tenantId) ?? 0) - 1
+    if (left > 0) this.#ofTenants.set(tenantId, left)
+    else this.#ofTenants.delete(tenantId)
+  }
+}
+
+/** The header `Range` of a request for bytes (RFC 9110 §14). Pure. */
+
+export type ByteRange =
+  /** Without a range, or with one that may be ignored: several, or another unit. */
+  | { readonly kind: 'whole' }
+  /** Both are part of it. */
+  | { readonly kind: 'part'; readonly start: number; readonly end: number }
+  | { readonly kind: 'unsatisfiable' }
+
+/** `size` of the whole, at least 1. */
+export function byteRange(header: string | undefined, size: number): ByteRange {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.replaceAll(' ', '') ?? '')
+  const [, first = '', last = ''] = match ?? []
+  if (first === '' && last === '') return { kind: 'whole' }
+  if (first === '') return ending(Number(last), size)
+  const start = Number(first)
+  const end = last === '' ? size - 1 : Math.min(Number(last), size - 1)
+  if (last !== '' && Number(last) < start) return { kind: 'whole' }
+  return start < size ? { kind: 'part', start, end } : { kind: 'unsatisfiable' }
+}
+
+/** The last bytes. */
+const ending = (count: number, size: number): ByteRange =>
+  count === 0
+    ? { kind: 'unsatisfiable' }
+    : { kind: 'part', start: Math.max(0, size - count), end: size - 1 }

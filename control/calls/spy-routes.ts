@@ -18,7 +18,7 @@ import { validate } from '../http/validate.ts'
 import { atNodeOfCall } from '../nodes/elsewhere.ts'
 import { domain } from '../http/fields.ts'
 import { extensionNumber } from '../resources/extensions/extension-body.ts'
-import { sourceExtension } from './source-extension.ts'
+import { sourceExtension } from './originate-routes.ts'
 
 const spyBody = z.strictObject({
   call_uuid: z.guid(),

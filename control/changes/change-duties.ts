@@ -3,7 +3,7 @@
  * has left half made. Each node looks; of a change one of them is at work.
  */
 import type { ChangeWorld } from './kinds.ts'
-import { everywhere } from '../auth/request-scope.ts'
+import { everywhere } from '../auth/tenants.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { AuditLog } from './audit/audit-log.ts'

@@ -2,8 +2,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { KeyStore } from '../auth/key-store.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { RequestScope } from '../auth/request-scope.ts'
-import type { TenantScope } from '../auth/tenants.ts'
+import type { RequestScope, TenantScope } from '../auth/tenants.ts'
 import type { Platform } from '../http/platform.ts'
 
 /** What JSON can say. */

@@ -4,8 +4,7 @@
  */
 import type { RestorableKind } from './kinds.ts'
 import type { ChangeWorld, Json } from './kinds.ts'
-import { requestScope } from '../auth/request-scope.ts'
-import type { RequestScope } from '../auth/request-scope.ts'
+import { type RequestScope, requestScope } from '../auth/tenants.ts'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/sql/query.ts'

@@ -1,6 +1,6 @@
 /** `/customers`: the payers of calls, their balances, and every change of a balance. */
 import type { ChangeWorld } from '../changes/kinds.ts'
-import { requestScope } from '../auth/request-scope.ts'
+import { requestScope } from '../auth/tenants.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { entryKinds } from '../../schema/contracts/field-values.ts'
@@ -12,8 +12,7 @@ import {
 } from '../../schema/columns.ts'
 import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
-import { requires } from '../auth/requires.ts'
+import { fieldsWhere, requires, type Written } from '../auth/requires.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'

@@ -2,9 +2,8 @@
  * Parses a payment provider's event. The payload changes with the provider's versions, so only the few
  * fields that matter here are read.
  */
-import { MAX_AMOUNT_UNITS } from '../../schema/columns.ts'
 import { z } from 'zod'
-import { minorUnitsToMicros } from './minor-units.ts'
+import { MAX_AMOUNT_UNITS } from '../../schema/columns.ts'
 
 /** How an event names the customer; the first given field decides. */
 export interface CustomerHint {
@@ -296,4 +295,33 @@ function notice(
       detail,
     },
   }
+}
+
+/** Amounts as Stripe writes them, in the smallest unit of their currency. */
+
+/** UGX and ISK have no decimals either, but Stripe writes them with two. */
+const withoutDecimals: ReadonlySet<string> = new Set([
+  'BIF',
+  'CLP',
+  'DJF',
+  'GNF',
+  'JPY',
+  'KMF',
+  'KRW',
+  'MGA',
+  'PYG',
+  'RWF',
+  'VND',
+  'VUV',
+  'XAF',
+  'XOF',
+  'XPF',
+])
+
+const withThreeDecimals: ReadonlySet<string> = new Set(['BHD', 'JOD', 'KWD', 'OMR', 'TND'])
+
+/** @param currency ISO 4217 in capitals. */
+function minorUnitsToMicros(amount: number, currency: string): number {
+  if (withoutDecimals.has(currency)) return amount * 1_000_000
+  return amount * (withThreeDecimals.has(currency) ? 1_000 : 10_000)
 }

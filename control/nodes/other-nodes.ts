@@ -4,20 +4,21 @@
  */
 import type { Context } from 'hono'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
-import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
+import { authorizationOf } from '../auth/authenticate.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { authorizationOf } from '../auth/session-cookie.ts'
 import type { Step } from '../http/in-order.ts'
+import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
 import { admitNodes } from './admit-node.ts'
+import type { Peer } from './membership.ts'
 import {
+  bodyOf,
   NodeClient,
   type NodeClientDeps,
   type OpenAnswer,
   type Outgoing,
   type PeerAnswer,
 } from './node-client.ts'
-import type { Peer } from './peer.ts'
-import { type Question, QUESTIONS_PATH } from './questions.ts'
+import { countsAnswer, type Question, QUESTIONS_PATH } from './questions.ts'
 
 /** Names of nodes whose part is missing, in every response that is about all nodes. */
 const UNREACHABLE_HEADER = 'X-Unreachable-Nodes'
@@ -203,4 +204,29 @@ export class AskedNodes {
       },
     }
   }
+}
+
+/** What has live calls: nodes of dispatcher sets, carriers, AI agents. */
+type Kind = 'nodes' | 'carriers' | 'agents'
+
+/** How many live calls other nodes have for these ids; undefined: there is no other node to ask. */
+export function countsElsewhere(
+  c: Context<ControlEnv>,
+  others: OtherNodes | undefined,
+  kind: Kind,
+  ids: readonly number[],
+): Promise<((id: number) => number) | undefined> {
+  return countsOfAsked(others?.of(c), kind, ids)
+}
+
+/** The same for nodes that the request may ask. */
+export async function countsOfAsked(
+  asked: AskedNodes | undefined,
+  kind: Kind,
+  ids: readonly number[],
+): Promise<((id: number) => number) | undefined> {
+  if (asked === undefined) return undefined
+  const answers = await asked.question({ kind: 'counts', of: kind, ids: [...ids] })
+  const counts = answers.map((answer) => bodyOf(answer, countsAnswer) ?? {})
+  return (id) => counts.reduce((sum, count) => sum + (count[id] ?? 0), 0)
 }

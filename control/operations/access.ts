@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { keyStates } from '../auth/app-key.ts'
 import type { keyView } from '../resources/keys/key-view.ts'
-import type { userView } from '../auth/user-view.ts'
+import type { userView } from '../auth/user-store.ts'
 import type { TenantView } from '../resources/tenants/tenant-store.ts'
 import { data, list, type Operations } from '../http/openapi/operation.ts'
 import { deleted, resourceOperations } from '../http/openapi/resource-operations.ts'

@@ -3,7 +3,7 @@
  * totals of all matching records; or as CSV or NDJSON of any length, chosen by `format` or `Accept`.
  * `GET /reports/carriers`: what calls came to by carrier. `GET /reports/calls`: by customer, destination, node …
  */
-import { requestScope } from '../auth/request-scope.ts'
+import { requestScope } from '../auth/tenants.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'

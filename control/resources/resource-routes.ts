@@ -1,19 +1,18 @@
 /** The five routes of every resource: create, list, get, update, delete. */
 import type { ChangeWorld } from '../changes/kinds.ts'
-import type { RequestScope } from '../auth/request-scope.ts'
+import { type RequestScope, requestScope } from '../auth/tenants.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import {
-  refuseBeyondScope,
-  scopesToUndo,
   type BeyondScope,
+  refuseBeyondScope,
+  requires,
+  scopesToUndo,
   type Written,
-} from '../auth/field-scopes.ts'
-import { requestScope } from '../auth/request-scope.ts'
-import { requires } from '../auth/requires.ts'
+} from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { creationsOf, tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
 import type { ChangeKind } from '../changes/kinds.ts'

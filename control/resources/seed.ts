@@ -2,7 +2,7 @@
  * `tollgate seed FILE.json`: loads a file of resources into the database, all or nothing. Safe to repeat:
  * an element is found by its name and replaces the stored row; a rate keeps what the file does not name of it.
  */
-import type { RequestScope } from '../auth/request-scope.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 import { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'

@@ -1,16 +1,20 @@
 /** Endpoints as rows: URL, event types and secrets. */
-import type { RequestScope } from '../auth/request-scope.ts'
+import { createHmac } from 'node:crypto'
 import type { Selectable } from 'kysely'
+import { z } from 'zod'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import { type EventType, eventTypes } from '../../schema/contracts/webhook-events.ts'
 import type { WebhookEndpointTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Rows } from '../resources/resource.ts'
+import { reference, text } from '../http/fields.ts'
+import { pageQuery } from '../http/page.ts'
 import { write } from '../http/write.ts'
-import type { EventType } from '../../schema/contracts/webhook-events.ts'
-import type { NewEndpoint } from './webhook-body.ts'
+import type { Rows } from '../resources/resource.ts'
+import { problemOfUrl } from './sender.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 
@@ -220,3 +224,82 @@ export const endpointView = (row: EndpointRow) => ({
   created_at: timeToText(row.created_at),
   updated_at: timeToText(row.updated_at),
 })
+
+const events = z
+  .array(z.enum(['*', ...eventTypes]))
+  .min(1)
+  .max(eventTypes.length + 1)
+  .transform((types) => [...new Set(types)])
+
+const url = (allowPrivate: boolean) =>
+  text(2_000).superRefine((value, context) => {
+    const message = problemOfUrl(value, allowPrivate)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+
+const approvalLinks = z
+  .boolean()
+  .describe(
+    'Whether `proposal.created` has `approve_url`: who follows it decides with the rights of the user who has set this.',
+  )
+
+export const newEndpointBody = (allowPrivate: boolean) =>
+  z.strictObject({
+    url: url(allowPrivate),
+    events: events.default(['*']),
+    description: text(500).nullable().default(null),
+    is_active: z.boolean().default(true),
+    approval_links: approvalLinks.default(false),
+    tenant: reference.nullish(),
+  })
+export type NewEndpoint = z.output<ReturnType<typeof newEndpointBody>>
+
+export const endpointPatch = (allowPrivate: boolean) =>
+  z.strictObject({
+    url: url(allowPrivate).optional(),
+    events: events.optional(),
+    description: text(500).nullable().optional(),
+    is_active: z.boolean().optional(),
+    approval_links: approvalLinks.optional(),
+  })
+
+const daySeconds = 86_400
+
+export const rotateBody = z.strictObject({
+  overlap_seconds: z
+    .int()
+    .min(0)
+    .max(30 * daySeconds)
+    .default(daySeconds)
+    .describe('Seconds during which the old secret also signs.'),
+})
+
+export const deliveryQuery = z.strictObject({
+  ...pageQuery,
+  state: z.enum(['pending', 'delivered', 'failed']).optional(),
+})
+
+const prefix = 'whsec_'
+const secretBytes = 32
+
+export const newSecret = (randomBytes: (size: number) => Buffer): string =>
+  prefix + randomBytes(secretBytes).toString('base64')
+
+/**
+ * Signatures of the Standard Webhooks specification (standardwebhooks.com): HMAC-SHA256 over
+ * `<id>.<unix seconds>.<body>` under the secret's bytes, in base64 behind `v1,`.
+ * Returns the value of `webhook-signature`: one signature per valid secret, newest first.
+ */
+export function signatures(
+  secrets: readonly string[],
+  id: string,
+  seconds: number,
+  body: string,
+): string {
+  return secrets.map((secret) => `v1,${sign(secret, `${id}.${seconds}.${body}`)}`).join(' ')
+}
+
+const sign = (secret: string, text: string): string =>
+  createHmac('sha256', Buffer.from(secret.slice(prefix.length), 'base64'))
+    .update(text)
+    .digest('base64')

@@ -1,13 +1,12 @@
 /** `/webhooks`: endpoints of accounting webhooks, and their deliveries. */
-import { requestScope } from '../auth/request-scope.ts'
+import { requestScope } from '../auth/tenants.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import { type BeyondScope, refuseBeyondScope } from '../auth/field-scopes.ts'
+import { type BeyondScope, refuseBeyondScope, requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
-import { requires } from '../auth/requires.ts'
 import { mayGrant, type Scope } from '../auth/scopes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -17,15 +16,18 @@ import { validate } from '../http/validate.ts'
 import { tenantOf } from '../resources/references.ts'
 import { found, id, idParam } from '../resources/resource-routes.ts'
 import {
+  deliveryQuery,
   type EndpointChange,
+  endpointPatch,
   type EndpointRow,
-  type EndpointView,
   endpointView,
+  type EndpointView,
+  newEndpointBody,
+  newSecret,
+  rotateBody,
   typesOf,
 } from './endpoint-store.ts'
 import type { EventType } from '../../schema/contracts/webhook-events.ts'
-import { newSecret } from './standard-signature.ts'
-import { deliveryQuery, endpointPatch, newEndpointBody, rotateBody } from './webhook-body.ts'
 import type { Webhooks } from './webhooks.ts'
 
 export interface WebhookRoutesDeps {

@@ -19,8 +19,7 @@ import {
   testEventType,
 } from '../../schema/contracts/webhook-events.ts'
 import { Outbox } from './outbox.ts'
-import { Sender } from './sender.ts'
-import type { Resolve } from './targets.ts'
+import { type Resolve, Sender } from './sender.ts'
 import { WriteQueue } from '../../schema/storage/write-queue.ts'
 
 export interface WebhooksDeps extends Clocks {

@@ -1,6 +1,5 @@
-import { consoleGrantor, issueKey } from '../../control/auth/issue-key.ts'
-import { newKeyBody } from '../../control/auth/key-bodies.ts'
-import { KeyCache } from '../../control/auth/key-cache.ts'
+import { consoleGrantor, issueKey, newKeyBody } from '../../control/auth/issue-key.ts'
+import { KeyCache } from '../../control/auth/verify-key.ts'
 import { KeyStore } from '../../control/auth/key-store.ts'
 import { ApiError } from '../../control/http/api-error.ts'
 import { allScopes, roleScopes } from '../../control/auth/scopes.ts'

@@ -1,7 +1,7 @@
 /** Tools for live calls: list them, hang one up. */
 import { z } from 'zod'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import { dataOf } from '../../nodes/answer-data.ts'
+import { dataOf } from '../../nodes/node-client.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { toolRequest } from '../tool-request.ts'
 import { planHangUp } from '../../calls/hangup-plan.ts'

@@ -1,6 +1,5 @@
 /** Tools for balances and prices. No tool moves money. */
-import { requestScope } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
+import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'

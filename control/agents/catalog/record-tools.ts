@@ -1,5 +1,5 @@
 /** Tools for call records: search a period, or get one call. */
-import { requestScope } from '../../auth/request-scope.ts'
+import { requestScope } from '../../auth/tenants.ts'
 import { z } from 'zod'
 import { DAY_MS } from '../../../schema/clock.ts'
 import {

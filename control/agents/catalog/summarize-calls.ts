@@ -1,5 +1,5 @@
 /** What calls of a period come to, by customer, destination, node …: the first look at an incident. */
-import { requestScope } from '../../auth/request-scope.ts'
+import { requestScope } from '../../auth/tenants.ts'
 import { askSummary, summaryInput } from '../../reports/sums/summary-input.ts'
 import { summary } from '../../reports/sums/summary.ts'
 import { defineTool } from '../tool.ts'

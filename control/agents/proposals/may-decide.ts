@@ -1,7 +1,6 @@
 /** Who may decide on a proposal: a person, or a program that is no agent, with the rights that the change takes. */
 import type { Principal } from '../../auth/principal.ts'
-import { refuseBeyondDomain } from '../../auth/domain-limit.ts'
-import { lackOf } from '../../auth/requires.ts'
+import { lackOf, refuseBeyondDomain } from '../../auth/requires.ts'
 import { allScopes, type Scope } from '../../auth/scopes.ts'
 import { ApiError } from '../../http/api-error.ts'
 

@@ -12,7 +12,7 @@ import { onOneNode } from '../../../schema/sql/one-node.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import { type Counted, countedColumns, KeptStates } from '../../changes/kept-states.ts'
-import { Permits } from '../../auth/permits.ts'
+import { Permits } from '../../auth/rate-limit.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/refused-calls.ts'
 
 export interface RetentionPeriods {

@@ -1,5 +1,5 @@
 /** Customers with their numbers and wallets, as rows. Money moves through the ledger only. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import type { Selectable } from 'kysely'
 import {
   exactSum,

@@ -3,7 +3,7 @@
  * the envelope; errors have the envelope.
  */
 import type { ChangeWorld } from '../../changes/kinds.ts'
-import { requestScope } from '../../auth/request-scope.ts'
+import { requestScope } from '../../auth/tenants.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { hostPort } from '../../../engine/sip-server/message/index.ts'
@@ -12,11 +12,11 @@ import { transaction } from '../../../schema/sql/query.ts'
 import {
   fieldsWhere,
   refuseBeyondScope,
+  requires,
   scopesToUndo,
   type Written,
-} from '../../auth/field-scopes.ts'
+} from '../../auth/requires.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { requires } from '../../auth/requires.ts'
 import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
 import { creationsOf, tellEntered, writeQuery, writesOf } from '../../changes/enter-write.ts'
 import { followExtension } from '../follow-rows.ts'

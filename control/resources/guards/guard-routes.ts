@@ -1,6 +1,6 @@
 /** `/spend-guards`: brakes on calls to a prefix. The tools `set_spend_guard` and others do the same. */
 import type { ChangeWorld } from '../../changes/kinds.ts'
-import { requestScope } from '../../auth/request-scope.ts'
+import { requestScope } from '../../auth/tenants.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'

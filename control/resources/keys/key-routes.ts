@@ -17,8 +17,17 @@ import type { Principal } from '../../auth/principal.ts'
 import { newUuid } from '../../http/uuid.ts'
 import { requires, requiresCredential } from '../../auth/requires.ts'
 import type { AppKey } from '../../auth/app-key.ts'
-import { changeKey, grantorOf, issueKey, rotateKey, type ChangedKey } from '../../auth/issue-key.ts'
-import { keyPatch, keyQuery, newKeyBody, rotateBody } from '../../auth/key-bodies.ts'
+import {
+  type ChangedKey,
+  changeKey,
+  grantorOf,
+  issueKey,
+  keyPatch,
+  keyQuery,
+  newKeyBody,
+  rotateBody,
+  rotateKey,
+} from '../../auth/issue-key.ts'
 import type { KeyUsage } from '../../auth/key-usage.ts'
 import { auditedKey, keyView } from './key-view.ts'
 

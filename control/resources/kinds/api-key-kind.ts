@@ -2,8 +2,13 @@
 import type { RestorableKind } from '../../changes/kinds.ts'
 import type { ChangeWorld, Json } from '../../changes/kinds.ts'
 import type { AppKey } from '../../auth/app-key.ts'
-import { grantorOf, nameTaken, refuseChange, refuseResume } from '../../auth/issue-key.ts'
-import type { KeyPatch } from '../../auth/key-bodies.ts'
+import {
+  grantorOf,
+  type KeyPatch,
+  nameTaken,
+  refuseChange,
+  refuseResume,
+} from '../../auth/issue-key.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { wrongTenant } from '../../auth/tenants.ts'
 import { conflict, notFound } from '../../http/api-error.ts'

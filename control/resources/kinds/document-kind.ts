@@ -1,8 +1,7 @@
 /** Resources of the API: their state is the body that would write them, without secrets. */
 import type { RestorableKind } from '../../changes/kinds.ts'
 import type { ChangeWorld, Json } from '../../changes/kinds.ts'
-import { everywhere } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
+import { everywhere, type RequestScope } from '../../auth/tenants.ts'
 import type { z } from 'zod'
 import { notFound } from '../../http/api-error.ts'
 import type { Resource } from '../resource.ts'

@@ -1,6 +1,6 @@
 /** Each resource whose changes are entered and undone: its rows, and what of this process follows them. */
 import type { ChangeWorld } from '../../changes/kinds.ts'
-import { everywhere } from '../../auth/request-scope.ts'
+import { everywhere } from '../../auth/tenants.ts'
 import { RatePlanStore } from '../rates/rate-plan-store.ts'
 import { RateStore } from '../rates/rate-store.ts'
 import { CustomerStore } from '../customers/customer-store.ts'

@@ -1,7 +1,6 @@
 /** `/rate-plans` and `/rates`: prices, their import, export and look-up. */
 import type { ChangeWorld } from '../../changes/kinds.ts'
-import { requestScope } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
+import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'

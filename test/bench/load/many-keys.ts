@@ -1,8 +1,7 @@
 /** A database with many application keys, issued as `tollgate key create` does. */
 import { randomBytes } from 'node:crypto'
-import { consoleGrantor, issueKey } from '../../../control/auth/issue-key.ts'
-import { newKeyBody } from '../../../control/auth/key-bodies.ts'
-import { KeyCache } from '../../../control/auth/key-cache.ts'
+import { consoleGrantor, issueKey, newKeyBody } from '../../../control/auth/issue-key.ts'
+import { KeyCache } from '../../../control/auth/verify-key.ts'
 import { KeyStore } from '../../../control/auth/key-store.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { signJwt, verifyJwt, type Claims } from '../../../control/auth/jwt.ts'
+import { type Claims, signJwt, verifyJwt } from '../../../control/auth/sessions.ts'
 
 const secret = 'a secret of this test'
 const claims: Claims = {

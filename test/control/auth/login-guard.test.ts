@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { LoginGuard } from '../../../control/auth/login-guard.ts'
-import { Permits } from '../../../control/auth/permits.ts'
+import { LoginGuard } from '../../../control/auth/login-routes.ts'
+import { Permits } from '../../../control/auth/rate-limit.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 

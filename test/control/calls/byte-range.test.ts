@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { byteRange } from '../../../control/calls/byte-range.ts'
+import { byteRange } from '../../../control/calls/recording-routes.ts'
 import '../../support/property-seed.ts'
 
 const part = (start: number, end: number) => ({ kind: 'part', start, end })

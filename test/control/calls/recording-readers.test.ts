@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RecordingReaders } from '../../../control/calls/recording-readers.ts'
+import { RecordingReaders } from '../../../control/calls/recording-routes.ts'
 
 const enter = (readers: RecordingReaders, tenantId: number | null, count: number) =>
   Array.from({ length: count }, () => readers.enter(tenantId)).filter((leave) => leave)

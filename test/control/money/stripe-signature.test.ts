@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import Stripe from 'stripe'
 import { expect, test } from 'vitest'
-import { isSignedByStripe } from '../../../control/money/stripe-signature.ts'
+import { isSignedByStripe } from '../../../control/money/payment-routes.ts'
 
 const stripe = new Stripe('sk_test_not_used')
 const secret = 'whsec_test_secret'

@@ -1,5 +1,5 @@
 /** Tools that brake calls to a prefix, and take the brake off. */
-import { requestScope } from '../../../auth/request-scope.ts'
+import { requestScope } from '../../../auth/tenants.ts'
 import { z } from 'zod'
 import { guardBody } from '../../../resources/guards/guard-body.ts'
 import { planGuard, planRemoval } from '../../../resources/guards/guard-plan.ts'

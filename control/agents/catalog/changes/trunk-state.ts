@@ -1,8 +1,8 @@
 /** The tool that takes a carrier out of service, and back. */
-import { requestScope } from '../../../auth/request-scope.ts'
+import { requestScope } from '../../../auth/tenants.ts'
 import { z } from 'zod'
 import { carrierKind } from '../../../resources/kinds/document-kinds.ts'
-import { countsOfAsked } from '../../../nodes/counts-of-all.ts'
+import { countsOfAsked } from '../../../nodes/other-nodes.ts'
 import { reference } from '../../../http/fields.ts'
 import { badReference, resolve } from '../../../resources/references.ts'
 import { CarrierStore } from '../../../resources/carriers/carrier-store.ts'

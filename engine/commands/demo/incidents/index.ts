@@ -1,7 +1,6 @@
 /** `tollgate demo --incidents`: a demo in which eleven things are wrong, for an agent to find. */
-import { issueKey, consoleGrantor } from '../../../../control/auth/issue-key.ts'
-import { newKeyBody } from '../../../../control/auth/key-bodies.ts'
-import { KeyCache } from '../../../../control/auth/key-cache.ts'
+import { consoleGrantor, issueKey, newKeyBody } from '../../../../control/auth/issue-key.ts'
+import { KeyCache } from '../../../../control/auth/verify-key.ts'
 import { KeyStore } from '../../../../control/auth/key-store.ts'
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type { Store } from '../../../../schema/open.ts'
