@@ -8,7 +8,7 @@ import type { AppKey } from './auth/app-key.ts'
 import { Idempotency } from './auth/idempotency.ts'
 import { Permits, RateLimits } from './auth/rate-limit.ts'
 import { clientAddress } from './auth/authenticate.ts'
-import { KeyCache, KeyVerifier } from './auth/verify-key.ts'
+import { KeyVerifier } from './auth/verify-key.ts'
 import { KeyStore } from './auth/key-store.ts'
 import { KeyActivity, KeyUsage } from './auth/key-usage.ts'
 import { ApprovalLinks } from './agents/proposals/approval-links.ts'
@@ -27,8 +27,12 @@ export function openAccess(
   > & { readonly webhooks: Webhooks },
 ) {
   const { store, now, steadyNow, randomBytes } = deps
-  const cache = new KeyCache()
-  const keys = new KeyStore(store, cache, (key) => deps.webhooks.write(keyRevoked(key, now())))
+  const keys = new KeyStore(store, {
+    onWrite: () => verifier.clear(),
+    onRevoked: (key) => deps.webhooks.write(keyRevoked(key, now())),
+  })
+  const unconfirmedMs = (): number => deps.nodes.heartbeatAgeMs
+  const verifier = new KeyVerifier(keys, unconfirmedMs)
   const users = new UserStore(store)
   const readSecret = () => jwtSecret(store, deps.settings.jwtSecret, randomBytes)
   const sessions = new Sessions(store, users, readSecret, randomBytes)
@@ -36,9 +40,8 @@ export function openAccess(
   // Another process wrote, such as `tollgate key create`.
   deps.changes?.follow({
     topics: ['application_key', 'application_key_previous', 'tenant'],
-    reload: async () => cache.clear(),
+    reload: async () => verifier.clear(),
   })
-  const unconfirmedMs = (): number => deps.nodes.heartbeatAgeMs
   const tenants = new TenantScope(store, unconfirmedMs)
   deps.changes?.follow({
     topics: ['tenant', 'tenant_domain'],
@@ -56,7 +59,7 @@ export function openAccess(
     usage,
     activity,
     users,
-    verifier: new KeyVerifier(keys, cache, unconfirmedMs),
+    verifier,
     sessions,
     links: new ApprovalLinks({ store, users, readSecret, publicUrl: deps.settings.publicUrl }),
     passwords,

@@ -2,21 +2,28 @@
  * Creates keys and rotates their tokens, for the API and for `tollgate key create`. A grantor can grant no
  * more than it has itself.
  */
-import { z } from 'zod'
 import { parseNetwork } from '../../schema/net/ip-address.ts'
 import { overlap } from '../../schema/net/place.ts'
+import { toFlag } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
-import { type AppKey, hashToken, keyPrefixOf, keyStateAt, keyStates, newToken } from './app-key.ts'
+import {
+  type AppKey,
+  DEFAULT_RATE_LIMIT_RPM,
+  hashToken,
+  type KeyPatch,
+  keyPrefixOf,
+  keyStateAt,
+  type NewKeyBody,
+  newToken,
+} from './app-key.ts'
 import type { KeyStore } from './key-store.ts'
 import type { KeyLimits, Principal } from './principal.ts'
 import { SESSION_RPM } from './rate-limit.ts'
-import { isGrantable, MAX_SCOPES, mayGrant, scopeGrammar } from './scopes.ts'
+import { mayGrant } from './scopes.ts'
 import { writeWithinLimits } from './tenant-limits.ts'
 import { wrongTenant } from './tenants.ts'
 import { ApiError, badRequest, conflict, type ErrorDetail } from '../http/api-error.ts'
-import { domain, name, text, time } from '../http/fields.ts'
-import { pageQuery } from '../http/page.ts'
 import { newUuid } from '../http/uuid.ts'
 
 /** Who creates a key, and the grantor's limits. */
@@ -84,15 +91,21 @@ async function issue(mint: KeyMint, body: NewKeyBody, grantor: Grantor): Promise
     kind: body.kind,
     name: body.name,
     description: body.description,
-    keyPrefix: keyPrefixOf(token),
-    keyHash: Buffer.from(hashToken(token), 'base64'),
-    scopeLabels: body.scopes,
-    ...limits,
-    isActive: body.is_active,
-    tenantId,
+    key_prefix: keyPrefixOf(token),
+    key_hash: Buffer.from(hashToken(token), 'base64'),
+    scopes: JSON.stringify(body.scopes),
+    rate_limit_rpm: limits.rateLimitRpm,
+    expires_at: limits.expiresAt,
+    allowed_ips: JSON.stringify(limits.allowedIps),
+    is_active: toFlag(body.is_active),
+    suspended_at: null,
+    suspended_by: null,
+    revoked_at: null,
+    last_used_at: null,
+    tenant_id: tenantId,
     domain: await domainFor(mint.store, body.domain, tenantId, grantor),
-    ownerUsername: grantor.username,
-    createdAt: now,
+    owner_username: grantor.username,
+    created_at: now,
   })
   if (key === 'name_taken') throw nameTaken()
   return { key, token }
@@ -190,16 +203,10 @@ async function change(
   refuseChange(key, patch, grantor)
   refusePast(patch.expires_at ?? null, mint.now())
   const changed = await mint.keys.update(key, {
-    ...(patch.name !== undefined && { name: patch.name }),
-    ...(patch.description !== undefined && { description: patch.description }),
-    ...(patch.scopes !== undefined && { scopeLabels: patch.scopes }),
-    ...(patch.rate_limit_rpm !== undefined && { rateLimitRpm: patch.rate_limit_rpm }),
-    ...(patch.expires_at !== undefined && { expiresAt: patch.expires_at }),
-    ...(patch.is_active !== undefined && { isActive: patch.is_active }),
+    ...patch,
     ...(patch.domain !== undefined && {
       domain: await domainFor(mint.store, patch.domain, key.tenantId, grantor),
     }),
-    ...(patch.allowed_ips !== undefined && { allowedIps: patch.allowed_ips }),
   })
   if (changed === 'name_taken') throw nameTaken()
   return changed
@@ -283,79 +290,6 @@ const invalid = (path: string, message: string): ApiError =>
 
 export const nameTaken = (): ApiError =>
   conflict('name_taken', 'A key with this name already exists in this tenant')
-
-const MAX_ALLOWED_IPS = 50
-/** Thirty days. */
-const MAX_GRACE_SECONDS = 2_592_000
-export const DEFAULT_RATE_LIMIT_RPM = 1_200
-
-const scopes = z
-  .array(
-    z.string().refine(isGrantable, `is not a scope of this service: it must be ${scopeGrammar}`),
-  )
-  .max(MAX_SCOPES)
-  .transform((labels) => [...new Set(labels)])
-
-const allowedIps = z
-  .array(z.string().refine((cidr) => parseNetwork(cidr) !== undefined, 'must be a CIDR'))
-  .max(MAX_ALLOWED_IPS)
-
-const rateLimit = z.int().min(1).max(100_000)
-const slug = text(63).min(1)
-
-export const newKeyBody = z.strictObject({
-  name,
-  description: text(500).nullable().default(null),
-  scopes: scopes.default(['*:read']),
-  rate_limit_rpm: rateLimit
-    .optional()
-    .describe('Defaults to 1200. Cannot exceed the limit of the creating credential.'),
-  expires_at: time
-    .nullable()
-    .optional()
-    .describe('Null: never. Absent: with the creating credential, or never.'),
-  is_active: z.boolean().default(true),
-  /** Absent: `global`, or the tenant of a tenant credential. */
-  tenant_scope: z.enum(['global', 'tenant']).optional(),
-  tenant_slug: slug.optional(),
-  domain: domain.nullable().optional(),
-  kind: z.enum(['sbc', 'pbx', 'billing']).default('sbc'),
-  allowed_ips: allowedIps
-    .optional()
-    .describe('Absent: the addresses of the creating credential, or any.'),
-})
-export type NewKeyBody = z.output<typeof newKeyBody>
-
-/** Absent keeps the value; null clears it, or restores the default of a required one. */
-export const keyPatch = z.strictObject({
-  name: name.optional(),
-  description: text(500).nullable().optional(),
-  scopes: scopes.optional(),
-  rate_limit_rpm: rateLimit
-    .nullable()
-    .transform((limit) => limit ?? DEFAULT_RATE_LIMIT_RPM)
-    .optional(),
-  expires_at: time.nullable().optional(),
-  is_active: z.boolean().optional(),
-  domain: domain.nullable().optional(),
-  allowed_ips: allowedIps
-    .nullable()
-    .transform((cidrs) => cidrs ?? [])
-    .optional(),
-})
-export type KeyPatch = z.output<typeof keyPatch>
-
-export const rotateBody = z.strictObject({
-  grace_seconds: z.int().min(0).max(MAX_GRACE_SECONDS).default(0),
-})
-
-export const keyQuery = z.strictObject({
-  ...pageQuery,
-  search: z.string().max(100).optional(),
-  tenant: slug.optional(),
-  state: z.enum(keyStates).optional(),
-  kind: z.enum(['sbc', 'pbx', 'billing']).optional(),
-})
 
 /** A person has no expiry and no addresses. */
 const person: KeyLimits = { rateLimitRpm: SESSION_RPM, expiresAt: null, allowedIps: [] }

@@ -1,4 +1,4 @@
-/** Application keys in the database. Every write clears the cache before it resolves. */
+/** Application keys in the database. */
 import { type Insertable, type RawBuilder, type Selectable, sql, type Updateable } from 'kysely'
 import { fromFlag, toFlag } from '../../schema/columns.ts'
 import type { ApplicationKeyTable } from '../../schema/database.ts'
@@ -6,16 +6,18 @@ import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
 import { all, execute, first, insert, transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import type { AppKey, KeyKind, KeyState } from './app-key.ts'
+import type { AppKey, KeyKind, KeyPatch, KeyState } from './app-key.ts'
 import { ApiError } from '../http/api-error.ts'
-import { likePattern } from '../http/page.ts'
+import { contains, same } from '../http/rows.ts'
 
 /** A token that starts with the wanted prefix: a key's own, or one in its grace period. */
-export interface Candidate {
+interface Candidate {
   readonly key_id: number
   readonly key_hash: Buffer
   readonly token_expires_at: number | null
 }
+
+type SearchableColumn = 'name' | 'description' | 'owner_username'
 
 export interface KeyFilter {
   /** Only keys of this tenant; null for those of all tenants and global ones. */
@@ -37,20 +39,22 @@ export interface KeyFilter {
 /** Maximum tokens of one key in their grace period; a further one evicts the oldest. */
 const MAX_PREVIOUS_TOKENS = 10
 
-type OnRevoked = (key: AppKey) => void | Promise<void>
+interface KeyEvents {
+  /** Called before a write resolves. */
+  readonly onWrite?: () => void
+  /** Called once per key, in the transaction that revokes it. */
+  readonly onRevoked?: (key: AppKey) => void | Promise<void>
+}
 
 export class KeyStore {
   readonly #store: Store
-  readonly #cache: { clear(): void }
-  readonly #onRevoked: OnRevoked
+  readonly #events: KeyEvents
   readonly #candidates: Prepared<{ prefix: string }, Candidate>
   readonly #byId: Prepared<{ id: number }, KeyRow>
 
-  /** `onRevoked` runs once per key, in the transaction that revokes it. */
-  constructor(store: Store, cache: { clear(): void }, onRevoked: OnRevoked = () => undefined) {
+  constructor(store: Store, events: KeyEvents = {}) {
     this.#store = store
-    this.#cache = cache
-    this.#onRevoked = onRevoked
+    this.#events = events
     this.#candidates = prepare(store, (db, param) =>
       db
         .selectFrom('application_key')
@@ -63,7 +67,9 @@ export class KeyStore {
             .where('key_prefix', '=', param('prefix')),
         ),
     )
-    this.#byId = prepare(store, (_, param) => this.#rows().where('key.id', '=', param('id')))
+    this.#byId = prepare(store, (_, param) =>
+      this.#rows().where('application_key.id', '=', param('id')),
+    )
   }
 
   /** Returns all tokens with this prefix; prefixes are not unique. */
@@ -78,8 +84,8 @@ export class KeyStore {
 
   /** Keys outside `tenantId` do not exist for the caller; null for all keys. */
   async byUuid(uuid: string, tenantId: number | null): Promise<AppKey | undefined> {
-    let query = this.#rows().where('key.uuid', '=', uuid)
-    if (tenantId !== null) query = query.where('key.tenant_id', '=', tenantId)
+    let query = this.#rows().where('application_key.uuid', '=', uuid)
+    if (tenantId !== null) query = query.where('application_key.tenant_id', '=', tenantId)
     const row = await first(this.#store, query)
     return row && toKey(row)
   }
@@ -87,7 +93,7 @@ export class KeyStore {
   list(filter: KeyFilter, now: number, page: { limit: number; offset: number }) {
     const matching = this.#matching(filter, now)
     const count = matching.clearSelect().select((key) => key.fn.countAll<number>().as('total'))
-    const rows = matching.orderBy('key.id').limit(page.limit).offset(page.offset)
+    const rows = matching.orderBy('application_key.id').limit(page.limit).offset(page.offset)
     return readApart(this.#store, filter.tenantId, async () => ({
       keys: (await all(this.#store, rows)).map(toKey),
       total: (await first(this.#store, count))?.total ?? 0,
@@ -96,37 +102,40 @@ export class KeyStore {
 
   /** Runs `work`, which reads and writes keys, in a transaction. All keys are read again afterwards. */
   async atomically<T>(work: () => Promise<T>): Promise<T> {
+    const { onWrite } = this.#events
     try {
       const done = await transaction(this.#store, work)
       // In the transaction of a caller, others read the keys as they were until that is committed.
-      this.#store.statements.afterCommit(() => this.#cache.clear())
+      this.#store.statements.afterCommit(() => onWrite?.())
       return done
     } catch (error) {
       // A refusal has changed no key; of another error it is not known.
-      if (!(error instanceof ApiError)) this.#cache.clear()
+      if (!(error instanceof ApiError)) onWrite?.()
       throw error
     }
   }
 
   /** Returns `'name_taken'` when the tenant has a key with this name, even a revoked one. */
-  insert(key: NewKey): Promise<AppKey | 'name_taken'> {
+  insert(row: Insertable<ApplicationKeyTable>): Promise<AppKey | 'name_taken'> {
     return this.atomically(async () => {
-      if (await this.#isNameTaken(key.name, key.tenantId, undefined)) return 'name_taken'
-      const row = this.#store.db.insertInto('application_key').values(toRow(key))
-      return this.#existing(await insert(this.#store, row.returning('id')))
+      if (await this.#isNameTaken(row.name, row.tenant_id ?? null)) return 'name_taken'
+      const query = this.#store.db.insertInto('application_key').values(row)
+      return this.#existing(await insert(this.#store, query.returning('id')))
     })
   }
 
-  update(key: AppKey, change: KeyChange): Promise<AppKey | 'name_taken'> {
+  update(key: AppKey, patch: KeyPatch): Promise<AppKey | 'name_taken'> {
+    const { scopes, is_active: isActive, allowed_ips: allowedIps, ...columns } = patch
     return this.atomically(async () => {
-      if (change.name !== undefined && (await this.#isNameTaken(change.name, key.tenantId, key.id)))
+      if (patch.name !== undefined && (await this.#isNameTaken(patch.name, key.tenantId, key.id)))
         return 'name_taken'
-      const columns = changedColumns(change)
-      if (Object.keys(columns).length > 0) {
-        const update = this.#store.db.updateTable('application_key').set(columns)
-        await execute(this.#store, update.where('id', '=', key.id))
-      }
-      return this.#existing(key.id)
+      if (Object.values(patch).every((value) => value === undefined)) return key
+      return this.#set(key.id, {
+        ...columns,
+        ...(scopes !== undefined && { scopes: JSON.stringify(scopes) }),
+        ...(isActive !== undefined && { is_active: toFlag(isActive) }),
+        ...(allowedIps !== undefined && { allowed_ips: JSON.stringify(allowedIps) }),
+      })
     })
   }
 
@@ -135,12 +144,8 @@ export class KeyStore {
     key: AppKey,
     suspension: { readonly at: number; readonly by: string } | null,
   ): Promise<AppKey> {
-    return this.atomically(async () => {
-      const columns = { suspended_at: suspension?.at ?? null, suspended_by: suspension?.by ?? null }
-      const update = this.#store.db.updateTable('application_key').set(columns)
-      await execute(this.#store, update.where('id', '=', key.id))
-      return this.#existing(key.id)
-    })
+    const columns = { suspended_at: suspension?.at ?? null, suspended_by: suspension?.by ?? null }
+    return this.atomically(() => this.#set(key.id, columns))
   }
 
   /** Permanent, and ends all tokens in their grace period. Safe to repeat: the first time is kept. */
@@ -155,14 +160,14 @@ export class KeyStore {
           .where('revoked_at', 'is', null),
       )
       const revoked = await this.#existing(key.id)
-      if (changes > 0) await this.#onRevoked(revoked)
+      if (changes > 0) await this.#events.onRevoked?.(revoked)
       return revoked
     })
   }
 
   /** The new token replaces the key's token; every older one ends at `graceEndsAt` or earlier. */
   rotate(
-    key: AppKey,
+    { id }: AppKey,
     keyPrefix: string,
     keyHash: Buffer,
     graceEndsAt: number,
@@ -170,33 +175,20 @@ export class KeyStore {
   ): Promise<AppKey> {
     const { db } = this.#store
     return this.atomically(async () => {
-      const old = await first(
-        this.#store,
-        db
-          .selectFrom('application_key')
-          .select(['key_prefix', 'key_hash'])
-          .where('id', '=', key.id),
-      )
+      const own = db.selectFrom('application_key').select(['key_prefix', 'key_hash'])
+      const old = await first(this.#store, own.where('id', '=', id))
       const previous = db
         .updateTable('application_key_previous')
-        .set({
-          expires_at: graceEndsAt,
-        })
-        .where('application_key_id', '=', key.id)
+        .set({ expires_at: graceEndsAt })
+        .where('application_key_id', '=', id)
         .where('expires_at', '>', graceEndsAt)
       await execute(this.#store, previous)
-      if (old && graceEndsAt > now)
-        await execute(
-          this.#store,
-          db
-            .insertInto('application_key_previous')
-            .values({ ...old, application_key_id: key.id, expires_at: graceEndsAt }),
-        )
-      const renewed = { key_prefix: keyPrefix, key_hash: keyHash }
-      const update = db.updateTable('application_key').set(renewed)
-      await execute(this.#store, update.where('id', '=', key.id))
-      await this.#dropPrevious(key.id, now)
-      return this.#existing(key.id)
+      if (old && graceEndsAt > now) {
+        const row = { ...old, application_key_id: id, expires_at: graceEndsAt }
+        await execute(this.#store, db.insertInto('application_key_previous').values(row))
+      }
+      await this.#dropPrevious(id, now)
+      return this.#set(id, { key_prefix: keyPrefix, key_hash: keyHash })
     })
   }
 
@@ -209,13 +201,17 @@ export class KeyStore {
       .where('expires_at', '>', now)
       .orderBy('id', 'desc')
       .limit(MAX_PREVIOUS_TOKENS)
-    await execute(
-      this.#store,
-      db
-        .deleteFrom('application_key_previous')
-        .where('application_key_id', '=', keyId)
-        .where('id', 'not in', newest),
-    )
+    const others = db
+      .deleteFrom('application_key_previous')
+      .where('application_key_id', '=', keyId)
+      .where('id', 'not in', newest)
+    await execute(this.#store, others)
+  }
+
+  async #set(id: number, columns: Updateable<ApplicationKeyTable>): Promise<AppKey> {
+    const update = this.#store.db.updateTable('application_key').set(columns)
+    await execute(this.#store, update.where('id', '=', id))
+    return this.#existing(id)
   }
 
   async #existing(id: number): Promise<AppKey> {
@@ -226,153 +222,81 @@ export class KeyStore {
 
   #rows() {
     return this.#store.db
-      .selectFrom('application_key as key')
-      .leftJoin('tenant', 'tenant.id', 'key.tenant_id')
-      .selectAll('key')
+      .selectFrom('application_key')
+      .leftJoin('tenant', 'tenant.id', 'application_key.tenant_id')
+      .selectAll('application_key')
       .select('tenant.slug as tenant_slug')
   }
 
   #matching(filter: KeyFilter, now: number) {
+    const { tenantId, domain, tenantSlug, kinds, id, name, search, state } = filter
+    const { searchIn = ['name', 'description', 'owner_username'] } = filter
     let query = this.#rows()
-    if (filter.tenantId !== null) query = query.where('key.tenant_id', '=', filter.tenantId)
-    if (filter.domain !== null) query = query.where('key.domain', '=', filter.domain)
-    if (filter.tenantSlug !== undefined) query = query.where('tenant.slug', '=', filter.tenantSlug)
-    if (filter.kinds !== undefined) query = query.where('key.kind', 'in', filter.kinds)
-    if (filter.id !== undefined) query = query.where('key.id', '=', filter.id)
-    if (filter.name !== undefined) query = query.where('key.name', '=', filter.name)
-    if (filter.search !== undefined) query = query.where(mentions(filter.search, filter.searchIn))
-    return filter.state === undefined ? query : query.where(inState(filter.state, now))
+    if (tenantId !== null) query = query.where('application_key.tenant_id', '=', tenantId)
+    if (domain !== null) query = query.where('application_key.domain', '=', domain)
+    if (tenantSlug !== undefined) query = query.where('tenant.slug', '=', tenantSlug)
+    if (kinds !== undefined) query = query.where('application_key.kind', 'in', kinds)
+    if (id !== undefined) query = query.where('application_key.id', '=', id)
+    if (name !== undefined) query = query.where('application_key.name', '=', name)
+    if (search !== undefined) {
+      const columns = searchIn.map((column) => `application_key.${column}` as const)
+      query = query.where((key) => contains(key, columns, search))
+    }
+    return state === undefined ? query : query.where(inState(state, now))
   }
 
-  async #isNameTaken(
-    name: string,
-    tenantId: number | null,
-    except: number | undefined,
-  ): Promise<boolean> {
-    let query = this.#store.db
+  /** @param except the key that may have it. */
+  async #isNameTaken(name: string, tenantId: number | null, except = 0): Promise<boolean> {
+    const query = this.#store.db
       .selectFrom('application_key')
       .select('id')
       .where('name', '=', name)
-      .where('tenant_id', tenantId === null ? 'is' : '=', tenantId)
-    if (except !== undefined) query = query.where('id', '!=', except)
+      .where('tenant_id', same(tenantId), tenantId)
+      .where('id', '!=', except)
     return (await first(this.#store, query)) !== undefined
   }
 }
 
-export type KeyRow = Selectable<ApplicationKeyTable> & { readonly tenant_slug: string | null }
+type KeyRow = Selectable<ApplicationKeyTable> & { readonly tenant_slug: string | null }
 
-/** Fields set at creation; the rest of a row starts with defaults. */
-export type NewKey = Omit<
-  AppKey,
-  'id' | 'suspendedAt' | 'suspendedBy' | 'revokedAt' | 'tenantSlug' | 'requestCount' | 'lastUsedAt'
-> & { readonly keyHash: Buffer }
-
-/** Absent keeps the value; null clears it. */
-export type KeyChange = Partial<
-  Pick<
-    AppKey,
-    | 'name'
-    | 'description'
-    | 'scopeLabels'
-    | 'rateLimitRpm'
-    | 'expiresAt'
-    | 'isActive'
-    | 'domain'
-    | 'allowedIps'
-  >
->
-
-function toKey(row: KeyRow): AppKey {
-  return {
-    id: row.id,
-    uuid: row.uuid,
-    kind: row.kind,
-    name: row.name,
-    description: row.description,
-    keyPrefix: row.key_prefix,
-    scopeLabels: readList(row.scopes),
-    rateLimitRpm: row.rate_limit_rpm,
-    expiresAt: row.expires_at,
-    isActive: fromFlag(row.is_active),
-    suspendedAt: row.suspended_at,
-    suspendedBy: row.suspended_by,
-    revokedAt: row.revoked_at,
-    tenantId: row.tenant_id,
-    tenantSlug: row.tenant_slug,
-    domain: row.domain,
-    allowedIps: readList(row.allowed_ips),
-    ownerUsername: row.owner_username,
-    requestCount: row.request_count,
-    lastUsedAt: row.last_used_at,
-    createdAt: row.created_at,
-  }
-}
+const toKey = (row: KeyRow): AppKey => ({
+  id: row.id,
+  uuid: row.uuid,
+  kind: row.kind,
+  name: row.name,
+  description: row.description,
+  keyPrefix: row.key_prefix,
+  scopeLabels: readList(row.scopes),
+  rateLimitRpm: row.rate_limit_rpm,
+  expiresAt: row.expires_at,
+  isActive: fromFlag(row.is_active),
+  suspendedAt: row.suspended_at,
+  suspendedBy: row.suspended_by,
+  revokedAt: row.revoked_at,
+  tenantId: row.tenant_id,
+  tenantSlug: row.tenant_slug,
+  domain: row.domain,
+  allowedIps: readList(row.allowed_ips),
+  ownerUsername: row.owner_username,
+  requestCount: row.request_count,
+  lastUsedAt: row.last_used_at,
+  createdAt: row.created_at,
+})
 
 function readList(json: string): readonly string[] {
   const list: unknown = JSON.parse(json)
   return Array.isArray(list) ? list.filter((item) => typeof item === 'string') : []
 }
 
-export function toRow(key: NewKey): Insertable<ApplicationKeyTable> {
-  return {
-    uuid: key.uuid,
-    kind: key.kind,
-    name: key.name,
-    description: key.description,
-    key_prefix: key.keyPrefix,
-    key_hash: key.keyHash,
-    scopes: JSON.stringify(key.scopeLabels),
-    rate_limit_rpm: key.rateLimitRpm,
-    expires_at: key.expiresAt,
-    is_active: toFlag(key.isActive),
-    suspended_at: null,
-    suspended_by: null,
-    revoked_at: null,
-    tenant_id: key.tenantId,
-    domain: key.domain,
-    allowed_ips: JSON.stringify(key.allowedIps),
-    owner_username: key.ownerUsername,
-    last_used_at: null,
-    created_at: key.createdAt,
-  }
-}
-
-function changedColumns(change: KeyChange): Updateable<ApplicationKeyTable> {
-  return {
-    ...(change.name !== undefined && { name: change.name }),
-    ...(change.description !== undefined && { description: change.description }),
-    ...(change.scopeLabels !== undefined && { scopes: JSON.stringify(change.scopeLabels) }),
-    ...(change.rateLimitRpm !== undefined && { rate_limit_rpm: change.rateLimitRpm }),
-    ...(change.expiresAt !== undefined && { expires_at: change.expiresAt }),
-    ...(change.isActive !== undefined && { is_active: toFlag(change.isActive) }),
-    ...(change.domain !== undefined && { domain: change.domain }),
-    ...(change.allowedIps !== undefined && { allowed_ips: JSON.stringify(change.allowedIps) }),
-  }
-}
-
-export type SearchableColumn = 'name' | 'description' | 'owner_username'
-
-/** Whether the text occurs in one of these columns, without regard to ASCII case. */
-function mentions(
-  search: string,
-  columns: readonly SearchableColumn[] = ['name', 'description', 'owner_username'],
-): RawBuilder<boolean> {
-  const pattern = likePattern(search)
-  const matches = columns.map(
-    (column) => sql`lower(${sql.ref(`key.${column}`)}) LIKE lower(${pattern}) ESCAPE '\\'`,
-  )
-  return sql<boolean>`(${sql.join(matches, sql` OR `)})`
-}
-
 /** `keyStateAt` as SQL. */
 function inState(state: KeyState, now: number): RawBuilder<boolean> {
-  const isAlive = sql<boolean>`key.revoked_at IS NULL AND (key.expires_at IS NULL OR key.expires_at > ${now})`
+  const isAlive = sql<boolean>`revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ${now})`
   const conditions: Readonly<Record<KeyState, RawBuilder<boolean>>> = {
-    revoked: sql`key.revoked_at IS NOT NULL`,
-    expired: sql`key.revoked_at IS NULL AND key.expires_at <= ${now}`,
-    suspended: sql`${isAlive} AND key.suspended_at IS NOT NULL`,
-    active: sql`${isAlive} AND key.suspended_at IS NULL AND key.is_active = 1`,
-    inactive: sql`${isAlive} AND key.suspended_at IS NULL AND key.is_active = 0`,
+    revoked: sql`revoked_at IS NOT NULL`,
+    expired: sql`revoked_at IS NULL AND expires_at <= ${now}`,
+    suspended: sql`${isAlive} AND suspended_at IS NOT NULL`,
+    active: sql`${isAlive} AND suspended_at IS NULL AND application_key.is_active = 1`,
+    inactive: sql`${isAlive} AND suspended_at IS NULL AND application_key.is_active = 0`,
   }
   return conditions[state]
 }

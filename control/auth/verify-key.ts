@@ -8,7 +8,7 @@ import { type AppKey, hashToken, keyPrefixOf, keyStateAt } from './app-key.ts'
 import type { KeyStore } from './key-store.ts'
 import type { Accepted, KeyPrincipal, Presented } from './principal.ts'
 import { expandScopes } from './scopes.ts'
-import { recentlyUsed } from '../http/recently-used.ts'
+import { recentlyUsed, RememberedRows } from '../http/recently-used.ts'
 
 const rejected: Presented = { kind: 'rejected' }
 
@@ -18,16 +18,31 @@ const rejected: Presented = { kind: 'rejected' }
  */
 export const LONGEST_UNCONFIRMED_MS = 600_000
 
+const MAX_KNOWN = 10_000
+const MAX_UNKNOWN = 10_000
+
+/** A valid token, with what every request of it needs. */
+interface KnownToken {
+  /** End of the grace period of a rotated token; null for the key's own token. Milliseconds UTC. */
+  readonly tokenExpiresAt: number | null
+  readonly key: AppKey
+  readonly presented: Accepted
+  readonly isAllowedFrom: (address: string) => boolean
+}
+
 export class KeyVerifier {
-  readonly #keys: KeyStore
-  readonly #cache: KeyCache
-  readonly #unconfirmedMs: () => number
+  readonly #keys: Pick<KeyStore, 'byId' | 'candidates'>
+  readonly #isCurrent: () => boolean
+  /** By the SHA-256 of the token. */
+  readonly #known: RememberedRows<string, KnownToken>
+  /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
+  readonly #unknown = recentlyUsed<string, true>(MAX_UNKNOWN)
 
   /** @param unconfirmedMs how long ago changes of other nodes were heard of; 0 where there are none. */
-  constructor(keys: KeyStore, cache: KeyCache, unconfirmedMs: () => number = () => 0) {
+  constructor(keys: Pick<KeyStore, 'byId' | 'candidates'>, unconfirmedMs: () => number = () => 0) {
     this.#keys = keys
-    this.#cache = cache
-    this.#unconfirmedMs = unconfirmedMs
+    this.#isCurrent = () => unconfirmedMs() < LONGEST_UNCONFIRMED_MS
+    this.#known = new RememberedRows(MAX_KNOWN, this.#isCurrent)
   }
 
   /**
@@ -36,16 +51,25 @@ export class KeyVerifier {
    */
   verify(token: string, address: string, now: number): Presented | Promise<Presented> {
     const hash = hashToken(token)
-    const isCurrent = this.#unconfirmedMs() < LONGEST_UNCONFIRMED_MS
-    const cached = isCurrent ? this.#cache.find(hash) : undefined
-    if (cached === undefined) return this.#lookUp(token, hash, address, now)
-    return cached === 'unknown' ? rejected : judge(cached, address, now)
+    const known = this.#known.get(hash)
+    if (known !== undefined) return judge(known, address, now)
+    if (this.#isCurrent() && this.#unknown.has(hash)) return rejected
+    return this.#lookUp(token, hash, address, now)
+  }
+
+  /** Called before a write of a key resolves, so that a revocation takes effect from the next request. */
+  clear(): void {
+    this.#known.clear()
+    this.#unknown.clear()
+  }
+
+  get cached(): { readonly known: number; readonly unknown: number } {
+    return { known: this.#known.size, unknown: this.#unknown.size }
   }
 
   async #lookUp(token: string, hash: string, address: string, now: number): Promise<Presented> {
-    const found = await this.#cache.lookUp(hash, () =>
-      this.#read(token, Buffer.from(hash, 'base64')),
-    )
+    const read = () => this.#read(token, Buffer.from(hash, 'base64'))
+    const found = await this.#known.lookUp(hash, read, () => this.#unknown.set(hash, true))
     return found === undefined ? rejected : judge(found, address, now)
   }
 
@@ -67,112 +91,25 @@ export class KeyVerifier {
 }
 
 function judge(known: KnownToken, address: string, now: number): Presented {
-  if (!isValidAt(known, now)) return rejected
-  if (known.isAllowedFrom(address)) return known.presented
-  return { kind: 'wrong-address', principal: known.presented.principal }
+  const { key, tokenExpiresAt, presented } = known
+  const isOver = tokenExpiresAt !== null && tokenExpiresAt <= now
+  if (isOver || keyStateAt(key, now) !== 'active') return rejected
+  if (known.isAllowedFrom(address)) return presented
+  return { kind: 'wrong-address', principal: presented.principal }
 }
 
-function isValidAt({ key, tokenExpiresAt }: KnownToken, now: number): boolean {
-  if (tokenExpiresAt !== null && tokenExpiresAt <= now) return false
-  return keyStateAt(key, now) === 'active'
-}
-
-function principalOfKey(key: AppKey): KeyPrincipal {
-  return {
-    kind: 'key',
-    actor: `key:${key.uuid}`,
-    keyId: key.id,
-    uuid: key.uuid,
-    ownerUsername: key.ownerUsername,
-    name: key.name,
-    keyPrefix: key.keyPrefix,
-    limits: key,
-    scopeLabels: key.scopeLabels,
-    scopes: expandScopes(key.scopeLabels),
-    tenantId: key.tenantId,
-    tenantSlug: key.tenantSlug,
-    domain: key.domain,
-  }
-}
-
-/** A valid token, with what every request of it needs. */
-export interface KnownToken {
-  /** End of the grace period of a rotated token; null for the key's own token. Milliseconds UTC. */
-  readonly tokenExpiresAt: number | null
-  readonly key: AppKey
-  readonly presented: Accepted
-  readonly isAllowedFrom: (address: string) => boolean
-}
-
-const MAX_KNOWN = 10_000
-const MAX_UNKNOWN = 10_000
-
-/**
- * Caches verified tokens by their SHA-256. `key-store.ts` clears it before a write resolves, so a
- * revocation takes effect from the next request.
- */
-export class KeyCache {
-  readonly #known = recentlyUsed<string, KnownToken>(MAX_KNOWN)
-  /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
-  readonly #unknown = recentlyUsed<string, true>(MAX_UNKNOWN)
-  readonly #lookUps = new LookUps<string, KnownToken | undefined>()
-
-  /** `hash` in base64. */
-  find(hash: string): KnownToken | 'unknown' | undefined {
-    return this.#known.get(hash) ?? (this.#unknown.has(hash) ? 'unknown' : undefined)
-  }
-
-  /** Remembers what `read` finds, unless the cache was cleared meanwhile. */
-  lookUp(
-    hash: string,
-    read: () => Promise<KnownToken | undefined>,
-  ): Promise<KnownToken | undefined> {
-    return this.#lookUps.run(hash, read, (found) => this.#remember(hash, found))
-  }
-
-  /** Called when keys were changed, also by another process. */
-  clear(): void {
-    this.#known.clear()
-    this.#unknown.clear()
-    this.#lookUps.clear()
-  }
-
-  #remember(hash: string, found: KnownToken | undefined): void {
-    if (found === undefined) this.#unknown.set(hash, true)
-    else this.#known.set(hash, found)
-  }
-
-  size(): { readonly known: number; readonly unknown: number } {
-    return { known: this.#known.size, unknown: this.#unknown.size }
-  }
-}
-
-/** Look-ups of what every request needs: those that need the same at the same time share one. */
-
-export class LookUps<K, V> {
-  /** No more than the server has requests. */
-  readonly #underWay = new Map<K, Promise<V>>()
-
-  /**
-   * Remembers what `read` finds. What was read before `clear` may be outdated: it is not remembered, and later requests
-   * do not wait for it.
-   */
-  async run(key: K, read: () => Promise<V>, remember: (found: V) => void): Promise<V> {
-    const underWay = this.#underWay.get(key)
-    if (underWay !== undefined) return underWay
-    const lookUp = read()
-    const isCurrent = (): boolean => this.#underWay.get(key) === lookUp
-    this.#underWay.set(key, lookUp)
-    try {
-      const found = await lookUp
-      if (isCurrent()) remember(found)
-      return found
-    } finally {
-      if (isCurrent()) this.#underWay.delete(key)
-    }
-  }
-
-  clear(): void {
-    this.#underWay.clear()
-  }
-}
+const principalOfKey = (key: AppKey): KeyPrincipal => ({
+  kind: 'key',
+  actor: `key:${key.uuid}`,
+  keyId: key.id,
+  uuid: key.uuid,
+  ownerUsername: key.ownerUsername,
+  name: key.name,
+  keyPrefix: key.keyPrefix,
+  limits: key,
+  scopeLabels: key.scopeLabels,
+  scopes: expandScopes(key.scopeLabels),
+  tenantId: key.tenantId,
+  tenantSlug: key.tenantSlug,
+  domain: key.domain,
+})

@@ -1,4 +1,5 @@
 /** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
+import { keyPatch, keyQuery, newKeyBody, rotateBody } from '../../auth/app-key.ts'
 import type { ChangeWorld } from '../../changes/kinds.ts'
 import { Hono } from 'hono'
 import { routePath } from 'hono/route'
@@ -17,17 +18,7 @@ import type { Principal } from '../../auth/principal.ts'
 import { newUuid } from '../../http/uuid.ts'
 import { requires, requiresCredential } from '../../auth/requires.ts'
 import type { AppKey } from '../../auth/app-key.ts'
-import {
-  type ChangedKey,
-  changeKey,
-  grantorOf,
-  issueKey,
-  keyPatch,
-  keyQuery,
-  newKeyBody,
-  rotateBody,
-  rotateKey,
-} from '../../auth/issue-key.ts'
+import { type ChangedKey, changeKey, grantorOf, issueKey, rotateKey } from '../../auth/issue-key.ts'
 import type { KeyUsage } from '../../auth/key-usage.ts'
 import { auditedKey, keyView } from './key-view.ts'
 

@@ -1,10 +1,10 @@
+import { newKeyBody } from '../../../control/auth/app-key.ts'
 import { kinds } from '../../../control/resources/kinds/kinds.ts'
 import { nowhere } from '../../../schema/rules/own-places.ts'
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { AuditLog } from '../../../control/changes/audit/audit-log.ts'
-import { consoleGrantor, issueKey, newKeyBody } from '../../../control/auth/issue-key.ts'
-import { KeyCache } from '../../../control/auth/verify-key.ts'
+import { consoleGrantor, issueKey } from '../../../control/auth/issue-key.ts'
 import { KeyStore } from '../../../control/auth/key-store.ts'
 import { ChangeDuties } from '../../../control/changes/change-duties.ts'
 import { ChangeStore } from '../../../control/changes/change-store.ts'
@@ -206,7 +206,7 @@ describe.runIf(hasPostgres)('changes of several nodes', () => {
   test('all nodes are told of a suspension and of its end', async () => {
     const { open } = await sharedDatabase()
     const store = await open()
-    const keys = new KeyStore(store, new KeyCache())
+    const keys = new KeyStore(store)
     const mint = { store, keys, randomBytes, now: () => 0 }
     const { key } = await issueKey(mint, newKeyBody.parse({ name: 'leaked' }), consoleGrantor)
     for (const suspension of [{ at: 1, by: 'user:ada' }, null]) {
@@ -239,7 +239,7 @@ describe.runIf(hasPostgres)('changes of several nodes', () => {
 })
 
 function processOn(store: Store, now: () => number) {
-  const keys = new KeyStore(store, new KeyCache())
+  const keys = new KeyStore(store)
   const audit = new AuditLog(store, () => undefined)
   const settings = { reservedNetworks: [], ownPlaces: nowhere, hasMediaRelay: false }
   const tenants = { clear: () => undefined }

@@ -1,6 +1,6 @@
 /** `tollgate demo --incidents`: a demo in which eleven things are wrong, for an agent to find. */
-import { consoleGrantor, issueKey, newKeyBody } from '../../../../control/auth/issue-key.ts'
-import { KeyCache } from '../../../../control/auth/verify-key.ts'
+import { newKeyBody } from '../../../../control/auth/app-key.ts'
+import { consoleGrantor, issueKey } from '../../../../control/auth/issue-key.ts'
 import { KeyStore } from '../../../../control/auth/key-store.ts'
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type { Store } from '../../../../schema/open.ts'
@@ -115,7 +115,7 @@ async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
 }
 
 async function makeKeys(store: Store, { now, randomBytes }: World) {
-  const mint = { store, keys: new KeyStore(store, new KeyCache()), now, randomBytes }
+  const mint = { store, keys: new KeyStore(store), now, randomBytes }
   const make = async (name: string, scopes: readonly string[]) =>
     (await issueKey(mint, newKeyBody.parse({ name, scopes }), consoleGrantor)).token
   return {
