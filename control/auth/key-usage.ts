@@ -8,7 +8,8 @@ import { type RawBuilder, sql } from 'kysely'
 import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
+import type { Param } from '../../schema/sql/compiled.ts'
+import { prepare } from '../../schema/sql/prepared.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import type { ApiHourTable, KeyAddressTable } from '../../schema/tables/causes.ts'
 import type { Step } from '../http/in-order.ts'
@@ -57,24 +58,6 @@ class Usage {
   }
 }
 
-interface UsageRow {
-  readonly id: number
-  readonly requests: number
-  readonly lastUsedAt: number
-}
-
-interface MinuteRow {
-  readonly id: number
-  readonly minute: number
-  readonly requests: number
-}
-
-interface DayRow {
-  readonly id: number
-  readonly day: number
-  readonly requests: number
-}
-
 /** Successful requests of a day, in UTC. */
 export interface DayOfKey {
   /** `2026-01-31` */
@@ -84,9 +67,7 @@ export interface DayOfKey {
 
 export class KeyUsage {
   readonly #store: Store
-  readonly #write: Prepared<UsageRow, unknown>
-  readonly #writeDay: Prepared<DayRow, unknown>
-  readonly #writeMinute: Prepared<MinuteRow, unknown>
+  readonly #statements: ReturnType<typeof usageStatements>
   readonly #now: () => number
   /** The day at which older ones were removed. */
   #prunedAt = -1
@@ -104,43 +85,7 @@ export class KeyUsage {
   constructor(store: Store, now: () => number) {
     this.#store = store
     this.#now = now
-    this.#write = prepare(store, (db, param) =>
-      db
-        .updateTable('application_key')
-        .set((key) => ({
-          request_count: key('request_count', '+', param('requests')),
-          last_used_at: param('lastUsedAt'),
-        }))
-        .where('id', '=', param('id')),
-    )
-    this.#writeDay = prepare(store, (db, param) =>
-      db
-        .insertInto('application_key_day')
-        .values({
-          application_key_id: param('id'),
-          day: param('day'),
-          requests: param('requests'),
-        })
-        .onConflict((conflict) =>
-          conflict.columns(['application_key_id', 'day']).doUpdateSet((row) => ({
-            requests: row('application_key_day.requests', '+', row.ref('excluded.requests')),
-          })),
-        ),
-    )
-    this.#writeMinute = prepare(store, (db, param) =>
-      db
-        .insertInto('application_key_minute')
-        .values({
-          application_key_id: param('id'),
-          minute: param('minute'),
-          requests: param('requests'),
-        })
-        .onConflict((conflict) =>
-          conflict.columns(['application_key_id', 'minute']).doUpdateSet((row) => ({
-            requests: row('application_key_minute.requests', '+', row.ref('excluded.requests')),
-          })),
-        ),
-    )
+    this.#statements = usageStatements(store)
   }
 
   /** Requests of the last sixty minutes, on all nodes; of the minute that goes on those of this one. */
@@ -189,8 +134,8 @@ export class KeyUsage {
       await transaction(this.#store, async () => {
         for (const { usage, requests, lastUsedAt } of uses) {
           const [id, day] = [usage.keyId, dayOf(lastUsedAt)]
-          await this.#write.run({ id, requests, lastUsedAt })
-          if (requests > 0) await this.#writeDay.run({ id, day, requests })
+          await this.#statements.use.run({ id, requests, lastUsedAt })
+          if (requests > 0) await this.#statements.day.run({ id, day, requests })
           if (day !== this.#prunedAt) await this.#prune(day)
         }
       })
@@ -210,10 +155,10 @@ export class KeyUsage {
       ),
     )
     if (over.length === 0) return
-    const rows = over.toSorted((one, other) => one.usage.keyId - other.usage.keyId)
+    over.sort((one, other) => one.usage.keyId - other.usage.keyId)
     await transaction(this.#store, async () => {
-      for (const { usage, minute, requests } of rows)
-        await this.#writeMinute.run({ id: usage.keyId, minute, requests })
+      for (const { usage, minute, requests } of over)
+        await this.#statements.minute.run({ id: usage.keyId, minute, requests })
       if (this.#forgottenAt === present) return
       const old = this.#store.db.deleteFrom('application_key_minute')
       await execute(this.#store, old.where('minute', '<=', present - KEPT_MINUTES))
@@ -255,6 +200,46 @@ export class KeyUsage {
 const minuteOf = (now: number): number => Math.floor(now / MINUTE_MS)
 const dayOf = (now: number): number => Math.floor(now / DAY_MS)
 const dateOf = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10)
+
+const usageStatements = (store: Store) => ({
+  use: prepare(store, (db, param: Param<{ id: number; requests: number; lastUsedAt: number }>) =>
+    db
+      .updateTable('application_key')
+      .set((key) => ({
+        request_count: key('request_count', '+', param('requests')),
+        last_used_at: param('lastUsedAt'),
+      }))
+      .where('id', '=', param('id')),
+  ),
+  day: prepare(store, (db, param: Param<{ id: number; day: number; requests: number }>) =>
+    db
+      .insertInto('application_key_day')
+      .values({
+        application_key_id: param('id'),
+        day: param('day'),
+        requests: param('requests'),
+      })
+      .onConflict((conflict) =>
+        conflict.columns(['application_key_id', 'day']).doUpdateSet((row) => ({
+          requests: row('application_key_day.requests', '+', row.ref('excluded.requests')),
+        })),
+      ),
+  ),
+  minute: prepare(store, (db, param: Param<{ id: number; minute: number; requests: number }>) =>
+    db
+      .insertInto('application_key_minute')
+      .values({
+        application_key_id: param('id'),
+        minute: param('minute'),
+        requests: param('requests'),
+      })
+      .onConflict((conflict) =>
+        conflict.columns(['application_key_id', 'minute']).doUpdateSet((row) => ({
+          requests: row('application_key_minute.requests', '+', row.ref('excluded.requests')),
+        })),
+      ),
+  ),
+})
 
 /** Of a key, in the database: the usual ones, and of the others the last seen. */
 const MAX_ADDRESSES = 200
@@ -356,8 +341,7 @@ function count(uses: Uses, isDenied: boolean, now: number): void {
 export class KeyActivity {
   readonly #store: Store
   readonly #now: () => number
-  readonly #addAddress: Prepared<KeyAddressTable, unknown>
-  readonly #addHour: Prepared<ApiHourTable, unknown>
+  readonly #statements: ReturnType<typeof activityStatements>
   /** Bounded by the number of keys. */
   readonly #keys = new Map<number, ActivityOfKey>()
   readonly #active = new Set<ActivityOfKey>()
@@ -373,8 +357,7 @@ export class KeyActivity {
   constructor(store: Store, now: () => number) {
     this.#store = store
     this.#now = now
-    this.#addAddress = addAddress(store)
-    this.#addHour = addHour(store)
+    this.#statements = activityStatements(store)
   }
 
   /** @param keyId of the key that was presented, `NO_KEY` for none. */
@@ -448,8 +431,8 @@ export class KeyActivity {
     await transaction(this.#store, async () => {
       const known = await this.#existing([...ids])
       for (const [, row] of inOrder(this.#addresses))
-        if (known.has(row.application_key_id)) await this.#addAddress.run(row)
-      for (const [, row] of inOrder(this.#hours)) await this.#addHour.run(row)
+        if (known.has(row.application_key_id)) await this.#statements.address.run(row)
+      for (const [, row] of inOrder(this.#hours)) await this.#statements.hour.run(row)
     })
   }
 
@@ -513,19 +496,15 @@ const columnsOf = ({ requests, firstAt, lastAt }: Uses) => ({
 const inOrder = <R>(rows: ReadonlyMap<string, R>) =>
   [...rows].toSorted(([one], [other]) => (one < other ? -1 : 1))
 
-/** Written out: SQLite calls it `min`, PostgreSQL `least`. */
-const earlier = (table: 'key_address' | 'api_hour'): RawBuilder<number> => {
-  const known = sql.ref(`${table}.first_at`)
-  return sql<number>`CASE WHEN excluded.first_at < ${known} THEN excluded.first_at ELSE ${known} END`
+/** The earlier or the later time, written out: SQLite calls it `min`, PostgreSQL `least`. */
+function chosenTime(column: string, sign: '<' | '>'): RawBuilder<number> {
+  const [given, known] = [sql.ref(`excluded.${column.split('.')[1]}`), sql.ref(column)]
+  return sql<number>`CASE WHEN ${given} ${sql.raw(sign)} ${known} THEN ${given} ELSE ${known} END`
 }
 
-const later = (table: 'key_address' | 'api_hour'): RawBuilder<number> => {
-  const known = sql.ref(`${table}.last_at`)
-  return sql<number>`CASE WHEN excluded.last_at > ${known} THEN excluded.last_at ELSE ${known} END`
-}
-
-const addAddress = (store: Store): Prepared<KeyAddressTable, unknown> =>
-  prepare<KeyAddressTable, unknown>(store, (db, param) =>
+/** Several nodes add to the same rows. */
+const activityStatements = (store: Store) => ({
+  address: prepare(store, (db, param: Param<KeyAddressTable>) =>
     db
       .insertInto('key_address')
       .values({
@@ -538,16 +517,14 @@ const addAddress = (store: Store): Prepared<KeyAddressTable, unknown> =>
       })
       .onConflict((conflict) =>
         conflict.columns(['application_key_id', 'address']).doUpdateSet((row) => ({
-          first_at: earlier('key_address'),
-          last_at: later('key_address'),
+          first_at: chosenTime('key_address.first_at', '<'),
+          last_at: chosenTime('key_address.last_at', '>'),
           requests: row('key_address.requests', '+', row.ref('excluded.requests')),
           denied: row('key_address.denied', '+', row.ref('excluded.denied')),
         })),
       ),
-  )
-
-const addHour = (store: Store): Prepared<ApiHourTable, unknown> =>
-  prepare<ApiHourTable, unknown>(store, (db, param) =>
+  ),
+  hour: prepare(store, (db, param: Param<ApiHourTable>) =>
     db
       .insertInto('api_hour')
       .values({
@@ -561,12 +538,13 @@ const addHour = (store: Store): Prepared<ApiHourTable, unknown> =>
       })
       .onConflict((conflict) =>
         conflict.columns(['hour', 'application_key_id', 'route', 'outcome']).doUpdateSet((row) => ({
-          first_at: earlier('api_hour'),
-          last_at: later('api_hour'),
+          first_at: chosenTime('api_hour.first_at', '<'),
+          last_at: chosenTime('api_hour.last_at', '>'),
           requests: row('api_hour.requests', '+', row.ref('excluded.requests')),
         })),
       ),
-  )
+  ),
+})
 
 /**
  * Has each response counted for the key that was presented, also where the key is not allowed from that address.

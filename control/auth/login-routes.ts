@@ -36,6 +36,13 @@ const clientLoginBody = z.strictObject({ email: z.string().min(1).max(254), pass
 /** Mounted under `/api/v1`. */
 export function loginRoutes(deps: LoginDeps) {
   const { users, sessions } = deps
+  const userOf = async (c: Context<ControlEnv>, body: z.output<typeof loginBody>) => {
+    const { username: name, password } = body
+    const known = await users.byUsername(name, c.req.header('x-tenant-slug'))
+    const user = await check(c, deps, 'staff', { name, password }, known)
+    c.set('loginActor', actorOfUser(user))
+    return user
+  }
   const endSession = async (principal: Principal) => {
     if (principal.kind !== 'user')
       throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
@@ -43,18 +50,14 @@ export function loginRoutes(deps: LoginDeps) {
   }
   return new Hono<ControlEnv>()
     .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
-      const { username, password } = c.req.valid('json')
-      const known = await users.byUsername(username, c.req.header('x-tenant-slug'))
-      const user = await check(c, deps, 'staff', { name: username, password }, known)
-      c.set('loginActor', actorOfUser(user))
+      const user = await userOf(c, c.req.valid('json'))
       return tokenAnswer(c, await sessions.forUser(user, latest(deps)), userView(user))
     })
     .post('/auth/session', openToAll(), validate('json', loginBody), async (c) => {
-      if (!isFromOwnPage(c)) throw otherPage()
-      const { username, password } = c.req.valid('json')
-      const known = await users.byUsername(username, c.req.header('x-tenant-slug'))
-      const user = await check(c, deps, 'staff', { name: username, password }, known)
-      c.set('loginActor', actorOfUser(user))
+      // A page of another site must not sign its visitor in as another user.
+      if (!isFromOwnPage(c))
+        throw new ApiError(403, 'other_page', 'Only the page of this console may open its session')
+      const user = await userOf(c, c.req.valid('json'))
       setSessionCookie(c, await sessions.renewableForUser(user, latest(deps)))
       return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
     })
@@ -82,10 +85,6 @@ export function loginRoutes(deps: LoginDeps) {
     })
 }
 
-/** A page of another site must not sign its visitor in as another user. */
-const otherPage = (): ApiError =>
-  new ApiError(403, 'other_page', 'Only the page of this console may open its session')
-
 /** Mounted under `/api/client`. */
 export function clientLoginRoutes(deps: LoginDeps) {
   const { users, sessions } = deps
@@ -109,11 +108,7 @@ export function clientLoginRoutes(deps: LoginDeps) {
     })
 }
 
-interface Login {
-  readonly is_active: 0 | 1
-  readonly password_hash: string | null
-  readonly tenant_id: number | null
-}
+type Login = Pick<CustomerLogin, 'is_active' | 'password_hash' | 'tenant_id'>
 
 /**
  * Always verifies at least this many passwords, so that timing does not reveal whether two tenants have the
@@ -247,13 +242,8 @@ export class LoginGuard {
   async failed(name: string, address: string, now: number): Promise<void> {
     const pair = pairOf(name, address)
     if (this.#permits !== undefined) {
-      const { granted, opensInMs } = await this.#permits.take(
-        bucketOf(pair),
-        MAX_FAILURES,
-        1,
-        WINDOW_MS,
-      )
-      if (granted === 0) throw locked(opensInMs)
+      const taken = await this.#permits.take(countedBy(pair), MAX_FAILURES, 1, WINDOW_MS)
+      if (taken.granted === 0) throw locked(taken.opensInMs)
       return
     }
     const window = this.#failures.get(pair) ?? new RateWindow(MAX_FAILURES, WINDOW_MS)
@@ -265,18 +255,14 @@ export class LoginGuard {
   async succeeded(name: string, address: string): Promise<void> {
     const pair = pairOf(name, address)
     this.#failures.delete(pair)
-    await this.#permits?.clear(bucketOf(pair))
+    await this.#permits?.clear(countedBy(pair))
   }
 
   /** Zero: it is not locked. */
   async #waitMs(pair: string, now: number): Promise<number> {
     if (this.#permits !== undefined) {
-      const { used, opensInMs } = await this.#permits.take(
-        bucketOf(pair),
-        MAX_FAILURES,
-        0,
-        WINDOW_MS,
-      )
+      const counted = countedBy(pair)
+      const { used, opensInMs } = await this.#permits.take(counted, MAX_FAILURES, 0, WINDOW_MS)
       return used < MAX_FAILURES ? 0 : opensInMs
     }
     const window = this.#failures.get(pair)
@@ -289,7 +275,7 @@ const locked = (waitMs: number): ApiError =>
     headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1_000))) },
   })
 
-const bucketOf = (pair: string): CountedBy => ({ kind: 'failed login', name: pair })
+const countedBy = (pair: string): CountedBy => ({ kind: 'failed login', name: pair })
 
 const pairOf = (name: string, address: string): string =>
   `${sourceKey(address)} ${name.toLowerCase()}`

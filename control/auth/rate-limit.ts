@@ -33,15 +33,17 @@ const PER_NODE = 1_200_000
 /** Passwords can be guessed. */
 const LOGINS_PER_ADDRESS = 10
 
+type Policy = 'key' | 'node' | 'session' | 'address' | 'login'
+
+interface Bucket {
+  readonly window: RequestWindow
+  readonly policy: Policy
+}
+
 /** Callers remembered per kind. An evicted one starts with an empty window. */
 const MAX_CALLERS = 20_000
 /** Fewer, because their windows are large. */
 const MAX_NODES = 100
-
-interface Bucket<W extends RequestWindow = RequestWindow> {
-  readonly window: W
-  readonly policy: 'key' | 'node' | 'session' | 'address' | 'login'
-}
 
 /**
  * Keys, sessions and logins are limited on all nodes of a database together. What protects the process, floods of
@@ -49,11 +51,13 @@ interface Bucket<W extends RequestWindow = RequestWindow> {
  */
 export class RateLimits {
   readonly #permits: Permits | undefined
-  readonly #keys = recentlyUsed<number, Bucket>(MAX_CALLERS)
-  readonly #nodes = recentlyUsed<number, Bucket<RateWindow>>(MAX_NODES)
-  readonly #sessions = recentlyUsed<string, Bucket>(MAX_CALLERS)
-  readonly #addresses = recentlyUsed<string, Bucket<RateWindow>>(MAX_CALLERS)
-  readonly #logins = recentlyUsed<string, Bucket>(MAX_CALLERS)
+  readonly #buckets: Readonly<Record<Policy, LRUCache<number | string, Bucket>>> = {
+    key: recentlyUsed(MAX_CALLERS),
+    node: recentlyUsed(MAX_NODES),
+    session: recentlyUsed(MAX_CALLERS),
+    address: recentlyUsed(MAX_CALLERS),
+    login: recentlyUsed(MAX_CALLERS),
+  }
 
   /** @param permits undefined: no other process serves from this database. */
   constructor(permits: Permits | undefined) {
@@ -62,53 +66,40 @@ export class RateLimits {
 
   forPrincipal(principal: Principal): Bucket {
     return principal.kind === 'key'
-      ? this.#shared(this.#keys, principal.keyId, 'key', principal.limits.rateLimitRpm)
-      : this.#shared(this.#sessions, principal.actor, 'session', SESSION_RPM)
+      ? this.#bucket('key', principal.keyId, principal.limits.rateLimitRpm)
+      : this.#bucket('session', principal.actor, SESSION_RPM)
   }
 
   /** Charging is counted apart from other requests of the same key. */
-  forNode(keyId: number): Bucket<RateWindow> {
-    return bucketIn(this.#nodes, keyId, 'node', ownWindow(PER_NODE))
+  forNode(keyId: number): Bucket {
+    return this.#bucket('node', keyId, PER_NODE)
   }
 
-  forAddress(address: string): Bucket<RateWindow> {
-    return bucketIn(this.#addresses, sourceKey(address), 'address', ownWindow(PER_ADDRESS))
+  forAddress(address: string): Bucket {
+    return this.#bucket('address', sourceKey(address), PER_ADDRESS)
   }
 
   forLogin(address: string): Bucket {
-    return this.#shared(this.#logins, sourceKey(address), 'login', LOGINS_PER_ADDRESS)
+    return this.#bucket('login', sourceKey(address), LOGINS_PER_ADDRESS)
   }
 
-  #shared<K extends string | number>(
-    buckets: LRUCache<K, Bucket>,
-    name: K,
-    policy: 'key' | 'session' | 'login',
-    limit: number,
-  ): Bucket {
-    const permits = this.#permits
-    const make = (): RequestWindow =>
-      permits === undefined
-        ? new RateWindow(limit, WINDOW_MS)
-        : new SharedWindow(permits, { kind: policy, name: String(name) }, limit, WINDOW_MS)
-    const bucket = bucketIn(buckets, name, policy, make)
-    if (bucket.window.limit !== limit) bucket.window.setLimit(limit)
+  #bucket(policy: Policy, name: number | string, limit: number): Bucket {
+    const buckets = this.#buckets[policy]
+    const known = buckets.get(name)
+    if (known !== undefined) {
+      if (known.window.limit !== limit) known.window.setLimit(limit)
+      return known
+    }
+    const bucket = { window: this.#newWindow(policy, name, limit), policy }
+    buckets.set(name, bucket)
     return bucket
   }
-}
 
-const ownWindow = (limit: number) => (): RateWindow => new RateWindow(limit, WINDOW_MS)
-
-function bucketIn<K extends string | number, W extends RequestWindow>(
-  buckets: LRUCache<K, Bucket<W>>,
-  name: K,
-  policy: Bucket['policy'],
-  make: () => W,
-): Bucket<W> {
-  const known = buckets.get(name)
-  if (known !== undefined) return known
-  const bucket = { window: make(), policy }
-  buckets.set(name, bucket)
-  return bucket
+  #newWindow(policy: Policy, name: number | string, limit: number): RequestWindow {
+    return this.#permits === undefined || policy === 'node' || policy === 'address'
+      ? new RateWindow(limit, WINDOW_MS)
+      : new SharedWindow(this.#permits, { kind: policy, name: String(name) }, limit, WINDOW_MS)
+  }
 }
 
 const loginPaths: ReadonlySet<string> = new Set([
@@ -120,19 +111,15 @@ const loginPaths: ReadonlySet<string> = new Set([
 export const isLogin = (c: Context<ControlEnv>): boolean =>
   c.req.method === 'POST' && loginPaths.has(c.req.path)
 
-const isCharging = (c: Context<ControlEnv>, { scopes }: Principal): boolean =>
-  c.req.path.startsWith('/api/ocs/') && scopes.has('ocs:write')
-
 export function rateLimit(limits: RateLimits, usage: KeyUsage, clocks: Clocks): Step {
   return (c) => {
-    const presented = c.get('presented')
-    const principal = presented.kind === 'accepted' ? presented.principal : undefined
-    const bucket = bucketOf(c, limits, principal)
+    const bucket = bucketOf(c, limits)
     const time = clocks.steadyNow()
     const present = clocks.now()
     return whenKnown(bucket.window.admit(time), (isAdmitted) => {
       describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))
       if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
+      const principal = acceptedOf(c)
       if (principal?.kind === 'key') answerOf(c).used = usage.seen(principal.keyId, present)
     })
   }
@@ -145,9 +132,7 @@ export function rateLimit(limits: RateLimits, usage: KeyUsage, clocks: Clocks): 
 export const countMembers =
   (limits: RateLimits, clocks: Clocks) =>
   async (c: Context<ControlEnv>, more: number): Promise<void> => {
-    const presented = c.get('presented')
-    const principal = presented.kind === 'accepted' ? presented.principal : undefined
-    const bucket = bucketOf(c, limits, principal)
+    const bucket = bucketOf(c, limits)
     const time = clocks.steadyNow()
     let isAdmitted = true
     for (let count = 0; count < more && isAdmitted; count += 1)
@@ -156,15 +141,19 @@ export const countMembers =
     if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
   }
 
-function bucketOf(
-  c: Context<ControlEnv>,
-  limits: RateLimits,
-  principal: Principal | undefined,
-): Bucket {
+function acceptedOf(c: Context<ControlEnv>): Principal | undefined {
+  const presented = c.get('presented')
+  return presented.kind === 'accepted' ? presented.principal : undefined
+}
+
+function bucketOf(c: Context<ControlEnv>, limits: RateLimits): Bucket {
+  const principal = acceptedOf(c)
   if (isLogin(c)) return limits.forLogin(c.get('clientAddress'))
-  if (principal?.kind === 'key' && isCharging(c, principal)) return limits.forNode(principal.keyId)
-  if (principal !== undefined) return limits.forPrincipal(principal)
-  return limits.forAddress(c.get('clientAddress'))
+  if (principal === undefined) return limits.forAddress(c.get('clientAddress'))
+  const isCharging = c.req.path.startsWith('/api/ocs/') && principal.scopes.has('ocs:write')
+  return isCharging && principal.kind === 'key'
+    ? limits.forNode(principal.keyId)
+    : limits.forPrincipal(principal)
 }
 
 /**

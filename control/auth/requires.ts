@@ -8,17 +8,15 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { type Access, describeHandler } from '../http/route-notes.ts'
 
 /** Requires a valid credential with this scope: 401 without the first, 403 without the second. */
-export function requires(scope: Scope): MiddlewareHandler<ControlEnv> {
-  return guard({ kind: 'scope', scope }, (principal) => admitScope(principal, scope))
-}
+export const requires = (scope: Scope): MiddlewareHandler<ControlEnv> =>
+  guard({ kind: 'scope', scope }, (principal) => admitScope(principal, scope))
 
 /** The same for resources without a tenant: rejects tenant credentials. */
-export function requiresGlobal(scope: Scope): MiddlewareHandler<ControlEnv> {
-  return guard({ kind: 'scope', scope }, (principal) => {
+export const requiresGlobal = (scope: Scope): MiddlewareHandler<ControlEnv> =>
+  guard({ kind: 'scope', scope }, (principal) => {
     admitScope(principal, scope)
     if (principal.tenantId !== null) throw wrongTenant()
   })
-}
 
 /** Throws 403 unless the principal has the scope where it acts. */
 export function admitScope(principal: Principal, scope: Scope): void {
@@ -34,17 +32,15 @@ export function lackOf(what: string, scopes: readonly Scope[], { scopeLabels }: 
 }
 
 /** Requires any valid credential of a machine or of staff. */
-export function requiresCredential(): MiddlewareHandler<ControlEnv> {
-  return guard({ kind: 'authenticated' }, (principal) => {
-    if (principal.kind !== 'customer') return
-    throw new ApiError(403, 'insufficient_scope', 'A customer session cannot use this route')
+export const requiresCredential = (): MiddlewareHandler<ControlEnv> =>
+  guard({ kind: 'authenticated' }, (principal) => {
+    if (principal.kind === 'customer')
+      throw new ApiError(403, 'insufficient_scope', 'A customer session cannot use this route')
   })
-}
 
 /** Requires a customer session; `customerOf(c.var.principal)` is the customer. */
-export function requiresCustomer(): MiddlewareHandler<ControlEnv> {
-  return guard({ kind: 'customer' }, customerOf)
-}
+export const requiresCustomer = (): MiddlewareHandler<ControlEnv> =>
+  guard({ kind: 'customer' }, customerOf)
 
 export function customerOf(principal: Principal): CustomerPrincipal {
   if (principal.kind === 'customer') return principal

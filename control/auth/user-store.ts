@@ -1,7 +1,7 @@
 /** Staff accounts and the logins of customers, in the database. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
-import type { UserTable } from '../../schema/database.ts'
+import type { CustomerTable, UserTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
 import { all, execute, first, insert, transaction } from '../../schema/sql/query.ts'
@@ -10,15 +10,10 @@ import { contains } from '../http/rows.ts'
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
 
+const ofCustomer = ['id', 'name', 'email', 'password_hash', 'is_active', 'tenant_id'] as const
+
 /** What a login and a session need of a customer. */
-export interface CustomerLogin {
-  readonly id: number
-  readonly name: string
-  readonly email: string | null
-  readonly password_hash: string | null
-  readonly is_active: 0 | 1
-  readonly tenant_id: number | null
-}
+export type CustomerLogin = Pick<Selectable<CustomerTable>, (typeof ofCustomer)[number]>
 
 /** Maximum tenants in which a login without a tenant is tried: each try takes 10 ms. */
 const MAX_NAMESAKES = 8
@@ -150,9 +145,7 @@ export class UserStore {
   }
 
   #customers() {
-    return this.#store.db
-      .selectFrom('customer')
-      .select(['id', 'name', 'email', 'password_hash', 'is_active', 'tenant_id'])
+    return this.#store.db.selectFrom('customer').select(ofCustomer)
   }
 }
 
