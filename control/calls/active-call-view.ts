@@ -5,7 +5,26 @@ import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import type { Principal } from '../auth/principal.ts'
+import { notFound } from '../http/api-error.ts'
 import type { Platform } from '../http/platform.ts'
+
+/** Whether what belongs to this tenant is there for the principal. */
+export const isVisible = (
+  owner: number | null,
+  { tenantId }: Pick<Principal, 'tenantId'>,
+): boolean => tenantId === null || owner === tenantId
+
+/** A live call of this node; throws 404 when the principal may see none. */
+export function liveCallOf(
+  { calls }: Pick<Platform['engine'], 'calls'>,
+  uuid: string,
+  principal: Principal,
+): ActiveCall {
+  const call = calls.find(uuid)
+  if (call === undefined || !isVisible(call.tenantId, principal)) throw notFound('call')
+  return call
+}
 
 /** Prepares the view of any number of calls at one time. */
 export function activeCallView({

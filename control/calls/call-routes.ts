@@ -3,9 +3,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { ActiveCall, TransferResult } from '../../schema/contracts/calls.ts'
-import type { Principal } from '../auth/principal.ts'
 import { admitScope, requires } from '../auth/requires.ts'
-import { activeCallView } from './active-call-view.ts'
+import { activeCallView, isVisible, liveCallOf } from './active-call-view.ts'
 import { planHangUp } from './hangup-plan.ts'
 import { refusedStart } from './originate-routes.ts'
 import { tellEntered, writeQuery } from '../changes/enter-write.ts'
@@ -41,11 +40,6 @@ type CallDeps = ChangeWorld & Pick<Platform, 'steadyNow'> & WithOthers
 export function callRoutes(deps: CallDeps) {
   const { calls } = deps.engine
   const hereOnly = { engine: deps.engine, steadyNow: deps.steadyNow }
-  const find = (principal: Principal, uuid: string): ActiveCall => {
-    const call = calls.find(uuid)
-    if (call === undefined || !isVisible(call, principal)) throw notFound('call')
-    return call
-  }
 
   return new Hono<ControlEnv>()
     .route('/', transferRoutes(deps))
@@ -53,7 +47,7 @@ export function callRoutes(deps: CallDeps) {
       const { node } = c.req.valid('query')
       const shown = calls
         .list()
-        .filter((call) => isVisible(call, c.var.principal))
+        .filter((call) => isVisible(call.tenantId, c.var.principal))
         .filter((call) => node === undefined || call.node === node)
       const own = listOf(shown, deps)
       const asked = deps.others?.of(c)
@@ -71,7 +65,7 @@ export function callRoutes(deps: CallDeps) {
         const { call_uuid: uuid, cause } = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
         const { principal } = c.var
-        const before = activeCallView(deps)(find(principal, uuid))
+        const before = activeCallView(deps)(liveCallOf(deps.engine, uuid, principal))
         const { tenantId } = principal
         // A node asks its peers before it comes here.
         const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
@@ -117,9 +111,6 @@ async function listOfAll(
   return mergedRows(lists.map((list) => rowsIn(list) ?? []))
 }
 
-const isVisible = (call: ActiveCall, { tenantId }: Principal): boolean =>
-  tenantId === null || call.tenantId === tenantId
-
 const what = z.strictObject({
   destination: phoneNumber({ least: 2, most: 32 }).describe(
     'An extension or a number, as the paying party would dial it.',
@@ -141,12 +132,9 @@ const callPath = z.strictObject({ uuid: z.guid() })
 function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOthers) {
   const atNode = atNodeOfCall({ engine, others })
   const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {
-    const { tenantId } = c.var.principal
     // A transferred phone pays for a new call.
     admitScope(c.var.principal, 'calls:originate')
-    const call = engine.calls.find(uuid)
-    if (call === undefined || (tenantId !== null && call.tenantId !== tenantId))
-      throw notFound('call')
+    liveCallOf(engine, uuid, c.var.principal)
     const { destination, leg, mode } = body
     const transferUuid = transferStartedOrThrow(
       await engine.transfer({ callUuid: uuid, destination, moved: leg }),

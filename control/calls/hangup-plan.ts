@@ -7,7 +7,6 @@ import type { Platform } from '../http/platform.ts'
 import { bodyOf } from '../nodes/node-client.ts'
 import { liveCall, type LiveCall, liveCallView } from '../nodes/live-call.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
-import type { Peer } from '../nodes/membership.ts'
 
 interface HangUpOrder {
   readonly callUuid: string
@@ -30,7 +29,7 @@ interface Ending {
 /** What becomes of it is the engine's word, here or there; undefined: it is not known. */
 interface FoundCall {
   readonly call: LiveCall
-  readonly hangUp: () => Promise<'ending' | 'not_found' | 'already_ending' | undefined>
+  readonly hangUp: () => Promise<z.output<typeof hangUpAnswer>['result'] | undefined>
 }
 
 export async function planHangUp(order: HangUpOrder, world: HangUpWorld): Promise<Plan<Ending>> {
@@ -70,16 +69,25 @@ async function found(order: HangUpOrder, world: HangUpWorld): Promise<FoundCall>
     const hangUp = async () => engine.calls.hangUp(callUuid, cause)
     return { call: liveCallView(own, steadyNow()), hangUp }
   }
-  const other = await callElsewhere(callUuid, tenantId, elsewhere)
-  if (other === undefined || elsewhere === undefined) throw notLive()
-  if (other === 'unknown')
+  const answer = await elsewhere?.answered({ kind: 'live_call', callUuid, tenantId })
+  if (answer === undefined || elsewhere === undefined) throw notLive()
+  const call = answer === 'unknown' ? undefined : bodyOf(answer, liveCall)
+  if (answer === 'unknown' || call === undefined)
     throw new ApiError(
       503,
       'node_unreachable',
       'A node of the platform does not answer: it may have the call. Retry in a few seconds',
     )
-  return { call: other.call, hangUp: () => hangUpElsewhere(other, order, elsewhere) }
+  const hangUp = async () => {
+    const asked = { kind: 'hang_up', callUuid, tenantId, cause } as const
+    const ended = await elsewhere.tell(answer.peer, asked)
+    return ended && bodyOf(ended, hangUpAnswer)?.result
+  }
+  return { call, hangUp }
 }
+
+/** Of the engine of another node. */
+export const hangUpAnswer = z.object({ result: z.enum(['ending', 'not_found', 'already_ending']) })
 
 const notLive = (): ApiError =>
   new ApiError(
@@ -87,35 +95,3 @@ const notLive = (): ApiError =>
     'not_found',
     'No live call has this uuid. list_active_calls lists live calls; get_call finds ended ones',
   )
-
-/** A live call of another node, as this one sees it and ends it, for a caller that it has admitted itself. */
-export interface CallElsewhere {
-  readonly call: LiveCall
-  readonly peer: Peer
-}
-
-/** Undefined: no node has it for this tenant. 'unknown': none that answered has it. */
-async function callElsewhere(
-  callUuid: string,
-  tenantId: number | null,
-  elsewhere: AskedNodes | undefined,
-): Promise<CallElsewhere | 'unknown' | undefined> {
-  const answer = await elsewhere?.answered({ kind: 'live_call', callUuid, tenantId })
-  if (answer === undefined || answer === 'unknown') return answer
-  const call = bodyOf(answer, liveCall)
-  return call === undefined ? 'unknown' : { call, peer: answer.peer }
-}
-
-/** Of the engine there. */
-export const hangUpAnswer = z.object({ result: z.enum(['ending', 'not_found', 'already_ending']) })
-
-/** Undefined: the node may have ended it, or not. */
-async function hangUpElsewhere(
-  { call, peer }: CallElsewhere,
-  { cause, tenantId }: { readonly cause: number; readonly tenantId: number | null },
-  elsewhere: AskedNodes,
-): Promise<z.output<typeof hangUpAnswer>['result'] | undefined> {
-  const asked = { kind: 'hang_up', callUuid: call.call_uuid, tenantId, cause } as const
-  const answer = await elsewhere.tell(peer, asked)
-  return answer && bodyOf(answer, hangUpAnswer)?.result
-}

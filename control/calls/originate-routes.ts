@@ -83,22 +83,14 @@ function startedOrThrow(result: OriginateResult): string {
       throw notFound('extension')
     case 'extension_unregistered':
       throw conflict(result.kind, 'No phone of the extension is registered')
-    case 'denied':
-      throw refusedStart(result.code)
-    case 'draining':
-    case 'overload':
-    case 'storage_unavailable':
-    case 'node_fenced':
     default:
-      throw refusedStart(result.kind)
+      throw refusedStart(result.kind === 'denied' ? result.code : result.kind)
   }
 }
 
-/** Seconds after which to retry a refused start. */
-const RETRY_AFTER = { 'Retry-After': '5' }
-
-/** Guards of charging that refuse a call which its payer may afford. */
-const chargingGuards = new Set([
+/** What stops any call for a while. */
+const passing = new Set([
+  // Guards of charging that refuse a call which its payer may afford.
   'records_waiting',
   'too_many_calls',
   'database_away',
@@ -106,10 +98,6 @@ const chargingGuards = new Set([
   'limit_unheard',
   'cap_unheard',
   'lease_contended',
-])
-
-const passing = new Set([
-  ...chargingGuards,
   'ocs_unreachable',
   'draining',
   'overload',
@@ -133,13 +121,7 @@ export function refusedStart(code: string): ApiError {
   if (code === 'insufficient_funds') return new ApiError(402, code, text)
   if (tests.has(code)) return conflict(code, text)
   if (!passing.has(code)) return new ApiError(403, code, text)
-  return new ApiError(503, code, text, { headers: RETRY_AFTER })
-}
-
-export interface SourceExtension {
-  readonly tenantId: number
-  readonly domain: string
-  readonly extension: string
+  return new ApiError(503, code, text, { headers: { 'Retry-After': '5' } })
 }
 
 /** Throws 404 when the principal can use no such extension, 400 when several domains have one. */
@@ -148,7 +130,7 @@ export async function sourceExtension(
   principal: Pick<Principal, 'tenantId' | 'domain'>,
   extension: string,
   domain: string | undefined,
-): Promise<SourceExtension> {
+) {
   let query = store.db
     .selectFrom('extension')
     .select(['tenant_id', 'domain'])

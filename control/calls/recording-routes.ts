@@ -9,6 +9,7 @@ import type { Schedule } from '../../schema/clock.ts'
 import type { RecordingResult } from '../../schema/contracts/recordings.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
+import { isVisible, liveCallOf } from './active-call-view.ts'
 import { type Recording, RecordingStore } from './recording-store.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -29,7 +30,7 @@ const controlBody = z.strictObject({
 export function recordingRoutes(
   deps: Pick<Platform, 'store' | 'engine' | 'settings' | 'schedule'> & WithOthers,
 ) {
-  const { calls, recordings } = deps.engine
+  const { recordings } = deps.engine
   const store = new RecordingStore(deps.store, deps.settings.recordingsPath ?? '')
   const readers = new RecordingReaders()
   const find = async (principal: Principal, uuid: string): Promise<Recording> => {
@@ -47,8 +48,7 @@ export function recordingRoutes(
       atNodeOfCall(deps),
       async (c) => {
         const { call_uuid: uuid, action } = c.req.valid('json')
-        const call = calls.find(uuid)
-        if (call === undefined || !isVisible(call.tenantId, c.var.principal)) throw notFound('call')
+        liveCallOf(deps.engine, uuid, c.var.principal)
         const before = { recording: recordings.isRecording(uuid) }
         const status = doneOrThrow(await recordings.control(uuid, action))
         c.set('change', { before, after: { recording: status === 'recording' } })
@@ -79,9 +79,6 @@ export function recordingRoutes(
       return ok(c, { call_uuid: recording.call_uuid, deleted: true })
     })
 }
-
-const isVisible = (tenantId: number | null, principal: Principal): boolean =>
-  principal.tenantId === null || tenantId === principal.tenantId
 
 interface Places {
   /** On this disk. */
@@ -159,7 +156,6 @@ function doneOrThrow(result: RecordingResult): 'recording' | 'stopped' {
       throw new ApiError(503, result.kind, 'The media relay does not answer', {
         headers: { 'Retry-After': '5' },
       })
-    case 'recording_unavailable':
     default:
       throw new ApiError(501, result.kind, 'Recording is not set up')
   }

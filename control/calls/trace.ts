@@ -178,15 +178,7 @@ async function customerOf(
 ): Promise<string | undefined> {
   if (typeof customerId !== 'number' || ocs === undefined) return undefined
   if (!scopes.has('customers:read')) return undefined
-  return nameOf(store, customerId, tenantId)
-}
-
-async function nameOf(
-  store: Store,
-  id: number,
-  tenantId: number | null,
-): Promise<string | undefined> {
-  const query = store.db.selectFrom('customer').select('name').where('id', '=', id)
-  const visible = tenantId === null ? query : query.where('tenant_id', '=', tenantId)
-  return (await first(store, visible))?.name
+  let query = store.db.selectFrom('customer').select('name').where('id', '=', customerId)
+  if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
+  return (await first(store, query))?.name
 }

@@ -42,7 +42,7 @@ export function atNodeOfCall({
     const asked = engine.calls.find(uuid) === undefined ? others.of(c) : undefined
     const place = await asked?.locate(uuid)
     if (asked === undefined || place === undefined || place === 'nowhere') return next()
-    if (place === 'unknown') throw unheard()
+    if (place === 'unknown') throw unreachable()
     const answer = await asked.at(place, await sameRequest(c))
     if (answer === undefined) {
       asked.tellUnreachable([place.name])
@@ -76,7 +76,7 @@ export async function fromElsewhere(
   const asked = others?.of(c)
   if (asked === undefined) return undefined
   const answer = await asked.first(await sameRequest(c))
-  if (answer === 'unknown') throw unheard()
+  if (answer === 'unknown') throw unreachable()
   return answer && passOn(c, answer)
 }
 
@@ -96,7 +96,7 @@ function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
   return { before: before || null, after: after || null, changeId: changeId || null }
 }
 
-const unheard = (): ApiError =>
+const unreachable = (): ApiError =>
   new ApiError(
     503,
     'node_unreachable',
@@ -114,16 +114,12 @@ const lost = (): ApiError =>
 
 async function sameRequest(c: Context<ControlEnv>) {
   const { incoming } = c.env
-  const headers = forwarded.flatMap((name) => {
-    const value = incoming.headers[name]
-    return typeof value === 'string' ? [[name, value] as const] : []
-  })
   const { method } = c.req
   return {
     // HEAD is answered by what answers GET.
     method: method === 'HEAD' ? 'GET' : method,
     target: incoming.url ?? '',
-    headers: Object.fromEntries(headers),
+    headers: picked(incoming.headers, forwarded),
     ...(method !== 'GET' && method !== 'HEAD' && { body: await readBody(c) }),
   }
 }
@@ -132,11 +128,7 @@ function passOn(c: Context<ControlEnv>, { status, headers, body }: PeerAnswer): 
   const change = changeOf(headers)
   if (change !== undefined) c.set('changeDigests', change)
   if (status >= 400) c.set('refusal', { code: codeOf(body), details: undefined })
-  const kept = passed.flatMap((name) => {
-    const value = headers[name]
-    return value === undefined ? [] : [[name, value] as [string, string]]
-  })
-  return new Response(new Uint8Array(body), { status, headers: Object.fromEntries(kept) })
+  return new Response(new Uint8Array(body), { status, headers: picked(headers, passed) })
 }
 
 /** Of an error envelope. */
@@ -147,9 +139,9 @@ function codeOf(body: Buffer): string {
 }
 
 /** Of the client's request, what says which part it wants. */
-const askedHeaders = ['range', 'if-range', 'accept'] as const
+const forwardedForFiles = ['range', 'if-range', 'accept'] as const
 /** Of the node's response, what is the client's. */
-const passedOfFiles = [
+const passedWithFiles = [
   'content-type',
   'content-disposition',
   'content-length',
@@ -172,7 +164,11 @@ export async function fileElsewhere(
 ): Promise<Response | undefined> {
   const nodes = others?.of(c)
   if (others === undefined || nodes === undefined) return undefined
-  const request = { method: c.req.method, target: c.env.incoming.url ?? '', headers: wanted(c) }
+  const request = {
+    method: c.req.method,
+    target: c.env.incoming.url ?? '',
+    headers: picked(c.env.incoming.headers, forwardedForFiles),
+  }
   const silent: string[] = []
   for (const peer of others.peers()) {
     const answer = peer.isAlive ? await nodes.open(peer, request) : undefined
@@ -187,7 +183,7 @@ export async function fileElsewhere(
         schedule: others.schedule,
         cut: () => void c.env.outgoing.destroy(),
       })
-      return new Response(body, { status, headers: headersOf(incoming.headers) })
+      return new Response(body, { status, headers: picked(incoming.headers, passedWithFiles) })
     }
   }
   if (silent.length === 0) return undefined
@@ -200,21 +196,9 @@ export async function fileElsewhere(
   )
 }
 
-function wanted(c: Context<ControlEnv>): Record<string, string> {
-  const { headers } = c.env.incoming
-  return Object.fromEntries(
-    askedHeaders.flatMap((name) => {
-      const value = headers[name]
-      return typeof value === 'string' ? [[name, value] as const] : []
-    }),
-  )
-}
-
-const headersOf = (
-  headers: Readonly<Record<string, string | readonly string[] | undefined>>,
-): Record<string, string> =>
+const picked = (headers: PeerAnswer['headers'], names: readonly string[]): Record<string, string> =>
   Object.fromEntries(
-    passedOfFiles.flatMap((name) => {
+    names.flatMap((name) => {
       const value = headers[name]
       return typeof value === 'string' ? [[name, value] as const] : []
     }),
