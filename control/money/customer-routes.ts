@@ -22,7 +22,7 @@ import type { Idempotency } from '../auth/idempotency.ts'
 import { money, queryTime, text } from '../http/fields.ts'
 import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
 import { CustomerStore, type CustomerView } from '../resources/customers/customer-store.ts'
-import { LedgerStore } from './ledger-store.ts'
+import { listLedger } from './ledger-store.ts'
 
 export interface CustomerRoutesDeps extends ChangeWorld {
   readonly ocs: OcsPort
@@ -50,7 +50,6 @@ export function customerRoutes(world: CustomerRoutesDeps) {
   const { store, now, randomBytes, ocs, idempotency } = world
   const reservedOf = (id: number): bigint => ocs.balanceOf(id)?.reservedMicros ?? 0n
   const customers = new CustomerStore(store, ocs.ledger, reservedOf)
-  const ledger = new LedgerStore(store)
 
   return new Hono<ControlEnv>()
     .route(
@@ -90,7 +89,7 @@ export function customerRoutes(world: CustomerRoutesDeps) {
         const scope = requestScope(c.var.principal, now)
         found(await customers.find(scope, id), noun)
         const slice = { limit, offset: offsetOf({ page, limit }) }
-        const list = () => ledger.list(id, filter, slice)
+        const list = () => listLedger(store, id, filter, slice)
         const { rows, total } = await readApart(store, scope.tenantId, list)
         return ok(c, rows, endingMeta({ page, limit }, total))
       },

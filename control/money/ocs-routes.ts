@@ -18,15 +18,13 @@ import { requiresGlobal } from '../auth/requires.ts'
 import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { newUuid } from '../http/uuid.ts'
+import type { Platform } from '../http/platform.ts'
 import { validate } from '../http/validate.ts'
 
-interface OcsRoutesDeps {
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly randomBytes: (size: number) => Buffer
-}
-
-export function ocsRoutes(ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) {
+export function ocsRoutes(
+  ocs: OcsPort,
+  { now, randomBytes }: Pick<Platform, 'now' | 'randomBytes'>,
+) {
   // Authorizing reserves money, so even the GET needs the scope to write.
   // A node asks for calls of every tenant, so its key is global.
   const node = requiresGlobal('ocs:write')
@@ -226,10 +224,7 @@ const grantView = ({
   reserved: moneyToNumber(reservedMicros),
 })
 
-const settledView = (
-  callUuid: string,
-  answer: Extract<ReportAnswer, { kind: 'settled' }>,
-) => ({
+const settledView = (callUuid: string, answer: Extract<ReportAnswer, { kind: 'settled' }>) => ({
   call_uuid: callUuid,
   cost: moneyToNumber(answer.costMicros),
   cost_exact: moneyToDecimal(answer.costMicros),

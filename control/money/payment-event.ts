@@ -201,19 +201,11 @@ const refund = z.object({
   metadata,
 })
 
-const readRefund = (kind: string): Reader =>
+const readReversal = (alert: 'refund' | 'dispute', kind: string): Reader =>
   reader(refund, (object) =>
-    notice('refund', object, {
+    notice(alert, object, {
       // A charge has the refunded part as a field; a refund is that amount.
-      amount: object.amount_refunded ?? object.amount,
-      detail: [kind, object.id, object.status, object.reason].filter(Boolean).join(' '),
-    }),
-  )
-
-const readDispute = (kind: string): Reader =>
-  reader(refund, (object) =>
-    notice('dispute', object, {
-      amount: object.amount,
+      amount: alert === 'refund' ? (object.amount_refunded ?? object.amount) : object.amount,
       detail: [kind, object.id, object.status, object.reason].filter(Boolean).join(' '),
     }),
   )
@@ -223,13 +215,13 @@ const readers: Readonly<Record<string, Reader>> = {
   'payment_intent.succeeded': readIntent,
   'invoice.paid': readInvoice,
   'customer.subscription.deleted': readSubscriptionEnd,
-  'charge.refunded': readRefund('charge.refunded'),
-  'refund.created': readRefund('refund.created'),
-  'refund.failed': readRefund('refund.failed'),
+  'charge.refunded': readReversal('refund', 'charge.refunded'),
+  'refund.created': readReversal('refund', 'refund.created'),
+  'refund.failed': readReversal('refund', 'refund.failed'),
 }
 
 function readerOf(kind: string): Reader | undefined {
-  if (kind.startsWith('charge.dispute.')) return readDispute(kind)
+  if (kind.startsWith('charge.dispute.')) return readReversal('dispute', kind)
   return Object.hasOwn(readers, kind) ? readers[kind] : undefined
 }
 

@@ -2,9 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import type { Log } from '../../schema/contracts/log.ts'
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
-import type { Store } from '../../schema/open.ts'
 import { openToAll, requiresGlobal } from '../auth/requires.ts'
 import { ApiError, badRequest, notFound } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
@@ -12,22 +10,16 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { parseJson } from '../http/json.ts'
 import { offsetOf, pageMeta, pageQuery, queryId } from '../http/page.ts'
+import type { Platform } from '../http/platform.ts'
 import { validate } from '../http/validate.ts'
 import { AlertStore } from './alert-store.ts'
 import { readPaymentEvent } from './payment-event.ts'
 import { Payments } from './payments.ts'
 import { idParam } from '../resources/resource-routes.ts'
 
-export interface PaymentRoutesDeps {
-  readonly store: Store
+export type PaymentRoutesDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
   readonly ocs: OcsPort
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly log: Log
-  readonly settings: {
-    /** Undefined: no provider is set up. */
-    readonly paymentWebhookSecret: string | undefined
-  }
+  readonly settings: Pick<Platform['settings'], 'paymentWebhookSecret'>
 }
 
 /** Mounted under `/api/client`, on both listeners. */

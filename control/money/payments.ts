@@ -3,20 +3,15 @@
  * one payment raises several. The transaction that credits stores the event and every name of the payment,
  * so a payment counts once.
  */
-import type { Log } from '../../schema/contracts/log.ts'
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { PaymentEventTable } from '../../schema/database.ts'
-import type { Store } from '../../schema/open.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import { type Alert, AlertStore } from './alert-store.ts'
+import type { Platform } from '../http/platform.ts'
 import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-event.ts'
 
-export interface PaymentsDeps {
-  readonly store: Store
+type PaymentsDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
   readonly ocs: Pick<OcsPort, 'move'>
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly log: Log
 }
 
 export type PaymentOutcome = PaymentEventTable['outcome']
@@ -157,18 +152,9 @@ export class Payments {
         Pick<Alert, 'reference' | 'amountMicros' | 'currency'>
       >,
   ): Promise<'alert'> {
-    const { customerId = null, reference = null, amountMicros = null, currency = null } = facts
-    const { kind, detail } = facts
-    const alert = {
-      kind,
-      detail,
-      eventId,
-      eventKind,
-      customerId,
-      reference,
-      amountMicros,
-      currency,
-    }
+    const { customerId = null, ...others } = facts
+    const unknown = { reference: null, amountMicros: null, currency: null }
+    const alert = { ...unknown, ...others, eventId, eventKind, customerId }
     await this.#alerts.raise(alert, this.#deps.now())
     this.#deps.store.statements.afterCommit(() =>
       this.#deps.log('warn', 'billing: alert', { ...alert }),

@@ -1,6 +1,6 @@
 /** Endpoints as rows: URL, event types and secrets. */
 import { createHmac } from 'node:crypto'
-import type { Selectable } from 'kysely'
+import type { Selectable, Updateable } from 'kysely'
 import { z } from 'zod'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
 import { type EventType, eventTypes } from '../../schema/contracts/webhook-events.ts'
@@ -18,11 +18,7 @@ import { problemOfUrl } from './sender.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 
-export interface EndpointChange {
-  readonly url?: string
-  readonly description?: string | null
-  readonly events?: readonly (EventType | '*')[]
-  readonly is_active?: boolean
+export type EndpointChange = Omit<EndpointPatch, 'approval_links'> & {
   /** Null: its events have no links. */
   readonly approver_id?: number | null
 }
@@ -98,12 +94,10 @@ export class EndpointStore {
 
   /** Reactivating an endpoint resets its failure state. */
   async update(id: number, change: EndpointChange, now: number): Promise<void> {
-    const { url, description, events, is_active: isActive, approver_id } = change
+    const { events, is_active: isActive, ...columns } = change
     await this.#set(id, {
-      ...(url !== undefined && { url }),
-      ...(description !== undefined && { description }),
+      ...columns,
       ...(events !== undefined && { events: JSON.stringify(events) }),
-      ...(approver_id !== undefined && { approver_id }),
       ...(isActive !== undefined && { is_active: toFlag(isActive) }),
       ...(isActive === true && { disabled_reason: null }),
       updated_at: now,
@@ -179,7 +173,7 @@ export class EndpointStore {
     return this.#store.secrets.seal(placeOf(id, column), secret)
   }
 
-  async #set(id: number, columns: Partial<EndpointRow>): Promise<void> {
+  async #set(id: number, columns: Updateable<WebhookEndpointTable>): Promise<void> {
     await execute(
       this.#store,
       this.#store.db.updateTable('webhook_endpoint').set(columns).where('id', '=', id),
@@ -243,25 +237,30 @@ const approvalLinks = z
     'Whether `proposal.created` has `approve_url`: who follows it decides with the rights of the user who has set this.',
   )
 
-export const newEndpointBody = (allowPrivate: boolean) =>
-  z.strictObject({
-    url: url(allowPrivate),
+const fields = (allowPrivate: boolean) => ({
+  url: url(allowPrivate),
+  events,
+  description: text(500).nullable(),
+  is_active: z.boolean(),
+  approval_links: approvalLinks,
+})
+
+export function newEndpointBody(allowPrivate: boolean) {
+  const { events, description, ...given } = fields(allowPrivate)
+  return z.strictObject({
+    url: given.url,
     events: events.default(['*']),
-    description: text(500).nullable().default(null),
-    is_active: z.boolean().default(true),
-    approval_links: approvalLinks.default(false),
+    description: description.default(null),
+    is_active: given.is_active.default(true),
+    approval_links: given.approval_links.default(false),
     tenant: reference.nullish(),
   })
-export type NewEndpoint = z.output<ReturnType<typeof newEndpointBody>>
+}
+type NewEndpoint = z.output<ReturnType<typeof newEndpointBody>>
 
 export const endpointPatch = (allowPrivate: boolean) =>
-  z.strictObject({
-    url: url(allowPrivate).optional(),
-    events: events.optional(),
-    description: text(500).nullable().optional(),
-    is_active: z.boolean().optional(),
-    approval_links: approvalLinks.optional(),
-  })
+  z.strictObject(fields(allowPrivate)).partial()
+export type EndpointPatch = z.output<ReturnType<typeof endpointPatch>>
 
 const daySeconds = 86_400
 

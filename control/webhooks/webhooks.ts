@@ -224,12 +224,9 @@ export class Webhooks {
     })
     if (done.kind === 'elsewhere') return
     this.#pruned = done.result
-    if (drowning.length > 0) this.#told(drowning)
-  }
-
-  #told(endpoints: readonly number[]): void {
+    if (drowning.length === 0) return
     this.#deps.log('error', 'webhook: endpoints deactivated, too many deliveries are waiting', {
-      endpoints,
+      endpoints: drowning,
     })
     this.#reloadSoon()
   }

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { entryKinds } from '../../../../schema/contracts/field-values.ts'
 import { moneyToDecimal } from '../../../../schema/columns.ts'
-import { LedgerStore } from '../../../money/ledger-store.ts'
+import { listLedger } from '../../../money/ledger-store.ts'
 import { reference, text } from '../../../http/fields.ts'
 import { defineTool } from '../../tool.ts'
 import { chargingOf, customersFor, theCustomer, toolScope } from '../money-tools.ts'
@@ -94,7 +94,7 @@ export const getLedger = defineTool({
     const { id, name, currency, balance } = await theCustomer(wanted, use)
     const { from, before } = periodOf({ start, end }, use.now(), { longestDays: 400 })
     const filter = { kind, start_date: from, end_date: before }
-    const { rows, total } = await new LedgerStore(use.store).list(id, filter, { limit, offset: 0 })
+    const { rows, total } = await listLedger(use.store, id, filter, { limit, offset: 0 })
     const entries = rows.map(({ amount_exact, balance_after_exact, created_at, ...row }) => ({
       ...row,
       at: created_at,
