@@ -265,7 +265,7 @@ interface Uses {
   lastAt: number
 }
 
-/** Told of each response. */
+/** Counts each response. */
 export interface Activity {
   /** @param refusal the code of the error, where there is one. */
   ended(status: number, route: string, address: string, refusal: string | undefined): void

@@ -126,7 +126,7 @@ export function rateLimit(limits: RateLimits, usage: KeyUsage, clocks: Clocks): 
 }
 
 /**
- * Counts what a request holds beside itself, such as the other members of a batch; 429 when the window has no
+ * Counts what a request holds besides itself, such as the other members of a batch; 429 when the window has no
  * room for all of them.
  */
 export const countMembers =

@@ -38,7 +38,7 @@ export class KeyVerifier {
   /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
   readonly #unknown = recentlyUsed<string, true>(MAX_UNKNOWN)
 
-  /** @param unconfirmedMs how long ago changes of other nodes were heard of; 0 where there are none. */
+  /** @param unconfirmedMs the age of the last news of changes on other nodes; 0 where there are none. */
   constructor(keys: Pick<KeyStore, 'byId' | 'candidates'>, unconfirmedMs: () => number = () => 0) {
     this.#keys = keys
     this.#isCurrent = () => unconfirmedMs() < LONGEST_UNCONFIRMED_MS

@@ -1,5 +1,5 @@
 /**
- * Recordings of calls: started and stopped while they are live, heard and removed afterwards. Who hears one is in the
+ * Recordings of calls: started and stopped while they are live, played and removed afterwards. Who plays one is in the
  * audit log (`control/app.ts` mounts it for this path).
  */
 import { open } from 'node:fs/promises'
@@ -128,7 +128,7 @@ async function answerWith(
     })
     if (answer !== undefined) return answer
     leave()
-    // Removed beside us, or on a disk that is not there.
+    // Removed meanwhile, or on a disk that is not there.
     throw notFound('recording')
   }
   // Closes the file at its end, after an error, and when the reader is gone.

@@ -88,7 +88,7 @@ export function tellChange(
   setAnswerHeader(c, CHANGE_HEADER, `${before ?? ''},${after ?? ''},${changeId ?? ''}`)
 }
 
-/** What a node has told by `tellChange`. */
+/** The digests that a node has sent with `tellChange`. */
 function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
   const change = headers[CHANGE_HEADER]
   if (typeof change !== 'string') return undefined

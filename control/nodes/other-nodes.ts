@@ -100,7 +100,7 @@ export class AskedNodes {
 
   /** The same request, or another one, to every node. The response names those that did not answer. */
   async all(request: Request): Promise<readonly PeerAnswer[]> {
-    return this.#told(await this.gather(request))
+    return this.#answersOf(await this.gather(request))
   }
 
   /** The same for a response that says by itself which nodes did not answer. */
@@ -110,7 +110,7 @@ export class AskedNodes {
 
   async question(question: Question | ((peer: Peer) => Question)): Promise<readonly PeerAnswer[]> {
     const ask = typeof question === 'function' ? question : () => question
-    return this.#told(await this.#nodes.all((peer) => this.#nodes.questionOf(ask(peer))))
+    return this.#answersOf(await this.#nodes.all((peer) => this.#nodes.questionOf(ask(peer))))
   }
 
   get self(): string {
@@ -151,14 +151,14 @@ export class AskedNodes {
     return this.#nodes.client.open(peer, this.#outgoing(request), new AbortController().signal)
   }
 
-  /** Names nodes that were not heard in the response. */
+  /** Names nodes that did not answer in the response. */
   tellUnreachable(names: readonly string[]): void {
     if (names.length === 0 || this.#c.get('isPartial')) return
     this.#c.set('isPartial', true)
     setAnswerHeader(this.#c, UNREACHABLE_HEADER, names.join(', '))
   }
 
-  #told({ answers, unreachable }: Gathered): readonly PeerAnswer[] {
+  #answersOf({ answers, unreachable }: Gathered): readonly PeerAnswer[] {
     this.tellUnreachable(unreachable)
     return answers
   }

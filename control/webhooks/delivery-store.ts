@@ -262,7 +262,7 @@ const prepareTake = (store: Store) =>
       .returning(['due.id', 'attempts', 'message_id', 'body', 'next_attempt_at']),
   )
 
-/** No process is sending it, or the one that was has not told of it in time. */
+/** No process is sending it, or the one that was has not stored a result in time. */
 const isFree = (row: ExpressionBuilder<Database, 'webhook_delivery'>, now: number) =>
   row.or([row('claimed_until', 'is', null), row('claimed_until', '<=', now)])
 

@@ -21,17 +21,12 @@ export interface OutboxDeps extends Clocks {
   readonly onWrite: () => void
 }
 
-interface Listener {
-  readonly id: number
-  readonly tenantId: number | null
-}
-
 export class Outbox implements EventSink {
   readonly #deps: OutboxDeps
   #ofCalls: ReturnType<typeof callStatements> | undefined
   readonly #ofApi: ReturnType<typeof apiStatements>
   readonly #newId: () => string
-  #listeners = new Map<EventType | '*', readonly Listener[]>()
+  #endpoints = new Map<EventType | '*', readonly EndpointRow[]>()
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps
@@ -41,20 +36,15 @@ export class Outbox implements EventSink {
 
   /** Updates the subscriptions. */
   setEndpoints(endpoints: readonly EndpointRow[]): void {
-    const listeners = new Map<EventType | '*', Listener[]>()
+    const byType = new Map<EventType | '*', readonly EndpointRow[]>()
     for (const endpoint of endpoints)
-      for (const type of typesOf(endpoint)) {
-        const listener = { id: endpoint.id, tenantId: endpoint.tenant_id }
-        listeners.set(type, [...(listeners.get(type) ?? []), listener])
-      }
-    this.#listeners = listeners
+      for (const type of typesOf(endpoint))
+        byType.set(type, [...(byType.get(type) ?? []), endpoint])
+    this.#endpoints = byType
   }
 
   wants(type: EventType, tenantId: number | null): boolean {
-    if (this.#listeners.size === 0) return false
-    return (
-      isHeard(this.#listeners.get(type), tenantId) || isHeard(this.#listeners.get('*'), tenantId)
-    )
+    return this.#endpoints.size > 0 && this.#endpointsOf({ type, tenantId }).length > 0
   }
 
   write(event: OutgoingEvent): void {
@@ -116,9 +106,11 @@ export class Outbox implements EventSink {
     return row.message_id
   }
 
-  #endpointsOf({ type, tenantId }: OutgoingEvent): readonly number[] {
-    const listeners = [...(this.#listeners.get(type) ?? []), ...(this.#listeners.get('*') ?? [])]
-    const ids = listeners.filter((listener) => isFor(listener, tenantId)).map(({ id }) => id)
+  #endpointsOf({ type, tenantId }: Pick<OutgoingEvent, 'type' | 'tenantId'>): readonly number[] {
+    const subscribed = [...(this.#endpoints.get(type) ?? []), ...(this.#endpoints.get('*') ?? [])]
+    const ids = subscribed.flatMap(({ id, tenant_id: owner }) =>
+      owner === null || owner === tenantId ? [id] : [],
+    )
     return [...new Set(ids)]
   }
 
@@ -137,12 +129,6 @@ export class Outbox implements EventSink {
     return endpointIds.map((endpointId) => ({ endpointId, eventId: event.id, now }))
   }
 }
-
-const isFor = (listener: Listener, tenantId: number | null): boolean =>
-  listener.tenantId === null || listener.tenantId === tenantId
-
-const isHeard = (listeners: readonly Listener[] | undefined, tenantId: number | null): boolean =>
-  listeners?.some((listener) => isFor(listener, tenantId)) === true
 
 /** Unique across restarts by a random start, without random bytes per event. */
 function idsFrom(randomBytes: (size: number) => Buffer): () => string {

@@ -111,16 +111,16 @@ export class Sender {
 const notStale = (sent: Sent | { readonly kind: 'stale' }): Sent =>
   sent.kind === 'stale' ? { kind: 'failed', reason: 'connection closed by the receiver' } : sent
 
-/** Tells once, after a moment at most: the status alone is an answer, whatever becomes of the body. */
+/** Gives it once, after a moment at most: the status alone is an answer, whatever becomes of the body. */
 function startOf(
   response: http.IncomingMessage,
   schedule: Schedule,
-  tell: (excerpt: string) => void,
+  give: (excerpt: string) => void,
 ): void {
-  const cancel = schedule(() => tell(''), excerptWaitMs)
+  const cancel = schedule(() => give(''), excerptWaitMs)
   const end = (excerpt: string): void => {
     cancel()
-    tell(excerpt)
+    give(excerpt)
   }
   response.once('data', (chunk: Buffer) => end(chunk.toString('utf8', 0, maxExcerptBytes)))
   response.once('close', () => end(''))
