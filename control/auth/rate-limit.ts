@@ -168,7 +168,8 @@ export function describeRefused(
 ): void {
   const bucket = limits.forAddress(address)
   const time = clocks.steadyNow()
-  bucket.window.admit(time)
+  // At once: windows of addresses are of this process alone.
+  void bucket.window.admit(time)
   describe(bucket, time, clocks.now(), set)
 }
 

@@ -10,39 +10,74 @@ import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { write } from '../http/write.ts'
 
-/** Rows of one tenant at most. */
+/** `rows`: those of a tenant, as `FROM` names them. */
 const limits = {
-  sets: 100,
-  nodes: 300,
-  gateways: 300,
-  carriers: 100,
-  agents: 1_000,
-  inbound_routes: 5_000,
-  outbound_routes: 1_000,
-  extensions: 20_000,
-  customers: 20_000,
-  rate_plans: 200,
-  rates: 100_000,
-  keys: 1_000,
-  users: 1_000,
+  sets: {
+    code: 'too_many_sets',
+    most: 100,
+    rows: 'dispatcher_set',
+  },
+  nodes: {
+    code: 'too_many_nodes',
+    most: 300,
+    rows: 'dispatcher_node JOIN dispatcher_set ON dispatcher_set.id = dispatcher_set_id',
+  },
+  gateways: {
+    code: 'too_many_gateways',
+    most: 300,
+    rows: 'carrier_gateway JOIN carrier ON carrier.id = carrier_id',
+  },
+  carriers: {
+    code: 'too_many_carriers',
+    most: 100,
+    rows: 'carrier',
+  },
+  agents: {
+    code: 'too_many_agents',
+    most: 1_000,
+    rows: 'ai_agent',
+  },
+  inbound_routes: {
+    code: 'too_many_inbound_routes',
+    most: 5_000,
+    rows: 'inbound_route',
+  },
+  outbound_routes: {
+    code: 'too_many_outbound_routes',
+    most: 1_000,
+    rows: 'outbound_route',
+  },
+  extensions: {
+    code: 'too_many_extensions',
+    most: 20_000,
+    rows: 'extension',
+  },
+  customers: {
+    code: 'too_many_customers',
+    most: 20_000,
+    rows: 'customer',
+  },
+  rate_plans: {
+    code: 'too_many_rate_plans',
+    most: 200,
+    rows: 'rate_plan',
+  },
+  rates: {
+    code: 'too_many_rates',
+    most: 100_000,
+    rows: 'rate JOIN rate_plan ON rate_plan.id = rate_plan_id',
+  },
+  keys: {
+    code: 'too_many_keys',
+    most: 1_000,
+    rows: 'application_key',
+  },
+  users: {
+    code: 'too_many_users',
+    most: 1_000,
+    rows: '"user"',
+  },
 } as const
-
-/** As `FROM` names them: all have `tenant_id`. */
-const tables: Readonly<Record<Kind, string>> = {
-  sets: 'dispatcher_set',
-  nodes: 'dispatcher_node JOIN dispatcher_set ON dispatcher_set.id = dispatcher_set_id',
-  gateways: 'carrier_gateway JOIN carrier ON carrier.id = carrier_id',
-  carriers: 'carrier',
-  agents: 'ai_agent',
-  inbound_routes: 'inbound_route',
-  outbound_routes: 'outbound_route',
-  extensions: 'extension',
-  customers: 'customer',
-  rate_plans: 'rate_plan',
-  rates: 'rate JOIN rate_plan ON rate_plan.id = rate_plan_id',
-  keys: 'application_key',
-  users: '"user"',
-}
 
 type Kind = keyof typeof limits
 
@@ -65,9 +100,9 @@ export async function writeWithinLimits<T>(
     const after = await counts()
     // Resources given by the platform beyond the limit stay and may be changed.
     for (const [index, kind] of kinds.entries()) {
-      const count = after[index] ?? 0
-      if (count > limits[kind] && count > (before[index] ?? 0))
-        throw new ApiError(409, `too_many_${kind}`, `A tenant has at most ${limits[kind]} ${kind}`)
+      const { code, most } = limits[kind]
+      if ((after[index] ?? 0) > most && (after[index] ?? 0) > (before[index] ?? 0))
+        throw new ApiError(409, code, `A tenant has at most ${most} ${kind}`)
     }
     return result
   })
@@ -75,6 +110,6 @@ export async function writeWithinLimits<T>(
 
 async function countOf(store: Store, kind: Kind, tenantId: number): Promise<number> {
   const query = sql<{ n: number }>`
-    SELECT count(*) AS n FROM ${sql.raw(tables[kind])} WHERE tenant_id = ${tenantId}`
+    SELECT count(*) AS n FROM ${sql.raw(limits[kind].rows)} WHERE tenant_id = ${tenantId}`
   return (await first<{ n: number }>(store, { compile: () => query.compile(store.db) }))?.n ?? 0
 }
