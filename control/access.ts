@@ -4,23 +4,19 @@ import { AuditLog } from './changes/audit.ts'
 import type { Platform } from './http/platform.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
 import type { OutgoingEvent } from '../schema/contracts/webhook-events.ts'
-import type { AppKey } from './auth/keys/app-key.ts'
+import type { AppKey } from './auth/app-key.ts'
 import { Idempotency } from './auth/idempotency.ts'
-import { Permits } from './auth/permits.ts'
-import { RateLimits } from './auth/rate-limit.ts'
-import { clientAddress } from './auth/client-address.ts'
-import { KeyCache } from './auth/keys/key-cache.ts'
-import { KeyStore } from './auth/keys/key-store.ts'
-import { KeyActivity } from './auth/keys/key-activity.ts'
-import { KeyUsage } from './auth/keys/key-usage.ts'
-import { KeyVerifier } from './auth/keys/verify-key.ts'
+import { Permits, RateLimits } from './auth/rate-limit.ts'
+import { clientAddress } from './auth/authenticate.ts'
+import { KeyVerifier } from './auth/verify-key.ts'
+import { KeyStore } from './auth/key-store.ts'
+import { KeyActivity, KeyUsage } from './auth/key-usage.ts'
 import { ApprovalLinks } from './agents/proposals/approval-links.ts'
 import { TenantScope } from './auth/tenants.ts'
-import { jwtSecret } from './auth/users/jwt-secret.ts'
-import { LoginGuard } from './auth/users/login-guard.ts'
-import { PasswordCheck } from './auth/users/passwords.ts'
-import { Sessions } from './auth/users/sessions.ts'
-import { UserStore } from './auth/users/user-store.ts'
+import { jwtSecret, Sessions } from './auth/sessions.ts'
+import { LoginGuard } from './auth/login-routes.ts'
+import { PasswordCheck } from './auth/passwords.ts'
+import { UserStore } from './auth/user-store.ts'
 
 export type Access = ReturnType<typeof openAccess>
 
@@ -31,8 +27,12 @@ export function openAccess(
   > & { readonly webhooks: Webhooks },
 ) {
   const { store, now, steadyNow, randomBytes } = deps
-  const cache = new KeyCache()
-  const keys = new KeyStore(store, cache, (key) => deps.webhooks.write(keyRevoked(key, now())))
+  const keys = new KeyStore(store, {
+    onWrite: () => verifier.clear(),
+    onRevoked: (key) => deps.webhooks.write(keyRevoked(key, now())),
+  })
+  const unconfirmedMs = (): number => deps.nodes.heartbeatAgeMs
+  const verifier = new KeyVerifier(keys, unconfirmedMs)
   const users = new UserStore(store)
   const readSecret = () => jwtSecret(store, deps.settings.jwtSecret, randomBytes)
   const sessions = new Sessions(store, users, readSecret, randomBytes)
@@ -40,9 +40,8 @@ export function openAccess(
   // Another process wrote, such as `tollgate key create`.
   deps.changes?.follow({
     topics: ['application_key', 'application_key_previous', 'tenant'],
-    reload: async () => cache.clear(),
+    reload: async () => verifier.clear(),
   })
-  const unconfirmedMs = (): number => deps.nodes.heartbeatAgeMs
   const tenants = new TenantScope(store, unconfirmedMs)
   deps.changes?.follow({
     topics: ['tenant', 'tenant_domain'],
@@ -60,7 +59,7 @@ export function openAccess(
     usage,
     activity,
     users,
-    verifier: new KeyVerifier(keys, cache, unconfirmedMs),
+    verifier,
     sessions,
     links: new ApprovalLinks({ store, users, readSecret, publicUrl: deps.settings.publicUrl }),
     passwords,

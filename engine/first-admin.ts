@@ -1,6 +1,6 @@
 /** Users that are not made through the API: by a command, and the first administrator at the first start. */
-import { hashPassword } from '../control/auth/users/passwords.ts'
-import { UserStore } from '../control/auth/users/user-store.ts'
+import { hashPassword } from '../control/auth/passwords.ts'
+import { UserStore } from '../control/auth/user-store.ts'
 import type { Store } from '../schema/open.ts'
 
 export interface NewUser {

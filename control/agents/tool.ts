@@ -1,8 +1,6 @@
 /** Defines a tool for AI agents (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import type { KeyStore } from '../auth/keys/key-store.ts'
-import type { KeyUsage } from '../auth/keys/key-usage.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
 import type { TenantScope } from '../auth/tenants.ts'
@@ -29,6 +27,8 @@ import type { Telemetry } from '../observe/telemetry/telemetry.ts'
 import type { Pause } from '../reports/cdr-store.ts'
 import type { WithReports } from '../reports/reports.ts'
 import type { Proposals } from './proposals/proposals.ts'
+import type { KeyStore } from '../auth/key-store.ts'
+import type { KeyUsage } from '../auth/key-usage.ts'
 
 /** The dependencies of all tools. */
 export interface ToolDeps

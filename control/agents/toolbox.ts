@@ -2,9 +2,8 @@
 import type { Context } from 'hono'
 import { z } from 'zod'
 import type { Log } from '../../schema/contracts/log.ts'
-import { refuseBeyondDomain } from '../auth/domain-limit.ts'
 import type { Principal } from '../auth/principal.ts'
-import { lackOf } from '../auth/requires.ts'
+import { lackOf, refuseBeyondDomain } from '../auth/requires.ts'
 import type { Scope } from '../auth/scopes.ts'
 import { auditedActor, auditEntry, type AuditLog, digestOf } from '../changes/audit.ts'
 import type { ChangeEffect } from '../changes/change.ts'
@@ -12,7 +11,6 @@ import { ApiError } from '../http/api-error.ts'
 import { cleanText, describeArguments } from '../http/clean-text.ts'
 import type { Change, ControlEnv } from '../http/control-env.ts'
 import { parseJson } from '../http/json.ts'
-import { dataOf } from '../nodes/answer-data.ts'
 import type { AskedNodes, OtherNodes } from '../nodes/other-nodes.ts'
 import { allTools } from './catalog/index.ts'
 import type { Proposable } from './proposals/proposals.ts'
@@ -25,6 +23,7 @@ import {
   type ToolListing,
   type ToolUse,
 } from './tool.ts'
+import { dataOf } from '../nodes/node-client.ts'
 
 /** The caller, for scopes, tenant and audit. */
 export interface ToolCaller {

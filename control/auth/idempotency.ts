@@ -10,16 +10,14 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../../schema/node-identity.ts'
 import type { Store } from '../../schema/open.ts'
-import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { execute, lockedTransaction } from '../../schema/sql/query.ts'
+import { execute, first, lockedTransaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
-import { readCredential } from './credential.ts'
+import { readCredential } from './authenticate.ts'
 import { ApiError, badRequest, conflict } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { requestHeader } from '../http/request-head.ts'
 import { describeHandler } from '../http/route-notes.ts'
-import { type Identity, IdempotentClaims } from './idempotent-claims.ts'
 
 const KEPT_MS = 24 * 3_600_000
 const MAX_UNSTORED = 1_000
@@ -68,7 +66,6 @@ export class Idempotency {
   readonly #now: () => number
   readonly #randomBytes: (size: number) => Buffer
   readonly #runOfNode: NodeIdentity
-  readonly #find: Prepared<Identity & { after: number }, KeptAnswer>
   /** Undefined: no other process serves from this database. */
   readonly #claims: IdempotentClaims | undefined
   /** Running requests; no more than the server has connections. */
@@ -87,15 +84,6 @@ export class Idempotency {
     this.#now = now
     this.#randomBytes = randomBytes
     this.#claims = store.statements.isShared ? new IdempotentClaims(store, now) : undefined
-    this.#find = prepare(store, (db, param) =>
-      db
-        .selectFrom('idempotent_answer')
-        .select(['request_hash', 'status', 'sealed'])
-        .where('actor', '=', param('actor'))
-        .where('operation', '=', param('operation'))
-        .where('key_hash', '=', param('keyHash'))
-        .where('created_at', '>', param('after')),
-    )
   }
 
   /**
@@ -153,7 +141,7 @@ export class Idempotency {
     const claims = this.#claims
     if (claims === undefined) return this.#carryOut(c, next, operation)
     const { identity, requestHash } = operation
-    const claim = { ...identity, requestHash, claim: this.#newClaim() }
+    const claim = { ...identity, request_hash: requestHash, claim: this.#newClaim() }
     const other = await claims.take(claim)
     if (other !== undefined) {
       refuseOther(other, operation)
@@ -172,8 +160,12 @@ export class Idempotency {
   }
 
   async #storedAnswer(name: string, { identity }: Operation): Promise<KeptAnswer | undefined> {
-    const after = this.#now() - KEPT_MS
-    return this.#unstored.get(name)?.answer ?? (await this.#find.get({ ...identity, after }))
+    const query = this.#store.db
+      .selectFrom('idempotent_answer')
+      .select(['request_hash', 'status', 'sealed'])
+      .where((row) => row.and({ ...identity }))
+      .where('created_at', '>', this.#now() - KEPT_MS)
+    return this.#unstored.get(name)?.answer ?? (await first(this.#store, query))
   }
 
   /** @param end ends the claim, in the transaction that stores the answer. */
@@ -215,9 +207,7 @@ export class Idempotency {
       body: shownOnce === undefined ? body : withoutField(body, shownOnce),
     }
     const row = {
-      actor: identity.actor,
-      operation: identity.operation,
-      key_hash: identity.keyHash,
+      ...identity,
       request_hash: requestHash,
       status: response.status,
       sealed: seal(JSON.stringify(answer), secret, this.#randomBytes(12)),
@@ -228,7 +218,7 @@ export class Idempotency {
       .insertInto('idempotent_answer')
       .values(row)
       .onConflict((conflict) =>
-        conflict.columns(['actor', 'operation', 'key_hash']).doUpdateSet((kept) => ({
+        conflict.columns(identityColumns).doUpdateSet((kept) => ({
           request_hash: kept.ref('excluded.request_hash'),
           status: kept.ref('excluded.status'),
           sealed: kept.ref('excluded.sealed'),
@@ -299,7 +289,7 @@ async function describeOperation(
     identity: {
       actor: `${actor}@${tenantId ?? '*'}`,
       operation,
-      keyHash: sha256(key),
+      key_hash: sha256(key),
     },
     requestHash: sha256(body),
     secret: `${key}\0${token}`,
@@ -323,7 +313,7 @@ function refuseOther(requestHash: Buffer, operation: Operation): void {
     throw conflict('idempotency_conflict', 'This Idempotency-Key was used with another body')
 }
 
-const nameOf = ({ actor, operation, keyHash }: Identity): string =>
+const nameOf = ({ actor, operation, key_hash: keyHash }: Identity): string =>
   `${actor} ${operation} ${keyHash.toString('base64')}`
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()
@@ -347,5 +337,81 @@ function open(sealed: Buffer, secret: string): Answer | undefined {
     return answerForm.parse(JSON.parse(text.toString('utf8')))
   } catch {
     return undefined
+  }
+}
+
+/** Identifies a request; its repetition has the same identity. */
+interface Identity {
+  readonly actor: string
+  readonly operation: string
+  readonly key_hash: Buffer
+}
+
+const identityColumns = ['actor', 'operation', 'key_hash'] as const
+
+/** Longer than any request takes. */
+const CLAIMED_MS = 300_000
+
+interface Claim extends Identity {
+  readonly request_hash: Buffer
+  readonly claim: Buffer
+}
+
+/**
+ * Which node carries out a request with an `Idempotency-Key`, where several share a database: the one that claims it
+ * first. A claim ends when the answer is stored, when the next run of its node begins (`registerNode`), or by itself when
+ * its node has died for good: what came of the request is unknown then, as after a crash of a single process.
+ */
+class IdempotentClaims {
+  readonly #store: Store
+  readonly #now: () => number
+
+  constructor(store: Store, now: () => number) {
+    this.#store = store
+    this.#now = now
+  }
+
+  /** Resolves with the hash of the request that another claim is for; undefined: this one is taken. */
+  async take(claim: Claim): Promise<Buffer | undefined> {
+    const { db } = this.#store
+    const { actor, operation, key_hash } = claim
+    const now = this.#now()
+    const take = db
+      .insertInto('idempotent_claim')
+      .values({ ...claim, claimed_until: now + CLAIMED_MS })
+      .onConflict((conflict) =>
+        conflict
+          .columns(identityColumns)
+          .doUpdateSet((row) => ({
+            request_hash: row.ref('excluded.request_hash'),
+            claim: row.ref('excluded.claim'),
+            claimed_until: row.ref('excluded.claimed_until'),
+          }))
+          .where('idempotent_claim.claimed_until', '<=', now),
+      )
+    const find = db
+      .selectFrom('idempotent_claim')
+      .select('request_hash')
+      .where((row) => row.and({ actor, operation, key_hash }))
+    for (;;) {
+      if ((await execute(this.#store, take)) > 0) return undefined
+      const other = await first(this.#store, find)
+      // It may just have ended.
+      if (other !== undefined) return other.request_hash
+    }
+  }
+
+  /** Runs in the caller's transaction. */
+  async end({ actor, operation, key_hash, claim }: Claim): Promise<void> {
+    const query = this.#store.db
+      .deleteFrom('idempotent_claim')
+      .where((row) => row.and({ actor, operation, key_hash, claim }))
+    await execute(this.#store, query)
+  }
+
+  /** Deletes those of nodes that have died. */
+  async sweep(): Promise<void> {
+    const query = this.#store.db.deleteFrom('idempotent_claim')
+    await execute(this.#store, query.where('claimed_until', '<=', this.#now()))
   }
 }

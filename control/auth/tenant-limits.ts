@@ -3,7 +3,7 @@
  * each name is looked up, and set ids are few: without a limit, one tenant could take them all. The platform may give a
  * tenant more.
  */
-import type { RequestScope } from './request-scope.ts'
+import type { RequestScope } from './tenants.ts'
 import { sql } from 'kysely'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'

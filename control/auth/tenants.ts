@@ -2,19 +2,19 @@
  * Determines the tenant in which a request acts (SPECIFICATION.md §5.3 and §5.5): a tenant
  * credential in its own tenant, a global one in all, or in the one that `X-Tenant-Slug` names.
  */
+import type { Selectable } from 'kysely'
+import type { TenantTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { ApiError } from '../http/api-error.ts'
-import { recentlyUsed } from '../http/recently-used.ts'
-import { LONGEST_UNCONFIRMED_MS } from './keys/verify-key.ts'
-import { LookUps } from './look-ups.ts'
+import type { LookedUp } from '../../schema/rules/gateway-reach.ts'
+import { prepare } from '../../schema/sql/prepared.ts'
+import { LONGEST_UNCONFIRMED_MS } from './verify-key.ts'
 import type { Principal } from './principal.ts'
+import { ApiError } from '../http/api-error.ts'
+import { type Step, whenKnown } from '../http/in-order.ts'
+import { RememberedRows } from '../http/recently-used.ts'
+import { requestHeader } from '../http/request-head.ts'
 
-interface TenantRow {
-  readonly id: number
-  readonly slug: string
-  readonly is_active: 0 | 1
-}
+type TenantRow = Pick<Selectable<TenantTable>, 'id' | 'slug' | 'is_active'>
 
 /** The same response for a foreign tenant and for an unknown one. */
 export const wrongTenant = (): ApiError =>
@@ -24,23 +24,23 @@ export const wrongTenant = (): ApiError =>
 const MAX_KNOWN = 10_000
 
 /**
- * Remembers tenants as `KeyCache` remembers tokens: a renamed or deactivated one takes effect from the next request on
+ * Remembers tenants as `KeyVerifier` remembers tokens: a renamed or deactivated one takes effect from the next request on
  * this node, and on the others within a second. One that is not there is looked up each time.
  */
 export class TenantScope {
   readonly #statements: ReturnType<typeof prepareAll>
-  readonly #unconfirmedMs: () => number
-  readonly #byId = recentlyUsed<number, TenantRow>(MAX_KNOWN)
-  readonly #bySlug = recentlyUsed<string, TenantRow>(MAX_KNOWN)
+  readonly #byId: RememberedRows<number, TenantRow>
+  readonly #bySlug: RememberedRows<string, TenantRow>
   /** Of a tenant: its domains, two of them at most. */
-  readonly #domains = recentlyUsed<number, readonly string[]>(MAX_KNOWN)
-  readonly #lookUps = new LookUps<number | string, TenantRow | undefined>()
-  readonly #lookUpsOfDomains = new LookUps<number, readonly string[]>()
+  readonly #domains: RememberedRows<number, readonly string[]>
 
   /** @param unconfirmedMs as `KeyVerifier` has it. */
   constructor(store: Store, unconfirmedMs: () => number = () => 0) {
     this.#statements = prepareAll(store)
-    this.#unconfirmedMs = unconfirmedMs
+    const isCurrent = (): boolean => unconfirmedMs() < LONGEST_UNCONFIRMED_MS
+    this.#byId = new RememberedRows(MAX_KNOWN, isCurrent)
+    this.#bySlug = new RememberedRows(MAX_KNOWN, isCurrent)
+    this.#domains = new RememberedRows(MAX_KNOWN, isCurrent)
   }
 
   /**
@@ -62,59 +62,44 @@ export class TenantScope {
   /** Tenants or their domains were changed, also by another process. */
   clear(): void {
     for (const known of [this.#byId, this.#bySlug, this.#domains]) known.clear()
-    for (const lookUps of [this.#lookUps, this.#lookUpsOfDomains]) lookUps.clear()
-  }
-
-  get #isCurrent(): boolean {
-    return this.#unconfirmedMs() < LONGEST_UNCONFIRMED_MS
   }
 
   #withId(id: number): TenantRow | Promise<TenantRow | undefined> {
-    const known = this.#isCurrent ? this.#byId.get(id) : undefined
-    const read = () => this.#statements.byId.get({ id })
-    return known ?? this.#lookUps.run(id, read, (row) => row && this.#byId.set(id, row))
+    return this.#byId.find(id, () => this.#statements.byId.get({ id }))
   }
 
   #named(slug: string): TenantRow | Promise<TenantRow | undefined> {
-    const known = this.#isCurrent ? this.#bySlug.get(slug) : undefined
-    const read = () => this.#statements.bySlug.get({ slug })
-    return known ?? this.#lookUps.run(slug, read, (row) => row && this.#bySlug.set(slug, row))
+    return this.#bySlug.find(slug, () => this.#statements.bySlug.get({ slug }))
   }
 
   #inDomain(principal: Principal): Principal | Promise<Principal> {
-    const id = principal.tenantId ?? 0
-    const told = (domains: readonly string[]): Principal => ({
+    const tenantId = principal.tenantId ?? 0
+    const domains = this.#domains.find(tenantId, async () =>
+      (await this.#statements.domains.all({ tenantId })).map(({ domain }) => domain),
+    )
+    const narrowed = (names: readonly string[] = []): Principal => ({
       ...principal,
-      isOnlyDomain: domains.length === 1 && domains[0] === principal.domain,
+      isOnlyDomain: names.length === 1 && names[0] === principal.domain,
     })
-    const known = this.#isCurrent ? this.#domains.get(id) : undefined
-    if (known !== undefined) return told(known)
-    const read = async () =>
-      (await this.#statements.domains.all({ tenantId: id })).map(({ domain }) => domain)
-    return this.#lookUpsOfDomains
-      .run(id, read, (domains) => this.#domains.set(id, domains))
-      .then(told)
+    return domains instanceof Promise ? domains.then(narrowed) : narrowed(domains)
   }
 }
 
-function prepareAll(store: Store) {
-  const byId: Prepared<{ id: number }, TenantRow> = prepare(store, (db, param) =>
+const prepareAll = (store: Store) => ({
+  byId: prepare<{ id: number }, TenantRow>(store, (db, param) =>
     db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('id', '=', param('id')),
-  )
-  const bySlug: Prepared<{ slug: string }, TenantRow> = prepare(store, (db, param) =>
+  ),
+  bySlug: prepare<{ slug: string }, TenantRow>(store, (db, param) =>
     db.selectFrom('tenant').select(['id', 'slug', 'is_active']).where('slug', '=', param('slug')),
-  )
-  const domains: Prepared<{ tenantId: number }, { readonly domain: string }> = prepare(
-    store,
-    (db, param) =>
-      db
-        .selectFrom('tenant_domain')
-        .select('domain')
-        .where('tenant_id', '=', param('tenantId'))
-        .limit(2),
-  )
-  return { byId, bySlug, domains }
-}
+  ),
+  domains: prepare<{ tenantId: number }, { readonly domain: string }>(store, (db, param) =>
+    db
+      .selectFrom('tenant_domain')
+      .select('domain')
+      .where('tenant_id', '=', param('tenantId'))
+      .limit(2),
+  ),
+})
 
 function within(principal: Principal, tenant: TenantRow | undefined): Principal {
   if (tenant === undefined || tenant.is_active === 0) throw wrongTenant()
@@ -122,3 +107,46 @@ function within(principal: Principal, tenant: TenantRow | undefined): Principal 
   const isGlobal = principal.tenantId === null
   return { ...principal, tenantId: tenant.id, tenantSlug: tenant.slug, isGlobal }
 }
+
+/** Narrows the principal to the tenant in which it acts; 403 for a foreign tenant. */
+export function tenantScope(tenants: TenantScope): Step {
+  return (c) => {
+    const presented = c.get('presented')
+    if (presented.kind !== 'accepted') return
+    const slug = requestHeader(c, 'x-tenant-slug')
+    return whenKnown(tenants.narrow(presented.principal, slug), (principal) => {
+      if (principal !== presented.principal) c.set('presented', { kind: 'accepted', principal })
+    })
+  }
+}
+
+/**
+ * Limits a request to the rows of its tenant and domain, and says who asks and when, and what DNS has said of
+ * the written destinations: absent when it was not asked.
+ */
+export interface RequestScope extends Partial<LookedUp> {
+  /** The only tenant whose rows exist; null for all tenants. */
+  readonly tenantId: number | null
+  /** The platform asks, in that tenant. */
+  readonly isGlobal?: boolean
+  /** The only SIP domain of that tenant, for rows that have one; absent or null for all its domains. */
+  readonly domain?: string | null
+  /** For the ledger and the audit: `key:<uuid>`, `user:<username>`, `seed`. */
+  readonly actor: string
+  /** Milliseconds UTC. */
+  readonly now: number
+}
+
+export const requestScope = (
+  { tenantId, isGlobal = false, domain, actor }: Principal,
+  now: () => number,
+): RequestScope => ({
+  tenantId,
+  isGlobal,
+  domain,
+  actor,
+  now: now(),
+})
+
+/** The scope of a seed file. */
+export const everywhere: RequestScope = { tenantId: null, actor: '', now: 0 }

@@ -1,12 +1,30 @@
 /** A live call as the API shows it: the five fields of SPECIFICATION.md §2.5 first. */
-import { billedSeconds } from '../../schema/call-record.ts'
 import type { Tariff } from '../../schema/call-journal.ts'
+import { billedSeconds } from '../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
-import type { OcsPort } from '../../schema/contracts/ocs.ts'
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
+import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import type { Principal } from '../auth/principal.ts'
+import { notFound } from '../http/api-error.ts'
 import type { Platform } from '../http/platform.ts'
-import { transferView } from './transfer-view.ts'
+
+/** Whether what belongs to this tenant is there for the principal. */
+export const isVisible = (
+  owner: number | null,
+  { tenantId }: Pick<Principal, 'tenantId'>,
+): boolean => tenantId === null || owner === tenantId
+
+/** A live call of this node; throws 404 when the principal may see none. */
+export function liveCallOf(
+  { calls }: Pick<Platform['engine'], 'calls'>,
+  uuid: string,
+  principal: Principal,
+): ActiveCall {
+  const call = calls.find(uuid)
+  if (call === undefined || !isVisible(call.tenantId, principal)) throw notFound('call')
+  return call
+}
 
 /** Prepares the view of any number of calls at one time. */
 export function activeCallView({
@@ -91,3 +109,10 @@ const nodeStates = ({ dispatcher }: Pick<Platform['engine'], 'dispatcher'>) =>
   new Map<string, NodeState>(
     dispatcher.status().flatMap(({ nodes }) => nodes.map((node) => [node.destination, node.state])),
   )
+
+/** The part of a call in a transfer; null when it has none. */
+export function transferView({ transfer }: Pick<ActiveCall, 'transfer'>) {
+  if (transfer === undefined) return null
+  const { state, callUuid, destination, sipCode } = transfer
+  return { state, call_uuid: callUuid, destination, sip_code: sipCode }
+}

@@ -3,21 +3,21 @@ import type { ChangeDeps } from '../changes/kinds.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import { requires } from '../auth/requires.ts'
+import { requires, admitScope } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { type ChangeOrder, change, recordChange, writeQuery } from '../changes/change.ts'
 import { planHangUp } from './hangup-plan.ts'
-import type { ActiveCall } from '../../schema/contracts/calls.ts'
+import type { ActiveCall, TransferResult } from '../../schema/contracts/calls.ts'
 import type { Platform } from '../http/platform.ts'
-import { notFound } from '../http/api-error.ts'
+import { notFound, conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { atNodeOfCall } from '../nodes/elsewhere.ts'
-import { mergedRows, ROW_SEPARATOR, rowsIn } from '../nodes/merge-calls.ts'
 import type { AskedNodes, WithOthers } from '../nodes/other-nodes.ts'
-import { activeCallView } from './active-call-view.ts'
-import { transferRoutes } from './transfer-routes.ts'
+import { activeCallView, isVisible, liveCallOf } from './active-call-view.ts'
+import { refusedStart } from './originate-routes.ts'
+import { phoneNumber } from '../http/fields.ts'
 
 const listQuery = z.strictObject({
   node: z
@@ -39,11 +39,6 @@ type CallDeps = ChangeDeps & Pick<Platform, 'steadyNow'> & WithOthers
 export function callRoutes(deps: CallDeps) {
   const { calls } = deps.engine
   const hereOnly = { engine: deps.engine, steadyNow: deps.steadyNow }
-  const find = (principal: Principal, uuid: string): ActiveCall => {
-    const call = calls.find(uuid)
-    if (call === undefined || !isVisible(call, principal)) throw notFound('call')
-    return call
-  }
 
   return new Hono<ControlEnv>()
     .route('/', transferRoutes(deps))
@@ -51,7 +46,7 @@ export function callRoutes(deps: CallDeps) {
       const { node } = c.req.valid('query')
       const shown = calls
         .list()
-        .filter((call) => isVisible(call, c.var.principal))
+        .filter((call) => isVisible(call.tenantId, c.var.principal))
         .filter((call) => node === undefined || call.node === node)
       const own = listOf(shown, deps)
       const asked = deps.others?.of(c)
@@ -69,7 +64,7 @@ export function callRoutes(deps: CallDeps) {
         const { call_uuid: uuid, cause } = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
         const { principal } = c.var
-        const before = activeCallView(deps)(find(principal, uuid))
+        const before = activeCallView(deps)(liveCallOf(deps.engine, uuid, principal))
         const { tenantId } = principal
         // A node asks its peers before it comes here.
         const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
@@ -111,5 +106,121 @@ async function listOfAll(
   return mergedRows(lists.map((list) => rowsIn(list) ?? []))
 }
 
-const isVisible = (call: ActiveCall, { tenantId }: Principal): boolean =>
-  tenantId === null || call.tenantId === tenantId
+const what = z.strictObject({
+  destination: phoneNumber({ least: 2, most: 32 }).describe(
+    'An extension or a number, as the paying party would dial it.',
+  ),
+  leg: z
+    .enum(['caller', 'callee'])
+    .default('caller')
+    .describe('The party to transfer. The other party is released when the destination answers.'),
+  mode: z.literal('blind').default('blind'),
+})
+const transferBody = what.extend({ call_uuid: z.guid() })
+const callPath = z.strictObject({ uuid: z.guid() })
+
+/**
+ * `POST /telephony/transfer`: transfers one party of an answered call. The other party stays connected
+ * until the destination answers. A transferred phone pays for the new call as if it had sent REFER itself
+ * (SPECIFICATION.md §12.2); otherwise the payer of the call continues to pay.
+ */
+function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOthers) {
+  const atNode = atNodeOfCall({ engine, others })
+  const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {
+    // A transferred phone pays for a new call.
+    admitScope(c.var.principal, 'calls:originate')
+    liveCallOf(engine, uuid, c.var.principal)
+    const { destination, leg, mode } = body
+    const transferUuid = transferStartedOrThrow(
+      await engine.transfer({ callUuid: uuid, destination, moved: leg }),
+    )
+    const started = {
+      call_uuid: uuid,
+      transfer_uuid: transferUuid,
+      destination,
+      leg,
+      mode,
+      status: 'transferring' as const,
+    }
+    c.set('change', { before: null, after: started })
+    c.header('Location', `/api/v1/pbx/calls/${transferUuid}`)
+    return c.json({ success: true, data: started }, 202)
+  }
+
+  return new Hono<ControlEnv>()
+    .post(
+      '/telephony/transfer',
+      requires('calls:control'),
+      validate('json', transferBody),
+      atNode,
+      (c) => {
+        const { call_uuid: uuid, ...body } = c.req.valid('json')
+        return start(c, uuid, body)
+      },
+    )
+    .post(
+      '/pbx/calls/:uuid/transfer',
+      requires('calls:control'),
+      validate('param', callPath),
+      validate('json', what),
+      atNode,
+      (c) => start(c, c.req.valid('param').uuid, c.req.valid('json')),
+    )
+}
+
+function transferStartedOrThrow(result: TransferResult): string {
+  switch (result.kind) {
+    case 'transferring':
+      return result.callUuid
+    case 'not_found':
+      throw notFound('call')
+    case 'not_answered':
+      throw conflict('call_not_answered', 'The call is not answered yet')
+    case 'already_ending':
+      throw conflict('call_ending', 'The call is already ending')
+    case 'transfer_in_progress':
+      throw conflict(result.kind, 'The call is already being transferred')
+    case 'not_transferable':
+      throw conflict(result.kind, 'No party of the call is a phone or node with a paying customer')
+    case 'denied':
+    default:
+      throw refusedStart(result.code)
+  }
+}
+
+/** Between the rows of a list. JSON texts have no line breaks inside, so a list is split without parsing it. */
+const ROW_SEPARATOR = ',\n'
+/** Rows between two turns of the event loop: about 5 ms. SIP shares the thread. */
+const MERGED_SLICE = 2_000
+
+/** Undefined: it is no list of rows. */
+function rowsIn(list: string): readonly string[] | undefined {
+  if (!list.startsWith('[') || !list.endsWith(']')) return undefined
+  return list === '[]' ? [] : list.slice(1, -1).split(ROW_SEPARATOR)
+}
+
+/**
+ * Lists of live calls of several nodes as one: oldest first, as each of them is.
+ * `lists`: rows as JSON texts, each list in the order of `start_stamp`.
+ */
+async function mergedRows(lists: readonly (readonly string[])[]): Promise<string> {
+  const heads = lists
+    .map((rows) => ({ rows, at: 0, start: startOf(rows[0]) }))
+    .filter(({ rows }) => rows.length > 0)
+  const merged: string[] = []
+  while (heads.length > 0) {
+    let first = heads[0]
+    for (const head of heads) if (first === undefined || head.start < first.start) first = head
+    if (first === undefined) break
+    merged.push(first.rows[first.at] ?? '')
+    first.at += 1
+    if (first.at === first.rows.length) heads.splice(heads.indexOf(first), 1)
+    else first.start = startOf(first.rows[first.at])
+    if (merged.length % MERGED_SLICE === 0) await nextTurn()
+  }
+  return `[${merged.join(ROW_SEPARATOR)}]`
+}
+
+/** In a text of JSON, the name of a field stands between quotes that no string inside can have. */
+const startOf = (row: string | undefined): string =>
+  /"start_stamp":"([^"]*)"/.exec(row ?? '')?.[1] ?? ''

@@ -9,7 +9,6 @@ import { storedDenialText } from '../../schema/contracts/denials.ts'
 import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
-import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { ActiveCall, EndedCall } from '../../schema/contracts/calls.ts'
 import type { Platform } from '../http/platform.ts'
@@ -19,7 +18,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { fromElsewhere } from '../nodes/elsewhere.ts'
 import { validate } from '../http/validate.ts'
-import { transferView } from './transfer-view.ts'
+import { isVisible, transferView } from './active-call-view.ts'
 
 type Status =
   | 'originating'
@@ -59,9 +58,6 @@ export function callStatusRoutes({
   )
 }
 
-const isVisible = (tenantId: number | null, principal: Principal): boolean =>
-  principal.tenantId === null || tenantId === principal.tenantId
-
 function liveView(call: ActiveCall) {
   return {
     call_uuid: call.callUuid,
@@ -100,7 +96,7 @@ function endedView(call: EndedCall) {
     destination_number: call.calledNumber,
     direction: call.direction,
     start_stamp: timeToText(call.startedAt),
-    answer_stamp: textOf(call.answeredAt),
+    answer_stamp: call.answeredAt === null ? null : timeToText(call.answeredAt),
     end_stamp: timeToText(call.endedAt),
     billsec: call.billsec,
     disposition: call.disposition,
@@ -122,28 +118,27 @@ const endedStatus: Readonly<Record<CdrTable['disposition'], Status>> = {
   CONGESTION: 'failed',
 }
 
-const textOf = (time: number | null): string | null => (time === null ? null : timeToText(time))
-
 async function recorded(store: Store, uuid: string): Promise<EndedCall | undefined> {
-  const query = store.db.selectFrom('cdr').selectAll().where('call_uuid', '=', uuid)
+  const query = store.db
+    .selectFrom('cdr')
+    .select([
+      'call_uuid as callUuid',
+      'caller_id_number as callerNumber',
+      'destination_number as calledNumber',
+      'direction',
+      'start_stamp as startedAt',
+      'answer_stamp as answeredAt',
+      'end_stamp as endedAt',
+      'billsec',
+      'disposition',
+      'sip_code as sipCode',
+      'hangup_cause as hangupCause',
+      'hangup_by as hangupBy',
+      'denial_code as denialCode',
+      'denial_text as denialText',
+      'tenant_id as tenantId',
+    ])
+    .where('call_uuid', '=', uuid)
   const row = await first(store, query)
-  return (
-    row && {
-      callUuid: row.call_uuid,
-      callerNumber: row.caller_id_number,
-      calledNumber: row.destination_number,
-      direction: row.direction,
-      startedAt: row.start_stamp,
-      answeredAt: row.answer_stamp,
-      endedAt: row.end_stamp,
-      billsec: row.billsec,
-      disposition: row.disposition,
-      sipCode: row.sip_code,
-      hangupCause: row.hangup_cause,
-      hangupBy: row.hangup_by,
-      denialCode: row.denial_code,
-      denialText: row.denial_text ?? undefined,
-      tenantId: row.tenant_id,
-    }
-  )
+  return row && { ...row, denialText: row.denialText ?? undefined }
 }

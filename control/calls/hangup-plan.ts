@@ -1,11 +1,12 @@
 /** What becomes of a live call that is hung up, on this node or on another one. */
 import { ApiError } from '../http/api-error.ts'
-import { callElsewhere, hangUpElsewhere } from './call-elsewhere.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
-import { type LiveCall, liveCallView } from '../nodes/live-call.ts'
+import { type LiveCall, liveCallView, liveCall } from '../nodes/live-call.ts'
 import { quoted } from '../http/clean-text.ts'
 import type { Platform } from '../http/platform.ts'
 import type { Plan } from '../changes/change.ts'
+import { z } from 'zod'
+import { bodyOf } from '../nodes/node-client.ts'
 
 interface HangUpOrder {
   readonly callUuid: string
@@ -26,9 +27,9 @@ interface Ending {
 }
 
 /** What becomes of it is the engine's word, here or there; undefined: it is not known. */
-interface Found {
+interface FoundCall {
   readonly call: LiveCall
-  readonly hangUp: () => Promise<'ending' | 'not_found' | 'already_ending' | undefined>
+  readonly hangUp: () => Promise<z.output<typeof hangUpAnswer>['result'] | undefined>
 }
 
 export async function planHangUp(order: HangUpOrder, world: HangUpWorld): Promise<Plan<Ending>> {
@@ -60,7 +61,7 @@ export async function planHangUp(order: HangUpOrder, world: HangUpWorld): Promis
   }
 }
 
-async function found(order: HangUpOrder, world: HangUpWorld): Promise<Found> {
+async function found(order: HangUpOrder, world: HangUpWorld): Promise<FoundCall> {
   const { callUuid, cause, tenantId } = order
   const { engine, steadyNow, elsewhere } = world
   const own = engine.calls.find(callUuid)
@@ -68,16 +69,25 @@ async function found(order: HangUpOrder, world: HangUpWorld): Promise<Found> {
     const hangUp = async () => engine.calls.hangUp(callUuid, cause)
     return { call: liveCallView(own, steadyNow()), hangUp }
   }
-  const other = await callElsewhere(callUuid, tenantId, elsewhere)
-  if (other === undefined || elsewhere === undefined) throw notLive()
-  if (other === 'unknown')
+  const answer = await elsewhere?.answered({ kind: 'live_call', callUuid, tenantId })
+  if (answer === undefined || elsewhere === undefined) throw notLive()
+  const call = answer === 'unknown' ? undefined : bodyOf(answer, liveCall)
+  if (answer === 'unknown' || call === undefined)
     throw new ApiError(
       503,
       'node_unreachable',
       'A node of the platform does not answer: it may have the call. Retry in a few seconds',
     )
-  return { call: other.call, hangUp: () => hangUpElsewhere(other, order, elsewhere) }
+  const hangUp = async () => {
+    const asked = { kind: 'hang_up', callUuid, tenantId, cause } as const
+    const ended = await elsewhere.tell(answer.peer, asked)
+    return ended && bodyOf(ended, hangUpAnswer)?.result
+  }
+  return { call, hangUp }
 }
+
+/** Of the engine of another node. */
+export const hangUpAnswer = z.object({ result: z.enum(['ending', 'not_found', 'already_ending']) })
 
 const notLive = (): ApiError =>
   new ApiError(

@@ -1,18 +1,27 @@
 /** Click-to-call (SPECIFICATION.md §4.1): rings the phones of the extension first, then calls the number. */
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import type { Context } from 'hono'
-import { requires } from '../auth/requires.ts'
-import type { OriginateResult } from '../../schema/contracts/calls.ts'
-import type { Platform } from '../http/platform.ts'
-import { badRequest, conflict, notFound } from '../http/api-error.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { validate } from '../http/validate.ts'
+import { type OriginateResult, TEST_CALL_SECONDS } from '../../schema/contracts/calls.ts'
+import { denialText } from '../../schema/contracts/denials.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, first } from '../../schema/sql/query.ts'
 import type { Idempotency } from '../auth/idempotency.ts'
+import type { Principal } from '../auth/principal.ts'
+import { exceeded, RateWindow } from '../auth/rate-limit.ts'
+import { admitScope, requires } from '../auth/requires.ts'
+import { requestScope } from '../auth/tenants.ts'
+import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { created } from '../http/envelope.ts'
 import { domain, phoneNumber, text } from '../http/fields.ts'
+import type { Platform } from '../http/platform.ts'
+import { recentlyUsed } from '../http/recently-used.ts'
+import { validate } from '../http/validate.ts'
+import { CarrierStore } from '../resources/carriers/carrier-store.ts'
 import { extensionNumber } from '../resources/extensions/extension-body.ts'
-import { refusedStart } from './refused-start.ts'
-import { mayShow, sourceExtension } from './source-extension.ts'
+import { badReference } from '../resources/references.ts'
+import { found, idParam } from '../resources/resource-routes.ts'
+import { ownsNumber } from '../resources/tenancy.ts'
 
 const number = phoneNumber({ least: 2, most: 32 })
 
@@ -66,7 +75,7 @@ export function originateRoutes(
     .post('/telephony/originate', ...guards, (c) => start(c, c.req.valid('json')))
 }
 
-export function startedOrThrow(result: OriginateResult): string {
+function startedOrThrow(result: OriginateResult): string {
   switch (result.kind) {
     case 'originating':
       return result.callUuid
@@ -74,13 +83,161 @@ export function startedOrThrow(result: OriginateResult): string {
       throw notFound('extension')
     case 'extension_unregistered':
       throw conflict(result.kind, 'No phone of the extension is registered')
-    case 'denied':
-      throw refusedStart(result.code)
-    case 'draining':
-    case 'overload':
-    case 'storage_unavailable':
-    case 'node_fenced':
     default:
-      throw refusedStart(result.kind)
+      throw refusedStart(result.kind === 'denied' ? result.code : result.kind)
   }
+}
+
+/** What stops any call for a while. */
+const passing = new Set([
+  // Guards of charging that refuse a call which its payer may afford.
+  'records_waiting',
+  'too_many_calls',
+  'database_away',
+  'lease_unheard',
+  'limit_unheard',
+  'cap_unheard',
+  'lease_contended',
+  'ocs_unreachable',
+  'draining',
+  'overload',
+  'storage_unavailable',
+  'node_fenced',
+  'fault',
+])
+
+/** What a test call through a carrier is refused for, besides what stops any call. */
+const tests = new Set([
+  'no_route',
+  'no_gateway',
+  'carrier_limit',
+  'emergency_number',
+  'internal_number',
+])
+
+/** Maps a refused call start to an error response, by the code that its call record would have. */
+export function refusedStart(code: string): ApiError {
+  const text = denialText(code)
+  if (code === 'insufficient_funds') return new ApiError(402, code, text)
+  if (tests.has(code)) return conflict(code, text)
+  if (!passing.has(code)) return new ApiError(403, code, text)
+  return new ApiError(503, code, text, { headers: { 'Retry-After': '5' } })
+}
+
+/** Throws 404 when the principal can use no such extension, 400 when several domains have one. */
+export async function sourceExtension(
+  store: Store,
+  principal: Pick<Principal, 'tenantId' | 'domain'>,
+  extension: string,
+  domain: string | undefined,
+) {
+  let query = store.db
+    .selectFrom('extension')
+    .select(['tenant_id', 'domain'])
+    .where('extension', '=', extension)
+    .limit(2)
+  if (principal.tenantId !== null) query = query.where('tenant_id', '=', principal.tenantId)
+  if (principal.domain !== null) query = query.where('domain', '=', principal.domain)
+  if (domain !== undefined) query = query.where('domain', '=', domain)
+  const [found, another] = await all(store, query)
+  if (found === undefined) throw notFound('extension')
+  if (another !== undefined)
+    throw badReference('domain', 'is required: several domains have this extension')
+  return { tenantId: found.tenant_id, domain: found.domain, extension }
+}
+
+/**
+ * The tenant's own numbers: its numbers, those of its customers, and its extensions. A leading `+` is
+ * ignored.
+ */
+async function mayShow(store: Store, tenantId: number, number: string): Promise<boolean> {
+  const digits = number.replace(/^\+/, '')
+  const forms = [digits, `+${digits}`]
+  const ofCustomers = store.db
+    .selectFrom('customer_number')
+    .innerJoin('customer', 'customer.id', 'customer_number.customer_id')
+    .select('customer_number.number')
+    .where('customer.tenant_id', '=', tenantId)
+    .where('customer_number.number', 'in', forms)
+  const extensions = store.db
+    .selectFrom('extension')
+    .select('extension')
+    .where('tenant_id', '=', tenantId)
+    .where('extension', '=', number)
+  const isUsed =
+    (await first(store, ofCustomers)) !== undefined ||
+    (await first(store, extensions)) !== undefined
+  return isUsed || ownsNumber(store, tenantId, number)
+}
+
+const WINDOW_MS = 60_000
+const CALLS_PER_WINDOW = 6
+const MAX_WINDOWS = 10_000
+/** How long the phones of the extension ring. */
+const RING_MS = 30_000
+
+const testCallBody = originateBody.pick({
+  source_extension: true,
+  destination_number: true,
+  domain: true,
+  auto_answer: true,
+})
+
+/**
+ * `POST /routing/carriers/{id}/test-call`: click-to-call through the gateways of one carrier, for half a minute at most.
+ * It is paid for and refused like any call of the extension.
+ */
+export function testCallRoutes({
+  store,
+  engine,
+  now,
+  steadyNow,
+}: Pick<Platform, 'store' | 'engine' | 'now' | 'steadyNow'>) {
+  const carriers = new CarrierStore(store)
+  /** By carrier and tenant of the extension. */
+  const windows = recentlyUsed<string, RateWindow>(MAX_WINDOWS)
+  const count = (key: string): void => {
+    const window = windows.get(key) ?? new RateWindow(CALLS_PER_WINDOW, WINDOW_MS)
+    windows.set(key, window)
+    const time = steadyNow()
+    if (!window.admit(time)) throw exceeded(window.opensAt(time) - time)
+  }
+
+  return new Hono<ControlEnv>().post(
+    '/routing/carriers/:id/test-call',
+    requires('calls:originate'),
+    (c, next) => {
+      admitScope(c.var.principal, 'carriers:read')
+      return next()
+    },
+    validate('param', idParam(carriers.noun)),
+    validate('json', testCallBody),
+    async (c) => {
+      const { principal } = c.var
+      const { id } = c.req.valid('param')
+      const body = c.req.valid('json')
+      found(await carriers.find(requestScope(principal, now), id), carriers.noun)
+      const source = await sourceExtension(store, principal, body.source_extension, body.domain)
+      count(`${id} ${source.tenantId}`)
+      const callUuid = startedOrThrow(
+        await engine.originate({
+          domain: source.domain,
+          extension: source.extension,
+          destination: body.destination_number,
+          callerNumber: undefined,
+          callerName: undefined,
+          autoAnswer: body.auto_answer,
+          ringMs: RING_MS,
+          testedCarrierId: id,
+        }),
+      )
+      const started = {
+        call_uuid: callUuid,
+        status: 'originating' as const,
+        max_seconds: TEST_CALL_SECONDS,
+      }
+      c.set('change', { before: null, after: { ...body, ...started } })
+      return created(c, `/api/v1/pbx/calls/${callUuid}`, started)
+    },
+  )
 }

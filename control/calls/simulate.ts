@@ -1,19 +1,24 @@
 /** What would happen to a call, as far as the principal may know. */
+import { Hono } from 'hono'
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
 import { denialText, storedDenialText } from '../../schema/contracts/denials.ts'
+import type {
+  SimulatedSource,
+  SimulatedVerdict,
+  Simulation,
+} from '../../schema/contracts/simulation.ts'
 import { parseAddress } from '../../schema/net/ip-address.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
-import type {
-  SimulatedVerdict,
-  Simulation,
-  SimulatedSource,
-} from '../../schema/contracts/simulation.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { Platform } from '../http/platform.ts'
+import { requires } from '../auth/requires.ts'
 import { badRequest, notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
 import { text, time } from '../http/fields.ts'
+import type { Platform } from '../http/platform.ts'
+import { validate } from '../http/validate.ts'
 
 export const simulateBody = z.strictObject({
   from: z
@@ -224,3 +229,12 @@ function rateView(
     increment: tariff.incrementSeconds,
   }
 }
+
+/** `POST /telephony/simulate`: what would happen to a call now. Nothing changes. */
+export const simulateRoutes = (deps: Pick<Platform, 'store' | 'engine' | 'now'>) =>
+  new Hono<ControlEnv>().post(
+    '/telephony/simulate',
+    requires('calls:read'),
+    validate('json', simulateBody),
+    async (c) => ok(c, await simulateFor(c.var.principal, c.req.valid('json'), deps)),
+  )

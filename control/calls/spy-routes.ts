@@ -18,7 +18,8 @@ import { validate } from '../http/validate.ts'
 import { atNodeOfCall } from '../nodes/elsewhere.ts'
 import { domain } from '../http/fields.ts'
 import { extensionNumber } from '../resources/extensions/extension-body.ts'
-import { sourceExtension } from './source-extension.ts'
+import { liveCallOf } from './active-call-view.ts'
+import { sourceExtension } from './originate-routes.ts'
 
 const spyBody = z.strictObject({
   call_uuid: z.guid(),
@@ -44,9 +45,7 @@ export function spyRoutes({
     async (c) => {
       const body = c.req.valid('json')
       const { principal } = c.var
-      const call = engine.calls.find(body.call_uuid)
-      const isVisible = principal.tenantId === null || call?.tenantId === principal.tenantId
-      if (call === undefined || !isVisible) throw notFound('call')
+      const call = liveCallOf(engine, body.call_uuid, principal)
       const { supervisor_extension: extension, mode, side } = body
       const template = await spyUriOf(store, call)
       const isByNode = template !== null && canSpy(template, mode, side)
@@ -94,10 +93,6 @@ function startedOrThrow(result: SpyResult, mode: string): string {
       throw notFound('extension')
     case 'extension_unregistered':
       throw conflict(result.kind, 'No phone of the extension is registered')
-    case 'draining':
-    case 'overload':
-    case 'storage_unavailable':
-    case 'node_fenced':
     default:
       throw new ApiError(503, result.kind, 'New calls are not accepted at the moment', {
         headers: { 'Retry-After': '5' },

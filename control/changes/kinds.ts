@@ -1,9 +1,8 @@
 /** What changes can be about, and what their making and their undoing work with. */
 import { isDeepStrictEqual } from 'node:util'
-import type { KeyStore } from '../auth/keys/key-store.ts'
+import type { KeyStore } from '../auth/key-store.ts'
 import type { Principal } from '../auth/principal.ts'
-import type { RequestScope } from '../auth/request-scope.ts'
-import type { TenantScope } from '../auth/tenants.ts'
+import type { RequestScope, TenantScope } from '../auth/tenants.ts'
 import type { Platform } from '../http/platform.ts'
 
 /** What JSON can say. */

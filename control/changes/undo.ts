@@ -9,7 +9,6 @@ import type { Log } from '../../schema/contracts/log.ts'
 import { transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
-import { everywhere, requestScope, type RequestScope } from '../auth/request-scope.ts'
 import { admitScope } from '../auth/requires.ts'
 import { allScopes } from '../auth/scopes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
@@ -34,6 +33,7 @@ import {
   type RestorableKind,
 } from './kinds.ts'
 import { lossOf } from './state-quota.ts'
+import { everywhere, requestScope, type RequestScope } from '../auth/tenants.ts'
 
 export interface UndoOrder {
   readonly principal: Principal

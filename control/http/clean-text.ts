@@ -15,7 +15,7 @@ const MAX_MEMBERS = 1_000
  */
 const unsafe =
   /(?![\ufe00-\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
-/** A token (`auth/keys/app-key.ts`) anywhere in a text; its first 12 characters are public. */
+/** A token (`control/auth/app-key.ts`) anywhere in a text; its first 12 characters are public. */
 const token = /(?:sbc_live_|ak_|bill_)[\w-]{64}/g
 /** A session token (RFC 7519): three parts, of which the first two are JSON. */
 const session = /eyJ[\w-]+\.eyJ[\w-]+\.[\w-]*/g

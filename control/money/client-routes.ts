@@ -3,6 +3,7 @@
  * of the session; no field of a request can name another. Nodes, carriers and actors are not shown.
  */
 import { Hono } from 'hono'
+import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import { dispositions, entryKinds } from '../../schema/contracts/field-values.ts'
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
@@ -18,18 +19,17 @@ import { ApiError, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/page.ts'
+import { countOf } from '../http/rows.ts'
+import type { Platform } from '../http/platform.ts'
 import { validate } from '../http/validate.ts'
 import { queryTime } from '../http/fields.ts'
-import { LedgerStore, type LedgerEntryView } from './ledger-store.ts'
+import { type LedgerEntryView, listLedger } from './ledger-store.ts'
 import { isBalanceLow, refusedMicros } from '../resources/customers/low-balance.ts'
 import { explanation } from '../resources/rates/price-explanation.ts'
 import { lookupFields } from '../resources/rates/rate-routes.ts'
 
-export interface ClientRoutesDeps {
-  readonly store: Store
+type ClientRoutesDeps = Pick<Platform, 'store' | 'now'> & {
   readonly ocs: Pick<OcsPort, 'balanceOf' | 'quote'>
-  /** Milliseconds UTC. */
-  readonly now: () => number
 }
 
 const ledgerQuery = z.strictObject({
@@ -48,7 +48,6 @@ const cdrQuery = z.strictObject({
 
 /** Mounted under `/api/client`. */
 export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
-  const ledger = new LedgerStore(store)
   const self = (principal: Principal): number => customerOf(principal).customerId
 
   return new Hono<ControlEnv>()
@@ -60,7 +59,7 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
       const { page, limit, ...filter } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }) }
       const id = self(c.get('principal'))
-      const list = () => ledger.list(id, filter, slice)
+      const list = () => listLedger(store, id, filter, slice)
       const { rows, total } = await readApart(store, readerOf(id), list)
       return ok(c, rows.map(entryOf), endingMeta({ page, limit }, total))
     })
@@ -68,9 +67,8 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
     .get('/cdrs', requiresCustomer(), validate('query', cdrQuery), async (c) => {
       const { page, limit, ...filter } = c.req.valid('query')
       const id = self(c.get('principal'))
-      const calls = callsOf(store, id, filter)
       const slice = { limit, offset: offsetOf({ page, limit }) }
-      const list = async () => ({ rows: await calls.page(slice), total: await calls.total() })
+      const list = () => callsOf(store, id, filter, slice)
       const { rows, total } = await readApart(store, readerOf(id), list)
       return ok(c, rows, endingMeta({ page, limit }, total))
     })
@@ -141,14 +139,15 @@ const entryOf = ({ ref, actor: _actor, ...entry }: LedgerEntryView) => ({
   call_uuid: entry.kind === 'debit' ? ref : null,
 })
 
-interface CallFilter {
-  readonly start_date?: number | undefined
-  readonly end_date?: number | undefined
-  readonly disposition?: CdrTable['disposition'] | undefined
-}
+type CallFilter = Omit<z.output<typeof cdrQuery>, 'page' | 'limit'>
 
 /** Newest first. */
-function callsOf(store: Store, customerId: number, filter: CallFilter) {
+async function callsOf(
+  store: Store,
+  customerId: number,
+  filter: CallFilter,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+) {
   const { start_date: from, end_date: before, disposition } = filter
   const matching = store.db
     .selectFrom('cdr')
@@ -158,42 +157,32 @@ function callsOf(store: Store, customerId: number, filter: CallFilter) {
     .$if(disposition !== undefined, (query) =>
       query.where('disposition', '=', disposition ?? 'ANSWERED'),
     )
-  return {
-    total: async (): Promise<number> => {
-      const some = matching.select('id').limit(MAX_COUNTED).as('some')
-      const query = store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n'))
-      return (await first(store, query))?.n ?? 0
-    },
-    page: async ({ limit, offset }: { readonly limit: number; readonly offset: number }) =>
-      (offset >= MAX_LISTED
-        ? []
-        : await all(
-            store,
-            matching
-              .selectAll()
-              .orderBy('start_stamp', 'desc')
-              .orderBy('id', 'desc')
-              .limit(limit)
-              .offset(offset),
-          )
-      ).map((row) => ({
-        call_uuid: row.call_uuid,
-        direction: row.direction,
-        caller_id_number: row.caller_id_number,
-        destination_number: row.destination_number,
-        start_stamp: timeToText(row.start_stamp),
-        answer_stamp: row.answer_stamp === null ? null : timeToText(row.answer_stamp),
-        end_stamp: timeToText(row.end_stamp),
-        billsec: row.billsec,
-        disposition: row.disposition,
-        denial_code: row.denial_code,
-        denial_text: storedDenialText(row.denial_code, row.denial_text),
-        mos_score: row.mos_score,
-        mos_source: row.mos_source,
-        cost: moneyToNumber(row.cost_micros),
-        cost_exact: moneyToDecimal(row.cost_micros),
-        currency: row.currency,
-        rate_prefix: row.rate_prefix,
-      })),
-  }
+  const total = await countOf(store, matching.select('id').limit(MAX_COUNTED))
+  const page = matching
+    .selectAll()
+    .orderBy('start_stamp', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .offset(offset)
+  return { total, rows: (offset >= MAX_LISTED ? [] : await all(store, page)).map(callView) }
 }
+
+const callView = (row: Selectable<CdrTable>) => ({
+  call_uuid: row.call_uuid,
+  direction: row.direction,
+  caller_id_number: row.caller_id_number,
+  destination_number: row.destination_number,
+  start_stamp: timeToText(row.start_stamp),
+  answer_stamp: row.answer_stamp === null ? null : timeToText(row.answer_stamp),
+  end_stamp: timeToText(row.end_stamp),
+  billsec: row.billsec,
+  disposition: row.disposition,
+  denial_code: row.denial_code,
+  denial_text: storedDenialText(row.denial_code, row.denial_text),
+  mos_score: row.mos_score,
+  mos_source: row.mos_source,
+  cost: moneyToNumber(row.cost_micros),
+  cost_exact: moneyToDecimal(row.cost_micros),
+  currency: row.currency,
+  rate_prefix: row.rate_prefix,
+})

@@ -1,6 +1,5 @@
 /** `/customers`: the payers of calls, their balances, and every change of a balance. */
 import type { ChangeDeps } from '../changes/kinds.ts'
-import { requestScope } from '../auth/request-scope.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { entryKinds } from '../../schema/contracts/field-values.ts'
@@ -12,8 +11,7 @@ import {
 } from '../../schema/columns.ts'
 import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import { fieldsWhere, type Written } from '../auth/field-scopes.ts'
-import { requires } from '../auth/requires.ts'
+import { requires, fieldsWhere, type Written } from '../auth/requires.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -23,7 +21,8 @@ import type { Idempotency } from '../auth/idempotency.ts'
 import { money, queryTime, text } from '../http/fields.ts'
 import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
 import { CustomerStore, type CustomerView } from '../resources/customers/customer-store.ts'
-import { LedgerStore } from './ledger-store.ts'
+import { requestScope } from '../auth/tenants.ts'
+import { listLedger } from './ledger-store.ts'
 
 export interface CustomerRoutesDeps extends ChangeDeps {
   readonly ocs: OcsPort
@@ -51,7 +50,6 @@ export function customerRoutes(world: CustomerRoutesDeps) {
   const { store, now, randomBytes, ocs, idempotency } = world
   const reservedOf = (id: number): bigint => ocs.balanceOf(id)?.reservedMicros ?? 0n
   const customers = new CustomerStore(store, ocs.ledger, reservedOf)
-  const ledger = new LedgerStore(store)
 
   return new Hono<ControlEnv>()
     .route(
@@ -91,7 +89,7 @@ export function customerRoutes(world: CustomerRoutesDeps) {
         const scope = requestScope(c.var.principal, now)
         found(await customers.find(scope, id), noun)
         const slice = { limit, offset: offsetOf({ page, limit }) }
-        const list = () => ledger.list(id, filter, slice)
+        const list = () => listLedger(store, id, filter, slice)
         const { rows, total } = await readApart(store, scope.tenantId, list)
         return ok(c, rows, endingMeta({ page, limit }, total))
       },

@@ -6,11 +6,10 @@ import type { Context } from 'hono'
 import type { Clocks } from '../../schema/clock.ts'
 import { readBody } from '../http/body.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
 import type { Step } from '../http/in-order.ts'
+import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
+import type { Membership } from './membership.ts'
 import { bodyHash, NODE_HEADER, type NodeClaims, openToken, proofOf } from './node-token.ts'
-import type { Membership } from './peer.ts'
-import { UsedNonces } from './used-nonces.ts'
 
 /** How far the clocks of two nodes may differ, the way of the request included. */
 export const MAX_SKEW_MS = 30_000
@@ -73,3 +72,36 @@ export const admittedAddress =
   (addressOf: (c: Context<ControlEnv>) => string) =>
   (c: Context<ControlEnv>): string =>
     c.get('nodeRequest')?.address ?? addressOf(c)
+
+/** The tokens that were used a moment ago, so that each counts once. */
+export class UsedNonces {
+  readonly #keptMs: number
+  #newer = new Set<string>()
+  #older = new Set<string>()
+  #turnedAt: number
+
+  /** Each is remembered for at least `keptMs`. `now` is steady time. */
+  constructor(keptMs: number, now: number) {
+    this.#keptMs = keptMs
+    this.#turnedAt = now
+  }
+
+  /** False: it was used, or there are more than can be remembered. */
+  take(nonce: string, now: number): boolean {
+    if (now - this.#turnedAt >= this.#keptMs) this.#turn(now)
+    if (this.#newer.has(nonce) || this.#older.has(nonce)) return false
+    if (this.#newer.size >= MAX_NONCES) return false
+    this.#newer.add(nonce)
+    return true
+  }
+
+  #turn(now: number): void {
+    const isLongAgo = now - this.#turnedAt >= 2 * this.#keptMs
+    this.#older = isLongAgo ? new Set() : this.#newer
+    this.#newer = new Set()
+    this.#turnedAt = now
+  }
+}
+
+/** 100 bytes each. Other nodes do not ask 3,000 times a second for a minute. */
+const MAX_NONCES = 200_000

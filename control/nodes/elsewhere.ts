@@ -1,9 +1,11 @@
 /** Requests about one call, where another node has the call. */
+import type { Readable } from 'node:stream'
 import type { Context, MiddlewareHandler } from 'hono'
+import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
-import { type ChangeDigests, type ControlEnv } from '../http/control-env.ts'
+import type { ChangeDigests, ControlEnv } from '../http/control-env.ts'
 import { parseJson } from '../http/json.ts'
 import { setAnswerHeader } from '../http/request-head.ts'
 import type { PeerAnswer } from './node-client.ts'
@@ -40,7 +42,7 @@ export function atNodeOfCall({
     const asked = engine.calls.find(uuid) === undefined ? others.of(c) : undefined
     const place = await asked?.locate(uuid)
     if (asked === undefined || place === undefined || place === 'nowhere') return next()
-    if (place === 'unknown') throw unheard()
+    if (place === 'unknown') throw unreachable()
     const answer = await asked.at(place, await sameRequest(c))
     if (answer === undefined) {
       asked.tellUnreachable([place.name])
@@ -74,7 +76,7 @@ export async function fromElsewhere(
   const asked = others?.of(c)
   if (asked === undefined) return undefined
   const answer = await asked.first(await sameRequest(c))
-  if (answer === 'unknown') throw unheard()
+  if (answer === 'unknown') throw unreachable()
   return answer && passOn(c, answer)
 }
 
@@ -86,15 +88,15 @@ export function tellChange(
   setAnswerHeader(c, CHANGE_HEADER, `${before ?? ''},${after ?? ''},${changeId ?? ''}`)
 }
 
-/** What a node has told by `tellChange`. */
-export function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
+/** The digests that a node has sent with `tellChange`. */
+function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
   const change = headers[CHANGE_HEADER]
   if (typeof change !== 'string') return undefined
   const [before, after, changeId] = change.split(',', 3)
   return { before: before || null, after: after || null, changeId: changeId || null }
 }
 
-const unheard = (): ApiError =>
+const unreachable = (): ApiError =>
   new ApiError(
     503,
     'node_unreachable',
@@ -112,16 +114,12 @@ const lost = (): ApiError =>
 
 async function sameRequest(c: Context<ControlEnv>) {
   const { incoming } = c.env
-  const headers = forwarded.flatMap((name) => {
-    const value = incoming.headers[name]
-    return typeof value === 'string' ? [[name, value] as const] : []
-  })
   const { method } = c.req
   return {
     // HEAD is answered by what answers GET.
     method: method === 'HEAD' ? 'GET' : method,
     target: incoming.url ?? '',
-    headers: Object.fromEntries(headers),
+    headers: picked(incoming.headers, forwarded),
     ...(method !== 'GET' && method !== 'HEAD' && { body: await readBody(c) }),
   }
 }
@@ -130,11 +128,7 @@ function passOn(c: Context<ControlEnv>, { status, headers, body }: PeerAnswer): 
   const change = changeOf(headers)
   if (change !== undefined) c.set('changeDigests', change)
   if (status >= 400) c.set('refusal', { code: codeOf(body), details: undefined })
-  const kept = passed.flatMap((name) => {
-    const value = headers[name]
-    return value === undefined ? [] : [[name, value] as [string, string]]
-  })
-  return new Response(new Uint8Array(body), { status, headers: Object.fromEntries(kept) })
+  return new Response(new Uint8Array(body), { status, headers: picked(headers, passed) })
 }
 
 /** Of an error envelope. */
@@ -142,4 +136,146 @@ function codeOf(body: Buffer): string {
   const parsed = parseJson(body.toString('utf8'))
   const { code } = Object(parsed.kind === 'value' ? parsed.value : undefined) as { code?: unknown }
   return typeof code === 'string' ? code : 'internal_error'
+}
+
+/** Of the client's request, what says which part it wants. */
+const forwardedForFiles = ['range', 'if-range', 'accept'] as const
+/** Of the node's response, what is the client's. */
+const passedWithFiles = [
+  'content-type',
+  'content-disposition',
+  'content-length',
+  'content-range',
+  'accept-ranges',
+  'etag',
+  'retry-after',
+] as const
+
+/**
+ * The response of the node that has the file, its body as it comes; undefined: no node has it.
+ *
+ * @param onClose called once, when the body is read, or its reader is gone.
+ * @throws {ApiError} 503: none of those that answer has it, and it may be at one that does not.
+ */
+export async function fileElsewhere(
+  c: Context<ControlEnv>,
+  others: OtherNodes | undefined,
+  onClose: () => void = () => undefined,
+): Promise<Response | undefined> {
+  const nodes = others?.of(c)
+  if (others === undefined || nodes === undefined) return undefined
+  const request = {
+    method: c.req.method,
+    target: c.env.incoming.url ?? '',
+    headers: picked(c.env.incoming.headers, forwardedForFiles),
+  }
+  const silent: string[] = []
+  for (const peer of others.peers()) {
+    const answer = peer.isAlive ? await nodes.open(peer, request) : undefined
+    if (answer === undefined) silent.push(peer.name)
+    else if (answer.status === 404) answer.incoming.resume()
+    else {
+      const { status, incoming } = answer
+      incoming.once('close', onClose)
+      const change = changeOf(incoming.headers)
+      if (change !== undefined) c.set('changeDigests', change)
+      const body = streamedBody(incoming, {
+        schedule: others.schedule,
+        cut: () => void c.env.outgoing.destroy(),
+      })
+      return new Response(body, { status, headers: picked(incoming.headers, passedWithFiles) })
+    }
+  }
+  if (silent.length === 0) return undefined
+  nodes.tellUnreachable(silent)
+  throw new ApiError(
+    503,
+    'node_unreachable',
+    `The file may be on node ${silent.join(', ')}, which does not answer`,
+    { headers: { 'Retry-After': '5' } },
+  )
+}
+
+const picked = (headers: PeerAnswer['headers'], names: readonly string[]): Record<string, string> =>
+  Object.fromEntries(
+    names.flatMap((name) => {
+      const value = headers[name]
+      return typeof value === 'string' ? [[name, value] as const] : []
+    }),
+  )
+
+/** A disk, or another node, may say nothing for so long while the reader waits. */
+const SOURCE_MS = 10_000
+/** A reader that takes nothing for so long is gone, or wants none of it. */
+const READER_MS = 60_000
+/** In all: a gigabyte at 70 kB a second. */
+const WHOLE_MS = 4 * 3_600_000
+
+interface Streaming {
+  readonly schedule: Schedule
+  /** Closes the connection of the reader: what it has read is less than the `Content-Length` says. */
+  readonly cut: () => void
+}
+
+/**
+ * The body of a response that is read from a file, or from another node, as its reader takes it: no side can hold it open for ever.
+ * Beyond these times, and when the source fails, the response is cut.
+ */
+export const streamedBody = (source: Readable, how: Streaming): ReadableStream<Uint8Array> =>
+  new ReadableStream<Uint8Array>(new BodySource(source, how), { highWaterMark: 0 })
+
+class BodySource {
+  readonly #source: Readable
+  readonly #how: Streaming
+  readonly #chunks: AsyncIterator<Uint8Array>
+  readonly #cancelWhole: Cancel
+  #cancelIdle: Cancel
+  #isOver = false
+
+  constructor(source: Readable, how: Streaming) {
+    this.#source = source
+    this.#how = how
+    this.#chunks = source[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>
+    this.#cancelWhole = this.#cutAfter(WHOLE_MS)
+    this.#cancelIdle = this.#cutAfter(READER_MS)
+  }
+
+  /** Called when the reader wants more. */
+  async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
+    this.#cancelIdle()
+    this.#cancelIdle = this.#cutAfter(SOURCE_MS)
+    try {
+      const next = await this.#chunks.next()
+      if (this.#isOver) return undefined
+      this.#cancelIdle()
+      if (next.done !== true) {
+        controller.enqueue(next.value)
+        this.#cancelIdle = this.#cutAfter(READER_MS)
+        return undefined
+      }
+      this.cancel()
+      return controller.close()
+    } catch {
+      // The server would write an error into the body as a text.
+      return this.#cut()
+    }
+  }
+
+  /** The reader is gone, or all is read. */
+  cancel(): void {
+    this.#isOver = true
+    this.#cancelWhole()
+    this.#cancelIdle()
+    this.#source.destroy()
+  }
+
+  #cutAfter(ms: number): Cancel {
+    return this.#how.schedule(() => this.#cut(), ms)
+  }
+
+  #cut(): void {
+    if (this.#isOver) return
+    this.cancel()
+    this.#how.cut()
+  }
 }

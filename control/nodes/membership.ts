@@ -1,6 +1,11 @@
 /** What a node has to know of the others, from the list of nodes that heartbeats keep. */
+import { Hono } from 'hono'
+import { timeToText } from '../../schema/columns.ts'
 import type { NodesPort, NodeStatus } from '../../schema/contracts/nodes.ts'
-import type { Membership, Peer } from './peer.ts'
+import { requiresGlobal } from '../auth/requires.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import type { Platform } from '../http/platform.ts'
 
 /** A node that is lost for longer is not named any more: the calls of its last run are over, or with a new one. */
 const NAMED_MS = 3_600_000
@@ -27,3 +32,47 @@ function peerOf(node: NodeStatus, now: number): readonly Peer[] {
 }
 
 const isUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
+
+/** The other nodes of an installation, as their registry tells of them. */
+export interface Peer {
+  /** `NODE_NAME`: letters, digits, `.`, `_` and `-`. */
+  readonly name: string
+  /** Where its API is reached by other nodes: scheme, host and port. */
+  readonly apiUrl: string
+  /** Its heartbeat is recent; one that is not alive is not asked. */
+  readonly isAlive: boolean
+}
+
+/** What a process needs in order to ask other nodes. */
+export interface Membership {
+  /** The name of this node. */
+  readonly self: string
+  /** 32 bytes that all nodes of the installation derive from `SECRET_KEY`, and nothing else has. */
+  readonly key: Buffer
+  /** All nodes but this one. From memory: it is read for each request that concerns other nodes. */
+  readonly peers: () => readonly Peer[]
+}
+
+/** `GET /nodes`: the processes of this installation. Of the platform alone. */
+export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
+  new Hono<ControlEnv>().get('/nodes', requiresGlobal('metrics:read'), (c) =>
+    ok(
+      c,
+      nodes.list().map((node) => ({
+        ...viewOf(node),
+        differing_settings: nodes.differingSettings.get(node.name) ?? [],
+      })),
+    ),
+  )
+
+const viewOf = ({ name, epoch, address, version, state, ...node }: NodeStatus) => ({
+  name,
+  epoch,
+  address,
+  version,
+  state,
+  live_calls: node.liveCalls,
+  started_at: timeToText(node.startedAt),
+  heartbeat_at: timeToText(node.heartbeatAt),
+  is_this: node.isThis,
+})

@@ -1,10 +1,12 @@
 /** Sends requests to other nodes: kept connections, bounded waits, sizes and numbers. */
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
+import { z } from 'zod'
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import { parseJson } from '../http/json.ts'
+import type { Membership, Peer } from './membership.ts'
 import { bodyHash, NODE_HEADER, type NodeClaims, sealToken } from './node-token.ts'
-import type { Membership, Peer } from './peer.ts'
 
 /** How long a node may take to say what it knows: what it does not say by then is missing from the response. */
 const ANSWER_MS = 800
@@ -204,4 +206,26 @@ async function wholeOf(incoming: IncomingMessage): Promise<Buffer> {
     chunks.push(chunk)
   }
   return Buffer.concat(chunks, length)
+}
+
+/** `data` of its envelope. Undefined: it is not what it should be, as of a node with another version. */
+export function dataOf<S extends z.ZodType>(
+  answer: PeerAnswer,
+  schema: S,
+): z.output<S> | undefined {
+  const data = bodyOf(answer, envelope)?.data
+  const checked = schema.safeParse(data)
+  return data !== undefined && checked.success ? checked.data : undefined
+}
+
+const envelope = z.object({ success: z.literal(true), data: z.unknown() })
+
+export function bodyOf<S extends z.ZodType>(
+  { status, body }: PeerAnswer,
+  schema: S,
+): z.output<S> | undefined {
+  if (status !== 200) return undefined
+  const parsed = parseJson(body.toString('utf8'))
+  const checked = schema.safeParse(parsed.kind === 'value' ? parsed.value : undefined)
+  return checked.success ? checked.data : undefined
 }

@@ -4,20 +4,21 @@
  */
 import type { Context } from 'hono'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
-import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
+import { authorizationOf } from '../auth/authenticate.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { authorizationOf } from '../auth/session-cookie.ts'
 import type { Step } from '../http/in-order.ts'
+import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
 import { admitNodes } from './admit-node.ts'
+import type { Peer } from './membership.ts'
 import {
+  bodyOf,
   NodeClient,
   type NodeClientDeps,
   type OpenAnswer,
   type Outgoing,
   type PeerAnswer,
 } from './node-client.ts'
-import type { Peer } from './peer.ts'
-import { type Question, QUESTIONS_PATH } from './questions.ts'
+import { countsAnswer, type Question, QUESTIONS_PATH } from './questions.ts'
 
 /** Names of nodes whose part is missing, in every response that is about all nodes. */
 const UNREACHABLE_HEADER = 'X-Unreachable-Nodes'
@@ -99,7 +100,7 @@ export class AskedNodes {
 
   /** The same request, or another one, to every node. The response names those that did not answer. */
   async all(request: Request): Promise<readonly PeerAnswer[]> {
-    return this.#told(await this.gather(request))
+    return this.#answersOf(await this.gather(request))
   }
 
   /** The same for a response that says by itself which nodes did not answer. */
@@ -109,7 +110,7 @@ export class AskedNodes {
 
   async question(question: Question | ((peer: Peer) => Question)): Promise<readonly PeerAnswer[]> {
     const ask = typeof question === 'function' ? question : () => question
-    return this.#told(await this.#nodes.all((peer) => this.#nodes.questionOf(ask(peer))))
+    return this.#answersOf(await this.#nodes.all((peer) => this.#nodes.questionOf(ask(peer))))
   }
 
   get self(): string {
@@ -150,14 +151,14 @@ export class AskedNodes {
     return this.#nodes.client.open(peer, this.#outgoing(request), new AbortController().signal)
   }
 
-  /** Names nodes that were not heard in the response. */
+  /** Names nodes that did not answer in the response. */
   tellUnreachable(names: readonly string[]): void {
     if (names.length === 0 || this.#c.get('isPartial')) return
     this.#c.set('isPartial', true)
     setAnswerHeader(this.#c, UNREACHABLE_HEADER, names.join(', '))
   }
 
-  #told({ answers, unreachable }: Gathered): readonly PeerAnswer[] {
+  #answersOf({ answers, unreachable }: Gathered): readonly PeerAnswer[] {
     this.tellUnreachable(unreachable)
     return answers
   }
@@ -203,4 +204,29 @@ export class AskedNodes {
       },
     }
   }
+}
+
+/** What has live calls: nodes of dispatcher sets, carriers, AI agents. */
+type Kind = 'nodes' | 'carriers' | 'agents'
+
+/** How many live calls other nodes have for these ids; undefined: there is no other node to ask. */
+export function countsElsewhere(
+  c: Context<ControlEnv>,
+  others: OtherNodes | undefined,
+  kind: Kind,
+  ids: readonly number[],
+): Promise<((id: number) => number) | undefined> {
+  return countsOfAsked(others?.of(c), kind, ids)
+}
+
+/** The same for nodes that the request may ask. */
+export async function countsOfAsked(
+  asked: AskedNodes | undefined,
+  kind: Kind,
+  ids: readonly number[],
+): Promise<((id: number) => number) | undefined> {
+  if (asked === undefined) return undefined
+  const answers = await asked.question({ kind: 'counts', of: kind, ids: [...ids] })
+  const counts = answers.map((answer) => bodyOf(answer, countsAnswer) ?? {})
+  return (id) => counts.reduce((sum, count) => sum + (count[id] ?? 0), 0)
 }

@@ -3,14 +3,14 @@
  * totals of all matching records; or as CSV or NDJSON of any length, chosen by `format` or `Accept`.
  * `GET /reports/carriers`: what calls came to by carrier. `GET /reports/calls`: by customer, destination, node …
  */
-import { requestScope } from '../auth/request-scope.ts'
+import { requestScope } from '../auth/tenants.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
 import { dispositions } from '../../schema/contracts/field-values.ts'
 import { requires } from '../auth/requires.ts'
 import type { Platform } from '../http/platform.ts'
-import type { WithReports } from './reports.ts'
+import type { WithReports, Reports } from './reports.ts'
 import { badRequest } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -20,7 +20,6 @@ import { queryTime } from '../http/fields.ts'
 import { askSummary, refuseForNow, summaryQuery } from './sums/summary-input.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
-import type { Reports } from './reports.ts'
 
 const reportQuery = z.strictObject({
   start_date: queryTime,

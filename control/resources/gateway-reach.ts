@@ -2,7 +2,7 @@
  * Rejects destinations that are a carrier's gateway, which only priced routes may use (SPECIFICATION.md
  * §10.2).
  */
-import type { RequestScope } from '../auth/request-scope.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 import { hostPort } from '../../engine/sip-server/message/index.ts'
 import { carrierGatewaysAt } from '../../schema/carrier-gateways.ts'
 import { gatewayNamedBy, senderOf, type CarrierGateway } from '../../schema/rules/gateway-reach.ts'

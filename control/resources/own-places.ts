@@ -2,7 +2,7 @@
  * Rejects destinations that are this installation itself, and those of tenants inside its networks. What a
  * row has kept since it was last written is not asked for again: names are checked at each resolution.
  */
-import type { RequestScope } from '../auth/request-scope.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 import { isIP } from 'node:net'
 import { sipTarget, type SipTarget } from '../../schema/net/sip-target.ts'
 import { innerCheck, isOwnListener, type OwnPlaces } from '../../schema/rules/own-places.ts'

@@ -1,10 +1,9 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
-import type { RequestScope } from '../auth/request-scope.ts'
+import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { didYouMean } from '../../schema/rules/did-you-mean.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
-import { everywhere } from '../auth/request-scope.ts'
 import type { Reference } from '../http/fields.ts'
 import { same } from '../http/rows.ts'
 

@@ -1,22 +1,13 @@
 /** The five routes of every resource: create, list, get, update, delete. */
-import type { ChangeDeps } from '../changes/kinds.ts'
-import type { RequestScope } from '../auth/request-scope.ts'
+import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
-import {
-  refuseBeyondScope,
-  scopesToUndo,
-  type BeyondScope,
-  type Written,
-} from '../auth/field-scopes.ts'
-import { requestScope } from '../auth/request-scope.ts'
-import { requires } from '../auth/requires.ts'
+import { requires, type BeyondScope, refuseBeyondScope, scopesToUndo, type Written } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/change.ts'
-import type { ChangeKind } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, type Settled } from '../http/envelope.ts'
@@ -25,6 +16,7 @@ import { validate } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
 import type { Resource, Rows, Slice } from './resource.ts'
+import { type RequestScope, requestScope } from '../auth/tenants.ts'
 
 export interface ResourceRoutesDeps<View> {
   readonly world: ChangeDeps

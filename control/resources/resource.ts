@@ -3,7 +3,7 @@
  * implements this interface; its schema validates every body.
  */
 import type { z } from 'zod'
-import type { RequestScope } from '../auth/request-scope.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 
 export interface Slice {
   readonly limit: number

@@ -2,12 +2,12 @@
  * `tollgate seed FILE.json`: loads a file of resources into the database, all or nothing. Safe to repeat:
  * an element is found by its name and replaces the stored row; a rate keeps what the file does not name of it.
  */
-import type { RequestScope } from '../auth/request-scope.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 import { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'
 import { first, transaction } from '../../schema/sql/query.ts'
-import { hashPasswordNow, isPasswordNow } from '../auth/users/passwords.ts'
+import { hashPasswordNow, isPasswordNow } from '../auth/passwords.ts'
 import { CustomerStore } from './customers/customer-store.ts'
 import { manyRates } from './rates/many-rates.ts'
 import { type SeedRateBody, seedRateBody } from './rates/rate-body.ts'

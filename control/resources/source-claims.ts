@@ -3,7 +3,7 @@
  * platform or of another tenant: its calls would be taken for theirs, or be charged to them. Addresses
  * written by the platform are not checked: they take precedence when calls are recognized.
  */
-import type { RequestScope } from '../auth/request-scope.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 import { storedClaims, type Claim, type StoredClaim } from '../../schema/ownership/claims.ts'
 import type { Store } from '../../schema/open.ts'
 import { isSameSource, locationOf, overlap, type Location } from '../../schema/net/place.ts'

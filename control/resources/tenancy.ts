@@ -1,5 +1,5 @@
 /** Resources that the platform assigns to tenants: SIP domains and telephone numbers. */
-import type { RequestScope } from '../auth/request-scope.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'

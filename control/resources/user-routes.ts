@@ -12,13 +12,12 @@ import { validate } from '../http/validate.ts'
 import { text } from '../http/fields.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { Principal } from '../auth/principal.ts'
-import { refusePersonBy } from '../auth/keys/key-limits.ts'
+import { refusePersonBy } from '../auth/issue-key.ts'
 import { requires } from '../auth/requires.ts'
 import { mayGrant, roleScopes } from '../auth/scopes.ts'
 import { wrongTenant } from '../auth/tenants.ts'
-import { hashPassword, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../auth/users/passwords.ts'
-import type { UserRow, UserStore } from '../auth/users/user-store.ts'
-import { userView } from '../auth/users/user-view.ts'
+import { hashPassword, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../auth/passwords.ts'
+import { type UserRow, type UserStore, userView } from '../auth/user-store.ts'
 
 export const username = z
   .string()

@@ -7,9 +7,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Clocks, latest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Attempt, DeliveryStore, DueDelivery } from './delivery-store.ts'
-import { type EndpointRow, secretsOf } from './endpoint-store.ts'
+import { type EndpointRow, secretsOf, signatures } from './endpoint-store.ts'
 import type { Send, Sent } from './sender.ts'
-import { signatures } from './standard-signature.ts'
 import type { WriteQueue } from '../../schema/storage/write-queue.ts'
 
 /** Resolves with the body as it is sent: the same at each attempt. */

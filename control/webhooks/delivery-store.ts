@@ -2,24 +2,21 @@
  * Deliveries as rows: due ones, results, and expiry. Where several processes share the database, one takes a
  * delivery with a claim that ends by itself, so that others take what a process has left behind.
  */
-import { sql, type ExpressionBuilder } from 'kysely'
+import { type ExpressionBuilder, type Selectable, sql } from 'kysely'
 import type { Database } from '../../schema/database.ts'
+import type { WebhookDeliveryTable, WebhookEventTable } from '../../schema/tables/webhooks.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Param } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare } from '../../schema/sql/prepared.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
+import { countOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'
 
-export interface DueDelivery {
-  readonly id: number
-  readonly attempts: number
-  readonly message_id: string
-  readonly body: string
-}
+export type DueDelivery = Pick<JoinedRow, 'id' | 'attempts' | 'message_id' | 'body'>
 
-type DeliveryState = 'pending' | 'delivered' | 'failed'
+type DeliveryState = Selectable<WebhookDeliveryTable>['state']
 
 export interface Attempt {
   readonly id: number
@@ -114,23 +111,20 @@ export class DeliveryStore {
     state: DeliveryState | undefined,
     { limit, offset }: { readonly limit: number; readonly offset: number },
   ): Promise<Rows<DeliveryView>> {
-    const matching = this.#joined()
-      .where('endpoint_id', '=', endpointId)
-      .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
-    const some = this.#store.db
+    const ofEndpoint = this.#store.db
       .selectFrom('webhook_delivery')
       .select('id')
       .where('endpoint_id', '=', endpointId)
       .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
-      .limit(MAX_COUNTED)
-      .as('some')
-    const total = await first(
-      this.#store,
-      this.#store.db.selectFrom(some).select((row) => row.fn.countAll<number>().as('n')),
-    )
-    const rows = matching.orderBy('webhook_delivery.id', 'desc').limit(limit).offset(offset)
+    const total = await countOf(this.#store, ofEndpoint.limit(MAX_COUNTED))
+    const rows = this.#joined()
+      .where('endpoint_id', '=', endpointId)
+      .$if(state !== undefined, (query) => query.where('state', '=', state ?? 'pending'))
+      .orderBy('webhook_delivery.id', 'desc')
+      .limit(limit)
+      .offset(offset)
     const page = offset >= MAX_LISTED ? [] : await all(this.#store, rows)
-    return { rows: page.map(deliveryView), total: total?.n ?? 0 }
+    return { rows: page.map(deliveryView), total }
   }
 
   async find(endpointId: number, id: number): Promise<DeliveryView | undefined> {
@@ -211,20 +205,8 @@ export class DeliveryStore {
   }
 }
 
-interface JoinedRow {
-  readonly id: number
-  readonly message_id: string
-  readonly type: string
-  readonly body: string
-  readonly state: DeliveryState
-  readonly attempts: number
-  readonly next_attempt_at: number
-  readonly last_attempt_at: number | null
-  readonly last_status: number | null
-  readonly last_error: string | null
-  readonly last_answer: string | null
-  readonly created_at: number
-}
+type JoinedRow = Selectable<WebhookDeliveryTable> &
+  Pick<Selectable<WebhookEventTable>, 'message_id' | 'type' | 'body' | 'created_at'>
 
 const deliveryView = (row: JoinedRow) => ({
   id: row.id,
@@ -280,7 +262,7 @@ const prepareTake = (store: Store) =>
       .returning(['due.id', 'attempts', 'message_id', 'body', 'next_attempt_at']),
   )
 
-/** No process is sending it, or the one that was has not told of it in time. */
+/** No process is sending it, or the one that was has not stored a result in time. */
 const isFree = (row: ExpressionBuilder<Database, 'webhook_delivery'>, now: number) =>
   row.or([row('claimed_until', 'is', null), row('claimed_until', '<=', now)])
 

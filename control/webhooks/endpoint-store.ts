@@ -1,24 +1,24 @@
 /** Endpoints as rows: URL, event types and secrets. */
-import type { RequestScope } from '../auth/request-scope.ts'
-import type { Selectable } from 'kysely'
+import { createHmac } from 'node:crypto'
+import type { Selectable, Updateable } from 'kysely'
+import { z } from 'zod'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import { type EventType, eventTypes } from '../../schema/contracts/webhook-events.ts'
 import type { WebhookEndpointTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { Rows } from '../resources/resource.ts'
+import { reference, text } from '../http/fields.ts'
+import { pageQuery } from '../http/page.ts'
 import { write } from '../http/write.ts'
-import type { EventType } from '../../schema/contracts/webhook-events.ts'
-import type { NewEndpoint } from './webhook-body.ts'
+import type { Rows } from '../resources/resource.ts'
+import { problemOfUrl } from './sender.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 
-export interface EndpointChange {
-  readonly url?: string
-  readonly description?: string | null
-  readonly events?: readonly (EventType | '*')[]
-  readonly is_active?: boolean
+export type EndpointChange = Omit<EndpointPatch, 'approval_links'> & {
   /** Null: its events have no links. */
   readonly approver_id?: number | null
 }
@@ -94,12 +94,10 @@ export class EndpointStore {
 
   /** Reactivating an endpoint resets its failure state. */
   async update(id: number, change: EndpointChange, now: number): Promise<void> {
-    const { url, description, events, is_active: isActive, approver_id } = change
+    const { events, is_active: isActive, ...columns } = change
     await this.#set(id, {
-      ...(url !== undefined && { url }),
-      ...(description !== undefined && { description }),
+      ...columns,
       ...(events !== undefined && { events: JSON.stringify(events) }),
-      ...(approver_id !== undefined && { approver_id }),
       ...(isActive !== undefined && { is_active: toFlag(isActive) }),
       ...(isActive === true && { disabled_reason: null }),
       updated_at: now,
@@ -175,7 +173,7 @@ export class EndpointStore {
     return this.#store.secrets.seal(placeOf(id, column), secret)
   }
 
-  async #set(id: number, columns: Partial<EndpointRow>): Promise<void> {
+  async #set(id: number, columns: Updateable<WebhookEndpointTable>): Promise<void> {
     await execute(
       this.#store,
       this.#store.db.updateTable('webhook_endpoint').set(columns).where('id', '=', id),
@@ -220,3 +218,87 @@ export const endpointView = (row: EndpointRow) => ({
   created_at: timeToText(row.created_at),
   updated_at: timeToText(row.updated_at),
 })
+
+const events = z
+  .array(z.enum(['*', ...eventTypes]))
+  .min(1)
+  .max(eventTypes.length + 1)
+  .transform((types) => [...new Set(types)])
+
+const url = (allowPrivate: boolean) =>
+  text(2_000).superRefine((value, context) => {
+    const message = problemOfUrl(value, allowPrivate)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
+  })
+
+const approvalLinks = z
+  .boolean()
+  .describe(
+    'Whether `proposal.created` has `approve_url`: who follows it decides with the rights of the user who has set this.',
+  )
+
+const fields = (allowPrivate: boolean) => ({
+  url: url(allowPrivate),
+  events,
+  description: text(500).nullable(),
+  is_active: z.boolean(),
+  approval_links: approvalLinks,
+})
+
+export function newEndpointBody(allowPrivate: boolean) {
+  const { events, description, ...given } = fields(allowPrivate)
+  return z.strictObject({
+    url: given.url,
+    events: events.default(['*']),
+    description: description.default(null),
+    is_active: given.is_active.default(true),
+    approval_links: given.approval_links.default(false),
+    tenant: reference.nullish(),
+  })
+}
+type NewEndpoint = z.output<ReturnType<typeof newEndpointBody>>
+
+export const endpointPatch = (allowPrivate: boolean) =>
+  z.strictObject(fields(allowPrivate)).partial()
+export type EndpointPatch = z.output<ReturnType<typeof endpointPatch>>
+
+const daySeconds = 86_400
+
+export const rotateBody = z.strictObject({
+  overlap_seconds: z
+    .int()
+    .min(0)
+    .max(30 * daySeconds)
+    .default(daySeconds)
+    .describe('Seconds during which the old secret also signs.'),
+})
+
+export const deliveryQuery = z.strictObject({
+  ...pageQuery,
+  state: z.enum(['pending', 'delivered', 'failed']).optional(),
+})
+
+const prefix = 'whsec_'
+const secretBytes = 32
+
+export const newSecret = (randomBytes: (size: number) => Buffer): string =>
+  prefix + randomBytes(secretBytes).toString('base64')
+
+/**
+ * Signatures of the Standard Webhooks specification (standardwebhooks.com): HMAC-SHA256 over
+ * `<id>.<unix seconds>.<body>` under the secret's bytes, in base64 behind `v1,`.
+ * Returns the value of `webhook-signature`: one signature per valid secret, newest first.
+ */
+export function signatures(
+  secrets: readonly string[],
+  id: string,
+  seconds: number,
+  body: string,
+): string {
+  return secrets.map((secret) => `v1,${sign(secret, `${id}.${seconds}.${body}`)}`).join(' ')
+}
+
+const sign = (secret: string, text: string): string =>
+  createHmac('sha256', Buffer.from(secret.slice(prefix.length), 'base64'))
+    .update(text)
+    .digest('base64')

@@ -2,7 +2,8 @@
  * The outbox of events. Events are written in the transaction that makes them true, so that an event is
  * sent if and only if it happened.
  */
-import type { Kysely } from 'kysely'
+import type { Kysely, Selectable } from 'kysely'
+import type { WebhookEventTable } from '../../schema/tables/webhooks.ts'
 import type { Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
@@ -20,17 +21,12 @@ export interface OutboxDeps extends Clocks {
   readonly onWrite: () => void
 }
 
-interface Listener {
-  readonly id: number
-  readonly tenantId: number | null
-}
-
 export class Outbox implements EventSink {
   readonly #deps: OutboxDeps
   #ofCalls: ReturnType<typeof callStatements> | undefined
   readonly #ofApi: ReturnType<typeof apiStatements>
   readonly #newId: () => string
-  #listeners = new Map<EventType | '*', readonly Listener[]>()
+  #endpoints = new Map<EventType | '*', readonly EndpointRow[]>()
 
   constructor(deps: OutboxDeps) {
     this.#deps = deps
@@ -40,18 +36,15 @@ export class Outbox implements EventSink {
 
   /** Updates the subscriptions. */
   setEndpoints(endpoints: readonly EndpointRow[]): void {
-    const listeners = new Map<EventType | '*', Listener[]>()
+    const byType = new Map<EventType | '*', readonly EndpointRow[]>()
     for (const endpoint of endpoints)
-      for (const type of typesOf(endpoint)) {
-        const listener = { id: endpoint.id, tenantId: endpoint.tenant_id }
-        listeners.set(type, [...(listeners.get(type) ?? []), listener])
-      }
-    this.#listeners = listeners
+      for (const type of typesOf(endpoint))
+        byType.set(type, [...(byType.get(type) ?? []), endpoint])
+    this.#endpoints = byType
   }
 
   wants(type: EventType, tenantId: number | null): boolean {
-    if (this.#listeners.size === 0) return false
-    return hears(this.#listeners.get(type), tenantId) || hears(this.#listeners.get('*'), tenantId)
+    return this.#endpoints.size > 0 && this.#endpointsOf({ type, tenantId }).length > 0
   }
 
   write(event: OutgoingEvent): void {
@@ -65,22 +58,23 @@ export class Outbox implements EventSink {
   }
 
   async writeAll(events: readonly OutgoingEvent[]): Promise<void> {
-    const heard = events.flatMap((event) => {
+    const addressed = events.flatMap((event) => {
       const endpointIds = this.#endpointsOf(event)
-      return endpointIds.length === 0 ? [] : [{ ...this.#rowOf(event), endpointIds }]
+      return endpointIds.length === 0 ? [] : [{ row: this.#rowOf(event), endpointIds }]
     })
-    for (let start = 0; start < heard.length; start += EVENTS_OF_A_STATEMENT)
-      await this.#writeSome(heard.slice(start, start + EVENTS_OF_A_STATEMENT))
-    if (heard.length > 0) this.#wakeAfterCommit()
+    for (let start = 0; start < addressed.length; start += EVENTS_OF_A_STATEMENT)
+      await this.#writeSome(addressed.slice(start, start + EVENTS_OF_A_STATEMENT))
+    if (addressed.length > 0) this.#wakeAfterCommit()
   }
 
-  async #writeSome(events: readonly HeardEvent[]): Promise<void> {
+  async #writeSome(events: readonly AddressedEvent[]): Promise<void> {
     const { store, steadyNow } = this.#deps
-    const ids = await all(store, insertEvents(store.db, events))
+    const query = store.db.insertInto('webhook_event').values(events.map(({ row }) => row))
+    const ids = await all(store, query.returning(['id', 'message_id']))
     const idOf = new Map(ids.map(({ id, message_id: messageId }) => [messageId, id]))
     const groups = new Map<string, { endpointIds: readonly number[]; eventIds: number[] }>()
-    for (const { endpointIds, messageId } of events) {
-      const id = idOf.get(messageId)
+    for (const { endpointIds, row } of events) {
+      const id = idOf.get(row.message_id)
       if (id === undefined) throw new Error('an INSERT returned no row')
       const group = groups.get(endpointIds.join()) ?? { endpointIds, eventIds: [] }
       group.eventIds.push(id)
@@ -109,19 +103,21 @@ export class Outbox implements EventSink {
     const deliveries = this.#deliveriesOf(await this.#ofApi.event.get(row), endpointIds)
     for (const delivery of deliveries) await this.#ofApi.delivery.run(delivery)
     this.#wakeAfterCommit()
-    return row.messageId
+    return row.message_id
   }
 
-  #endpointsOf({ type, tenantId }: OutgoingEvent): readonly number[] {
-    const listeners = [...(this.#listeners.get(type) ?? []), ...(this.#listeners.get('*') ?? [])]
-    const ids = listeners.filter((listener) => isFor(listener, tenantId)).map(({ id }) => id)
+  #endpointsOf({ type, tenantId }: Pick<OutgoingEvent, 'type' | 'tenantId'>): readonly number[] {
+    const subscribed = [...(this.#endpoints.get(type) ?? []), ...(this.#endpoints.get('*') ?? [])]
+    const ids = subscribed.flatMap(({ id, tenant_id: owner }) =>
+      owner === null || owner === tenantId ? [id] : [],
+    )
     return [...new Set(ids)]
   }
 
   #rowOf({ type, data }: { readonly type: string; readonly data: object }): NewEvent {
     const now = this.#deps.now()
     const body = JSON.stringify({ type, timestamp: timeToText(now), data })
-    return { messageId: this.#newId(), type, body, now }
+    return { message_id: this.#newId(), type, body, created_at: now }
   }
 
   #deliveriesOf(
@@ -134,12 +130,6 @@ export class Outbox implements EventSink {
   }
 }
 
-const isFor = (listener: Listener, tenantId: number | null): boolean =>
-  listener.tenantId === null || listener.tenantId === tenantId
-
-const hears = (listeners: readonly Listener[] | undefined, tenantId: number | null): boolean =>
-  listeners?.some((listener) => isFor(listener, tenantId)) === true
-
 /** Unique across restarts by a random start, without random bytes per event. */
 function idsFrom(randomBytes: (size: number) => Buffer): () => string {
   const start = randomBytes(15).toString('base64url')
@@ -150,16 +140,12 @@ function idsFrom(randomBytes: (size: number) => Buffer): () => string {
 /** Each has five parameters, of 32,766 that SQLite takes. */
 const EVENTS_OF_A_STATEMENT = 500
 
-interface HeardEvent extends NewEvent {
+interface AddressedEvent {
+  readonly row: NewEvent
   readonly endpointIds: readonly number[]
 }
 
-interface NewEvent {
-  readonly messageId: string
-  readonly type: string
-  readonly body: string
-  readonly now: number
-}
+type NewEvent = Omit<Selectable<WebhookEventTable>, 'id'>
 
 interface NewDelivery {
   readonly endpointId: number
@@ -182,10 +168,10 @@ const insertEvent = (db: Kysely<Database>, param: Param<NewEvent>) =>
   db
     .insertInto('webhook_event')
     .values({
-      message_id: param('messageId'),
+      message_id: param('message_id'),
       type: param('type'),
       body: param('body'),
-      created_at: param('now'),
+      created_at: param('created_at'),
     })
     .returning('id')
 
@@ -204,19 +190,6 @@ const insertDelivery = (db: Kysely<Database>, param: Param<NewDelivery>) =>
         ])
         .where('webhook_endpoint.id', '=', param('endpointId')),
     )
-
-const insertEvents = (db: Kysely<Database>, events: readonly NewEvent[]) =>
-  db
-    .insertInto('webhook_event')
-    .values(
-      events.map(({ messageId, type, body, now }) => ({
-        message_id: messageId,
-        type,
-        body,
-        created_at: now,
-      })),
-    )
-    .returning(['id', 'message_id'])
 
 /** Each of the events to each of the endpoints, as `insertDelivery`. */
 const insertDeliveries = (

@@ -1,10 +1,11 @@
 /** Sends one POST to a receiver: keep-alive connections, bounded waits and sizes, no redirects. */
+import type { LookupAddress } from 'node:dns'
 import http from 'node:http'
 import https from 'node:https'
-import { isIP } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
 import type { Schedule } from '../../schema/clock.ts'
 import { isPublicAddress } from '../../schema/net/private-address.ts'
-import { guardedLookup, hostOf, type Resolve } from './targets.ts'
+import { withoutBrackets } from '../../engine/sip-server/message/index.ts'
 
 export interface SenderDeps {
   readonly resolve: Resolve
@@ -110,16 +111,16 @@ export class Sender {
 const notStale = (sent: Sent | { readonly kind: 'stale' }): Sent =>
   sent.kind === 'stale' ? { kind: 'failed', reason: 'connection closed by the receiver' } : sent
 
-/** Tells once, after a moment at most: the status alone is an answer, whatever becomes of the body. */
+/** Gives it once, after a moment at most: the status alone is an answer, whatever becomes of the body. */
 function startOf(
   response: http.IncomingMessage,
   schedule: Schedule,
-  tell: (excerpt: string) => void,
+  give: (excerpt: string) => void,
 ): void {
-  const cancel = schedule(() => tell(''), excerptWaitMs)
+  const cancel = schedule(() => give(''), excerptWaitMs)
   const end = (excerpt: string): void => {
     cancel()
-    tell(excerpt)
+    give(excerpt)
   }
   response.once('data', (chunk: Buffer) => end(chunk.toString('utf8', 0, maxExcerptBytes)))
   response.once('close', () => end(''))
@@ -140,3 +141,54 @@ function retryAfter({ headers }: http.IncomingMessage): number | undefined {
   const seconds = headers['retry-after']
   return seconds !== undefined && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined
 }
+
+/** Why an endpoint may not have this URL; undefined when it may. Names are checked when they are resolved. */
+export function problemOfUrl(text: string, allowPrivate: boolean): string | undefined {
+  if (!URL.canParse(text)) return 'must be a URL'
+  const url = new URL(text)
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must be an http or https URL'
+  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
+  if (url.hash !== '') return 'must not have a fragment'
+  const host = hostOf(url)
+  const isInside = isIP(host) !== 0 ? !isPublicAddress(host) : isLocalName(host)
+  if (isInside && !allowPrivate) return 'must not be a private or local address'
+  return undefined
+}
+
+const hostOf = (url: URL): string => withoutBrackets(url.hostname)
+
+const isLocalName = (host: string): boolean =>
+  /(?:^|\.)(?:localhost|local|internal|home\.arpa)\.?$/.test(host)
+
+export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
+
+/**
+ * Restricts the targets of webhooks. Creating an endpoint must not give access to internal networks, so
+ * private and special addresses are rejected: as literals when the endpoint is written, and as DNS results
+ * at every connection, because a name can change between check and use.
+ * The `lookup` of a connection: returns only addresses that were checked. One private result rejects all.
+ */
+export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFunction {
+  const judged = async (host: string): Promise<Found | Error> => {
+    try {
+      const [first, ...others] = await resolve(host)
+      if (first === undefined) return new Error(`${host} has no address`)
+      const found: Found = [first, ...others]
+      const isAllowed = allowPrivate || found.every(({ address }) => isPublicAddress(address))
+      return isAllowed ? found : new Error('the target is a private address')
+    } catch (error) {
+      return error instanceof Error ? error : new Error(String(error))
+    }
+  }
+  const answer = async (host: string, isAll: boolean, done: Done): Promise<void> => {
+    const addresses = await judged(host)
+    if (addresses instanceof Error) return done(addresses, '')
+    if (isAll) return done(null, [...addresses])
+    const [{ address, family }] = addresses
+    return done(null, address, family)
+  }
+  return (host, options, done) => void answer(host, options.all === true, done)
+}
+
+type Found = readonly [LookupAddress, ...LookupAddress[]]
+type Done = Parameters<LookupFunction>[2]

@@ -1,42 +1,39 @@
 /** `/webhooks`: endpoints of accounting webhooks, and their deliveries. */
-import { requestScope } from '../auth/request-scope.ts'
+import { requestScope } from '../auth/tenants.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import { type BeyondScope, refuseBeyondScope } from '../auth/field-scopes.ts'
+import { type BeyondScope, refuseBeyondScope, requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
-import { requires } from '../auth/requires.ts'
 import { mayGrant, type Scope } from '../auth/scopes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { endingMeta, offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import type { Platform } from '../http/platform.ts'
 import { validate } from '../http/validate.ts'
 import { tenantOf } from '../resources/references.ts'
 import { found, id, idParam } from '../resources/resource-routes.ts'
 import {
+  deliveryQuery,
   type EndpointChange,
+  type EndpointPatch,
+  endpointPatch,
   type EndpointRow,
-  type EndpointView,
   endpointView,
+  type EndpointView,
+  newEndpointBody,
+  newSecret,
+  rotateBody,
   typesOf,
 } from './endpoint-store.ts'
 import type { EventType } from '../../schema/contracts/webhook-events.ts'
-import { newSecret } from './standard-signature.ts'
-import { deliveryQuery, endpointPatch, newEndpointBody, rotateBody } from './webhook-body.ts'
 import type { Webhooks } from './webhooks.ts'
 
-export interface WebhookRoutesDeps {
-  readonly store: Store
+type WebhookRoutesDeps = Pick<Platform, 'store' | 'now' | 'randomBytes'> & {
   readonly webhooks: Webhooks
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly randomBytes: (size: number) => Buffer
 }
-
-type EndpointPatch = Omit<EndpointChange, 'approver_id'> & { readonly approval_links?: boolean }
 
 const noun = 'Webhook endpoint'
 const path = '/webhooks'
@@ -102,8 +99,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       validate('param', idParam(noun)),
       validate('json', endpointPatch(allowPrivate)),
       async (c) => {
-        // Absent fields are missing, not undefined: the body was parsed from JSON.
-        const change = c.req.valid('json') as EndpointPatch
+        const change = c.req.valid('json')
         const after = await changed(c, c.req.valid('param').id, (before) => {
           refuseUnheard(c.var.principal, change.events ?? typesOf(before))
           return endpoints.update(before.id, withApprover(change, before, c.var.principal), now())

@@ -19,8 +19,7 @@ import {
   testEventType,
 } from '../../schema/contracts/webhook-events.ts'
 import { Outbox } from './outbox.ts'
-import { Sender } from './sender.ts'
-import type { Resolve } from './targets.ts'
+import { type Resolve, Sender } from './sender.ts'
 import { WriteQueue } from '../../schema/storage/write-queue.ts'
 
 export interface WebhooksDeps extends Clocks {
@@ -225,12 +224,9 @@ export class Webhooks {
     })
     if (done.kind === 'elsewhere') return
     this.#pruned = done.result
-    if (drowning.length > 0) this.#told(drowning)
-  }
-
-  #told(endpoints: readonly number[]): void {
+    if (drowning.length === 0) return
     this.#deps.log('error', 'webhook: endpoints deactivated, too many deliveries are waiting', {
-      endpoints,
+      endpoints: drowning,
     })
     this.#reloadSoon()
   }

@@ -1,7 +1,6 @@
-import { consoleGrantor, issueKey } from '../../control/auth/keys/issue-key.ts'
-import { newKeyBody } from '../../control/auth/keys/key-bodies.ts'
-import { KeyCache } from '../../control/auth/keys/key-cache.ts'
-import { KeyStore } from '../../control/auth/keys/key-store.ts'
+import { newKeyBody } from '../../control/auth/app-key.ts'
+import { consoleGrantor, issueKey } from '../../control/auth/issue-key.ts'
+import { KeyStore } from '../../control/auth/key-store.ts'
 import { ApiError } from '../../control/http/api-error.ts'
 import { allScopes, roleScopes } from '../../control/auth/scopes.ts'
 import { type Command, type Input, WrongUsage } from './command.ts'
@@ -22,7 +21,7 @@ export const keyCreate: Command = {
     const body = readBody(input)
     const audited = { action: 'key create', target: body.name }
     const token = await withAudit(world, audited, (store) => {
-      const keys = new KeyStore(store, new KeyCache())
+      const keys = new KeyStore(store)
       const { now, randomBytes } = world
       const mint = { store, keys, now, randomBytes }
       return inOptions(async () => (await issueKey(mint, body, consoleGrantor)).token)

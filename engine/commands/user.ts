@@ -1,6 +1,6 @@
-import { hashPassword } from '../../control/auth/users/passwords.ts'
+import { hashPassword } from '../../control/auth/passwords.ts'
 import { newPassword, staffRole, username } from '../../control/resources/user-routes.ts'
-import { UserStore } from '../../control/auth/users/user-store.ts'
+import { UserStore } from '../../control/auth/user-store.ts'
 import { addUser } from '../first-admin.ts'
 import { type Command, type Input, type World, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'

@@ -84,7 +84,7 @@ export interface IdempotentClaimTable {
   claimed_until: number
 }
 
-/** How many requests a node may admit; `control/auth/permits.ts`. */
+/** How many requests a node may admit; `control/auth/rate-limit.ts`. */
 export interface RateGrantTable {
   id: Id
   bucket: string

@@ -31,7 +31,7 @@ export interface StateChangeTable {
 
 export type StateChangeKind = 'node' | 'gateway' | 'registration'
 
-/** Where a key was used. At most `MAX_ADDRESSES` per key: `control/auth/keys/key-activity.ts`. */
+/** Where a key was used. At most `MAX_ADDRESSES` per key: `control/auth/key-usage.ts`. */
 export interface KeyAddressTable {
   application_key_id: number
   address: string

@@ -1,11 +1,10 @@
 /** The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data. */
+import { DEFAULT_RATE_LIMIT_RPM, newKeyBody, hashToken, keyPrefixOf, newToken } from '../../control/auth/app-key.ts'
 import { onlyNode } from './only-node.ts'
 import { createHash } from 'node:crypto'
 import type { Access } from '../../control/access.ts'
-import { hashToken, keyPrefixOf, newToken } from '../../control/auth/keys/app-key.ts'
-import { DEFAULT_RATE_LIMIT_RPM, newKeyBody } from '../../control/auth/keys/key-bodies.ts'
-import { toRow } from '../../control/auth/keys/key-rows.ts'
-import { hashPassword } from '../../control/auth/users/passwords.ts'
+import { toFlag } from '../../schema/columns.ts'
+import { hashPassword } from '../../control/auth/passwords.ts'
 import { newUuid } from '../../control/http/uuid.ts'
 import { settingsInForce } from '../../engine/commands/settings-in-force.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
@@ -212,23 +211,27 @@ export async function openControl({
       const tenant = await first(store, ofSlug)
       if (slug !== undefined && tenant === undefined) throw new Error(`there is no tenant ${slug}`)
       const token = newToken(parsed.kind, deps.randomBytes)
-      const row = toRow({
+      const row = {
         uuid: newUuid(deps.randomBytes),
         kind: parsed.kind,
         name: parsed.name,
         description: parsed.description,
-        keyPrefix: keyPrefixOf(token),
-        keyHash: Buffer.from(hashToken(token), 'base64'),
-        scopeLabels: parsed.scopes,
-        isActive: parsed.is_active,
-        rateLimitRpm: parsed.rate_limit_rpm ?? DEFAULT_RATE_LIMIT_RPM,
-        expiresAt: parsed.expires_at ?? null,
-        allowedIps: parsed.allowed_ips ?? [],
-        tenantId: tenant?.id ?? null,
+        key_prefix: keyPrefixOf(token),
+        key_hash: Buffer.from(hashToken(token), 'base64'),
+        scopes: JSON.stringify(parsed.scopes),
+        is_active: toFlag(parsed.is_active),
+        rate_limit_rpm: parsed.rate_limit_rpm ?? DEFAULT_RATE_LIMIT_RPM,
+        expires_at: parsed.expires_at ?? null,
+        allowed_ips: JSON.stringify(parsed.allowed_ips ?? []),
+        tenant_id: tenant?.id ?? null,
         domain: parsed.domain ?? null,
-        ownerUsername: null,
-        createdAt: wallNow(),
-      })
+        created_at: wallNow(),
+        suspended_at: null,
+        suspended_by: null,
+        revoked_at: null,
+        last_used_at: null,
+        owner_username: null,
+      }
       await execute(store, store.db.insertInto('application_key').values(row))
       return token
     },

@@ -4,11 +4,11 @@ import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { toolsFor } from '../../../schema/contracts/denials.ts'
 import { planHangUp } from '../../calls/hangup-plan.ts'
 import { simulateBody, simulateFor } from '../../calls/simulate.ts'
-import { dataOf } from '../../nodes/answer-data.ts'
 import { liveCall, liveCallView, liveStateOf, liveStates } from '../../nodes/live-call.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { defineChange, defineTool, type ToolUse, toolRequest } from '../tool.ts'
 import { callUuid, MAX_ROWS } from './shapes.ts'
+import { dataOf } from '../../nodes/node-client.ts'
 
 export const listActiveCalls = defineTool({
   name: 'list_active_calls',

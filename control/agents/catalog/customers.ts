@@ -4,12 +4,11 @@ import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import { entryKinds } from '../../../schema/contracts/field-values.ts'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import { all } from '../../../schema/sql/query.ts'
-import { requestScope, type RequestScope } from '../../auth/request-scope.ts'
 import { pick } from '../../changes/kinds.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { phoneNumber, reference, text } from '../../http/fields.ts'
-import { LedgerStore } from '../../money/ledger-store.ts'
+import { listLedger } from '../../money/ledger-store.ts'
 import { periodInput, periodOf } from '../../observe/causes/period.ts'
 import { customerBody } from '../../resources/customers/customer-body.ts'
 import { CustomerStore } from '../../resources/customers/customer-store.ts'
@@ -18,6 +17,7 @@ import { explanation } from '../../resources/rates/price-explanation.ts'
 import { resolve } from '../../resources/references.ts'
 import { defineChange, defineTool, type ToolUse } from '../tool.ts'
 import { time } from './shapes.ts'
+import { requestScope, type RequestScope } from '../../auth/tenants.ts'
 
 const amount = z.string().describe('Exact decimal number as text.')
 
@@ -251,7 +251,7 @@ export const getLedger = defineTool({
     const { id, name, currency, balance } = await theCustomer(wanted, use)
     const { from, before } = periodOf({ start, end }, use.now(), { longestDays: 400 })
     const filter = { kind, start_date: from, end_date: before }
-    const { rows, total } = await new LedgerStore(use.store).list(id, filter, { limit, offset: 0 })
+    const { rows, total } = await listLedger(use.store, id, filter, { limit, offset: 0 })
     const entries = rows.map(({ amount_exact, balance_after_exact, created_at, ...row }) => ({
       ...row,
       at: created_at,

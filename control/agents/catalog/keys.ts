@@ -2,8 +2,6 @@
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
-import { type AppKey, type KeyKind, keyStateAt, keyStates } from '../../auth/keys/app-key.ts'
-import type { KeyFilter } from '../../auth/keys/key-store.ts'
 import type { Plan } from '../../changes/change.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
@@ -19,6 +17,8 @@ import {
 import { keyView } from '../../resources/keys/key-view.ts'
 import { defineChange, defineTool, type ToolUse } from '../tool.ts'
 import { MAX_ROWS, time, timeOrNull } from './shapes.ts'
+import { type AppKey, type KeyKind, keyStateAt, keyStates } from '../../auth/app-key.ts'
+import type { KeyFilter } from '../../auth/key-store.ts'
 
 const sbcKey = z.object({
   uuid: z.string(),

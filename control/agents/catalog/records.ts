@@ -10,7 +10,6 @@ import {
   mosSources,
 } from '../../../schema/contracts/field-values.ts'
 import { numberOrText } from '../../../schema/rules/phone-number.ts'
-import { requestScope } from '../../auth/request-scope.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { money, text, time as timeInput } from '../../http/fields.ts'
 import { liveCall, liveCallView } from '../../nodes/live-call.ts'
@@ -30,6 +29,7 @@ import { guardsOfCall } from '../../resources/guards/guards-of-call.ts'
 import { defineTool } from '../tool.ts'
 import { findCall } from './calls.ts'
 import { callUuid, MAX_ROWS, time } from './shapes.ts'
+import { requestScope } from '../../auth/tenants.ts'
 
 const callRecord = z.object({
   call_uuid: z.string(),

@@ -1,14 +1,14 @@
 /** Tools for carriers: since when and why one is down; take one out of service, and back. */
 import { z } from 'zod'
-import { requestScope } from '../../auth/request-scope.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { reference, text } from '../../http/fields.ts'
-import { countsOfAsked } from '../../nodes/counts-of-all.ts'
 import { trunksOf, trunksView } from '../../observe/causes/trunks.ts'
 import { CarrierStore } from '../../resources/carriers/carrier-store.ts'
 import { carrierKind } from '../../resources/kinds/document-kinds.ts'
 import { badReference, resolve } from '../../resources/references.ts'
 import { defineChange, defineTool } from '../tool.ts'
+import { requestScope } from '../../auth/tenants.ts'
+import { countsOfAsked } from '../../nodes/other-nodes.ts'
 
 export const listTrunks = defineTool({
   name: 'list_trunks',

@@ -8,8 +8,8 @@ import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/sql/query.ts'
 import type { UserPrincipal } from '../../auth/principal.ts'
 import { permissionsOf, roleScopes } from '../../auth/scopes.ts'
-import { actorOfUser } from '../../auth/users/sessions.ts'
-import type { UserRow, UserStore } from '../../auth/users/user-store.ts'
+import { actorOfUser } from '../../auth/sessions.ts'
+import type { UserRow, UserStore } from '../../auth/user-store.ts'
 import type { EndpointRow } from '../../webhooks/endpoint-store.ts'
 
 export interface ApprovalLinksDeps {

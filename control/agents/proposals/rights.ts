@@ -1,15 +1,14 @@
 /**
  * Who may propose, and who may decide: a person, or a program that is no agent, with the rights that the change takes.
  */
-import { refuseBeyondDomain } from '../../auth/domain-limit.ts'
-import { keyStateAt } from '../../auth/keys/app-key.ts'
-import type { KeyStore } from '../../auth/keys/key-store.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { lackOf } from '../../auth/requires.ts'
+import { lackOf, refuseBeyondDomain } from '../../auth/requires.ts'
 import { allScopes, expandScopes, roleScopes, type Scope } from '../../auth/scopes.ts'
-import { actorOfUser } from '../../auth/users/sessions.ts'
-import type { UserStore } from '../../auth/users/user-store.ts'
 import { ApiError, conflict } from '../../http/api-error.ts'
+import { keyStateAt } from '../../auth/app-key.ts'
+import type { KeyStore } from '../../auth/key-store.ts'
+import { actorOfUser } from '../../auth/sessions.ts'
+import type { UserStore } from '../../auth/user-store.ts'
 
 const isOfAgents = (scope: Scope): boolean => scope.startsWith('mcp:')
 

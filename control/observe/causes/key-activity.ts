@@ -7,9 +7,9 @@ import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { startsWith } from '../../../schema/sql/text-search.ts'
 import { isChange } from '../../changes/audit.ts'
-import { type AppKey, keyStates } from '../../auth/keys/app-key.ts'
 import { keyView } from '../../resources/keys/key-view.ts'
 import { type Asked, count, moment } from './views.ts'
+import { type AppKey, keyStates } from '../../auth/app-key.ts'
 
 /** Entries of the audit log that are looked through for one key. */
 const MAX_AUDITED = 10_000

@@ -9,7 +9,7 @@ import { partOf } from './shared-event.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
 import { liveCallView } from '../../nodes/live-call.ts'
-import type { hangUpAnswer } from '../../calls/call-elsewhere.ts'
+import type { hangUpAnswer } from '../../calls/hangup-plan.ts'
 import { type Counts, type Question, question } from '../../nodes/questions.ts'
 
 interface Answering {

@@ -3,8 +3,7 @@ import { worstOf } from '../../../schema/call-quality.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine-events.ts'
 import { recordingView } from '../../../schema/rules/recording-view.ts'
-import { priceOf, type PriceSource } from '../../calls/active-call-view.ts'
-import { transferView } from '../../calls/transfer-view.ts'
+import { priceOf, type PriceSource, transferView } from '../../calls/active-call-view.ts'
 
 /** Identifies an event across restarts, so that a reader can continue after it. */
 export const eventId = ({ epoch }: Pick<EventsPort, 'epoch'>, sequence: number): string =>

@@ -1,6 +1,6 @@
 /** The kept events of all nodes as one list. */
 import type { EventsPort } from '../../../schema/contracts/engine-events.ts'
-import { bodyOf } from '../../nodes/answer-data.ts'
+import { bodyOf } from '../../nodes/node-client.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
 import { ONLY_NODE, parsePosition, positionText } from './event-position.ts'

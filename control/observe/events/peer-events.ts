@@ -1,7 +1,7 @@
 /** Follows the events of the other nodes, while this one has readers. */
-import { bodyOf } from '../../nodes/answer-data.ts'
+import { bodyOf } from '../../nodes/node-client.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
-import type { Peer } from '../../nodes/peer.ts'
+import type { Peer } from '../../nodes/membership.ts'
 import { parseJson } from '../../http/json.ts'
 import { PeerLog } from './peer-log.ts'
 import type { Position } from './event-position.ts'

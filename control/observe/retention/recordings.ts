@@ -5,7 +5,7 @@
 import { DAY_MS } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/open.ts'
-import { type Recording, RecordingStore } from '../../calls/recordings/recording-store.ts'
+import { type Recording, RecordingStore } from '../../calls/recording-store.ts'
 
 /** Interval between calls of `step`. */
 export const RECORDING_RETENTION_STEP_MS = 60_000

@@ -12,8 +12,8 @@ import { onOneNode } from '../../../schema/sql/one-node.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import { type Counted, countedColumns, StateQuota } from '../../changes/state-quota.ts'
-import { Permits } from '../../auth/permits.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/refused-calls.ts'
+import { Permits } from '../../auth/rate-limit.ts'
 
 export interface RetentionPeriods {
   /** Days after the start of a call; 0 keeps records forever. */

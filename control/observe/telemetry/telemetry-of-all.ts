@@ -1,7 +1,7 @@
 /** The telemetry of all nodes as one view: totals are sums, and what is about a process is listed by node. */
 import type { z } from 'zod'
 import { moneyToDecimal } from '../../../schema/columns.ts'
-import { dataOf } from '../../nodes/answer-data.ts'
+import { dataOf } from '../../nodes/node-client.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import {
   type TelemetryView,

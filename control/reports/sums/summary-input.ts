@@ -1,5 +1,5 @@
 /** What a summary is asked by, in a query and as arguments of a tool. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import { z } from 'zod'
 import { DAY_MS } from '../../../schema/clock.ts'
 import { directions, dispositions } from '../../../schema/contracts/field-values.ts'

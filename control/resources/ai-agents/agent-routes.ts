@@ -1,7 +1,6 @@
 /** `/telephony/ai-agents`: AI agents, each a number with a SIP URI. */
 import type { ChangeDeps } from '../../changes/kinds.ts'
-import type { WithOthers } from '../../nodes/other-nodes.ts'
-import { countsElsewhere } from '../../nodes/counts-of-all.ts'
+import { type WithOthers, countsElsewhere } from '../../nodes/other-nodes.ts'
 import { resourceRoutes } from '../resource-routes.ts'
 import { AgentStore } from './agent-store.ts'
 

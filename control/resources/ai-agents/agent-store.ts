@@ -1,5 +1,5 @@
 /** AI agents as rows. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { AiAgentTable } from '../../../schema/tables/agent.ts'

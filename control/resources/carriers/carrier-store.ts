@@ -1,5 +1,5 @@
 /** Carriers and their gateways as rows. Unchanged gateways keep their id. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import { refuseOtherPayer } from '../guards/braked.ts'
 import { gatewayClaim } from '../../../schema/ownership/claims.ts'
 import { toFlag } from '../../../schema/columns.ts'

@@ -1,10 +1,9 @@
 /** `/routing/carriers`, with its test calls, `/outbound-routes`, `/inbound-routes`. */
 import type { ChangeDeps } from '../../changes/kinds.ts'
 import { Hono } from 'hono'
-import { fieldsWhere, type Written } from '../../auth/field-scopes.ts'
-import type { WithOthers } from '../../nodes/other-nodes.ts'
+import { fieldsWhere, type Written } from '../../auth/requires.ts'
+import { countsElsewhere, type WithOthers } from '../../nodes/other-nodes.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
-import { countsElsewhere } from '../../nodes/counts-of-all.ts'
 import { resourceRoutes } from '../resource-routes.ts'
 import { CarrierStore } from './carrier-store.ts'
 import type { CarrierView } from './carrier-view.ts'

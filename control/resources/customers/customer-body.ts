@@ -1,6 +1,6 @@
 /** A customer as a body: the payer of calls, its numbers and its limits (SPECIFICATION.md §13). */
 import { z } from 'zod'
-import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../auth/users/passwords.ts'
+import { MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../../auth/passwords.ts'
 import { limit, money, name, numberOrUserName, reference } from '../../http/fields.ts'
 
 /** ISO 4217. */

@@ -1,5 +1,5 @@
 /** Customers with their numbers and wallets, as rows. Money moves through the ledger only. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import type { Selectable } from 'kysely'
 import {
   exactSum,
@@ -13,7 +13,7 @@ import type { LedgerPort } from '../../../schema/contracts/ocs.ts'
 import type { CustomerTable } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, insert } from '../../../schema/sql/query.ts'
-import { hashPassword, hashPasswordNow } from '../../auth/users/passwords.ts'
+import { hashPassword, hashPasswordNow } from '../../auth/passwords.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../references.ts'
 import type { Resource, Rows, Slice } from '../resource.ts'

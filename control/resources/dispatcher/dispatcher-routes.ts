@@ -1,7 +1,5 @@
 /** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
 import type { ChangeDeps } from '../../changes/kinds.ts'
-import { requestScope } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Principal } from '../../auth/principal.ts'
@@ -18,12 +16,11 @@ import {
 } from '../../changes/change.ts'
 import { planReload } from './reload-plan.ts'
 import { type NodeStateOrder, type NodeStateWorld, planNodeState } from './node-plan.ts'
-import type { WithOthers } from '../../nodes/other-nodes.ts'
+import { type WithOthers, countsElsewhere } from '../../nodes/other-nodes.ts'
 import { conflict } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
-import { countsElsewhere } from '../../nodes/counts-of-all.ts'
 import { patched, patchOf } from '../patch.ts'
 import { found, id, idParam, resourceRoutes, withLookUp } from '../resource-routes.ts'
 import { nodeBody, type NodeBody } from './dispatcher-body.ts'
@@ -38,6 +35,7 @@ import {
   type DispatcherView,
   type NodeView,
 } from './dispatcher-view.ts'
+import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 
 const noun = 'Dispatcher set'
 const nodeParam = z.strictObject({ id: id(noun), nodeId: id('Node') })

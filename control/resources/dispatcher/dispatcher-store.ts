@@ -1,6 +1,5 @@
 /** Dispatcher sets and nodes as rows. An update keeps the ids and operator states of unchanged nodes. */
-import { everywhere } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
+import { everywhere, type RequestScope } from '../../auth/tenants.ts'
 import { fromFlag, toFlag } from '../../../schema/columns.ts'
 import { nodeClaim } from '../../../schema/ownership/claims.ts'
 import type { Store } from '../../../schema/open.ts'

@@ -3,20 +3,13 @@
  * the envelope; errors have the envelope.
  */
 import type { ChangeDeps } from '../../changes/kinds.ts'
-import { requestScope } from '../../auth/request-scope.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { hostPort } from '../../../engine/sip-server/message/index.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import { transaction } from '../../../schema/sql/query.ts'
-import {
-  fieldsWhere,
-  refuseBeyondScope,
-  scopesToUndo,
-  type Written,
-} from '../../auth/field-scopes.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { requires } from '../../auth/requires.ts'
+import { requires, fieldsWhere, refuseBeyondScope, scopesToUndo, type Written } from '../../auth/requires.ts'
 import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
 import { creationsOf, recordChange, writeQuery, writesOf } from '../../changes/change.ts'
 import { followExtension } from '../follow-rows.ts'
@@ -30,6 +23,7 @@ import { inTermsOf } from '../references.ts'
 import { found, idParam } from '../resource-routes.ts'
 import { extensionBody } from './extension-body.ts'
 import { ExtensionStore, type ExtensionView } from './extension-store.ts'
+import { requestScope } from '../../auth/tenants.ts'
 
 const path = '/pbx/extensions'
 const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })

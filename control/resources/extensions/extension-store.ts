@@ -1,6 +1,5 @@
 /** Extensions as rows. The password is stored only as digest secrets. */
-import { everywhere } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
+import { everywhere, type RequestScope } from '../../auth/tenants.ts'
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { ExtensionTable } from '../../../schema/database.ts'

@@ -1,8 +1,7 @@
 /** Determines the SIP domain of an extension. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import { type RequestScope, wrongTenant } from '../../auth/tenants.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/sql/query.ts'
-import { wrongTenant } from '../../auth/tenants.ts'
 import type { Reference } from '../../http/fields.ts'
 import { badReference, tenantOf } from '../references.ts'
 

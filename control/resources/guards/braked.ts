@@ -2,7 +2,7 @@
  * What the platform brakes a tenant does not delete or rename: made anew, it would be without the brake, because a spend
  * guard is bound to the row and not to its name.
  */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'

@@ -1,5 +1,5 @@
 /** What becomes of calls when a spend guard is set, or removed. */
-import { requestScope } from '../../auth/request-scope.ts'
+import { requestScope } from '../../auth/tenants.ts'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { Plan } from '../../changes/change.ts'

@@ -1,6 +1,5 @@
 /** `/spend-guards`: brakes on calls to a prefix. The tools `set_spend_guard` and others do the same. */
 import type { ChangeDeps } from '../../changes/kinds.ts'
-import { requestScope } from '../../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { OcsPort } from '../../../schema/contracts/ocs.ts'
@@ -30,6 +29,7 @@ import { noun } from './guard-rights.ts'
 import { GuardStore } from './guard-store.ts'
 import { type GuardView, viewsOf } from './guard-view.ts'
 import { listGuards } from './list-guards.ts'
+import { requestScope } from '../../auth/tenants.ts'
 
 export interface GuardRoutesDeps extends Omit<ChangeDeps, 'ocs'> {
   readonly ocs: OcsPort

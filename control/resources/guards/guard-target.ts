@@ -1,5 +1,5 @@
 /** Whose calls a spend guard brakes: the customer, the extension or the tenant that a body names. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import type { Brake } from '../../../schema/contracts/spend-guards.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/sql/query.ts'

@@ -1,5 +1,5 @@
 /** Spend guards as a caller may see them: all, or those of one customer, extension or tenant. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import type { z } from 'zod'
 import type { Store } from '../../../schema/open.ts'
 import { readApart } from '../../../schema/sql/read-apart.ts'

@@ -1,9 +1,9 @@
 /** What becomes of an application key when it is suspended, resumed or revoked. */
 import type { ChangeDeps } from '../../changes/kinds.ts'
 import { timeToText } from '../../../schema/columns.ts'
-import type { AppKey } from '../../auth/keys/app-key.ts'
-import { isAsStrong, refuseResume } from '../../auth/keys/issue-key.ts'
-import type { KeyUsage } from '../../auth/keys/key-usage.ts'
+import type { AppKey } from '../../auth/app-key.ts'
+import { isAsStrong, refuseResume } from '../../auth/issue-key.ts'
+import type { KeyUsage } from '../../auth/key-usage.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { conflict } from '../../http/api-error.ts'
 import { quoted } from '../../http/clean-text.ts'

@@ -20,17 +20,10 @@ import { validate } from '../../http/validate.ts'
 import type { Idempotency } from '../../auth/idempotency.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { requires, requiresCredential } from '../../auth/requires.ts'
-import type { AppKey } from '../../auth/keys/app-key.ts'
-import {
-  changeKey,
-  grantorOf,
-  issueKey,
-  rotateKey,
-  type ChangedKey,
-} from '../../auth/keys/issue-key.ts'
-import { keyPatch, keyQuery, newKeyBody, rotateBody } from '../../auth/keys/key-bodies.ts'
-import type { KeyUsage } from '../../auth/keys/key-usage.ts'
 import { auditedKey, keyView } from './key-view.ts'
+import { keyPatch, keyQuery, newKeyBody, rotateBody, type AppKey } from '../../auth/app-key.ts'
+import { type ChangedKey, changeKey, grantorOf, issueKey, rotateKey } from '../../auth/issue-key.ts'
+import type { KeyUsage } from '../../auth/key-usage.ts'
 
 const PATH = '/application-keys'
 

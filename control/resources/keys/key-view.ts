@@ -1,5 +1,5 @@
 import { timeToText } from '../../../schema/columns.ts'
-import { keyStateAt, type AppKey } from '../../auth/keys/app-key.ts'
+import { keyStateAt, type AppKey } from '../../auth/app-key.ts'
 
 /** A key as the API and the tools show it, without the token and its hash. */
 export function keyView(key: AppKey, now: number) {

@@ -23,7 +23,7 @@ import { ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
-import type { AppKey } from '../../auth/keys/app-key.ts'
+import type { AppKey } from '../../auth/app-key.ts'
 import { keyView } from './key-view.ts'
 
 const PATH = '/application-keys/:uuid'

@@ -7,12 +7,11 @@ import {
   type RestorableKind,
   shareFields,
 } from '../../changes/kinds.ts'
-import type { AppKey } from '../../auth/keys/app-key.ts'
-import { grantorOf, nameTaken, refuseChange, refuseResume } from '../../auth/keys/issue-key.ts'
-import type { KeyPatch } from '../../auth/keys/key-bodies.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { wrongTenant } from '../../auth/tenants.ts'
 import { conflict, notFound } from '../../http/api-error.ts'
+import type { KeyPatch, AppKey } from '../../auth/app-key.ts'
+import { grantorOf, nameTaken, refuseChange, refuseResume } from '../../auth/issue-key.ts'
 
 /** The state of a key as far as its suspension and its revocation go. */
 export interface KeyStateJson {
@@ -60,18 +59,7 @@ export const apiKeyKind: RestorableKind = {
       await keys.setSuspension(key, at === null ? null : { at, by })
     }
     if (Object.keys(patchIn(state)).length === 0) return
-    const { scopes, rate_limit_rpm, expires_at, is_active, allowed_ips } = patchIn(state)
-    const { name, description, domain } = patchIn(state)
-    const changed = await keys.update(key, {
-      ...(name !== undefined && { name }),
-      ...(description !== undefined && { description }),
-      ...(domain !== undefined && { domain }),
-      ...(scopes !== undefined && { scopeLabels: scopes }),
-      ...(rate_limit_rpm !== undefined && { rateLimitRpm: rate_limit_rpm }),
-      ...(expires_at !== undefined && { expiresAt: expires_at }),
-      ...(is_active !== undefined && { isActive: is_active }),
-      ...(allowed_ips !== undefined && { allowedIps: allowed_ips }),
-    })
+    const changed = await keys.update(key, patchIn(state))
     if (changed === 'name_taken') throw nameTaken()
   },
   /** It is named by what it did, so it is not deleted. */

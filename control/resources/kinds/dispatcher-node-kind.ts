@@ -1,6 +1,5 @@
 /** Nodes of dispatcher sets: the state that an operator set. Their id is `<set_id>/<destination>`. */
-import type { RestorableKind } from '../../changes/kinds.ts'
-import type { ChangeDeps, Json } from '../../changes/kinds.ts'
+import type { RestorableKind, ChangeDeps, Json } from '../../changes/kinds.ts'
 import { first } from '../../../schema/sql/query.ts'
 import type { NodeState, SetStateResult } from '../../../schema/contracts/dispatcher.ts'
 import { ApiError, conflict, notFound } from '../../http/api-error.ts'

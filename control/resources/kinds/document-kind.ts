@@ -8,11 +8,10 @@ import {
   type RestorableKind,
   shareFields,
 } from '../../changes/kinds.ts'
-import { everywhere } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
 import type { z } from 'zod'
 import { notFound } from '../../http/api-error.ts'
 import type { Resource } from '../resource.ts'
+import { everywhere, type RequestScope } from '../../auth/tenants.ts'
 
 type DocumentStore = Pick<
   Resource<z.ZodObject, unknown>,

@@ -1,6 +1,5 @@
 /** Each resource whose changes are entered and undone: its rows, and what of this process follows them. */
 import type { ChangeDeps } from '../../changes/kinds.ts'
-import { everywhere } from '../../auth/request-scope.ts'
 import { RatePlanStore } from '../rates/rate-plan-store.ts'
 import { RateStore } from '../rates/rate-store.ts'
 import { CustomerStore } from '../customers/customer-store.ts'
@@ -16,6 +15,7 @@ import { reservedBy } from '../source-claims.ts'
 import { TenantStore } from '../tenants/tenant-store.ts'
 import { followExtension, followTenant } from '../follow-rows.ts'
 import { documentKind } from './document-kind.ts'
+import { everywhere } from '../../auth/tenants.ts'
 
 const reloadRouting =
   (of: ChangedRouting['of']) =>

@@ -1,6 +1,5 @@
 /** Addresses that an operator has banned: their SIP packets are dropped. */
-import type { RestorableKind } from '../../changes/kinds.ts'
-import type { ChangeDeps, Json } from '../../changes/kinds.ts'
+import type { RestorableKind, ChangeDeps, Json } from '../../changes/kinds.ts'
 import { DAY_MS } from '../../../schema/clock.ts'
 import { wrongTenant } from '../../auth/tenants.ts'
 import { ApiError } from '../../http/api-error.ts'

@@ -2,7 +2,7 @@
  * Writes many rates of a seed file at once. One by one they would hold the write lock for seconds, and no call
  * could be journalled meanwhile.
  */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'

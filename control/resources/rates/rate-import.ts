@@ -1,5 +1,5 @@
 /** `POST /rates/import`: imports a table of rates, all or nothing, and reports each invalid line. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import { refuseUncounted } from '../guards/braked.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromFlag, moneyToDecimal, timeToText } from '../../../schema/columns.ts'

@@ -1,5 +1,5 @@
 /** Rate plans, as rows. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import { refuseUncounted } from '../guards/braked.ts'
 import type { Selectable } from 'kysely'
 import { timeToText } from '../../../schema/columns.ts'

@@ -1,7 +1,5 @@
 /** `/rate-plans` and `/rates`: prices, their import, export and look-up. */
 import type { ChangeDeps } from '../../changes/kinds.ts'
-import { requestScope } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
@@ -23,6 +21,7 @@ import { explanation } from './price-explanation.ts'
 import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from './rate-import.ts'
 import { RatePlanStore } from './rate-plan-store.ts'
 import { type RateRow, RateStore } from './rate-store.ts'
+import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 
 export interface RateRoutesDeps extends ChangeDeps {
   readonly ocs: OcsPort

@@ -1,6 +1,5 @@
 /** Rates, as rows. A rate belongs to the tenant of its plan. */
-import { everywhere } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
+import { everywhere, type RequestScope } from '../../auth/tenants.ts'
 import { sql, type Selectable, type SqlBool } from 'kysely'
 import {
   fromFlag,

@@ -1,5 +1,5 @@
 /** Inbound routes as rows. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import { sql, type Selectable, type SqlBool } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { InboundRouteTable } from '../../../schema/database.ts'

@@ -1,5 +1,5 @@
 /** Outbound routes as rows. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { OutboundRouteTable } from '../../../schema/database.ts'

@@ -1,5 +1,5 @@
 /** Tenants and their domains as rows. A tenant credential sees only its own tenant. */
-import type { RequestScope } from '../../auth/request-scope.ts'
+import type { RequestScope } from '../../auth/tenants.ts'
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { TenantTable } from '../../../schema/database.ts'

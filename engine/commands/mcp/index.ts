@@ -2,7 +2,7 @@ import { finished } from 'node:stream/promises'
 import type { JSONRPCMessage } from '@modelcontextprotocol/server'
 import { serveStdio, StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import packageJson from '../../../package.json' with { type: 'json' }
-import { isAppKeyToken } from '../../../control/auth/keys/app-key.ts'
+import { isAppKeyToken } from '../../../control/auth/app-key.ts'
 import { listenedTo } from '../../../control/agents/mcp/mcp-request.ts'
 import { mcpServer, type ToolHost } from '../../../control/agents/mcp/server.ts'
 import { httpUrl } from '../../setting-kinds.ts'

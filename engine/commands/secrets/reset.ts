@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { newSecret } from '../../../control/webhooks/standard-signature.ts'
+import { newSecret } from '../../../control/webhooks/endpoint-store.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { copyDatabase } from '../../../schema/storage/copy.ts'
 import { openDatabase, type LocalStore } from '../../../schema/open.ts'

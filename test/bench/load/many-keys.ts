@@ -1,9 +1,8 @@
 /** A database with many application keys, issued as `tollgate key create` does. */
+import { newKeyBody } from '../../../control/auth/app-key.ts'
 import { randomBytes } from 'node:crypto'
-import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
-import { newKeyBody } from '../../../control/auth/keys/key-bodies.ts'
-import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
-import { KeyStore } from '../../../control/auth/keys/key-store.ts'
+import { consoleGrantor, issueKey } from '../../../control/auth/issue-key.ts'
+import { KeyStore } from '../../../control/auth/key-store.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
@@ -13,7 +12,7 @@ export async function issueKeys(path: string, count: number): Promise<readonly s
   const store = openDatabase(path)
   try {
     migrate(store.sqlite, Date.now())
-    const keys = new KeyStore(store, new KeyCache())
+    const keys = new KeyStore(store)
     const mint = { store, keys, now: Date.now, randomBytes }
     const issue = async (index: number): Promise<string> => {
       const body = newKeyBody.parse({

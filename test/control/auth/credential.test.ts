@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readCredential } from '../../../control/auth/credential.ts'
+import { readCredential } from '../../../control/auth/authenticate.ts'
 import { openControl } from '../../support/control.ts'
 
 const token = `sbc_live_${'x'.repeat(64)}`

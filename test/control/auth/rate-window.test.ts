@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { RateWindow } from '../../../control/auth/rate-window.ts'
+import { RateWindow } from '../../../control/auth/rate-limit.ts'
 
 const MINUTE = 60_000
 

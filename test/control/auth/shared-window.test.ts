@@ -1,7 +1,6 @@
 /** Requests that several nodes admit together. */
 import { describe, expect, test } from 'vitest'
-import { Permits } from '../../../control/auth/permits.ts'
-import { SharedWindow } from '../../../control/auth/shared-window.ts'
+import { Permits, SharedWindow } from '../../../control/auth/rate-limit.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'

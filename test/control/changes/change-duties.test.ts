@@ -3,10 +3,6 @@ import { nowhere } from '../../../schema/rules/own-places.ts'
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { AuditLog } from '../../../control/changes/audit.ts'
-import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
-import { newKeyBody } from '../../../control/auth/keys/key-bodies.ts'
-import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
-import { KeyStore } from '../../../control/auth/keys/key-store.ts'
 import { ChangeDuties } from '../../../control/changes/undo.ts'
 import { ChangeStore } from '../../../control/changes/change-store.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -16,6 +12,9 @@ import { sharedDatabase } from '../../support/shared-database.ts'
 import { failing, readColumn, readRows, runSql } from '../../support/stored.ts'
 import { testEngine } from '../../support/test-engine.ts'
 import { openToolRig, type ToolRig } from '../../support/tools-rig.ts'
+import { newKeyBody } from '../../../control/auth/app-key.ts'
+import { consoleGrantor, issueKey } from '../../../control/auth/issue-key.ts'
+import { KeyStore } from '../../../control/auth/key-store.ts'
 
 const first = 'sip:10.0.0.1:5060;transport=udp'
 const second = 'sip:10.0.0.2:5060;transport=udp'
@@ -207,7 +206,7 @@ describe.runIf(hasPostgres)('changes of several nodes', () => {
   test('all nodes are told of a suspension and of its end', async () => {
     const { open } = await sharedDatabase()
     const store = await open()
-    const keys = new KeyStore(store, new KeyCache())
+    const keys = new KeyStore(store)
     const mint = { store, keys, randomBytes, now: () => 0 }
     const { key } = await issueKey(mint, newKeyBody.parse({ name: 'leaked' }), consoleGrantor)
     for (const suspension of [{ at: 1, by: 'user:ada' }, null]) {
@@ -240,7 +239,7 @@ describe.runIf(hasPostgres)('changes of several nodes', () => {
 })
 
 function processOn(store: Store, now: () => number) {
-  const keys = new KeyStore(store, new KeyCache())
+  const keys = new KeyStore(store)
   const audit = new AuditLog(store, () => undefined)
   const settings = { reservedNetworks: [], ownPlaces: nowhere, hasMediaRelay: false }
   const tenants = { clear: () => undefined }

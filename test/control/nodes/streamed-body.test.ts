@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { streamedBody } from '../../../control/nodes/streamed-body.ts'
+import { streamedBody } from '../../../control/nodes/elsewhere.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 function opened() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { UsedNonces } from '../../../control/nodes/used-nonces.ts'
+import { UsedNonces } from '../../../control/nodes/admit-node.ts'
 
 test('a nonce counts once for as long as it has to be remembered', () => {
   for (const at of [0, 1, 999, 1_000, 1_500, 1_999]) {

@@ -1,7 +1,7 @@
 /** A library of the Standard Webhooks project judges what we sign. */
 import { Webhook, WebhookVerificationError } from 'standardwebhooks'
 import { expect, test, vi } from 'vitest'
-import { newSecret, signatures } from '../../../control/webhooks/standard-signature.ts'
+import { newSecret, signatures } from '../../../control/webhooks/endpoint-store.ts'
 
 const id = 'msg_p5jXN8AQM9LWM0D4loKWxJek'
 const seconds = 1_614_265_330

@@ -1,6 +1,6 @@
 import type { LookupAddress } from 'node:dns'
 import { expect, test } from 'vitest'
-import { guardedLookup, problemOfUrl } from '../../../control/webhooks/targets.ts'
+import { guardedLookup, problemOfUrl } from '../../../control/webhooks/sender.ts'
 import { isPublicAddress } from '../../../schema/net/private-address.ts'
 
 test.each([

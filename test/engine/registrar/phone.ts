@@ -1,7 +1,6 @@
 /** Registrars on a database, in virtual time, and phones that register at them. */
 import { hash } from 'node:crypto'
-import type { PhoneAnswer, RegistrarDeps } from '../../../engine/registrar/registrar.ts'
-import { Registrar } from '../../../engine/registrar/registrar.ts'
+import { type PhoneAnswer, type RegistrarDeps, Registrar } from '../../../engine/registrar/registrar.ts'
 import { digestSecrets } from '../../../control/resources/extensions/digest-secret.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, insert } from '../../../schema/sql/query.ts'

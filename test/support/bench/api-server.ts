@@ -2,13 +2,12 @@
  * The API as the bench drives it, in a process of its own: prints its port and keys as one line of
  * JSON, and answers questions about itself.
  */
+import { newKeyBody } from '../../../control/auth/app-key.ts'
 import { nowhere } from '../../../schema/rules/own-places.ts'
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { consoleGrantor, issueKey } from '../../../control/auth/keys/issue-key.ts'
-import { newKeyBody } from '../../../control/auth/keys/key-bodies.ts'
-import { KeyCache } from '../../../control/auth/keys/key-cache.ts'
-import { KeyStore } from '../../../control/auth/keys/key-store.ts'
+import { consoleGrantor, issueKey } from '../../../control/auth/issue-key.ts'
+import { KeyStore } from '../../../control/auth/key-store.ts'
 import type { ControlDeps } from '../../../control/deps.ts'
 import { openReports } from '../../../control/reports/reports.ts'
 import { startControl } from '../../../control/server.ts'
@@ -64,7 +63,7 @@ const deps: ControlDeps = {
     hasMediaRelay: false,
   },
 }
-const mint = { ...deps, keys: new KeyStore(store, new KeyCache()) }
+const mint = { ...deps, keys: new KeyStore(store) }
 const tokens: string[] = []
 for (let index = 0; index < KEYS; index += 1) {
   // No bench request shall meet the limit; its window is kept as exactly as any other.

@@ -1,8 +1,7 @@
 /** `tollgate demo --incidents`: a demo in which eleven things are wrong, for an agent to find. */
-import { issueKey, consoleGrantor } from '../../../../control/auth/keys/issue-key.ts'
-import { newKeyBody } from '../../../../control/auth/keys/key-bodies.ts'
-import { KeyCache } from '../../../../control/auth/keys/key-cache.ts'
-import { KeyStore } from '../../../../control/auth/keys/key-store.ts'
+import { newKeyBody } from '../../../../control/auth/app-key.ts'
+import { consoleGrantor, issueKey } from '../../../../control/auth/issue-key.ts'
+import { KeyStore } from '../../../../control/auth/key-store.ts'
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type { Store } from '../../../../schema/open.ts'
 import { respond } from '../../../call/sip/answers.ts'
@@ -116,7 +115,7 @@ async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
 }
 
 async function makeKeys(store: Store, { now, randomBytes }: World) {
-  const mint = { store, keys: new KeyStore(store, new KeyCache()), now, randomBytes }
+  const mint = { store, keys: new KeyStore(store), now, randomBytes }
   const make = async (name: string, scopes: readonly string[]) =>
     (await issueKey(mint, newKeyBody.parse({ name, scopes }), consoleGrantor)).token
   return {

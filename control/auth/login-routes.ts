@@ -1,0 +1,281 @@
+/** Login and logout of people: staff under `/auth`, customers under `/client/auth`. */
+import { type Context, Hono } from 'hono'
+import { z } from 'zod'
+import { type Clocks, earliest, latest } from '../../schema/clock.ts'
+import { timeToText } from '../../schema/columns.ts'
+import { sourceKey } from '../../schema/net/source-address.ts'
+import {
+  clearSessionCookie,
+  isBySessionCookie,
+  isFromOwnPage,
+  setSessionCookie,
+} from './authenticate.ts'
+import { type Lane, MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
+import type { Principal } from './principal.ts'
+import { type CountedBy, type Permits, RateWindow } from './rate-limit.ts'
+import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
+import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
+import { type CustomerLogin, type UserStore, userView } from './user-store.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { recentlyUsed } from '../http/recently-used.ts'
+import { validate } from '../http/validate.ts'
+
+export interface LoginDeps extends Clocks {
+  readonly users: UserStore
+  readonly sessions: Sessions
+  readonly passwords: PasswordCheck
+  readonly guard: LoginGuard
+}
+
+const password = z.string().min(1).max(MAX_PASSWORD_LENGTH)
+const loginBody = z.strictObject({ username: z.string().min(1).max(100), password })
+const clientLoginBody = z.strictObject({ email: z.string().min(1).max(254), password })
+
+/** Mounted under `/api/v1`. */
+export function loginRoutes(deps: LoginDeps) {
+  const { users, sessions } = deps
+  const userOf = async (c: Context<ControlEnv>, body: z.output<typeof loginBody>) => {
+    const { username: name, password } = body
+    const known = await users.byUsername(name, c.req.header('x-tenant-slug'))
+    const user = await check(c, deps, 'staff', { name, password }, known)
+    c.set('loginActor', actorOfUser(user))
+    return user
+  }
+  const endSession = async (principal: Principal) => {
+    if (principal.kind !== 'user')
+      throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
+    await sessions.end(principal, earliest(deps))
+  }
+  return new Hono<ControlEnv>()
+    .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
+      const user = await userOf(c, c.req.valid('json'))
+      return tokenAnswer(c, await sessions.forUser(user, latest(deps)), userView(user))
+    })
+    .post('/auth/session', openToAll(), validate('json', loginBody), async (c) => {
+      // A page of another site must not sign its visitor in as another user.
+      if (!isFromOwnPage(c))
+        throw new ApiError(403, 'other_page', 'Only the page of this console may open its session')
+      const user = await userOf(c, c.req.valid('json'))
+      setSessionCookie(c, await sessions.renewableForUser(user, latest(deps)))
+      return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
+    })
+    .get('/auth/session', openToAll(), async (c) => {
+      const presented = c.get('presented')
+      if (presented.kind !== 'accepted' || presented.principal.kind !== 'user')
+        return ok(c, { profile: null })
+      const renewed = isBySessionCookie(c)
+        ? await sessions.renewed(presented.principal, latest(deps))
+        : undefined
+      if (renewed !== undefined) setSessionCookie(c, renewed)
+      return ok(c, { profile: await profile(presented.principal, users) })
+    })
+    .delete('/auth/session', requiresCredential(), async (c) => {
+      await endSession(c.var.principal)
+      clearSessionCookie(c)
+      return ok(c, { logged_out: true })
+    })
+    .get('/auth/me', requiresCredential(), async (c) =>
+      ok(c, await profile(c.var.principal, users)),
+    )
+    .post('/auth/logout', requiresCredential(), async (c) => {
+      await endSession(c.var.principal)
+      return ok(c, { logged_out: true })
+    })
+}
+
+/** Mounted under `/api/client`. */
+export function clientLoginRoutes(deps: LoginDeps) {
+  const { users, sessions } = deps
+  return new Hono<ControlEnv>()
+    .post('/auth/login', openToAll(), validate('json', clientLoginBody), async (c) => {
+      const { email, password } = c.req.valid('json')
+      const known = await users.customersByEmail(email, c.req.header('x-tenant-slug'))
+      const customer = await check(c, deps, 'customers', { name: email, password }, known)
+      c.set('loginActor', `customer:${customer.id}`)
+      const token = await sessions.forCustomer(customer, customer.password_hash ?? '', latest(deps))
+      return tokenAnswer(c, token, customerView(customer))
+    })
+    .get('/auth/me', requiresCustomer(), async (c) => {
+      const customer = await users.customerById(customerOf(c.var.principal).customerId)
+      if (customer === undefined) throw wrongLogin()
+      return ok(c, customerView(customer))
+    })
+    .post('/auth/logout', requiresCustomer(), async (c) => {
+      await sessions.end(customerOf(c.var.principal), earliest(deps))
+      return ok(c, { logged_out: true })
+    })
+}
+
+type Login = Pick<CustomerLogin, 'is_active' | 'password_hash' | 'tenant_id'>
+
+/**
+ * Always verifies at least this many passwords, so that timing does not reveal whether two tenants have the
+ * name.
+ */
+const LEAST_CHECKED = 2
+
+/** Longer than any slug; limits how much of an untrusted text is remembered. */
+const MAX_SLUG_LENGTH = 64
+
+/**
+ * Returns the one of `known`, which all have this name, whose password matches. Throws when there is none
+ * or the pair is locked. Checks the lock again after the slow check: of many attempts at once, only five
+ * may learn whether they were right.
+ */
+async function check<Row extends Login>(
+  c: Context<ControlEnv>,
+  { passwords, guard, steadyNow }: LoginDeps,
+  lane: Lane,
+  { name, password }: { readonly name: string; readonly password: string },
+  known: readonly Row[],
+): Promise<Row> {
+  const address = c.get('clientAddress')
+  const asker = { lane, source: sourceKey(address) }
+  const slug = c.req.header('x-tenant-slug')?.slice(0, MAX_SLUG_LENGTH)
+  // A success in one tenant says nothing about other users with the same name.
+  const pair = slug === undefined ? name : `${slug}/${name}`
+  await guard.refuseLocked(pair, address, steadyNow())
+  const matching: Row[] = []
+  for (const row of known)
+    if (await passwords.matches(password, row.is_active ? row.password_hash : null, asker))
+      matching.push(row)
+  for (let checked = known.length; checked < LEAST_CHECKED; checked += 1)
+    await passwords.matches(password, null, asker)
+  await guard.refuseLocked(pair, address, steadyNow())
+  // A password of a user with the same name is also a guess at the others; it must be counted for them too.
+  const lockedRows: Row[] = []
+  for (const row of known.length > 1 ? known : [])
+    if (await guard.isLocked(pairOfRow(row, name), address, steadyNow())) lockedRows.push(row)
+  const [row, second] = matching.filter((each) => !lockedRows.includes(each))
+  if (row === undefined) {
+    await guard.failed(pair, address, steadyNow())
+    for (const each of lockedRows)
+      await guard.refuseLocked(pairOfRow(each, name), address, steadyNow())
+    throw wrongLogin()
+  }
+  if (known.length === 1) await guard.succeeded(pair, address)
+  for (const each of known.length === 1 ? [] : known) {
+    const ofRow = pairOfRow(each, name)
+    if (lockedRows.includes(each)) continue
+    if (matching.includes(each)) await guard.succeeded(ofRow, address)
+    else await guard.failed(ofRow, address, steadyNow())
+  }
+  if (second === undefined || row.tenant_id === null) return row
+  throw new ApiError(
+    400,
+    'tenant_required',
+    'Several tenants know this login: name one in X-Tenant-Slug',
+  )
+}
+
+const pairOfRow = ({ tenant_id: tenantId }: Login, name: string): string =>
+  `tenant ${tenantId ?? 0}/${name}`
+
+/** A wrong name and a wrong password get the same response. */
+const wrongLogin = (): ApiError =>
+  new ApiError(401, 'invalid_credentials', 'Username or password is wrong', {
+    headers: { 'WWW-Authenticate': 'Bearer' },
+  })
+
+const tokenAnswer = (c: Context<ControlEnv>, token: string, user: unknown): Response =>
+  ok(c, { token, token_type: 'Bearer', expires_in: SESSION_SECONDS, user })
+
+const customerView = (customer: CustomerLogin) => ({
+  id: customer.id,
+  name: customer.name,
+  email: customer.email,
+  role: 'customer',
+})
+
+/** Describes the presented credential of a person or a key. */
+async function profile(principal: Principal, users: UserStore) {
+  const shared = {
+    scopes: principal.scopeLabels,
+    permissions: [...principal.scopes],
+    tenant_slug: principal.tenantSlug,
+    domain: principal.domain,
+  }
+  if (principal.kind === 'key') return { kind: 'key', uuid: principal.uuid, ...shared }
+  if (principal.kind === 'customer') return { kind: 'customer', email: principal.email, ...shared }
+  const user = await users.byId(principal.userId)
+  return {
+    kind: 'user',
+    ...(user && userView(user)),
+    ...shared,
+    expires_at: timeToText(principal.expiresAt),
+  }
+}
+
+const MAX_FAILURES = 5
+const WINDOW_MS = 15 * 60_000
+const MAX_PAIRS = 20_000
+
+/**
+ * Locks a pair of name and address after five failures in fifteen minutes (SPECIFICATION.md §4.2), on all nodes of
+ * a database together.
+ */
+export class LoginGuard {
+  readonly #failures = recentlyUsed<string, RateWindow>(MAX_PAIRS)
+  readonly #permits: Permits | undefined
+
+  /** @param permits undefined: no other process serves from this database. */
+  constructor(permits: Permits | undefined) {
+    this.#permits = permits
+  }
+
+  /** Rejects with 429 while the pair is locked, whether the password is correct or not. */
+  async refuseLocked(name: string, address: string, now: number): Promise<void> {
+    const waitMs = await this.#waitMs(pairOf(name, address), now)
+    if (waitMs > 0) throw locked(waitMs)
+  }
+
+  async isLocked(name: string, address: string, now: number): Promise<boolean> {
+    return (await this.#waitMs(pairOf(name, address), now)) > 0
+  }
+
+  /**
+   * Counts a failure; rejects with 429 when the pair is locked already: of many attempts at once, only five may
+   * learn that they failed.
+   */
+  async failed(name: string, address: string, now: number): Promise<void> {
+    const pair = pairOf(name, address)
+    if (this.#permits !== undefined) {
+      const taken = await this.#permits.take(countedBy(pair), MAX_FAILURES, 1, WINDOW_MS)
+      if (taken.granted === 0) throw locked(taken.opensInMs)
+      return
+    }
+    const window = this.#failures.get(pair) ?? new RateWindow(MAX_FAILURES, WINDOW_MS)
+    const isCounted = window.admit(now)
+    this.#failures.set(pair, window)
+    if (!isCounted) throw locked(window.opensAt(now) - now)
+  }
+
+  async succeeded(name: string, address: string): Promise<void> {
+    const pair = pairOf(name, address)
+    this.#failures.delete(pair)
+    await this.#permits?.clear(countedBy(pair))
+  }
+
+  /** Zero: it is not locked. */
+  async #waitMs(pair: string, now: number): Promise<number> {
+    if (this.#permits !== undefined) {
+      const counted = countedBy(pair)
+      const { used, opensInMs } = await this.#permits.take(counted, MAX_FAILURES, 0, WINDOW_MS)
+      return used < MAX_FAILURES ? 0 : opensInMs
+    }
+    const window = this.#failures.get(pair)
+    return window?.isFull(now) === true ? Math.max(1, window.opensAt(now) - now) : 0
+  }
+}
+
+const locked = (waitMs: number): ApiError =>
+  new ApiError(429, 'login_locked', 'Too many failed logins', {
+    headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1_000))) },
+  })
+
+const countedBy = (pair: string): CountedBy => ({ kind: 'failed login', name: pair })
+
+const pairOf = (name: string, address: string): string =>
+  `${sourceKey(address)} ${name.toLowerCase()}`

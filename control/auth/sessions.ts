@@ -1,0 +1,263 @@
+/**
+ * Sessions of people. The token contains only the subject; role, tenant and active flag are read from the
+ * row on each request, so that a change takes effect from the next one.
+ */
+import { createHmac, hash, timingSafeEqual } from 'node:crypto'
+import { z } from 'zod'
+import type { Store } from '../../schema/open.ts'
+import { DatabaseRefused } from '../../schema/refusal.ts'
+import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
+import { execute, first, transaction } from '../../schema/sql/query.ts'
+import type { CustomerPrincipal, Presented, Principal, UserPrincipal } from './principal.ts'
+import { permissionsOf, roleScopes } from './scopes.ts'
+import type { CustomerLogin, UserRow, UserStore } from './user-store.ts'
+
+export const SESSION_SECONDS = 3_600
+/** From the login, however often the session is renewed. */
+const LONGEST_SESSION_SECONDS = 12 * 3_600
+
+const rejected: Presented = { kind: 'rejected' }
+
+export class Sessions {
+  readonly #store: Store
+  readonly #users: UserStore
+  readonly #readSecret: () => Promise<string>
+  #secret: string | undefined
+  readonly #randomBytes: (size: number) => Buffer
+  readonly #denied: Prepared<{ jti: string }, { jti: string }>
+
+  constructor(
+    store: Store,
+    users: UserStore,
+    readSecret: () => Promise<string>,
+    randomBytes: (size: number) => Buffer,
+  ) {
+    this.#store = store
+    this.#users = users
+    this.#readSecret = readSecret
+    this.#randomBytes = randomBytes
+    this.#denied = prepare(store, (db, param) =>
+      db.selectFrom('jwt_denylist').select('jti').where('jti', '=', param('jti')),
+    )
+  }
+
+  /** Reads the secret ahead, so that a damaged one is reported at the start. */
+  async prepare(): Promise<void> {
+    await this.#signingSecret()
+  }
+
+  forUser(user: UserRow, now: number): Promise<string> {
+    return this.#sign('user', user.id, fingerprint(user.password_hash), now)
+  }
+
+  /** That of a console, which `renewed` makes last longer. */
+  renewableForUser(user: UserRow, now: number): Promise<string> {
+    const beginning = { jti: this.#newId(), authenticatedAt: Math.floor(now / 1_000) }
+    return this.#sign('user', user.id, fingerprint(user.password_hash), now, beginning)
+  }
+
+  /**
+   * A token that expires later, once less than half of the session is left; undefined when it is too early, or when
+   * the session has lasted as long as it may. All tokens of a session have one `jti`: its end is the end of all.
+   * Nothing is read again: a password that has changed since the request was authenticated ends this token, too.
+   */
+  async renewed(
+    { userId, jti, expiresAt, latestExpiresAt, passwordMark }: UserPrincipal,
+    now: number,
+  ): Promise<string | undefined> {
+    const isDue = expiresAt - now < (SESSION_SECONDS * 1_000) / 2
+    if (!isDue || expiresAt >= latestExpiresAt) return undefined
+    const authenticatedAt = latestExpiresAt / 1_000 - LONGEST_SESSION_SECONDS
+    return this.#sign('user', userId, passwordMark, now, { jti, authenticatedAt })
+  }
+
+  /** `passwordHash` is the one that the login has just verified. */
+  forCustomer(customer: CustomerLogin, passwordHash: string, now: number): Promise<string> {
+    return this.#sign('customer', customer.id, fingerprint(passwordHash), now)
+  }
+
+  async verify(token: string, now: number): Promise<Presented> {
+    const claims = verifyJwt(token, await this.#signingSecret(), now)
+    if (claims === undefined) return rejected
+    if ((await this.#denied.get({ jti: claims.jti })) !== undefined) return rejected
+    const principal = await (claims.kind === 'user' ? this.#user(claims) : this.#customer(claims))
+    return principal === undefined ? rejected : { kind: 'accepted', principal }
+  }
+
+  /** Ends one session; its `jti` is stored until its last token would have expired. */
+  async end(principal: UserPrincipal | CustomerPrincipal, now: number): Promise<void> {
+    const { db } = this.#store
+    const lastsUntil = principal.kind === 'user' ? principal.latestExpiresAt : principal.expiresAt
+    const ended = { jti: principal.jti, expires_at: lastsUntil }
+    const insert = db.insertInto('jwt_denylist').values(ended)
+    await transaction(this.#store, async () => {
+      await execute(this.#store, db.deleteFrom('jwt_denylist').where('expires_at', '<=', now))
+      await execute(
+        this.#store,
+        insert.onConflict((conflict) => conflict.doNothing()),
+      )
+    })
+  }
+
+  async #sign(
+    kind: Claims['kind'],
+    id: number,
+    passwordMark: string,
+    now: number,
+    renewable?: { readonly jti: string; readonly authenticatedAt: number },
+  ): Promise<string> {
+    const iat = Math.floor(now / 1_000)
+    const latest = (renewable?.authenticatedAt ?? Infinity) + LONGEST_SESSION_SECONDS
+    const claims: Claims = {
+      iss: 'tollgate',
+      sub: String(id),
+      kind,
+      jti: renewable?.jti ?? this.#newId(),
+      iat,
+      exp: Math.min(iat + SESSION_SECONDS, latest),
+      ...(renewable && { auth_time: renewable.authenticatedAt }),
+      pwd: passwordMark,
+    }
+    return signJwt(claims, await this.#signingSecret())
+  }
+
+  async #signingSecret(): Promise<string> {
+    return (this.#secret ??= await this.#readSecret())
+  }
+
+  #newId(): string {
+    return this.#randomBytes(16).toString('base64url')
+  }
+
+  async #user(claims: Claims): Promise<Principal | undefined> {
+    const user = await this.#users.byId(Number(claims.sub))
+    if (user === undefined || user.is_active === 0) return undefined
+    if (fingerprint(user.password_hash) !== claims.pwd) return undefined
+    const scopeLabels = roleScopes[user.role]
+    return {
+      kind: 'user',
+      actor: actorOfUser(user),
+      userId: user.id,
+      username: user.username,
+      role: user.role,
+      jti: claims.jti,
+      expiresAt: claims.exp * 1_000,
+      latestExpiresAt: latestExpiryOf(claims) * 1_000,
+      passwordMark: claims.pwd,
+      scopeLabels,
+      scopes: permissionsOf(user.role),
+      tenantId: user.tenant_id,
+      tenantSlug: user.tenant_slug,
+      domain: null,
+    }
+  }
+
+  async #customer(claims: Claims): Promise<Principal | undefined> {
+    const customer = await this.#users.customerById(Number(claims.sub))
+    if (customer === undefined || customer.is_active === 0) return undefined
+    if (customer.password_hash === null) return undefined
+    if (fingerprint(customer.password_hash) !== claims.pwd) return undefined
+    return {
+      kind: 'customer',
+      actor: `customer:${customer.id}`,
+      customerId: customer.id,
+      email: customer.email ?? '',
+      jti: claims.jti,
+      expiresAt: claims.exp * 1_000,
+      scopeLabels: roleScopes.customer,
+      scopes: permissionsOf('customer'),
+      tenantId: customer.tenant_id,
+      tenantSlug: null,
+      domain: null,
+    }
+  }
+}
+
+const latestExpiryOf = ({ auth_time: authenticatedAt, exp }: Claims): number =>
+  authenticatedAt === undefined ? exp : authenticatedAt + LONGEST_SESSION_SECONDS
+
+/** Tenants may have users with the same name; names contain no slash. */
+export const actorOfUser = ({ username, tenant_slug: slug }: UserRow): string =>
+  slug === null ? `user:${username}` : `user:${slug}/${username}`
+
+/** An argon2id hash contains a random salt: part of its digest reveals nothing about the password. */
+const fingerprint = (passwordHash: string): string =>
+  hash('sha256', passwordHash, 'base64url').slice(0, 16)
+
+const header = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')
+
+/** Tolerance for a clock that is being corrected. */
+const LEEWAY_MS = 2_000
+
+const claimsForm = z.strictObject({
+  iss: z.literal('tollgate'),
+  sub: z.string(),
+  /** The subject: `user:<id>` or `customer:<id>`. */
+  kind: z.enum(['user', 'customer']),
+  jti: z.string(),
+  /** Seconds since the epoch, as for `exp`. */
+  iat: z.number(),
+  exp: z.number(),
+  /** When the password was checked: only the token of a session that may be renewed has it. */
+  auth_time: z.number().optional(),
+  /** Changes with the password, which ends every session. */
+  pwd: z.string(),
+})
+export type Claims = z.output<typeof claimsForm>
+
+/**
+ * JSON Web Tokens (RFC 7519) for people, HS256 only. The header is compared as constant text, so no token
+ * can choose its algorithm. A synchronous HMAC takes 3 µs, WebCrypto 68 µs.
+ */
+export function signJwt(claims: Claims, secret: string): string {
+  const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
+  return `${header}.${payload}.${signature(`${header}.${payload}`, secret).toString('base64url')}`
+}
+
+/**
+ * Returns the claims of a token that this service signed and that has not expired at `now` (milliseconds).
+ * Rejects a token from the future: it was signed before the clock was set back and would live too long.
+ */
+export function verifyJwt(token: string, secret: string, now: number): Claims | undefined {
+  const [head, payload = '', signed = ''] = token.split('.')
+  if (head !== header) return undefined
+  const expected = signature(`${header}.${payload}`, secret)
+  const presented = Buffer.from(signed, 'base64url')
+  if (presented.length !== expected.length || !timingSafeEqual(presented, expected))
+    return undefined
+  const claims = claimsForm.safeParse(JSON.parse(Buffer.from(payload, 'base64url').toString()))
+  if (!claims.success) return undefined
+  const { iat, exp } = claims.data
+  return iat * 1_000 <= now + LEEWAY_MS && now < exp * 1_000 ? claims.data : undefined
+}
+
+const signature = (text: string, secret: string): Buffer =>
+  createHmac('sha256', secret).update(text).digest()
+
+const NAME = 'jwt_secret'
+const place = { table: 'setting', column: 'value', row: NAME } as const
+
+/** Returns the configured secret, or one that is generated at the first start and stored in the database. */
+export async function jwtSecret(
+  store: Store,
+  configured: string | undefined,
+  randomBytes: (size: number) => Buffer,
+): Promise<string> {
+  if (configured !== undefined) return configured
+  return transaction(store, async () => {
+    const query = store.db.selectFrom('setting').select('value').where('name', '=', NAME)
+    const kept = (await first(store, query))?.value
+    if (kept !== undefined) return opened(store, kept)
+    const value = randomBytes(48).toString('base64url')
+    const row = { name: NAME, value: store.secrets.seal(place, value) }
+    await execute(store, store.db.insertInto('setting').values(row))
+    return value
+  })
+}
+
+function opened(store: Store, kept: string): string {
+  const value = store.secrets.open(place, kept)
+  if (value === undefined)
+    throw new DatabaseRefused(`cannot use the database: its ${NAME} is damaged`)
+  return value
+}

@@ -1,0 +1,164 @@
+/** Staff accounts and the logins of customers, in the database. */
+import type { Insertable, Selectable, Updateable } from 'kysely'
+import { fromFlag, timeToText } from '../../schema/columns.ts'
+import type { CustomerTable, UserTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
+import { all, execute, first, insert, transaction } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
+import { contains } from '../http/rows.ts'
+
+export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
+
+const ofCustomer = ['id', 'name', 'email', 'password_hash', 'is_active', 'tenant_id'] as const
+
+/** What a login and a session need of a customer. */
+export type CustomerLogin = Pick<Selectable<CustomerTable>, (typeof ofCustomer)[number]>
+
+/** Maximum tenants in which a login without a tenant is tried: each try takes 10 ms. */
+const MAX_NAMESAKES = 8
+
+export interface UserFilter {
+  /** Only users of this tenant; null for all. */
+  readonly tenantId: number | null
+  readonly search?: string | undefined
+}
+
+export class UserStore {
+  readonly #store: Store
+  readonly #byId: Prepared<{ id: number }, UserRow>
+  readonly #customer: Prepared<{ id: number }, CustomerLogin>
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#byId = prepare(store, (_, param) => this.#rows().where('user.id', '=', param('id')))
+    this.#customer = prepare(store, (_, param) => this.#customers().where('id', '=', param('id')))
+  }
+
+  byId(id: number): Promise<UserRow | undefined> {
+    return this.#byId.get({ id })
+  }
+
+  /**
+   * Returns the users with this name, global ones first; with `slug`, those of that tenant. Names are
+   * stored in lower case.
+   */
+  byUsername(username: string, slug?: string): Promise<readonly UserRow[]> {
+    const query = this.#rows()
+      .where('username', '=', username.toLowerCase())
+      .$if(slug !== undefined, (rows) => rows.where('tenant.slug', '=', slug ?? ''))
+      .orderBy('user.tenant_id', (order) => order.asc().nullsFirst())
+    return all(this.#store, query.limit(MAX_NAMESAKES))
+  }
+
+  customerById(id: number): Promise<CustomerLogin | undefined> {
+    return this.#customer.get({ id })
+  }
+
+  /** As `byUsername`. */
+  customersByEmail(email: string, slug?: string): Promise<readonly CustomerLogin[]> {
+    const query = this.#customers()
+      .where('email', '=', email.toLowerCase())
+      .$if(slug !== undefined, (rows) =>
+        rows.where('tenant_id', '=', (row) =>
+          row
+            .selectFrom('tenant')
+            .select('tenant.id')
+            .where('tenant.slug', '=', slug ?? ''),
+        ),
+      )
+      .orderBy('tenant_id', (order) => order.asc().nullsFirst())
+    return all(this.#store, query.limit(MAX_NAMESAKES))
+  }
+
+  async list(filter: UserFilter, page: { limit: number; offset: number }) {
+    let query = this.#rows()
+    if (filter.tenantId !== null) query = query.where('user.tenant_id', '=', filter.tenantId)
+    const { search } = filter
+    if (search !== undefined) query = query.where((user) => contains(user, ['username'], search))
+    const count = query.clearSelect().select((user) => user.fn.countAll<number>().as('total'))
+    const rows = query.orderBy('user.id').limit(page.limit).offset(page.offset)
+    return readApart(this.#store, filter.tenantId, async () => ({
+      users: await all(this.#store, rows),
+      total: (await first(this.#store, count))?.total ?? 0,
+    }))
+  }
+
+  async isEmpty(): Promise<boolean> {
+    const any = this.#store.db.selectFrom('user').select('id').limit(1)
+    return (await first(this.#store, any)) === undefined
+  }
+
+  /** `undefined` when the tenant already has a user with this name. */
+  insert(user: Insertable<UserTable>): Promise<UserRow | undefined> {
+    const row = { ...user, username: user.username.toLowerCase() }
+    return transaction(this.#store, async () => {
+      const namesakes = this.#rows()
+        .where('username', '=', row.username)
+        .where('tenant_id', row.tenant_id == null ? 'is' : '=', row.tenant_id ?? null)
+      if ((await first(this.#store, namesakes)) !== undefined) return undefined
+      const query = this.#store.db.insertInto('user').values(row).returning('id')
+      return this.byId(await insert(this.#store, query))
+    })
+  }
+
+  /** `last_admin`: no user could manage users any more. Nothing is written. */
+  update(id: number, change: Updateable<UserTable>): Promise<UserRow | 'last_admin' | undefined> {
+    const update = this.#store.db.updateTable('user').set(change).where('id', '=', id)
+    return this.#keepingAnAdmin(() => execute(this.#store, update), id)
+  }
+
+  async remove(id: number): Promise<'removed' | 'last_admin'> {
+    const removal = this.#store.db.deleteFrom('user').where('id', '=', id)
+    const outcome = await this.#keepingAnAdmin(() => execute(this.#store, removal), id)
+    return outcome === 'last_admin' ? 'last_admin' : 'removed'
+  }
+
+  async #keepingAnAdmin(
+    write: () => Promise<unknown>,
+    id: number,
+  ): Promise<UserRow | 'last_admin' | undefined> {
+    try {
+      return await transaction(this.#store, async () => {
+        await write()
+        const admins = this.#store.db
+          .selectFrom('user')
+          .select('id')
+          .where('role', '=', 'admin')
+          .where('is_active', '=', 1)
+          .where('tenant_id', 'is', null)
+        if ((await first(this.#store, admins.limit(1))) === undefined) throw lastAdmin
+        return this.byId(id)
+      })
+    } catch (error) {
+      if (error === lastAdmin) return 'last_admin'
+      throw error
+    }
+  }
+
+  #rows() {
+    return this.#store.db
+      .selectFrom('user')
+      .leftJoin('tenant', 'tenant.id', 'user.tenant_id')
+      .selectAll('user')
+      .select('tenant.slug as tenant_slug')
+  }
+
+  #customers() {
+    return this.#store.db.selectFrom('customer').select(ofCustomer)
+  }
+}
+
+/** Thrown inside the transaction to roll it back. */
+const lastAdmin = new Error('the last admin')
+
+/** A user as the API shows it. */
+export const userView = (user: UserRow) => ({
+  id: user.id,
+  username: user.username,
+  role: user.role,
+  tenant_slug: user.tenant_slug,
+  is_active: fromFlag(user.is_active),
+  created_at: timeToText(user.created_at),
+  updated_at: timeToText(user.updated_at),
+})

@@ -1,0 +1,219 @@
+/**
+ * Recordings of calls: started and stopped while they are live, played and removed afterwards. Who plays one is in the
+ * audit log (`control/app.ts` mounts it for this path).
+ */
+import { open } from 'node:fs/promises'
+import { type Context, Hono } from 'hono'
+import { z } from 'zod'
+import type { Schedule } from '../../schema/clock.ts'
+import type { RecordingResult } from '../../schema/contracts/recordings.ts'
+import type { Principal } from '../auth/principal.ts'
+import { requires } from '../auth/requires.ts'
+import { isVisible, liveCallOf } from './active-call-view.ts'
+import { type Recording, RecordingStore } from './recording-store.ts'
+import { ApiError, conflict, notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import type { Platform } from '../http/platform.ts'
+import { validate } from '../http/validate.ts'
+import { atNodeOfCall, fileElsewhere, streamedBody } from '../nodes/elsewhere.ts'
+import type { OtherNodes, WithOthers } from '../nodes/other-nodes.ts'
+
+export const recordingPath = '/calls/:uuid/recording'
+
+const path = z.strictObject({ uuid: z.guid() })
+const controlBody = z.strictObject({
+  call_uuid: z.guid(),
+  action: z.enum(['start', 'stop']),
+})
+
+export function recordingRoutes(
+  deps: Pick<Platform, 'store' | 'engine' | 'settings' | 'schedule'> & WithOthers,
+) {
+  const { recordings } = deps.engine
+  const store = new RecordingStore(deps.store, deps.settings.recordingsPath ?? '')
+  const readers = new RecordingReaders()
+  const find = async (principal: Principal, uuid: string): Promise<Recording> => {
+    const recording = await store.find(uuid)
+    if (recording === undefined || !isVisible(recording.tenant_id, principal))
+      throw notFound('recording')
+    return recording
+  }
+
+  return new Hono<ControlEnv>()
+    .post(
+      '/telephony/recording',
+      requires('calls:record'),
+      validate('json', controlBody),
+      atNodeOfCall(deps),
+      async (c) => {
+        const { call_uuid: uuid, action } = c.req.valid('json')
+        liveCallOf(deps.engine, uuid, c.var.principal)
+        const before = { recording: recordings.isRecording(uuid) }
+        const status = doneOrThrow(await recordings.control(uuid, action))
+        c.set('change', { before, after: { recording: status === 'recording' } })
+        return ok(c, { call_uuid: uuid, status })
+      },
+    )
+
+    .get(recordingPath, requires('recordings:listen'), validate('param', path), async (c) => {
+      const recording = await find(c.var.principal, c.req.valid('param').uuid)
+      return answerWith(c, recording, {
+        file: store.pathOf(recording),
+        readers,
+        others: deps.others,
+        schedule: deps.schedule,
+      })
+    })
+
+    .delete(recordingPath, requires('recordings:delete'), validate('param', path), async (c) => {
+      const recording = await find(c.var.principal, c.req.valid('param').uuid)
+      if (!(await store.isHere(recording))) {
+        const answer = await fileElsewhere(c, deps.others)
+        if (answer !== undefined) return answer
+        // Another node asks: the file may be with a further one.
+        if (c.get('nodeRequest') !== undefined) throw notFound('recording')
+      }
+      await store.remove(recording)
+      c.set('change', { before: recording, after: null })
+      return ok(c, { call_uuid: recording.call_uuid, deleted: true })
+    })
+}
+
+interface Places {
+  /** On this disk. */
+  readonly file: string | undefined
+  readonly readers: RecordingReaders
+  readonly others: OtherNodes | undefined
+  readonly schedule: Schedule
+}
+
+async function answerWith(
+  c: Context<ControlEnv>,
+  { call_uuid: uuid, bytes, sha256 }: Recording,
+  { file, readers, others, schedule }: Places,
+): Promise<Response> {
+  const etag = `"${sha256}"`
+  const headers = {
+    'Content-Type': 'audio/wav',
+    'Accept-Ranges': 'bytes',
+    ETag: etag,
+    'Content-Disposition': `attachment; filename="${uuid}.wav"`,
+  }
+  // RFC 9110 §13.1.5: of another file, the whole is wanted.
+  const isSame = (c.req.header('if-range') ?? etag) === etag
+  const range = byteRange(isSame ? c.req.header('range') : undefined, bytes)
+  if (range.kind === 'unsatisfiable')
+    throw new ApiError(416, 'range_not_satisfiable', 'The recording is shorter', {
+      headers: { 'Content-Range': `bytes */${bytes}` },
+    })
+  const { start, end } = range.kind === 'part' ? range : { start: 0, end: bytes - 1 }
+  const length = { 'Content-Length': String(end - start + 1) }
+  if (c.req.method === 'HEAD') return c.body(null, 200, { ...headers, ...length })
+  if (file === undefined) throw notFound('recording')
+  const handle = await open(file).catch(() => undefined)
+  // A node that asks goes on to the next one, also when this one has no place for its readers.
+  if (handle === undefined && c.get('nodeRequest') !== undefined) throw notFound('recording')
+  const leave = readers.enter(c.var.principal.tenantId)
+  if (leave === undefined) {
+    await handle?.close()
+    throw new ApiError(503, 'too_many_readers', 'Too many recordings are being read', {
+      headers: { 'Retry-After': '5' },
+    })
+  }
+  if (handle === undefined) {
+    const answer = await fileElsewhere(c, others, leave).catch((error: unknown) => {
+      leave()
+      throw error
+    })
+    if (answer !== undefined) return answer
+    leave()
+    // Removed meanwhile, or on a disk that is not there.
+    throw notFound('recording')
+  }
+  // Closes the file at its end, after an error, and when the reader is gone.
+  const source = handle.createReadStream({ start, end }).once('close', leave)
+  const stream = streamedBody(source, { schedule, cut: () => void c.env.outgoing.destroy() })
+  if (range.kind === 'whole') return c.body(stream, 200, { ...headers, ...length })
+  const part = { 'Content-Range': `bytes ${start}-${end}/${bytes}` }
+  return c.body(stream, 206, { ...headers, ...length, ...part })
+}
+
+function doneOrThrow(result: RecordingResult): 'recording' | 'stopped' {
+  switch (result.kind) {
+    case 'recording':
+    case 'stopped':
+      return result.kind
+    case 'unknown_call':
+      throw notFound('call')
+    case 'call_not_answered':
+      throw conflict(result.kind, 'The call is not answered yet')
+    case 'recording_not_allowed':
+      throw conflict(result.kind, 'No extension of this call allows that it is recorded')
+    case 'call_not_anchored':
+      throw conflict(result.kind, 'The media of this call does not pass a media relay')
+    case 'relay_failed':
+      throw new ApiError(503, result.kind, 'The media relay does not answer', {
+        headers: { 'Retry-After': '5' },
+      })
+    default:
+      throw new ApiError(501, result.kind, 'Recording is not set up')
+  }
+}
+
+/** How many recordings are read at the same time: a slow reader holds a file open. */
+const maxReaders = 64
+/** Those of one tenant: one alone does not keep out all others. */
+const maxOfTenant = 16
+
+export class RecordingReaders {
+  readonly #ofTenants = new Map<number | null, number>()
+  #total = 0
+
+  /**
+   * @param tenantId of the reader; null: it belongs to no tenant, and only the whole number counts
+   * @returns what the reader calls once, at its end; undefined: there are too many
+   */
+  enter(tenantId: number | null): (() => void) | undefined {
+    const ofTenant = this.#ofTenants.get(tenantId) ?? 0
+    if (this.#total >= maxReaders || (tenantId !== null && ofTenant >= maxOfTenant))
+      return undefined
+    this.#total += 1
+    this.#ofTenants.set(tenantId, ofTenant + 1)
+    return () => this.#leave(tenantId)
+  }
+
+  #leave(tenantId: number | null): void {
+    this.#total -= 1
+    const left = (this.#ofTenants.get(tenantId) ?? 0) - 1
+    if (left > 0) this.#ofTenants.set(tenantId, left)
+    else this.#ofTenants.delete(tenantId)
+  }
+}
+
+/** The header `Range` of a request for bytes (RFC 9110 §14). Pure. */
+
+export type ByteRange =
+  /** Without a range, or with one that may be ignored: several, or another unit. */
+  | { readonly kind: 'whole' }
+  /** Both are part of it. */
+  | { readonly kind: 'part'; readonly start: number; readonly end: number }
+  | { readonly kind: 'unsatisfiable' }
+
+/** `size` of the whole, at least 1. */
+export function byteRange(header: string | undefined, size: number): ByteRange {
+  const match = /^bytes=(\d{0,15})-(\d{0,15})$/i.exec(header?.replaceAll(' ', '') ?? '')
+  const [, first = '', last = ''] = match ?? []
+  if (first === '' && last === '') return { kind: 'whole' }
+  if (first === '') return ending(Number(last), size)
+  const start = Number(first)
+  const end = last === '' ? size - 1 : Math.min(Number(last), size - 1)
+  if (last !== '' && Number(last) < start) return { kind: 'whole' }
+  return start < size ? { kind: 'part', start, end } : { kind: 'unsatisfiable' }
+}
+
+/** The last bytes. */
+const ending = (count: number, size: number): ByteRange =>
+  count === 0
+    ? { kind: 'unsatisfiable' }
+    : { kind: 'part', start: Math.max(0, size - count), end: size - 1 }

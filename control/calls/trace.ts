@@ -1,0 +1,184 @@
+/**
+ * `GET /calls/{uuid}/trace`: the SIP messages of a call, and the decisions between them; with `.pcap`, the messages as
+ * a packet capture.
+ */
+import { type Context, Hono } from 'hono'
+import { z } from 'zod'
+import { timeToText } from '../../schema/columns.ts'
+import { storedDenialText } from '../../schema/contracts/denials.ts'
+import type { EnginePort } from '../../schema/contracts/engine-port.ts'
+import type { Trace, TraceEntry } from '../../schema/contracts/trace.ts'
+import type { Store } from '../../schema/open.ts'
+import { first } from '../../schema/sql/query.ts'
+import type { Principal } from '../auth/principal.ts'
+import { requires } from '../auth/requires.ts'
+import { pcapOf } from './pcap.ts'
+import { notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import type { Platform } from '../http/platform.ts'
+import { validate } from '../http/validate.ts'
+import { fromElsewhere } from '../nodes/elsewhere.ts'
+import type { WithOthers } from '../nodes/other-nodes.ts'
+
+const path = z.strictObject({ uuid: z.guid() })
+
+/** What is left of a call that no process remembers: why it ended. Undefined: it was not refused, or cut short. */
+async function endOfRecord(
+  store: Store,
+  uuid: string,
+  { tenantId }: Principal,
+): Promise<Trace | undefined> {
+  const row = await first(
+    store,
+    store.db.selectFrom('cdr').selectAll().where('call_uuid', '=', uuid),
+  )
+  if (row === undefined || row.denial_code === null) return undefined
+  if (tenantId !== null && row.tenant_id !== tenantId) return undefined
+  const { disposition, billsec, denial_code: denialCode } = row
+  const detail = {
+    disposition,
+    sipCode: row.sip_code,
+    hangupBy: row.hangup_by,
+    hangupCause: row.hangup_cause,
+    denialCode,
+    billsec,
+    denialText: storedDenialText(denialCode, row.denial_text),
+  }
+  return {
+    tenantId: row.tenant_id,
+    legs: [],
+    peers: [],
+    isComplete: false,
+    entries: [{ kind: 'decision', at: row.end_stamp, what: 'ended', detail }],
+  }
+}
+
+export function traceRoutes(deps: TraceDeps & WithOthers) {
+  /** What `answer` makes of the trace, or the response of the node that has it; `left`: what else there may be. */
+  const answered = async (
+    c: Context<ControlEnv>,
+    uuid: string,
+    answer: (trace: Trace) => Response | Promise<Response>,
+    left: typeof endOfRecord | undefined,
+  ): Promise<Response> => {
+    const trace = await findTrace(deps.engine, uuid, c.var.principal)
+    if (trace !== undefined) return answer(trace)
+    const elsewhere = await fromElsewhere(c, deps.others)
+    if (elsewhere !== undefined) return elsewhere
+    // A node that asks wants what this one remembers: another may remember more.
+    const isNode = c.get('nodeRequest') !== undefined
+    const ended = isNode ? undefined : await left?.(deps.store, uuid, c.var.principal)
+    if (ended === undefined) throw notFound('call')
+    return answer(ended)
+  }
+  return new Hono<ControlEnv>()
+    .get('/calls/:uuid/trace', requires('calls:read'), validate('param', path), async (c) => {
+      const { uuid } = c.req.valid('param')
+      const show = async (trace: Trace) =>
+        ok(c, await traceView(uuid, trace, c.var.principal, deps))
+      return answered(c, uuid, show, endOfRecord)
+    })
+    .get('/calls/:uuid/trace.pcap', requires('calls:read'), validate('param', path), async (c) => {
+      const { uuid } = c.req.valid('param')
+      const show = (trace: Trace) =>
+        c.body(pcapOf(trace), 200, {
+          'Content-Type': 'application/vnd.tcpdump.pcap',
+          'Content-Disposition': `attachment; filename="${uuid}.pcap"`,
+        })
+      return answered(c, uuid, show, undefined)
+    })
+}
+
+export type TraceDeps = Pick<Platform, 'store' | 'ocs'> & {
+  readonly engine: Pick<EnginePort, 'trace'>
+}
+
+/** As a principal may see it. Undefined: it is not kept any more, or the call is another tenant's. */
+export async function findTrace(
+  engine: TraceDeps['engine'],
+  uuid: string,
+  { tenantId, scopes }: Principal,
+): Promise<Trace | undefined> {
+  const trace = await engine.trace(uuid)
+  if (trace === undefined || (tenantId !== null && trace.tenantId !== tenantId)) return undefined
+  return scopes.has('calls:control') ? trace : withoutTags(trace)
+}
+
+/** Who knows the tags of a dialog can write requests in it. Equal tags get equal numbers, so that legs are told apart. */
+function withoutTags(trace: Trace): Trace {
+  const shown = new Map<string, string>()
+  const hide = (_match: string, name: string, tag: string): string => {
+    const alias = shown.get(tag) ?? `hidden-${shown.size + 1}`
+    shown.set(tag, alias)
+    return name + alias
+  }
+  const entries = trace.entries.map((entry) =>
+    entry.kind === 'message' ? { ...entry, text: entry.text.replace(tags, hide) } : entry,
+  )
+  return { ...trace, entries }
+}
+
+/** Also those in Replaces, Join and Target-Dialog, escaped as in a Refer-To, and in the dialog-info of a body. */
+const tags = /((?:;|%3B|[ \t])[ \t]*(?:[a-z]+-)?tag[ \t]*(?:=|%3D)[ \t]*["']?)([^;,>\s"'%&?]+)/gi
+
+export async function traceView(uuid: string, trace: Trace, principal: Principal, deps: TraceDeps) {
+  const { legs, peers, entries, isComplete } = trace
+  const shown: (ReturnType<typeof messageView> | ReturnType<typeof decisionView>)[] = []
+  for (const entry of entries)
+    shown.push(
+      entry.kind === 'message'
+        ? messageView(entry, legs)
+        : decisionView(entry, await detailFor(entry.detail, principal, deps)),
+    )
+  return { call_uuid: uuid, legs, peers, is_complete: isComplete, entries: shown }
+}
+
+type Message = Extract<TraceEntry, { kind: 'message' }>
+type Decision = Extract<TraceEntry, { kind: 'decision' }>
+type Detail = Decision['detail']
+
+function messageView(message: Message, legs: readonly string[]) {
+  const { kind, direction, leg, transport, address, text } = message
+  const at = timeToText(message.at)
+  const end = text.indexOf('\r\n')
+  const summary = end === -1 ? text : text.slice(0, end)
+  return { at, kind, direction, leg: legs.indexOf(leg), transport, address, summary, text }
+}
+
+const decisionView = ({ at, kind, what }: Decision, detail: Detail) => ({
+  at: timeToText(at),
+  kind,
+  what,
+  detail: Object.fromEntries(
+    Object.entries(detail).map(([name, value]) => [inSnakeCase(name), value]),
+  ),
+})
+
+const inSnakeCase = (name: string): string =>
+  name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
+
+/** Carrier prices are hidden from tenants; name and money of a customer from users that may not see it. */
+async function detailFor(detail: Detail, principal: Principal, deps: TraceDeps): Promise<Detail> {
+  const { prices, balance, available, ...others } = detail
+  const customer = await customerOf(detail['customerId'], principal, deps)
+  return {
+    ...others,
+    ...(prices !== undefined && principal.tenantId === null && { prices }),
+    ...(customer !== undefined && { customer }),
+    ...(customer !== undefined && balance !== undefined && { balance, available }),
+  }
+}
+
+/** The name; undefined: none, not to be seen, or in another OCS. */
+async function customerOf(
+  customerId: unknown,
+  { tenantId, scopes }: Principal,
+  { store, ocs }: Pick<TraceDeps, 'store' | 'ocs'>,
+): Promise<string | undefined> {
+  if (typeof customerId !== 'number' || ocs === undefined) return undefined
+  if (!scopes.has('customers:read')) return undefined
+  let query = store.db.selectFrom('customer').select('name').where('id', '=', customerId)
+  if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
+  return (await first(store, query))?.name
+}

@@ -1,0 +1,130 @@
+/** Alerts about payments: kept until an operator resolves them. */
+import type { Selectable } from 'kysely'
+import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
+import type { AlertKind, BillingAlertTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
+import type { Rows } from '../resources/resource.ts'
+
+export interface Alert {
+  readonly kind: AlertKind
+  readonly eventId: string
+  readonly eventKind: string
+  readonly customerId: number | null
+  readonly reference: string | null
+  readonly amountMicros: number | null
+  readonly currency: string | null
+  readonly detail: string
+}
+
+export interface AlertFilter {
+  readonly state?: 'open' | 'resolved' | undefined
+  readonly kind?: AlertKind | undefined
+  readonly customer_id?: number | undefined
+}
+
+type AlertView = ReturnType<typeof alertView>
+
+export class AlertStore {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /** Raises an alert, once per event and kind, inside the open transaction. */
+  async raise(alert: Alert, now: number): Promise<void> {
+    const row = {
+      kind: alert.kind,
+      event_id: alert.eventId,
+      event_kind: alert.eventKind,
+      customer_id: alert.customerId,
+      reference: alert.reference,
+      amount_micros: alert.amountMicros,
+      currency: alert.currency,
+      detail: alert.detail,
+      created_at: now,
+    }
+    await execute(
+      this.#store,
+      this.#store.db
+        .insertInto('billing_alert')
+        .values(row)
+        .onConflict((conflict) => conflict.doNothing()),
+    )
+  }
+
+  /** Resolves the alerts of a payment that has been credited after all. */
+  async settle(references: readonly string[], by: string, now: number): Promise<void> {
+    await execute(
+      this.#store,
+      this.#store.db
+        .updateTable('billing_alert')
+        .set({ resolved_at: now, resolved_by: by })
+        .where('kind', 'in', ['unknown_customer', 'currency_mismatch'])
+        .where('reference', 'in', references)
+        .where('resolved_at', 'is', null),
+    )
+  }
+
+  /** Whether one of these payments was too large for its wallet. */
+  async isTooLarge(references: readonly string[]): Promise<boolean> {
+    const query = this.#store.db
+      .selectFrom('billing_alert')
+      .select('id')
+      .where('kind', '=', 'balance_out_of_range')
+      .where('reference', 'in', references)
+    return (await first(this.#store, query)) !== undefined
+  }
+
+  /** Safe to repeat: the first resolution stays. */
+  async resolve(id: number, by: string, now: number): Promise<AlertView | undefined> {
+    await execute(
+      this.#store,
+      this.#store.db
+        .updateTable('billing_alert')
+        .set({ resolved_at: now, resolved_by: by })
+        .where('id', '=', id)
+        .where('resolved_at', 'is', null),
+    )
+    const query = this.#store.db.selectFrom('billing_alert').selectAll().where('id', '=', id)
+    const row = await first(this.#store, query)
+    return row && alertView(row)
+  }
+
+  /** Newest first. */
+  async list(
+    { state, kind, customer_id: customerId }: AlertFilter,
+    { limit, offset }: { readonly limit: number; readonly offset: number },
+  ): Promise<Rows<AlertView>> {
+    const matching = this.#store.db
+      .selectFrom('billing_alert')
+      .$if(state === 'open', (query) => query.where('resolved_at', 'is', null))
+      .$if(state === 'resolved', (query) => query.where('resolved_at', 'is not', null))
+      .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? 'refund'))
+      .$if(customerId !== undefined, (query) => query.where('customer_id', '=', customerId ?? 0))
+    const count = matching.select((row) => row.fn.countAll<number>().as('n'))
+    const rows = matching.selectAll().orderBy('id', 'desc').limit(limit).offset(offset)
+    return readApart(this.#store, null, async () => ({
+      rows: (await all(this.#store, rows)).map(alertView),
+      total: (await first(this.#store, count))?.n ?? 0,
+    }))
+  }
+}
+
+const alertView = (row: Selectable<BillingAlertTable>) => ({
+  id: row.id,
+  kind: row.kind,
+  event_id: row.event_id,
+  event_kind: row.event_kind,
+  customer_id: row.customer_id,
+  reference: row.reference,
+  amount: row.amount_micros === null ? null : moneyToNumber(row.amount_micros),
+  amount_exact: row.amount_micros === null ? null : moneyToDecimal(row.amount_micros),
+  currency: row.currency,
+  detail: row.detail,
+  created_at: timeToText(row.created_at),
+  resolved_at: row.resolved_at === null ? null : timeToText(row.resolved_at),
+  resolved_by: row.resolved_by,
+})

@@ -1,0 +1,319 @@
+/**
+ * Parses a payment provider's event. The payload changes with the provider's versions, so only the few
+ * fields that matter here are read.
+ */
+import { z } from 'zod'
+import { MAX_AMOUNT_UNITS } from '../../schema/columns.ts'
+
+/** How an event names the customer; the first given field decides. */
+export interface CustomerHint {
+  /** `metadata.customer_id` or `client_reference_id`: the id, or else the name. */
+  readonly idOrName: string | null
+  readonly email: string | null
+}
+
+export interface Payment {
+  /** Names of this payment; the first one names its ledger entry. */
+  readonly references: readonly [string, ...string[]]
+  readonly customer: CustomerHint
+  readonly amountMicros: number
+  /** ISO 4217 in capitals. */
+  readonly currency: string
+}
+
+/** What happened to an earlier payment or to a subscription. */
+export interface Notice {
+  readonly alert: 'refund' | 'dispute' | 'subscription_ended'
+  readonly reference: string
+  /** Names of that payment. */
+  readonly references: readonly string[]
+  readonly customer: CustomerHint
+  readonly amountMicros: number | null
+  readonly currency: string | null
+  readonly detail: string
+}
+
+interface Identified {
+  readonly eventId: string
+  readonly kind: string
+}
+
+export type PaymentEvent =
+  | (Identified & { readonly meaning: 'paid'; readonly payment: Payment })
+  | (Identified & { readonly meaning: 'notice'; readonly notice: Notice })
+  /** Nothing was paid, or not yet: another event follows. */
+  | (Identified & { readonly meaning: 'nothing' })
+  /** A kind that is not handled here. */
+  | (Identified & { readonly meaning: 'unknown' })
+  /** A kind that is handled here, in an unknown shape. */
+  | (Identified & { readonly meaning: 'unreadable'; readonly problem: string })
+
+const envelope = z.object({
+  id: z.string().min(1).max(255),
+  type: z.string().min(1).max(255),
+  data: z.object({ object: z.record(z.string(), z.unknown()) }),
+})
+
+/** Undefined: not an event at all. */
+export function readPaymentEvent(body: unknown): PaymentEvent | undefined {
+  const parsed = envelope.safeParse(body)
+  if (!parsed.success) return undefined
+  const { id: eventId, type: kind, data } = parsed.data
+  const read = readerOf(kind)
+  if (read === undefined) return { eventId, kind, meaning: 'unknown' }
+  const result = read(data.object)
+  return { eventId, kind, ...result }
+}
+
+type Meaning =
+  | { readonly meaning: 'paid'; readonly payment: Payment }
+  | { readonly meaning: 'notice'; readonly notice: Notice }
+  | { readonly meaning: 'nothing' }
+  | { readonly meaning: 'unreadable'; readonly problem: string }
+
+type Reader = (object: Record<string, unknown>) => Meaning
+
+const nothing: Meaning = { meaning: 'nothing' }
+
+/** The id of another object, or that object itself where the provider expands it. */
+const link = z
+  .union([z.string().max(255), z.object({ id: z.string().max(255) })])
+  .nullish()
+  .transform((value) => (typeof value === 'string' ? value : (value?.id ?? null)))
+
+const id = z.string().min(1).max(255)
+const amount = z.int().min(0).max(900_000_000_000)
+const currency = z
+  .string()
+  .regex(/^[A-Za-z]{3}$/)
+  .transform((code) => code.toUpperCase())
+const metadata = z
+  .record(z.string(), z.unknown())
+  .nullish()
+  .transform((values) => text(values?.['customer_id']))
+const email = z.string().max(254).nullish()
+
+const text = (value: unknown): string | null =>
+  (typeof value === 'string' || typeof value === 'number') && value !== '' ? String(value) : null
+
+const session = z.object({
+  id,
+  payment_intent: link,
+  invoice: link,
+  payment_status: z.string(),
+  amount_total: amount.nullish(),
+  currency: currency.nullish(),
+  client_reference_id: z.string().max(255).nullish(),
+  customer_email: email,
+  customer_details: z.object({ email }).nullish(),
+  metadata,
+})
+
+/** An unpaid session uses a slow payment method: its payment intent follows when the money arrives. */
+const readSession = reader(session, (object) => {
+  const isPaid = object.payment_status === 'paid'
+  if (!isPaid || !object.amount_total || object.currency == null) return nothing
+  return paid(
+    [object.payment_intent, object.invoice, object.id],
+    {
+      idOrName: object.metadata ?? text(object.client_reference_id),
+      email: object.customer_details?.email ?? object.customer_email ?? null,
+    },
+    object.amount_total,
+    object.currency,
+  )
+})
+
+const intent = z.object({
+  id,
+  amount_received: amount,
+  currency,
+  invoice: link,
+  latest_charge: link,
+  metadata,
+})
+
+/**
+ * Identified by metadata only: the intent of an invoice has none, and in newer versions does not name the
+ * invoice either, so an address alone would credit one payment twice.
+ */
+const readIntent = reader(intent, (object) =>
+  paid(
+    [object.id, object.invoice, object.latest_charge],
+    { idOrName: object.metadata, email: null },
+    object.amount_received,
+    object.currency,
+  ),
+)
+
+const subscriptionMetadata = z
+  .object({ metadata })
+  .nullish()
+  .transform((details) => details?.metadata ?? null)
+
+const invoice = z.object({
+  id,
+  amount_paid: amount,
+  currency,
+  payment_intent: link,
+  charge: link,
+  payments: z
+    .object({ data: z.array(z.object({ payment: z.object({ payment_intent: link }) })).max(100) })
+    .nullish(),
+  customer_email: email,
+  metadata,
+  subscription_details: subscriptionMetadata,
+  parent: z.object({ subscription_details: subscriptionMetadata }).nullish(),
+})
+
+const readInvoice = reader(invoice, (object) => {
+  const intents = object.payments?.data.map(({ payment }) => payment.payment_intent) ?? []
+  return paid(
+    [object.payment_intent, ...intents, object.id, object.charge],
+    {
+      idOrName:
+        object.metadata ??
+        object.subscription_details ??
+        object.parent?.subscription_details ??
+        null,
+      email: object.customer_email ?? null,
+    },
+    object.amount_paid,
+    object.currency,
+  )
+})
+
+const subscription = z.object({ id, metadata })
+
+const readSubscriptionEnd = reader(subscription, (object) =>
+  notice('subscription_ended', object, { detail: `subscription ${object.id} ended` }),
+)
+
+const refund = z.object({
+  id,
+  charge: link,
+  payment_intent: link,
+  amount,
+  amount_refunded: amount.nullish(),
+  currency,
+  reason: z.string().max(255).nullish(),
+  status: z.string().max(64).nullish(),
+  metadata,
+})
+
+const readReversal = (alert: 'refund' | 'dispute', kind: string): Reader =>
+  reader(refund, (object) =>
+    notice(alert, object, {
+      // A charge has the refunded part as a field; a refund is that amount.
+      amount: alert === 'refund' ? (object.amount_refunded ?? object.amount) : object.amount,
+      detail: [kind, object.id, object.status, object.reason].filter(Boolean).join(' '),
+    }),
+  )
+
+const readers: Readonly<Record<string, Reader>> = {
+  'checkout.session.completed': readSession,
+  'payment_intent.succeeded': readIntent,
+  'invoice.paid': readInvoice,
+  'customer.subscription.deleted': readSubscriptionEnd,
+  'charge.refunded': readReversal('refund', 'charge.refunded'),
+  'refund.created': readReversal('refund', 'refund.created'),
+  'refund.failed': readReversal('refund', 'refund.failed'),
+}
+
+function readerOf(kind: string): Reader | undefined {
+  if (kind.startsWith('charge.dispute.')) return readReversal('dispute', kind)
+  return Object.hasOwn(readers, kind) ? readers[kind] : undefined
+}
+
+function reader<T>(
+  shape: z.ZodType<T>,
+  mean: (object: T) => Meaning,
+): (object: Record<string, unknown>) => Meaning {
+  return (object) => {
+    const parsed = shape.safeParse(object)
+    if (parsed.success) return mean(parsed.data)
+    const [issue] = parsed.error.issues
+    return {
+      meaning: 'unreadable',
+      problem: `${issue?.path.join('.') ?? ''}: ${issue?.message ?? 'not understood'}`,
+    }
+  }
+}
+
+function paid(
+  names: readonly (string | null)[],
+  customer: CustomerHint,
+  minorUnits: number,
+  currency: string,
+): Meaning {
+  const [first, ...others] = new Set(names.filter((name) => name !== null))
+  const amountMicros = minorUnitsToMicros(minorUnits, currency)
+  if (first === undefined || amountMicros === 0) return nothing
+  if (amountMicros > maxAmountMicros)
+    return { meaning: 'unreadable', problem: `an amount of ${minorUnits} ${currency}` }
+  return {
+    meaning: 'paid',
+    payment: { references: [first, ...others], customer, amountMicros, currency },
+  }
+}
+
+/** The same limit as everywhere in the API. */
+const maxAmountMicros = MAX_AMOUNT_UNITS * 1_000_000
+
+interface Noticed {
+  readonly id: string
+  readonly charge?: string | null
+  readonly payment_intent?: string | null
+  readonly currency?: string
+  readonly metadata: string | null
+}
+
+function notice(
+  alert: Notice['alert'],
+  object: Noticed,
+  { amount, detail }: { readonly amount?: number; readonly detail: string },
+): Meaning {
+  const { id, charge, payment_intent, currency = null, metadata } = object
+  return {
+    meaning: 'notice',
+    notice: {
+      alert,
+      reference: id,
+      references: [payment_intent, charge, id].filter((name) => name != null),
+      customer: { idOrName: metadata, email: null },
+      amountMicros:
+        amount === undefined || currency === null ? null : minorUnitsToMicros(amount, currency),
+      currency,
+      detail,
+    },
+  }
+}
+
+/** Amounts as Stripe writes them, in the smallest unit of their currency. */
+
+/** UGX and ISK have no decimals either, but Stripe writes them with two. */
+const withoutDecimals: ReadonlySet<string> = new Set([
+  'BIF',
+  'CLP',
+  'DJF',
+  'GNF',
+  'JPY',
+  'KMF',
+  'KRW',
+  'MGA',
+  'PYG',
+  'RWF',
+  'VND',
+  'VUV',
+  'XAF',
+  'XOF',
+  'XPF',
+])
+
+const withThreeDecimals: ReadonlySet<string> = new Set(['BHD', 'JOD', 'KWD', 'OMR', 'TND'])
+
+/** @param currency ISO 4217 in capitals. */
+function minorUnitsToMicros(amount: number, currency: string): number {
+  if (withoutDecimals.has(currency)) return amount * 1_000_000
+  return amount * (withThreeDecimals.has(currency) ? 1_000 : 10_000)
+}

@@ -1,0 +1,139 @@
+/** The payment provider's webhook, and the alerts about payments. */
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { Hono } from 'hono'
+import { z } from 'zod'
+import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import { openToAll, requiresGlobal } from '../auth/requires.ts'
+import { ApiError, badRequest, notFound } from '../http/api-error.ts'
+import { readBody } from '../http/body.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok } from '../http/envelope.ts'
+import { parseJson } from '../http/json.ts'
+import { offsetOf, pageMeta, pageQuery, queryId } from '../http/page.ts'
+import type { Platform } from '../http/platform.ts'
+import { validate } from '../http/validate.ts'
+import { AlertStore } from './alert-store.ts'
+import { readPaymentEvent } from './payment-event.ts'
+import { Payments } from './payments.ts'
+import { idParam } from '../resources/resource-routes.ts'
+
+export type PaymentRoutesDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
+  readonly ocs: OcsPort
+  readonly settings: Pick<Platform['settings'], 'paymentWebhookSecret'>
+}
+
+/** Mounted under `/api/client`, on both listeners. */
+export function paymentWebhookRoutes(deps: PaymentRoutesDeps) {
+  const payments = new Payments(deps)
+  const { paymentWebhookSecret: secret } = deps.settings
+  return new Hono<ControlEnv>().post('/payments/webhook', openToAll(), async (c) => {
+    if (secret === undefined)
+      throw new ApiError(503, 'payments_not_configured', 'No payment provider is set up')
+    const body = await readBody(c)
+    if (!isSignedByStripe(body, c.req.header('stripe-signature'), secret, deps.now()))
+      throw new ApiError(400, 'invalid_signature', 'The signature is missing, wrong or too old')
+    const parsed = parseJson(body.toString('utf8'))
+    const event = parsed.kind === 'value' ? readPaymentEvent(parsed.value) : undefined
+    if (event === undefined) throw badRequest('The body is not an event')
+    return ok(c, {
+      received: true,
+      event_id: event.eventId,
+      outcome: await payments.receive(event),
+    })
+  })
+}
+
+const alertQuery = z.strictObject({
+  ...pageQuery,
+  state: z.enum(['open', 'resolved']).optional(),
+  kind: z
+    .enum([
+      'unknown_customer',
+      'currency_mismatch',
+      'amount_mismatch',
+      'unreadable_event',
+      'balance_out_of_range',
+      'refund',
+      'dispute',
+      'subscription_ended',
+    ])
+    .optional(),
+  customer_id: queryId.optional(),
+})
+
+/** Mounted under `/api/v1`. A payment without a customer has no tenant, so only a global credential sees alerts. */
+export function alertRoutes({ store, now }: Pick<PaymentRoutesDeps, 'store' | 'now'>) {
+  const alerts = new AlertStore(store)
+  return new Hono<ControlEnv>()
+    .get(
+      '/billing/alerts',
+      requiresGlobal('wallets:read'),
+      validate('query', alertQuery),
+      async (c) => {
+        const { page, limit, ...filter } = c.req.valid('query')
+        const slice = { limit, offset: offsetOf({ page, limit }) }
+        const { rows, total } = await alerts.list(filter, slice)
+        return ok(c, rows, pageMeta({ page, limit }, total))
+      },
+    )
+    .post(
+      '/billing/alerts/:id/resolve',
+      requiresGlobal('wallets:write'),
+      validate('param', idParam('Alert')),
+      async (c) => {
+        const alert = await alerts.resolve(c.req.valid('param').id, c.var.principal.actor, now())
+        if (alert === undefined) throw notFound('Alert')
+        return ok(c, alert)
+      },
+    )
+}
+
+/** Applies to past and future times; Stripe's own library accepts any future time. */
+const toleranceSeconds = 300
+/** Longer headers, or more signatures, are not Stripe's. */
+const maxHeaderLength = 4_096
+
+/**
+ * Stripe's webhook signatures: `Stripe-Signature: t=<unix seconds>,v1=<hex>[,v1=…]`, each `v1` an
+ * HMAC-SHA256 over `<t>.<body as received>` with the whole secret as key. During a rotation there are
+ * several; one valid signature is enough.
+ *
+ * @param now milliseconds UTC.
+ */
+export function isSignedByStripe(
+  body: Buffer,
+  header: string | undefined,
+  secret: string,
+  now: number,
+): boolean {
+  const signed = parseHeader(header)
+  if (signed === undefined) return false
+  const isFresh = Math.abs(Math.floor(now / 1_000) - Number(signed.time)) <= toleranceSeconds
+  const expected = createHmac('sha256', secret).update(`${signed.time}.`).update(body).digest()
+  // Every signature is compared, so that timing does not reveal a position in the list.
+  const isRight = signed.signatures.map((hex) => isSame(hex, expected)).includes(true)
+  return isFresh && isRight
+}
+
+interface SignedHeader {
+  readonly time: string
+  readonly signatures: readonly string[]
+}
+
+function parseHeader(header: string | undefined): SignedHeader | undefined {
+  if (header === undefined || header.length > maxHeaderLength) return undefined
+  let time: string | undefined
+  const signatures: string[] = []
+  for (const item of header.split(',')) {
+    const [name, value = ''] = item.split('=', 2)
+    if (name === 't' && time !== undefined) return undefined
+    if (name === 't') time = value
+    if (name === 'v1') signatures.push(value)
+  }
+  return time !== undefined && /^\d{1,12}$/.test(time) ? { time, signatures } : undefined
+}
+
+function isSame(hex: string, expected: Buffer): boolean {
+  if (!/^[0-9a-f]{64}$/.test(hex)) return false
+  return timingSafeEqual(Buffer.from(hex, 'hex'), expected)
+}

@@ -1,0 +1,218 @@
+import { createHash } from 'node:crypto'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeEach, expect, onTestFinished, test } from 'vitest'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
+import type { RecordingResult } from '../../../schema/contracts/recordings.ts'
+import { execute } from '../../../schema/sql/query.ts'
+import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const uuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
+const audio = Buffer.from(Array.from({ length: 1_000 }, (_, at) => (at * 7) % 251))
+const sha256 = createHash('sha256').update(audio).digest('hex')
+const folder = temporaryFolder()
+const file = join(folder, `${uuid}.wav`)
+
+let control: TestControl
+
+beforeEach(async () => {
+  control = await openControl({ recordingsPath: folder })
+  await control.tenant('acme', ['acme.example'])
+  await control.tenant('beta', ['beta.example'])
+  writeFileSync(file, audio)
+  const row = { call_uuid: uuid, tenant_id: 1, started_at: startOfTime, duration_ms: 1_300 }
+  const { store } = control
+  const query = store.db.insertInto('recording').values({ ...row, bytes: audio.length, sha256 })
+  await execute(store, query)
+})
+
+const keyOf = (tenant_slug: string) =>
+  control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
+
+async function get(headers: Record<string, string> = {}, method = 'GET', given?: string) {
+  const token = given ?? (await keyOf('acme'))
+  const response = await control.app.request(`/calls/${uuid}/recording`, {
+    method,
+    headers: { authorization: `Bearer ${token}`, ...headers },
+  })
+  return { response, bytes: Buffer.from(await response.arrayBuffer()) }
+}
+
+test('the tenant of a call hears it, and can tell that it is whole', async () => {
+  const { response, bytes } = await get()
+  expect(response.status).toBe(200)
+  expect(bytes.equals(audio)).toBe(true)
+  expect(Object.fromEntries(response.headers)).toMatchObject({
+    'content-type': 'audio/wav',
+    'content-length': '1000',
+    'accept-ranges': 'bytes',
+    etag: `"${sha256}"`,
+    'content-disposition': `attachment; filename="${uuid}.wav"`,
+  })
+})
+
+test.each([
+  ['bytes=0-9', 206, 'bytes 0-9/1000', 0, 10],
+  ['bytes=990-', 206, 'bytes 990-999/1000', 990, 1_000],
+  ['bytes=-5', 206, 'bytes 995-999/1000', 995, 1_000],
+  ['bytes=5-6,8-9', 200, null, 0, 1_000],
+])('%s is answered with %i', async (range, status, contentRange, start, end) => {
+  const { response, bytes } = await get({ range })
+  expect([response.status, response.headers.get('content-range')]).toEqual([status, contentRange])
+  expect(bytes.equals(audio.subarray(start, end))).toBe(true)
+})
+
+test('a range behind the end, and one of another file', async () => {
+  const { response } = await get({ range: 'bytes=1000-' })
+  expect([response.status, response.headers.get('content-range')]).toEqual([416, 'bytes */1000'])
+  const other = await get({ range: 'bytes=0-9', 'if-range': '"other"' })
+  expect([other.response.status, other.bytes.length]).toEqual([200, 1_000])
+  const same = await get({ range: 'bytes=0-9', 'if-range': `"${sha256}"` })
+  expect([same.response.status, same.bytes.length]).toEqual([206, 10])
+})
+
+test('HEAD tells the length, and opens nothing', async () => {
+  rmSync(file)
+  const { response, bytes } = await get({}, 'HEAD')
+  expect([response.status, response.headers.get('content-length'), bytes.length]).toEqual([
+    200,
+    '1000',
+    0,
+  ])
+})
+
+test('a reader that is done leaves its place to the next one', async () => {
+  for (let count = 0; count < 70; count++) expect((await get()).response.status).toBe(200)
+})
+
+test('a tenant that reads nothing of what it asks for takes no place of others', async () => {
+  // Longer than what is read ahead.
+  const bytes = 4_000_000
+  const other = uuid.replace('019a', '029a')
+  const row = { call_uuid: other, tenant_id: 1, started_at: startOfTime, duration_ms: 1, sha256 }
+  await execute(control.store, control.store.db.insertInto('recording').values({ ...row, bytes }))
+  writeFileSync(join(folder, `${other}.wav`), Buffer.alloc(bytes))
+  const open = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` }
+    const response = await control.app.request(`/calls/${other}/recording`, { headers })
+    onTestFinished(() => response.body?.cancel())
+    return response
+  }
+  const [acme, operator] = [await keyOf('acme'), await control.key()]
+  const statuses: number[] = []
+  for (let count = 0; count < 17; count++) statuses.push((await open(acme)).status)
+  expect(statuses).toEqual([...Array.from({ length: 16 }, () => 200), 503])
+  expect((await open(operator)).status).toBe(200)
+})
+
+test('another tenant, and a key without the scope, hear nothing', async () => {
+  expect((await get({}, 'GET', await keyOf('beta'))).response.status).toBe(404)
+  const reader = await control.key({ scopes: ['*:read', 'calls:*'] })
+  expect((await get({}, 'GET', reader)).response.status).toBe(403)
+  const unknown = await control.request(`/calls/${uuid.replace('019a', '029a')}/recording`, {
+    token: await keyOf('acme'),
+  })
+  expect([unknown.status, unknown.code]).toEqual([404, 'not_found'])
+  for (const path of ['..%2f..%2fetc%2fpasswd', 'x'])
+    expect(
+      (await control.request(`/calls/${path}/recording`, { token: await keyOf('acme') })).status,
+    ).toBeOneOf([400, 404])
+})
+
+test('a file that is gone is not found', async () => {
+  rmSync(file)
+  expect((await get()).response.status).toBe(404)
+})
+
+test('each hearing is in the audit log, the refused ones, too', async () => {
+  await get()
+  await get({}, 'GET', await keyOf('beta'))
+  const log = await control.request('/audit', { token: await control.key() })
+  const entries = log.data<readonly Record<string, unknown>[]>()
+  expect(entries.map(({ action, target, status }) => [action, target, status])).toEqual([
+    ['GET /api/v1/calls/:uuid/recording', `/api/v1/calls/${uuid}/recording`, 404],
+    ['GET /api/v1/calls/:uuid/recording', `/api/v1/calls/${uuid}/recording`, 200],
+  ])
+})
+
+test('a key that may write removes it, and its file', async () => {
+  const remove = (token: string) =>
+    control.request(`/calls/${uuid}/recording`, { method: 'DELETE', token })
+  expect((await remove(await control.key({ scopes: ['recordings:listen'] }))).status).toBe(403)
+  expect((await remove(await keyOf('beta'))).status).toBe(404)
+  expect((await remove(await keyOf('acme'))).data()).toEqual({ call_uuid: uuid, deleted: true })
+  expect(existsSync(file)).toBe(false)
+  expect((await get()).response.status).toBe(404)
+})
+
+const call: ActiveCall = {
+  callUuid: uuid,
+  state: 'ACTIVE',
+  direction: 'inbound',
+  callerNumber: '1',
+  calledNumber: '2',
+  startedAt: startOfTime,
+  answeredAt: startOfTime,
+  tenantId: 1,
+  customerId: null,
+  setId: null,
+  node: null,
+  carrier: null,
+  stampOffsetMs: 0,
+  instance: 'sbc-1',
+  peers: { caller: null, callee: null },
+}
+
+const start = async (token?: string, action = 'start') =>
+  control.request('/telephony/recording', {
+    token: token ?? (await keyOf('acme')),
+    method: 'POST',
+    body: { call_uuid: uuid, action },
+  })
+
+test('a live call is recorded on demand, and the list of live calls shows it', async () => {
+  const asked: string[] = []
+  control.engine.activeCalls.push(call)
+  const recordings = {
+    isAvailable: true,
+    isRecording: () => asked.at(-1) === 'start',
+    control: (_: string, action: 'start' | 'stop') => {
+      asked.push(action)
+      return Promise.resolve({ kind: action === 'start' ? 'recording' : 'stopped' } as const)
+    },
+  }
+  Object.assign(control.engine.recordings, recordings)
+  const shown = async () =>
+    (await control.request('/pbx/calls/active', { token: await keyOf('acme') })).body
+  expect((await start()).data()).toEqual({ call_uuid: uuid, status: 'recording' })
+  expect(await shown()).toMatchObject([{ call_uuid: uuid, recording: true }])
+  expect((await start(await keyOf('acme'), 'stop')).data()).toEqual({
+    call_uuid: uuid,
+    status: 'stopped',
+  })
+  expect(await shown()).toMatchObject([{ recording: false }])
+})
+
+test.each([
+  ['unknown_call', 404, 'not_found'],
+  ['call_not_answered', 409, 'call_not_answered'],
+  ['recording_not_allowed', 409, 'recording_not_allowed'],
+  ['call_not_anchored', 409, 'call_not_anchored'],
+  ['relay_failed', 503, 'relay_failed'],
+  ['recording_unavailable', 501, 'recording_unavailable'],
+] as const)('%s is %i', async (kind, status, code) => {
+  control.engine.activeCalls.push(call)
+  const result: RecordingResult = { kind }
+  Object.assign(control.engine.recordings, { control: () => Promise.resolve(result) })
+  const answer = await start()
+  expect([answer.status, answer.code]).toEqual([status, code])
+})
+
+test('calls of others, calls that are over, and keys without the scope are refused', async () => {
+  expect((await start()).status).toBe(404)
+  control.engine.activeCalls.push(call)
+  expect((await start(await keyOf('beta'))).status).toBe(404)
+  expect((await start(await control.key({ scopes: ['calls:control'] }))).status).toBe(403)
+  expect((await start(await keyOf('acme'), 'pause')).status).toBe(400)
+})

@@ -1,0 +1,396 @@
+/** Payments over the front door: signed by Stripe's own library, seen in wallet, ledger and alerts. */
+import fc from 'fast-check'
+import Stripe from 'stripe'
+import { expect, test } from 'vitest'
+import { apiWith, paymentWebhookSecret as secret } from '../../support/control.ts'
+import { openResources, type TestResources } from '../../support/resources.ts'
+import { failing, readValue } from '../../support/stored.ts'
+
+const stripe = new Stripe('sk_test_not_used')
+const path = '/api/client/payments/webhook'
+
+let events = 0
+
+const event = (type: string, object: object, id = `evt_${(events += 1)}`) => ({
+  id,
+  object: 'event',
+  created: 1_700_000_000,
+  type,
+  data: { object },
+})
+
+function send(control: TestResources, body: object | string, options: { onEdge?: boolean } = {}) {
+  const payload = typeof body === 'string' ? body : JSON.stringify(body)
+  const timestamp = Math.floor(control.now() / 1_000)
+  const header = stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })
+  return control.request(path, {
+    body: payload,
+    headers: { 'stripe-signature': header },
+    ...(options.onEdge === true && { app: control.edge }),
+  })
+}
+
+const outcomeOf = async (control: TestResources, body: object) =>
+  (await send(control, body)).data<{ outcome: string }>().outcome
+
+/** A customer with a wallet in USD, and one in JPY. */
+async function open() {
+  const control = await openResources()
+  await control.call('POST', '/rate-plans', { name: 'yen', currency: 'JPY' })
+  await control.call('POST', '/rate-plans', { name: 'retail', currency: 'USD' })
+  await control.call('POST', '/rates', {
+    rate_plan: 'retail',
+    prefix: '1',
+    rate_per_minute: '0.60',
+  })
+  const made = await control.call('POST', '/customers', {
+    name: 'acme',
+    email: 'pay@acme.example',
+    rate_plan: 'retail',
+    numbers: ['15550001'],
+  })
+  const yen = await control.call('POST', '/customers', { name: 'nippon', rate_plan: 'yen' })
+  const { id } = made.data<{ id: number }>()
+  const balance = (customerId = id) => control.ocs.balanceOf(customerId)?.balanceMicros
+  const alerts = async (query = '') =>
+    (await control.call('GET', `/billing/alerts${query}`)).data<
+      { id: number; kind: string; customer_id: number | null; reference: string; detail: string }[]
+    >()
+  return { ...control, id, yenId: yen.data<{ id: number }>().id, balance, alerts }
+}
+
+const session = (object: object = {}) => ({
+  id: 'cs_1',
+  object: 'checkout.session',
+  payment_intent: 'pi_1',
+  invoice: null,
+  payment_status: 'paid',
+  amount_total: 2_500,
+  currency: 'usd',
+  metadata: {},
+  ...object,
+})
+
+const intent = (object: object = {}) => ({
+  id: 'pi_1',
+  object: 'payment_intent',
+  amount_received: 2_500,
+  currency: 'usd',
+  latest_charge: 'ch_1',
+  metadata: {},
+  ...object,
+})
+
+const invoice = (object: object = {}) => ({
+  id: 'in_1',
+  object: 'invoice',
+  amount_paid: 2_500,
+  currency: 'usd',
+  metadata: {},
+  ...object,
+})
+
+test('a payment is in wallet and ledger, and pays for the very next call', async () => {
+  const control = await open()
+  const numbers = { caller: '15550001', callee: '1800' }
+  const question = { callUuid: 'a', ...numbers, customerId: null, startedAt: control.now() }
+  const before = await control.ocs.authorizeForNode(question)
+  expect(before).toMatchObject({ kind: 'denied', code: 'insufficient_funds' })
+  const metadata = { customer_id: String(control.id) }
+  const answer = await send(control, event('checkout.session.completed', session({ metadata })))
+  expect([answer.status, answer.data()]).toEqual([
+    200,
+    { received: true, event_id: expect.any(String), outcome: 'credited' },
+  ])
+  expect(await control.ocs.authorizeForNode(question)).toMatchObject({ kind: 'granted' })
+  const ledger = await control.call('GET', `/customers/${control.id}/ledger`)
+  expect(ledger.data()).toMatchObject([
+    { kind: 'topup', amount_exact: '25.00', ref: 'payment:pi_1', actor: 'payment' },
+  ])
+  expect(await control.ocs.check()).toEqual([])
+})
+
+test('the edge takes payments too', async () => {
+  const control = await open()
+  const body = event('payment_intent.succeeded', intent({ metadata: { customer_id: control.id } }))
+  expect((await send(control, body, { onEdge: true })).status).toBe(200)
+  expect(control.balance()).toBe(25_000_000n)
+})
+
+test.each([
+  ['session, then intent', [0, 1, 2]],
+  ['intent, then session', [1, 0, 2]],
+  ['invoice first', [2, 1, 0]],
+  ['each of them three times', [1, 1, 1, 0, 2, 2, 0, 0, 2]],
+])('one payment that raises several events is credited once: %s', async (_, order) => {
+  const control = await open()
+  const metadata = { customer_id: String(control.id) }
+  const told = [
+    event('checkout.session.completed', session({ metadata, invoice: 'in_1' })),
+    event('payment_intent.succeeded', intent({ metadata })),
+    event('invoice.paid', invoice({ metadata, payment_intent: 'pi_1' })),
+  ]
+  const outcomes = []
+  for (const index of order) outcomes.push(await outcomeOf(control, told[index] ?? {}))
+  expect(outcomes).toEqual(order.map((_event, place) => (place === 0 ? 'credited' : 'duplicate')))
+  expect(control.balance()).toBe(25_000_000n)
+})
+
+test('events of one payment that arrive at the same time credit it once', async () => {
+  const control = await open()
+  const metadata = { customer_id: String(control.id) }
+  const paid = event('checkout.session.completed', session({ metadata }))
+  const again = event('payment_intent.succeeded', intent({ metadata }))
+  const outcomes = await Promise.all([paid, again, paid].map((each) => outcomeOf(control, each)))
+  expect(outcomes.toSorted()).toEqual(['credited', 'duplicate', 'duplicate'])
+  expect([control.balance(), await control.ocs.check()]).toEqual([25_000_000n, []])
+})
+
+test('the invoice of a subscription is credited by its number where no intent is named', async () => {
+  const control = await open()
+  const parent = { subscription_details: { metadata: { customer_id: String(control.id) } } }
+  const body = event('invoice.paid', invoice({ parent }))
+  const opened = event(
+    'checkout.session.completed',
+    session({ payment_intent: null, invoice: 'in_1', client_reference_id: 'acme' }),
+  )
+  expect(await outcomeOf(control, body)).toBe('credited')
+  expect(await outcomeOf(control, opened)).toBe('duplicate')
+  expect(await outcomeOf(control, event('invoice.paid', invoice({ id: 'in_2', parent })))).toBe(
+    'credited',
+  )
+  expect(control.balance()).toBe(50_000_000n)
+})
+
+test('whatever comes late, doubled or out of order, every payment counts once', async () => {
+  const control = await open()
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.tuple(fc.nat(3), fc.constantFrom('session', 'intent', 'invoice'), fc.boolean()), {
+        maxLength: 15,
+      }),
+      async (told) => {
+        const before = control.balance() ?? 0n
+        const run = (events += 1)
+        const metadata = { customer_id: String(control.id) }
+        for (const [payment, kind, isResent] of told) {
+          const pi = `pi_${run}_${payment}`
+          const amount = 100 * (payment + 1)
+          const object = {
+            session: session({
+              id: `cs_${pi}`,
+              payment_intent: pi,
+              amount_total: amount,
+              metadata,
+            }),
+            intent: intent({
+              id: pi,
+              latest_charge: `ch_${pi}`,
+              amount_received: amount,
+              metadata,
+            }),
+            invoice: invoice({ id: `in_${pi}`, payment_intent: pi, amount_paid: amount, metadata }),
+          }[kind]
+          const types = {
+            session: 'checkout.session.completed',
+            intent: 'payment_intent.succeeded',
+            invoice: 'invoice.paid',
+          }
+          const id = isResent ? `evt_${pi}_${kind}` : undefined
+          const answer = await send(control, event(types[kind], object, id))
+          expect(answer.status).toBe(200)
+        }
+        const payments = new Set(told.map(([payment]) => payment))
+        const paid = [...payments].reduce((sum, payment) => sum + (payment + 1) * 1_000_000, 0)
+        expect((control.balance() ?? 0n) - before).toBe(BigInt(paid))
+        expect(await control.ocs.check()).toEqual([])
+      },
+    ),
+    { numRuns: 60, seed: 1 },
+  )
+})
+
+test.each([
+  ['its id', (id: number) => session({ metadata: { customer_id: id } })],
+  ['its id as a reference', (id: number) => session({ client_reference_id: String(id) })],
+  ['its name as a reference', () => session({ client_reference_id: 'acme' })],
+  ['its address', () => session({ customer_details: { email: 'Pay@Acme.example' } })],
+  ['its older address', () => session({ customer_email: 'pay@acme.example' })],
+])('a customer is found by %s', async (_, object) => {
+  const control = await open()
+  expect(await outcomeOf(control, event('checkout.session.completed', object(control.id)))).toBe(
+    'credited',
+  )
+  expect(control.balance()).toBe(25_000_000n)
+})
+
+test('an id that is wrong is not mended by an address', async () => {
+  const control = await open()
+  const object = session({
+    client_reference_id: '999',
+    customer_details: { email: 'pay@acme.example' },
+  })
+  expect(await outcomeOf(control, event('checkout.session.completed', object))).toBe('alert')
+  expect(control.balance()).toBe(0n)
+})
+
+test('a payment of an unknown customer is an alert; sent again, it is credited once the customer is there', async () => {
+  const control = await open()
+  const body = event('checkout.session.completed', session({ client_reference_id: 'newcomer' }))
+  expect(await outcomeOf(control, body)).toBe('alert')
+  expect(await outcomeOf(control, body)).toBe('alert')
+  expect(await control.alerts('?state=open')).toMatchObject([
+    { kind: 'unknown_customer', customer_id: null, reference: 'pi_1', amount_exact: '25.00' },
+  ])
+  const made = await control.call('POST', '/customers', { name: 'newcomer' })
+  const { id } = made.data<{ id: number }>()
+  expect(await outcomeOf(control, body)).toBe('credited')
+  expect(await outcomeOf(control, body)).toBe('duplicate')
+  expect(control.balance(id)).toBe(25_000_000n)
+  expect(await control.alerts('?state=open')).toEqual([])
+  expect(await control.alerts('?state=resolved')).toMatchObject([{ resolved_by: 'payment' }])
+})
+
+test.each([
+  ['checkout.session.completed', session({ payment_status: 'unpaid' })],
+  ['checkout.session.completed', session({ payment_status: 'no_payment_required' })],
+  ['checkout.session.completed', session({ amount_total: 0 })],
+  ['checkout.session.completed', session({ amount_total: null, currency: null })],
+  ['payment_intent.succeeded', intent({ amount_received: 0 })],
+  ['invoice.paid', invoice({ amount_paid: 0 })],
+])('%s without money credits nothing', async (type, object) => {
+  const control = await open()
+  const told = { ...object, client_reference_id: 'acme', metadata: { customer_id: control.id } }
+  expect(await outcomeOf(control, event(type, told))).toBe('ignored')
+  expect(control.balance()).toBe(0n)
+  expect(await control.alerts()).toEqual([])
+})
+
+test('yen have no smaller unit; another currency than the wallet’s is an alert', async () => {
+  const control = await open()
+  const metadata = { customer_id: String(control.yenId) }
+  const yen = session({ metadata, currency: 'jpy', amount_total: 500 })
+  expect(await outcomeOf(control, event('checkout.session.completed', yen))).toBe('credited')
+  expect(control.balance(control.yenId)).toBe(500_000_000n)
+  const dollars = intent({ id: 'pi_2', metadata, currency: 'usd' })
+  expect(await outcomeOf(control, event('payment_intent.succeeded', dollars))).toBe('alert')
+  expect(control.balance(control.yenId)).toBe(500_000_000n)
+  expect(await control.alerts()).toMatchObject([
+    { kind: 'currency_mismatch', customer_id: control.yenId, detail: 'the wallet is in JPY' },
+  ])
+})
+
+test('two events of one payment that differ in the amount: the first counts, and an alert is created', async () => {
+  const control = await open()
+  const metadata = { customer_id: control.id }
+  await send(control, event('payment_intent.succeeded', intent({ metadata })))
+  const other = session({ metadata, amount_total: 9_900 })
+  expect(await outcomeOf(control, event('checkout.session.completed', other))).toBe('alert')
+  expect(control.balance()).toBe(25_000_000n)
+  expect(await control.alerts()).toMatchObject([
+    { kind: 'amount_mismatch', customer_id: control.id },
+  ])
+})
+
+test('refunds and disputes of a payment are alerts for its customer, and take nothing', async () => {
+  const control = await open()
+  await send(
+    control,
+    event('payment_intent.succeeded', intent({ metadata: { customer_id: control.id } })),
+  )
+  const charge = {
+    id: 'ch_1',
+    payment_intent: 'pi_1',
+    amount: 2_500,
+    amount_refunded: 500,
+    currency: 'usd',
+  }
+  await send(control, event('charge.refunded', charge))
+  const dispute = {
+    id: 'dp_1',
+    charge: 'ch_1',
+    amount: 2_500,
+    currency: 'usd',
+    reason: 'fraudulent',
+  }
+  await send(control, event('charge.dispute.created', { ...dispute, payment_intent: null }))
+  await send(
+    control,
+    event('customer.subscription.deleted', { id: 'sub_1', metadata: { customer_id: control.id } }),
+  )
+  const customer_id = control.id
+  expect(await control.alerts()).toMatchObject([
+    { kind: 'subscription_ended', customer_id, reference: 'sub_1', amount: null },
+    { kind: 'dispute', customer_id, reference: 'dp_1', amount_exact: '25.00' },
+    { kind: 'refund', customer_id, reference: 'ch_1', amount_exact: '5.00', currency: 'USD' },
+  ])
+  expect(await control.alerts('?kind=dispute')).toMatchObject([
+    { detail: 'charge.dispute.created dp_1 fraudulent' },
+  ])
+  expect(control.balance()).toBe(25_000_000n)
+})
+
+test('a refund that comes before its payment is an alert without a customer', async () => {
+  const control = await open()
+  const refund = { id: 're_1', payment_intent: 'pi_1', amount: 2_500, currency: 'usd' }
+  expect(await outcomeOf(control, event('refund.created', refund))).toBe('alert')
+  expect(await control.alerts()).toMatchObject([{ kind: 'refund', customer_id: null }])
+})
+
+test('an alert is settled by a person, once', async () => {
+  const control = await open()
+  await send(control, event('customer.subscription.deleted', { id: 'sub_1' }))
+  const [alert] = await control.alerts()
+  const settled = await control.call('POST', `/billing/alerts/${alert?.id}/resolve`)
+  expect(settled.data()).toMatchObject({
+    id: alert?.id,
+    resolved_by: expect.stringMatching(/^key:/),
+  })
+  control.tick(1_000)
+  const again = await control.call('POST', `/billing/alerts/${alert?.id}/resolve`)
+  expect(again.data()).toEqual(settled.data())
+  expect((await control.call('POST', '/billing/alerts/99/resolve')).status).toBe(404)
+})
+
+test('unknown kinds are 200 and leave nothing behind; unreadable ones of known kinds leave an alert', async () => {
+  const control = await open()
+  expect(await outcomeOf(control, event('price.created', { id: 'price_1' }))).toBe('ignored')
+  expect(await outcomeOf(control, event('toString', { id: 'x' }))).toBe('ignored')
+  const rows = () => readValue(control.store, 'SELECT count(*) FROM payment_event')
+  expect(await rows()).toBe(0)
+  const broken = event('payment_intent.succeeded', { id: 'pi_1', amount_received: 'much' })
+  expect(await outcomeOf(control, broken)).toBe('alert')
+  expect(await control.alerts()).toMatchObject([
+    { kind: 'unreadable_event', detail: expect.stringContaining('amount_received') },
+  ])
+})
+
+test('what is not signed, or no event, is 400 and changes nothing', async () => {
+  const control = await open()
+  const paid = event('payment_intent.succeeded', intent({ metadata: { customer_id: control.id } }))
+  expect((await control.request(path, { body: paid })).code).toBe('invalid_signature')
+  const stolen = { 'stripe-signature': 't=1,v1=00' }
+  expect((await control.request(path, { body: paid, headers: stolen })).status).toBe(400)
+  for (const body of ['', 'nonsense', '[]', '{"id":"evt_1"}'])
+    expect([body, (await send(control, body)).code]).toEqual([body, 'validation_failed'])
+  expect(control.balance()).toBe(0n)
+})
+
+test('without a secret payments are refused for now', async () => {
+  const control = await open()
+  const settings = { ...control.deps.settings, paymentWebhookSecret: undefined }
+  const app = apiWith({ ...control.deps, settings })
+  const answer = await control.request(path, { app, body: {} })
+  expect([answer.status, answer.code]).toEqual([503, 'payments_not_configured'])
+})
+
+test('a payment that cannot be stored is not kept in memory either', async () => {
+  const control = await open()
+  const end = await failing(control.store, 'INSERT', 'payment_event')
+  const paid = event('payment_intent.succeeded', intent({ metadata: { customer_id: control.id } }))
+  expect((await send(control, paid)).status).toBe(500)
+  expect([control.balance(), await control.ocs.check()]).toEqual([0n, []])
+  await end()
+  expect(await outcomeOf(control, paid)).toBe('credited')
+  expect(control.balance()).toBe(25_000_000n)
+})
