@@ -1,4 +1,17 @@
 /** The order of the middleware and every mount, on one screen. */
+import {
+  bodyLimit,
+  butPreflight,
+  inOrder,
+  correlationId,
+  cors,
+  customerEdge,
+  errorHandler,
+  notFoundHandler,
+  preflight,
+  securityHeaders,
+  writeGate,
+} from './http/front.ts'
 import { testCallRoutes } from './calls/test-call-routes.ts'
 import { kinds } from './resources/kinds/kinds.ts'
 import { latest } from '../schema/clock.ts'
@@ -28,23 +41,14 @@ import type { EventFeed } from './observe/events/event-feed.ts'
 import type { EventHub } from './observe/events/event-hub.ts'
 import { eventRoutes } from './observe/events/event-routes.ts'
 import { consoleRoutes } from './console/console-routes.ts'
-import { canonicalPath } from './http/canonical-path.ts'
+import { canonicalPath, KnownPathsRouter } from './http/paths.ts'
 import type { ControlDeps } from './deps.ts'
 import { keyHealthRoute, probeRoutes, publicHealthRoute } from './observe/health-routes.ts'
-import type { ControlEnv } from './http/control-env.ts'
-import { errorHandler, notFoundHandler } from './http/error-handler.ts'
-import { KnownPathsRouter } from './http/known-paths.ts'
+import type { ControlEnv, Step } from './http/control-env.ts'
 import { authenticate } from './auth/authenticate.ts'
-import { bodyLimit } from './http/body-limit.ts'
-import { correlationId } from './http/correlation-id.ts'
-import { cors, preflight } from './http/cors.ts'
-import { customerEdge } from './http/customer-edge.ts'
-import { butPreflight, inOrder, type Step } from './http/in-order.ts'
 import { noteActivity } from './auth/note-activity.ts'
 import { rateLimit } from './auth/rate-limit.ts'
-import { securityHeaders } from './http/security-headers.ts'
 import { tenantScope } from './auth/tenant-scope.ts'
-import { writeGate } from './http/write-gate.ts'
 import { agentRoutes } from './resources/ai-agents/agent-routes.ts'
 import { recordingPath, recordingRoutes } from './calls/recordings/recording-routes.ts'
 import { callRoutes } from './calls/call-routes.ts'

@@ -7,7 +7,7 @@ import { changeDuration, changeReason, dryRun } from '../changes/change-fields.t
 import { answerOf, changeOutput } from '../changes/change-answer.ts'
 import { type ChangeOrder, makeChange } from '../changes/make-change.ts'
 import type { Plan } from '../changes/plan.ts'
-import { newUuid } from '../http/uuid.ts'
+import { newUuid } from '../http/platform.ts'
 import { defineTool, type Tool, type ToolSpec, type ToolUse } from './tool.ts'
 
 /** One call of a changing tool. */

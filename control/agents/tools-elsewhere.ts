@@ -1,7 +1,7 @@
 /** Tools that are about a live call, where another node has the call. */
 import { z } from 'zod'
 import { ApiError } from '../http/api-error.ts'
-import { parseJson } from '../http/json.ts'
+import { parseJson } from '../http/body.ts'
 import { dataOf } from '../nodes/answer-data.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { toolRequest } from './tool-request.ts'

@@ -4,9 +4,7 @@ import type { KeyVerifier } from './keys/verify-key.ts'
 import type { Presented } from './principal.ts'
 import { authorizationOf } from './session-cookie.ts'
 import type { Sessions } from './users/sessions.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { requestHeader } from '../http/request-head.ts'
-import { whenKnown, type Step } from '../http/in-order.ts'
+import { type ControlEnv, requestHeader, type Step, whenKnown } from '../http/control-env.ts'
 
 const nothing: Presented = { kind: 'nothing' }
 const rejected: Presented = { kind: 'rejected' }

@@ -7,8 +7,7 @@ import { isIP } from 'node:net'
 import type { Context } from 'hono'
 import { networkCheck } from '../../schema/net/ip-address.ts'
 import { canonicalAddress } from '../../schema/net/source-address.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { peerAddress, requestHeader } from '../http/request-head.ts'
+import { type ControlEnv, peerAddress, requestHeader } from '../http/control-env.ts'
 
 type AddressOf = (c: Context<ControlEnv>) => string
 

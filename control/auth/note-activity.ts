@@ -1,7 +1,6 @@
 /** Has each response counted for the key that was presented, also where the key is not allowed from that address. */
 import { type KeyActivity, NO_KEY } from './keys/key-activity.ts'
-import { answerOf } from '../http/request-head.ts'
-import type { Step } from '../http/in-order.ts'
+import { answerOf, type Step } from '../http/control-env.ts'
 
 /** Before what may refuse the request. What another node asks for a client was counted there. */
 export function noteActivity(activity: KeyActivity): Step {

@@ -10,9 +10,13 @@ import { SESSION_RPM } from './keys/key-limits.ts'
 import type { KeyUsage } from './keys/key-usage.ts'
 import type { Principal } from './principal.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { answerOf, setAnswerHeader } from '../http/request-head.ts'
-import { type Step, whenKnown } from '../http/in-order.ts'
+import {
+  answerOf,
+  type ControlEnv,
+  setAnswerHeader,
+  type Step,
+  whenKnown,
+} from '../http/control-env.ts'
 import type { Permits } from './permits.ts'
 import { RateWindow, type RequestWindow } from './rate-window.ts'
 import { SharedWindow } from './shared-window.ts'

@@ -2,7 +2,7 @@
 import type { MiddlewareHandler } from 'hono'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { describeHandler, type Access } from '../http/route-notes.ts'
+import { type Access, describeHandler } from '../http/validate.ts'
 import { refuseBeyondDomain } from './domain-limit.ts'
 import type { CustomerPrincipal, Presented, Principal } from './principal.ts'
 import type { Scope } from './scopes.ts'

@@ -1,7 +1,6 @@
 /** Revalidates the credential of a response that lasts minutes, such as an event stream. */
 import type { Context } from 'hono'
-import type { ControlEnv } from '../http/control-env.ts'
-import { requestHeader } from '../http/request-head.ts'
+import { type ControlEnv, requestHeader } from '../http/control-env.ts'
 import { judgeWith } from './authenticate.ts'
 import { admitScope } from './requires.ts'
 import type { Scope } from './scopes.ts'

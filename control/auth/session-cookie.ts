@@ -4,8 +4,7 @@
  */
 import type { Context } from 'hono'
 import { deleteCookie, setCookie } from 'hono/cookie'
-import type { ControlEnv } from '../http/control-env.ts'
-import { requestHeader } from '../http/request-head.ts'
+import { type ControlEnv, requestHeader } from '../http/control-env.ts'
 import { isJwt } from './credential.ts'
 import { SESSION_SECONDS } from './users/sessions.ts'
 

@@ -1,6 +1,5 @@
 import type { TenantScope } from './tenants.ts'
-import { requestHeader } from '../http/request-head.ts'
-import { whenKnown, type Step } from '../http/in-order.ts'
+import { requestHeader, type Step, whenKnown } from '../http/control-env.ts'
 
 /** Narrows the principal to the tenant in which it acts; 403 for a foreign tenant. */
 export function tenantScope(tenants: TenantScope): Step {

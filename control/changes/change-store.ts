@@ -5,7 +5,7 @@ import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
 import { KeptStates } from './kept-states.ts'
 
 export type ChangeEntry = Selectable<ChangeEntryTable>

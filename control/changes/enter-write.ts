@@ -3,8 +3,13 @@
  * the same transaction. The tools plan first and write then (`make-change.ts`); both make the same entries, and are
  * undone in the same way.
  */
-import type { RestorableKind } from './kinds.ts'
-import type { ChangeWorld, Json } from './kinds.ts'
+import {
+  type ChangeKind,
+  type ChangeWorld,
+  type Json,
+  restorable,
+  type RestorableKind,
+} from './kinds.ts'
 import type { Context } from 'hono'
 import { routePath } from 'hono/route'
 import { z } from 'zod'
@@ -13,12 +18,11 @@ import type { Scope } from '../auth/scopes.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { transaction } from '../../schema/sql/query.ts'
 import { quoted } from '../http/clean-text.ts'
-import { newUuid } from '../http/uuid.ts'
+import { newUuid } from '../http/platform.ts'
 import { changeReason } from './change-fields.ts'
 import { ChangeStore, type Target } from './change-store.ts'
 import { differing, type FieldState, fieldsOf, pick } from './field-states.ts'
 import { namesOnly, TOO_LONG } from './kept-states.ts'
-import { type ChangeKind, restorable } from './kinds.ts'
 import { entryOf, longerEffect, longerStates, temporary } from './make-change.ts'
 import type { Plan } from './plan.ts'
 

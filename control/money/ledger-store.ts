@@ -3,7 +3,7 @@ import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schem
 import type { LedgerEntryTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
-import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
 import type { Rows } from '../resources/resource.ts'
 
 export interface LedgerFilter {

@@ -7,7 +7,7 @@ import { requiresGlobal } from '../auth/requires.ts'
 import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { validate } from '../http/validate.ts'
-import { newUuid } from '../http/uuid.ts'
+import { newUuid } from '../http/platform.ts'
 import {
   authorizedView,
   authorizeQuery,

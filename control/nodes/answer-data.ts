@@ -1,6 +1,6 @@
 /** What another node has answered, read as everything from outside is. */
 import { z } from 'zod'
-import { parseJson } from '../http/json.ts'
+import { parseJson } from '../http/body.ts'
 import type { PeerAnswer } from './node-client.ts'
 
 /** `data` of its envelope. Undefined: it is not what it should be, as of a node with another version. */

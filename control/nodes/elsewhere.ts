@@ -2,10 +2,8 @@
 import type { Context, MiddlewareHandler } from 'hono'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
 import { ApiError } from '../http/api-error.ts'
-import { readBody } from '../http/body.ts'
-import { type ChangeDigests, type ControlEnv } from '../http/control-env.ts'
-import { parseJson } from '../http/json.ts'
-import { setAnswerHeader } from '../http/request-head.ts'
+import { parseJson, readBody } from '../http/body.ts'
+import { type ChangeDigests, type ControlEnv, setAnswerHeader } from '../http/control-env.ts'
 import type { PeerAnswer } from './node-client.ts'
 import type { OtherNodes } from './other-nodes.ts'
 

@@ -4,10 +4,8 @@
  */
 import type { Context } from 'hono'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
-import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
-import type { ControlEnv } from '../http/control-env.ts'
+import { type ControlEnv, requestHeader, setAnswerHeader, type Step } from '../http/control-env.ts'
 import { authorizationOf } from '../auth/session-cookie.ts'
-import type { Step } from '../http/in-order.ts'
 import { admitNodes } from './admit-node.ts'
 import {
   NodeClient,

@@ -1,6 +1,6 @@
 /** The five routes of every resource: create, list, get, update, delete. */
-import type { ChangeWorld } from '../changes/kinds.ts'
-import type { RequestScope } from '../auth/request-scope.ts'
+import type { ChangeKind, ChangeWorld } from '../changes/kinds.ts'
+import { type RequestScope, requestScope } from '../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { transaction } from '../../schema/sql/query.ts'
@@ -12,15 +12,12 @@ import {
   type BeyondScope,
   type Written,
 } from '../auth/field-scopes.ts'
-import { requestScope } from '../auth/request-scope.ts'
 import { requires } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { creationsOf, tellEntered, writeQuery, writesOf } from '../changes/enter-write.ts'
-import type { ChangeKind } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { created, ok, type Settled } from '../http/envelope.ts'
-import { offsetOf, pageMeta, pageQuery } from '../http/page.ts'
+import { created, offsetOf, ok, pageMeta, pageQuery, type Settled } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'

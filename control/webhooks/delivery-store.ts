@@ -9,7 +9,7 @@ import type { Param } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare } from '../../schema/sql/prepared.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
-import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
 import type { Rows } from '../resources/resource.ts'
 
 export interface DueDelivery {

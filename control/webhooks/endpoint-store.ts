@@ -8,7 +8,7 @@ import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Rows } from '../resources/resource.ts'
-import { write } from '../http/write.ts'
+import { write } from '../http/rows.ts'
 import type { EventType } from '../../schema/contracts/webhook-events.ts'
 import type { NewEndpoint } from './webhook-body.ts'
 

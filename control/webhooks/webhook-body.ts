@@ -1,6 +1,6 @@
 /** Request bodies and queries of `/webhooks`. */
 import { z } from 'zod'
-import { pageQuery } from '../http/page.ts'
+import { pageQuery } from '../http/envelope.ts'
 import { reference, text } from '../http/fields.ts'
 import { eventTypes } from '../../schema/contracts/webhook-events.ts'
 import { problemOfUrl } from './targets.ts'

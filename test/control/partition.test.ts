@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
-import { routeNotes } from '../../control/http/route-notes.ts'
+import { routeNotes } from '../../control/http/validate.ts'
 import { openControl, type TestControl } from '../support/control.ts'
-import { readRows } from '../support/stored.ts'
-import { runSql } from '../support/stored.ts'
+import { readRows, runSql } from '../support/stored.ts'
 
 /** Part of every text of the tenant that no other tenant may see. */
 const CANARY = 'canary'

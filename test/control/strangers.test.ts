@@ -1,7 +1,7 @@
 /** What strangers may cost at the public edge, and batches of agents. */
 import { expect, test } from 'vitest'
 import { PasswordCheck } from '../../control/auth/users/passwords.ts'
-import { isDeep } from '../../control/http/json.ts'
+import { isDeep } from '../../control/http/body.ts'
 import { openControl } from '../support/control.ts'
 
 test('before a credential is known, a login holds 4 kB, and other bodies of customers 16 kB', async () => {

@@ -6,7 +6,7 @@ import { hashToken, keyPrefixOf, newToken } from '../../control/auth/keys/app-ke
 import { DEFAULT_RATE_LIMIT_RPM, newKeyBody } from '../../control/auth/keys/key-bodies.ts'
 import { toRow } from '../../control/auth/keys/key-rows.ts'
 import { hashPassword } from '../../control/auth/users/passwords.ts'
-import { newUuid } from '../../control/http/uuid.ts'
+import { newUuid } from '../../control/http/platform.ts'
 import { settingsInForce } from '../../engine/commands/settings-in-force.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import { expectDocumented } from './documented.ts'

@@ -3,8 +3,7 @@ import { isInitializeRequest } from '@modelcontextprotocol/server'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import { ApiError } from '../../http/api-error.ts'
-import { readBody } from '../../http/body.ts'
-import { isDeep } from '../../http/json.ts'
+import { isDeep, readBody } from '../../http/body.ts'
 import { watchedResources } from './resources.ts'
 
 /** JSON-RPC messages in one request. */

@@ -6,8 +6,7 @@ import { isIP } from 'node:net'
 import type { MiddlewareHandler } from 'hono'
 import { parseHostPort } from '../../../engine/sip-server/message/index.ts'
 import { ApiError } from '../../http/api-error.ts'
-import type { ControlEnv } from '../../http/control-env.ts'
-import { requestHeader } from '../../http/request-head.ts'
+import { type ControlEnv, requestHeader } from '../../http/control-env.ts'
 
 /** Names of this machine that DNS cannot assign to another one. */
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])

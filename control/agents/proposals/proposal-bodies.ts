@@ -1,6 +1,6 @@
 /** Queries and bodies of `/proposals`. */
 import { z } from 'zod'
-import { pageQuery } from '../../http/page.ts'
+import { pageQuery } from '../../http/envelope.ts'
 import { text } from '../../http/fields.ts'
 
 export const proposalQuery = z.strictObject({

@@ -1,7 +1,7 @@
 /** Request bodies of `/application-keys` (SPECIFICATION.md §4.6). */
 import { z } from 'zod'
 import { domain, name, text, time } from '../../http/fields.ts'
-import { pageQuery } from '../../http/page.ts'
+import { pageQuery } from '../../http/envelope.ts'
 import { parseNetwork } from '../../../schema/net/ip-address.ts'
 import { isGrantable, MAX_SCOPES, scopeGrammar } from '../scopes.ts'
 import { keyStates } from './app-key.ts'

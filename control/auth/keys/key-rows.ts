@@ -2,7 +2,7 @@
 import { sql, type Insertable, type RawBuilder, type Selectable, type Updateable } from 'kysely'
 import { fromFlag, toFlag } from '../../../schema/columns.ts'
 import type { ApplicationKeyTable } from '../../../schema/database.ts'
-import { likePattern } from '../../http/page.ts'
+import { likePattern } from '../../http/envelope.ts'
 import type { AppKey, KeyState } from './app-key.ts'
 
 export type KeyRow = Selectable<ApplicationKeyTable> & { readonly tenant_slug: string | null }

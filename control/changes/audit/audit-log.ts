@@ -9,7 +9,7 @@ import { readApart } from '../../../schema/sql/read-apart.ts'
 import { includes, startsWith } from '../../../schema/sql/text-search.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { MAX_COUNTED, MAX_LISTED } from '../../http/page.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../../http/envelope.ts'
 
 export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
 

@@ -2,7 +2,7 @@
 import { bodyOf } from '../../nodes/answer-data.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import type { Peer } from '../../nodes/peer.ts'
-import { parseJson } from '../../http/json.ts'
+import { parseJson } from '../../http/body.ts'
 import { PeerLog } from './peer-log.ts'
 import type { Position } from './event-position.ts'
 import { feedHead, type LogPart, logPart, sharedEvent } from './shared-event.ts'

@@ -1,7 +1,6 @@
 /** `/dispatcher`: sets, their state in the engine, and operations on nodes. */
 import type { ChangeWorld } from '../../changes/kinds.ts'
-import { requestScope } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
+import { requestScope, type RequestScope } from '../../auth/request-scope.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Principal } from '../../auth/principal.ts'
@@ -22,7 +21,7 @@ import { patched, patchOf } from '../patch.ts'
 import { found, id, idParam, resourceRoutes, withLookUp } from '../resource-routes.ts'
 import { nodeBody, type NodeBody } from './dispatcher-body.ts'
 import { nodeUri } from '../gateway-reach.ts'
-import { newUuid } from '../../http/uuid.ts'
+import { newUuid } from '../../http/platform.ts'
 import { DispatcherStore } from './dispatcher-store.ts'
 import { reservedBy } from '../source-claims.ts'
 import {

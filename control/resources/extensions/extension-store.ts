@@ -1,6 +1,5 @@
 /** Extensions as rows. The password is stored only as digest secrets. */
-import { everywhere } from '../../auth/request-scope.ts'
-import type { RequestScope } from '../../auth/request-scope.ts'
+import { everywhere, type RequestScope } from '../../auth/request-scope.ts'
 import type { Selectable } from 'kysely'
 import { fromFlag, timeToText, toFlag } from '../../../schema/columns.ts'
 import type { ExtensionTable } from '../../../schema/database.ts'
@@ -13,9 +12,8 @@ import { mediaColumnsOf, mediaViewOf, withoutRelay, type MediaView } from '../me
 import { refuseUnsupported } from '../not-supported.ts'
 import { badReference, either, resolve } from '../references.ts'
 import type { Resource, Rows, Slice } from '../resource.ts'
-import { contains } from '../../http/rows.ts'
+import { contains, write } from '../../http/rows.ts'
 import { writeWithinLimits } from '../../auth/tenant-limits.ts'
-import { write } from '../../http/write.ts'
 import { digestSecrets } from './digest-secret.ts'
 import { extensionBody, type ExtensionBody } from './extension-body.ts'
 import { homeOf, type Home } from './home-domain.ts'
