@@ -22,8 +22,13 @@ export const inOrder =
   (...steps: readonly Step[]): MiddlewareHandler<ControlEnv> =>
   (c, next) => {
     const rest = run(steps, c)
-    return rest === undefined ? next() : rest.then(next)
+    return rest === undefined ? next() : after(rest, next)
   }
+
+async function after(rest: Promise<void>, next: () => Promise<void>): Promise<void> {
+  await rest
+  await next()
+}
 
 /** Waits only for steps that wait: most requests are known from memory. */
 function run(steps: readonly Step[], c: Context<ControlEnv>): Promise<void> | undefined {
