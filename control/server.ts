@@ -12,8 +12,8 @@ import type { ControlDeps } from './deps.ts'
 import { EventFeed } from './observe/events/event-feed.ts'
 import { PeerEvents } from './observe/events/peer-events.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './observe/events/event-hub.ts'
-import { ConnectionLimit } from './http/connection-limit.ts'
 import {
+  ConnectionLimit,
   type ConnectionLimits,
   defaultLimits,
   httpServer,
@@ -21,7 +21,7 @@ import {
   type Watch,
 } from './http/http-server.ts'
 import { isUnstored } from '../schema/storage/storage.ts'
-import { correlationIds } from './http/correlation-id.ts'
+import { correlationIds } from './http/front.ts'
 import { describeRefused } from './auth/rate-limit.ts'
 import { TICK_MS } from './observe/telemetry/recent.ts'
 import { Telemetry } from './observe/telemetry/telemetry.ts'

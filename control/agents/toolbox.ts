@@ -10,7 +10,6 @@ import type { ChangeEffect } from '../changes/change.ts'
 import { ApiError } from '../http/api-error.ts'
 import { cleanText, describeArguments } from '../http/clean-text.ts'
 import type { Change, ControlEnv } from '../http/control-env.ts'
-import { parseJson } from '../http/json.ts'
 import type { AskedNodes, OtherNodes } from '../nodes/other-nodes.ts'
 import { allTools } from './catalog/index.ts'
 import type { Proposable } from './proposals/proposals.ts'
@@ -24,6 +23,7 @@ import {
   type ToolUse,
 } from './tool.ts'
 import { dataOf } from '../nodes/node-client.ts'
+import { parseJson } from '../http/body.ts'
 
 /** The caller, for scopes, tenant and audit. */
 export interface ToolCaller {

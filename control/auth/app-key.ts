@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { parseNetwork } from '../../schema/net/ip-address.ts'
 import { isGrantable, MAX_SCOPES, scopeGrammar } from './scopes.ts'
 import { domain, name, text, time } from '../http/fields.ts'
-import { pageQuery } from '../http/page.ts'
+import { pageQuery } from '../http/envelope.ts'
 
 export type KeyKind = 'sbc' | 'pbx' | 'billing'
 

@@ -14,9 +14,7 @@ import type { Scope } from './scopes.ts'
 import { SESSION_SECONDS, type Sessions } from './sessions.ts'
 import type { TenantScope } from './tenants.ts'
 import type { KeyVerifier } from './verify-key.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { type Step, whenKnown } from '../http/in-order.ts'
-import { peerAddress, requestHeader } from '../http/request-head.ts'
+import { type ControlEnv, requestHeader, type Step, whenKnown, peerAddress } from '../http/control-env.ts'
 
 const nothing: Presented = { kind: 'nothing' }
 const rejected: Presented = { kind: 'rejected' }

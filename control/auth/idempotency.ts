@@ -15,9 +15,8 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import { readCredential } from './authenticate.ts'
 import { ApiError, badRequest, conflict } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { requestHeader } from '../http/request-head.ts'
-import { describeHandler } from '../http/route-notes.ts'
+import { type ControlEnv, requestHeader } from '../http/control-env.ts'
+import { describeHandler } from '../http/validate.ts'
 
 const KEPT_MS = 24 * 3_600_000
 const MAX_UNSTORED = 1_000

@@ -24,7 +24,7 @@ import { mayGrant } from './scopes.ts'
 import { writeWithinLimits } from './tenant-limits.ts'
 import { wrongTenant } from './tenants.ts'
 import { ApiError, badRequest, conflict, type ErrorDetail } from '../http/api-error.ts'
-import { newUuid } from '../http/uuid.ts'
+import { newUuid } from '../http/platform.ts'
 
 /** Who creates a key, and the grantor's limits. */
 export type Grantor = Pick<Principal, 'scopeLabels' | 'tenantId' | 'domain'> & {

@@ -12,8 +12,7 @@ import type { Param } from '../../schema/sql/compiled.ts'
 import { prepare } from '../../schema/sql/prepared.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import type { ApiHourTable, KeyAddressTable } from '../../schema/tables/causes.ts'
-import type { Step } from '../http/in-order.ts'
-import { answerOf } from '../http/request-head.ts'
+import { type Step, answerOf } from '../http/control-env.ts'
 
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000

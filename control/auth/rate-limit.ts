@@ -13,10 +13,8 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import type { KeyUsage } from './key-usage.ts'
 import type { Principal } from './principal.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { type Step, whenKnown } from '../http/in-order.ts'
+import { type ControlEnv, answerOf, setAnswerHeader, type Step, whenKnown } from '../http/control-env.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
-import { answerOf, setAnswerHeader } from '../http/request-head.ts'
 
 const WINDOW_MS = 60_000
 

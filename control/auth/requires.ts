@@ -5,7 +5,7 @@ import type { Scope } from './scopes.ts'
 import { wrongTenant } from './tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { type Access, describeHandler } from '../http/route-notes.ts'
+import { type Access, describeHandler } from '../http/validate.ts'
 
 /** Requires a valid credential with this scope: 401 without the first, 403 without the second. */
 export const requires = (scope: Scope): MiddlewareHandler<ControlEnv> =>

@@ -8,7 +8,7 @@ import { sql } from 'kysely'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
-import { write } from '../http/write.ts'
+import { write } from '../http/rows.ts'
 
 /** `rows`: those of a tenant, as `FROM` names them. */
 const limits = {

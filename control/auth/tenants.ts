@@ -10,9 +10,8 @@ import { prepare } from '../../schema/sql/prepared.ts'
 import { LONGEST_UNCONFIRMED_MS } from './verify-key.ts'
 import type { Principal } from './principal.ts'
 import { ApiError } from '../http/api-error.ts'
-import { type Step, whenKnown } from '../http/in-order.ts'
 import { RememberedRows } from '../http/recently-used.ts'
-import { requestHeader } from '../http/request-head.ts'
+import { whenKnown, requestHeader, type Step } from '../http/control-env.ts'
 
 type TenantRow = Pick<Selectable<TenantTable>, 'id' | 'slug' | 'is_active'>
 

@@ -5,9 +5,9 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
 import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.ts'
-import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import { fieldsOf, isSameState, type Json, type RestorableKind, sharedFields } from './kinds.ts'
 import { lossOf, StateQuota } from './state-quota.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
 
 export type ChangeEntry = Selectable<ChangeEntryTable>
 export type NewChangeEntry = Omit<ChangeEntry, 'id' | keyof Undone>

@@ -15,7 +15,6 @@ import { ApiError, conflict } from '../http/api-error.ts'
 import { cleanText, quoted } from '../http/clean-text.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { text } from '../http/fields.ts'
-import { newUuid } from '../http/uuid.ts'
 import { operationOf } from './audit.ts'
 import {
   type ChangeEntry,
@@ -41,6 +40,7 @@ import {
   sharedFields,
 } from './kinds.ts'
 import { namesOnly, TOO_LONG } from './state-quota.ts'
+import { newUuid } from '../http/platform.ts'
 
 /** What a change does, as its entry has it and a person reads it. */
 export interface ChangeEffect {

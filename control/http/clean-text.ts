@@ -2,6 +2,7 @@
  * Cleans texts for people and language models. Names, numbers and reasons come from
  * untrusted parties: each text is bounded and contains nothing invisible and no terminal control sequence.
  */
+import { moneyToDecimal } from '../../schema/columns.ts'
 
 const MAX_TEXT = 512
 /** Maximum nesting; deeper values are left out. */
@@ -66,3 +67,9 @@ function describeValue(value: unknown): unknown {
   if (typeof value === 'string') return cleanText(value, 200)
   return typeof value === 'object' && value !== null ? '[object]' : value
 }
+
+export const moneyText = (micros: number, currency: string | null): string =>
+  `${moneyToDecimal(Math.round(micros / 10_000) * 10_000)} ${currency ?? ''}`.trim()
+
+export const plural = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -1,5 +1,6 @@
-/** Hono's types for requests of this API. */
+/** The context of requests to this API: its types, and the headers of Node's request and response. */
 import type { HttpBindings } from '@hono/node-server'
+import type { Context } from 'hono'
 import type { ApiAnswer } from './api-answer.ts'
 import type { ErrorDetail } from './api-error.ts'
 
@@ -29,6 +30,14 @@ export interface ControlEnv {
   }
 }
 
+/** A step that runs for every request before its route. It throws or rejects to refuse the request. */
+export type Step = (c: Context<ControlEnv>) => void | Promise<void>
+
+/** Uses a value at once, or when it is there: most requests are known from memory, and need not wait. */
+export function whenKnown<T>(value: T | Promise<T>, use: (value: T) => void): void | Promise<void> {
+  return value instanceof Promise ? value.then(use) : use(value)
+}
+
 /** A row before and after a request, as the API shows it; null when it did not exist. */
 export interface Change {
   readonly before: unknown
@@ -46,7 +55,7 @@ export interface ChangeDigests {
 }
 
 /** A request that another node of the installation makes. */
-export interface NodeRequest {
+interface NodeRequest {
   /** The node. */
   readonly from: string
   /** The client's address, as that node knows it. */
@@ -54,3 +63,23 @@ export interface NodeRequest {
   /** Asked by the node itself; undefined: the request of a client. */
   readonly question: unknown
 }
+
+/**
+ * These read and set headers on Node's request and response: they are parsed already, and a header set
+ * with `c.header()` forces Hono to build a whole Response.
+ */
+export function requestHeader(c: Context<ControlEnv>, name: Lowercase<string>): string | undefined {
+  const value = c.env.incoming.headers[name]
+  return typeof value === 'string' ? value : value?.join(', ')
+}
+
+/** Call it before the handler; afterwards a header would force a whole Response to be built. */
+export function setAnswerHeader(c: Context<ControlEnv>, name: string, value: string): void {
+  answerOf(c).setEarly(name, value)
+}
+
+/** The address of the socket's peer; empty once the connection is closed. */
+export const peerAddress = (c: Context<ControlEnv>): string =>
+  c.env.incoming.socket.remoteAddress ?? ''
+
+export const answerOf = (c: Context<ControlEnv>): ApiAnswer => c.env.outgoing

@@ -1,13 +1,14 @@
 /** The HTTP server of an application: bounds slow and idle connections, and answers requests that no application sees. */
-import { createServer, STATUS_CODES, type Server } from 'node:http'
-import type { Socket } from 'node:net'
+import { errorBody } from './envelope.ts'
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
+import { createServer, type Server, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import { networkCheck } from '../../schema/net/ip-address.ts'
+import { canonicalAddress, sourceKey } from '../../schema/net/source-address.ts'
 import { ApiAnswer } from './api-answer.ts'
 import { ApiError } from './api-error.ts'
-import type { ConnectionLimit } from './connection-limit.ts'
 import type { ControlEnv } from './control-env.ts'
-import { errorBody } from './error-handler.ts'
 
 export interface ConnectionLimits {
   /** From the connection to the end of the headers. Milliseconds, as for the next three. */
@@ -161,4 +162,96 @@ function refusalBody(status: RefusedStatus, id: string): string {
 function statusOf(code: string | undefined): RefusedStatus {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
   return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
+}
+
+/**
+ * Limits the connections of one listener per address (per /64 network for IPv6). Without it, one client
+ * could take all connections and send nothing. Proxies, which speak for many clients, are exempt.
+ */
+export class ConnectionLimit {
+  readonly #max: number
+  readonly #isExempt: (address: string) => boolean
+  readonly #open = new Map<string, number>()
+  readonly #refused = new WeakSet<Socket>()
+
+  /** `exempt`: CIDRs. */
+  constructor(max: number, exempt: readonly string[]) {
+    this.#max = max
+    this.#isExempt = exempt.length === 0 ? () => false : networkCheck(exempt)
+  }
+
+  /** Counts the connection until it closes. False when its address has reached the limit. */
+  admit(socket: Socket): boolean {
+    const address = canonicalAddress(socket.remoteAddress ?? '')
+    if (this.#isExempt(address)) return true
+    const source = sourceKey(address)
+    const open = this.#open.get(source) ?? 0
+    if (open >= this.#max) {
+      this.#refused.add(socket)
+      return false
+    }
+    this.#open.set(source, open + 1)
+    socket.once('close', () => this.#closed(source))
+    return true
+  }
+
+  /** Requests that it has sent meanwhile must not be carried out. */
+  isRefused(socket: Socket): boolean {
+    return this.#refused.has(socket)
+  }
+
+  #closed(source: string): void {
+    const rest = (this.#open.get(source) ?? 1) - 1
+    if (rest === 0) this.#open.delete(source)
+    else this.#open.set(source, rest)
+  }
+}
+
+interface WaitingPlace {
+  readonly host: string
+  readonly port: number
+}
+
+/** Load balancers and monitoring, which ask now and then. */
+const MAX_CONNECTIONS = 64
+const REQUEST_MS = 5_000
+
+const waiting = new ApiError(
+  503,
+  'waiting_for_database',
+  'This node waits for its database server, and takes no calls',
+)
+const alive = JSON.stringify({ success: true, data: { status: 'ok' } })
+
+/**
+ * Resolves with the function that closes the port.
+ *
+ * @throws {Error} the address cannot be listened on.
+ */
+export async function serveWaiting(
+  { host, port }: WaitingPlace,
+  newId: () => string,
+): Promise<() => Promise<void>> {
+  const server = createServer((request, answer) => {
+    const isAlive = request.method !== 'POST' && /^\/livez(?:\?|$)/.test(request.url ?? '')
+    answer.writeHead(isAlive ? 200 : 503, {
+      'Content-Type': 'application/json',
+      'Cache-Control': 'no-store',
+      ...(!isAlive && { 'Retry-After': '5' }),
+      Connection: 'close',
+    })
+    answer.end(isAlive ? alive : JSON.stringify(errorBody(waiting, newId())))
+  })
+  server.maxConnections = MAX_CONNECTIONS
+  server.requestTimeout = REQUEST_MS
+  server.headersTimeout = REQUEST_MS
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen({ host, port }, resolve)
+  })
+  return () =>
+    new Promise((resolve) => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
 }

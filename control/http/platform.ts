@@ -35,7 +35,7 @@ export interface Platform extends Clocks {
   readonly loopDelay: LoopDelay
 }
 
-export interface ControlSettings {
+interface ControlSettings {
   /** Undefined: generated once and kept in the database. */
   readonly jwtSecret: string | undefined
   /** Of the payment provider's webhook; undefined: payments are not set up, and it answers 503. */
@@ -61,4 +61,12 @@ export interface LoopDelay {
   /** Nanoseconds, the resolution of the measurement included. */
   percentile(percentile: number): number
   reset(): void
+}
+
+/** Returns a random UUID, version 4 (RFC 9562 §5.4). `randomBytes` must be cryptographically secure. */
+export function newUuid(randomBytes: (size: number) => Buffer): string {
+  const bytes = randomBytes(16)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }

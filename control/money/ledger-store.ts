@@ -4,9 +4,9 @@ import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schem
 import type { LedgerEntryTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
-import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import { countOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
 
 interface LedgerFilter {
   readonly kind?: LedgerEntryTable['kind'] | undefined

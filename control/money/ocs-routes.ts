@@ -17,8 +17,7 @@ import { readUserPart, withoutSeparators } from '../../schema/rules/phone-number
 import { requiresGlobal } from '../auth/requires.ts'
 import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { newUuid } from '../http/uuid.ts'
-import type { Platform } from '../http/platform.ts'
+import { type Platform, newUuid } from '../http/platform.ts'
 import { validate } from '../http/validate.ts'
 
 export function ocsRoutes(

@@ -5,9 +5,7 @@
 import type { Context } from 'hono'
 import type { Clocks } from '../../schema/clock.ts'
 import { readBody } from '../http/body.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import type { Step } from '../http/in-order.ts'
-import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
+import { type ControlEnv, requestHeader, setAnswerHeader, type Step } from '../http/control-env.ts'
 import type { Membership } from './membership.ts'
 import { bodyHash, NODE_HEADER, type NodeClaims, openToken, proofOf } from './node-token.ts'
 

@@ -4,9 +4,9 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { z } from 'zod'
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import { parseJson } from '../http/json.ts'
 import type { Membership, Peer } from './membership.ts'
 import { bodyHash, NODE_HEADER, type NodeClaims, sealToken } from './node-token.ts'
+import { parseJson } from '../http/body.ts'
 
 /** How long a node may take to say what it knows: what it does not say by then is missing from the response. */
 const ANSWER_MS = 800

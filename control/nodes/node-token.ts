@@ -5,7 +5,7 @@
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto'
 import { z } from 'zod'
-import { parseJson } from '../http/json.ts'
+import { parseJson } from '../http/body.ts'
 
 /** In requests, the token; in responses, the proof that a node has read it. */
 export const NODE_HEADER = 'x-tollgate-node'

@@ -5,9 +5,7 @@
 import type { Context } from 'hono'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import { authorizationOf } from '../auth/authenticate.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import type { Step } from '../http/in-order.ts'
-import { requestHeader, setAnswerHeader } from '../http/request-head.ts'
+import { type ControlEnv, requestHeader, setAnswerHeader, type Step } from '../http/control-env.ts'
 import { admitNodes } from './admit-node.ts'
 import type { Peer } from './membership.ts'
 import {

@@ -3,7 +3,7 @@ import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type Sql
 import type { z } from 'zod'
 import type { Database } from '../../schema/database.ts'
 import { numberOrText } from '../../schema/rules/phone-number.ts'
-import { likePattern, queryId } from '../http/page.ts'
+import { likePattern, queryId } from '../http/envelope.ts'
 import { text } from '../http/fields.ts'
 
 const wanted = text(255).min(1)

@@ -5,7 +5,7 @@
 import { serialize } from 'node:v8'
 import type { SqlValue } from '../../schema/sql/sql-value.ts'
 import { unusualCalls, type UnusualRequest } from './unusual/unusual-calls.ts'
-import type { Page } from '../http/page.ts'
+import type { Page } from '../http/envelope.ts'
 import type { Place } from './sums/places.ts'
 import { rollUp, type RollUpRequest } from './sums/roll-up.ts'
 import { search, type SearchRequest } from './sums/search.ts'

@@ -10,9 +10,9 @@ import type { Param } from '../../schema/sql/compiled.ts'
 import type { Store } from '../../schema/open.ts'
 import { prepare } from '../../schema/sql/prepared.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
-import { MAX_COUNTED, MAX_LISTED } from '../http/page.ts'
 import { countOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'
+import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
 
 export type DueDelivery = Pick<JoinedRow, 'id' | 'attempts' | 'message_id' | 'body'>
 

@@ -11,10 +11,10 @@ import { readApart } from '../../schema/sql/read-apart.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { reference, text } from '../http/fields.ts'
-import { pageQuery } from '../http/page.ts'
-import { write } from '../http/write.ts'
 import type { Rows } from '../resources/resource.ts'
 import { problemOfUrl } from './sender.ts'
+import { write } from '../http/rows.ts'
+import { pageQuery } from '../http/envelope.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 

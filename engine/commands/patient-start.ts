@@ -2,8 +2,8 @@
  * A start waits for its database server. Calls of the last run wait in the journal on this disk: a restart of the
  * machine while the server is away must not leave them there until an operator comes.
  */
-import { correlationIds } from '../../control/http/correlation-id.ts'
-import { serveWaiting } from '../../control/http/waiting-server.ts'
+import { correlationIds } from '../../control/http/front.ts'
+import { serveWaiting } from '../../control/http/http-server.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { isAway, whyAway } from '../../schema/postgres/away.ts'

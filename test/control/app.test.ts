@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { canonicalPath } from '../../control/http/canonical-path.ts'
+import { canonicalPath } from '../../control/http/paths.ts'
 import { apiWith, openControl } from '../support/control.ts'
 
 test('GET /health is public and bare', async () => {

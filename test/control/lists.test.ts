@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { routeNotes } from '../../control/http/route-notes.ts'
+import { routeNotes } from '../../control/http/validate.ts'
 import { setReadingThread } from '../../schema/sql/read-apart.ts'
 import { openControl } from '../support/control.ts'
 import { localOf, runSql } from '../support/stored.ts'

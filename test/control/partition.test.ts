@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { routeNotes } from '../../control/http/route-notes.ts'
+import { routeNotes } from '../../control/http/validate.ts'
 import { openControl, type TestControl } from '../support/control.ts'
 import { readRows, runSql } from '../support/stored.ts'
 

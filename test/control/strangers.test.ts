@@ -1,8 +1,8 @@
 /** What strangers may cost at the public edge, and batches of agents. */
 import { expect, test } from 'vitest'
 import { PasswordCheck } from '../../control/auth/passwords.ts'
-import { isDeep } from '../../control/http/json.ts'
 import { openControl } from '../support/control.ts'
+import { isDeep } from '../../control/http/body.ts'
 
 test('before a credential is known, a login holds 4 kB, and other bodies of customers 16 kB', async () => {
   const { request, app, edge } = await openControl()

@@ -5,7 +5,6 @@ import { createHash } from 'node:crypto'
 import type { Access } from '../../control/access.ts'
 import { toFlag } from '../../schema/columns.ts'
 import { hashPassword } from '../../control/auth/passwords.ts'
-import { newUuid } from '../../control/http/uuid.ts'
 import { settingsInForce } from '../../engine/commands/settings-in-force.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import { expectDocumented } from './documented.ts'
@@ -28,6 +27,7 @@ import { type TestEngine, testEngine } from './test-engine.ts'
 import { isOnPostgres } from './on-sqlite.ts'
 import { onlyProcess, realTimers } from './only-process.ts'
 import { openTestStore } from './test-store.ts'
+import { newUuid } from '../../control/http/platform.ts'
 
 /** What a test looks at in an answer. */
 export interface Answer {

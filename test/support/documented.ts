@@ -1,7 +1,7 @@
 /** Holds every answer that a test is given against the OpenAPI document. */
-import { canonicalPath } from '../../control/http/canonical-path.ts'
+import { canonicalPath } from '../../control/http/paths.ts'
 import type { ControlApp } from '../../control/app.ts'
-import { routeNotes } from '../../control/http/route-notes.ts'
+import { routeNotes } from '../../control/http/validate.ts'
 import { openApiDocument } from '../../control/http/openapi/document.ts'
 import { operations } from '../../control/operations/index.ts'
 import { lookUp, problemsOf } from './json-schema.ts'

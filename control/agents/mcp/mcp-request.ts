@@ -5,10 +5,8 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import { parseHostPort } from '../../../engine/sip-server/message/index.ts'
 import { ApiError } from '../../http/api-error.ts'
-import { readBody } from '../../http/body.ts'
-import type { ControlEnv } from '../../http/control-env.ts'
-import { isDeep } from '../../http/json.ts'
-import { requestHeader } from '../../http/request-head.ts'
+import { readBody, isDeep } from '../../http/body.ts'
+import { type ControlEnv, requestHeader } from '../../http/control-env.ts'
 import { watchedResources } from './resources.ts'
 
 /** JSON-RPC messages in one request. */

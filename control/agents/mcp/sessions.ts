@@ -6,7 +6,7 @@ import type { Store } from '../../../schema/open.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { newUuid } from '../../http/uuid.ts'
+import { newUuid } from '../../http/platform.ts'
 
 /** A session without a request and without a stream ends after this time. */
 const IDLE_MS = 30 * 60_000

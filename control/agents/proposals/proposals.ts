@@ -16,7 +16,6 @@ import { auditedActor } from '../../changes/audit.ts'
 import type { ChangeEffect } from '../../changes/change.ts'
 import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
 import { clean, cleanText } from '../../http/clean-text.ts'
-import { newUuid } from '../../http/uuid.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import type { Webhooks } from '../../webhooks/webhooks.ts'
 import {
@@ -37,6 +36,7 @@ import {
   refuseLostProposer,
   refuseUnentitled,
 } from './rights.ts'
+import { newUuid } from '../../http/platform.ts'
 
 export interface ProposalsDeps extends ProposerDeps {
   readonly store: Store

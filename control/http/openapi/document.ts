@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { ErrorStatus } from '../api-error.ts'
-import type { RouteNote } from '../route-notes.ts'
+import type { RouteNote } from '../validate.ts'
 import { errors, errorSchema, refusalsOf } from './errors.ts'
 import { commonHeaders, tenantHeader, repetitionHeader, securitySchemes } from './headers.ts'
 import {

@@ -1,7 +1,7 @@
 /** The error responses: which ones a route can return, and their texts. */
 import { z } from 'zod'
 import type { ErrorStatus } from '../api-error.ts'
-import type { RouteNote } from '../route-notes.ts'
+import type { RouteNote } from '../validate.ts'
 
 export const errorSchema = z.strictObject({
   success: z.literal(false),

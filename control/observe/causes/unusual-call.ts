@@ -1,5 +1,5 @@
 /** What was unusual about a call, against the calls of its customer in the 14 days before. */
-import { plural } from '../../http/text.ts'
+import { plural } from '../../http/clean-text.ts'
 import { sql } from 'kysely'
 import { DAY_MS } from '../../../schema/clock.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'

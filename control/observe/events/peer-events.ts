@@ -2,10 +2,10 @@
 import { bodyOf } from '../../nodes/node-client.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import type { Peer } from '../../nodes/membership.ts'
-import { parseJson } from '../../http/json.ts'
 import { PeerLog } from './peer-log.ts'
 import type { Position } from './event-position.ts'
 import { feedHead, type LogPart, logPart, sharedEvent } from './shared-event.ts'
+import { parseJson } from '../../http/body.ts'
 
 /** A node sends something each second. */
 const SILENT_MS = 3_000

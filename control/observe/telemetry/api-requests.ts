@@ -4,9 +4,7 @@
  */
 import type { Context } from 'hono'
 import { matchedRoutes } from 'hono/route'
-import type { ControlEnv } from '../../http/control-env.ts'
-import { answerOf } from '../../http/request-head.ts'
-import type { Step } from '../../http/in-order.ts'
+import { answerOf, type ControlEnv, type Step } from '../../http/control-env.ts'
 
 export interface RequestCount {
   readonly method: string

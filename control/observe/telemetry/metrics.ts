@@ -1,204 +1,270 @@
-/**
- * The Prometheus registry. Every metric is read from the telemetry view, so that both responses agree. The
- * text format is https://prometheus.io/docs/instrumenting/exposition_formats/ (version 0.0.4).
- */
-import { billingMetrics } from './billing-metrics.ts'
-import { type Labels, many, type Metric, one } from './metric.ts'
+/** The metrics for Prometheus. Each is read from the telemetry view, so that both answers agree. */
+import { Gauge, Registry } from 'prom-client'
+import type { NodesPort } from '../../../schema/contracts/nodes.ts'
 import type { TelemetryView } from './telemetry-view.ts'
+
+interface Sample {
+  readonly value: number
+  readonly labels: Record<string, string | number>
+  /** Of a histogram: with `_bucket`, `_sum` or `_count`. */
+  readonly metricName?: string
+}
+
+interface Metric {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary'
+  /** Null and undefined: there is no sample now. */
+  readonly read: (view: TelemetryView) => number | null | undefined | readonly Sample[]
+}
+
+const metric =
+  (type: Metric['type']) =>
+  (name: string, help: string, read: Metric['read']): Metric => ({ name, help, type, read })
+
+const gauge = metric('gauge')
+const counter = metric('counter')
+
+/** @param read the cumulative buckets, without the last one, which has no bound. */
+const histogram = (
+  name: string,
+  help: string,
+  read: (view: TelemetryView) => {
+    readonly buckets: readonly { readonly le: number; readonly count: number }[]
+    readonly sum: number
+    readonly count: number
+  },
+): Metric =>
+  metric('histogram')(name, help, (view) => {
+    const { buckets, sum, count } = read(view)
+    return [
+      ...[...buckets, { le: '+Inf', count }].map((bucket) => ({
+        metricName: `${name}_bucket`,
+        labels: { le: bucket.le },
+        value: bucket.count,
+      })),
+      { metricName: `${name}_sum`, labels: {}, value: sum },
+      { metricName: `${name}_count`, labels: {}, value: count },
+    ]
+  })
+
+/** One sample for each state: 1 for the one that it is in. */
+const stateSamples = (
+  states: readonly string[],
+  current: string,
+  labels: Sample['labels'],
+): readonly Sample[] =>
+  states.map((state) => ({ value: current === state ? 1 : 0, labels: { ...labels, state } }))
 
 const nodeLabels = ({ set_id, destination }: TelemetryView['nodes'][number]) => ({
   set_id,
   destination,
 })
-const states = ['active', 'probing', 'inactive'] as const
 
-const calls: readonly Metric[] = [
-  one('gauge', 'tollgate_calls_active', 'Live calls.', (view) => view.calls.active),
-  one(
-    'gauge',
+/** One sample for each media relay that has a value. */
+const ofRelays =
+  (read: (relay: TelemetryView['relays'][number]) => number | null): Metric['read'] =>
+  ({ relays }) =>
+    relays.flatMap((relay) => {
+      const value = read(relay)
+      return value === null ? [] : [{ value, labels: { relay: relay.relay } }]
+    })
+
+export const metrics: readonly Metric[] = [
+  gauge('tollgate_calls_active', 'Live calls.', ({ calls }) => calls.active),
+  gauge(
     'tollgate_calls_per_second',
     'Calls started per second over the last ten seconds.',
-    (view) => view.calls.per_second,
+    ({ calls }) => calls.per_second,
   ),
-  many('counter', 'tollgate_calls_total', 'Ended calls by disposition.', (view) =>
-    Object.entries(view.calls.by_disposition).map(([disposition, value]) => ({
+  counter('tollgate_calls_total', 'Ended calls by disposition.', ({ calls }) =>
+    Object.entries(calls.by_disposition).map(([disposition, value]) => ({
       value,
       labels: { disposition },
     })),
   ),
-  one('gauge', 'tollgate_calls_answer_seizure_ratio', 'Answered of all calls, 0 to 1.', (view) =>
-    view.calls.asr_percent === null ? null : view.calls.asr_percent / 100,
+  gauge('tollgate_calls_answer_seizure_ratio', 'Answered of all calls, 0 to 1.', ({ calls }) =>
+    calls.asr_percent === null ? null : calls.asr_percent / 100,
   ),
-  one(
-    'gauge',
+  gauge(
     'tollgate_calls_average_duration_seconds',
     'Billed seconds per answered call.',
-    (view) => view.calls.acd_seconds,
+    ({ calls }) => calls.acd_seconds,
   ),
-  one(
-    'counter',
+  counter(
     'tollgate_calls_billed_seconds_total',
     'Seconds between answer and end of all calls.',
-    (view) => view.calls.billed_seconds,
+    ({ calls }) => calls.billed_seconds,
   ),
-  many(
-    'histogram',
+  histogram(
     'tollgate_post_dial_delay_seconds',
     'Seconds from the INVITE to the first response of the callee.',
-    ({ calls: { post_dial_delay } }) => [
-      ...post_dial_delay.buckets.map(({ le_ms, count }) => ({
-        suffix: '_bucket',
-        labels: { le: le_ms === null ? '+Inf' : le_ms / 1_000 },
-        value: count,
-      })),
-      { suffix: '_sum', value: post_dial_delay.sum_ms / 1_000 },
-      { suffix: '_count', value: post_dial_delay.count },
-    ],
+    ({ calls: { post_dial_delay: delays } }) => ({
+      buckets: delays.buckets.flatMap(({ le_ms, count }) =>
+        le_ms === null ? [] : [{ le: le_ms / 1_000, count }],
+      ),
+      sum: delays.sum_ms / 1_000,
+      count: delays.count,
+    }),
   ),
-  many(
-    'histogram',
+  histogram(
     'tollgate_mos',
     'Calls whose quality is known, by the MOS of their worse direction.',
-    ({ calls: { mos } }) => [
-      ...[...mos.buckets, { le: '+Inf', count: mos.count }].map(({ le, count }) => ({
-        suffix: '_bucket',
-        labels: { le },
-        value: count,
-      })),
-      { suffix: '_sum', value: mos.sum },
-      { suffix: '_count', value: mos.count },
-    ],
+    ({ calls }) => calls.mos,
   ),
-]
-
-const nodes: readonly Metric[] = [
-  many('gauge', 'tollgate_node_state', '1 for the state that the node is in.', (view) =>
-    view.nodes.flatMap((node) =>
-      states.map((state) => ({
-        value: node.state === state ? 1 : 0,
-        labels: { ...nodeLabels(node), state },
-      })),
+  gauge('tollgate_node_state', '1 for the state that the node is in.', ({ nodes }) =>
+    nodes.flatMap((node) =>
+      stateSamples(['active', 'probing', 'inactive'], node.state, nodeLabels(node)),
     ),
   ),
-  many('gauge', 'tollgate_node_latency_seconds', 'Smoothed round trip of the probes.', (view) =>
-    view.nodes.flatMap((node) =>
+  gauge('tollgate_node_latency_seconds', 'Smoothed round trip of the probes.', ({ nodes }) =>
+    nodes.flatMap((node) =>
       node.latency_ms === null
         ? []
         : [{ value: node.latency_ms / 1_000, labels: nodeLabels(node) }],
     ),
   ),
-  many('gauge', 'tollgate_node_calls_active', 'Live calls on the node.', (view) =>
-    view.nodes.map((node) => ({ value: node.active_calls, labels: nodeLabels(node) })),
+  gauge('tollgate_node_calls_active', 'Live calls on the node.', ({ nodes }) =>
+    nodes.map((node) => ({ value: node.active_calls, labels: nodeLabels(node) })),
   ),
-  many('counter', 'tollgate_node_probes_total', 'Finished probes by result.', (view) =>
-    view.nodes.flatMap((node) =>
+  counter('tollgate_node_probes_total', 'Finished probes by result.', ({ nodes }) =>
+    nodes.flatMap((node) =>
       (['answered', 'failed'] as const).map((result) => ({
         value: node.probes[result],
         labels: { ...nodeLabels(node), result },
       })),
     ),
   ),
-]
-
-type Relay = TelemetryView['relays'][number]
-
-/** One sample for each relay that has a value. */
-const ofRelays = (
-  type: 'counter' | 'gauge',
-  name: string,
-  help: string,
-  read: (relay: Relay) => number | null,
-): Metric =>
-  many(type, name, help, (view) =>
-    view.relays.flatMap((relay) => {
-      const value = read(relay)
-      return value === null ? [] : [{ value, labels: { relay: relay.relay } }]
-    }),
-  )
-
-const relays: readonly Metric[] = [
-  ofRelays('gauge', 'tollgate_relay_alive', '1 while the media relay answers.', (relay) =>
-    relay.alive ? 1 : 0,
+  gauge(
+    'tollgate_relay_alive',
+    '1 while the media relay answers.',
+    ofRelays(({ alive }) => (alive ? 1 : 0)),
   ),
-  ofRelays(
-    'gauge',
+  gauge(
     'tollgate_relay_latency_seconds',
     'Smoothed round trip of requests to the media relay.',
-    (relay) => relay.latency_ms && relay.latency_ms / 1_000,
+    ofRelays(({ latency_ms }) => latency_ms && latency_ms / 1_000),
   ),
-  ofRelays(
-    'gauge',
+  gauge(
     'tollgate_relay_sessions',
     'Sessions at the media relay, those of other programs included.',
-    (relay) => relay.sessions,
+    ofRelays(({ sessions }) => sessions),
   ),
-  ofRelays(
-    'gauge',
+  gauge(
     'tollgate_relay_outstanding_requests',
     'Requests without an answer so far.',
-    (relay) => relay.outstanding,
+    ofRelays(({ outstanding }) => outstanding),
   ),
-  ofRelays(
-    'counter',
+  counter(
     'tollgate_relay_requests_total',
     'Requests to the media relay.',
-    (relay) => relay.requests_total,
+    ofRelays(({ requests_total }) => requests_total),
   ),
-  ofRelays(
-    'counter',
+  counter(
     'tollgate_relay_timeouts_total',
     'Requests that the media relay did not answer.',
-    (relay) => relay.timeouts_total,
+    ofRelays(({ timeouts_total }) => timeouts_total),
   ),
-  ofRelays(
-    'counter',
+  counter(
     'tollgate_relay_errors_total',
     'Requests that the media relay refused.',
-    (relay) => relay.errors_total,
+    ofRelays(({ errors_total }) => errors_total),
   ),
-  ofRelays(
-    'counter',
+  counter(
     'tollgate_relay_restarts_total',
     'How often the media relay has started anew, which ends its sessions.',
-    (relay) => relay.restarts_total,
+    ofRelays(({ restarts_total }) => restarts_total),
   ),
-]
-
-const people: readonly Metric[] = [
-  one(
-    'gauge',
+  gauge(
     'tollgate_registered_contacts',
     'Unexpired bindings of phones.',
-    (view) => view.registrations.contacts,
+    ({ registrations }) => registrations.contacts,
   ),
-  one(
-    'gauge',
+  gauge(
     'tollgate_registered_extensions',
     'Extensions with at least one binding.',
-    (view) => view.registrations.extensions,
+    ({ registrations }) => registrations.extensions,
   ),
-  many(
-    'counter',
+  counter(
     'tollgate_api_refused_total',
     'Connections, event streams and audit entries refused over their limits.',
     ({ api: { refused } }) =>
       Object.entries(refused).map(([what, value]) => ({ value, labels: { what } })),
   ),
-  many(
-    'counter',
+  counter(
     'tollgate_api_requests_total',
     'API requests by route and status class.',
-    (view) =>
-      view.api.routes.map(({ count, method, route, status_class }) => ({
+    ({ api: { routes } }) =>
+      routes.map(({ count, method, route, status_class }) => ({
         value: count,
         labels: { method, route, status: status_class },
       })),
   ),
-]
-
-const machine: readonly Metric[] = [
-  many(
-    'summary',
+  counter(
+    'tollgate_billing_authorizations_total',
+    'Charging verdicts: granted, the denial code, or the guard that has refused a call that could not be decided.',
+    ({ billing }) =>
+      Object.entries(billing?.verdicts ?? {}).map(([verdict, value]) => ({
+        value,
+        labels: { verdict },
+      })),
+  ),
+  gauge(
+    'tollgate_billing_open_calls',
+    'Calls with a reservation or a pending debit.',
+    ({ billing }) => billing?.open_calls,
+  ),
+  gauge('tollgate_billing_reserved', 'Held for live calls, all currencies.', ({ billing }) =>
+    billing === null ? null : Number(billing.reserved),
+  ),
+  counter('tollgate_billing_entries_total', 'Ledger entries by kind.', ({ billing }) =>
+    (billing?.moved ?? []).map(({ kind, currency, count }) => ({
+      value: count,
+      labels: { kind, currency },
+    })),
+  ),
+  counter('tollgate_billing_amount_total', 'Money moved by kind, absolute.', ({ billing }) =>
+    (billing?.moved ?? []).map(({ kind, currency, amount }) => ({
+      value: Number(amount),
+      labels: { kind, currency },
+    })),
+  ),
+  gauge(
+    'tollgate_billing_waiting_writes',
+    'Records waiting for the next group commit.',
+    ({ billing }) => billing?.waiting_writes,
+  ),
+  counter(
+    'tollgate_billing_commits_total',
+    'Group commits.',
+    ({ billing }) => billing?.commits_total,
+  ),
+  gauge(
+    'tollgate_billing_commit_failures',
+    'Consecutive failed group commits.',
+    ({ billing }) => billing?.commit_failures,
+  ),
+  counter(
+    'tollgate_billing_lost_events_total',
+    'Webhook events of calls that could not be stored.',
+    ({ billing }) => billing?.lost_events_total,
+  ),
+  gauge(
+    'tollgate_outbox_call_reports',
+    'Call records waiting for the external OCS.',
+    ({ outbox }) => outbox.call_reports,
+  ),
+  gauge(
+    'tollgate_outbox_webhook_deliveries',
+    'Waiting webhook deliveries, counted up to 10,000.',
+    ({ outbox }) => outbox.webhook_deliveries,
+  ),
+  gauge(
+    'tollgate_outbox_webhook_oldest_seconds',
+    'Age of the oldest waiting webhook delivery; 0 when none is waiting.',
+    ({ outbox }) => outbox.webhook_oldest_seconds ?? 0,
+  ),
+  metric('summary')(
     'tollgate_event_loop_lag_seconds',
     'Event-loop delay over the last ten seconds.',
     ({ event_loop }) => [
@@ -206,93 +272,92 @@ const machine: readonly Metric[] = [
       { value: event_loop.lag_p99_ms / 1_000, labels: { quantile: '0.99' } },
     ],
   ),
-  one(
-    'counter',
+  counter(
     'process_cpu_seconds_total',
     'User and system CPU time.',
     (view) => view.process.cpu_seconds,
   ),
-  one(
-    'gauge',
-    'process_resident_memory_bytes',
-    'Resident memory.',
-    (view) => view.process.resident_bytes,
-  ),
-  one(
-    'gauge',
+  gauge('process_resident_memory_bytes', 'Resident memory.', (view) => view.process.resident_bytes),
+  gauge(
     'tollgate_heap_used_bytes',
     'Used heap of JavaScript.',
     (view) => view.process.heap_used_bytes,
   ),
-  many(
-    'gauge',
+  gauge(
     'tollgate_process_info',
     'Always 1. The name and the epoch of the node that this process is.',
     ({ this_node: { name, epoch } }) => [{ value: 1, labels: { name, epoch } }],
   ),
-  one('gauge', 'tollgate_process_fenced', '1: another process has its name.', (view) =>
-    view.this_node.condition === 'fenced' ? 1 : 0,
+  gauge('tollgate_process_fenced', '1: another process has its name.', ({ this_node }) =>
+    this_node.condition === 'fenced' ? 1 : 0,
   ),
-  one(
-    'gauge',
+  gauge(
     'tollgate_process_heartbeat_age_seconds',
     'Since it was heard.',
-    (view) => view.this_node.heartbeat_age_seconds,
+    ({ this_node }) => this_node.heartbeat_age_seconds,
   ),
-  one(
-    'gauge',
+  gauge(
     'tollgate_uptime_seconds',
     'Seconds since the process started.',
     (view) => view.uptime_seconds,
   ),
-  one('gauge', 'tollgate_database_bytes', 'Size of the database.', (view) => view.database.bytes),
-  one(
-    'gauge',
+  gauge('tollgate_database_bytes', 'Size of the database.', ({ database }) => database.bytes),
+  gauge(
     'tollgate_database_free_bytes',
     'Free space in the database file.',
-    (view) => view.database.free_bytes,
+    ({ database }) => database.free_bytes,
   ),
 ]
 
-export const metrics: readonly Metric[] = [
-  ...calls,
-  ...nodes,
-  ...relays,
-  ...people,
-  ...billingMetrics,
-  ...machine,
+/** What the engine counts in addition, under its own names: `sip_dialogs` → `tollgate_sip_dialogs`. */
+const engineMetrics = ({ engine }: TelemetryView): readonly Metric[] =>
+  Object.entries(engine).map(([name, value]) => {
+    const type = name.endsWith('_total') ? 'counter' : 'gauge'
+    return metric(type)(
+      `tollgate_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,
+      'A figure of the SIP engine.',
+      () => value,
+    )
+  })
+
+type Members = Pick<NodesPort, 'list' | 'differingSettings'>
+
+/** The nodes that share the database, as this one hears of them: it reports those that answer no more. */
+const memberMetrics = (members: Members): readonly Metric[] => [
+  gauge(
+    'tollgate_platform_node_state',
+    '1 for the state of each node that shares the database, as this one hears of it.',
+    () =>
+      members
+        .list()
+        .flatMap(({ name, state }) =>
+          stateSamples(['starting', 'serving', 'draining', 'stopped', 'lost'], state, { name }),
+        ),
+  ),
+  gauge(
+    'tollgate_platform_node_differing_settings',
+    'Settings of each node that must be the same on all, and differ from those of another node that lives.',
+    () =>
+      members.list().map(({ name }) => ({
+        value: members.differingSettings.get(name)?.length ?? 0,
+        labels: { name },
+      })),
+  ),
 ]
 
-/** What the engine counts in addition, under its own names: `sip_dialogs` → `tollgate_sip_dialogs`. */
-function engineMetrics(view: TelemetryView): readonly Metric[] {
-  return Object.keys(view.engine).map((name) => ({
-    name: `tollgate_${snakeCase(name)}`,
-    type: name.endsWith('_total') ? 'counter' : 'gauge',
-    help: 'A figure of the SIP engine.',
-    read: ({ engine }) => [{ value: engine[name] ?? 0 }],
-  }))
+export async function prometheusText(view: TelemetryView, members: Members): Promise<string> {
+  const registry = new Registry()
+  for (const { name, help, type, read } of [
+    ...metrics,
+    ...engineMetrics(view),
+    ...memberMetrics(members),
+  ]) {
+    const found = read(view)
+    const values = typeof found === 'number' ? [{ value: found, labels: {} }] : (found ?? [])
+    // The registry asks for the samples alone: histograms are summed already, and nothing is counted twice.
+    const get = async () => ({ name, help, type, values })
+    registry.registerMetric(Object.assign(new Gauge({ name, help, registers: [] }), { get }))
+  }
+  // The library puts a blank line between two metrics.
+  return (await registry.metrics()).replaceAll('\n\n', '\n')
 }
-
-const snakeCase = (name: string): string =>
-  name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-
-export function prometheusText(view: TelemetryView, further: readonly Metric[] = []): string {
-  const blocks = [...metrics, ...engineMetrics(view), ...further].map(
-    ({ name, type, help, read }) => {
-      const lines = read(view).map(
-        ({ suffix = '', labels, value }) => `${name}${suffix}${labelText(labels)} ${value}\n`,
-      )
-      return `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${lines.join('')}`
-    },
-  )
-  return blocks.join('')
-}
-
-function labelText(labels: Labels | undefined): string {
-  if (labels === undefined) return ''
-  const pairs = Object.entries(labels).map(([name, value]) => `${name}="${escaped(String(value))}"`)
-  return `{${pairs.join(',')}}`
-}
-
-const escaped = (value: string): string =>
-  value.replaceAll(/[\\"\n]/g, (character) => (character === '\n' ? '\\n' : `\\${character}`))

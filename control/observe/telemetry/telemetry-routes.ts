@@ -6,7 +6,6 @@ import { ok } from '../../http/envelope.ts'
 import type { NodesPort } from '../../../schema/contracts/nodes.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from './telemetry-of-all.ts'
-import { memberMetrics } from './member-metrics.ts'
 import { prometheusText } from './metrics.ts'
 import type { Telemetry } from './telemetry.ts'
 
@@ -41,5 +40,5 @@ export const metricsRoute = (
 ) =>
   new Hono<ControlEnv>().get('/metrics', requiresGlobal('metrics:read'), async (c) => {
     c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
-    return c.body(prometheusText(await telemetry.read(), memberMetrics(nodes)))
+    return c.body(await prometheusText(await telemetry.read(), nodes))
   })

@@ -4,7 +4,7 @@
  */
 import { sql, type SqlBool } from 'kysely'
 import { all } from '../../../schema/sql/query.ts'
-import { likePattern } from '../../http/page.ts'
+import { likePattern } from '../../http/envelope.ts'
 import { type CallFilters, conditionsOf } from './call-filters.ts'
 import { matchingTimes } from './matching-times.ts'
 import type { Place } from './places.ts'

@@ -1,5 +1,5 @@
 /** Spending that is unusual for a customer: as a whole, and for one destination. Pure. */
-import { moneyText, plural } from '../../http/text.ts'
+import { moneyText, plural } from '../../http/clean-text.ts'
 import { compared, type Limits } from './baseline.ts'
 
 /** 5.00 and 25.00 of a currency. */

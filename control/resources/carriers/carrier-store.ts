@@ -13,8 +13,7 @@ import { stripHeadersColumn } from '../stripped-headers.ts'
 import { refuseUnsupported } from '../not-supported.ts'
 import { badReference, either, identified, resolve, tenantOf } from '../references.ts'
 import type { Resource, Rows, Slice } from '../resource.ts'
-import { contains, grouped, same } from '../../http/rows.ts'
-import { write } from '../../http/write.ts'
+import { contains, grouped, same, write } from '../../http/rows.ts'
 import {
   carrierBody,
   unsupportedInCarrier,

@@ -36,6 +36,7 @@ import {
   type NodeView,
 } from './dispatcher-view.ts'
 import { type RequestScope, requestScope } from '../../auth/tenants.ts'
+import { newUuid } from '../../http/platform.ts'
 
 const noun = 'Dispatcher set'
 const nodeParam = z.strictObject({ id: id(noun), nodeId: id('Node') })

@@ -14,8 +14,7 @@ import {
 import { isOfAgent, planRevocation, refuseOwnKey } from './key-plans.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
-import { created, ok } from '../../http/envelope.ts'
-import { offsetOf, pageMeta } from '../../http/page.ts'
+import { created, ok, offsetOf, pageMeta } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 import type { Idempotency } from '../../auth/idempotency.ts'
 import type { Principal } from '../../auth/principal.ts'
@@ -24,6 +23,7 @@ import { auditedKey, keyView } from './key-view.ts'
 import { keyPatch, keyQuery, newKeyBody, rotateBody, type AppKey } from '../../auth/app-key.ts'
 import { type ChangedKey, changeKey, grantorOf, issueKey, rotateKey } from '../../auth/issue-key.ts'
 import type { KeyUsage } from '../../auth/key-usage.ts'
+import { newUuid } from '../../http/platform.ts'
 
 const PATH = '/application-keys'
 

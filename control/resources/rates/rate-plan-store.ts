@@ -9,9 +9,8 @@ import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { identified, tenantOf } from '../references.ts'
 import type { Resource, Rows, Slice } from '../resource.ts'
-import { contains } from '../../http/rows.ts'
+import { contains, write } from '../../http/rows.ts'
 import { writeWithinLimits } from '../../auth/tenant-limits.ts'
-import { write } from '../../http/write.ts'
 import { ratePlanBody, type RatePlanBody } from './rate-body.ts'
 
 interface Row extends Selectable<RatePlanTable> {

@@ -15,9 +15,8 @@ import type { ErrorDetail } from '../../http/api-error.ts'
 import { badReference, either, resolve, tenantOf } from '../references.ts'
 import { refuseUncounted } from '../guards/braked.ts'
 import type { Resource, Rows, Slice } from '../resource.ts'
-import { contains } from '../../http/rows.ts'
+import { contains, write } from '../../http/rows.ts'
 import { writeWithinLimits } from '../../auth/tenant-limits.ts'
-import { write } from '../../http/write.ts'
 import { rateBody, type RateBody } from './rate-body.ts'
 
 export interface RateRow extends Selectable<RateTable> {

@@ -8,9 +8,8 @@ import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { mediaColumnsOf, mediaViewOf, withoutRelay, type MediaView } from '../media-fields.ts'
 import { refuseUnsupported } from '../not-supported.ts'
-import { contains, grouped } from '../../http/rows.ts'
+import { contains, grouped, write } from '../../http/rows.ts'
 import type { Resource, Rows, Slice } from '../resource.ts'
-import { write } from '../../http/write.ts'
 import { tenantBody, type TenantBody } from './tenant-body.ts'
 
 export interface TenantView extends MediaView {

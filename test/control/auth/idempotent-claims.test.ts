@@ -1,10 +1,10 @@
 /** The same `Idempotency-Key` at several nodes of one database. */
+import { errorHandler } from '../../../control/http/front.ts'
 import { randomBytes } from 'node:crypto'
 import { Hono } from 'hono'
 import { describe, expect, test } from 'vitest'
 import { readBody } from '../../../control/http/body.ts'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
-import { errorHandler } from '../../../control/http/error-handler.ts'
 import { Idempotency } from '../../../control/auth/idempotency.ts'
 import type { NodeIdentity } from '../../../schema/node-identity.ts'
 import { registerNode } from '../../../schema/nodes/node-registry.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { allScopes, expandScopes, isGrantable, mayGrant } from '../../../control/auth/scopes.ts'
-import { routeNotes } from '../../../control/http/route-notes.ts'
+import { routeNotes } from '../../../control/http/validate.ts'
 import { openControl } from '../../support/control.ts'
 
 const labels = ['*', '*:read', 'ocs', 'keys:*', 'calls:*', ...allScopes].filter(isGrantable)

@@ -1,7 +1,7 @@
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
-import type { ControlEnv } from '../../../control/http/control-env.ts'
-import { butPreflight, inOrder, type Step } from '../../../control/http/in-order.ts'
+import type { ControlEnv, Step } from '../../../control/http/control-env.ts'
+import { butPreflight, inOrder } from '../../../control/http/front.ts'
 
 function opened(...steps: readonly Step[]) {
   const app = new Hono<ControlEnv>()

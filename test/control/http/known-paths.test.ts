@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Hono } from 'hono'
-import { KnownPathsRouter } from '../../../control/http/known-paths.ts'
+import { KnownPathsRouter } from '../../../control/http/paths.ts'
 
 /** Ambiguous on purpose, as the API's own routes are. */
 function routed(router: KnownPathsRouter<never> | undefined): Hono {

@@ -3,7 +3,7 @@ import Sqlite from 'better-sqlite3'
 import { Hono } from 'hono'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
-import { writeGate } from '../../../control/http/write-gate.ts'
+import { writeGate } from '../../../control/http/front.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 

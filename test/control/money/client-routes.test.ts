@@ -1,6 +1,6 @@
 /** What a customer sees on the edge: only its own data. */
 import { expect, test } from 'vitest'
-import { routeNotes } from '../../../control/http/route-notes.ts'
+import { routeNotes } from '../../../control/http/validate.ts'
 import { endedCall } from '../../support/books.ts'
 import { openResources } from '../../support/resources.ts'
 

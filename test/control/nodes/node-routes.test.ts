@@ -1,6 +1,6 @@
+import { errorHandler } from '../../../control/http/front.ts'
 import { expect, test } from 'vitest'
 import { probeRoutes } from '../../../control/observe/health-routes.ts'
-import { errorHandler } from '../../../control/http/error-handler.ts'
 import { Storage } from '../../../schema/storage/storage.ts'
 import { openControl } from '../../support/control.ts'
 

@@ -1,8 +1,7 @@
 /** Findings in calls: spending, refusals, carriers, in words. `unusual-calls.ts` finds them. */
-import { moneyText, plural } from '../../../http/text.ts'
+import { moneyText, plural, quoted } from '../../../http/clean-text.ts'
 import { all } from '../../../../schema/sql/query.ts'
 import { refuseForNow } from '../../../reports/sums/summary-input.ts'
-import { quoted } from '../../../http/clean-text.ts'
 import type { CarrierFinding } from '../../../reports/unusual/carriers.ts'
 import type { Sample } from '../../../reports/unusual/evidence.ts'
 import { type Call, type Finding, type Kind } from './finding.ts'

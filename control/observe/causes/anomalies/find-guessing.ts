@@ -1,11 +1,10 @@
 /** Findings in wrong passwords of phones: those of extensions are guessed. */
-import { plural } from '../../../http/text.ts'
+import { plural, quoted } from '../../../http/clean-text.ts'
 import { sql } from 'kysely'
 import { DAY_MS, HOUR_MS } from '../../../../schema/clock.ts'
 import { sourceKey } from '../../../../schema/net/source-address.ts'
 import { all } from '../../../../schema/sql/query.ts'
 import { grouped } from '../../../http/rows.ts'
-import { quoted } from '../../../http/clean-text.ts'
 import { type Finding } from './finding.ts'
 import type { AnomalyWorld, Span } from './world.ts'
 

@@ -1,5 +1,5 @@
 /** What a key did that it never did: new addresses, refusals, hours, changes. Pure. */
-import { plural } from '../../../http/text.ts'
+import { plural } from '../../../http/clean-text.ts'
 import { HOUR_MS } from '../../../../schema/clock.ts'
 import { compared, type Limits, PAST_DAYS } from '../../../reports/unusual/baseline.ts'
 

@@ -1,6 +1,6 @@
+import { errorHandler } from '../../../../control/http/front.ts'
 import { Hono } from 'hono'
 import { expect, test } from 'vitest'
-import { errorHandler } from '../../../../control/http/error-handler.ts'
 import type { ControlEnv } from '../../../../control/http/control-env.ts'
 import { ownPages } from '../../../../control/agents/mcp/mcp-request.ts'
 import { openControl } from '../../../support/control.ts'

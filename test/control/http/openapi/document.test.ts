@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { routeNotes } from '../../../../control/http/route-notes.ts'
+import { routeNotes } from '../../../../control/http/validate.ts'
 import { operations } from '../../../../control/operations/index.ts'
 import { openControl } from '../../../support/control.ts'
 import { documentOf } from '../../../support/documented.ts'
