@@ -21,7 +21,7 @@ export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute
 
 /** Digits of a called number that its group has, without a leading `+`. */
 export const PREFIX_LENGTH = 4
-export const MINUTE_MS = 60_000
+const MINUTE_MS = 60_000
 
 /** In `customer_id` and `tenant_id` of sums. */
 export const ALL = -1

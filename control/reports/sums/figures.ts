@@ -1,5 +1,5 @@
 /** What calls come to: figures that add up, in SQL over records, over kept sums, and in memory. */
-import { type RawBuilder, sql } from 'kysely'
+import { sql } from 'kysely'
 
 /** Of the calls of one group in one currency. */
 export interface Figures {
@@ -93,63 +93,69 @@ export function figuresIn(values: GroupValues): Figures {
   }
 }
 
-const dearest = sql<string>`max(CASE WHEN cdr.cost_micros > 0
-  THEN CAST(1000000000000000000 + cdr.cost_micros AS TEXT) || '-' || CAST(cdr.id AS TEXT) ELSE '' END)`
+/** How the figures of two rows become one. In the order of the columns of `call_sum`. */
+export const foldOf = {
+  calls: 'sum',
+  answered: 'sum',
+  denied: 'sum',
+  failed: 'sum',
+  billsec: 'sum',
+  cost_micros: 'sum',
+  pdd_ms: 'sum',
+  pdd_calls: 'sum',
+  first_at: 'min',
+  last_at: 'max',
+  first_id: 'min',
+  last_id: 'max',
+  dearest: 'max',
+} as const
+type FigureColumn = keyof typeof foldOf
+export const figureColumns = Object.keys(foldOf) as readonly FigureColumn[]
 
-const ends = [
-  sql<number>`min(cdr.start_stamp)`.as('firstAt'),
-  sql<number>`max(cdr.start_stamp)`.as('lastAt'),
-  sql<number>`min(cdr.id)`.as('firstId'),
-  sql<number>`max(cdr.id)`.as('lastId'),
-  dearest.as('dearest'),
-]
+/** The figures of one row, in SQL. */
+export type FiguresOfRow = Readonly<Record<FigureColumn, string>>
 
-const counted = (condition: RawBuilder<unknown>) =>
-  sql<number>`count(*) FILTER (WHERE ${condition})`
+/** Of a row of `cdr`. An empty denial code is none. */
+export const ofRecord: FiguresOfRow = {
+  calls: '1',
+  answered: "CASE WHEN cdr.disposition = 'ANSWERED' THEN 1 ELSE 0 END",
+  denied: "CASE WHEN cdr.disposition <> 'ANSWERED' AND cdr.denial_code <> '' THEN 1 ELSE 0 END",
+  failed: `CASE WHEN cdr.disposition IN ('FAILED', 'CONGESTION')
+    AND coalesce(cdr.denial_code, '') = '' THEN 1 ELSE 0 END`,
+  billsec: 'cdr.billsec',
+  cost_micros: 'cdr.cost_micros',
+  pdd_ms: 'coalesce(cdr.post_dial_delay_ms, 0)',
+  pdd_calls: 'CASE WHEN cdr.post_dial_delay_ms IS NULL THEN 0 ELSE 1 END',
+  first_at: 'cdr.start_stamp',
+  last_at: 'cdr.start_stamp',
+  first_id: 'cdr.id',
+  last_id: 'cdr.id',
+  dearest: `CASE WHEN cdr.cost_micros > 0
+    THEN CAST(1000000000000000000 + cdr.cost_micros AS TEXT) || '-' || CAST(cdr.id AS TEXT)
+    ELSE '' END`,
+}
 
-/** Of rows of `cdr`. */
-export const ofRecords = [
-  sql<number>`count(*)`.as('calls'),
-  counted(sql`cdr.disposition = 'ANSWERED'`).as('answered'),
-  counted(sql`cdr.disposition <> 'ANSWERED' AND cdr.denial_code IS NOT NULL`).as('denied'),
-  counted(sql`cdr.disposition IN ('FAILED', 'CONGESTION') AND cdr.denial_code IS NULL`).as(
-    'failed',
-  ),
-  sql<number>`sum(cdr.billsec)`.as('billsec'),
-  sql<string>`CAST(sum(cdr.cost_micros) AS TEXT)`.as('cost'),
-  sql<number>`coalesce(sum(cdr.post_dial_delay_ms), 0)`.as('pddMs'),
-  sql<number>`count(cdr.post_dial_delay_ms)`.as('pddCalls'),
-  ...ends,
-]
+/** Of a row of `cdr_cost_change` with its record: it changes the cost alone. */
+export const ofCostChange: FiguresOfRow = {
+  ...ofRecord,
+  calls: '0',
+  answered: '0',
+  denied: '0',
+  failed: '0',
+  billsec: '0',
+  cost_micros: 'change.cost_micros',
+  pdd_ms: '0',
+  pdd_calls: '0',
+}
 
-const nothing = <Name extends keyof Figures>(name: Name) => sql<number>`0`.as(name)
+/** Of a row of `call_sum`. */
+export const ofSum = Object.fromEntries(
+  figureColumns.map((column) => [column, column]),
+) as FiguresOfRow
 
-/** Of rows of `cdr_cost_change` with their records: they change the cost alone. */
-export const ofCostChanges = [
-  nothing('calls'),
-  nothing('answered'),
-  nothing('denied'),
-  nothing('failed'),
-  nothing('billsec'),
-  sql<string>`CAST(sum(change.cost_micros) AS TEXT)`.as('cost'),
-  nothing('pddMs'),
-  nothing('pddCalls'),
-  ...ends,
-]
-
-/** Of rows of `call_sum`. */
-export const ofSums = [
-  sql<number>`sum(calls)`.as('calls'),
-  sql<number>`sum(answered)`.as('answered'),
-  sql<number>`sum(denied)`.as('denied'),
-  sql<number>`sum(failed)`.as('failed'),
-  sql<number>`sum(billsec)`.as('billsec'),
-  sql<string>`CAST(sum(cost_micros) AS TEXT)`.as('cost'),
-  sql<number>`sum(pdd_ms)`.as('pddMs'),
-  sql<number>`sum(pdd_calls)`.as('pddCalls'),
-  sql<number>`min(first_at)`.as('firstAt'),
-  sql<number>`max(last_at)`.as('lastAt'),
-  sql<number>`min(first_id)`.as('firstId'),
-  sql<number>`max(last_id)`.as('lastId'),
-  sql<string>`max(dearest)`.as('dearest'),
-]
+/** Figures of many rows, in the order of `GroupValues`. */
+export const folded = (row: FiguresOfRow) =>
+  figureColumns.map((column) => {
+    const fold = `${foldOf[column]}(${row[column]})`
+    return sql.raw(column === 'cost_micros' ? `CAST(${fold} AS TEXT)` : fold).as(column)
+  })

@@ -13,9 +13,9 @@ import {
   paired,
   PREFIX_LENGTH,
 } from './dimensions.ts'
-import { type GroupValues, ofCostChanges, ofRecords, ofSums } from './figures.ts'
+import { folded, type GroupValues, ofCostChange, ofRecord, ofSum } from './figures.ts'
 import type { Place } from './places.ts'
-import type { Watermark } from './slice.ts'
+import type { Watermark } from './roll-up.ts'
 import type { SummaryRequest } from './summary-request.ts'
 
 /** The sums of one dimension, of all customers, of each, or of one. */
@@ -83,7 +83,7 @@ export async function readSums(
     rows = rows.where(isMember(member.dimension, member.value, column))
   }
   const query = rows
-    .select([groupOf(kept, groupBy).as('member'), 'currency', ...ofSums])
+    .select([groupOf(kept, groupBy).as('member'), 'currency', ...folded(ofSum)])
     .groupBy(sql`1`)
     .groupBy(sql`2`)
   return rawRows<GroupValues>(sums, query)
@@ -137,14 +137,18 @@ export async function readTail(
   ]
   let records = db
     .selectFrom('cdr')
-    .select([member, sql<string>`coalesce(cdr.currency, '')`.as('currency'), ...ofRecords])
+    .select([member, sql<string>`coalesce(cdr.currency, '')`.as('currency'), ...folded(ofRecord)])
     .where(isNew)
     .groupBy(sql`1`)
     .groupBy(sql`2`)
   let changes = db
     .selectFrom('cdr_cost_change as change')
     .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
-    .select([member, sql<string>`coalesce(change.currency, '')`.as('currency'), ...ofCostChanges])
+    .select([
+      member,
+      sql<string>`coalesce(change.currency, '')`.as('currency'),
+      ...folded(ofCostChange),
+    ])
     .where('change.id', '>', watermark.changesUpTo)
     .where(sql<boolean>`NOT ${isNew}`)
     .groupBy(sql`1`)

@@ -7,8 +7,7 @@ import { ALL, NONE, OTHERS, PREFIX_LENGTH, startOfDay } from './dimensions.ts'
 import { newRecords } from './kept-sums.ts'
 import type { Place } from './places.ts'
 import type { Window } from '../../../schema/record-windows.ts'
-import { behind, MAX_TAIL } from './roll-up.ts'
-import { type Watermark, watermarkOf } from './slice.ts'
+import { behind, MAX_TAIL, type Watermark, watermarkOf } from './roll-up.ts'
 import type { SummaryRequest } from './summary-request.ts'
 
 type Asked = Pick<SummaryRequest, 'tenantId' | 'filters'>

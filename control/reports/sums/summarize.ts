@@ -6,13 +6,20 @@ import { type RawBuilder, sql } from 'kysely'
 import { first, rawRows, transaction } from '../../../schema/sql/query.ts'
 import { conditionsOf } from './call-filters.ts'
 import { endOfDay, memberOf, OTHERS, startOfDay } from './dimensions.ts'
-import { add, type Figures, figuresIn, type GroupValues, noFigures, ofRecords } from './figures.ts'
+import {
+  add,
+  type Figures,
+  figuresIn,
+  type GroupValues,
+  noFigures,
+  folded,
+  ofRecord,
+} from './figures.ts'
 import { type KeptSums, keptSumsFor, readSums, readTail, stepsOf } from './kept-sums.ts'
 import { matchingTimes } from './matching-times.ts'
 import type { Place } from './places.ts'
 import { type Window, windows } from '../../../schema/record-windows.ts'
-import { behind, MAX_TAIL, whole } from './roll-up.ts'
-import { watermarkOf } from './slice.ts'
+import { behind, inOneTurn, MAX_TAIL, watermarkOf } from './roll-up.ts'
 import type { SummaryRequest } from './summary-request.ts'
 
 /** Of all currencies together; `cost` is by currency. */
@@ -126,7 +133,7 @@ async function* readKept(
   const once = () => readOnce(place, kept, request, days)
   const { isShared } = place.sums.statements
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const parts = isShared ? await transaction(place.sums, () => whole(once())) : yield* once()
+    const parts = isShared ? await transaction(place.sums, () => inOneTurn(once())) : yield* once()
     if (parts !== 'moved') return parts
   }
   return undefined
@@ -166,7 +173,7 @@ function readRecords(
     .select([
       memberOf[groupBy].as('member'),
       sql<string>`coalesce(cdr.currency, '')`.as('currency'),
-      ...ofRecords,
+      ...folded(ofRecord),
     ])
     .where('cdr.start_stamp', '>=', from)
     .where('cdr.start_stamp', '<', before)

@@ -5,7 +5,7 @@ import { all, first } from '../../../schema/sql/query.ts'
 import { ALL, NONE, OTHERS } from '../sums/dimensions.ts'
 import { newRecords } from '../sums/kept-sums.ts'
 import type { Place } from '../sums/places.ts'
-import type { Watermark } from '../sums/slice.ts'
+import type { Watermark } from '../sums/roll-up.ts'
 import { type CallSum, callSumColumns } from './call-sums.ts'
 import { type DayTaker, takeCalls } from './comparison.ts'
 
