@@ -1,99 +1,11 @@
 /** What calls come to: figures that add up, in SQL over records, over kept sums, and in memory. */
 import { sql } from 'kysely'
 
-/** Of the calls of one group in one currency. */
-export interface Figures {
-  calls: number
-  answered: number
-  /** Not answered, because the platform refused them. */
-  denied: number
-  /** Not answered, and neither refused by the platform nor busy, cancelled or without an answer. */
-  failed: number
-  billsec: number
-  cost: bigint
-  /** The sum of the post-dial delays, and of how many calls it is. */
-  pddMs: number
-  pddCalls: number
-  firstAt: number
-  lastAt: number
-  /** The ids of the records that were stored first and last. */
-  firstId: number
-  lastId: number
-  /** 10^18 and the cost of the dearest call, `-`, the id of its record: the greatest text. Empty: all were free. */
-  dearest: string
-}
-
-/** A group as a statement gives it, in the order of the columns below: half as dear to read as an object. */
-export type GroupValues = readonly [
-  member: string,
-  currency: string,
-  calls: number,
-  answered: number,
-  denied: number,
-  failed: number,
-  billsec: number,
-  cost: string,
-  pddMs: number,
-  pddCalls: number,
-  firstAt: number,
-  lastAt: number,
-  firstId: number,
-  lastId: number,
-  dearest: string,
-]
-
-export const noFigures = (): Figures => ({
-  calls: 0,
-  answered: 0,
-  denied: 0,
-  failed: 0,
-  billsec: 0,
-  cost: 0n,
-  pddMs: 0,
-  pddCalls: 0,
-  firstAt: Infinity,
-  lastAt: -Infinity,
-  firstId: Infinity,
-  lastId: -Infinity,
-  dearest: '',
-})
-
-export function add(sum: Figures, other: Readonly<Figures>): void {
-  sum.calls += other.calls
-  sum.answered += other.answered
-  sum.denied += other.denied
-  sum.failed += other.failed
-  sum.billsec += other.billsec
-  sum.cost += other.cost
-  sum.pddMs += other.pddMs
-  sum.pddCalls += other.pddCalls
-  if (other.firstAt < sum.firstAt) sum.firstAt = other.firstAt
-  if (other.lastAt > sum.lastAt) sum.lastAt = other.lastAt
-  if (other.firstId < sum.firstId) sum.firstId = other.firstId
-  if (other.lastId > sum.lastId) sum.lastId = other.lastId
-  if (other.dearest > sum.dearest) sum.dearest = other.dearest
-}
-
-export function figuresIn(values: GroupValues): Figures {
-  const [, , calls, answered, denied, failed, billsec, cost, pddMs, pddCalls] = values
-  return {
-    calls,
-    answered,
-    denied,
-    failed,
-    billsec,
-    pddMs,
-    pddCalls,
-    cost: cost === '0' ? 0n : BigInt(cost),
-    firstAt: values[10],
-    lastAt: values[11],
-    firstId: values[12],
-    lastId: values[13],
-    dearest: values[14],
-  }
-}
-
-/** How the figures of two rows become one. In the order of the columns of `call_sum`. */
+/**
+ * How the figures of two rows become one, in the order of the columns of `call_sum`. Denied: not answered, because the
+ * platform refused them; failed: neither refused by the platform nor busy, cancelled or without an answer. `pdd_ms` is the
+ * sum of the post-dial delays of `pdd_calls` calls.
+ */
 export const foldOf = {
   calls: 'sum',
   answered: 'sum',
@@ -153,9 +65,55 @@ export const ofSum = Object.fromEntries(
   figureColumns.map((column) => [column, column]),
 ) as FiguresOfRow
 
-/** Figures of many rows, in the order of `GroupValues`. */
+/** Figures of many rows, as a `FiguresRow`. */
 export const folded = (row: FiguresOfRow) =>
   figureColumns.map((column) => {
     const fold = `${foldOf[column]}(${row[column]})`
     return sql.raw(column === 'cost_micros' ? `CAST(${fold} AS TEXT)` : fold).as(column)
   })
+
+/** What the calls of a group come to. */
+export interface Figures extends Record<Exclude<FigureColumn, 'cost_micros' | 'dearest'>, number> {
+  cost_micros: bigint
+  /** 10^18 and the cost of the most expensive call, `-`, the id of its record: the greatest text. Empty: all were free. */
+  dearest: string
+}
+
+/** Of the calls of one group in one currency, as a statement gives it. */
+export interface GroupRow extends Omit<Figures, 'cost_micros'> {
+  readonly member: string
+  readonly currency: string
+  readonly cost_micros: string
+}
+
+export const noFigures = (): Figures => ({
+  calls: 0,
+  answered: 0,
+  denied: 0,
+  failed: 0,
+  billsec: 0,
+  cost_micros: 0n,
+  pdd_ms: 0,
+  pdd_calls: 0,
+  first_at: Infinity,
+  last_at: -Infinity,
+  first_id: Infinity,
+  last_id: -Infinity,
+  dearest: '',
+})
+
+export function add(sum: Figures, other: Readonly<Figures>): void {
+  sum.calls += other.calls
+  sum.answered += other.answered
+  sum.denied += other.denied
+  sum.failed += other.failed
+  sum.billsec += other.billsec
+  sum.cost_micros += other.cost_micros
+  sum.pdd_ms += other.pdd_ms
+  sum.pdd_calls += other.pdd_calls
+  sum.first_at = Math.min(sum.first_at, other.first_at)
+  sum.last_at = Math.max(sum.last_at, other.last_at)
+  sum.first_id = Math.min(sum.first_id, other.first_id)
+  sum.last_id = Math.max(sum.last_id, other.last_id)
+  if (other.dearest > sum.dearest) sum.dearest = other.dearest
+}

@@ -3,12 +3,12 @@ import { DAY_MS } from '../../../schema/clock.ts'
 import { sql } from 'kysely'
 import { all, first, transaction } from '../../../schema/sql/query.ts'
 import { isMember, memberFilters } from './call-filters.ts'
-import { ALL, NONE, OTHERS, PREFIX_LENGTH, startOfDay } from './dimensions.ts'
-import { newRecords } from './kept-sums.ts'
+import { ALL, NONE, OTHERS, PREFIX_LENGTH, startOfDay } from './call-filters.ts'
+import { newRecords } from './roll-up.ts'
 import type { Place } from './places.ts'
 import type { Window } from '../../../schema/record-windows.ts'
 import { behind, MAX_TAIL, type Watermark, watermarkOf } from './roll-up.ts'
-import type { SummaryRequest } from './summary-request.ts'
+import type { SummaryRequest } from './summarize.ts'
 
 type Asked = Pick<SummaryRequest, 'tenantId' | 'filters'>
 

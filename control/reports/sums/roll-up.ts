@@ -4,12 +4,12 @@
  * added to the sums of its days. One node of several does it at a time. On a server, ids may be committed out of order:
  * those that are missing among others are looked for again until no transaction can bring them any more.
  */
-import { type RawBuilder, sql } from 'kysely'
+import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { all, execute, first, rawRows } from '../../../schema/sql/query.ts'
 import { onOneNodeLocked } from '../../../schema/sql/one-node.ts'
 import type { SqlValue } from '../../../schema/sql/sql-value.ts'
 import { DAY_MS } from '../../../schema/clock.ts'
-import { ALL, memberOf, NONE, OTHERS, paired, startOfDay } from './dimensions.ts'
+import { ALL, memberOf, NONE, OTHERS, paired, startOfDay } from './call-filters.ts'
 import { figureColumns, type FiguresOfRow, foldOf, ofCostChange, ofRecord } from './figures.ts'
 import type { Place } from './places.ts'
 
@@ -486,6 +486,16 @@ async function waiting(place: Place): Promise<number> {
   const since = Math.max(state?.changes_up_to ?? 0, (oldest ?? 1) - 1)
   return (await behind(place)) + Math.max(0, (newest ?? 0) - since)
 }
+
+/** Records that the sums do not have yet. */
+export const newRecords = ({ upTo, gaps }: Watermark): RawBuilder<SqlBool> =>
+  sql`(${sql.join(
+    [
+      sql`cdr.id > ${upTo}`,
+      ...gaps.map(({ firstId, lastId }) => sql`cdr.id BETWEEN ${firstId} AND ${lastId}`),
+    ],
+    sql` OR `,
+  )})`
 
 /** About: ids of deleted records count, too. */
 export async function behind(place: Place): Promise<number> {

@@ -6,7 +6,7 @@
 import { DAY_MS } from '../../../schema/clock.ts'
 import { sql } from 'kysely'
 import { first, transaction } from '../../../schema/sql/query.ts'
-import { startOfDay } from '../sums/dimensions.ts'
+import { startOfDay } from '../sums/call-filters.ts'
 import type { Place } from '../sums/places.ts'
 import type { Window } from '../../../schema/record-windows.ts'
 import { behind, MAX_TAIL, watermarkOf } from '../sums/roll-up.ts'
