@@ -4,8 +4,7 @@ import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { Place } from './places.ts'
-import { type GroupSum, summarize, totalOf } from './summarize.ts'
-import type { SummaryRequest } from './summarize.ts'
+import { type GroupSum, summarize, type SummaryRequest, totalOf } from './summarize.ts'
 
 const count = z.int().min(0)
 const moment = z.string().meta({ format: 'date-time' })
