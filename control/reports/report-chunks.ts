@@ -10,7 +10,7 @@ import type { Place } from './sums/places.ts'
 import { rollUp, type RollUpRequest } from './sums/roll-up.ts'
 import { search, type SearchRequest } from './sums/search.ts'
 import { summaryOf } from './sums/summary.ts'
-import type { SummaryRequest } from './sums/summary-request.ts'
+import type { SummaryRequest } from './sums/summarize.ts'
 import { ByteWriter } from './byte-writer.ts'
 import { carrierSums } from './carrier-sums.ts'
 import {

@@ -15,7 +15,7 @@ import { openSums, type Place } from './sums/places.ts'
 import type { RolledUp, RollUpRequest } from './sums/roll-up.ts'
 import type { Found, SearchRequest } from './sums/search.ts'
 import { summary, type Summary } from './sums/summary.ts'
-import type { SummaryRequest } from './sums/summary-request.ts'
+import type { SummaryRequest } from './sums/summarize.ts'
 import {
   reportChunks,
   type ReportMaker,

@@ -12,7 +12,7 @@ import { DAY_MS, fillRecords, type Filling, startOfRecords } from './load/many-r
 import { monthOfCalls } from './load/month-of-calls.ts'
 
 export const describe =
-  'CPU of adding call records to the kept sums, at most 8 us for each; arguments: records=500000 rate=500 (calls/s of the records)'
+  'CPU of adding call records to the kept sums, at most 20 us for each; arguments: records=500000 rate=500 (calls/s of the records)'
 
 export async function run(words: readonly string[] = []): Promise<void> {
   const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))

@@ -2,16 +2,25 @@
 import { DAY_MS } from '../../../schema/clock.ts'
 import { sql } from 'kysely'
 import { all, first, transaction } from '../../../schema/sql/query.ts'
-import { isMember, memberFilters } from './call-filters.ts'
-import { ALL, NONE, OTHERS, PREFIX_LENGTH, startOfDay } from './dimensions.ts'
-import { newRecords } from './kept-sums.ts'
+import {
+  ALL,
+  type CallFilters,
+  isMember,
+  memberFilters,
+  NONE,
+  OTHERS,
+  PREFIX_LENGTH,
+  startOfDay,
+} from './call-filters.ts'
+import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
 import type { Place } from './places.ts'
 import type { Window } from '../../../schema/record-windows.ts'
-import { behind, MAX_TAIL } from './roll-up.ts'
-import { type Watermark, watermarkOf } from './slice.ts'
-import type { SummaryRequest } from './summary-request.ts'
 
-type Asked = Pick<SummaryRequest, 'tenantId' | 'filters'>
+interface Asked {
+  /** Null for all tenants. */
+  readonly tenantId: number | null
+  readonly filters: CallFilters
+}
 
 /** Parts of the period outside of which no call matches, the newest first. */
 export async function matchingTimes(

@@ -48,6 +48,8 @@ function open(file: string): Sqlite.Database | undefined {
     sqlite.pragma('synchronous = NORMAL')
     // Groups of a day lie apart: what a slice changes is about so much.
     sqlite.pragma('cache_size = -8000')
+    // A slice of records is grouped there.
+    sqlite.pragma('temp_store = MEMORY')
     sqlite
       .transaction(() => {
         if (sqlite.pragma('user_version', { simple: true }) !== 0) return

@@ -9,10 +9,9 @@ import { queryInteger } from '../../http/envelope.ts'
 import { prefix, queryTime, type Reference, reference, text, time } from '../../http/fields.ts'
 import { resolve, tenantOf } from '../../resources/references.ts'
 import type { Reports } from '../reports.ts'
-import type { CallFilters } from './call-filters.ts'
-import { groupings, type MemberDimension } from './dimensions.ts'
+import { type CallFilters, groupings, type MemberDimension } from './call-filters.ts'
 import type { Summary } from './summary.ts'
-import { summaryOrders } from './summary-request.ts'
+import { summaryOrders } from './summarize.ts'
 
 const wanted = text(255).min(1)
 const callFilters = {

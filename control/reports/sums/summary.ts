@@ -4,8 +4,7 @@ import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { Place } from './places.ts'
-import { type GroupSum, summarize, totalOf } from './summarize.ts'
-import type { SummaryRequest } from './summary-request.ts'
+import { type GroupSum, summarize, type SummaryRequest, totalOf } from './summarize.ts'
 
 const count = z.int().min(0)
 const moment = z.string().meta({ format: 'date-time' })
@@ -81,7 +80,7 @@ const byCalls: Order = (one, other) => other.figures.calls - one.figures.calls
 
 /** Amounts of different currencies are compared as numbers. */
 const byCost: Order = ({ figures: one }, { figures: other }) =>
-  one.cost === other.cost ? 0 : one.cost > other.cost ? -1 : 1
+  one.cost_micros === other.cost_micros ? 0 : one.cost_micros > other.cost_micros ? -1 : 1
 
 const asrOf = ({ figures: { answered, calls } }: GroupSum): number => answered / calls
 
@@ -95,7 +94,7 @@ const orders: Readonly<Record<SummaryRequest['orderBy'], Order>> = {
 }
 
 function figuresOf({ figures: sum, costs }: GroupSum) {
-  const { calls, answered, denied, failed, billsec, pddMs, pddCalls, firstAt, lastAt } = sum
+  const { calls, answered, denied, failed, billsec } = sum
   const paid = [...costs]
     .filter(([currency]) => currency !== '')
     .toSorted(([one], [other]) => (one < other ? -1 : 1))
@@ -107,9 +106,9 @@ function figuresOf({ figures: sum, costs }: GroupSum) {
     billsec,
     asr_percent: calls === 0 ? null : Math.round((answered / calls) * 1_000) / 10,
     cost: Object.fromEntries(paid.map(([currency, cost]) => [currency, moneyToDecimal(cost)])),
-    mean_pdd_ms: pddCalls === 0 ? null : Math.round(pddMs / pddCalls),
-    first_call: calls === 0 ? null : timeToText(firstAt),
-    last_call: calls === 0 ? null : timeToText(lastAt),
+    mean_pdd_ms: sum.pdd_calls === 0 ? null : Math.round(sum.pdd_ms / sum.pdd_calls),
+    first_call: calls === 0 ? null : timeToText(sum.first_at),
+    last_call: calls === 0 ? null : timeToText(sum.last_at),
   }
 }
 
@@ -119,7 +118,9 @@ function labelOf({ member }: GroupSum, { groupBy }: SummaryRequest): string | nu
 }
 
 /** Ids of records. */
-function examplesOf({ figures: { dearest, firstId, lastId } }: GroupSum): readonly number[] {
+function examplesOf({
+  figures: { dearest, first_id: firstId, last_id: lastId },
+}: GroupSum): readonly number[] {
   const ids = [...(dearest === '' ? [] : [Number(dearest.split('-')[1])]), firstId, lastId]
   return [...new Set(ids)]
 }

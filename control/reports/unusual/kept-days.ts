@@ -2,10 +2,9 @@
 import { DAY_MS } from '../../../schema/clock.ts'
 import { sql, type SqlBool } from 'kysely'
 import { all, first } from '../../../schema/sql/query.ts'
-import { ALL, NONE, OTHERS } from '../sums/dimensions.ts'
-import { newRecords } from '../sums/kept-sums.ts'
+import { ALL, NONE, OTHERS } from '../sums/call-filters.ts'
+import { newRecords, type Watermark } from '../sums/roll-up.ts'
 import type { Place } from '../sums/places.ts'
-import type { Watermark } from '../sums/slice.ts'
 import { type CallSum, callSumColumns } from './call-sums.ts'
 import { type DayTaker, takeCalls } from './comparison.ts'
 
