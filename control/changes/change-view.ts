@@ -26,4 +26,6 @@ export const changeView = (entry: ChangeEntry) => ({
   proposal_id: entry.proposal_id,
 })
 
+export type ChangeView = ReturnType<typeof changeView>
+
 const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))

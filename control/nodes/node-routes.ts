@@ -29,3 +29,7 @@ const viewOf = ({ name, epoch, address, version, state, ...node }: NodeStatus) =
   heartbeat_at: timeToText(node.heartbeatAt),
   is_this: node.isThis,
 })
+
+export type ProcessNodeView = ReturnType<typeof viewOf> & {
+  readonly differing_settings: readonly string[]
+}

@@ -209,3 +209,5 @@ const view = ({ is_agent, ...entry }: Listed) => ({
   at: timeToText(entry.at),
   is_agent: Boolean(is_agent),
 })
+
+export type AuditEntryView = ReturnType<typeof view>

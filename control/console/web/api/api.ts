@@ -1,5 +1,5 @@
 /** Requests to the API. The session is a cookie that the browser attaches. */
-import type { Error as ErrorBody, PageMeta } from './api-types.ts'
+import type { ErrorBody, PageMeta } from './views.ts'
 import { noteAnswer } from './unreachable.ts'
 
 export type Answer<T> =

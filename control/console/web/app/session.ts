@@ -1,10 +1,8 @@
 /** Who is signed in. */
 import { signal } from '@preact/signals'
 import { get, send } from '../api/api.ts'
-import type { Profile } from '../api/api-types.ts'
+import type { User } from '../api/views.ts'
 import { every } from '../browser.ts'
-
-export type User = Extract<Profile, { kind: 'user' }>
 
 export type Session =
   | { readonly kind: 'unknown' }
@@ -20,22 +18,23 @@ const RENEW_MS = 600_000
 export const keepSession = (): (() => void) => every(RENEW_MS, () => void askAgain())
 
 async function askAgain(): Promise<void> {
-  const answer = await get<{ readonly profile: Profile | null }>('/auth/session')
+  const answer = await askForUser()
   if (answer.kind !== 'ok' || session.value.kind !== 'signed-in') return
-  const { profile } = answer.data
-  if (profile?.kind === 'user') session.value = { kind: 'signed-in', user: profile }
-  else sessionEnded()
+  const { profile: user } = answer.data
+  if (user === null) sessionEnded()
+  else session.value = { kind: 'signed-in', user }
 }
+
+/** Null: nobody is signed in. */
+const askForUser = () => get<{ readonly profile: User | null }>('/auth/session')
 
 /** Returns whether there is a session. */
 export async function findSession(): Promise<boolean> {
-  const answer = await get<{ readonly profile: Profile | null }>('/auth/session')
-  const profile = answer.kind === 'ok' ? answer.data.profile : null
-  const isUser = profile?.kind === 'user'
-  session.value = isUser
-    ? { kind: 'signed-in', user: profile }
-    : { kind: 'signed-out', isExpired: false }
-  return isUser
+  const answer = await askForUser()
+  const user = answer.kind === 'ok' ? answer.data.profile : null
+  session.value =
+    user === null ? { kind: 'signed-out', isExpired: false } : { kind: 'signed-in', user }
+  return user !== null
 }
 
 /** The text to show, or undefined when it worked. */

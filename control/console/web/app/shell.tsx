@@ -1,13 +1,14 @@
 /** What is around every screen: navigation, who is signed in, and whether what is shown is live. */
 import { useEffect, useRef } from 'preact/hooks'
 import { connection, readEvents } from '../api/live.ts'
+import type { User } from '../api/views.ts'
 import { unreachable } from '../api/unreachable.ts'
 import { visibleText } from '../parts/visible-text.ts'
 import { pathOf } from './address.ts'
 import { findSetup, isIncomplete } from '../screens/start/setup.ts'
 import { address, go } from './router.ts'
 import { visibleScreens, type Screen } from './screens.tsx'
-import { keepSession, may, session, sessionEnded, signOut, type User } from './session.ts'
+import { keepSession, may, session, sessionEnded, signOut } from './session.ts'
 import { SignIn } from './sign-in.tsx'
 import { nextTheme, theme } from './theme.ts'
 

@@ -1,5 +1,5 @@
 /** What needs the attention of an operator, by the telemetry. */
-import type { Telemetry } from '../api/api-types.ts'
+import type { Telemetry } from '../api/views.ts'
 import { figureText } from '../parts/format.ts'
 
 /** Beyond it, calls are set up noticeably later. */

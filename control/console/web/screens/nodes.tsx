@@ -1,7 +1,7 @@
 /** The nodes of all dispatcher sets: taken out of service, and taken back. */
 import { useSignal } from '@preact/signals'
 import { get, getAll, send } from '../api/api.ts'
-import type { DispatcherNode, DispatcherSet, NodeHistory } from '../api/api-types.ts'
+import type { DispatcherNode, DispatcherSet, NodeHistory } from '../api/views.ts'
 import { pathOf } from '../app/address.ts'
 import { may } from '../app/session.ts'
 import { Dialog } from '../parts/dialog.tsx'

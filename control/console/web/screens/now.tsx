@@ -1,6 +1,6 @@
 /** How the platform is now, and how it was in the last ten minutes. */
 import { get } from '../api/api.ts'
-import type { Telemetry, TelemetryHistory } from '../api/api-types.ts'
+import type { Telemetry, TelemetryHistory } from '../api/views.ts'
 import { Chart } from '../parts/chart.tsx'
 import { durationText, figureText, unitText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'

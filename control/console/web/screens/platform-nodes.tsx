@@ -1,6 +1,6 @@
 /** The processes that share the database, where there are several. */
 import { get } from '../api/api.ts'
-import type { ProcessNode } from '../api/api-types.ts'
+import type { ProcessNode } from '../api/views.ts'
 import { figureText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'

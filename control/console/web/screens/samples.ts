@@ -1,5 +1,5 @@
 /** What the charts draw, of the server's samples of the last ten minutes. */
-import type { TelemetryHistory } from '../api/api-types.ts'
+import type { TelemetryHistory } from '../api/views.ts'
 import type { Series } from '../parts/series.ts'
 
 type Sample = TelemetryHistory['samples'][number]

@@ -1,6 +1,6 @@
 /** What would happen to a call from A to B now. The question is in the address. */
 import { send, type Answer } from '../api/api.ts'
-import type { Simulation } from '../api/api-types.ts'
+import type { Simulation } from '../api/views.ts'
 import { pathOf } from '../app/address.ts'
 import { address, setQuery } from '../app/router.ts'
 import { may } from '../app/session.ts'

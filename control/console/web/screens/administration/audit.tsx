@@ -1,7 +1,7 @@
 /** Who has changed what: filtered by the server, by what the address says. */
 import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
-import type { AuditEntry } from '../../api/api-types.ts'
+import type { AuditEntry } from '../../api/views.ts'
 import { textIn } from '../../parts/form.ts'
 import { ListScreen } from '../../parts/list-screen.tsx'
 import type { ShownColumn } from '../../parts/table.tsx'

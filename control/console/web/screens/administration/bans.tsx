@@ -1,6 +1,6 @@
 /** Sources of SIP that are not heard: why, since when and until when. */
 import { send } from '../../api/api.ts'
-import type { Ban } from '../../api/api-types.ts'
+import type { Ban } from '../../api/views.ts'
 import { may } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { textIn } from '../../parts/form.ts'

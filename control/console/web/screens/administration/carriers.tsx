@@ -1,6 +1,6 @@
 /** Carriers: whether calls can go to them now, and what calls to them came to. */
 import { get } from '../../api/api.ts'
-import type { Carrier, CarrierSums } from '../../api/api-types.ts'
+import type { Carrier, CarrierSums } from '../../api/views.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { may } from '../../app/session.ts'
 import { now } from '../../browser.ts'
@@ -220,8 +220,8 @@ const gatewayColumns: readonly ShownColumn<Gateway>[] = [
     title: 'State',
     value: ({ status }) => status?.state ?? 'not probed',
     show: ({ status }) => (
-      <Badge tone={status === null ? 'plain' : status.state === 'active' ? 'good' : 'bad'}>
-        {status === null ? 'not probed' : status.state === 'active' ? 'answers' : 'does not answer'}
+      <Badge tone={status == null ? 'plain' : status.state === 'active' ? 'good' : 'bad'}>
+        {status == null ? 'not probed' : status.state === 'active' ? 'answers' : 'does not answer'}
       </Badge>
     ),
   },

@@ -1,5 +1,5 @@
 /** The form of an extension as the body of a request: of one that exists, only what has changed. */
-import type { ExtensionDetails } from '../../api/api-types.ts'
+import type { ExtensionDetails } from '../../api/views.ts'
 
 type Body = Readonly<Record<string, unknown>>
 

@@ -1,6 +1,6 @@
 /** One application key: what it may do, from where, and how much it was used each day. */
 import { get } from '../../api/api.ts'
-import type { ApplicationKey, KeyUsage } from '../../api/api-types.ts'
+import type { ApplicationKey, KeyUsage } from '../../api/views.ts'
 import { figureText } from '../../parts/format.ts'
 import { useResource } from '../../parts/resource.ts'
 import { Sparkline } from '../../parts/sparkline.tsx'

@@ -1,7 +1,7 @@
 /** Application keys: who uses them, rotated, suspended and revoked. */
 import { useSignal } from '@preact/signals'
 import { get, send } from '../../api/api.ts'
-import type { ApplicationKey, NewApplicationKey } from '../../api/api-types.ts'
+import type { ApplicationKey, WithToken } from '../../api/views.ts'
 import { pathOf } from '../../app/address.ts'
 import { may } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'
@@ -221,7 +221,7 @@ function Rotate({ rotated, onToken, onClose }: RotateProps) {
       onConfirm={async (form) => {
         const path = `/application-keys/${rotated.uuid}/rotate`
         const hours = Number(form.get('hours'))
-        const answer = await send<NewApplicationKey>('POST', path, { grace_seconds: hours * 3_600 })
+        const answer = await send<WithToken>('POST', path, { grace_seconds: hours * 3_600 })
         if (answer.kind === 'ok') onToken(answer.data.token ?? '')
         return answer
       }}

@@ -1,6 +1,6 @@
 /** Extensions with the phones that are registered for them; made, changed and removed here. */
 import { send } from '../../api/api.ts'
-import type { ExtensionDetails } from '../../api/api-types.ts'
+import type { ExtensionDetails } from '../../api/views.ts'
 import { isGlobal, may } from '../../app/session.ts'
 import { freshId } from '../../browser.ts'
 import { Dialog } from '../../parts/dialog.tsx'

@@ -1,6 +1,6 @@
 /** What the process was started with, and where each setting comes from. */
 import { get } from '../../api/api.ts'
-import type { Setting, Settings } from '../../api/api-types.ts'
+import type { Setting, Settings } from '../../api/views.ts'
 import { useResource } from '../../parts/resource.ts'
 import { Table, type ShownColumn } from '../../parts/table.tsx'
 import { Badge, Problem, Text } from '../../parts/text.tsx'

@@ -1,7 +1,7 @@
 /** A test call through one carrier: asks for a phone and a number, then says what happens. */
 import { useSignal } from '@preact/signals'
 import { send } from '../../api/api.ts'
-import type { Carrier, TestCall } from '../../api/api-types.ts'
+import type { Carrier, TestCall } from '../../api/views.ts'
 import { pathOf } from '../../app/address.ts'
 import { may } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'

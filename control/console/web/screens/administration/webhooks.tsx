@@ -1,10 +1,6 @@
 /** Endpoints of webhooks, and what became of each delivery. */
 import { send } from '../../api/api.ts'
-import type {
-  WebhookDelivery,
-  WebhookEndpoint,
-  WebhookEndpointWithSecret,
-} from '../../api/api-types.ts'
+import type { WebhookDelivery, WebhookEndpoint, WithSecret } from '../../api/views.ts'
 import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { may } from '../../app/session.ts'
@@ -111,18 +107,18 @@ interface OfEndpoint {
   readonly onClose: () => void
 }
 
-interface WithSecret {
+interface OnSecret {
   readonly onSecret: (secret: string) => void
 }
 
-const Rotate = ({ endpoint, onSecret, onClose }: OfEndpoint & WithSecret) => (
+const Rotate = ({ endpoint, onSecret, onClose }: OfEndpoint & OnSecret) => (
   <Dialog
     title="Rotate the secret?"
     action="Rotate"
     onConfirm={async (form) => {
       const overlap_seconds = Number(textIn(form, 'hours')) * 3_600
       const path = `/webhooks/${endpoint.id}/rotate`
-      const answer = await send<WebhookEndpointWithSecret>('POST', path, { overlap_seconds })
+      const answer = await send<WithSecret>('POST', path, { overlap_seconds })
       if (answer.kind === 'ok') onSecret(answer.data.secret)
       return answer
     }}
@@ -150,7 +146,7 @@ const Delete = ({ endpoint, onClose }: OfEndpoint) => (
   </Dialog>
 )
 
-interface FormProps extends WithSecret {
+interface FormProps extends OnSecret {
   /** Undefined: a new one. */
   readonly endpoint: WebhookEndpoint | undefined
   readonly onClose: () => void
@@ -170,7 +166,7 @@ function EndpointForm({ endpoint, onSecret, onClose }: FormProps) {
           approval_links: textIn(form, 'links') === 'yes',
         }
         if (endpoint !== undefined) return send('PATCH', `/webhooks/${endpoint.id}`, body)
-        const answer = await send<WebhookEndpointWithSecret>('POST', '/webhooks', body)
+        const answer = await send<WithSecret>('POST', '/webhooks', body)
         if (answer.kind === 'ok') onSecret(answer.data.secret)
         return answer
       }}

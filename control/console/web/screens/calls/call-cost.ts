@@ -1,5 +1,5 @@
 /** What a live call costs so far, as the server would charge it: exact, in integer millionths. */
-import type { CallPrice } from '../../api/api-types.ts'
+import type { CallPrice } from '../../api/views.ts'
 
 /** Connect fee, first increment, each further increment begun; rounded up to the decimals of the plan. */
 export function costMicros(price: CallPrice, seconds: number): bigint {

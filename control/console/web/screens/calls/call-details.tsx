@@ -1,5 +1,5 @@
 /** Of a call that has ended: what was heard from each party, and where the call was tried. */
-import type { CallRecord, StreamQuality } from '../../api/api-types.ts'
+import type { CallRecord } from '../../api/views.ts'
 import { clockText, figureText } from '../../parts/format.ts'
 import { Text } from '../../parts/text.tsx'
 
@@ -37,7 +37,9 @@ export function MediaQuality({ quality }: { quality: CallRecord['media_quality']
   )
 }
 
-function Direction({ party, stream }: { party: string; stream: StreamQuality | null }) {
+type StreamQuality = NonNullable<CallRecord['media_quality']>['caller']
+
+function Direction({ party, stream }: { party: string; stream: StreamQuality }) {
   const source = stream?.mos_source
   return (
     <tr>

@@ -1,7 +1,7 @@
 /** What is asked before something is done to a live call. */
 import type { ComponentChildren } from 'preact'
 import { send } from '../../api/api.ts'
-import type { ActiveCall } from '../../api/api-types.ts'
+import type { ActiveCall } from '../../api/views.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { textIn } from '../../parts/form.ts'
 import { Text } from '../../parts/text.tsx'

@@ -1,6 +1,6 @@
 /** One call: how it went, which party has sent what, and why. */
 import { get, getBare, type Answer } from '../../api/api.ts'
-import type { CallRecord, CallReport, CallStatus, CallTrace } from '../../api/api-types.ts'
+import type { CallRecord, CallReport, CallStatus, CallTrace } from '../../api/views.ts'
 import { may } from '../../app/session.ts'
 import { durationText, momentText, moneyText, unitText } from '../../parts/format.ts'
 import { useResource } from '../../parts/resource.ts'

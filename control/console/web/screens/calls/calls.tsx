@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { getBare } from '../../api/api.ts'
-import type { ActiveCall } from '../../api/api-types.ts'
+import type { ActiveCall } from '../../api/views.ts'
 import { connection, onEvent } from '../../api/live.ts'
 import { pathOf } from '../../app/address.ts'
 import { may } from '../../app/session.ts'

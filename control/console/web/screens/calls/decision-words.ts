@@ -1,5 +1,5 @@
 /** A decision of the engine as a sentence. */
-import type { TraceDecision } from '../../api/api-types.ts'
+import type { TraceDecision } from '../../api/views.ts'
 
 type Detail = Readonly<Record<string, unknown>>
 

@@ -1,7 +1,7 @@
 /** Calls that have ended: searched in the records of the server, and exported as they were searched. */
 import { useSignal } from '@preact/signals'
 import { getBare } from '../../api/api.ts'
-import type { CallRecord, CallReport } from '../../api/api-types.ts'
+import type { CallRecord, CallReport } from '../../api/views.ts'
 import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { now } from '../../browser.ts'

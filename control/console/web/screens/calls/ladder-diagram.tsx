@@ -1,5 +1,5 @@
 /** The ladder diagram of a call: each message to read, and the decisions between them in words. */
-import type { CallTrace } from '../../api/api-types.ts'
+import type { CallTrace } from '../../api/views.ts'
 import { clockText } from '../../parts/format.ts'
 import { Text } from '../../parts/text.tsx'
 import { visibleLines, visibleText } from '../../parts/visible-text.ts'

@@ -1,5 +1,5 @@
 /** The lines of a ladder diagram: who has sent each message to which party, in the order of time. */
-import type { CallTrace, LegPeer, TraceDecision, TraceMessage } from '../../api/api-types.ts'
+import type { CallTrace, TraceDecision, TraceMessage } from '../../api/views.ts'
 
 /** Columns: the caller, the platform, then each other party in the order in which it appears. */
 export interface Ladder {
@@ -40,7 +40,7 @@ export function ladderOf({ entries, peers }: Pick<CallTrace, 'entries' | 'peers'
   return { parties, steps }
 }
 
-function partyOf(leg: number, peers: readonly LegPeer[]): Party {
+function partyOf(leg: number, peers: CallTrace['peers']): Party {
   const peer = peers[leg]
   const called = peer?.role === 'called' ? `Called ${leg}` : `Leg ${leg + 1}`
   return { title: leg === 0 ? 'Caller' : called, name: peer?.name ?? peer?.address ?? null }

@@ -1,5 +1,5 @@
 /** The live calls as the page knows them: a list of the server, kept up to date by its events. */
-import type { ActiveCall } from '../../api/api-types.ts'
+import type { ActiveCall } from '../../api/views.ts'
 import { costMicros, decimalText } from './call-cost.ts'
 
 /** Of the event stream. */

@@ -1,6 +1,6 @@
 /** What operators and agents have changed, and the way back. */
 import { send } from '../../api/api.ts'
-import type { Change } from '../../api/api-types.ts'
+import type { Change } from '../../api/views.ts'
 import { pathOf } from '../../app/address.ts'
 import { mayWrite } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'

@@ -1,5 +1,5 @@
 /** Proposals in words. */
-import type { Proposal } from '../../api/api-types.ts'
+import type { Proposal } from '../../api/views.ts'
 
 export const proposerOf = ({
   proposed_by,

@@ -1,7 +1,7 @@
 /** What agents ask people to do: what it would do now, and the two buttons. */
 import { useSignal } from '@preact/signals'
 import { get, send } from '../../api/api.ts'
-import type { Proposal } from '../../api/api-types.ts'
+import type { Proposal } from '../../api/views.ts'
 import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { may } from '../../app/session.ts'

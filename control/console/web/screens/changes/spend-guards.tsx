@@ -1,6 +1,6 @@
 /** What stops or caps calls to a prefix: which guards stand, how much of each cap is used, and a new one. */
 import { send, type Answer } from '../../api/api.ts'
-import type { SpendGuard } from '../../api/api-types.ts'
+import type { SpendGuard } from '../../api/views.ts'
 import { may } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { textIn } from '../../parts/form.ts'

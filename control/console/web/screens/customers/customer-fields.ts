@@ -1,5 +1,5 @@
 /** What can be set of a customer, as fields of a form and as a body for the API. */
-import type { Customer } from '../../api/api-types.ts'
+import type { Customer } from '../../api/views.ts'
 
 export interface CustomerField {
   readonly name: keyof Customer

@@ -1,6 +1,6 @@
 /** The dialog that makes or changes a customer. */
 import { getRows, send } from '../../api/api.ts'
-import type { Customer, RatePlan } from '../../api/api-types.ts'
+import type { Customer, RatePlan } from '../../api/views.ts'
 import { isGlobal, may } from '../../app/session.ts'
 import { Dialog } from '../../parts/dialog.tsx'
 import { enteredIn, textIn } from '../../parts/form.ts'

@@ -1,7 +1,7 @@
 /** What calls of a customer cost: the rates of the plan, and the price of one number. */
 import { useSignal } from '@preact/signals'
 import { get, getRows } from '../../api/api.ts'
-import type { Customer, Price, Rate } from '../../api/api-types.ts'
+import type { Customer, Price, Rate } from '../../api/views.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { sessionEnded } from '../../app/session.ts'
 import { textIn } from '../../parts/form.ts'

@@ -1,5 +1,5 @@
 /** What an operator has to know of a customer first. */
-import type { Customer } from '../../api/api-types.ts'
+import type { Customer } from '../../api/views.ts'
 import type { Tone } from '../../parts/tone.ts'
 
 export function customerState({

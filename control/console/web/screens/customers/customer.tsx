@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { get, send } from '../../api/api.ts'
-import type { Customer, Wallet } from '../../api/api-types.ts'
+import type { Customer, Wallet } from '../../api/views.ts'
 import { pathOf } from '../../app/address.ts'
 import { address } from '../../app/router.ts'
 import { may } from '../../app/session.ts'

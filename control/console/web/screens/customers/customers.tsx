@@ -1,7 +1,7 @@
 /** Customers and what they have left. */
 import { useSignal } from '@preact/signals'
 import { getAll } from '../../api/api.ts'
-import type { Customer } from '../../api/api-types.ts'
+import type { Customer } from '../../api/views.ts'
 import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { may } from '../../app/session.ts'

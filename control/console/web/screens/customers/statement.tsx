@@ -1,7 +1,7 @@
 /** The ledger of a customer as a bank statement: one month, with the balance before and after each entry. */
 import { useEffect } from 'preact/hooks'
 import { get, getRows, type Answer } from '../../api/api.ts'
-import type { Customer, LedgerEntry } from '../../api/api-types.ts'
+import type { Customer, LedgerEntry } from '../../api/views.ts'
 import { pathOf } from '../../app/address.ts'
 import { address, setQuery } from '../../app/router.ts'
 import { may } from '../../app/session.ts'

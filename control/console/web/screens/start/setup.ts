@@ -1,7 +1,7 @@
 /** What a new system has and lacks, as the API tells it. */
 import { signal } from '@preact/signals'
 import { getBare, getRows, type Answer, type Rows } from '../../api/api.ts'
-import type { CallReport } from '../../api/api-types.ts'
+import type { CallReport } from '../../api/views.ts'
 import { isGlobal, may } from '../../app/session.ts'
 import { now } from '../../browser.ts'
 import type { Setup } from './steps.ts'

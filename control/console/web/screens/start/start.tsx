@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { send, type Answer } from '../../api/api.ts'
-import type { Simulation } from '../../api/api-types.ts'
+import type { Simulation } from '../../api/views.ts'
 import { onEvent } from '../../api/live.ts'
 import { pathOf } from '../../app/address.ts'
 import { sessionEnded } from '../../app/session.ts'

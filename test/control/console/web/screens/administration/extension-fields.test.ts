@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { extensionBody } from '../../../../../../control/console/web/screens/administration/extension-fields.ts'
-import type { ExtensionDetails } from '../../../../../../control/console/web/api/api-types.ts'
+import type { ExtensionDetails } from '../../../../../../control/console/web/api/views.ts'
 
 const fields: Readonly<Record<string, string>> = {
   extension: '100',

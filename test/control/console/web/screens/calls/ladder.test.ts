@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { TraceMessage } from '../../../../../../control/console/web/api/api-types.ts'
+import type { TraceMessage } from '../../../../../../control/console/web/api/views.ts'
 import { ladderOf } from '../../../../../../control/console/web/screens/calls/ladder.ts'
 
 const at = '2026-01-01T00:00:00.000Z'

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import type { ActiveCall } from '../../../../../../control/console/web/api/api-types.ts'
+import type { ActiveCall } from '../../../../../../control/console/web/api/views.ts'
 import { LiveCalls } from '../../../../../../control/console/web/screens/calls/live-calls.ts'
 
 /** The clock of the page is an hour late; that of the server is of no importance. */
