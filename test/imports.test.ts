@@ -21,6 +21,12 @@ const sipGrammar = 'engine/sip-server/message/index.ts'
 
 const browserPackages = /^(preact(\/hooks)?|@preact\/signals|uplot(\/.*)?)$/
 
+/** `names`: the folders of the console below it. */
+const inBrowser = (...names: readonly string[]) => ({
+  folders: ['browser.ts', ...names].map((name) => `control/console/web/${name}`),
+  packages: browserPackages,
+})
+
 /** What joins the parts: from the command line down to one running process. */
 const composition = { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ }
 
@@ -149,6 +155,10 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   control: { folders: ['schema', sipGrammar], packages: /^/ },
   // Runs in browsers: it knows the API alone, and its types.
   'control/console/web': { folders: [], packages: browserPackages },
+  'control/console/web/api': inBrowser(),
+  'control/console/web/parts': inBrowser('api'),
+  'control/console/web/screens': inBrowser('api', 'parts'),
+  'control/console/web/app': inBrowser('api', 'parts', 'screens'),
   'control/console/web/api/views.ts': { folders: ['control'], packages: /^$/ },
   schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$|pg$)/ },
 }

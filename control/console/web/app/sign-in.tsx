@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { enteredIn, textIn } from '../parts/form.ts'
 import { Problem } from '../parts/text.tsx'
-import { session, signIn } from './session.ts'
+import { session, signIn } from '../api/session.ts'
 
 export function SignIn() {
   const problem = useSignal<string | undefined>(undefined)

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../api/api.ts'
-import { sessionEnded } from '../app/session.ts'
+import { sessionEnded } from '../api/session.ts'
 import { Problem } from './text.tsx'
 
 interface DialogProps {

@@ -3,7 +3,7 @@ import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../api/api.ts'
 import { onEvent, type LiveEvent } from '../api/live.ts'
-import { sessionEnded } from '../app/session.ts'
+import { sessionEnded } from '../api/session.ts'
 import { every } from '../browser.ts'
 
 export interface Resource<T> {

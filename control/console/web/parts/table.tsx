@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
-import { address, setQuery } from '../app/router.ts'
+import { address, setQuery } from './router.ts'
 import { figureText } from './format.ts'
 import {
   arranged,

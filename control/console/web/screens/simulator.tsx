@@ -1,9 +1,9 @@
 /** What would happen to a call from A to B now. The question is in the address. */
 import { send, type Answer } from '../api/api.ts'
 import type { Simulation } from '../api/views.ts'
-import { pathOf } from '../app/address.ts'
-import { address, setQuery } from '../app/router.ts'
-import { may } from '../app/session.ts'
+import { pathOf } from '../parts/address.ts'
+import { address, setQuery } from '../parts/router.ts'
+import { may } from '../api/session.ts'
 import { textIn } from '../parts/form.ts'
 import { durationText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
