@@ -1,11 +1,10 @@
 /** What is around every screen: navigation, who is signed in, and whether what is shown is live. */
 import { useEffect, useRef } from 'preact/hooks'
-import { connection, readEvents } from '../api/live.ts'
+import { connection, readEvents, unreachable } from '../api/live.ts'
 import type { User } from '../api/views.ts'
-import { unreachable } from '../api/unreachable.ts'
 import { visibleText } from '../parts/visible-text.ts'
 import { pathOf } from '../parts/address.ts'
-import { findSetup, isIncomplete } from '../screens/setup.ts'
+import { findSetup, isIncomplete } from '../screens/start.tsx'
 import { address, go } from '../parts/router.ts'
 import { visibleScreens, type Screen } from './screens.tsx'
 import { keepSession, may, session, sessionEnded, signOut } from '../api/session.ts'

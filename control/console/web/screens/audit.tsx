@@ -1,27 +1,21 @@
 /** Who has changed what: filtered by the server, by what the address says. */
-import { pathOf } from '../parts/address.ts'
-import { address, setQuery } from '../parts/router.ts'
 import type { AuditEntry } from '../api/views.ts'
-import { textIn } from '../parts/form.ts'
-import { ListScreen } from '../parts/list-screen.tsx'
+import { pathOf } from '../parts/address.ts'
+import { momentColumn, textColumn } from '../parts/columns.tsx'
+import { Choice, Field, onForm, textIn, withAll, words } from '../parts/form.tsx'
+import { ListScreen } from '../parts/list.tsx'
+import { address, setQuery } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Badge, Moment, Text } from '../parts/text.tsx'
+import { Badge, Text } from '../parts/text.tsx'
 import { auditQuery } from './audit-query.ts'
-import { Choice, words } from './list.tsx'
 
 const actorOf = ({ actor, actor_name }: AuditEntry): string => actor_name ?? actor
 
+const tones = { success: 'good', failed: 'bad', refused: 'warn' } as const
+
 const columns: readonly ShownColumn<AuditEntry>[] = [
-  {
-    name: 'at',
-    title: 'Time',
-    value: (entry) => entry.at,
-    show: (entry) => <Moment at={entry.at} />,
-  },
-  {
-    name: 'actor',
-    title: 'Who',
-    value: actorOf,
+  momentColumn('at', 'Time', (entry) => entry.at),
+  textColumn('actor', 'Who', actorOf, {
     show: (entry) => (
       <>
         {entry.is_agent && <Badge tone="warn">agent</Badge>}{' '}
@@ -30,39 +24,13 @@ const columns: readonly ShownColumn<AuditEntry>[] = [
         </a>
       </>
     ),
-  },
-  {
-    name: 'action',
-    title: 'Action',
-    value: (entry) => entry.action,
-    show: (entry) => <Text value={entry.action} max={80} />,
-  },
-  {
-    name: 'target',
-    title: 'Object',
-    value: (entry) => entry.target,
-    isMinor: true,
-    show: (entry) => <Text value={entry.target} max={80} />,
-  },
-  {
-    name: 'outcome',
-    title: 'Outcome',
-    value: (entry) => `${entry.outcome} ${entry.status}`,
-    show: (entry) => (
-      <Badge
-        tone={entry.outcome === 'success' ? 'good' : entry.outcome === 'failed' ? 'bad' : 'warn'}
-      >
-        {entry.outcome} {entry.status}
-      </Badge>
-    ),
-  },
-  {
-    name: 'address',
-    title: 'From',
-    value: (entry) => entry.address,
-    isMinor: true,
-    show: (entry) => <Text value={entry.address} max={60} />,
-  },
+  }),
+  textColumn('action', 'Action', (entry) => entry.action, { max: 80 }),
+  textColumn('target', 'Object', (entry) => entry.target, { max: 80, isMinor: true }),
+  textColumn('outcome', 'Outcome', ({ outcome, status }) => `${outcome} ${status}`, {
+    tone: ({ outcome }) => tones[outcome],
+  }),
+  textColumn('address', 'From', (entry) => entry.address, { isMinor: true }),
 ]
 
 export const AuditScreen = () => (
@@ -78,46 +46,36 @@ export const AuditScreen = () => (
   </>
 )
 
-const fields = { actor: 'Who', action: 'Action', target: 'Object' } as const
+const texts = { actor: 'Who', action: 'Action', target: 'Object' } as const
+const times = { from: 'From', to: 'To' } as const
 
 function Filters() {
   const { query } = address.value
-  const search = (event: SubmitEvent): void => {
-    event.preventDefault()
-    if (!(event.currentTarget instanceof HTMLFormElement)) return
-    const form = new FormData(event.currentTarget)
-    const names = [...Object.keys(fields), 'outcome', 'by', 'from', 'to']
+  const search = onForm((form) => {
+    const names = [...Object.keys(texts), 'outcome', 'by', ...Object.keys(times)]
     setQuery(Object.fromEntries(names.map((name) => [name, textIn(form, name)])))
-  }
+  })
+  const entered = (name: string) => ({ name, defaultValue: query[name] ?? '' })
   return (
     <form class="tools" onSubmit={search} role="search" key={JSON.stringify(query)}>
-      {Object.entries(fields).map(([name, text]) => (
-        <label key={name}>
-          {text} <input name={name} defaultValue={query[name] ?? ''} maxLength={200} size={12} />
-        </label>
+      {Object.entries(texts).map(([name, text]) => (
+        <Field key={name} {...entered(name)} label={text} maxLength={200} size={12} />
       ))}
-      <label>
-        Outcome{' '}
-        <Choice
-          name="outcome"
-          value={query['outcome'] ?? ''}
-          options={{ '': 'all', ...words('success', 'refused', 'failed') }}
-        />
-      </label>
-      <label>
-        By{' '}
-        <Choice
-          name="by"
-          value={query['by'] ?? ''}
-          options={{ '': 'all', agents: 'agents', others: 'people and programs' }}
-        />
-      </label>
-      <label>
-        From <input name="from" type="datetime-local" defaultValue={query['from'] ?? ''} />
-      </label>
-      <label>
-        To <input name="to" type="datetime-local" defaultValue={query['to'] ?? ''} />
-      </label>
+      <Choice
+        label="Outcome"
+        name="outcome"
+        value={query['outcome'] ?? ''}
+        options={withAll(words('success', 'refused', 'failed'))}
+      />
+      <Choice
+        label="By"
+        name="by"
+        value={query['by'] ?? ''}
+        options={withAll({ agents: 'agents', others: 'people and programs' })}
+      />
+      {Object.entries(times).map(([name, text]) => (
+        <Field key={name} {...entered(name)} label={text} type="datetime-local" />
+      ))}
       <button class="primary">Filter</button>
     </form>
   )

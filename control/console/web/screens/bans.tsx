@@ -1,13 +1,12 @@
 /** Sources of SIP that are not heard: why, since when and until when. */
 import { send } from '../api/api.ts'
-import type { Ban } from '../api/views.ts'
 import { may } from '../api/session.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { textIn } from '../parts/form.ts'
-import { figureText } from '../parts/format.ts'
-import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
-import { actionsColumn, useList } from './list.tsx'
+import type { Ban } from '../api/views.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Field, textIn } from '../parts/form.tsx'
+import { ListScreen, type Action } from '../parts/list.tsx'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
 
 const reasons = {
   password_guessing: 'guessed passwords',
@@ -16,109 +15,62 @@ const reasons = {
 } as const
 
 const columns: readonly ShownColumn<Ban>[] = [
-  {
-    name: 'source',
-    title: 'Source',
-    value: (ban) => ban.source,
-    show: (ban) => <Text value={ban.source} max={60} />,
-  },
-  {
-    name: 'reason',
-    title: 'Why',
-    value: (ban) => reasons[ban.reason],
-    show: (ban) => (
-      <Badge tone={ban.reason === 'operator' ? 'plain' : 'bad'}>{reasons[ban.reason]}</Badge>
-    ),
-  },
-  {
-    name: 'since',
-    title: 'Since',
-    value: (ban) => ban.since,
-    show: (ban) => <Moment at={ban.since} />,
-  },
-  {
-    name: 'until',
-    title: 'Until',
-    value: (ban) => ban.until,
-    show: (ban) => <Moment at={ban.until} />,
-  },
-  {
-    name: 'dropped',
-    title: 'Dropped packets',
-    value: (ban) => ban.dropped_packets,
-    isFigure: true,
-    isMinor: true,
-    show: (ban) => figureText(ban.dropped_packets),
-  },
+  textColumn('source', 'Source', ({ source }) => source),
+  textColumn('reason', 'Why', ({ reason }) => reasons[reason], {
+    tone: ({ reason }) => (reason === 'operator' ? 'plain' : 'bad'),
+  }),
+  momentColumn('since', 'Since', ({ since }) => since),
+  momentColumn('until', 'Until', ({ until }) => until),
+  figureColumn('dropped', 'Dropped packets', (ban) => ban.dropped_packets, { isMinor: true }),
 ]
 
-export function BansScreen() {
-  const list = useList<Ban>('/guard/bans')
-  const { data, dialog, close } = list
-  const lift = ({ source }: Ban) => {
-    dialog.value = (
-      <Dialog
-        title="Lift this ban?"
-        action="Lift"
-        onConfirm={() => send('DELETE', `/guard/bans/${encodeURIComponent(source)}`)}
-        onClose={close}
-      >
-        <p>
-          Packets of <Text value={source} max={60} /> are read again.
-        </p>
-      </Dialog>
-    )
-  }
-  const actions = actionsColumn<Ban>(
-    ({ source }) => source,
-    (ban) => [{ text: 'Lift', open: () => lift(ban) }],
-  )
-  return (
-    <>
-      <Problem message={list.problem.value} />
-      {may('guard:write') && (
-        <p>
-          <button
-            type="button"
-            class="primary"
-            onClick={() => (dialog.value = <BanForm onClose={close} />)}
-          >
-            Ban an address
-          </button>
-        </p>
-      )}
-      <Table
-        label="Bans"
-        rows={data.value ?? []}
-        columns={may('guard:write') ? [...columns, actions] : columns}
-        keyOf={({ source }) => source}
-        empty={data.value === undefined ? 'Loading …' : 'No source is banned.'}
-      />
-      {dialog.value}
-    </>
-  )
-}
-
-const BanForm = ({ onClose }: { onClose: () => void }) => (
-  <Dialog
-    title="Ban an address?"
-    action="Ban"
-    isDangerous
-    onConfirm={(form) =>
-      send('POST', '/guard/bans', {
-        address: textIn(form, 'address'),
-        duration_seconds: Number(textIn(form, 'minutes')) * 60,
-      })
-    }
-    onClose={onClose}
-  >
-    <label>
-      IP address
-      <input name="address" required maxLength={45} autoComplete="off" />
-    </label>
-    <label>
-      Minutes
-      <input name="minutes" type="number" min={1} max={43_200} defaultValue="60" required />
-    </label>
-  </Dialog>
+export const BansScreen = () => (
+  <ListScreen<Ban>
+    label="Bans"
+    path="/guard/bans"
+    columns={columns}
+    keyOf={({ source }) => source}
+    empty="No source is banned."
+    isWritable={may('guard:write')}
+    create={ban}
+    nameOf={({ source }) => source}
+    actions={({ source }) => [lift(source)]}
+  />
 )
+
+const lift = (source: string): Action => ({
+  text: 'Lift',
+  title: 'Lift this ban?',
+  ask: (
+    <p>
+      Packets of <Text value={source} max={60} /> are read again.
+    </p>
+  ),
+  onConfirm: () => send('DELETE', `/guard/bans/${encodeURIComponent(source)}`),
+})
+
+const ban: Action = {
+  text: 'Ban an address',
+  title: 'Ban an address?',
+  confirm: 'Ban',
+  isDangerous: true,
+  ask: (
+    <>
+      <Field label="IP address" name="address" required maxLength={45} autoComplete="off" />
+      <Field
+        label="Minutes"
+        name="minutes"
+        type="number"
+        min={1}
+        max={43_200}
+        defaultValue="60"
+        required
+      />
+    </>
+  ),
+  onConfirm: (form) =>
+    send('POST', '/guard/bans', {
+      address: textIn(form, 'address'),
+      duration_seconds: Number(textIn(form, 'minutes')) * 60,
+    }),
+}

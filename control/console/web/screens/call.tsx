@@ -4,7 +4,7 @@ import type { CallRecord, CallReport, CallStatus, CallTrace } from '../api/views
 import { may } from '../api/session.ts'
 import { durationText, momentText, moneyText, unitText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
-import { Fact, Moment, Problem, Text } from '../parts/text.tsx'
+import { Facts, Moment, Problem, Text } from '../parts/text.tsx'
 import { visibleText } from '../parts/visible-text.ts'
 import { Attempts, MediaQuality } from './call-details.tsx'
 import { Ladder } from './ladder-diagram.tsx'
@@ -32,7 +32,7 @@ export function CallScreen({ uuid }: { uuid: string }) {
         <code>{visibleText(uuid)}</code>
       </p>
       <Problem message={call.problem.value} />
-      {value !== undefined && <Facts status={value.status} record={record} />}
+      {value !== undefined && <CallFacts status={value.status} record={record} />}
       <Downloads path={path} hasTrace={(trace.data.value?.legs.length ?? 0) > 0} record={record} />
       {record !== undefined && <MediaQuality quality={record.media_quality} />}
       {record !== undefined && <Recording path={path} record={record} />}
@@ -65,49 +65,30 @@ async function loadCall(uuid: string): Promise<Answer<Call>> {
   return { ...report, data: { status, record: report.data.records[0] } }
 }
 
-function Facts({ status, record }: Call) {
+function CallFacts({ status, record }: Call) {
+  const hasEnded = status.disposition !== null
   return (
-    <dl class="facts">
-      <Fact name="From">
-        <Text value={status.caller_id_number} max={60} />
-      </Fact>
-      <Fact name="To">
-        <Text value={status.destination_number} max={60} />
-      </Fact>
-      <Fact name="Started">
-        <Moment at={status.start_stamp} />
-      </Fact>
-      <Fact name="Result">
-        {status.disposition === null
-          ? `${status.status}, in progress`
-          : `${status.disposition.toLowerCase()} ${status.sip_code ?? ''}`}
-      </Fact>
-      {status.disposition !== null && (
-        <Fact name="Reason">
-          <Text value={status.denial_text ?? status.hangup_cause} max={800} />
-        </Fact>
-      )}
-      {status.billsec !== null && <Fact name="Talk time">{durationText(status.billsec)}</Fact>}
-      {record !== undefined && <RecordFacts record={record} />}
-    </dl>
+    <Facts
+      of={{
+        From: <Text value={status.caller_id_number} max={60} />,
+        To: <Text value={status.destination_number} max={60} />,
+        Started: <Moment at={status.start_stamp} />,
+        Result: hasEnded
+          ? `${status.disposition.toLowerCase()} ${status.sip_code}`
+          : `${status.status}, in progress`,
+        Reason: hasEnded && <Text value={status.denial_text ?? status.hangup_cause} max={800} />,
+        'Talk time': hasEnded && durationText(status.billsec),
+        ...(record !== undefined && {
+          Cost: moneyText(record.cost_exact, record.currency),
+          'Post-dial delay': unitText(record.post_dial_delay_ms, 'ms'),
+          Through: <Text value={record.carrier ?? record.node} max={100} />,
+          'Taken by': <Text value={record.instance} max={60} />,
+          'Call-ID': <Text value={record.call_id} max={200} />,
+        }),
+      }}
+    />
   )
 }
-
-const RecordFacts = ({ record }: { record: CallRecord }) => (
-  <>
-    <Fact name="Cost">{moneyText(record.cost_exact, record.currency)}</Fact>
-    <Fact name="Post-dial delay">{unitText(record.post_dial_delay_ms, 'ms')}</Fact>
-    <Fact name="Through">
-      <Text value={record.carrier ?? record.node} max={100} />
-    </Fact>
-    <Fact name="Taken by">
-      <Text value={record.instance} max={60} />
-    </Fact>
-    <Fact name="Call-ID">
-      <Text value={record.call_id} max={200} />
-    </Fact>
-  </>
-)
 
 interface DownloadsProps {
   readonly path: string

@@ -7,11 +7,13 @@ import { connection, onEvent } from '../api/live.ts'
 import { pathOf } from '../parts/address.ts'
 import { may } from '../api/session.ts'
 import { every, now } from '../browser.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { durationText, moneyText } from '../parts/format.ts'
+import { List, type Action } from '../parts/list.tsx'
 import { useResource } from '../parts/resource.ts'
-import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
-import { HangUp, Listen, Transfer } from './call-dialogs.tsx'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Badge, Text } from '../parts/text.tsx'
+import { hangUp, listen, transfer } from './call-actions.tsx'
 import { LiveCalls, type CallNow } from './live-calls.ts'
 
 /** Duration and cost are shown anew. */
@@ -23,64 +25,29 @@ const LOST_REFRESH_MS = 2_000
 
 const isAnswered = ({ state }: ActiveCall): boolean => state === 'ACTIVE' || state === 'HELD'
 
+const throughOf = ({ call }: CallNow): string | null => call.carrier ?? call.node
+
 const columns: readonly ShownColumn<CallNow>[] = [
-  {
-    name: 'from',
-    title: 'From',
-    value: ({ call }) => call.caller_id_number,
-    show: ({ call }) => (
-      <a href={pathOf('calls', call.call_uuid)}>
-        <Text value={call.caller_id_number} max={40} />
-      </a>
-    ),
-  },
-  {
-    name: 'to',
-    title: 'To',
-    value: ({ call }) => call.destination_number,
-    show: ({ call }) => <Text value={call.destination_number} max={40} />,
-  },
-  {
-    name: 'state',
-    title: 'State',
-    value: ({ call }) => call.state,
+  textColumn('from', 'From', ({ call }) => call.caller_id_number, {
+    max: 40,
+    to: ({ call }) => pathOf('calls', call.call_uuid),
+  }),
+  textColumn('to', 'To', ({ call }) => call.destination_number, { max: 40 }),
+  textColumn('state', 'State', ({ call }) => call.state, {
     show: ({ call }) => <State call={call} />,
-  },
-  {
-    name: 'duration',
-    title: 'Duration',
-    value: ({ seconds }) => seconds,
-    isFigure: true,
+  }),
+  figureColumn('duration', 'Duration', ({ seconds }) => seconds, {
     show: ({ seconds }) => durationText(seconds),
-  },
-  {
-    name: 'cost',
-    title: 'Cost',
-    value: ({ cost }) => (cost === null ? null : Number(cost)),
-    isFigure: true,
+  }),
+  figureColumn('cost', 'Cost', ({ cost }) => (cost === null ? null : Number(cost)), {
     show: ({ call, cost }) => moneyText(cost, call.currency),
-  },
-  {
-    name: 'node',
-    title: 'Through',
-    value: ({ call }) => call.carrier ?? call.node,
+  }),
+  textColumn('node', 'Through', throughOf, { isMinor: true }),
+  textColumn('instance', 'Taken by', ({ call }) => call.instance, { isMinor: true }),
+  momentColumn('started', 'Started', ({ call }) => call.start_stamp, {
     isMinor: true,
-    show: ({ call }) => <Text value={call.carrier ?? call.node} max={60} />,
-  },
-  {
-    name: 'instance',
-    title: 'Taken by',
-    value: ({ call }) => call.instance,
-    isMinor: true,
-    show: ({ call }) => <Text value={call.instance} max={60} />,
-  },
-  {
-    name: 'started',
-    title: 'Started',
-    value: ({ call }) => call.start_stamp,
-    isMinor: true,
-    show: ({ call }) => <Moment at={call.start_stamp} isToday />,
-  },
+    isToday: true,
+  }),
 ]
 
 function State({ call }: { call: ActiveCall }) {
@@ -99,76 +66,33 @@ function State({ call }: { call: ActiveCall }) {
   )
 }
 
-/** What may be done to a call, and what the user must be allowed for it. */
-const actions = [
-  { kind: 'hang-up', title: 'Hang up', label: 'Hang up', scopes: ['calls:control'] },
-  {
-    kind: 'transfer',
-    title: 'Transfer',
-    label: 'Transfer',
-    scopes: ['calls:control', 'calls:originate'],
-  },
-  { kind: 'listen', title: 'Listen', label: 'Listen to', scopes: ['calls:spy'] },
-] as const
-
-interface Asked {
-  readonly kind: (typeof actions)[number]['kind']
-  readonly call: ActiveCall
-}
-
 export function CallsScreen() {
-  const asked = useSignal<Asked | undefined>(undefined)
-  const done = useSignal('')
-  const { rows, problem, isLoaded, reload } = useLiveCalls()
-  const allowed = actions.filter(({ scopes }) => scopes.every(may))
-  const close = (text = ''): void => {
-    asked.value = undefined
-    done.value = text
-    reload()
-  }
+  const { rows, problem, reload } = useLiveCalls()
   return (
-    <>
-      <Problem message={problem} />
-      <p role="status" class="done">
-        {done.value}
-      </p>
-      <Table
-        label="Live calls"
-        rows={rows}
-        columns={allowed.length === 0 ? columns : [...columns, actionsColumn(allowed, asked)]}
-        keyOf={({ call }) => call.call_uuid}
-        empty={isLoaded ? 'No call is in progress.' : 'Loading …'}
-      />
-      {asked.value?.kind === 'hang-up' && <HangUp call={asked.value.call} onClose={close} />}
-      {asked.value?.kind === 'transfer' && <Transfer call={asked.value.call} onClose={close} />}
-      {asked.value?.kind === 'listen' && <Listen call={asked.value.call} onClose={close} />}
-    </>
+    <List
+      label="Live calls"
+      rows={rows}
+      columns={columns}
+      keyOf={({ call }) => call.call_uuid}
+      empty="No call is in progress."
+      problem={problem}
+      reload={reload}
+      isWritable={may('calls:control') || may('calls:spy')}
+      nameOf={({ call }) => call.caller_id_number}
+      actions={({ call }) => actionsOf(call)}
+    />
   )
 }
 
-const actionsColumn = (
-  allowed: readonly (typeof actions)[number][],
-  asked: { value: Asked | undefined },
-): ShownColumn<CallNow> => ({
-  name: 'actions',
-  title: 'Actions',
-  value: () => null,
-  show: ({ call }) => (
-    <span class="actions">
-      {allowed.map(({ kind, title, label }) => (
-        <button
-          key={kind}
-          type="button"
-          disabled={kind !== 'hang-up' && !isAnswered(call)}
-          onClick={() => (asked.value = { kind, call })}
-          aria-label={`${label} ${call.caller_id_number}`}
-        >
-          {title}
-        </button>
-      ))}
-    </span>
-  ),
-})
+function actionsOf(call: ActiveCall): readonly Action[] {
+  const isDisabled = !isAnswered(call)
+  const mayEnd = may('calls:control')
+  return [
+    ...(mayEnd ? [hangUp(call)] : []),
+    ...(mayEnd && may('calls:originate') ? [{ ...transfer(call), isDisabled }] : []),
+    ...(may('calls:spy') ? [{ ...listen(call), isDisabled }] : []),
+  ]
+}
 
 /** The list once, then by events; while the stream is lost, the list again and again. */
 function useLiveCalls() {
@@ -201,7 +125,6 @@ function useLiveCalls() {
   return {
     problem: problem.value,
     reload,
-    isLoaded: data.value !== undefined,
-    rows: live.current.at(present.value),
+    rows: data.value === undefined ? undefined : live.current.at(present.value),
   }
 }

@@ -1,5 +1,15 @@
-/** What can be set of a customer, as fields of a form and as a body for the API. */
+/** A customer in words, and what can be set of it: as fields of a form and as a body for the API. */
 import type { Customer } from '../api/views.ts'
+import type { Tone } from '../parts/format.ts'
+
+/** What an operator has to know first. */
+export function customerState({
+  is_active,
+  is_balance_low,
+}: Pick<Customer, 'is_active' | 'is_balance_low'>): readonly [Tone, string] {
+  if (!is_active) return ['plain', 'inactive']
+  return is_balance_low ? ['warn', 'low balance'] : ['good', 'active']
+}
 
 export interface CustomerField {
   readonly name: keyof Customer

@@ -3,7 +3,7 @@ import { getRows, send } from '../api/api.ts'
 import type { Customer, RatePlan } from '../api/views.ts'
 import { isGlobal, may } from '../api/session.ts'
 import { Dialog } from '../parts/dialog.tsx'
-import { enteredIn, textIn } from '../parts/form.ts'
+import { enteredIn, Field, textIn } from '../parts/form.tsx'
 import { useResource } from '../parts/resource.ts'
 import { changedFields, customerFields, fieldText, type CustomerField } from './customer-fields.ts'
 
@@ -36,19 +36,19 @@ export function CustomerForm({ customer, onClose }: CustomerFormProps) {
     >
       <div class="fields">
         {customerFields.map((field) => (
-          <Field key={field.name} field={field} text={fieldText(field, customer)} />
+          <CustomerFieldInput key={field.name} field={field} text={fieldText(field, customer)} />
         ))}
         {isNew && may('wallets:write') && (
-          <label>
-            Opening balance
-            <input name="balance" inputMode="decimal" pattern={MONEY} autoComplete="off" />
-          </label>
+          <Field
+            label="Opening balance"
+            name="balance"
+            inputMode="decimal"
+            pattern={MONEY}
+            autoComplete="off"
+          />
         )}
         {isNew && isGlobal() && (
-          <label>
-            Tenant <small>(optional)</small>
-            <input name="tenant" maxLength={64} autoComplete="off" />
-          </label>
+          <Field label="Tenant" hint="optional" name="tenant" maxLength={64} autoComplete="off" />
         )}
       </div>
       <datalist id="rate-plans">
@@ -60,7 +60,7 @@ export function CustomerForm({ customer, onClose }: CustomerFormProps) {
   )
 }
 
-function Field({ field, text }: { field: CustomerField; text: string }) {
+function CustomerFieldInput({ field, text }: { field: CustomerField; text: string }) {
   const { name, label, kind, hint, isRequired } = field
   if (kind === 'flag')
     return (

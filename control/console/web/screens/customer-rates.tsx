@@ -4,56 +4,37 @@ import { get, getRows } from '../api/api.ts'
 import type { Customer, Price, Rate } from '../api/views.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { sessionEnded } from '../api/session.ts'
-import { textIn } from '../parts/form.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Field, onForm, textIn } from '../parts/form.tsx'
 import { figureText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Moment, Problem, Text } from '../parts/text.tsx'
+import { Problem } from '../parts/text.tsx'
 
 /** The most that one page of the API has. */
 const SHOWN = 200
 
 const columns: readonly ShownColumn<Rate>[] = [
-  {
-    name: 'prefix',
-    title: 'Prefix',
-    value: (rate) => rate.prefix,
-    show: (rate) => (rate.prefix === '' ? 'all others' : rate.prefix),
-  },
-  {
-    name: 'name',
-    title: 'Destination',
-    value: (rate) => rate.description,
-    show: (rate) => <Text value={rate.description} max={60} />,
-  },
-  {
-    name: 'minute',
-    title: 'Per minute',
-    value: (rate) => rate.rate_per_minute,
-    isFigure: true,
+  textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
+    show: ({ prefix }) => (prefix === '' ? 'all others' : prefix),
+  }),
+  textColumn('name', 'Destination', ({ description }) => description),
+  figureColumn('minute', 'Per minute', (rate) => rate.rate_per_minute, {
     show: (rate) => (rate.blocked ? 'blocked' : rate.rate_per_minute_exact),
-  },
-  {
-    name: 'connect',
-    title: 'Connect fee',
-    value: (rate) => rate.connect_fee,
-    isFigure: true,
+  }),
+  figureColumn('connect', 'Connect fee', (rate) => rate.connect_fee, {
     show: (rate) => rate.connect_fee_exact,
-  },
-  {
-    name: 'increments',
-    title: 'Charged seconds',
-    value: (rate) => `${rate.first_increment}/${rate.increment}`,
-    isMinor: true,
-    show: (rate) => `${rate.first_increment}, then by ${rate.increment}`,
-  },
-  {
-    name: 'from',
-    title: 'From',
-    value: (rate) => rate.effective_from,
-    isMinor: true,
-    show: (rate) => <Moment at={rate.effective_from} />,
-  },
+  }),
+  textColumn(
+    'increments',
+    'Charged seconds',
+    (rate) => `${rate.first_increment}/${rate.increment}`,
+    {
+      isMinor: true,
+      show: (rate) => `${rate.first_increment}, then by ${rate.increment}`,
+    },
+  ),
+  momentColumn('from', 'From', (rate) => rate.effective_from, { isMinor: true }),
 ]
 
 export function CustomerRates({ customer }: { customer: Customer }) {
@@ -68,16 +49,8 @@ export function CustomerRates({ customer }: { customer: Customer }) {
     <>
       <PriceOf plan={plan} />
       <Problem message={rates.problem.value} />
-      <form
-        class="tools"
-        onSubmit={(event) => {
-          event.preventDefault()
-          setQuery({ for: textIn(new FormData(event.currentTarget), 'for') })
-        }}
-      >
-        <label>
-          Prefix or destination <input name="for" defaultValue={wanted} maxLength={100} />
-        </label>
+      <form class="tools" onSubmit={onForm((form) => setQuery({ for: textIn(form, 'for') }))}>
+        <Field label="Prefix or destination" name="for" defaultValue={wanted} maxLength={100} />
         <button>Find</button>
         <span class="count" role="status">
           {data.value !== undefined &&
@@ -87,10 +60,10 @@ export function CustomerRates({ customer }: { customer: Customer }) {
       </form>
       <Table
         label="Rates"
-        rows={data.value?.rows ?? []}
+        rows={data.value?.rows}
         columns={columns}
         keyOf={(rate) => rate.id}
-        empty={data.value === undefined ? 'Loading …' : 'The plan has no such rate.'}
+        empty="The plan has no such rate."
       />
     </>
   )
@@ -107,17 +80,15 @@ function PriceOf({ plan }: { plan: number }) {
     text.value = answer.kind === 'ok' ? priceText(answer.data) : ''
   }
   return (
-    <form
-      class="tools"
-      onSubmit={(event) => {
-        event.preventDefault()
-        void ask(textIn(new FormData(event.currentTarget), 'number'))
-      }}
-    >
-      <label>
-        Price of a call to{' '}
-        <input name="number" inputMode="tel" required maxLength={64} autoComplete="off" />
-      </label>
+    <form class="tools" onSubmit={onForm((form) => void ask(textIn(form, 'number')))}>
+      <Field
+        label="Price of a call to"
+        name="number"
+        inputMode="tel"
+        required
+        maxLength={64}
+        autoComplete="off"
+      />
       <button>Show</button>
       <output>{text.value}</output>
       <Problem message={problem.value} />

@@ -1,26 +1,27 @@
 /** One customer: the wallet, the ledger as a bank statement, what its calls cost, and the way to the calls. */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { get, send } from '../api/api.ts'
+import { send } from '../api/api.ts'
 import type { Customer, Wallet } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { address } from '../parts/router.ts'
 import { may } from '../api/session.ts'
 import { freshId } from '../browser.ts'
 import { Dialog } from '../parts/dialog.tsx'
+import { Field } from '../parts/form.tsx'
 import { figureText, moneyText } from '../parts/format.ts'
-import { useResource } from '../parts/resource.ts'
-import { Badge, Fact, Problem, Text } from '../parts/text.tsx'
+import { useView } from '../parts/resource.ts'
+import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
 import { CustomerForm } from './customer-form.tsx'
 import { CustomerRates } from './customer-rates.tsx'
-import { customerState } from './customer-state.ts'
+import { customerState } from './customer-fields.ts'
 import { StatementView } from './statement.tsx'
 
 const REFRESH_MS = 5_000
 
 export function CustomerScreen({ id }: { id: string }) {
   const path = `/customers/${encodeURIComponent(id)}`
-  const customer = useResource(path, () => get<Customer>(path), { everyMs: 2 * REFRESH_MS })
+  const customer = useView<Customer>(path, { everyMs: 2 * REFRESH_MS })
   const known = customer.data.value
   const asked = useSignal<'top-up' | 'change' | undefined>(undefined)
   /** Counts what this screen has moved: the money is loaded anew. */
@@ -104,22 +105,22 @@ function Views({ id, isOfRates }: { id: string; isOfRates: boolean }) {
 }
 
 function WalletFacts({ path, moves }: { path: string; moves: number }) {
-  const { data, problem, reload } = useResource(path, () => get<Wallet>(`${path}/wallet`), {
-    everyMs: REFRESH_MS,
-  })
+  const { data, problem, reload } = useView<Wallet>(`${path}/wallet`, { everyMs: REFRESH_MS })
   useEffect(() => void (moves > 0 && reload()), [moves])
   const wallet = data.value
   const money = (exact: string | undefined) => moneyText(exact ?? null, wallet?.currency ?? '')
   return (
     <>
       <Problem message={problem.value} />
-      <dl class="facts">
-        <Fact name="Balance">{money(wallet?.balance)}</Fact>
-        <Fact name="Reserved for live calls">{money(wallet?.reserved)}</Fact>
-        <Fact name="Available">{money(wallet?.available)}</Fact>
-        <Fact name="Credit limit">{figureText(wallet?.credit_limit, 6)}</Fact>
-        <Fact name="Open calls">{figureText(wallet?.open_calls)}</Fact>
-      </dl>
+      <Facts
+        of={{
+          Balance: money(wallet?.balance),
+          'Reserved for live calls': money(wallet?.reserved),
+          Available: money(wallet?.available),
+          'Credit limit': figureText(wallet?.credit_limit, 6),
+          'Open calls': figureText(wallet?.open_calls),
+        }}
+      />
     </>
   )
 }
@@ -147,20 +148,15 @@ function TopUp({ path, currency, onClose }: TopUpProps) {
       }
       onClose={onClose}
     >
-      <label>
-        Amount in {currency}
-        <input
-          name="amount"
-          required
-          inputMode="decimal"
-          pattern="\d{1,9}(\.\d{1,6})?"
-          autoComplete="off"
-        />
-      </label>
-      <label>
-        Reason
-        <input name="reason" required maxLength={200} autoComplete="off" />
-      </label>
+      <Field
+        label={`Amount in ${currency}`}
+        name="amount"
+        required
+        inputMode="decimal"
+        pattern="\d{1,9}(\.\d{1,6})?"
+        autoComplete="off"
+      />
+      <Field label="Reason" name="reason" required maxLength={200} autoComplete="off" />
     </Dialog>
   )
 }

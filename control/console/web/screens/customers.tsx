@@ -1,67 +1,35 @@
 /** Customers and what they have left. */
 import { useSignal } from '@preact/signals'
 import { getAll } from '../api/api.ts'
+import { may } from '../api/session.ts'
 import type { Customer } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { address, setQuery } from '../parts/router.ts'
-import { may } from '../api/session.ts'
+import { figureColumn, textColumn } from '../parts/columns.tsx'
+import { Filter } from '../parts/form.tsx'
 import { figureText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
+import { address } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Badge, Problem, Text } from '../parts/text.tsx'
+import { Problem } from '../parts/text.tsx'
+import { customerState } from './customer-fields.ts'
 import { CustomerForm } from './customer-form.tsx'
-import { customerState } from './customer-state.ts'
 
 const REFRESH_MS = 10_000
 
 const columns: readonly ShownColumn<Customer>[] = [
-  {
-    name: 'name',
-    title: 'Name',
-    value: (customer) => customer.name,
-    show: (customer) => (
-      <a href={pathOf('customers', String(customer.id))}>
-        <Text value={customer.name} max={80} />
-      </a>
-    ),
-  },
-  {
-    name: 'balance',
-    title: 'Balance',
-    value: (customer) => customer.balance_number,
-    isFigure: true,
-    show: (customer) => moneyText(customer.balance, customer.currency),
-  },
-  {
-    name: 'state',
-    title: 'State',
-    value: (customer) => customerState(customer)[1],
-    show: (customer) => {
-      const [tone, text] = customerState(customer)
-      return <Badge tone={tone}>{text}</Badge>
-    },
-  },
-  {
-    name: 'plan',
-    title: 'Rate plan',
-    value: (customer) => customer.rate_plan,
-    isMinor: true,
-    show: (customer) => <Text value={customer.rate_plan} max={60} />,
-  },
-  {
-    name: 'numbers',
-    title: 'Numbers',
-    value: (customer) => customer.numbers.join(' '),
-    isMinor: true,
-    show: (customer) => <Text value={customer.numbers.join(', ')} max={60} />,
-  },
-  {
-    name: 'tenant',
-    title: 'Tenant',
-    value: (customer) => customer.tenant,
-    isMinor: true,
-    show: (customer) => <Text value={customer.tenant} />,
-  },
+  textColumn('name', 'Name', ({ name }) => name, {
+    max: 80,
+    to: ({ id }) => pathOf('customers', String(id)),
+  }),
+  figureColumn('balance', 'Balance', (customer) => customer.balance_number, {
+    show: ({ balance, currency }) => moneyText(balance, currency),
+  }),
+  textColumn('state', 'State', (customer) => customerState(customer)[1], {
+    tone: (customer) => customerState(customer)[0],
+  }),
+  textColumn('plan', 'Rate plan', (customer) => customer.rate_plan, { isMinor: true }),
+  textColumn('numbers', 'Numbers', ({ numbers }) => numbers.join(', '), { isMinor: true }),
+  textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true, max: 64 }),
 ]
 
 /** Which are shown, by the address: `?show=low`. */
@@ -81,6 +49,10 @@ export function CustomersScreen() {
   const isMaking = useSignal(false)
   const { rows = [], total = 0 } = customers.data.value ?? {}
   const choice = choiceOf(address.value.query['show'] ?? '')
+  const counted = Object.entries(choices).map(([name, [text, isShown]]): [string, string] => [
+    name,
+    `${text} (${figureText(rows.filter(isShown).length)})`,
+  ])
   return (
     <>
       <Problem message={customers.problem.value} />
@@ -94,23 +66,11 @@ export function CustomersScreen() {
         label="Customers"
         rows={rows.filter(choices[choice][1])}
         columns={columns}
-        keyOf={(customer) => customer.id}
-        empty={customers.data.value === undefined ? 'Loading …' : 'There is no such customer.'}
+        keyOf={({ id }) => id}
+        empty="There is no such customer."
         filters={
           <>
-            <label>
-              Show{' '}
-              <select
-                value={choice}
-                onChange={(event) => setQuery({ show: event.currentTarget.value })}
-              >
-                {Object.entries(choices).map(([name, [text, isShown]]) => (
-                  <option key={name} value={name}>
-                    {text} ({figureText(rows.filter(isShown).length)})
-                  </option>
-                ))}
-              </select>
-            </label>
+            <Filter label="Show" name="show" options={Object.fromEntries(counted)} />
             {may('customers:write') && (
               <button type="button" onClick={() => (isMaking.value = true)}>
                 New customer

@@ -5,11 +5,12 @@ import type { CallRecord, CallReport } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { now } from '../browser.ts'
-import { textIn } from '../parts/form.ts'
-import { durationText, figureText, moneyText } from '../parts/format.ts'
+import { figureColumn, textColumn } from '../parts/columns.tsx'
+import { Choice, Field, onForm, textIn, withAll } from '../parts/form.tsx'
+import { durationText, figureText, moneyText, type Tone } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
+import { Moment, Problem } from '../parts/text.tsx'
 import {
   dispositions,
   PAGE_ROWS,
@@ -20,72 +21,37 @@ import {
   searches,
 } from './report-query.ts'
 
+const tones: Readonly<Partial<Record<CallRecord['disposition'], Tone>>> = {
+  ANSWERED: 'good',
+  FAILED: 'bad',
+}
+
 const columns: readonly ShownColumn<CallRecord>[] = [
-  {
-    name: 'started',
-    title: 'Started',
-    value: (call) => call.start_stamp,
+  textColumn('started', 'Started', (call) => call.start_stamp, {
     show: (call) => (
       <a href={pathOf('calls', call.call_uuid)}>
         <Moment at={call.start_stamp} />
       </a>
     ),
-  },
-  {
-    name: 'from',
-    title: 'From',
-    value: (call) => call.caller_id_number,
-    show: (call) => <Text value={call.caller_id_number} max={40} />,
-  },
-  {
-    name: 'to',
-    title: 'To',
-    value: (call) => call.destination_number,
-    show: (call) => <Text value={call.destination_number} max={40} />,
-  },
-  {
-    name: 'result',
-    title: 'Result',
-    value: (call) => `${call.disposition} ${call.sip_code}`,
-    show: (call) => (
-      <Badge
-        tone={
-          call.disposition === 'ANSWERED' ? 'good' : call.disposition === 'FAILED' ? 'bad' : 'plain'
-        }
-      >
-        {call.disposition.toLowerCase()} {call.sip_code}
-      </Badge>
-    ),
-  },
-  {
-    name: 'talk',
-    title: 'Talk time',
-    value: (call) => call.billsec,
-    isFigure: true,
-    show: (call) => durationText(call.billsec),
-  },
-  {
-    name: 'cost',
-    title: 'Cost',
-    value: (call) => call.cost,
-    isFigure: true,
+  }),
+  textColumn('from', 'From', (call) => call.caller_id_number, { max: 40 }),
+  textColumn('to', 'To', (call) => call.destination_number, { max: 40 }),
+  textColumn('result', 'Result', (call) => `${call.disposition.toLowerCase()} ${call.sip_code}`, {
+    tone: ({ disposition }) => tones[disposition] ?? 'plain',
+  }),
+  figureColumn('talk', 'Talk time', ({ billsec }) => billsec, {
+    show: ({ billsec }) => durationText(billsec),
+  }),
+  figureColumn('cost', 'Cost', ({ cost }) => cost, {
     show: (call) => moneyText(call.cost_exact, call.currency),
-  },
-  {
-    name: 'mos',
-    title: 'MOS',
-    value: (call) => call.mos_score,
-    isFigure: true,
+  }),
+  figureColumn('mos', 'MOS', (call) => call.mos_score, {
     isMinor: true,
     show: (call) => figureText(call.mos_score, 2),
-  },
-  {
-    name: 'cause',
-    title: 'Reason',
-    value: (call) => call.denial_code ?? call.hangup_cause,
+  }),
+  textColumn('cause', 'Reason', (call) => call.denial_code ?? call.hangup_cause, {
     isMinor: true,
-    show: (call) => <Text value={call.denial_code ?? call.hangup_cause} max={60} />,
-  },
+  }),
 ]
 
 export function HistoryScreen() {
@@ -107,10 +73,10 @@ export function HistoryScreen() {
       {data.value !== undefined && <Pages count={data.value.total_calls} />}
       <Table
         label="Recent calls"
-        rows={data.value?.records ?? []}
+        rows={data.value?.records}
         columns={columns}
         keyOf={(call) => call.call_uuid}
-        empty={data.value === undefined ? 'Loading …' : 'No call in this period.'}
+        empty="No call in this period."
         filters={
           <>
             <a href={`/api/v1/reports/cdrs?${words}&order=newest&format=csv`} download>
@@ -146,53 +112,27 @@ function Pages({ count }: { count: number }) {
   )
 }
 
+const results = Object.fromEntries(dispositions.map((each) => [each, each.toLowerCase()]))
+
 function Filters({ onSearch }: { onSearch: () => void }) {
   const { query } = address.value
-  const search = (event: SubmitEvent): void => {
-    event.preventDefault()
-    if (!(event.currentTarget instanceof HTMLFormElement)) return
-    const form = new FormData(event.currentTarget)
+  const search = onForm((form) => {
     const names = ['days', 'disposition', 'by', 'for']
     onSearch()
     const asked = Object.fromEntries(names.map((name) => [name, textIn(form, name)]))
     setQuery({ ...asked, page: undefined })
-  }
+  })
   return (
     <form class="tools" onSubmit={search} role="search">
-      <label>
-        Period{' '}
-        <select name="days" value={query['days'] ?? '1'}>
-          {Object.entries(periods).map(([days, text]) => (
-            <option key={days} value={days}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Result{' '}
-        <select name="disposition" value={query['disposition'] ?? ''}>
-          <option value="">all</option>
-          {dispositions.map((each) => (
-            <option key={each} value={each}>
-              {each.toLowerCase()}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Field{' '}
-        <select name="by" value={query['by'] ?? 'number'}>
-          {Object.entries(searches).map(([name, text]) => (
-            <option key={name} value={name}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        is <input name="for" defaultValue={query['for'] ?? ''} maxLength={100} />
-      </label>
+      <Choice label="Period" name="days" value={query['days'] ?? '1'} options={periods} />
+      <Choice
+        label="Result"
+        name="disposition"
+        value={query['disposition'] ?? ''}
+        options={withAll(results)}
+      />
+      <Choice label="Field" name="by" value={query['by'] ?? 'number'} options={searches} />
+      <Field label="is" name="for" defaultValue={query['for'] ?? ''} maxLength={100} />
       <button class="primary">Search</button>
     </form>
   )

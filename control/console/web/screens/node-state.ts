@@ -1,6 +1,6 @@
 /** What the state of a node means for the operator. */
 import type { DispatcherNode, DispatcherSet } from '../api/views.ts'
-import type { Tone } from '../parts/tone.ts'
+import type { Tone } from '../parts/format.ts'
 
 /** An operator who drains a node waits for one thing: that it may be stopped. */
 export function nodeState({

@@ -1,16 +1,64 @@
-/** From an empty system to a first call. Each step shows the request that it makes. */
-import { useSignal } from '@preact/signals'
+/** From an empty system to a first call: what is there as the API tells it, and steps that show the requests they make. */
+import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { send, type Answer } from '../api/api.ts'
-import type { Simulation } from '../api/views.ts'
+import { getBare, getRows, send, type Answer, type Rows } from '../api/api.ts'
+import type { CallReport, Simulation } from '../api/views.ts'
 import { onEvent } from '../api/live.ts'
+import { now } from '../browser.ts'
 import { pathOf } from '../parts/address.ts'
-import { sessionEnded } from '../api/session.ts'
+import { isGlobal, may, sessionEnded } from '../api/session.ts'
+import { onForm } from '../parts/form.tsx'
 import { Badge, Problem } from '../parts/text.tsx'
 import { visibleLines } from '../parts/visible-text.ts'
 import { Result } from './simulator.tsx'
-import { findSetup, setup } from './setup.ts'
-import { curlOf, steps, type Step } from './steps.ts'
+import { curlOf, steps, type Setup, type Step } from './steps.ts'
+
+/** Undefined: not known, or nothing that this user may set up. */
+const setup = signal<Setup | undefined>(undefined)
+
+/** The start page takes the place of the figures, which would all be empty. */
+export const isIncomplete = (): boolean => {
+  const { value } = setup
+  // A trusted network is a source, too: without a trunk there may be calls all the same.
+  return value !== undefined && !value.call && !(value.node && value.price && value.customer)
+}
+
+/** Something is left to be done before the first call. */
+export const isStartListed = (): boolean => isIncomplete() || lacksSource()
+
+const lacksSource = (): boolean => setup.value?.call === false && !setup.value.source
+
+const YEAR_MS = 366 * 86_400_000
+
+export async function findSetup(): Promise<void> {
+  if (!isGlobal() || !may('carriers:write')) return
+  const [carriers, phones, node, price, customer, call] = await Promise.all([
+    has('/routing/carriers'),
+    has('/pbx/extensions'),
+    has('/dispatcher'),
+    // With an OCS elsewhere, prices and customers are there.
+    has('/rates'),
+    has('/customers'),
+    hasCalls(),
+  ])
+  setup.value = { source: carriers || phones, node, price, customer, call }
+}
+
+const has = async (path: string): Promise<boolean> => {
+  const answer: Answer<Rows<unknown>> = await getRows(`${path}?limit=1`)
+  return answer.kind === 'ok' ? answer.data.rows.length > 0 : true
+}
+
+async function hasCalls(): Promise<boolean> {
+  const present = now()
+  const words = new URLSearchParams({
+    start_date: new Date(present - YEAR_MS).toISOString(),
+    end_date: new Date(present + 1_000).toISOString(),
+    limit: '1',
+  })
+  const answer = await getBare<CallReport>(`/reports/cdrs?${words.toString()}`)
+  return answer.kind !== 'ok' || answer.data.records.length > 0
+}
 
 export function StartScreen() {
   useEffect(() => {
@@ -46,8 +94,7 @@ function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
   const isBusy = useSignal(false)
   const id = `step-${name}`
 
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault()
+  const submit = async (): Promise<void> => {
     if (isBusy.value) return
     isBusy.value = true
     const answer = await sendAll(requests(given.value))
@@ -64,7 +111,7 @@ function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
       </h2>
       <p>{about}</p>
       {(!isDone || name === 'call') && (
-        <form class="fields" onSubmit={(event) => void submit(event)}>
+        <form class="fields" onSubmit={onForm(() => void submit())}>
           {fields.map((field) => (
             <label key={field.name}>
               <span>
@@ -119,11 +166,11 @@ async function sendAll(requests: ReturnType<Step['requests']>): Promise<Answer<u
 }
 
 function Requests({ text, title }: { text: string; title: string }) {
-  const told = useSignal('')
+  const outcome = useSignal('')
   const copy = (): void => {
     navigator.clipboard.writeText(text).then(
-      () => (told.value = 'Copied'),
-      () => (told.value = 'The browser does not allow it: select the text'),
+      () => (outcome.value = 'Copied'),
+      () => (outcome.value = 'The browser does not allow it: select the text'),
     )
   }
   return (
@@ -136,7 +183,7 @@ function Requests({ text, title }: { text: string; title: string }) {
         <button type="button" onClick={copy} aria-label={`${title}: copy the request`}>
           Copy
         </button>
-        <span role="status">{told.value}</span>
+        <span role="status">{outcome.value}</span>
       </p>
     </details>
   )

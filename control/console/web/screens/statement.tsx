@@ -6,10 +6,12 @@ import { pathOf } from '../parts/address.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { may } from '../api/session.ts'
 import { now } from '../browser.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Choice, withAll } from '../parts/form.tsx'
 import { figureText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Fact, Moment, Problem, Text } from '../parts/text.tsx'
+import { Facts, Problem, Text } from '../parts/text.tsx'
 import { monthOf, monthsBetween, monthText, periodOf } from './months.ts'
 
 const PAGE_ENTRIES = 100
@@ -18,46 +20,19 @@ const REFRESH_MS = 10_000
 const kinds = { topup: 'top-up', debit: 'call', adjust: 'adjustment', refund: 'refund' } as const
 
 const columns: readonly ShownColumn<LedgerEntry>[] = [
-  {
-    name: 'date',
-    title: 'Date',
-    value: (entry) => entry.created_at,
-    show: (entry) => <Moment at={entry.created_at} />,
-  },
-  {
-    name: 'kind',
-    title: 'Kind',
-    value: (entry) => kinds[entry.kind],
-    show: (entry) => kinds[entry.kind],
-  },
-  {
-    name: 'amount',
-    title: 'Amount',
-    value: (entry) => entry.amount,
-    isFigure: true,
+  momentColumn('date', 'Date', (entry) => entry.created_at),
+  textColumn('kind', 'Kind', ({ kind }) => kinds[kind], { show: ({ kind }) => kinds[kind] }),
+  figureColumn('amount', 'Amount', ({ amount }) => amount, {
     show: (entry) => entry.amount_exact,
-  },
-  {
-    name: 'balance',
-    title: 'Balance after',
-    value: (entry) => entry.balance_after,
-    isFigure: true,
+  }),
+  figureColumn('balance', 'Balance after', (entry) => entry.balance_after, {
     show: (entry) => entry.balance_after_exact,
-  },
-  {
-    name: 'note',
-    title: 'Note',
-    value: (entry) => entry.note ?? entry.ref,
+  }),
+  textColumn('note', 'Note', ({ note, ref }) => note ?? ref, {
     isMinor: true,
     show: (entry) => <Note entry={entry} />,
-  },
-  {
-    name: 'by',
-    title: 'By',
-    value: (entry) => entry.actor,
-    isMinor: true,
-    show: (entry) => <Text value={entry.actor} max={60} />,
-  },
+  }),
+  textColumn('by', 'By', ({ actor }) => actor, { isMinor: true }),
 ]
 
 /** A call is a link to what became of it. */
@@ -74,7 +49,7 @@ interface Statement {
   readonly closing: string
 }
 
-interface Choice {
+interface Selection {
   readonly month: string
   /** Empty: all. */
   readonly kind: string
@@ -82,7 +57,7 @@ interface Choice {
 }
 
 /** As the address has it; by default the present month. */
-function choiceOf(query: Readonly<Record<string, string>>, present: number): Choice {
+function choiceOf(query: Readonly<Record<string, string>>, present: number): Selection {
   const { month = '', kind = '', page = '' } = query
   return {
     month: periodOf(month) === undefined ? monthOf(present) : month,
@@ -91,7 +66,7 @@ function choiceOf(query: Readonly<Record<string, string>>, present: number): Cho
   }
 }
 
-async function loadStatement(path: string, choice: Choice): Promise<Answer<Statement>> {
+async function loadStatement(path: string, choice: Selection): Promise<Answer<Statement>> {
   const { month, kind, page } = choice
   const period = periodOf(month)
   if (period === undefined) throw new Error(`${month} is no month`)
@@ -141,19 +116,19 @@ export function StatementView({ path, customer, moves }: StatementProps) {
   return (
     <>
       <Problem message={problem.value} />
-      <dl class="facts">
-        <Fact name="Opening balance">{money(data.value?.opening)}</Fact>
-        <Fact name={isNow ? 'Balance so far' : 'Closing balance'}>
-          {money(data.value?.closing)}
-        </Fact>
-        <Fact name="Entries">{figureText(data.value?.total)}</Fact>
-      </dl>
+      <Facts
+        of={{
+          'Opening balance': money(data.value?.opening),
+          [isNow ? 'Balance so far' : 'Closing balance']: money(data.value?.closing),
+          Entries: figureText(data.value?.total),
+        }}
+      />
       <Table
         label="Ledger"
-        rows={data.value?.entries ?? []}
+        rows={data.value?.entries}
         columns={columns}
         keyOf={(entry) => entry.id}
-        empty={data.value === undefined ? 'Loading …' : 'Nothing has moved in this month.'}
+        empty="Nothing has moved in this month."
         filters={<Choices customer={customer} choice={choice} pages={pages} />}
       />
     </>
@@ -162,42 +137,30 @@ export function StatementView({ path, customer, moves }: StatementProps) {
 
 interface ChoicesProps {
   readonly customer: Customer | undefined
-  readonly choice: Choice
+  readonly choice: Selection
   readonly pages: number
 }
 
 function Choices({ customer, choice: { month, kind, page }, pages }: ChoicesProps) {
   const first = customer === undefined ? now() : Date.parse(customer.created_at)
   const offered = monthsBetween(first, now())
+  const months = offered.includes(month) ? offered : [month, ...offered]
   return (
     <>
-      <label>
-        Month{' '}
-        <select
-          value={month}
-          onChange={(event) => setQuery({ month: event.currentTarget.value, page: undefined })}
-        >
-          {(offered.includes(month) ? offered : [month, ...offered]).map((each) => (
-            <option key={each} value={each}>
-              {monthText(each)}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        Kind{' '}
-        <select
-          value={kind}
-          onChange={(event) => setQuery({ kind: event.currentTarget.value, page: undefined })}
-        >
-          <option value="">all</option>
-          {Object.entries(kinds).map(([name, text]) => (
-            <option key={name} value={name}>
-              {text}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice
+        label="Month"
+        name="month"
+        value={month}
+        options={Object.fromEntries(months.map((each) => [each, monthText(each)]))}
+        onChange={(value) => setQuery({ month: value, page: undefined })}
+      />
+      <Choice
+        label="Kind"
+        name="kind"
+        value={kind}
+        options={withAll(kinds)}
+        onChange={(value) => setQuery({ kind: value, page: undefined })}
+      />
       <span class="pages">
         <button
           type="button"

@@ -1,15 +1,14 @@
 /** Endpoints of webhooks, and what became of each delivery. */
 import { send } from '../api/api.ts'
+import { may } from '../api/session.ts'
 import type { WebhookDelivery, WebhookEndpoint, WithSecret } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { address, setQuery } from '../parts/router.ts'
-import { may } from '../api/session.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { textIn } from '../parts/form.ts'
-import { figureText } from '../parts/format.ts'
-import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
-import { actionsColumn, Choice, ShownOnce, useList, words } from './list.tsx'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Choice, Field, Filter, textIn, withAll, words } from '../parts/form.tsx'
+import { ListScreen, type Action } from '../parts/list.tsx'
+import { address } from '../parts/router.ts'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
 
 const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
   if (is_active) return 'active'
@@ -17,219 +16,145 @@ const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
 }
 
 const columns: readonly ShownColumn<WebhookEndpoint>[] = [
+  textColumn('url', 'Address', ({ url }) => url, {
+    max: 80,
+    to: ({ id }) => pathOf('webhooks', String(id)),
+  }),
+  textColumn('state', 'State', stateOf, {
+    tone: ({ is_active, disabled_reason }) =>
+      is_active ? 'good' : disabled_reason === null ? 'plain' : 'bad',
+  }),
+  textColumn('events', 'Events', ({ events }) => events.join(', '), { isMinor: true, max: 80 }),
+  textColumn('description', 'Description', (each) => each.description, { isMinor: true, max: 80 }),
+]
+
+export const WebhooksScreen = () => (
+  <ListScreen<WebhookEndpoint>
+    label="Webhooks"
+    path="/webhooks?limit=200"
+    columns={columns}
+    keyOf={({ id }) => id}
+    empty="There is no endpoint."
+    isWritable={may('webhooks:write')}
+    secretName="The signing secret"
+    create={create}
+    nameOf={({ url }) => url}
+    actions={actionsOf}
+  />
+)
+
+const bodyOf = (form: FormData) => ({
+  url: textIn(form, 'url'),
+  events: textIn(form, 'events').split(/[\s,]+/),
+  description: textIn(form, 'description') || null,
+  is_active: textIn(form, 'state') === 'active',
+  approval_links: textIn(form, 'links') === 'yes',
+})
+
+async function sendForSecret(path: string, body: object, onSecret: (secret: string) => void) {
+  const answer = await send<WithSecret>('POST', path, body)
+  if (answer.kind === 'ok') onSecret(answer.data.secret)
+  return answer
+}
+
+const create: Action = {
+  text: 'New endpoint',
+  title: 'New endpoint',
+  confirm: 'Create',
+  ask: <EndpointFields endpoint={undefined} />,
+  onConfirm: (form, onSecret) => sendForSecret('/webhooks', bodyOf(form), onSecret),
+}
+
+const actionsOf = (endpoint: WebhookEndpoint): readonly Action[] => [
   {
-    name: 'url',
-    title: 'Address',
-    value: (endpoint) => endpoint.url,
-    show: (endpoint) => (
-      <a href={pathOf('webhooks', String(endpoint.id))}>
-        <Text value={endpoint.url} max={80} />
-      </a>
+    text: 'Change',
+    title: 'Change this endpoint',
+    confirm: 'Save',
+    ask: <EndpointFields endpoint={endpoint} />,
+    onConfirm: (form) => send('PATCH', `/webhooks/${endpoint.id}`, bodyOf(form)),
+  },
+  {
+    text: 'Rotate',
+    title: 'Rotate the secret?',
+    ask: (
+      <Field
+        label="Hours for which the old one signs, too"
+        name="hours"
+        type="number"
+        min={0}
+        max={720}
+        defaultValue="24"
+        required
+      />
     ),
+    onConfirm: (form, onSecret) => {
+      const overlap_seconds = Number(textIn(form, 'hours')) * 3_600
+      return sendForSecret(`/webhooks/${endpoint.id}/rotate`, { overlap_seconds }, onSecret)
+    },
   },
   {
-    name: 'state',
-    title: 'State',
-    value: stateOf,
-    show: (endpoint) => (
-      <Badge
-        tone={endpoint.is_active ? 'good' : endpoint.disabled_reason === null ? 'plain' : 'bad'}
-      >
-        {stateOf(endpoint)}
-      </Badge>
+    text: 'Delete',
+    title: 'Delete this endpoint?',
+    isDangerous: true,
+    ask: (
+      <p>
+        <Text value={endpoint.url} max={80} /> gets nothing any more, and what waits for it is
+        dropped.
+      </p>
     ),
-  },
-  {
-    name: 'events',
-    title: 'Events',
-    value: ({ events }) => events.join(' '),
-    isMinor: true,
-    show: ({ events }) => <Text value={events.join(', ')} max={80} />,
-  },
-  {
-    name: 'description',
-    title: 'Description',
-    value: (each) => each.description,
-    isMinor: true,
-    show: (endpoint) => <Text value={endpoint.description} max={80} />,
+    onConfirm: () => send('DELETE', `/webhooks/${endpoint.id}`),
   },
 ]
 
-export function WebhooksScreen() {
-  const list = useList<WebhookEndpoint>('/webhooks?limit=200')
-  const { data, dialog, secret, close } = list
-  const onSecret = (made: string) => (secret.value = made)
-  const form = (endpoint?: WebhookEndpoint) => () => {
-    dialog.value = <EndpointForm endpoint={endpoint} onSecret={onSecret} onClose={close} />
-  }
-  const actions = actionsColumn<WebhookEndpoint>(
-    ({ url }) => url,
-    (endpoint) => [
-      { text: 'Change', open: form(endpoint) },
-      {
-        text: 'Rotate',
-        open: () => {
-          dialog.value = <Rotate endpoint={endpoint} onSecret={onSecret} onClose={close} />
-        },
-      },
-      {
-        text: 'Delete',
-        open: () => void (dialog.value = <Delete endpoint={endpoint} onClose={close} />),
-      },
-    ],
-  )
-  const isWriter = may('webhooks:write')
+/** `endpoint`: undefined for a new one. */
+function EndpointFields({ endpoint }: { endpoint: WebhookEndpoint | undefined }) {
   return (
     <>
-      <Problem message={list.problem.value} />
-      <ShownOnce what="The signing secret" secret={secret} />
-      {isWriter && (
-        <p>
-          <button type="button" class="primary" onClick={form()}>
-            New endpoint
-          </button>
-        </p>
-      )}
-      <Table
-        label="Webhooks"
-        rows={data.value ?? []}
-        columns={isWriter ? [...columns, actions] : columns}
-        keyOf={({ id }) => id}
-        empty={data.value === undefined ? 'Loading …' : 'There is no endpoint.'}
+      <Field
+        label="Address"
+        name="url"
+        type="url"
+        required
+        maxLength={2_000}
+        defaultValue={endpoint?.url}
       />
-      {dialog.value}
+      <Field
+        label="Events"
+        hint="with commas; *: all"
+        name="events"
+        required
+        maxLength={500}
+        defaultValue={endpoint?.events.join(', ') ?? '*'}
+      />
+      <Field
+        label="Description"
+        hint="optional"
+        name="description"
+        maxLength={500}
+        defaultValue={endpoint?.description ?? ''}
+      />
+      <Choice
+        label="State"
+        name="state"
+        value={endpoint?.is_active === false ? 'inactive' : 'active'}
+        options={words('active', 'inactive')}
+      />
+      <Choice
+        label="Links to approve proposals"
+        name="links"
+        value={endpoint?.approval_links === true ? 'yes' : 'no'}
+        options={{ no: 'no', yes: 'yes: who gets one decides with your rights' }}
+      />
     </>
-  )
-}
-
-interface OfEndpoint {
-  readonly endpoint: WebhookEndpoint
-  readonly onClose: () => void
-}
-
-interface OnSecret {
-  readonly onSecret: (secret: string) => void
-}
-
-const Rotate = ({ endpoint, onSecret, onClose }: OfEndpoint & OnSecret) => (
-  <Dialog
-    title="Rotate the secret?"
-    action="Rotate"
-    onConfirm={async (form) => {
-      const overlap_seconds = Number(textIn(form, 'hours')) * 3_600
-      const path = `/webhooks/${endpoint.id}/rotate`
-      const answer = await send<WithSecret>('POST', path, { overlap_seconds })
-      if (answer.kind === 'ok') onSecret(answer.data.secret)
-      return answer
-    }}
-    onClose={onClose}
-  >
-    <label>
-      Hours for which the old one signs, too
-      <input name="hours" type="number" min={0} max={720} defaultValue="24" required />
-    </label>
-  </Dialog>
-)
-
-const Delete = ({ endpoint, onClose }: OfEndpoint) => (
-  <Dialog
-    title="Delete this endpoint?"
-    action="Delete"
-    isDangerous
-    onConfirm={() => send('DELETE', `/webhooks/${endpoint.id}`)}
-    onClose={onClose}
-  >
-    <p>
-      <Text value={endpoint.url} max={80} /> gets nothing any more, and what waits for it is
-      dropped.
-    </p>
-  </Dialog>
-)
-
-interface FormProps extends OnSecret {
-  /** Undefined: a new one. */
-  readonly endpoint: WebhookEndpoint | undefined
-  readonly onClose: () => void
-}
-
-function EndpointForm({ endpoint, onSecret, onClose }: FormProps) {
-  return (
-    <Dialog
-      title={endpoint === undefined ? 'New endpoint' : 'Change this endpoint'}
-      action={endpoint === undefined ? 'Create' : 'Save'}
-      onConfirm={async (form) => {
-        const body = {
-          url: textIn(form, 'url'),
-          events: textIn(form, 'events').split(/[\s,]+/),
-          description: textIn(form, 'description') || null,
-          is_active: textIn(form, 'state') === 'active',
-          approval_links: textIn(form, 'links') === 'yes',
-        }
-        if (endpoint !== undefined) return send('PATCH', `/webhooks/${endpoint.id}`, body)
-        const answer = await send<WithSecret>('POST', '/webhooks', body)
-        if (answer.kind === 'ok') onSecret(answer.data.secret)
-        return answer
-      }}
-      onClose={onClose}
-    >
-      <label>
-        Address
-        <input name="url" type="url" required maxLength={2_000} defaultValue={endpoint?.url} />
-      </label>
-      <label>
-        Events <small>(with commas; *: all)</small>
-        <input
-          name="events"
-          required
-          maxLength={500}
-          defaultValue={endpoint?.events.join(', ') ?? '*'}
-        />
-      </label>
-      <label>
-        Description <small>(optional)</small>
-        <input name="description" maxLength={500} defaultValue={endpoint?.description ?? ''} />
-      </label>
-      <label>
-        State
-        <Choice
-          name="state"
-          value={endpoint?.is_active === false ? 'inactive' : 'active'}
-          options={words('active', 'inactive')}
-        />
-      </label>
-      <label>
-        Links to approve proposals
-        <Choice
-          name="links"
-          value={endpoint?.approval_links === true ? 'yes' : 'no'}
-          options={{ no: 'no', yes: 'yes: who gets one decides with your rights' }}
-        />
-      </label>
-    </Dialog>
   )
 }
 
 const deliveryTones = { delivered: 'good', pending: 'warn', failed: 'bad' } as const
 
 const deliveryColumns: readonly ShownColumn<WebhookDelivery>[] = [
-  {
-    name: 'at',
-    title: 'Event of',
-    value: (delivery) => delivery.created_at,
-    show: (delivery) => <Moment at={delivery.created_at} />,
-  },
-  {
-    name: 'type',
-    title: 'Event',
-    value: (delivery) => delivery.type,
-    show: (delivery) => <Text value={delivery.type} max={60} />,
-  },
-  {
-    name: 'state',
-    title: 'State',
-    value: (delivery) => delivery.state,
-    show: ({ state }) => <Badge tone={deliveryTones[state]}>{state}</Badge>,
-  },
+  momentColumn('at', 'Event of', (delivery) => delivery.created_at),
+  textColumn('type', 'Event', ({ type }) => type),
+  textColumn('state', 'State', ({ state }) => state, { tone: ({ state }) => deliveryTones[state] }),
   {
     name: 'status',
     title: 'Response',
@@ -238,27 +163,12 @@ const deliveryColumns: readonly ShownColumn<WebhookDelivery>[] = [
       <Text value={status === null ? error : String(status)} max={80} />
     ),
   },
-  {
-    name: 'body',
-    title: 'Body of the response',
-    value: (delivery) => delivery.last_answer,
+  textColumn('body', 'Body of the response', (delivery) => delivery.last_answer, {
     isMinor: true,
-    show: (delivery) => <Text value={delivery.last_answer} max={120} />,
-  },
-  {
-    name: 'attempts',
-    title: 'Attempts',
-    value: (delivery) => delivery.attempts,
-    isFigure: true,
-    show: (delivery) => figureText(delivery.attempts),
-  },
-  {
-    name: 'next',
-    title: 'Next attempt',
-    value: (delivery) => delivery.next_attempt_at,
-    isMinor: true,
-    show: (delivery) => <Moment at={delivery.next_attempt_at} />,
-  },
+    max: 120,
+  }),
+  figureColumn('attempts', 'Attempts', ({ attempts }) => attempts),
+  momentColumn('next', 'Next attempt', (each) => each.next_attempt_at, { isMinor: true }),
 ]
 
 const states = words('pending', 'delivered', 'failed')
@@ -267,74 +177,32 @@ export function WebhookScreen({ id }: { id: string }) {
   const path = `/webhooks/${encodeURIComponent(id)}`
   const asked = address.value.query['state'] ?? ''
   const filter = asked in states ? `&state=${asked}` : ''
-  const list = useList<WebhookDelivery>(`${path}/deliveries?limit=200${filter}`)
-  const { data, dialog, close } = list
-  const actions = actionsColumn<WebhookDelivery>(
-    ({ type }) => type,
-    (delivery) => [
-      {
-        text: 'Send again',
-        open: () => {
-          dialog.value = (
-            <Dialog
-              title="Send this event again?"
-              action="Send"
-              onConfirm={() => send('POST', `${path}/deliveries/${delivery.id}/retry`)}
-              onClose={close}
-            >
-              <p>Its receiver may get it twice: the event keeps its webhook-id.</p>
-            </Dialog>
-          )
-        },
-      },
-    ],
-  )
-  const test = () => {
-    dialog.value = (
-      <Dialog
-        title="Send a test event?"
-        action="Send"
-        onConfirm={() => send('POST', `${path}/test`)}
-        onClose={close}
-      >
-        <p>An event webhook.test is sent; its delivery is on this list.</p>
-      </Dialog>
-    )
-  }
-  const isWriter = may('webhooks:write')
   return (
-    <>
-      <Problem message={list.problem.value} />
-      {isWriter && (
-        <p>
-          <button type="button" class="primary" onClick={test}>
-            Send a test
-          </button>
-        </p>
-      )}
-      <Table
-        label="Deliveries"
-        rows={data.value ?? []}
-        columns={isWriter ? [...deliveryColumns, actions] : deliveryColumns}
-        keyOf={(delivery) => delivery.id}
-        empty={data.value === undefined ? 'Loading …' : 'There is no such delivery.'}
-        filters={
-          <label>
-            State{' '}
-            <select
-              value={asked}
-              onChange={(event) => setQuery({ state: event.currentTarget.value })}
-            >
-              {['', ...Object.keys(states)].map((each) => (
-                <option key={each} value={each}>
-                  {each || 'all'}
-                </option>
-              ))}
-            </select>
-          </label>
-        }
-      />
-      {dialog.value}
-    </>
+    <ListScreen<WebhookDelivery>
+      label="Deliveries"
+      path={`${path}/deliveries?limit=200${filter}`}
+      columns={deliveryColumns}
+      keyOf={(delivery) => delivery.id}
+      empty="There is no such delivery."
+      filters={<Filter label="State" name="state" options={withAll(states)} />}
+      isWritable={may('webhooks:write')}
+      create={{
+        text: 'Send a test',
+        title: 'Send a test event?',
+        confirm: 'Send',
+        ask: <p>An event webhook.test is sent; its delivery is on this list.</p>,
+        onConfirm: () => send('POST', `${path}/test`),
+      }}
+      nameOf={({ type }) => type}
+      actions={(delivery) => [
+        {
+          text: 'Send again',
+          title: 'Send this event again?',
+          confirm: 'Send',
+          ask: <p>Its receiver may get it twice: the event keeps its webhook-id.</p>,
+          onConfirm: () => send('POST', `${path}/deliveries/${delivery.id}/retry`),
+        },
+      ]}
+    />
   )
 }
