@@ -19,6 +19,14 @@ const onlyNode = /^node:/
 /** SIP grammar, pure: the second public door of the embedded server. */
 const sipGrammar = 'engine/sip-server/message/index.ts'
 
+const browserPackages = /^(preact(\/hooks)?|@preact\/signals|uplot(\/.*)?)$/
+
+/** `names`: the folders of the console below it. */
+const inBrowser = (...names: readonly string[]) => ({
+  folders: ['browser.ts', ...names].map((name) => `control/console/web/${name}`),
+  packages: browserPackages,
+})
+
 /** What joins the parts: from the command line down to one running process. */
 const composition = { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ }
 
@@ -145,11 +153,13 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     packages: onlyNode,
   },
   control: { folders: ['schema', sipGrammar], packages: /^/ },
-  // Runs in browsers: it knows the API alone.
-  'control/console/web': {
-    folders: [],
-    packages: /^(preact(\/hooks)?|@preact\/signals|uplot(\/.*)?)$/,
-  },
+  // Runs in browsers: it knows the API alone, and its types.
+  'control/console/web': { folders: [], packages: browserPackages },
+  'control/console/web/api': inBrowser(),
+  'control/console/web/parts': inBrowser('api'),
+  'control/console/web/screens': inBrowser('api', 'parts'),
+  'control/console/web/app': inBrowser('api', 'parts', 'screens'),
+  'control/console/web/api/views.ts': { folders: ['control'], packages: /^$/ },
   schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$|pg$)/ },
 }
 
@@ -178,6 +188,13 @@ test('every file imports only what the map of ARCHITECTURE.md allows', () => {
       .map((specifier) => ({ path, what: `may not import ${specifier}` }))
   })
   expect(exceptions.without('imports', complaints)).toEqual([])
+})
+
+test('the console takes types of the server, and none of its code', () => {
+  const code = codeOf.get('control/console/web/api/views.ts') ?? ''
+  const statements = code.match(/^(?:import|export)\b[^']*\bfrom\b|^(?:import|export) *'/gm) ?? []
+  expect(statements.length).toBeGreaterThan(0)
+  expect(statements.filter((each) => !/^(?:import|export) type\b/.test(each))).toEqual([])
 })
 
 /** The folders of `control`, lowest first. Each may import those before it, and none after it. */

@@ -94,7 +94,7 @@ export const priceView = (tariff: Tariff) => ({
   decimals: tariff.decimals,
 })
 
-type PriceView = ReturnType<typeof priceView>
+export type PriceView = ReturnType<typeof priceView>
 
 /** The price of one call; null: it is free, or another OCS charges it. */
 export function priceOf(ocs: PriceSource | undefined, callUuid: string): PriceView | null {

@@ -88,6 +88,8 @@ const liveStatus: Readonly<Record<ActiveCall['state'], Status>> = {
   HELD: 'answered',
 }
 
+export type CallStatusView = ReturnType<typeof liveView> | ReturnType<typeof endedView>
+
 function endedView(call: EndedCall) {
   return {
     call_uuid: call.callUuid,

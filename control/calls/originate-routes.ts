@@ -231,13 +231,17 @@ export function testCallRoutes({
           testedCarrierId: id,
         }),
       )
-      const started = {
-        call_uuid: callUuid,
-        status: 'originating' as const,
-        max_seconds: TEST_CALL_SECONDS,
-      }
+      const started = testCallView(callUuid)
       c.set('change', { before: null, after: { ...body, ...started } })
       return created(c, `/api/v1/pbx/calls/${callUuid}`, started)
     },
   )
 }
+
+const testCallView = (callUuid: string) => ({
+  call_uuid: callUuid,
+  status: 'originating',
+  max_seconds: TEST_CALL_SECONDS,
+})
+
+export type TestCallView = ReturnType<typeof testCallView>

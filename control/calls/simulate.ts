@@ -180,6 +180,8 @@ async function viewOf(simulation: Simulation, at: number, principal: Principal, 
   }
 }
 
+export type SimulationView = Awaited<ReturnType<typeof viewOf>>
+
 /** Without a code no phone of the extension can be called. What is said of a payer is its tenant's. */
 const textOf = (
   { code, detail }: Extract<SimulatedVerdict, { readonly kind: 'refused' }>,

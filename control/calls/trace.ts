@@ -134,6 +134,8 @@ export async function traceView(uuid: string, trace: Trace, principal: Principal
   return { call_uuid: uuid, legs, peers, is_complete: isComplete, entries: shown }
 }
 
+export type TraceView = Awaited<ReturnType<typeof traceView>>
+
 type Message = Extract<TraceEntry, { kind: 'message' }>
 type Decision = Extract<TraceEntry, { kind: 'decision' }>
 type Detail = Decision['detail']

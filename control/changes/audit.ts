@@ -367,3 +367,5 @@ export const auditRoutes = (log: AuditLog) =>
       return ok(c, found.entries, endingMeta({ page, limit }, found.total))
     },
   )
+
+export type AuditEntryView = ReturnType<typeof view>

@@ -273,6 +273,8 @@ export async function stateAtEnd(
 }
 
 /** A change as the API shows it. */
+export type ChangeView = ReturnType<typeof changeView>
+
 export const changeView = (entry: ChangeEntry) => ({
   change_id: entry.change_id,
   at: timeToText(entry.at),

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { ApiError } from './api-error.ts'
 
 /** `limit` is the applied one, after clamping. */
-interface PageMeta {
+export interface PageMeta {
   readonly page: number
   readonly limit: number
   readonly total: number
@@ -30,6 +30,8 @@ export function created<T>(c: Context, location: string, data: Settled<T>): Resp
   c.header('Location', location)
   return c.json({ success: true, data }, 201)
 }
+
+export type ErrorBody = ReturnType<typeof errorBody>
 
 export const errorBody = (error: ApiError, requestId: string) => ({
   success: false,

@@ -177,6 +177,8 @@ function refuse(moved: MoneyMoved): void {
   }
 }
 
+export type WalletView = ReturnType<typeof walletView>
+
 /** The stored balance, and what is reserved for live calls. */
 function walletView(customer: CustomerView, ocs: Pick<OcsPort, 'balanceOf'>) {
   const live = ocs.balanceOf(customer.id)

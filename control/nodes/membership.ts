@@ -65,6 +65,10 @@ export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
     ),
   )
 
+export type ProcessNodeView = ReturnType<typeof viewOf> & {
+  readonly differing_settings: readonly string[]
+}
+
 const viewOf = ({ name, epoch, address, version, state, ...node }: NodeStatus) => ({
   name,
   epoch,

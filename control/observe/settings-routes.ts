@@ -21,3 +21,5 @@ const viewOf = ({ name, value, source, allowed, meaning, ...rest }: SettingInFor
   is_secret: rest.isSecret,
   when_unset: rest.whenUnset,
 })
+
+export type SettingView = ReturnType<typeof viewOf>

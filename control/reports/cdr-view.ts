@@ -40,7 +40,8 @@ export function viewOf(row: CdrRow) {
     unauthorized_by_ocs: row.is_unauthorized_by_ocs === 1,
     mos_source: row.mos_source,
     // Only `insertCallRecord` writes it.
-    media_quality: row.media_quality && (JSON.parse(row.media_quality) as MediaQuality),
+    media_quality:
+      row.media_quality === null ? null : (JSON.parse(row.media_quality) as MediaQuality),
     recording: row.recording === null ? null : (JSON.parse(row.recording) as RecordingView),
     recording_error: row.recording_error,
     denial_text: storedDenialText(row.denial_code, row.denial_text),

@@ -127,3 +127,5 @@ const viewOf = ({ source, reason, since, until, dropped }: Ban) => ({
   until: timeToText(until),
   dropped_packets: dropped,
 })
+
+export type BanView = ReturnType<typeof viewOf>

@@ -1,7 +1,7 @@
 /** Starts the console in its page. */
 import { render } from 'preact'
-import { followLinks } from './app/router.ts'
-import { findSession } from './app/session.ts'
+import { followLinks } from './parts/router.ts'
+import { findSession } from './api/session.ts'
 import { App } from './app/shell.tsx'
 import { applyTheme } from './app/theme.ts'
 import './style.css'

@@ -202,3 +202,6 @@ const detailsOf = ({ status, contacts }: ExtensionStatus) => ({
     expires_at: timeToText(expiresAt),
   })),
 })
+
+export type ExtensionDetails = ExtensionView &
+  ReturnType<typeof detailsOf> & { readonly recording_active: boolean }

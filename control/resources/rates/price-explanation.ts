@@ -28,3 +28,5 @@ export function explanation({ rate, costMicros, parts }: Quote, seconds: number)
     cost_exact: isBlocked ? null : moneyToDecimal(costMicros),
   }
 }
+
+export type PriceView = ReturnType<typeof explanation>

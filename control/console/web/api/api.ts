@@ -1,6 +1,6 @@
 /** Requests to the API. The session is a cookie that the browser attaches. */
-import type { Error as ErrorBody, PageMeta } from './api-types.ts'
-import { noteAnswer } from './unreachable.ts'
+import type { ErrorBody, PageMeta } from './views.ts'
+import { noteAnswer } from './live.ts'
 
 export type Answer<T> =
   | { readonly kind: 'ok'; readonly data: T; readonly meta: PageMeta | undefined }

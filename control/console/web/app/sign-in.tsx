@@ -1,18 +1,16 @@
 /** The form that opens a session. */
 import { useSignal } from '@preact/signals'
-import { enteredIn, textIn } from '../parts/form.ts'
+import { enteredIn, Field, onForm, textIn } from '../parts/form.tsx'
 import { Problem } from '../parts/text.tsx'
-import { session, signIn } from './session.ts'
+import { session, signIn } from '../api/session.ts'
 
 export function SignIn() {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const isExpired = session.value.kind === 'signed-out' && session.value.isExpired
 
-  const submit = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault()
-    if (isBusy.value || !(event.currentTarget instanceof HTMLFormElement)) return
-    const form = new FormData(event.currentTarget)
+  const submit = async (form: FormData): Promise<void> => {
+    if (isBusy.value) return
     isBusy.value = true
     problem.value = await signIn(
       textIn(form, 'username'),
@@ -27,25 +25,30 @@ export function SignIn() {
       <p role="status">
         {isExpired ? 'Your session has ended. Sign in to go on where you were.' : ''}
       </p>
-      <form onSubmit={(event) => void submit(event)}>
-        <label>
-          User
-          <input name="username" autoComplete="username" required maxLength={100} autoFocus />
-        </label>
-        <label>
-          Password
-          <input
-            name="password"
-            type="password"
-            autoComplete="current-password"
-            required
-            maxLength={256}
-          />
-        </label>
-        <label>
-          Tenant <small>(optional)</small>
-          <input name="tenant" maxLength={64} autoComplete="organization" />
-        </label>
+      <form onSubmit={onForm((form) => void submit(form))}>
+        <Field
+          label="User"
+          name="username"
+          autoComplete="username"
+          required
+          maxLength={100}
+          autoFocus
+        />
+        <Field
+          label="Password"
+          name="password"
+          type="password"
+          autoComplete="current-password"
+          required
+          maxLength={256}
+        />
+        <Field
+          label="Tenant"
+          hint="optional"
+          name="tenant"
+          maxLength={64}
+          autoComplete="organization"
+        />
         <Problem message={problem.value} />
         <button class="primary" disabled={isBusy.value}>
           Sign in

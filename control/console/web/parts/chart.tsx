@@ -4,11 +4,15 @@ import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { figureText } from './format.ts'
-import type { Series } from './series.ts'
 
-interface ChartProps {
+interface Series {
+  /** Seconds UTC. */
+  readonly times: readonly number[]
+  readonly values: readonly (number | null)[]
+}
+
+interface ChartProps extends Series {
   readonly title: string
-  readonly series: Series
   /** Of the axis. Undefined: by the values. */
   readonly highest?: number
 }
@@ -19,7 +23,7 @@ const WINDOW_SECONDS = 600
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
 const clockOf = (seconds: number): string => clock.format(new Date(seconds * 1_000))
 
-export function Chart({ title, series, highest }: ChartProps) {
+export function Chart({ title, times, values, highest }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const pointed = useSignal<number | null>(null)
@@ -39,15 +43,12 @@ export function Chart({ title, series, highest }: ChartProps) {
       plot.current = undefined
     }
   }, [])
-  useEffect(
-    () => plot.current?.setData([[...series.times], [...series.values]]),
-    [series.times.at(-1), series.times.length],
-  )
+  useEffect(() => plot.current?.setData([[...times], [...values]]), [times.at(-1), times.length])
   return (
     <figure>
       <figcaption>
-        {title}: <strong>{figureText(series.values.at(-1), 2)}</strong>{' '}
-        <small>{besideText(series, pointed.value)}</small>
+        {title}: <strong>{figureText(values.at(-1), 2)}</strong>{' '}
+        <small>{besideText({ times, values }, pointed.value)}</small>
       </figcaption>
       <div class="chart" ref={box} aria-hidden="true" />
     </figure>
@@ -92,4 +93,27 @@ function optionsFor(
     ],
     series: [{}, { stroke: colour('--accent'), width: 2, spanGaps: true, points: { show: false } }],
   }
+}
+
+const SPARK_WIDTH = 96
+const SPARK_HEIGHT = 24
+
+/** A line of the last values, for the eye only: the figure beside it says the same in text. */
+export function Sparkline({ values }: { values: readonly (number | null)[] }) {
+  const known = values.filter((value) => value !== null)
+  if (known.length < 2)
+    return <svg class="spark" width={SPARK_WIDTH} height={SPARK_HEIGHT} aria-hidden="true" />
+  const highest = Math.max(...known, 1)
+  const points = values.flatMap((value, index) => {
+    if (value === null) return []
+    const x = (index / (values.length - 1)) * SPARK_WIDTH
+    return [
+      `${x.toFixed(1)},${(SPARK_HEIGHT - 2 - (value / highest) * (SPARK_HEIGHT - 4)).toFixed(1)}`,
+    ]
+  })
+  return (
+    <svg class="spark" width={SPARK_WIDTH} height={SPARK_HEIGHT} aria-hidden="true">
+      <polyline points={points.join(' ')} />
+    </svg>
+  )
 }

@@ -3,7 +3,8 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../api/api.ts'
-import { sessionEnded } from '../app/session.ts'
+import { sessionEnded } from '../api/session.ts'
+import { onForm } from './form.tsx'
 import { Problem } from './text.tsx'
 
 interface DialogProps {
@@ -23,11 +24,10 @@ export function Dialog({ title, action, isDangerous, onConfirm, onClose, childre
   const isDone = useRef(false)
   useEffect(() => element.current?.showModal(), [])
 
-  const confirm = async (event: SubmitEvent): Promise<void> => {
-    event.preventDefault()
-    if (isBusy.value || !(event.currentTarget instanceof HTMLFormElement)) return
+  const confirm = async (form: FormData): Promise<void> => {
+    if (isBusy.value) return
     isBusy.value = true
-    const answer = await onConfirm(new FormData(event.currentTarget))
+    const answer = await onConfirm(form)
     isBusy.value = false
     if (answer.kind === 'signed-out') return sessionEnded()
     if (answer.kind === 'failed') problem.value = answer.message
@@ -39,7 +39,7 @@ export function Dialog({ title, action, isDangerous, onConfirm, onClose, childre
   }
   return (
     <dialog ref={element} aria-labelledby="dialog-title" onClose={() => onClose(isDone.current)}>
-      <form onSubmit={(event) => void confirm(event)}>
+      <form onSubmit={onForm((form) => void confirm(form))}>
         <h2 id="dialog-title">{title}</h2>
         {children}
         <Problem message={problem.value} />

@@ -2,6 +2,9 @@
 
 export const absent = '–'
 
+/** How a state is coloured; the words beside it say the same. */
+export type Tone = 'good' | 'warn' | 'bad' | 'plain'
+
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 

@@ -1,9 +1,9 @@
 /** Data of the API on a screen: loaded when the screen opens, and again when asked. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Answer } from '../api/api.ts'
+import { get, type Answer } from '../api/api.ts'
 import { onEvent, type LiveEvent } from '../api/live.ts'
-import { sessionEnded } from '../app/session.ts'
+import { sessionEnded } from '../api/session.ts'
 import { every } from '../browser.ts'
 
 export interface Resource<T> {
@@ -73,3 +73,7 @@ export function useResource<T>(
   }, [key])
   return { data, problem, reload: () => void reload() }
 }
+
+/** The answer of one path, in the envelope. */
+export const useView = <T>(path: string, options?: ResourceOptions): Resource<T> =>
+  useResource(path, () => get<T>(path), options)

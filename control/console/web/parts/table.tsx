@@ -2,7 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
-import { address, setQuery } from '../app/router.ts'
+import { address, setQuery } from './router.ts'
 import { figureText } from './format.ts'
 import {
   arranged,
@@ -20,10 +20,11 @@ export interface ShownColumn<Row> extends Column<Row> {
   readonly isMinor?: boolean
 }
 
-interface TableProps<Row> {
+export interface TableProps<Row> {
   /** What the rows are, for people: `Live calls`. */
   readonly label: string
-  readonly rows: readonly Row[]
+  /** Undefined: they are being loaded. */
+  readonly rows: readonly Row[] | undefined
   readonly columns: readonly ShownColumn<Row>[]
   readonly keyOf: (row: Row) => string | number
   /** Shown when there is no row at all. */
@@ -36,7 +37,10 @@ const ROW_HEIGHT = 40
 /** Rows are made for so much at a time; fewer than the margin beyond those in sight. */
 const STEP_HEIGHT = 4 * ROW_HEIGHT
 
-export function Table<Row>({ label, rows, columns, keyOf, empty, filters }: TableProps<Row>) {
+const none: readonly never[] = []
+
+export function Table<Row>(props: TableProps<Row>) {
+  const { label, rows = none, columns, keyOf, empty, filters } = props
   const box = useRef<HTMLDivElement>(null)
   const sight = useSignal({ top: 0, height: 600 })
   const state = readTableState(address.value.query)
@@ -104,7 +108,13 @@ export function Table<Row>({ label, rows, columns, keyOf, empty, filters }: Tabl
           </tbody>
         </table>
         {shown.length === 0 && (
-          <p class="empty">{rows.length === 0 ? empty : 'Nothing matches the search.'}</p>
+          <p class="empty">
+            {props.rows === undefined
+              ? 'Loading …'
+              : rows.length === 0
+                ? empty
+                : 'Nothing matches the search.'}
+          </p>
         )}
       </div>
     </section>

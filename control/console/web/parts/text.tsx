@@ -1,7 +1,6 @@
 /** Small pieces that all screens use. */
 import type { ComponentChildren } from 'preact'
-import { absent, clockText, momentText } from './format.ts'
-import type { Tone } from './tone.ts'
+import { absent, clockText, momentText, type Tone } from './format.ts'
 import { visibleText } from './visible-text.ts'
 
 /** Text of strangers: its direction ends with it. */
@@ -31,9 +30,23 @@ export const Problem = ({ message }: { message: string | undefined }) => (
   </p>
 )
 
-export const Fact = ({ name, children }: { name: string; children: ComponentChildren }) => (
-  <div class="fact">
-    <dt>{name}</dt>
-    <dd>{children}</dd>
-  </div>
+/** Values by their names, in this order; false: it is left out. */
+export const Facts = ({
+  of,
+  isBig,
+}: {
+  of: Readonly<Record<string, ComponentChildren>>
+  isBig?: boolean
+}) => (
+  <dl class={isBig === true ? 'facts big' : 'facts'}>
+    {Object.entries(of).map(
+      ([name, value]) =>
+        value !== false && (
+          <div class="fact" key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+    )}
+  </dl>
 )

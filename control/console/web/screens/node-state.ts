@@ -1,6 +1,6 @@
 /** What the state of a node means for the operator. */
-import type { DispatcherNode, DispatcherSet } from '../api/api-types.ts'
-import type { Tone } from '../parts/tone.ts'
+import type { DispatcherNode, DispatcherSet } from '../api/views.ts'
+import type { Tone } from '../parts/format.ts'
 
 /** An operator who drains a node waits for one thing: that it may be stopped. */
 export function nodeState({
@@ -8,7 +8,7 @@ export function nodeState({
   operator_state,
   status,
 }: DispatcherNode): readonly [Tone, string] {
-  if (!is_enabled || status === null) return ['plain', 'disabled']
+  if (!is_enabled || status == null) return ['plain', 'disabled']
   if (operator_state === 'inactive')
     return status.active_calls === 0
       ? ['good', 'drained: it may be stopped']

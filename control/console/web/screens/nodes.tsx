@@ -1,15 +1,15 @@
 /** The nodes of all dispatcher sets: taken out of service, and taken back. */
-import { useSignal } from '@preact/signals'
-import { get, getAll, send } from '../api/api.ts'
-import type { DispatcherNode, DispatcherSet, NodeHistory } from '../api/api-types.ts'
-import { pathOf } from '../app/address.ts'
-import { may } from '../app/session.ts'
-import { Dialog } from '../parts/dialog.tsx'
+import { getAll, send } from '../api/api.ts'
+import type { DispatcherNode, DispatcherSet, NodeHistory } from '../api/views.ts'
+import { pathOf } from '../parts/address.ts'
+import { may } from '../api/session.ts'
+import { Sparkline } from '../parts/chart.tsx'
+import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { figureText, unitText } from '../parts/format.ts'
-import { useResource } from '../parts/resource.ts'
-import { Sparkline } from '../parts/sparkline.tsx'
-import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
+import { List, type Action } from '../parts/list.tsx'
+import { useResource, useView } from '../parts/resource.ts'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Moment, Text } from '../parts/text.tsx'
 import { isLastInService, nodeState, placeOf } from './node-state.ts'
 
 const REFRESH_MS = 2_000
@@ -23,30 +23,20 @@ interface Row {
 }
 
 const columns: readonly ShownColumn<Row>[] = [
-  {
-    name: 'node',
-    title: 'Node',
-    value: ({ node }) => node.destination,
+  textColumn('node', 'Node', ({ node }) => node.destination, {
     show: ({ node }) => (
       <>
         <Text value={node.destination} max={80} />{' '}
         <small>{node.description !== null && <Text value={node.description} max={60} />}</small>
       </>
     ),
-  },
-  {
-    name: 'state',
-    title: 'State',
-    value: ({ node }) => nodeState(node)[1],
-    show: ({ node }) => <NodeState node={node} />,
-  },
-  {
-    name: 'calls',
-    title: 'Calls',
-    value: ({ node }) => node.status?.active_calls ?? null,
-    isFigure: true,
+  }),
+  textColumn('state', 'State', ({ node }) => nodeState(node)[1], {
+    tone: ({ node }) => nodeState(node)[0],
+  }),
+  figureColumn('calls', 'Calls', ({ node }) => node.status?.active_calls ?? null, {
     show: ({ node }) => <NodeCalls node={node} />,
-  },
+  }),
   {
     name: 'latency',
     title: 'Latency, 10 min',
@@ -57,24 +47,18 @@ const columns: readonly ShownColumn<Row>[] = [
       </>
     ),
   },
-  {
-    name: 'set',
-    title: 'Set',
-    value: ({ set }) => `${set.endpoint_name} ${set.set_id}`,
+  textColumn('set', 'Set', ({ set }) => `${set.endpoint_name} ${set.set_id}`, {
     isMinor: true,
     show: ({ set }) => (
       <>
         <Text value={set.endpoint_name} max={40} /> <small>set {set.set_id}</small>
       </>
     ),
-  },
-  {
-    name: 'probe',
-    title: 'Last probe',
-    value: ({ node }) => node.status?.last_probe?.at ?? null,
+  }),
+  textColumn('probe', 'Last probe', ({ node }) => node.status?.last_probe?.at ?? null, {
     isMinor: true,
     show: ({ node }) => <LastProbe node={node} />,
-  },
+  }),
 ]
 
 export function NodesScreen() {
@@ -82,53 +66,33 @@ export function NodesScreen() {
     everyMs: REFRESH_MS,
     events: /^node\./,
   })
-  const history = useResource('latencies', () => get<NodeHistory>('/metrics/nodes'), {
-    everyMs: HISTORY_MS,
-  })
-  const asked = useSignal<Row | undefined>(undefined)
+  const history = useView<NodeHistory>('/metrics/nodes', { everyMs: HISTORY_MS })
   const latencies = new Map(
     history.data.value?.nodes.map(({ node_id: id, latencies_ms: values }) => [id, values]),
   )
   const rows = sets.data.value?.rows.flatMap((set) =>
     set.nodes.map((node) => ({ set, node, latencies: latencies.get(node.id) ?? [] })),
   )
-  const actions: ShownColumn<Row> = {
-    name: 'actions',
-    title: 'Actions',
-    value: () => null,
-    show: (row) => <StateButton row={row} onAsk={() => (asked.value = row)} />,
-  }
   return (
-    <>
-      <Problem message={sets.problem.value ?? history.problem.value} />
+    <List
+      label="Nodes"
+      rows={rows}
+      columns={columns}
+      keyOf={({ node }) => node.id}
+      empty="No dispatcher set is configured."
+      problem={sets.problem.value ?? history.problem.value}
+      reload={sets.reload}
+      isWritable={may('dispatcher:write')}
+      nameOf={({ node }) => node.destination}
+      actions={actionsOf}
+    >
       <p>
         A drained node gets no new calls; those that it has go on. When it says “it may be stopped”,
         none is left. The last node of a set that is not drained stays, whether it answers or not:
         calls to the set would have nowhere to go.
       </p>
-      <Table
-        label="Nodes"
-        rows={rows ?? []}
-        columns={may('dispatcher:write') ? [...columns, actions] : columns}
-        keyOf={({ node }) => node.id}
-        empty={rows === undefined ? 'Loading …' : 'No dispatcher set is configured.'}
-      />
-      {asked.value !== undefined && (
-        <StateDialog
-          row={asked.value}
-          onClose={() => {
-            asked.value = undefined
-            sets.reload()
-          }}
-        />
-      )}
-    </>
+    </List>
   )
-}
-
-function NodeState({ node }: { node: DispatcherNode }) {
-  const [tone, text] = nodeState(node)
-  return <Badge tone={tone}>{text}</Badge>
 }
 
 function NodeCalls({ node }: { node: DispatcherNode }) {
@@ -148,47 +112,38 @@ function LastProbe({ node }: { node: DispatcherNode }) {
   )
 }
 
-const isDrained = (node: DispatcherNode): boolean => node.operator_state === 'inactive'
-
-function StateButton({ row: { node }, onAsk }: { row: Row; onAsk: () => void }) {
-  if (!node.is_enabled) return null
-  const text = isDrained(node) ? 'Take back' : 'Drain'
-  return (
-    <button type="button" onClick={onAsk} aria-label={`${text} ${node.destination}`}>
-      {text}
-    </button>
-  )
-}
-
-function StateDialog({ row: { set, node }, onClose }: { row: Row; onClose: () => void }) {
-  const drains = !isDrained(node)
-  return (
-    <Dialog
-      title={drains ? 'Drain this node?' : 'Take this node back?'}
-      action={drains ? 'Drain' : 'Take back'}
-      onConfirm={async () => {
+function actionsOf({ set, node }: Row): readonly Action[] {
+  if (!node.is_enabled) return []
+  const drains = node.operator_state !== 'inactive'
+  return [
+    {
+      text: drains ? 'Drain' : 'Take back',
+      title: drains ? 'Drain this node?' : 'Take this node back?',
+      ask: (
+        <>
+          <p>
+            <Text value={node.destination} max={80} />
+          </p>
+          <p>
+            {drains
+              ? `It gets no new calls. Its ${node.status?.active_calls ?? 0} calls go on until they end; when none is left, it may be stopped.`
+              : 'It gets new calls again as soon as it answers probes.'}
+          </p>
+          {drains && isLastInService(set, node) && (
+            <p class="notice">
+              All other nodes of this set are drained or disabled, so this one has to stay.
+            </p>
+          )}
+        </>
+      ),
+      onConfirm: async () => {
         const path = `/dispatcher/${set.id}/nodes/${node.id}/state`
         const answer = await send('PUT', path, { state: drains ? 'inactive' : 'active' })
         if (answer.kind !== 'failed' || answer.code !== 'last_active_node') return answer
         return { ...answer, message: lastNodeText }
-      }}
-      onClose={onClose}
-    >
-      <p>
-        <Text value={node.destination} max={80} />
-      </p>
-      <p>
-        {drains
-          ? `It gets no new calls. Its ${node.status?.active_calls ?? 0} calls go on until they end; when none is left, it may be stopped.`
-          : 'It gets new calls again as soon as it answers probes.'}
-      </p>
-      {drains && isLastInService(set, node) && (
-        <p class="notice">
-          All other nodes of this set are drained or disabled, so this one has to stay.
-        </p>
-      )}
-    </Dialog>
-  )
+      },
+    },
+  ]
 }
 
 const lastNodeText =

@@ -1,12 +1,11 @@
 /** How the platform is now, and how it was in the last ten minutes. */
-import { get } from '../api/api.ts'
-import type { Telemetry, TelemetryHistory } from '../api/api-types.ts'
+import type { ProcessNode, Telemetry, TelemetryHistory } from '../api/views.ts'
 import { Chart } from '../parts/chart.tsx'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { durationText, figureText, unitText } from '../parts/format.ts'
-import { useResource } from '../parts/resource.ts'
-import { Badge, Fact, Problem } from '../parts/text.tsx'
-import { alertsOf } from './alerts.ts'
-import { PlatformNodes } from './platform-nodes.tsx'
+import { useView } from '../parts/resource.ts'
+import { Table, type ShownColumn } from '../parts/table.tsx'
+import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
 import { asrOf, chartsOf, delayOf, type Charts } from './samples.ts'
 
 /** The server takes a sample every five seconds. */
@@ -14,12 +13,8 @@ const REFRESH_MS = 5_000
 const none: TelemetryHistory = { interval_seconds: 5, samples: [] }
 
 export function NowScreen() {
-  const telemetry = useResource('now', () => get<Telemetry>('/metrics/telemetry'), {
-    everyMs: REFRESH_MS,
-  })
-  const history = useResource('history', () => get<TelemetryHistory>('/metrics/history'), {
-    everyMs: REFRESH_MS,
-  })
+  const telemetry = useView<Telemetry>('/metrics/telemetry', { everyMs: REFRESH_MS })
+  const history = useView<TelemetryHistory>('/metrics/history', { everyMs: REFRESH_MS })
   const known = history.data.value ?? none
   const charts = chartsOf(known)
   const { currency = '' } = charts
@@ -30,12 +25,12 @@ export function NowScreen() {
       <Figures telemetry={telemetry.data.value} history={known} charts={charts} />
       <PlatformNodes />
       <div class="charts">
-        <Chart title="Calls per second" series={charts.perSecond} />
-        <Chart title="Live calls" series={charts.active} />
-        <Chart title="Answer-seizure ratio, %" series={charts.asrPercent} highest={100} />
-        <Chart title="Post-dial delay, ms" series={charts.postDialDelayMs} />
-        <Chart title={`Spend per minute ${currency}`.trimEnd()} series={charts.spendPerMinute} />
-        <Chart title="Event-loop lag, ms (99 %)" series={charts.lagMs} />
+        <Chart title="Calls per second" {...charts.perSecond} />
+        <Chart title="Live calls" {...charts.active} />
+        <Chart title="Answer-seizure ratio, %" {...charts.asrPercent} highest={100} />
+        <Chart title="Post-dial delay, ms" {...charts.postDialDelayMs} />
+        <Chart title={`Spend per minute ${currency}`.trimEnd()} {...charts.spendPerMinute} />
+        <Chart title="Event-loop lag, ms (99 %)" {...charts.lagMs} />
       </div>
     </>
   )
@@ -53,20 +48,21 @@ function Figures({ telemetry, history: { samples }, charts }: FiguresProps) {
   const inService = nodes.filter(({ state }) => state === 'active').length
   const spend = charts.spendPerMinute.values.at(-1)
   return (
-    <dl class="facts big">
-      <Fact name="Calls per second">{figureText(telemetry?.calls.per_second)}</Fact>
-      <Fact name="Live calls">{figureText(telemetry?.calls.active)}</Fact>
-      <Fact name="Answer-seizure ratio, 10 min">{unitText(asrOf(samples), '%')}</Fact>
-      <Fact name="Post-dial delay, 10 min">{unitText(delayOf(samples), 'ms', 0)}</Fact>
-      <Fact name="Spend per minute">{unitText(spend, charts.currency ?? '', 4)}</Fact>
-      <Fact name="Event-loop lag, 99 %">{unitText(telemetry?.event_loop.lag_p99_ms, 'ms')}</Fact>
-      <Fact name="Nodes in service">
-        {figureText(telemetry && inService)} of {figureText(telemetry && nodes.length)}
-      </Fact>
-      <Fact name="Registered phones">{figureText(telemetry?.registrations.extensions)}</Fact>
-      <Fact name="Webhooks waiting">{figureText(telemetry?.outbox.webhook_deliveries)}</Fact>
-      <Fact name="Up for">{durationText(telemetry?.uptime_seconds ?? 0)}</Fact>
-    </dl>
+    <Facts
+      isBig
+      of={{
+        'Calls per second': figureText(telemetry?.calls.per_second),
+        'Live calls': figureText(telemetry?.calls.active),
+        'Answer-seizure ratio, 10 min': unitText(asrOf(samples), '%'),
+        'Post-dial delay, 10 min': unitText(delayOf(samples), 'ms', 0),
+        'Spend per minute': unitText(spend, charts.currency ?? '', 4),
+        'Event-loop lag, 99 %': unitText(telemetry?.event_loop.lag_p99_ms, 'ms'),
+        'Nodes in service': `${figureText(telemetry && inService)} of ${figureText(telemetry && nodes.length)}`,
+        'Registered phones': figureText(telemetry?.registrations.extensions),
+        'Webhooks waiting': figureText(telemetry?.outbox.webhook_deliveries),
+        'Up for': durationText(telemetry?.uptime_seconds ?? 0),
+      }}
+    />
   )
 }
 
@@ -85,5 +81,75 @@ function Alerts({ telemetry }: { telemetry: Telemetry | undefined }) {
         </Badge>
       )}
     </div>
+  )
+}
+
+/** Beyond it, calls are set up noticeably later. */
+const LAG_ALERT_MS = 100
+
+function alertsOf(telemetry: Telemetry): string[] {
+  const { nodes, relays, billing, event_loop: loop, this_node: node } = telemetry
+  const silent = nodes.filter(({ state }) => state === 'probing')
+  const lost = relays.filter(({ alive }) => !alive)
+  return [
+    ...(node.condition === 'fenced' ? [`Another process has the name of ${node.name}`] : []),
+    ...(node.condition === 'unheard' ? [`The database server does not answer ${node.name}`] : []),
+    ...(silent.length > 0 ? [`${silent.length} nodes do not answer`] : []),
+    ...(lost.length > 0 ? [`${lost.length} media relays do not answer`] : []),
+    ...((billing?.commit_failures ?? 0) > 0 ? ['Records cannot be stored'] : []),
+    ...(loop.lag_p99_ms > LAG_ALERT_MS
+      ? [`The event loop is ${figureText(loop.lag_p99_ms, 0)} ms late`]
+      : []),
+  ]
+}
+
+const NODES_REFRESH_MS = 2_000
+
+const tones = {
+  starting: 'warn',
+  serving: 'good',
+  draining: 'warn',
+  stopped: 'plain',
+  lost: 'bad',
+} as const
+
+const columns: readonly ShownColumn<ProcessNode>[] = [
+  textColumn('node', 'Node', ({ name }) => name, {
+    show: ({ name, is_this: isThis }) => (
+      <>
+        <Text value={name} max={80} /> {isThis && <small>this page comes from it</small>}
+      </>
+    ),
+  }),
+  textColumn('state', 'State', ({ state }) => state, {
+    show: ({ state, differing_settings: settings }) => (
+      <>
+        <Badge tone={tones[state]}>{state}</Badge>
+        {settings.length > 0 && <small> differs in {settings.join(', ')}</small>}
+      </>
+    ),
+  }),
+  figureColumn('calls', 'Calls', (node) => node.live_calls),
+  figureColumn('epoch', 'Starts', ({ epoch }) => epoch),
+  momentColumn('heartbeat', 'Heard', (node) => node.heartbeat_at, { isToday: true }),
+  textColumn('version', 'Version', ({ version }) => version, { isMinor: true, max: 40 }),
+]
+
+/** The processes that share the database, where there are several. */
+function PlatformNodes() {
+  const { data } = useView<readonly ProcessNode[]>('/nodes', { everyMs: NODES_REFRESH_MS })
+  const rows = data.value ?? []
+  if (rows.length < 2) return null
+  return (
+    <section>
+      <h2>Nodes of the platform</h2>
+      <Table
+        label="Nodes of the platform"
+        rows={rows}
+        columns={columns}
+        keyOf={({ name }) => name}
+        empty="There is no node."
+      />
+    </section>
   )
 }

@@ -1,11 +1,16 @@
 /** What the charts draw, of the server's samples of the last ten minutes. */
-import type { TelemetryHistory } from '../api/api-types.ts'
-import type { Series } from '../parts/series.ts'
+import type { TelemetryHistory } from '../api/views.ts'
 
 type Sample = TelemetryHistory['samples'][number]
 
 /** A ratio, a delay and a sum of money are those of the last minute at each point: five seconds have too few calls. */
 const MINUTE_SECONDS = 60
+
+interface Series {
+  /** Seconds UTC. */
+  readonly times: readonly number[]
+  readonly values: readonly (number | null)[]
+}
 
 export interface Charts {
   readonly active: Series

@@ -1,7 +1,8 @@
 /** What would happen to a call, in sentences. */
-import type { Simulation } from '../api/api-types.ts'
+import type { Simulation } from '../api/views.ts'
 
-type Payment = Simulation['payment']
+/** What each kind of payment has, in one type. */
+type Payment = Pick<Simulation['payment'], keyof Simulation['payment']>
 type PassedOver = Simulation['passed_over'][number]
 
 export function verdictText({ verdict, sip_code: status, denial_text: text }: Simulation): string {

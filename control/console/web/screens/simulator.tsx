@@ -1,13 +1,13 @@
 /** What would happen to a call from A to B now. The question is in the address. */
 import { send, type Answer } from '../api/api.ts'
-import type { Simulation } from '../api/api-types.ts'
-import { pathOf } from '../app/address.ts'
-import { address, setQuery } from '../app/router.ts'
-import { may } from '../app/session.ts'
-import { textIn } from '../parts/form.ts'
+import type { Simulation } from '../api/views.ts'
+import { pathOf } from '../parts/address.ts'
+import { address, setQuery } from '../parts/router.ts'
+import { may } from '../api/session.ts'
+import { Field, onForm, textIn } from '../parts/form.tsx'
 import { durationText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
-import { Badge, Fact, Problem, Text } from '../parts/text.tsx'
+import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
 import {
   orderText,
   payerText,
@@ -48,14 +48,11 @@ const simulate = (asked: Question): Promise<Answer<Simulation | undefined>> =>
     : send<Simulation>('POST', '/telephony/simulate', asked)
 
 function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) {
-  const submit = (event: SubmitEvent): void => {
-    event.preventDefault()
-    if (!(event.currentTarget instanceof HTMLFormElement)) return
-    const form = new FormData(event.currentTarget)
+  const submit = onForm((form) => {
     const given = Object.fromEntries(names.map((name) => [name, textIn(form, name) || undefined]))
     if (names.every((name) => given[name] === asked[name])) onAsk()
     else setQuery(given)
-  }
+  })
   const field = (name: (typeof names)[number]) => ({
     name,
     defaultValue: asked[name] ?? '',
@@ -64,24 +61,19 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
   })
   return (
     <form class="fields" onSubmit={submit}>
-      <label>
-        From <input {...field('from')} required />
-      </label>
-      <label>
-        To <input {...field('to')} required />
-      </label>
-      <label>
-        Source <small>(carrier, address, or extension@domain; optional)</small>
-        <input {...field('source')} />
-      </label>
-      <label>
-        Call-ID <small>(optional)</small>
-        <input {...field('call_id')} />
-      </label>
-      <label>
-        At the rates of <small>(such as 2026-12-24T18:00:00Z; optional)</small>
-        <input {...field('at')} />
-      </label>
+      <Field label="From" {...field('from')} required />
+      <Field label="To" {...field('to')} required />
+      <Field
+        label="Source"
+        hint="carrier, address, or extension@domain; optional"
+        {...field('source')}
+      />
+      <Field label="Call-ID" hint="optional" {...field('call_id')} />
+      <Field
+        label="At the rates of"
+        hint="such as 2026-12-24T18:00:00Z; optional"
+        {...field('at')}
+      />
       <p class="buttons">
         <button class="primary">Simulate</button>
       </p>
@@ -92,36 +84,31 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
 export function Result({ simulation }: { simulation: Simulation }) {
   const { payment, candidates, passed_over: passed, verdict, set_id: setId } = simulation
   const isCustomerShown = payment.customer_id !== null && may('customers:read')
+  const payer = <Text value={payerText(payment)} max={100} />
   return (
     <>
       <h2>{verdictText(simulation)}</h2>
-      <dl class="facts">
-        <Fact name="Verdict">
-          <Badge tone={verdict === 'goes_on' ? 'good' : 'bad'}>
-            {verdict === 'goes_on' ? 'goes on' : verdict}
-          </Badge>
-        </Fact>
-        <Fact name="Source">
-          <Text value={sourceText(simulation.source)} max={120} />
-        </Fact>
-        <Fact name="Direction">
-          {simulation.emergency ? 'emergency, ' : ''}
-          {simulation.direction}
-        </Fact>
-        <Fact name="Payer">
-          {isCustomerShown ? (
-            <a href={pathOf('customers', String(payment.customer_id))}>
-              <Text value={payerText(payment)} max={100} />
-            </a>
+      <Facts
+        of={{
+          Verdict: (
+            <Badge tone={verdict === 'goes_on' ? 'good' : 'bad'}>
+              {verdict === 'goes_on' ? 'goes on' : verdict}
+            </Badge>
+          ),
+          Source: <Text value={sourceText(simulation.source)} max={120} />,
+          Direction: `${simulation.emergency ? 'emergency, ' : ''}${simulation.direction}`,
+          Payer: isCustomerShown ? (
+            <a href={pathOf('customers', String(payment.customer_id))}>{payer}</a>
           ) : (
-            <Text value={payerText(payment)} max={100} />
-          )}
-        </Fact>
-        <Fact name="Price">{priceText(payment)}</Fact>
-        <Fact name="Longest paid call">
-          {payment.longest_seconds === null ? 'not limited' : durationText(payment.longest_seconds)}
-        </Fact>
-      </dl>
+            payer
+          ),
+          Price: priceText(payment),
+          'Longest paid call':
+            payment.longest_seconds === null
+              ? 'not limited'
+              : durationText(payment.longest_seconds),
+        }}
+      />
       {candidates.length > 0 && <Candidates simulation={simulation} />}
       {passed.length > 0 && (
         <section aria-labelledby="others">

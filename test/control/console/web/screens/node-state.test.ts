@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { DispatcherNode } from '../../../../../control/console/web/api/api-types.ts'
+import type { DispatcherNode } from '../../../../../control/console/web/api/views.ts'
 import {
   isLastInService,
   nodeState,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { TelemetryHistory } from '../../../../../control/console/web/api/api-types.ts'
+import type { TelemetryHistory } from '../../../../../control/console/web/api/views.ts'
 import { asrOf, chartsOf, delayOf } from '../../../../../control/console/web/screens/samples.ts'
 
 type Sample = TelemetryHistory['samples'][number]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Simulation } from '../../../../../control/console/web/api/api-types.ts'
+import type { Simulation } from '../../../../../control/console/web/api/views.ts'
 import {
   payerText,
   priceText,
@@ -13,7 +13,7 @@ const payment: Simulation['payment'] = {
   customer: 'acme',
   code: null,
   longest_seconds: 60,
-  at: null,
+  at: '2026-11-24T12:00:00.000Z',
   rate: {
     prefix: '',
     currency: 'USD',

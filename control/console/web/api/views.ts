@@ -1,0 +1,74 @@
+/** What the API answers with: the types of the server's own views, none of its code. */
+import type { ActiveCallView } from '../../../calls/active-call-view.ts'
+import type { SettingView } from '../../../observe/settings-routes.ts'
+import type { CdrView } from '../../../reports/cdr-view.ts'
+import type { NodeView } from '../../../resources/dispatcher/dispatcher-view.ts'
+import type { keyView } from '../../../resources/keys/key-view.ts'
+import type { EndpointView } from '../../../webhooks/endpoint-store.ts'
+import type { userView } from '../../../auth/user-store.ts'
+import type { DayOfKey } from '../../../auth/key-usage.ts'
+import type { TraceView } from '../../../calls/trace.ts'
+
+export type { PriceView as CallPrice } from '../../../calls/active-call-view.ts'
+export type { CallStatusView as CallStatus } from '../../../calls/call-status.ts'
+export type { SimulationView as Simulation } from '../../../calls/simulate.ts'
+export type { TestCallView as TestCall } from '../../../calls/originate-routes.ts'
+export type { AuditEntryView as AuditEntry } from '../../../changes/audit.ts'
+export type { ChangeView as Change } from '../../../changes/change-store.ts'
+export type { ProposalView as Proposal } from '../../../agents/proposals/proposal-store.ts'
+export type { ErrorBody, PageMeta } from '../../../http/envelope.ts'
+export type { WalletView as Wallet } from '../../../money/customer-routes.ts'
+export type { LedgerEntryView as LedgerEntry } from '../../../money/ledger-store.ts'
+export type { ProcessNodeView as ProcessNode } from '../../../nodes/membership.ts'
+export type { HistoryView as TelemetryHistory, NodeHistoryView as NodeHistory, TelemetryView as Telemetry } from '../../../observe/telemetry/telemetry-view.ts'
+export type { CarrierSums } from '../../../reports/carrier-sums.ts'
+export type { BanView as Ban } from '../../../resources/ban-routes.ts'
+export type { LiveCarrierView as Carrier } from '../../../resources/carriers/carrier-status.ts'
+export type { CustomerView as Customer } from '../../../resources/customers/customer-store.ts'
+export type { DispatcherView as DispatcherSet } from '../../../resources/dispatcher/dispatcher-view.ts'
+export type { ExtensionDetails } from '../../../resources/extensions/extension-routes.ts'
+export type { GuardView as SpendGuard } from '../../../resources/guards/guard-view.ts'
+export type { PriceView as Price } from '../../../resources/rates/price-explanation.ts'
+export type { RatePlanView as RatePlan } from '../../../resources/rates/rate-plan-store.ts'
+export type { RateView as Rate } from '../../../resources/rates/rate-store.ts'
+export type { DeliveryView as WebhookDelivery } from '../../../webhooks/delivery-store.ts'
+
+export type ActiveCall = ActiveCallView
+export type CallTrace = TraceView
+export type TraceEntry = CallTrace['entries'][number]
+export type TraceMessage = Extract<TraceEntry, { kind: 'message' }>
+export type TraceDecision = Extract<TraceEntry, { kind: 'decision' }>
+export type CallRecord = CdrView
+
+export interface CallReport {
+  readonly total_calls: number
+  readonly total_billsec: number
+  readonly records: readonly CdrView[]
+}
+
+export type User = ReturnType<typeof userView> & { readonly permissions: readonly string[] }
+export type DispatcherNode = NodeView
+export type ApplicationKey = ReturnType<typeof keyView>
+
+export interface KeyUsage {
+  readonly days: readonly DayOfKey[]
+}
+
+export type Setting = SettingView
+
+export interface Settings {
+  readonly settings: readonly Setting[]
+  readonly notes: readonly string[]
+}
+
+export type WebhookEndpoint = EndpointView
+
+/** Of a new endpoint, or of one whose secret was rotated. */
+export interface WithSecret {
+  readonly secret: string
+}
+
+/** Of a new key; absent where the same request was answered before. */
+export interface WithToken {
+  readonly token?: string
+}

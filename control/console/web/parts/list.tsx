@@ -1,0 +1,160 @@
+/** A table of things of the API with what may be done to them: each action asks in a dialog, one at a time. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import type { Answer } from '../api/api.ts'
+import { Dialog } from './dialog.tsx'
+import { useView, type Resource } from './resource.ts'
+import { Table, type ShownColumn, type TableProps } from './table.tsx'
+import { Problem } from './text.tsx'
+import { visibleText } from './visible-text.ts'
+
+export interface Action {
+  /** On the button. */
+  readonly text: string
+  /** For screen readers, before what it acts on. Absent: `text`. */
+  readonly label?: string
+  readonly isDisabled?: boolean
+  /** Of the dialog. */
+  readonly title: string
+  /** On the button of the dialog. Absent: `text`. */
+  readonly confirm?: string
+  readonly isDangerous?: boolean
+  /** What is asked: words and fields. */
+  readonly ask: ComponentChildren
+  /** `onSecret`: shows what the server tells only now. */
+  readonly onConfirm: (
+    form: FormData,
+    onSecret: (secret: string) => void,
+  ) => Promise<Answer<unknown>>
+  /** What has been done, in words. */
+  readonly done?: string
+}
+
+interface ListProps<Row> extends TableProps<Row> {
+  readonly problem: string | undefined
+  /** After an action. */
+  readonly reload: () => void
+  /** The user may do what follows. */
+  readonly isWritable?: boolean
+  /** Over the table. */
+  readonly create?: Action
+  /** On each row. */
+  readonly actions?: (row: Row) => readonly Action[]
+  /** On what they act, for screen readers. */
+  readonly nameOf?: (row: Row) => string
+  /** As it is called where it is shown. */
+  readonly secretName?: string
+  readonly children?: ComponentChildren
+}
+
+export function List<Row>({
+  problem,
+  reload,
+  isWritable = true,
+  create,
+  actions,
+  nameOf,
+  secretName,
+  children,
+  ...table
+}: ListProps<Row>) {
+  const asked = useSignal<Action | undefined>(undefined)
+  const secret = useSignal<string | undefined>(undefined)
+  const done = useSignal('')
+  const ask = (action: Action) => () => (asked.value = action)
+  const close = (action: Action, isDone: boolean): void => {
+    asked.value = undefined
+    done.value = isDone ? (action.done ?? '') : ''
+    reload()
+  }
+  const actionsColumn: ShownColumn<Row> = {
+    name: 'actions',
+    title: 'Actions',
+    value: () => null,
+    show: (row) => (
+      <span class="buttons">
+        {actions?.(row).map((action) => (
+          <button
+            key={action.text}
+            type="button"
+            disabled={action.isDisabled}
+            onClick={ask(action)}
+            aria-label={`${action.label ?? action.text} ${visibleText(nameOf?.(row) ?? '', 80)}`}
+          >
+            {action.text}
+          </button>
+        ))}
+      </span>
+    ),
+  }
+  const hasActions = isWritable && actions !== undefined
+  const { value: open } = asked
+  return (
+    <>
+      <Problem message={problem} />
+      {secret.value !== undefined && (
+        <p class="notice" role="status">
+          {secretName}, shown only now: <code class="token">{secret.value}</code>{' '}
+          <button type="button" onClick={() => (secret.value = undefined)}>
+            Done
+          </button>
+        </p>
+      )}
+      <p role="status" class="done">
+        {done.value}
+      </p>
+      {isWritable && create !== undefined && (
+        <p>
+          <button type="button" class="primary" onClick={ask(create)}>
+            {create.text}
+          </button>
+        </p>
+      )}
+      {children}
+      <Table {...table} columns={hasActions ? [...table.columns, actionsColumn] : table.columns} />
+      {open !== undefined && (
+        <Dialog
+          title={open.title}
+          action={open.confirm ?? open.text}
+          isDangerous={open.isDangerous === true}
+          onConfirm={(form) => open.onConfirm(form, (made) => (secret.value = made))}
+          onClose={(isDone) => close(open, isDone)}
+        >
+          {open.ask}
+        </Dialog>
+      )}
+    </>
+  )
+}
+
+const REFRESH_MS = 10_000
+
+interface ListScreenProps<Row> extends Omit<ListProps<Row>, 'rows' | 'problem' | 'reload'> {
+  /** Of the resource. */
+  readonly path: string
+  /** Loads it again after such an event. */
+  readonly events?: RegExp
+}
+
+export function ListScreen<Row>({ path, events, ...props }: ListScreenProps<Row>) {
+  const options = { everyMs: REFRESH_MS, ...(events !== undefined && { events }) }
+  const { data, problem, reload } = useView<readonly Row[]>(path, options)
+  return <List {...props} rows={data.value} problem={problem.value} reload={reload} />
+}
+
+/** What one thing of the API is shown by; until it is there, that it is loaded, or why it is not. */
+export function Loaded<T>({
+  of: { data, problem },
+  children,
+}: {
+  of: Pick<Resource<T>, 'data' | 'problem'>
+  children: (value: T) => ComponentChildren
+}) {
+  if (data.value === undefined && problem.value === undefined) return <p class="empty">Loading …</p>
+  return (
+    <>
+      <Problem message={problem.value} />
+      {data.value !== undefined && children(data.value)}
+    </>
+  )
+}

@@ -1,6 +1,0 @@
-/** What a chart draws. */
-export interface Series {
-  /** Seconds UTC. */
-  readonly times: readonly number[]
-  readonly values: readonly (number | null)[]
-}

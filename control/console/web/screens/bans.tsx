@@ -1,0 +1,76 @@
+/** Sources of SIP that are not heard: why, since when and until when. */
+import { send } from '../api/api.ts'
+import { may } from '../api/session.ts'
+import type { Ban } from '../api/views.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Field, textIn } from '../parts/form.tsx'
+import { ListScreen, type Action } from '../parts/list.tsx'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
+
+const reasons = {
+  password_guessing: 'guessed passwords',
+  unknown_calls: 'called as a stranger',
+  operator: 'banned by an operator',
+} as const
+
+const columns: readonly ShownColumn<Ban>[] = [
+  textColumn('source', 'Source', ({ source }) => source),
+  textColumn('reason', 'Why', ({ reason }) => reasons[reason], {
+    tone: ({ reason }) => (reason === 'operator' ? 'plain' : 'bad'),
+  }),
+  momentColumn('since', 'Since', ({ since }) => since),
+  momentColumn('until', 'Until', ({ until }) => until),
+  figureColumn('dropped', 'Dropped packets', (ban) => ban.dropped_packets, { isMinor: true }),
+]
+
+export const BansScreen = () => (
+  <ListScreen<Ban>
+    label="Bans"
+    path="/guard/bans"
+    columns={columns}
+    keyOf={({ source }) => source}
+    empty="No source is banned."
+    isWritable={may('guard:write')}
+    create={ban}
+    nameOf={({ source }) => source}
+    actions={({ source }) => [lift(source)]}
+  />
+)
+
+const lift = (source: string): Action => ({
+  text: 'Lift',
+  title: 'Lift this ban?',
+  ask: (
+    <p>
+      Packets of <Text value={source} max={60} /> are read again.
+    </p>
+  ),
+  onConfirm: () => send('DELETE', `/guard/bans/${encodeURIComponent(source)}`),
+})
+
+const ban: Action = {
+  text: 'Ban an address',
+  title: 'Ban an address?',
+  confirm: 'Ban',
+  isDangerous: true,
+  ask: (
+    <>
+      <Field label="IP address" name="address" required maxLength={45} autoComplete="off" />
+      <Field
+        label="Minutes"
+        name="minutes"
+        type="number"
+        min={1}
+        max={43_200}
+        defaultValue="60"
+        required
+      />
+    </>
+  ),
+  onConfirm: (form) =>
+    send('POST', '/guard/bans', {
+      address: textIn(form, 'address'),
+      duration_seconds: Number(textIn(form, 'minutes')) * 60,
+    }),
+}

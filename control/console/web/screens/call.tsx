@@ -1,0 +1,169 @@
+/** One call: how it went, which party has sent what, and why. */
+import { get, getBare, type Answer } from '../api/api.ts'
+import type { CallRecord, CallReport, CallStatus, CallTrace } from '../api/views.ts'
+import { may } from '../api/session.ts'
+import { durationText, momentText, moneyText, unitText } from '../parts/format.ts'
+import { useResource } from '../parts/resource.ts'
+import { Facts, Moment, Problem, Text } from '../parts/text.tsx'
+import { visibleText } from '../parts/visible-text.ts'
+import { Attempts, MediaQuality } from './call-details.tsx'
+import { Ladder } from './ladder-diagram.tsx'
+
+interface Call {
+  readonly status: CallStatus
+  /** Undefined: it lives, or the user may not see it. */
+  readonly record: CallRecord | undefined
+}
+
+export function CallScreen({ uuid }: { uuid: string }) {
+  const path = `/calls/${encodeURIComponent(uuid)}`
+  // Of this call only: others do not change it.
+  const options = {
+    events: ({ type, data }: { type: string; data: Readonly<Record<string, unknown>> }) =>
+      type.startsWith('call.') && data['call_uuid'] === uuid,
+  }
+  const call = useResource(uuid, () => loadCall(uuid), options)
+  const trace = useResource(uuid, () => get<CallTrace>(`${path}/trace`), options)
+  const { value } = call.data
+  const record = value?.record
+  return (
+    <>
+      <p>
+        <code>{visibleText(uuid)}</code>
+      </p>
+      <Problem message={call.problem.value} />
+      {value !== undefined && <CallFacts status={value.status} record={record} />}
+      <Downloads path={path} hasTrace={(trace.data.value?.legs.length ?? 0) > 0} record={record} />
+      {record !== undefined && <MediaQuality quality={record.media_quality} />}
+      {record !== undefined && <Recording path={path} record={record} />}
+      {record !== undefined && <Attempts attempts={record.attempts} />}
+      {/* After what is above it: it would move. */}
+      {(value !== undefined || call.problem.value !== undefined) && (
+        <>
+          <h2>What happened</h2>
+          <Messages trace={trace.data.value} problem={trace.problem.value} isKnown={!!value} />
+        </>
+      )}
+    </>
+  )
+}
+
+/** A report of all calls would look for it in all of them: the start says where it is. */
+async function loadCall(uuid: string): Promise<Answer<Call>> {
+  const answer = await get<CallStatus>(`/pbx/calls/${encodeURIComponent(uuid)}`)
+  if (answer.kind !== 'ok') return answer
+  const status = answer.data
+  if (status.end_stamp === null || !may('cdrs:read'))
+    return { ...answer, data: { status, record: undefined } }
+  const words = new URLSearchParams({
+    start_date: status.start_stamp,
+    end_date: new Date(Date.parse(status.start_stamp) + 1).toISOString(),
+    call_uuid: uuid,
+  })
+  const report = await getBare<CallReport>(`/reports/cdrs?${words.toString()}`)
+  if (report.kind !== 'ok') return report
+  return { ...report, data: { status, record: report.data.records[0] } }
+}
+
+function CallFacts({ status, record }: Call) {
+  const hasEnded = status.disposition !== null
+  return (
+    <Facts
+      of={{
+        From: <Text value={status.caller_id_number} max={60} />,
+        To: <Text value={status.destination_number} max={60} />,
+        Started: <Moment at={status.start_stamp} />,
+        Result: hasEnded
+          ? `${status.disposition.toLowerCase()} ${status.sip_code}`
+          : `${status.status}, in progress`,
+        Reason: hasEnded && <Text value={status.denial_text ?? status.hangup_cause} max={800} />,
+        'Talk time': hasEnded && durationText(status.billsec),
+        ...(record !== undefined && {
+          Cost: moneyText(record.cost_exact, record.currency),
+          'Post-dial delay': unitText(record.post_dial_delay_ms, 'ms'),
+          Through: <Text value={record.carrier ?? record.node} max={100} />,
+          'Taken by': <Text value={record.instance} max={60} />,
+          'Call-ID': <Text value={record.call_id} max={200} />,
+        }),
+      }}
+    />
+  )
+}
+
+interface DownloadsProps {
+  readonly path: string
+  readonly hasTrace: boolean
+  readonly record: CallRecord | undefined
+}
+
+function Downloads({ path, hasTrace, record }: DownloadsProps) {
+  return (
+    <p class="links">
+      {hasTrace && (
+        <a href={`/api/v1${path}/trace.pcap`} download>
+          Messages as pcap
+        </a>
+      )}
+      {record !== undefined && (
+        <a href={`/api/v1${path}/vcon`} download>
+          Call as vCon (JSON)
+        </a>
+      )}
+    </p>
+  )
+}
+
+const recordingErrors: Readonly<Record<NonNullable<CallRecord['recording_error']>, string>> = {
+  not_relayed: 'its media went through no relay',
+  relay_failed: 'the relay did not do it',
+  nothing_captured: 'the relay has captured nothing',
+  unknown_codec: 'what the relay has captured cannot be decoded',
+  not_written: 'the file could not be written',
+}
+
+/** Loaded when it is played, not before: each time that it is heard is in the audit log. */
+function Recording({ path, record }: { path: string; record: CallRecord }) {
+  const { recording, recording_error: error, start_stamp: start } = record
+  if (error !== null) return <p class="notice">Not recorded: {recordingErrors[error]}.</p>
+  if (recording === null || !may('recordings:listen')) return null
+  return (
+    <>
+      <h2>Recording</h2>
+      <p>
+        {durationText(recording.duration)}, the caller left, the called party right. Listening is
+        noted in the audit log.
+      </p>
+      <audio
+        controls
+        preload="none"
+        src={`/api/v1${path}/recording`}
+        aria-label={`Recording of the call of ${momentText(start)}`}
+      />
+    </>
+  )
+}
+
+interface MessagesProps {
+  readonly trace: CallTrace | undefined
+  readonly problem: string | undefined
+  /** The call itself is there. */
+  readonly isKnown: boolean
+}
+
+function Messages({ trace, problem, isKnown }: MessagesProps) {
+  // Without messages it tells no more than the reason above.
+  if (trace === undefined || trace.legs.length === 0)
+    return isKnown && problem !== undefined ? (
+      <p class="notice">The messages of this call are no longer kept.</p>
+    ) : (
+      <Problem message={problem} />
+    )
+  return (
+    <>
+      {!trace.is_complete && (
+        <p class="notice">The first messages of this call are no longer kept.</p>
+      )}
+      <Ladder trace={trace} />
+    </>
+  )
+}

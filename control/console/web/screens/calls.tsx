@@ -1,0 +1,130 @@
+/** Live calls: what they cost so far, and the ways to end, transfer or hear one. */
+import { useSignal, useSignalEffect } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
+import { getBare } from '../api/api.ts'
+import type { ActiveCall } from '../api/views.ts'
+import { connection, onEvent } from '../api/live.ts'
+import { pathOf } from '../parts/address.ts'
+import { may } from '../api/session.ts'
+import { every, now } from '../browser.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { durationText, moneyText } from '../parts/format.ts'
+import { List, type Action } from '../parts/list.tsx'
+import { useResource } from '../parts/resource.ts'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Badge, Text } from '../parts/text.tsx'
+import { hangUp, listen, transfer } from './call-actions.tsx'
+import { LiveCalls, type CallNow } from './live-calls.ts'
+
+/** Duration and cost are shown anew. */
+const TICK_MS = 1_000
+/** Events tell most of it: what they do not tell, such as a call on hold, is seen so much later. */
+const REFRESH_MS = 15_000
+/** While the event stream is lost. The server computes the costs of all calls for each answer. */
+const LOST_REFRESH_MS = 2_000
+
+const isAnswered = ({ state }: ActiveCall): boolean => state === 'ACTIVE' || state === 'HELD'
+
+const throughOf = ({ call }: CallNow): string | null => call.carrier ?? call.node
+
+const columns: readonly ShownColumn<CallNow>[] = [
+  textColumn('from', 'From', ({ call }) => call.caller_id_number, {
+    max: 40,
+    to: ({ call }) => pathOf('calls', call.call_uuid),
+  }),
+  textColumn('to', 'To', ({ call }) => call.destination_number, { max: 40 }),
+  textColumn('state', 'State', ({ call }) => call.state, {
+    show: ({ call }) => <State call={call} />,
+  }),
+  figureColumn('duration', 'Duration', ({ seconds }) => seconds, {
+    show: ({ seconds }) => durationText(seconds),
+  }),
+  figureColumn('cost', 'Cost', ({ cost }) => (cost === null ? null : Number(cost)), {
+    show: ({ call, cost }) => moneyText(cost, call.currency),
+  }),
+  textColumn('node', 'Through', throughOf, { isMinor: true }),
+  textColumn('instance', 'Taken by', ({ call }) => call.instance, { isMinor: true }),
+  momentColumn('started', 'Started', ({ call }) => call.start_stamp, {
+    isMinor: true,
+    isToday: true,
+  }),
+]
+
+function State({ call }: { call: ActiveCall }) {
+  const { transfer } = call
+  return (
+    <>
+      <Badge tone={isAnswered(call) ? 'good' : 'plain'}>{call.state.toLowerCase()}</Badge>
+      {transfer !== null && (
+        <small>
+          {' '}
+          {transfer.state === 'failed' ? 'transfer failed:' : transfer.state}{' '}
+          <Text value={transfer.destination} max={40} /> {transfer.sip_code}
+        </small>
+      )}
+    </>
+  )
+}
+
+export function CallsScreen() {
+  const { rows, problem, reload } = useLiveCalls()
+  return (
+    <List
+      label="Live calls"
+      rows={rows}
+      columns={columns}
+      keyOf={({ call }) => call.call_uuid}
+      empty="No call is in progress."
+      problem={problem}
+      reload={reload}
+      isWritable={may('calls:control') || may('calls:spy')}
+      nameOf={({ call }) => call.caller_id_number}
+      actions={({ call }) => actionsOf(call)}
+    />
+  )
+}
+
+function actionsOf(call: ActiveCall): readonly Action[] {
+  const isDisabled = !isAnswered(call)
+  const mayEnd = may('calls:control')
+  return [
+    ...(mayEnd ? [hangUp(call)] : []),
+    ...(mayEnd && may('calls:originate') ? [{ ...transfer(call), isDisabled }] : []),
+    ...(may('calls:spy') ? [{ ...listen(call), isDisabled }] : []),
+  ]
+}
+
+/** The list once, then by events; while the stream is lost, the list again and again. */
+function useLiveCalls() {
+  const live = useRef(new LiveCalls())
+  const askedAt = useRef(0)
+  const present = useSignal(now())
+  const load = () => {
+    askedAt.current = now()
+    return getBare<ActiveCall[]>('/pbx/calls/active')
+  }
+  const { data, problem, reload } = useResource('calls', load, {
+    everyMs: () => (connection.value === 'live' ? REFRESH_MS : LOST_REFRESH_MS),
+  })
+  useSignalEffect(() => {
+    if (data.value === undefined) return
+    live.current.list(data.value, askedAt.current, now())
+    present.value = now()
+  })
+  useEffect(() => {
+    const stops = [
+      onEvent((event) => {
+        if (live.current.hear(event, now())) present.value = now()
+      }),
+      every(TICK_MS, () => (present.value = now())),
+    ]
+    return () => {
+      for (const stop of stops) stop()
+    }
+  }, [])
+  return {
+    problem: problem.value,
+    reload,
+    rows: data.value === undefined ? undefined : live.current.at(present.value),
+  }
+}

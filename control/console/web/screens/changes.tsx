@@ -1,0 +1,79 @@
+/** What operators and agents have changed, and the way back. */
+import { send } from '../api/api.ts'
+import { mayWrite } from '../api/session.ts'
+import type { Change } from '../api/views.ts'
+import { pathOf } from '../parts/address.ts'
+import { momentColumn, textColumn } from '../parts/columns.tsx'
+import { Reason, textIn } from '../parts/form.tsx'
+import { ListScreen, type Action } from '../parts/list.tsx'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
+
+const tones = {
+  pending: 'warn',
+  made: 'good',
+  unconfirmed: 'bad',
+  undone: 'plain',
+  expired: 'plain',
+  superseded: 'plain',
+} as const
+
+const actorOf = ({ actor, actor_name }: Change): string => actor_name ?? actor
+
+const columns: readonly ShownColumn<Change>[] = [
+  momentColumn('at', 'Time', ({ at }) => at),
+  textColumn('effect', 'Change', ({ effect }) => effect, { max: 140 }),
+  textColumn('state', 'State', ({ state }) => state, { tone: ({ state }) => tones[state] }),
+  textColumn('actor', 'Who', actorOf, {
+    show: (change) => (
+      <>
+        <Text value={actorOf(change)} max={60} />
+        {change.proposal_id !== null && (
+          <>
+            {' '}
+            <a href={pathOf('proposals', change.proposal_id)}>proposed</a>
+          </>
+        )}
+      </>
+    ),
+  }),
+  textColumn('reason', 'Why', ({ reason }) => reason, { isMinor: true, max: 100 }),
+  momentColumn('until', 'Until', (change) => change.expires_at, { isMinor: true }),
+]
+
+export const ChangesScreen = () => (
+  <ListScreen<Change>
+    label="Changes"
+    path="/changes?limit=200"
+    events={/^proposal\./}
+    columns={columns}
+    keyOf={({ change_id }) => change_id}
+    empty="Nothing was changed."
+    isWritable={mayWrite()}
+    nameOf={({ effect }) => effect}
+    actions={(change) => (change.is_reversible && change.state === 'made' ? [undo(change)] : [])}
+  />
+)
+
+/** The server refuses it where something came later, and where the user may not make such a change. */
+const undo = ({ change_id, effect, before }: Change): Action => ({
+  text: 'Undo',
+  title: 'Undo this change?',
+  ask: (
+    <>
+      <p>
+        <Text value={effect} max={600} />
+      </p>
+      <p>
+        {before === null
+          ? 'What it has created is removed; a key is revoked.'
+          : 'What it has changed gets back the state that it had before.'}
+      </p>
+      <Reason />
+    </>
+  ),
+  onConfirm: (form) =>
+    send('POST', `/changes/${encodeURIComponent(change_id)}/undo`, {
+      reason: textIn(form, 'reason'),
+    }),
+})

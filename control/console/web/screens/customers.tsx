@@ -1,0 +1,93 @@
+/** Customers and what they have left. */
+import { useSignal } from '@preact/signals'
+import { getAll } from '../api/api.ts'
+import { may } from '../api/session.ts'
+import type { Customer } from '../api/views.ts'
+import { pathOf } from '../parts/address.ts'
+import { figureColumn, textColumn } from '../parts/columns.tsx'
+import { Filter } from '../parts/form.tsx'
+import { figureText, moneyText } from '../parts/format.ts'
+import { useResource } from '../parts/resource.ts'
+import { address } from '../parts/router.ts'
+import { Table, type ShownColumn } from '../parts/table.tsx'
+import { Problem } from '../parts/text.tsx'
+import { customerState } from './customer-fields.ts'
+import { CustomerForm } from './customer-form.tsx'
+
+const REFRESH_MS = 10_000
+
+const columns: readonly ShownColumn<Customer>[] = [
+  textColumn('name', 'Name', ({ name }) => name, {
+    max: 80,
+    to: ({ id }) => pathOf('customers', String(id)),
+  }),
+  figureColumn('balance', 'Balance', (customer) => customer.balance_number, {
+    show: ({ balance, currency }) => moneyText(balance, currency),
+  }),
+  textColumn('state', 'State', (customer) => customerState(customer)[1], {
+    tone: (customer) => customerState(customer)[0],
+  }),
+  textColumn('plan', 'Rate plan', (customer) => customer.rate_plan, { isMinor: true }),
+  textColumn('numbers', 'Numbers', ({ numbers }) => numbers.join(', '), { isMinor: true }),
+  textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true, max: 64 }),
+]
+
+/** Which are shown, by the address: `?show=low`. */
+const choices = {
+  '': ['all', () => true],
+  low: ['with a low balance', (customer: Customer) => customer.is_balance_low],
+  inactive: ['inactive', (customer: Customer) => !customer.is_active],
+} as const
+
+const choiceOf = (text: string): keyof typeof choices =>
+  text === 'low' || text === 'inactive' ? text : ''
+
+export function CustomersScreen() {
+  const customers = useResource('customers', () => getAll<Customer>('/customers'), {
+    everyMs: REFRESH_MS,
+  })
+  const isMaking = useSignal(false)
+  const { rows = [], total = 0 } = customers.data.value ?? {}
+  const choice = choiceOf(address.value.query['show'] ?? '')
+  const counted = Object.entries(choices).map(([name, [text, isShown]]): [string, string] => [
+    name,
+    `${text} (${figureText(rows.filter(isShown).length)})`,
+  ])
+  return (
+    <>
+      <Problem message={customers.problem.value} />
+      {rows.length < total && (
+        <p class="notice">
+          There are {figureText(total)} customers; the first {figureText(rows.length)} by name are
+          here.
+        </p>
+      )}
+      <Table
+        label="Customers"
+        rows={rows.filter(choices[choice][1])}
+        columns={columns}
+        keyOf={({ id }) => id}
+        empty="There is no such customer."
+        filters={
+          <>
+            <Filter label="Show" name="show" options={Object.fromEntries(counted)} />
+            {may('customers:write') && (
+              <button type="button" onClick={() => (isMaking.value = true)}>
+                New customer
+              </button>
+            )}
+          </>
+        }
+      />
+      {isMaking.value && (
+        <CustomerForm
+          customer={undefined}
+          onClose={() => {
+            isMaking.value = false
+            customers.reload()
+          }}
+        />
+      )}
+    </>
+  )
+}

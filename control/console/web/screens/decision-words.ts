@@ -1,0 +1,125 @@
+/** A decision of the engine as a sentence. */
+import type { TraceDecision } from '../api/views.ts'
+
+type Detail = Readonly<Record<string, unknown>>
+
+type Decision = Pick<TraceDecision, 'what' | 'detail'>
+
+export function decisionText({ what, detail }: Decision): string {
+  switch (what) {
+    case 'recognized':
+      return `The caller is ${origins[text(detail, 'origin')] ?? text(detail, 'origin')}.`
+    case 'charged':
+      return chargedText(detail)
+    case 'routed':
+      return routedText(detail)
+    case 'tried':
+      return `${text(detail, 'destination')} was tried: ${answerText(detail)}.`
+    case 'transfer':
+      return `Transfer to ${text(detail, 'destination')}: ${text(detail, 'state')}.`
+    case 'ended':
+      return endedText(detail)
+    case 'reported':
+      return reportedText(detail)
+    default:
+      return `${what}: ${JSON.stringify(detail)}`
+  }
+}
+
+const text = (detail: Detail, name: string): string => {
+  const value = detail[name]
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}
+
+const origins: Readonly<Record<string, string>> = {
+  trusted: 'a trusted source',
+  extension: 'an extension that has proved its password',
+  carrier: 'a carrier, by its address',
+  node: 'a node of a dispatcher set',
+  proxy: 'a proxy that has authenticated its users',
+  unknown: 'unknown',
+}
+
+function chargedText(detail: Detail): string {
+  const payer = payerText(detail)
+  const prefix = text(detail, 'rate_prefix')
+  const price = prefix === '' ? '' : ` at the rate of prefix ${prefix}`
+  switch (detail['verdict']) {
+    case 'granted': {
+      const seconds = text(detail, 'granted_seconds')
+      const funds = fundsText(detail)
+      const admitted =
+        funds === '' ? 'Charging admits the call' : `Charging admits the call: ${funds}`
+      return seconds === ''
+        ? `${admitted}; ${payer} may talk without limit${price}.`
+        : `${admitted}; ${payer} can pay for ${seconds} seconds${price}.`
+    }
+    case 'denied': {
+      const funds = text(detail, 'code') === 'insufficient_funds' ? fundsText(detail) : ''
+      const why = funds === '' ? '' : ` (${funds})`
+      return `Charging refuses the call${why}. ${text(detail, 'denial_text')}`
+    }
+    case 'overloaded':
+      return 'Charging refuses the call: it could not be stored, so it could not be billed.'
+    default:
+      return 'The external charging service does not answer.'
+  }
+}
+
+/** The customer by its name; by its number, where the name may not be seen. */
+function payerText(detail: Detail): string {
+  const name = text(detail, 'customer')
+  const id = text(detail, 'customer_id')
+  if (name !== '') return name
+  return id === '' ? 'the caller' : `customer ${id}`
+}
+
+/** `the wallet of acme has 0.00 USD`; empty: it is not known, or may not be seen. */
+function fundsText(detail: Detail): string {
+  const balance = text(detail, 'balance')
+  const currency = text(detail, 'currency')
+  if (balance === '' || currency === '') return ''
+  const available = text(detail, 'available')
+  const rest = available === balance ? '' : `, of which ${available} ${currency} can be spent`
+  return `the wallet of ${payerText(detail)} has ${balance} ${currency}${rest}`
+}
+
+function routedText(detail: Detail): string {
+  const candidates = Array.isArray(detail['candidates']) ? detail['candidates'].map(String) : []
+  if (candidates.length === 0) {
+    return `There is no route. ${text(detail, 'denial_text')}`.trimEnd()
+  }
+  return `${text(detail, 'direction')} call; to try, in this order: ${candidates.join(', ')}.`
+}
+
+function answerText(detail: Detail): string {
+  const status = detail['status']
+  const answer = `${text(detail, 'status')} ${text(detail, 'reason')}`.trim()
+  return status === 0 ? 'no answer in time' : `it answered ${answer}`
+}
+
+const parties: Readonly<Record<string, string>> = {
+  caller: 'the caller',
+  callee: 'the called party',
+  system: 'the platform',
+  api: 'an operator or a program, by the API',
+}
+
+/** A phone's report, as in the record. */
+function reportedText(detail: Detail): string {
+  const heard: Detail = Object(detail['heard']) as Detail
+  const by = parties[text(detail, 'by')] ?? 'a party'
+  const mos = text(heard, 'mos')
+  return `The phone of ${by} has reported what it heard: ${mos === '' ? 'no MOS' : `MOS ${mos}`}.`
+}
+
+function endedText(detail: Detail): string {
+  const by = parties[text(detail, 'hangup_by')] ?? text(detail, 'hangup_by')
+  if (detail['disposition'] === 'ANSWERED')
+    return `Ended by ${by} after ${text(detail, 'billsec')} seconds of talk (${text(detail, 'hangup_cause')}). ${text(detail, 'denial_text')}`.trimEnd()
+  const denial = text(detail, 'denial_text')
+  const refusal = `Not answered: refused with ${text(detail, 'sip_code')}`
+  return denial === ''
+    ? `${refusal}, ${text(detail, 'hangup_cause')}, by ${by}.`
+    : `${refusal} by ${by}. ${denial}`
+}

@@ -1,0 +1,157 @@
+/** Application keys: who uses them, rotated, suspended and revoked; and what one may do, from where, how often. */
+import { send } from '../api/api.ts'
+import { may } from '../api/session.ts'
+import type { ApplicationKey, KeyUsage, WithToken } from '../api/views.ts'
+import { pathOf } from '../parts/address.ts'
+import { Sparkline } from '../parts/chart.tsx'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Reason, textIn } from '../parts/form.tsx'
+import { figureText } from '../parts/format.ts'
+import { ListScreen, Loaded, type Action } from '../parts/list.tsx'
+import { useView } from '../parts/resource.ts'
+import { Table, type ShownColumn } from '../parts/table.tsx'
+import { Facts, Moment, Text } from '../parts/text.tsx'
+
+const columns: readonly ShownColumn<ApplicationKey>[] = [
+  textColumn('name', 'Name', (key) => key.name, { to: ({ uuid }) => pathOf('keys', uuid) }),
+  textColumn('prefix', 'Starts with', (key) => key.key_prefix, {
+    isMinor: true,
+    show: (key) => <code>{key.key_prefix}…</code>,
+  }),
+  textColumn('state', 'State', (key) => key.state, {
+    tone: ({ state }) => (state === 'active' ? 'good' : 'plain'),
+  }),
+  textColumn('scopes', 'Scopes', (key) => key.scopes.join(', '), { isMinor: true }),
+  textColumn('tenant', 'Tenant', (key) => key.tenant_slug, {
+    isMinor: true,
+    show: (key) => <Text value={key.tenant_slug ?? 'all'} />,
+  }),
+  momentColumn('used', 'Last used', (key) => key.last_used_at),
+  figureColumn('requests', 'Requests', (key) => key.request_count),
+  momentColumn('expires', 'Expires', (key) => key.expires_at, { isMinor: true }),
+]
+
+export const KeysScreen = () => (
+  <ListScreen<ApplicationKey>
+    label="Keys"
+    path="/application-keys?limit=200"
+    columns={columns}
+    keyOf={({ uuid }) => uuid}
+    empty="There is no key."
+    isWritable={may('keys:write')}
+    secretName="The new token"
+    nameOf={({ name }) => name}
+    actions={actionsOf}
+  />
+)
+
+function actionsOf(key: ApplicationKey): readonly Action[] {
+  if (key.state === 'revoked') return []
+  const path = `/application-keys/${key.uuid}`
+  const name = <Text value={key.name} max={60} />
+  const rotate: Action = {
+    text: 'Rotate',
+    title: 'Rotate this key?',
+    ask: (
+      <>
+        <p>{name} gets a new token.</p>
+        <label>
+          The old one stays valid for{' '}
+          <input name="hours" type="number" min={0} max={720} defaultValue="24" required /> hours
+        </label>
+      </>
+    ),
+    onConfirm: async (form, onSecret) => {
+      const answer = await send<WithToken>('POST', `${path}/rotate`, {
+        grace_seconds: Number(textIn(form, 'hours')) * 3_600,
+      })
+      if (answer.kind === 'ok') onSecret(answer.data.token ?? '')
+      return answer
+    },
+  }
+  const suspend: Action = {
+    text: 'Suspend',
+    title: 'Suspend this key?',
+    isDangerous: true,
+    ask: (
+      <>
+        <p>Requests of {name} are rejected from now on, until it is resumed.</p>
+        <Reason />
+      </>
+    ),
+    onConfirm: (form) => send('POST', `${path}/suspend`, { reason: textIn(form, 'reason') }),
+  }
+  const resume: Action = {
+    text: 'Resume',
+    title: 'Resume this key?',
+    ask: (
+      <>
+        <p>Requests of {name} are accepted from now on, unless it is inactive or expired.</p>
+        <Reason />
+      </>
+    ),
+    onConfirm: (form) => send('POST', `${path}/resume`, { reason: textIn(form, 'reason') }),
+  }
+  const revoke: Action = {
+    text: 'Revoke',
+    title: 'Revoke this key?',
+    isDangerous: true,
+    ask: (
+      <p>Programs that use {name} are refused from their next request on. It cannot be undone.</p>
+    ),
+    onConfirm: () => send('DELETE', path),
+  }
+  return [rotate, key.state === 'suspended' ? resume : suspend, revoke]
+}
+
+const dayColumns: readonly ShownColumn<KeyUsage['days'][number]>[] = [
+  textColumn('date', 'Day (UTC)', ({ date }) => date, {
+    show: ({ date }) => <time dateTime={date}>{date}</time>,
+  }),
+  figureColumn('requests', 'Requests', ({ requests }) => requests),
+]
+
+export function KeyScreen({ uuid }: { uuid: string }) {
+  const path = `/application-keys/${encodeURIComponent(uuid)}`
+  const options = { everyMs: 10_000 }
+  const key = useView<ApplicationKey>(path, options)
+  const usage = useView<KeyUsage>(`${path}/usage`, options)
+  // Both at once: nothing moves when the other one comes.
+  return (
+    <Loaded of={key}>
+      {(shown) => <Loaded of={usage}>{({ days }) => <Key shown={shown} days={days} />}</Loaded>}
+    </Loaded>
+  )
+}
+
+const Key = ({ shown, days }: { shown: ApplicationKey; days: KeyUsage['days'] }) => (
+  <>
+    <h2>
+      <Text value={shown.name} />
+    </h2>
+    <Facts
+      of={{
+        State: shown.state,
+        Scopes: <Text value={shown.scopes.join(', ')} max={1_000} />,
+        Tenant: <Text value={shown.tenant_slug ?? 'all'} />,
+        'Allowed addresses': <Text value={shown.allowed_ips.join(', ') || 'all'} max={500} />,
+        'Requests a minute, at most': figureText(shown.rate_limit_rpm),
+        Owner: <Text value={shown.owner_username} />,
+        'Last used': <Moment at={shown.last_used_at} />,
+        'Requests of thirty days': (
+          <>
+            <Sparkline values={days.map(({ requests }) => requests)} />{' '}
+            {figureText(days.reduce((sum, { requests }) => sum + requests, 0))}
+          </>
+        ),
+      }}
+    />
+    <Table
+      label="Requests by day"
+      rows={days.toReversed()}
+      columns={dayColumns}
+      keyOf={({ date }) => date}
+      empty="The key was not used."
+    />
+  </>
+)

@@ -1,0 +1,146 @@
+/** The live calls as the page knows them: a list of the server, kept up to date by its events. */
+import type { ActiveCall } from '../api/views.ts'
+import { costMicros, decimalText } from './call-cost.ts'
+
+/** Of the event stream. */
+interface LiveEvent {
+  readonly type: string
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** A call at one moment. */
+export interface CallNow {
+  readonly call: ActiveCall
+  readonly seconds: number
+  /** Null: not known, or there is none. */
+  readonly cost: string | null
+}
+
+interface Known {
+  readonly call: ActiveCall
+  /** By the clock of this page: when the talk began, or the call before it is answered. */
+  readonly since: number
+  readonly heardAt: number
+}
+
+/** How long a call that has ended may come back in a list that was made before. */
+const ENDED_MS = 30_000
+
+export class LiveCalls {
+  readonly #calls = new Map<string, Known>()
+  readonly #ended = new Map<string, number>()
+
+  /** Takes over a list that was asked for at `askedAt`: what events have told since then is newer. */
+  list(listed: readonly ActiveCall[], askedAt: number, present: number): void {
+    for (const [uuid, endedAt] of this.#ended)
+      if (endedAt < present - ENDED_MS) this.#ended.delete(uuid)
+    const before = new Map(this.#calls)
+    this.#calls.clear()
+    for (const call of listed)
+      if (!this.#ended.has(call.call_uuid)) this.#take(call, before.get(call.call_uuid), present)
+    for (const [uuid, known] of before)
+      if (known.heardAt >= askedAt && !this.#calls.has(uuid)) this.#calls.set(uuid, known)
+  }
+
+  /** The list has whole seconds only: the earlier start of the same talk is the better one. */
+  #take(call: ActiveCall, known: Known | undefined, present: number): void {
+    const since = present - call.duration_seconds * 1_000
+    const isSame = known?.call.answer_stamp === call.answer_stamp
+    this.#calls.set(call.call_uuid, {
+      call,
+      heardAt: known?.heardAt ?? 0,
+      since: isSame ? Math.min(since, known?.since ?? since) : since,
+    })
+  }
+
+  /** Returns whether it changes what is shown. */
+  hear({ type, data }: LiveEvent, present: number): boolean {
+    const uuid = textOf(data['call_uuid'])
+    if (uuid === undefined) return false
+    if (type === 'call.ended') {
+      this.#ended.set(uuid, present)
+      return this.#calls.delete(uuid)
+    }
+    const start = textOf(data['start_stamp'])
+    if (!type.startsWith('call.') || start === undefined || this.#ended.has(uuid)) return false
+    const answer = textOf(data['answer_stamp']) ?? null
+    const talked = Date.parse(textOf(data['at']) ?? start) - Date.parse(answer ?? start)
+    const known = this.#calls.get(uuid)
+    const call: ActiveCall = { ...(known?.call ?? blank), ...fieldsOf(uuid, data) }
+    const isSame = known !== undefined && known.call.answer_stamp === answer
+    const since = isSame ? known.since : present - talked
+    this.#calls.set(uuid, { call, since, heardAt: present })
+    return true
+  }
+
+  at(present: number): readonly CallNow[] {
+    return [...this.#calls.values()].map(({ call, since }) => {
+      const elapsed = Math.max(0, present - since)
+      return { call, seconds: Math.floor(elapsed / 1_000), cost: costAt(call, elapsed) }
+    })
+  }
+}
+
+/** An answered call costs from its first second on. */
+function costAt({ price, cost_exact: told, answer_stamp: answer }: ActiveCall, elapsed: number) {
+  if (price === null) return told
+  const seconds = answer === null ? 0 : Math.max(1, Math.ceil(elapsed / 1_000))
+  return decimalText(costMicros(price, seconds))
+}
+
+/** What an event does not tell. */
+const blank: ActiveCall = {
+  uuid: '',
+  call_uuid: '',
+  caller_id_number: '',
+  destination_number: '',
+  duration_seconds: 0,
+  state: 'DIALING',
+  direction: 'outbound',
+  start_stamp: '',
+  answer_stamp: null,
+  set_id: null,
+  node: null,
+  node_state: null,
+  carrier: null,
+  instance: '',
+  caller_address: null,
+  callee_address: null,
+  customer_id: null,
+  transfer: null,
+  recording: false,
+  cost: null,
+  cost_exact: null,
+  currency: null,
+  price: null,
+}
+
+/** Of an event about a live call, which has these fields as the list has them. */
+function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
+  const told = data as Partial<ActiveCall>
+  const names = [
+    'caller_id_number',
+    'destination_number',
+    'direction',
+    'state',
+    'start_stamp',
+    'answer_stamp',
+    'node',
+    'instance',
+    'carrier',
+    'customer_id',
+    'transfer',
+    'price',
+  ] as const
+  const fields = names.flatMap((name) => (name in told ? [[name, told[name]]] : []))
+  const currency = told.price?.currency
+  return {
+    uuid,
+    call_uuid: uuid,
+    ...(Object.fromEntries(fields) as Partial<ActiveCall>),
+    ...(currency !== undefined && { currency }),
+  }
+}
+
+const textOf = (value: unknown): string | undefined =>
+  typeof value === 'string' ? value : undefined

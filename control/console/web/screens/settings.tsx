@@ -1,0 +1,47 @@
+/** What the process was started with, and where each setting comes from. */
+import type { Setting, Settings } from '../api/views.ts'
+import { textColumn } from '../parts/columns.tsx'
+import { useView } from '../parts/resource.ts'
+import { Table, type ShownColumn } from '../parts/table.tsx'
+import { Problem, Text } from '../parts/text.tsx'
+
+const sources = { environment: 'environment', file: '.env file', default: 'default' } as const
+
+const valueOf = ({ value, is_set, is_secret, when_unset }: Setting): string => {
+  if (is_secret) return is_set ? 'set, not shown' : `unset: ${when_unset}`
+  return value ?? `unset: ${when_unset}`
+}
+
+const columns: readonly ShownColumn<Setting>[] = [
+  textColumn('name', 'Setting', ({ name }) => name, { show: ({ name }) => <code>{name}</code> }),
+  textColumn('value', 'Value', valueOf, { max: 120 }),
+  textColumn('source', 'From', ({ source }) => sources[source], {
+    tone: ({ source }) => (source === 'default' ? 'plain' : 'good'),
+  }),
+  textColumn('meaning', 'Meaning', ({ meaning }) => meaning, {
+    isMinor: true,
+    show: ({ meaning, allowed }) => <span title={`Allowed: ${allowed}`}>{meaning}</span>,
+  }),
+]
+
+export function SettingsScreen() {
+  const { data, problem } = useView<Settings>('/settings')
+  return (
+    <>
+      <p>They are read at the start: the environment first, then .env, then the default.</p>
+      <Problem message={problem.value} />
+      {data.value?.notes.map((note) => (
+        <p key={note} class="notice">
+          <Text value={note} max={300} />
+        </p>
+      ))}
+      <Table
+        label="Settings"
+        rows={data.value?.settings}
+        columns={columns}
+        keyOf={({ name }) => name}
+        empty="No setting is known."
+      />
+    </>
+  )
+}

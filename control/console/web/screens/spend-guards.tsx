@@ -1,0 +1,141 @@
+/** What stops or caps calls to a prefix: which guards stand, how much of each cap is used, and a new one. */
+import { send } from '../api/api.ts'
+import { may } from '../api/session.ts'
+import type { SpendGuard } from '../api/views.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Choice, Field, Reason, textIn, words } from '../parts/form.tsx'
+import { moneyText } from '../parts/format.ts'
+import { ListScreen, type Action } from '../parts/list.tsx'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
+
+const nameOf = ({ scope, scope_id, name }: SpendGuard): string =>
+  `${scope} ${name ?? `#${scope_id}`}`
+
+const prefixOf = ({ prefix }: SpendGuard): string => (prefix === '' ? 'all numbers' : `${prefix}…`)
+
+const periods = { duration: 'in all', day: 'each day (UTC)' } as const
+
+function effectOf({ action, amount_exact, currency, per }: SpendGuard): string {
+  if (action === 'block') return 'blocked'
+  const amount = moneyText(amount_exact, currency)
+  return per === null ? `at most ${amount}` : `at most ${amount} ${periods[per]}`
+}
+
+const columns: readonly ShownColumn<SpendGuard>[] = [
+  textColumn('who', 'Calls of', nameOf, { max: 80 }),
+  textColumn('prefix', 'To', prefixOf, { show: prefixOf }),
+  textColumn('effect', 'Guard', effectOf, {
+    tone: ({ action }) => (action === 'block' ? 'bad' : 'warn'),
+  }),
+  figureColumn('left', 'Left', ({ left_exact }) => Number(left_exact ?? 0), {
+    show: ({ left_exact, currency }) => left_exact && moneyText(left_exact, currency),
+  }),
+  momentColumn('until', 'Until', (guard) => guard.expires_at),
+  textColumn('reason', 'Why', ({ reason }) => reason, { isMinor: true, max: 100 }),
+]
+
+export const SpendGuardsScreen = () => (
+  <ListScreen<SpendGuard>
+    label="Spend guards"
+    path="/spend-guards?limit=200"
+    columns={columns}
+    keyOf={({ guard_id }) => guard_id}
+    empty="No guard is set."
+    isWritable={may('guard:write')}
+    create={create}
+    nameOf={(guard) => `${nameOf(guard)} to ${prefixOf(guard)}`}
+    actions={(guard) => [remove(guard)]}
+  />
+)
+
+const remove = (guard: SpendGuard): Action => ({
+  text: 'Remove',
+  title: 'Remove this guard?',
+  ask: (
+    <>
+      <p>
+        Calls of <Text value={nameOf(guard)} max={80} /> to {prefixOf(guard)} are no longer stopped
+        by it.
+      </p>
+      <Reason />
+    </>
+  ),
+  onConfirm: (form) => {
+    const reason = encodeURIComponent(textIn(form, 'reason'))
+    return send('DELETE', `/spend-guards/${encodeURIComponent(guard.guard_id)}?reason=${reason}`)
+  },
+})
+
+const SECONDS_PER_HOUR = 3_600
+
+/** The server says what does not fit together, such as an amount of a guard that blocks. */
+function bodyOf(form: FormData): Readonly<Record<string, unknown>> {
+  const who = textIn(form, 'who')
+  const amount = textIn(form, 'amount')
+  const hours = Number(textIn(form, 'hours'))
+  const isCap = textIn(form, 'action') === 'cap'
+  return {
+    [textIn(form, 'scope')]: /^[1-9]\d{0,14}$/.test(who) ? Number(who) : who,
+    prefix: textIn(form, 'prefix'),
+    action: isCap ? 'cap' : 'block',
+    ...(amount !== '' && { amount }),
+    ...(isCap && { per: textIn(form, 'per') }),
+    ...(hours > 0 && { duration: hours * SECONDS_PER_HOUR }),
+    end_live_calls: form.get('end_live_calls') !== null,
+    reason: textIn(form, 'reason'),
+  }
+}
+
+const create: Action = {
+  text: 'Set a guard',
+  title: 'Set a spend guard?',
+  confirm: 'Set',
+  isDangerous: true,
+  onConfirm: (form) => send('POST', '/spend-guards', bodyOf(form)),
+  ask: (
+    <>
+      <Choice
+        label="Calls of a"
+        name="scope"
+        value="customer"
+        options={words('customer', 'extension', 'tenant')}
+      />
+      <Field label="Its id or name" name="who" required maxLength={300} autoComplete="off" />
+      <Field
+        label="First digits of the called number; empty for all numbers"
+        name="prefix"
+        maxLength={40}
+        inputMode="tel"
+        autoComplete="off"
+      />
+      <Choice
+        label="What happens"
+        name="action"
+        value="block"
+        options={{ block: 'no call', cap: 'calls up to an amount' }}
+      />
+      <Field
+        label="Amount of a cap, in the currency of the customer"
+        name="amount"
+        maxLength={20}
+        inputMode="decimal"
+        autoComplete="off"
+      />
+      <Choice label="The amount is" name="per" value="duration" options={periods} />
+      <Field
+        label="Hours; 0 until it is removed"
+        name="hours"
+        type="number"
+        min={0}
+        max={720}
+        defaultValue="12"
+        required
+      />
+      <label class="flag">
+        <input name="end_live_calls" type="checkbox" /> End calls that are answered
+      </label>
+      <Reason />
+    </>
+  ),
+}

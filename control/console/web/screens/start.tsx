@@ -1,0 +1,190 @@
+/** From an empty system to a first call: what is there as the API tells it, and steps that show the requests they make. */
+import { signal, useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { getBare, getRows, send, type Answer, type Rows } from '../api/api.ts'
+import type { CallReport, Simulation } from '../api/views.ts'
+import { onEvent } from '../api/live.ts'
+import { now } from '../browser.ts'
+import { pathOf } from '../parts/address.ts'
+import { isGlobal, may, sessionEnded } from '../api/session.ts'
+import { onForm } from '../parts/form.tsx'
+import { Badge, Problem } from '../parts/text.tsx'
+import { visibleLines } from '../parts/visible-text.ts'
+import { Result } from './simulator.tsx'
+import { curlOf, steps, type Setup, type Step } from './steps.ts'
+
+/** Undefined: not known, or nothing that this user may set up. */
+const setup = signal<Setup | undefined>(undefined)
+
+/** The start page takes the place of the figures, which would all be empty. */
+export const isIncomplete = (): boolean => {
+  const { value } = setup
+  // A trusted network is a source, too: without a trunk there may be calls all the same.
+  return value !== undefined && !value.call && !(value.node && value.price && value.customer)
+}
+
+/** Something is left to be done before the first call. */
+export const isStartListed = (): boolean => isIncomplete() || lacksSource()
+
+const lacksSource = (): boolean => setup.value?.call === false && !setup.value.source
+
+const YEAR_MS = 366 * 86_400_000
+
+export async function findSetup(): Promise<void> {
+  if (!isGlobal() || !may('carriers:write')) return
+  const [carriers, phones, node, price, customer, call] = await Promise.all([
+    has('/routing/carriers'),
+    has('/pbx/extensions'),
+    has('/dispatcher'),
+    // With an OCS elsewhere, prices and customers are there.
+    has('/rates'),
+    has('/customers'),
+    hasCalls(),
+  ])
+  setup.value = { source: carriers || phones, node, price, customer, call }
+}
+
+const has = async (path: string): Promise<boolean> => {
+  const answer: Answer<Rows<unknown>> = await getRows(`${path}?limit=1`)
+  return answer.kind === 'ok' ? answer.data.rows.length > 0 : true
+}
+
+async function hasCalls(): Promise<boolean> {
+  const present = now()
+  const words = new URLSearchParams({
+    start_date: new Date(present - YEAR_MS).toISOString(),
+    end_date: new Date(present + 1_000).toISOString(),
+    limit: '1',
+  })
+  const answer = await getBare<CallReport>(`/reports/cdrs?${words.toString()}`)
+  return answer.kind !== 'ok' || answer.data.records.length > 0
+}
+
+export function StartScreen() {
+  useEffect(() => {
+    void findSetup()
+    return onEvent(({ type }) => void (type === 'call.ended' && findSetup()))
+  }, [])
+  const known = setup.value
+  if (known === undefined) return <p>Loading …</p>
+  const done = steps.filter(({ name }) => known[name]).length
+  return (
+    <>
+      <p role="status">
+        {done === steps.length
+          ? 'All steps are done: the first call has its record.'
+          : `${done} of ${steps.length} steps to the first call are done.`}
+      </p>
+      <ol class="steps">
+        {steps.map((step) => (
+          <li key={step.name}>
+            <StepCard step={step} isDone={known[step.name]} />
+          </li>
+        ))}
+      </ol>
+    </>
+  )
+}
+
+function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
+  const { name, title, about, fields, action, requests } = step
+  const given = useSignal(Object.fromEntries(fields.map((field) => [field.name, field.value])))
+  const problem = useSignal<string | undefined>(undefined)
+  const simulation = useSignal<Simulation | undefined>(undefined)
+  const isBusy = useSignal(false)
+  const id = `step-${name}`
+
+  const submit = async (): Promise<void> => {
+    if (isBusy.value) return
+    isBusy.value = true
+    const answer = await sendAll(requests(given.value))
+    isBusy.value = false
+    if (answer.kind === 'signed-out') return sessionEnded()
+    problem.value = answer.kind === 'failed' ? answer.message : undefined
+    if (answer.kind === 'ok' && name === 'call') simulation.value = answer.data as Simulation
+    return findSetup()
+  }
+  return (
+    <section aria-labelledby={id} class="fact">
+      <h2 id={id}>
+        {title} <Badge tone={isDone ? 'good' : 'plain'}>{isDone ? '✓ done' : 'to do'}</Badge>
+      </h2>
+      <p>{about}</p>
+      {(!isDone || name === 'call') && (
+        <form class="fields" onSubmit={onForm(() => void submit())}>
+          {fields.map((field) => (
+            <label key={field.name}>
+              <span>
+                {field.label} {field.hint !== undefined && <small>({field.hint})</small>}
+              </span>
+              <input
+                {...{ name: field.name, value: given.value[field.name] ?? '', maxLength: 253 }}
+                {...(field.pattern !== undefined && { pattern: field.pattern })}
+                required={field.name !== 'prefix'}
+                autoComplete="off"
+                onInput={({ currentTarget: { value } }) =>
+                  (given.value = { ...given.value, [field.name]: value.trim() })
+                }
+              />
+            </label>
+          ))}
+          <p class="buttons">
+            <button class="primary" disabled={isBusy.value}>
+              {action}
+            </button>
+          </p>
+        </form>
+      )}
+      <Problem message={problem.value} />
+      {simulation.value !== undefined && (
+        <>
+          <Result simulation={simulation.value} />
+          <p>
+            <a href={pathOf('simulator', undefined, given.value)}>Open in the route simulator</a>
+          </p>
+        </>
+      )}
+      <Requests
+        text={requests(given.value)
+          .map((each) => curlOf(each, location.origin))
+          .join('\n')}
+        title={title}
+      />
+    </section>
+  )
+}
+
+/** One after the other; the first that fails ends them. What is there already is no failure: a step may be repeated. */
+async function sendAll(requests: ReturnType<Step['requests']>): Promise<Answer<unknown>> {
+  let last: Answer<unknown> = { kind: 'ok', data: undefined, meta: undefined }
+  for (const [index, { method, path, body }] of requests.entries()) {
+    last = await send(method, path, body)
+    const isThere = last.kind === 'failed' && last.code === 'name_taken'
+    if (last.kind !== 'ok' && !(isThere && index < requests.length - 1)) return last
+  }
+  return last
+}
+
+function Requests({ text, title }: { text: string; title: string }) {
+  const outcome = useSignal('')
+  const copy = (): void => {
+    navigator.clipboard.writeText(text).then(
+      () => (outcome.value = 'Copied'),
+      () => (outcome.value = 'The browser does not allow it: select the text'),
+    )
+  }
+  return (
+    <details>
+      <summary>The same by the API</summary>
+      <pre tabIndex={0} aria-label={`${title}: request`}>
+        {visibleLines(text, 4_000)}
+      </pre>
+      <p class="buttons">
+        <button type="button" onClick={copy} aria-label={`${title}: copy the request`}>
+          Copy
+        </button>
+        <span role="status">{outcome.value}</span>
+      </p>
+    </details>
+  )
+}

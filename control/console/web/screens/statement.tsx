@@ -1,0 +1,183 @@
+/** The ledger of a customer as a bank statement: one month, with the balance before and after each entry. */
+import { useEffect } from 'preact/hooks'
+import { get, getRows, type Answer } from '../api/api.ts'
+import type { Customer, LedgerEntry } from '../api/views.ts'
+import { pathOf } from '../parts/address.ts'
+import { address, setQuery } from '../parts/router.ts'
+import { may } from '../api/session.ts'
+import { now } from '../browser.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Choice, withAll } from '../parts/form.tsx'
+import { figureText, moneyText } from '../parts/format.ts'
+import { useResource } from '../parts/resource.ts'
+import { Table, type ShownColumn } from '../parts/table.tsx'
+import { Facts, Problem, Text } from '../parts/text.tsx'
+import { monthOf, monthsBetween, monthText, periodOf } from './months.ts'
+
+const PAGE_ENTRIES = 100
+const REFRESH_MS = 10_000
+
+const kinds = { topup: 'top-up', debit: 'call', adjust: 'adjustment', refund: 'refund' } as const
+
+const columns: readonly ShownColumn<LedgerEntry>[] = [
+  momentColumn('date', 'Date', (entry) => entry.created_at),
+  textColumn('kind', 'Kind', ({ kind }) => kinds[kind], { show: ({ kind }) => kinds[kind] }),
+  figureColumn('amount', 'Amount', ({ amount }) => amount, {
+    show: (entry) => entry.amount_exact,
+  }),
+  figureColumn('balance', 'Balance after', (entry) => entry.balance_after, {
+    show: (entry) => entry.balance_after_exact,
+  }),
+  textColumn('note', 'Note', ({ note, ref }) => note ?? ref, {
+    isMinor: true,
+    show: (entry) => <Note entry={entry} />,
+  }),
+  textColumn('by', 'By', ({ actor }) => actor, { isMinor: true }),
+]
+
+/** A call is a link to what became of it. */
+function Note({ entry: { kind, note, ref } }: { entry: LedgerEntry }) {
+  const text = <Text value={note ?? ref} max={80} />
+  return kind === 'debit' && may('cdrs:read') ? <a href={pathOf('calls', ref)}>{text}</a> : text
+}
+
+interface Statement {
+  readonly entries: readonly LedgerEntry[]
+  /** In the month, over all pages. */
+  readonly total: number
+  readonly opening: string
+  readonly closing: string
+}
+
+interface Selection {
+  readonly month: string
+  /** Empty: all. */
+  readonly kind: string
+  readonly page: number
+}
+
+/** As the address has it; by default the present month. */
+function choiceOf(query: Readonly<Record<string, string>>, present: number): Selection {
+  const { month = '', kind = '', page = '' } = query
+  return {
+    month: periodOf(month) === undefined ? monthOf(present) : month,
+    kind: kind in kinds ? kind : '',
+    page: /^[1-9]\d{0,3}$/.test(page) ? Number(page) : 1,
+  }
+}
+
+async function loadStatement(path: string, choice: Selection): Promise<Answer<Statement>> {
+  const { month, kind, page } = choice
+  const period = periodOf(month)
+  if (period === undefined) throw new Error(`${month} is no month`)
+  const words = new URLSearchParams({ start_date: period.from, end_date: period.to })
+  if (kind !== '') words.set('kind', kind)
+  const [entries, opening, closing] = await Promise.all([
+    getRows<LedgerEntry>(`${path}/ledger?${words}&limit=${PAGE_ENTRIES}&page=${page}`),
+    balanceBefore(path, period.from),
+    balanceBefore(path, period.to),
+  ])
+  if (entries.kind !== 'ok') return entries
+  if (opening.kind !== 'ok') return opening
+  if (closing.kind !== 'ok') return closing
+  const { rows, total } = entries.data
+  return {
+    ...entries,
+    data: { entries: rows, total, opening: opening.data, closing: closing.data },
+  }
+}
+
+async function balanceBefore(path: string, before: string): Promise<Answer<string>> {
+  const words = new URLSearchParams({ end_date: before, limit: '1' })
+  const answer = await get<LedgerEntry[]>(`${path}/ledger?${words}`)
+  if (answer.kind !== 'ok') return answer
+  return { ...answer, data: answer.data[0]?.balance_after_exact ?? '0.00' }
+}
+
+interface StatementProps {
+  /** Of the customer, in the API. */
+  readonly path: string
+  readonly customer: Customer | undefined
+  /** Loads it again when this changes. */
+  readonly moves: number
+}
+
+export function StatementView({ path, customer, moves }: StatementProps) {
+  const choice = choiceOf(address.value.query, now())
+  const { month, kind, page } = choice
+  const load = () => loadStatement(path, choice)
+  const { data, problem, reload } = useResource(`${path} ${month} ${kind} ${page}`, load, {
+    everyMs: REFRESH_MS,
+  })
+  useEffect(() => void (moves > 0 && reload()), [moves])
+  const isNow = choice.month === monthOf(now())
+  const money = (exact: string | undefined) => moneyText(exact ?? null, customer?.currency ?? '')
+  const pages = Math.max(1, Math.ceil((data.value?.total ?? 0) / PAGE_ENTRIES))
+  return (
+    <>
+      <Problem message={problem.value} />
+      <Facts
+        of={{
+          'Opening balance': money(data.value?.opening),
+          [isNow ? 'Balance so far' : 'Closing balance']: money(data.value?.closing),
+          Entries: figureText(data.value?.total),
+        }}
+      />
+      <Table
+        label="Ledger"
+        rows={data.value?.entries}
+        columns={columns}
+        keyOf={(entry) => entry.id}
+        empty="Nothing has moved in this month."
+        filters={<Choices customer={customer} choice={choice} pages={pages} />}
+      />
+    </>
+  )
+}
+
+interface ChoicesProps {
+  readonly customer: Customer | undefined
+  readonly choice: Selection
+  readonly pages: number
+}
+
+function Choices({ customer, choice: { month, kind, page }, pages }: ChoicesProps) {
+  const first = customer === undefined ? now() : Date.parse(customer.created_at)
+  const offered = monthsBetween(first, now())
+  const months = offered.includes(month) ? offered : [month, ...offered]
+  return (
+    <>
+      <Choice
+        label="Month"
+        name="month"
+        value={month}
+        options={Object.fromEntries(months.map((each) => [each, monthText(each)]))}
+        onChange={(value) => setQuery({ month: value, page: undefined })}
+      />
+      <Choice
+        label="Kind"
+        name="kind"
+        value={kind}
+        options={withAll(kinds)}
+        onChange={(value) => setQuery({ kind: value, page: undefined })}
+      />
+      <span class="pages">
+        <button
+          type="button"
+          disabled={page <= 1}
+          onClick={() => setQuery({ page: String(page - 1) })}
+        >
+          Newer
+        </button>{' '}
+        Page {page} of {pages}{' '}
+        <button
+          type="button"
+          disabled={page >= pages}
+          onClick={() => setQuery({ page: String(page + 1) })}
+        >
+          Older
+        </button>
+      </span>
+    </>
+  )
+}

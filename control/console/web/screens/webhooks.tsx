@@ -1,0 +1,208 @@
+/** Endpoints of webhooks, and what became of each delivery. */
+import { send } from '../api/api.ts'
+import { may } from '../api/session.ts'
+import type { WebhookDelivery, WebhookEndpoint, WithSecret } from '../api/views.ts'
+import { pathOf } from '../parts/address.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Choice, Field, Filter, textIn, withAll, words } from '../parts/form.tsx'
+import { ListScreen, type Action } from '../parts/list.tsx'
+import { address } from '../parts/router.ts'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
+
+const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
+  if (is_active) return 'active'
+  return disabled_reason === null ? 'inactive' : `switched off: ${disabled_reason}`
+}
+
+const columns: readonly ShownColumn<WebhookEndpoint>[] = [
+  textColumn('url', 'Address', ({ url }) => url, {
+    max: 80,
+    to: ({ id }) => pathOf('webhooks', String(id)),
+  }),
+  textColumn('state', 'State', stateOf, {
+    tone: ({ is_active, disabled_reason }) =>
+      is_active ? 'good' : disabled_reason === null ? 'plain' : 'bad',
+  }),
+  textColumn('events', 'Events', ({ events }) => events.join(', '), { isMinor: true, max: 80 }),
+  textColumn('description', 'Description', (each) => each.description, { isMinor: true, max: 80 }),
+]
+
+export const WebhooksScreen = () => (
+  <ListScreen<WebhookEndpoint>
+    label="Webhooks"
+    path="/webhooks?limit=200"
+    columns={columns}
+    keyOf={({ id }) => id}
+    empty="There is no endpoint."
+    isWritable={may('webhooks:write')}
+    secretName="The signing secret"
+    create={create}
+    nameOf={({ url }) => url}
+    actions={actionsOf}
+  />
+)
+
+const bodyOf = (form: FormData) => ({
+  url: textIn(form, 'url'),
+  events: textIn(form, 'events').split(/[\s,]+/),
+  description: textIn(form, 'description') || null,
+  is_active: textIn(form, 'state') === 'active',
+  approval_links: textIn(form, 'links') === 'yes',
+})
+
+async function sendForSecret(path: string, body: object, onSecret: (secret: string) => void) {
+  const answer = await send<WithSecret>('POST', path, body)
+  if (answer.kind === 'ok') onSecret(answer.data.secret)
+  return answer
+}
+
+const create: Action = {
+  text: 'New endpoint',
+  title: 'New endpoint',
+  confirm: 'Create',
+  ask: <EndpointFields endpoint={undefined} />,
+  onConfirm: (form, onSecret) => sendForSecret('/webhooks', bodyOf(form), onSecret),
+}
+
+const actionsOf = (endpoint: WebhookEndpoint): readonly Action[] => [
+  {
+    text: 'Change',
+    title: 'Change this endpoint',
+    confirm: 'Save',
+    ask: <EndpointFields endpoint={endpoint} />,
+    onConfirm: (form) => send('PATCH', `/webhooks/${endpoint.id}`, bodyOf(form)),
+  },
+  {
+    text: 'Rotate',
+    title: 'Rotate the secret?',
+    ask: (
+      <Field
+        label="Hours for which the old one signs, too"
+        name="hours"
+        type="number"
+        min={0}
+        max={720}
+        defaultValue="24"
+        required
+      />
+    ),
+    onConfirm: (form, onSecret) => {
+      const overlap_seconds = Number(textIn(form, 'hours')) * 3_600
+      return sendForSecret(`/webhooks/${endpoint.id}/rotate`, { overlap_seconds }, onSecret)
+    },
+  },
+  {
+    text: 'Delete',
+    title: 'Delete this endpoint?',
+    isDangerous: true,
+    ask: (
+      <p>
+        <Text value={endpoint.url} max={80} /> gets nothing any more, and what waits for it is
+        dropped.
+      </p>
+    ),
+    onConfirm: () => send('DELETE', `/webhooks/${endpoint.id}`),
+  },
+]
+
+/** `endpoint`: undefined for a new one. */
+function EndpointFields({ endpoint }: { endpoint: WebhookEndpoint | undefined }) {
+  return (
+    <>
+      <Field
+        label="Address"
+        name="url"
+        type="url"
+        required
+        maxLength={2_000}
+        defaultValue={endpoint?.url}
+      />
+      <Field
+        label="Events"
+        hint="with commas; *: all"
+        name="events"
+        required
+        maxLength={500}
+        defaultValue={endpoint?.events.join(', ') ?? '*'}
+      />
+      <Field
+        label="Description"
+        hint="optional"
+        name="description"
+        maxLength={500}
+        defaultValue={endpoint?.description ?? ''}
+      />
+      <Choice
+        label="State"
+        name="state"
+        value={endpoint?.is_active === false ? 'inactive' : 'active'}
+        options={words('active', 'inactive')}
+      />
+      <Choice
+        label="Links to approve proposals"
+        name="links"
+        value={endpoint?.approval_links === true ? 'yes' : 'no'}
+        options={{ no: 'no', yes: 'yes: who gets one decides with your rights' }}
+      />
+    </>
+  )
+}
+
+const deliveryTones = { delivered: 'good', pending: 'warn', failed: 'bad' } as const
+
+const deliveryColumns: readonly ShownColumn<WebhookDelivery>[] = [
+  momentColumn('at', 'Event of', (delivery) => delivery.created_at),
+  textColumn('type', 'Event', ({ type }) => type),
+  textColumn('state', 'State', ({ state }) => state, { tone: ({ state }) => deliveryTones[state] }),
+  {
+    name: 'status',
+    title: 'Response',
+    value: (delivery) => delivery.last_status,
+    show: ({ last_status: status, last_error: error }) => (
+      <Text value={status === null ? error : String(status)} max={80} />
+    ),
+  },
+  textColumn('body', 'Body of the response', (delivery) => delivery.last_answer, {
+    isMinor: true,
+    max: 120,
+  }),
+  figureColumn('attempts', 'Attempts', ({ attempts }) => attempts),
+  momentColumn('next', 'Next attempt', (each) => each.next_attempt_at, { isMinor: true }),
+]
+
+const states = words('pending', 'delivered', 'failed')
+
+export function WebhookScreen({ id }: { id: string }) {
+  const path = `/webhooks/${encodeURIComponent(id)}`
+  const asked = address.value.query['state'] ?? ''
+  const filter = asked in states ? `&state=${asked}` : ''
+  return (
+    <ListScreen<WebhookDelivery>
+      label="Deliveries"
+      path={`${path}/deliveries?limit=200${filter}`}
+      columns={deliveryColumns}
+      keyOf={(delivery) => delivery.id}
+      empty="There is no such delivery."
+      filters={<Filter label="State" name="state" options={withAll(states)} />}
+      isWritable={may('webhooks:write')}
+      create={{
+        text: 'Send a test',
+        title: 'Send a test event?',
+        confirm: 'Send',
+        ask: <p>An event webhook.test is sent; its delivery is on this list.</p>,
+        onConfirm: () => send('POST', `${path}/test`),
+      }}
+      nameOf={({ type }) => type}
+      actions={(delivery) => [
+        {
+          text: 'Send again',
+          title: 'Send this event again?',
+          confirm: 'Send',
+          ask: <p>Its receiver may get it twice: the event keeps its webhook-id.</p>,
+          onConfirm: () => send('POST', `${path}/deliveries/${delivery.id}/retry`),
+        },
+      ]}
+    />
+  )
+}
