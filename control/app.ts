@@ -33,7 +33,6 @@ import type { ControlEnv, Step } from './http/control-env.ts'
 import { noteActivity } from './auth/key-usage.ts'
 import { rateLimit } from './auth/rate-limit.ts'
 import { tenantScope } from './auth/tenants.ts'
-import { agentRoutes } from './resources/ai-agents/agent-routes.ts'
 import { recordingPath, recordingRoutes } from './calls/recording-routes.ts'
 import { callRoutes } from './calls/call-routes.ts'
 import { callStatusRoutes } from './calls/call-status.ts'
@@ -41,7 +40,6 @@ import { simulateRoutes } from './calls/simulate.ts'
 import { spyRoutes } from './calls/spy-routes.ts'
 import { traceRoutes } from './calls/trace.ts'
 import { vconRoutes } from './calls/vcon.ts'
-import { extensionRoutes } from './resources/extensions/extension-routes.ts'
 import { reportRoutes } from './reports/report-routes.ts'
 import { answerQuestions } from './observe/events/answer-questions.ts'
 import { QUESTIONS_PATH } from './nodes/questions.ts'
@@ -54,15 +52,27 @@ import { decisionRoutes } from './agents/proposals/decision-routes.ts'
 import { proposalRoutes } from './agents/proposals/proposal-routes.ts'
 import { banRoutes } from './resources/ban-routes.ts'
 import { dispatcherRoutes } from './resources/dispatcher/dispatcher-routes.ts'
-import { routingRoutes } from './resources/carriers/routing-routes.ts'
 import { metricsRoute, telemetryRoutes } from './observe/telemetry/telemetry-routes.ts'
 import type { Telemetry } from './observe/telemetry/telemetry.ts'
-import { tenantRoutes } from './resources/tenants/tenant-routes.ts'
 import type { Subscriptions } from './agents/mcp/subscriptions.ts'
 import { agentToolRoutes, type openTools } from './open-tools.ts'
 import { webhookRoutes } from './webhooks/webhook-routes.ts'
-import { bodyLimit, butPreflight, inOrder, correlationId, cors, customerEdge, errorHandler, notFoundHandler, preflight, securityHeaders, writeGate } from './http/front.ts'
+import {
+  bodyLimit,
+  butPreflight,
+  inOrder,
+  correlationId,
+  cors,
+  customerEdge,
+  errorHandler,
+  notFoundHandler,
+  preflight,
+  securityHeaders,
+  writeGate,
+} from './http/front.ts'
 import { canonicalPath, KnownPathsRouter } from './http/paths.ts'
+import { extensionRoutes } from './resources/extension-routes.ts'
+import { plainResourceRoutes } from './resources/routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
@@ -105,14 +115,13 @@ export function createApi(
   app.route('/api/v1', keyRoutes(changeWorld, access.idempotency))
   app.route('/api/v1', suspendRoutes(changeWorld))
   app.route('/api/v1', changeRoutes(changeWorld))
-  app.route('/api/v1', tenantRoutes(changeWorld))
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', nodeRoutes(deps))
   app.route('/api/v1', banRoutes(changeWorld))
   app.route('/api/v1', dispatcherRoutes(changeWorld))
   app.route('/api/v1', causeRoutes(changeWorld))
   app.route('/api/v1', testCallRoutes(deps))
-  app.route('/api/v1', routingRoutes(changeWorld))
+  app.route('/api/v1', plainResourceRoutes(changeWorld))
   app.route('/api/v1', webhookRoutes(deps))
   app.route('/api/v1', extensionRoutes(changeWorld))
   app.route('/api/v1', callRoutes(changeWorld))
@@ -130,7 +139,6 @@ export function createApi(
   app.route('/api/v1', simulateRoutes(deps))
   app.route('/api/v1', recordingRoutes(deps))
   app.route('/api/v1', reportRoutes(deps))
-  app.route('/api/v1', agentRoutes(changeWorld))
   app.route('/', agentToolRoutes(deps, access, toolbox, subscriptions))
   app.route('/api/v1', proposalRoutes(proposals, deps.others))
   app.route('/', decisionRoutes({ proposals, links, audit, now, others: deps.others }))

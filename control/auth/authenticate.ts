@@ -14,7 +14,13 @@ import type { Scope } from './scopes.ts'
 import { SESSION_SECONDS, type Sessions } from './sessions.ts'
 import type { TenantScope } from './tenants.ts'
 import type { KeyVerifier } from './verify-key.ts'
-import { type ControlEnv, requestHeader, type Step, whenKnown, peerAddress } from '../http/control-env.ts'
+import {
+  type ControlEnv,
+  requestHeader,
+  type Step,
+  whenKnown,
+  peerAddress,
+} from '../http/control-env.ts'
 
 const nothing: Presented = { kind: 'nothing' }
 const rejected: Presented = { kind: 'rejected' }

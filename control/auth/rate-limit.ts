@@ -13,7 +13,13 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import type { KeyUsage } from './key-usage.ts'
 import type { Principal } from './principal.ts'
 import { ApiError } from '../http/api-error.ts'
-import { type ControlEnv, answerOf, setAnswerHeader, type Step, whenKnown } from '../http/control-env.ts'
+import {
+  type ControlEnv,
+  answerOf,
+  setAnswerHeader,
+  type Step,
+  whenKnown,
+} from '../http/control-env.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
 
 const WINDOW_MS = 60_000

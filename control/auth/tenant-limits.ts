@@ -79,13 +79,13 @@ const limits = {
   },
 } as const
 
-type Kind = keyof typeof limits
+export type LimitedKind = keyof typeof limits
 
 /** Like `write`, but throws 409 when a tenant credential exceeds the limits of its tenant. */
 export async function writeWithinLimits<T>(
   store: Store,
   { tenantId }: Pick<RequestScope, 'tenantId'>,
-  kinds: readonly Kind[],
+  kinds: readonly LimitedKind[],
   work: () => Promise<T>,
 ): Promise<T> {
   if (tenantId === null) return write(store, work)
@@ -108,7 +108,7 @@ export async function writeWithinLimits<T>(
   })
 }
 
-async function countOf(store: Store, kind: Kind, tenantId: number): Promise<number> {
+async function countOf(store: Store, kind: LimitedKind, tenantId: number): Promise<number> {
   const query = sql<{ n: number }>`
     SELECT count(*) AS n FROM ${sql.raw(limits[kind].rows)} WHERE tenant_id = ${tenantId}`
   return (await first<{ n: number }>(store, { compile: () => query.compile(store.db) }))?.n ?? 0

@@ -17,11 +17,12 @@ import { domain, phoneNumber, text } from '../http/fields.ts'
 import type { Platform } from '../http/platform.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
 import { validate } from '../http/validate.ts'
-import { CarrierStore } from '../resources/carriers/carrier-store.ts'
-import { extensionNumber } from '../resources/extensions/extension-body.ts'
+import { ResourceStore } from '../resources/resource.ts'
+import { carriers } from '../resources/carriers.ts'
 import { badReference } from '../resources/references.ts'
 import { found, idParam } from '../resources/resource-routes.ts'
 import { ownsNumber } from '../resources/tenancy.ts'
+import { extensionNumber } from '../resources/extension-number.ts'
 
 const number = phoneNumber({ least: 2, most: 32 })
 
@@ -193,7 +194,7 @@ export function testCallRoutes({
   now,
   steadyNow,
 }: Pick<Platform, 'store' | 'engine' | 'now' | 'steadyNow'>) {
-  const carriers = new CarrierStore(store)
+  const resource = new ResourceStore(carriers, { store })
   /** By carrier and tenant of the extension. */
   const windows = recentlyUsed<string, RateWindow>(MAX_WINDOWS)
   const count = (key: string): void => {
@@ -216,7 +217,7 @@ export function testCallRoutes({
       const { principal } = c.var
       const { id } = c.req.valid('param')
       const body = c.req.valid('json')
-      found(await carriers.find(requestScope(principal, now), id), carriers.noun)
+      found(await resource.find(requestScope(principal, now), id), carriers.noun)
       const source = await sourceExtension(store, principal, body.source_extension, body.domain)
       count(`${id} ${source.tenantId}`)
       const callUuid = startedOrThrow(

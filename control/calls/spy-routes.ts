@@ -17,9 +17,9 @@ import { created } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { atNodeOfCall } from '../nodes/elsewhere.ts'
 import { domain } from '../http/fields.ts'
-import { extensionNumber } from '../resources/extensions/extension-body.ts'
 import { liveCallOf } from './active-call-view.ts'
 import { sourceExtension } from './originate-routes.ts'
+import { extensionNumber } from '../resources/extension-number.ts'
 
 const spyBody = z.strictObject({
   call_uuid: z.guid(),

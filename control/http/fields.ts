@@ -40,6 +40,11 @@ export const money = (range: { readonly min?: number; readonly max?: number } = 
     return z.NEVER
   })
 
+/** ISO 4217. */
+export const currency = z
+  .string()
+  .regex(/^[A-Z]{3}$/, 'must be three capital letters, such as "USD"')
+
 /** An RFC 3339 date-time, or a date, which is its first moment in UTC; parsed as milliseconds UTC. */
 export const time = z.string().transform(readTime).meta({ format: 'date-time' })
 
@@ -56,6 +61,8 @@ function readTime(value: string, context: z.RefinementCtx): number {
   context.addIssue({ code: 'custom', message })
   return z.NEVER
 }
+
+export const transport = z.enum(['udp', 'tcp', 'tls'])
 
 export const port = z.int().min(1).max(65_535)
 

@@ -1,5 +1,12 @@
 /** Helpers for rows: search conditions, children of their parents, and writes in one transaction. */
-import { type AliasableExpression, type Expression, type ExpressionBuilder, type SqlBool, type StringReference, sql } from 'kysely'
+import {
+  type AliasableExpression,
+  type Expression,
+  type ExpressionBuilder,
+  type SqlBool,
+  type StringReference,
+  sql,
+} from 'kysely'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { first, transaction } from '../../schema/sql/query.ts'

@@ -23,9 +23,9 @@ import type { Platform } from '../http/platform.ts'
 import { validate } from '../http/validate.ts'
 import { queryTime } from '../http/fields.ts'
 import { type LedgerEntryView, listLedger } from './ledger-store.ts'
-import { isBalanceLow, refusedMicros } from '../resources/customers/low-balance.ts'
 import { explanation } from '../resources/rates/price-explanation.ts'
 import { lookupFields } from '../resources/rates/rate-routes.ts'
+import { isBalanceLow, refusedMicros } from '../resources/low-balance.ts'
 
 type ClientRoutesDeps = Pick<Platform, 'store' | 'now'> & {
   readonly ocs: Pick<OcsPort, 'balanceOf' | 'quote'>

@@ -19,9 +19,10 @@ import { validate } from '../http/validate.ts'
 import type { Idempotency } from '../auth/idempotency.ts'
 import { money, queryTime, text } from '../http/fields.ts'
 import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
-import { CustomerStore, type CustomerView } from '../resources/customers/customer-store.ts'
 import { requestScope } from '../auth/tenants.ts'
 import { listLedger } from './ledger-store.ts'
+import { customers, type CustomerView } from '../resources/customers.ts'
+import { resourceDeps, ResourceStore } from '../resources/resource.ts'
 
 export interface CustomerRoutesDeps extends ChangeDeps {
   readonly ocs: OcsPort
@@ -47,22 +48,10 @@ const ledgerQuery = z.strictObject({
 
 export function customerRoutes(world: CustomerRoutesDeps) {
   const { store, now, randomBytes, ocs, idempotency } = world
-  const reservedOf = (id: number): bigint => ocs.balanceOf(id)?.reservedMicros ?? 0n
-  const customers = new CustomerStore(store, ocs.ledger, reservedOf)
+  const resource = new ResourceStore(customers, resourceDeps(world))
 
   return new Hono<ControlEnv>()
-    .route(
-      '/',
-      resourceRoutes({
-        path: '/customers',
-        kind: 'customer',
-        scope: 'customers',
-        resource: customers,
-        world,
-        changed: ({ id }) => ocs.reloadCustomers({ of: 'customer', ids: [id] }),
-        beyond: worthMoney,
-      }),
-    )
+    .route('/', resourceRoutes(world, customers))
 
     .get(
       '/customers/:id/wallet',
@@ -72,7 +61,7 @@ export function customerRoutes(world: CustomerRoutesDeps) {
         const scope = requestScope(c.var.principal, now)
         return ok(
           c,
-          walletView(found(await customers.find(scope, c.req.valid('param').id), noun), ocs),
+          walletView(found(await resource.find(scope, c.req.valid('param').id), noun), ocs),
         )
       },
     )
@@ -86,7 +75,7 @@ export function customerRoutes(world: CustomerRoutesDeps) {
         const { page, limit, ...filter } = c.req.valid('query')
         const { id } = c.req.valid('param')
         const scope = requestScope(c.var.principal, now)
-        found(await customers.find(scope, id), noun)
+        found(await resource.find(scope, id), noun)
         const slice = { limit, offset: offsetOf({ page, limit }) }
         const list = () => listLedger(store, id, filter, slice)
         const { rows, total } = await readApart(store, scope.tenantId, list)
@@ -108,7 +97,7 @@ export function customerRoutes(world: CustomerRoutesDeps) {
             details: [{ path: 'amount', message: 'must be above 0' }],
           })
         const scope = requestScope(c.var.principal, now)
-        const before = walletView(found(await customers.find(scope, id), noun), ocs)
+        const before = walletView(found(await resource.find(scope, id), noun), ocs)
         // The client's key is part of the reference, so the ledger refuses to move the money twice.
         const key = c.req.header('idempotency-key')
         const ref =
@@ -125,7 +114,7 @@ export function customerRoutes(world: CustomerRoutesDeps) {
             note: reason,
           }),
         )
-        const after = walletView(found(await customers.find(scope, id), noun), ocs)
+        const after = walletView(found(await resource.find(scope, id), noun), ocs)
         c.set('change', { before, after })
         return ok(c, {
           ...after,
@@ -136,23 +125,6 @@ export function customerRoutes(world: CustomerRoutesDeps) {
         })
       },
     )
-}
-
-/** Setting a price needs the scope of prices or of money; a login shows wallet and calls, so it needs theirs. */
-const worthMoney = ({ given, before, after }: Written<CustomerView>) => {
-  const login = ['wallets:read', 'cdrs:read'] as const
-  const setsPassword = typeof given['password'] === 'string'
-  return fieldsWhere(
-    [after.balance !== (before?.balance ?? '0.00'), 'balance', ['wallets:write']],
-    [after.credit_limit !== (before?.credit_limit ?? 0), 'credit_limit', ['wallets:write']],
-    [before !== undefined && after.currency !== before.currency, 'currency', ['wallets:write']],
-    [
-      after.rate_plan_id !== (before?.rate_plan_id ?? null),
-      'rate_plan',
-      ['wallets:write', 'rates:write'],
-    ],
-    ...login.map((scope) => [setsPassword, 'password', [scope]] as const),
-  )
 }
 
 function refuse(moved: MoneyMoved): void {

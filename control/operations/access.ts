@@ -2,10 +2,10 @@ import { z } from 'zod'
 import { keyStates } from '../auth/app-key.ts'
 import type { keyView } from '../resources/keys/key-view.ts'
 import type { userView } from '../auth/user-store.ts'
-import type { TenantView } from '../resources/tenants/tenant-store.ts'
 import { data, list, type Operations } from '../http/openapi/operation.ts'
 import { deleted, resourceOperations } from '../http/openapi/resource-operations.ts'
-import { count, exampleMedia, exampleTime, mediaView, moment } from './shared.ts'
+import { tenants } from '../resources/tenants.ts'
+import { count, exampleMedia, exampleTime, moment, mediaView } from '../http/view-fields.ts'
 
 const keyFields = z.strictObject({
   uuid: z.string(),
@@ -100,19 +100,6 @@ const profile = z
     }),
   ])
   .meta({ id: 'Profile' })
-
-const tenant: z.ZodType<TenantView> = z
-  .strictObject({
-    id: z.int(),
-    slug: z.string(),
-    name: z.string(),
-    is_active: z.boolean(),
-    domains: z.array(z.string()),
-    numbers: z.array(z.string()),
-    ...mediaView,
-    created_at: moment,
-  })
-  .meta({ id: 'Tenant' })
 
 const loggedOut = z.strictObject({ logged_out: z.literal(true) })
 
@@ -333,7 +320,7 @@ export const accessOperations: Operations = {
     noun: 'tenant',
     plural: 'tenants',
     tag: 'Tenants',
-    view: tenant,
+    view: tenants.view,
     example: {
       id: 1,
       slug: 'acme',

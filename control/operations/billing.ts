@@ -1,43 +1,15 @@
 import { z } from 'zod'
 import { entryKinds } from '../../schema/contracts/field-values.ts'
-import type { CustomerView } from '../resources/customers/customer-store.ts'
+import { customers } from '../resources/customers.ts'
 import type { LedgerEntryView } from '../money/ledger-store.ts'
-import type { RatePlanView } from '../resources/rates/rate-plan-store.ts'
-import type { RateView } from '../resources/rates/rate-store.ts'
+import { ratePlans } from '../resources/rates/rate-plans.ts'
+import { rates } from '../resources/rates/rates.ts'
 import { bare, data, list, type Operations, text } from '../http/openapi/operation.ts'
 import { resourceOperations } from '../http/openapi/resource-operations.ts'
-import { count, decimal, exampleTime, moment } from './shared.ts'
+import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
 
 const amount = z.number()
 const currency = z.string().describe('ISO 4217.')
-
-const customer: z.ZodType<CustomerView> = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    email: z.string().nullable(),
-    has_password: z.boolean(),
-    is_active: z.boolean(),
-    rate_plan_id: z.int().nullable(),
-    rate_plan: z.string().nullable(),
-    numbers: z.array(z.string()),
-    credit_limit: amount,
-    max_concurrent_calls: count,
-    max_cps: count,
-    max_daily_spend: amount,
-    max_call_seconds: count,
-    low_balance_threshold: amount,
-    is_balance_low: z
-      .boolean()
-      .describe('The balance is below the threshold, or the next call would be refused.'),
-    currency,
-    balance: decimal.describe('Exact amount.'),
-    balance_number: amount,
-    created_at: moment,
-    updated_at: moment,
-  })
-  .meta({ id: 'Customer' })
 
 const walletFields = z.strictObject({
   customer_id: z.int(),
@@ -76,13 +48,13 @@ const exampleWallet = {
   open_calls: 0,
 }
 
-const customers: Operations = {
+const customerOperations: Operations = {
   ...resourceOperations({
     path: '/api/v1/customers',
     noun: 'customer',
     plural: 'customers',
     tag: 'Customers',
-    view: customer,
+    view: customers.view,
     example: {
       id: 7,
       name: 'Acme',
@@ -158,38 +130,6 @@ const customers: Operations = {
   },
 }
 
-const rate: z.ZodType<RateView> = z
-  .strictObject({
-    id: z.int(),
-    rate_plan_id: z.int(),
-    rate_plan: z.string(),
-    prefix: z.string(),
-    description: z.string().nullable(),
-    rate_per_minute: amount,
-    rate_per_minute_exact: decimal,
-    connect_fee: amount,
-    connect_fee_exact: decimal,
-    first_increment: count,
-    first_rate_per_minute: amount,
-    first_rate_per_minute_exact: decimal,
-    increment: z.int().min(1),
-    blocked: z.boolean(),
-    effective_from: moment.nullable(),
-    effective_to: moment.nullable(),
-  })
-  .meta({ id: 'Rate' })
-
-const ratePlan: z.ZodType<RatePlanView> = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    currency,
-    decimals: z.int(),
-    created_at: moment,
-  })
-  .meta({ id: 'RatePlan' })
-
 export const price = z
   .strictObject({
     number: z.string(),
@@ -259,13 +199,13 @@ export const examplePrice = {
   cost_exact: '0.60',
 }
 
-const rates: Operations = {
+const rateOperations: Operations = {
   ...resourceOperations({
     path: '/api/v1/rate-plans',
     noun: 'rate plan',
     plural: 'rate plans',
     tag: 'Rates',
-    view: ratePlan,
+    view: ratePlans.view,
     example: {
       id: 1,
       name: 'retail',
@@ -282,7 +222,7 @@ const rates: Operations = {
     noun: 'rate',
     plural: 'rates',
     tag: 'Rates',
-    view: rate,
+    view: rates.view,
     example: exampleRate,
     body: { rate_plan: 'retail', prefix: '49', rate_per_minute: '0.10', connect_fee: '0.40' },
     patch: { rate_per_minute: '0.12' },
@@ -476,4 +416,9 @@ const payments: Operations = {
   },
 }
 
-export const billingOperations: Operations = { ...customers, ...rates, ...charging, ...payments }
+export const billingOperations: Operations = {
+  ...customerOperations,
+  ...rateOperations,
+  ...charging,
+  ...payments,
+}

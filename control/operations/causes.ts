@@ -4,7 +4,7 @@ import { nodeHistoryOf } from '../observe/causes/node-history.ts'
 import { failuresView } from '../observe/causes/failures.ts'
 import { trunksView } from '../observe/causes/trunks.ts'
 import { data, type Operations } from '../http/openapi/operation.ts'
-import { exampleTime } from './shared.ts'
+import { exampleTime } from '../http/view-fields.ts'
 
 const keyActivity = keyActivityView.meta({ id: 'KeyActivity' })
 const trunks = trunksView.meta({ id: 'Trunks' })

@@ -3,7 +3,7 @@ import { changeOutput } from '../changes/change.ts'
 import { changeStates } from '../../schema/tables/changes.ts'
 import { data, list, type Operations } from '../http/openapi/operation.ts'
 import { exampleKey, key } from './access.ts'
-import { exampleTime, moment } from './shared.ts'
+import { exampleTime, moment } from '../http/view-fields.ts'
 
 const state = z.unknown().describe('JSON; null: it is not there.')
 

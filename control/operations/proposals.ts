@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { data, list, type Operations, text } from '../http/openapi/operation.ts'
-import { exampleTime, moment } from './shared.ts'
+import { exampleTime, moment } from '../http/view-fields.ts'
 
 const tag = 'Proposals'
 

@@ -10,7 +10,7 @@ import type { CarrierSums } from '../reports/carrier-sums.ts'
 import { summary } from '../reports/sums/summary.ts'
 import type { CdrView } from '../reports/cdr-view.ts'
 import { bare, data, either, type Operations, text } from '../http/openapi/operation.ts'
-import { count, decimal, denialTextField, exampleTime, moment } from './shared.ts'
+import { count, decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
 
 const exampleUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 

@@ -1,67 +1,11 @@
 import { z } from 'zod'
 import { data, type Operations } from '../http/openapi/operation.ts'
 import { deleted, resourceOperations } from '../http/openapi/resource-operations.ts'
-import {
-  count,
-  exampleMedia,
-  exampleProbed,
-  exampleTime,
-  mediaView,
-  moment,
-  probed,
-} from './shared.ts'
-
-const transport = z.enum(['udp', 'tcp', 'tls'])
-
-const node = z
-  .strictObject({
-    id: z.int(),
-    host: z.string(),
-    internal_port: z.int(),
-    external_port: z.int(),
-    weight: z.int().min(1).max(100),
-    priority: z.int().min(1).max(100),
-    description: z.string().nullable(),
-    transport,
-    is_enabled: z.boolean(),
-    max_calls: count,
-    operator_state: z.enum(['active', 'inactive']).describe('The state that an operator set.'),
-    destination: z.string(),
-    status: probed
-      .extend({
-        active_calls: count.describe(
-          'Live calls on this node. A drained node can be stopped when this is 0.',
-        ),
-      })
-      .nullable()
-      .describe('Current health as the engine sees it. Null when the node is disabled.'),
-  })
-  .meta({ id: 'DispatcherNode' })
-
-const dispatcherSet = z
-  .strictObject({
-    id: z.int(),
-    set_id: z.int(),
-    endpoint_name: z.string(),
-    algorithm: z.literal([8, 4, 9, 6, 0]),
-    tenant: z.string().nullable(),
-    probe: z
-      .strictObject({
-        interval_ms: z.int().optional(),
-        timeout_ms: z.int().optional(),
-        fail_threshold: z.int().optional(),
-        recover_threshold: z.int().optional(),
-        ok_codes: z.array(z.string()).optional(),
-      })
-      .nullable(),
-    voicemail_uri: z.string().nullable(),
-    spy_uri: z.string().nullable(),
-    ...mediaView,
-    nodes: z.array(node),
-    created_at: moment,
-    updated_at: moment,
-  })
-  .meta({ id: 'DispatcherSet' })
+import { liveCarrierView } from '../resources/carriers.ts'
+import { liveNodeView, liveSetView } from '../resources/dispatcher/dispatcher-sets.ts'
+import { inboundRoutes } from '../resources/inbound-routes.ts'
+import { outboundRoutes } from '../resources/outbound-routes.ts'
+import { exampleMedia, exampleProbed, exampleTime } from '../http/view-fields.ts'
 
 const exampleNode = {
   id: 1,
@@ -86,7 +30,7 @@ const dispatcher: Operations = {
     noun: 'dispatcher set',
     plural: 'dispatcher sets',
     tag: 'Dispatcher',
-    view: dispatcherSet,
+    view: liveSetView,
     nodes: 'all',
     example: {
       id: 1,
@@ -119,14 +63,14 @@ const dispatcher: Operations = {
     tag: 'Dispatcher',
     nodes: 'all',
     summary: 'List the nodes of a set',
-    answer: data(z.array(node), [exampleNode]),
+    answer: data(z.array(liveNodeView), [exampleNode]),
   },
   [`POST ${nodes}`]: {
     id: 'createDispatcherNode',
     tag: 'Dispatcher',
     summary: 'Add a node to a set',
     body: { host: '10.0.0.12', priority: 20 },
-    answer: data(node, exampleNode, 201),
+    answer: data(liveNodeView, exampleNode, 201),
     refusals: [409],
   },
   [`GET ${nodes}/:nodeId`]: {
@@ -134,14 +78,14 @@ const dispatcher: Operations = {
     tag: 'Dispatcher',
     nodes: 'all',
     summary: 'Get a node',
-    answer: data(node, exampleNode),
+    answer: data(liveNodeView, exampleNode),
   },
   [`PATCH ${nodes}/:nodeId`]: {
     id: 'updateDispatcherNode',
     tag: 'Dispatcher',
     summary: 'Update a node',
     body: { weight: 50 },
-    answer: data(node, exampleNode),
+    answer: data(liveNodeView, exampleNode),
     refusals: [409],
   },
   [`DELETE ${nodes}/:nodeId`]: {
@@ -157,7 +101,7 @@ const dispatcher: Operations = {
     summary: "Set a node's state: drain it, or return it to service. Live calls continue.",
     body: { state: 'inactive' },
     answer: data(
-      node
+      liveNodeView
         .extend({
           state: z.enum(['active', 'probing', 'inactive']),
           change_id: z.string().nullable().describe('Null: it was so already.'),
@@ -168,76 +112,6 @@ const dispatcher: Operations = {
     refusals: [409],
   },
 }
-
-const numberRules = z.array(z.strictObject({ match: z.string(), replace: z.string() }))
-
-const carrier = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    customer_id: z.int().nullable(),
-    customer: z.string().nullable(),
-    payer: z.enum(['customer', 'from_number']),
-    is_active: z.boolean(),
-    direction: z.enum(['in', 'out', 'both']),
-    gateways: z.array(
-      z.strictObject({
-        id: z.int(),
-        host: z.string(),
-        port: z.int(),
-        transport,
-        netmask: z.int(),
-        inbound: z.boolean(),
-        outbound: z.boolean(),
-        priority: z.int(),
-        weight: z.int(),
-        status: probed.nullable().describe('Null when the gateway is not probed.'),
-      }),
-    ),
-    auth: z.strictObject({
-      type: z.enum(['ip', 'digest', 'register']),
-      username: z.string().nullable(),
-      realm: z.string().nullable(),
-      from_user: z.string().nullable(),
-      from_domain: z.string().nullable(),
-      expires: z.int().nullable(),
-    }),
-    caller_id: z.strictObject({
-      mode: z.enum(['pass', 'fixed', 'pai']),
-      value: z.string().nullable(),
-    }),
-    number_rules: z.strictObject({ in: numberRules, out: numberRules }),
-    ...mediaView,
-    media: z.enum(['bypass', 'prefer', 'anchor']),
-    strip_headers: z.array(z.string()),
-    max_calls: count,
-    max_cps: count,
-    rate_plan_id: z.int().nullable(),
-    rate_plan: z.string().nullable(),
-    inbound_set_id: z.int().nullable(),
-    registration: z
-      .enum(['registered', 'unregistered', 'registering', 'failed'])
-      .nullable()
-      .describe('Null when the carrier requires no registration.'),
-    status: z.strictObject({
-      is_usable: z.boolean(),
-      active_calls: count,
-      registration: z
-        .strictObject({
-          registrar: z.string(),
-          expires_at: moment.nullable(),
-          next_attempt_at: moment.nullable(),
-          last_answer: z
-            .strictObject({ at: moment, status: z.int(), reason: z.string() })
-            .nullable(),
-        })
-        .nullable(),
-    }),
-    created_at: moment,
-    updated_at: moment,
-  })
-  .meta({ id: 'Carrier' })
 
 const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 const testCall = z
@@ -253,7 +127,7 @@ const carriers = resourceOperations({
   noun: 'carrier',
   plural: 'carriers',
   tag: 'Routing',
-  view: carrier,
+  view: liveCarrierView,
   nodes: 'all',
   example: {
     id: 1,
@@ -305,46 +179,6 @@ const carriers = resourceOperations({
   patch: { max_calls: 200 },
 })
 
-const outboundRoute = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    customer_id: z.int().nullable(),
-    customer: z.string().nullable(),
-    carrier_id: z.int().nullable(),
-    carrier: z.string().nullable(),
-    prefix: z.string(),
-    priority: z.int(),
-    weight: z.int(),
-    mode: z.enum(['static', 'lcr', 'block']),
-    strip: z.int(),
-    prepend: z.string(),
-    is_active: z.boolean(),
-    emergency: z.boolean(),
-    created_at: moment,
-  })
-  .meta({ id: 'OutboundRoute' })
-
-const inboundRoute = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    carrier_id: z.int().nullable(),
-    carrier: z.string().nullable(),
-    prefix: z.string().nullable(),
-    domain: z.string().nullable(),
-    priority: z.int(),
-    is_active: z.boolean(),
-    set_id: z.int().nullable(),
-    extension: z.string().nullable(),
-    extension_domain: z.string().nullable(),
-    agent: z.string().nullable(),
-    created_at: moment,
-  })
-  .meta({ id: 'InboundRoute' })
-
 export const routingOperations: Operations = {
   ...dispatcher,
   ...carriers,
@@ -361,7 +195,7 @@ export const routingOperations: Operations = {
     noun: 'outbound route',
     plural: 'outbound routes',
     tag: 'Routing',
-    view: outboundRoute,
+    view: outboundRoutes.view,
     example: {
       id: 1,
       name: 'Germany',
@@ -388,7 +222,7 @@ export const routingOperations: Operations = {
     noun: 'inbound route',
     plural: 'inbound routes',
     tag: 'Routing',
-    view: inboundRoute,
+    view: inboundRoutes.view,
     example: {
       id: 1,
       name: 'main number',

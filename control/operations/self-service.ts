@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { directions, dispositions, mosSources } from '../../schema/contracts/field-values.ts'
 import { data, list, type Operations } from '../http/openapi/operation.ts'
 import { examplePrice, ledgerFields, price } from './billing.ts'
-import { count, decimal, denialTextField, exampleTime, moment } from './shared.ts'
+import { count, decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
 
 const tag = 'Customer edge'
 

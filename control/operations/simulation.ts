@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { directions } from '../../schema/contracts/field-values.ts'
 import { passedOverReasons } from '../../schema/contracts/simulation.ts'
 import { data, type Operations } from '../http/openapi/operation.ts'
-import { decimal, denialTextField, exampleTime, moment } from './shared.ts'
+import { decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
 
 const candidate = z.strictObject({
   kind: z.enum(['node', 'gateway', 'agent', 'extension', 'domain']),

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { changeOutput } from '../changes/change.ts'
 import { guardView } from '../resources/guards/guard-view.ts'
 import { data, list, type Operations } from '../http/openapi/operation.ts'
-import { exampleTime } from './shared.ts'
+import { exampleTime } from '../http/view-fields.ts'
 
 const view = guardView.meta({ id: 'SpendGuard' })
 

@@ -6,7 +6,7 @@ import {
   tenantTelemetryView,
 } from '../observe/telemetry/telemetry-view.ts'
 import { bare, data, either, list, type Operations, text } from '../http/openapi/operation.ts'
-import { count, exampleTime, moment } from './shared.ts'
+import { count, exampleTime, moment } from '../http/view-fields.ts'
 
 const health = z
   .strictObject({ status: z.literal('ok'), service: z.string(), version: z.string() })

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { liveAgentView } from '../resources/ai-agents.ts'
+import { extensionDetails, extensionShape } from '../resources/extensions.ts'
 import { directions, dispositions, hangupParties } from '../../schema/contracts/field-values.ts'
 import type { ActiveCallView } from '../calls/active-call-view.ts'
 import { bare, data, list, type Operation, type Operations } from '../http/openapi/operation.ts'
@@ -9,62 +11,11 @@ import {
   denialTextField,
   exampleMedia,
   exampleTime,
-  mediaView,
   moment,
-} from './shared.ts'
+} from '../http/view-fields.ts'
 
 const callUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 const otherUuid = '7d3f4d0e-58f1-4a0b-8d2e-3f2d1c9b8a77'
-const state = z.enum(['registered', 'unregistered'])
-
-const extension = z
-  .strictObject({
-    id: z.int(),
-    extension: z.string(),
-    display_name: z.string(),
-    voicemail_enabled: z.boolean(),
-    status: state,
-    user_agent: z
-      .string()
-      .describe('User-Agent of the phone that registered last; empty when there is none.'),
-  })
-  .meta({ id: 'Extension' })
-
-const extensionDetails = z
-  .strictObject({
-    id: z.int(),
-    extension: z.string(),
-    domain: z.string(),
-    tenant: z.string(),
-    display_name: z.string(),
-    email: z.string().nullable(),
-    customer_id: z.int().nullable(),
-    customer: z.string().nullable(),
-    voicemail_enabled: z.boolean(),
-    call_recording: z.enum(['always', 'never', 'on_demand']),
-    ...mediaView,
-    recording_active: z
-      .boolean()
-      .describe(
-        'Whether each call is recorded: `call_recording` is `always`, and recording is set up.',
-      ),
-    status: state,
-    contacts: z.array(
-      z.strictObject({
-        uri: z.string(),
-        user_agent: z.string(),
-        source: z.string(),
-        node: z
-          .string()
-          .nullable()
-          .describe('The node that took the REGISTER; null: one of an earlier version.'),
-        expires_at: moment,
-      }),
-    ),
-    created_at: moment,
-    updated_at: moment,
-  })
-  .meta({ id: 'ExtensionDetails' })
 
 const exampleExtension = {
   id: 1,
@@ -103,7 +54,7 @@ const exampleDetails = {
 }
 
 const pageOfExtensions = z.strictObject({
-  data: z.array(extension),
+  data: z.array(extensionShape),
   total: count,
   meta: z.strictObject({ page: z.int(), limit: z.int(), total: count }),
 })
@@ -114,7 +65,7 @@ const extensions: Operations = {
     tag: 'Extensions',
     summary: 'Create an extension',
     body: { extension: '100', password: 'correct horse', display_name: 'Reception' },
-    answer: bare(extension, exampleExtension, 201),
+    answer: bare(extensionShape, exampleExtension, 201),
     refusals: [409],
   },
   'GET /api/v1/pbx/extensions': {
@@ -131,7 +82,7 @@ const extensions: Operations = {
     id: 'getExtension',
     tag: 'Extensions',
     summary: 'Get an extension',
-    answer: bare(extension, exampleExtension),
+    answer: bare(extensionShape, exampleExtension),
   },
   'GET /api/v1/pbx/extensions/:id/details': {
     id: 'getExtensionDetails',
@@ -156,7 +107,7 @@ const extensions: Operations = {
     tag: 'Extensions',
     summary: 'Update an extension',
     body: { display_name: 'Front desk' },
-    answer: bare(extension, exampleExtension),
+    answer: bare(extensionShape, exampleExtension),
     refusals: [409],
   },
   'DELETE /api/v1/pbx/extensions/:id': {
@@ -411,31 +362,13 @@ const calls: Operations = {
   ),
 }
 
-const agent = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    extension: z.string(),
-    sip_uri: z.string(),
-    description: z.string().nullable(),
-    max_calls: count,
-    ...mediaView,
-    strip_headers: z.array(z.string()),
-    is_active: z.boolean(),
-    created_at: moment,
-    updated_at: moment,
-    active_calls: count,
-  })
-  .meta({ id: 'AiAgent' })
-
 const agents = resourceOperations({
   path: '/api/v1/telephony/ai-agents',
   noun: 'AI agent',
   plural: 'AI agents',
   tag: 'Agents',
   nodes: 'all',
-  view: agent,
+  view: liveAgentView,
   example: {
     id: 1,
     name: 'concierge',

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { bare, data, either, type Operations, text } from '../http/openapi/operation.ts'
-import { count, exampleTime, moment } from './shared.ts'
+import { count, exampleTime, moment } from '../http/view-fields.ts'
 
 const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { eventTypes } from '../../schema/contracts/webhook-events.ts'
 import { data, list, type Operations } from '../http/openapi/operation.ts'
 import { deleted } from '../http/openapi/resource-operations.ts'
-import { count, exampleTime, moment } from './shared.ts'
+import { count, exampleTime, moment } from '../http/view-fields.ts'
 
 const tag = 'Webhooks'
 

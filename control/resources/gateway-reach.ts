@@ -10,7 +10,9 @@ import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { same } from '../http/rows.ts'
-import type { NodeBody } from './dispatcher/dispatcher-body.ts'
+import type { Selectable } from 'kysely'
+import type { DispatcherNodeTable } from '../../schema/database.ts'
+import type { NodeBody } from './dispatcher/dispatcher-sets.ts'
 
 export interface WrittenDestination {
   /** The path in the body: `nodes.0.host`. */
@@ -119,5 +121,5 @@ export const nodeUri = ({
   host,
   internal_port,
   transport,
-}: Pick<NodeBody, 'host' | 'internal_port' | 'transport'>): string =>
+}: Pick<Selectable<DispatcherNodeTable>, 'host' | 'internal_port' | 'transport'>): string =>
   `sip:${hostPort(host, internal_port)};transport=${transport}`

@@ -1,9 +1,8 @@
 /** The fields of carriers, sets, extensions, tenants and agents about media (SPECIFICATION.md §4.7). */
 import { z } from 'zod'
-import type { MediaPolicy } from '../../schema/contracts/media.ts'
 import { codecNames, knownCodec } from '../../schema/rules/codecs.ts'
-import { readNames, type MediaColumns } from '../../schema/rules/media.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
+import { names, type Row } from './columns.ts'
 
 const maxCodecs = 16
 
@@ -31,7 +30,7 @@ export const mediaFields = {
     .array(codec)
     .min(1)
     .max(maxCodecs)
-    .refine((names) => new Set(names).size === names.length, 'contains a duplicate codec')
+    .refine((given) => new Set(given).size === given.length, 'contains a duplicate codec')
     .nullish()
     .describe(
       'The only audio codecs, the preferred first; the relay transcodes where the other party has none of them. Null: all.',
@@ -42,50 +41,72 @@ export const mediaFields = {
     .describe('How it takes digits: as RFC 4733 events in RTP, or as SIP INFO.'),
 }
 
-type MediaBody = z.output<z.ZodObject<typeof mediaFields>>
-
-export interface MediaView {
-  readonly media: MediaPolicy | null
-  readonly media_profile: MediaColumns['media_profile']
-  readonly codecs: string[] | null
-  readonly dtmf: MediaColumns['dtmf']
-}
-
-export const mediaColumnsOf = ({ media, media_profile, codecs, dtmf }: MediaBody) => ({
-  media: media ?? null,
-  media_profile,
-  dtmf,
-  codecs: codecs == null ? null : JSON.stringify(codecs),
-})
-
-export const mediaViewOf = ({ media, media_profile, codecs, dtmf }: MediaColumns): MediaView => ({
-  media,
-  media_profile,
-  dtmf,
-  codecs: codecs === null ? null : [...(readNames(codecs) ?? [])],
-})
+/** Lists of names that are null while they are not given. */
+export const mediaColumns = { codecs: names('codecs', null) }
 
 /**
  * What needs a media relay where there is none. A stored value may stay: it is told of at each start, and its
  * resource can still be changed.
  */
 export function withoutRelay(
-  body: MediaBody,
-  before: MediaView | undefined,
+  body: Row,
+  before: Row | undefined,
   hasMediaRelay: boolean,
 ): readonly (ErrorDetail | false)[] {
   if (hasMediaRelay) return []
-  const { media, media_profile, codecs, dtmf } = mediaViewOf(mediaColumnsOf(body))
-  const needs = (field: keyof MediaView, isWished: boolean, what: string): ErrorDetail | false =>
+  const { media, media_profile, codecs, dtmf } = body
+  const needs = (field: string, isWished: boolean, what: string): ErrorDetail | false =>
     isWished &&
     JSON.stringify(before?.[field]) !== JSON.stringify(body[field]) && {
       path: field,
       message: `${what} needs a media relay: set RTPENGINE`,
     }
   return [
-    needs('media', media === 'prefer' || media === 'anchor', `media "${media}"`),
-    needs('media_profile', media_profile !== 'auto', `media_profile "${media_profile}"`),
-    needs('codecs', codecs !== null, 'a list of codecs'),
-    needs('dtmf', dtmf !== 'auto', `dtmf "${dtmf}"`),
+    needs('media', media === 'prefer' || media === 'anchor', `media "${String(media)}"`),
+    needs(
+      'media_profile',
+      (media_profile ?? 'auto') !== 'auto',
+      `media_profile "${String(media_profile)}"`,
+    ),
+    needs('codecs', codecs != null, 'a list of codecs'),
+    needs('dtmf', (dtmf ?? 'auto') !== 'auto', `dtmf "${String(dtmf)}"`),
   ]
 }
+
+const maxHeaders = 32
+
+/** Headers without which there is no call. */
+const neededHeaders = new Set([
+  'via',
+  'from',
+  'to',
+  'contact',
+  'call-id',
+  'cseq',
+  'max-forwards',
+  'route',
+  'record-route',
+  'content-type',
+  'content-length',
+  'content-encoding',
+  'content-disposition',
+  'require',
+  'supported',
+  'allow',
+  'authorization',
+  'proxy-authorization',
+  'session-expires',
+  'min-se',
+])
+
+const headerName = z
+  .string()
+  .regex(/^[\w.!%*+`'~-]{1,64}$/, 'must be the name of a header')
+  .refine((name) => !neededHeaders.has(name.toLowerCase()), 'names a header that every call needs')
+
+/** Headers that are not sent to a carrier or an agent. */
+export const stripHeaders = z
+  .array(headerName)
+  .max(maxHeaders)
+  .default([])
+  .describe('Headers that are not sent to it, in any case.')

@@ -1,6 +1,6 @@
 /** What AI voice services want of a trunk: fields that are filled in when a carrier or an agent is created. */
 import { z } from 'zod'
-import type { MediaView } from './media-fields.ts'
+import type { MediaColumns } from '../../schema/rules/media.ts'
 
 export const preset = z
   .enum(['ai-openai', 'ai-livekit', 'ai-generic'])
@@ -11,7 +11,7 @@ export const preset = z
 
 export type Preset = NonNullable<z.output<typeof preset>>
 
-interface Filled extends Pick<MediaView, 'media_profile' | 'dtmf'> {
+interface Filled extends Pick<MediaColumns, 'media_profile' | 'dtmf'> {
   readonly codecs: string[]
   readonly strip_headers: string[]
 }
@@ -42,7 +42,7 @@ const presets: Readonly<Record<Preset, Filled>> = {
   },
 }
 
-interface Fillable extends Pick<MediaView, 'media_profile' | 'dtmf'> {
+interface Fillable extends Pick<MediaColumns, 'media_profile' | 'dtmf'> {
   readonly preset?: Preset | undefined
   readonly codecs?: string[] | null | undefined
   readonly strip_headers: string[]

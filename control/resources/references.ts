@@ -5,32 +5,25 @@ import { all, first } from '../../schema/sql/query.ts'
 import { didYouMean } from '../../schema/rules/did-you-mean.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from '../http/fields.ts'
-import { same } from '../http/rows.ts'
 
-const nameColumns = {
-  tenant: 'slug',
-  customer: 'name',
-  rate_plan: 'name',
-  carrier: 'name',
-} as const
-
-type Referable = keyof typeof nameColumns
+/** What bodies refer to. A dispatcher set has a number of its own, which is not the id of its row. */
+export type Referable = 'customer' | 'rate_plan' | 'carrier' | 'dispatcher_set'
 
 /**
  * `"carrier": "loop"`, `"carrier": 3` and `"carrier_id": 3` are equivalent; two different ones are
  * rejected.
  */
-export function either(
-  field: string,
-  named: Reference | null | undefined,
-  numbered: Reference | null | undefined,
-): Reference | null {
+export function either(field: string, ...spellings: readonly unknown[]): Reference | null {
+  const [named, numbered] = spellings.map((spelling) => referenceIn(spelling))
   if (named != null && numbered != null && named !== numbered)
     throw badRequest('The body is invalid', [
       { path: `${field}_id`, message: `conflicts with ${field}: give one of them` },
     ])
   return named ?? numbered ?? null
 }
+
+const referenceIn = (spelling: unknown): Reference | null =>
+  typeof spelling === 'string' || typeof spelling === 'number' ? spelling : null
 
 /**
  * The owner of the referring row. A tenant can refer to its own and to platform rows; `any` for rows
@@ -48,34 +41,41 @@ interface Candidate {
 }
 
 /**
- * Returns the id of a reference. A name matches the tenant's own row before the platform's. Rows that the
- * writer cannot see do not exist for it, except the current one (`current`), so that a tenant can change
- * the rest of the row. Throws 400.
+ * Returns the id of a reference, of a set its number. A name matches the tenant's own row before the platform's.
+ * Rows that the writer cannot see do not exist for it, except the current one (`current`), so that a tenant can
+ * change the rest of the row. Throws 400 at `path`, which is the kind unless it is given.
  */
 export async function resolve(
   store: Store,
-  kind: Exclude<Referable, 'tenant'>,
+  kind: Referable,
   reference: Reference | null,
-  owner: Owner,
-  current?: number | null,
+  owner: Owner & { readonly path?: string; readonly current?: number | null | undefined },
 ): Promise<number | null> {
   if (reference === null) return null
-  const rows = await all(
-    store,
-    store.db
-      .selectFrom(kind)
-      .select(['id', 'tenant_id'])
-      .where(typeof reference === 'number' ? 'id' : nameColumns[kind], '=', reference),
-  )
-  const wanted = { path: kind, noun: kind, reference }
+  const { current, path = kind } = owner
+  const wanted = { path, noun: kind === 'dispatcher_set' ? 'dispatcher set' : kind, reference }
+  const rows = await all(store, candidates(store, kind, reference))
   // As if the rows of others were not there.
   const isThere = rows.some((row) => isVisible(row, owner) || row.id === current)
-  if (!isThere && typeof reference === 'string')
+  if (!isThere && kind !== 'dispatcher_set' && typeof reference === 'string')
     throw noSuch(
       wanted,
       didYouMean(reference, await namesLike(store, kind, reference, owner.scope)),
     )
   return chosen(rows, wanted, owner, current).id
+}
+
+function candidates({ db }: Store, kind: Referable, reference: Reference) {
+  const isNumber = typeof reference === 'number'
+  return kind === 'dispatcher_set'
+    ? db
+        .selectFrom(kind)
+        .select(['set_id as id', 'tenant_id'])
+        .where(isNumber ? 'set_id' : 'endpoint_name', '=', reference)
+    : db
+        .selectFrom(kind)
+        .select(['id', 'tenant_id'])
+        .where(isNumber ? 'id' : 'name', '=', reference)
 }
 
 const isVisible = ({ tenant_id }: Candidate, { scope: { tenantId } }: Owner): boolean =>
@@ -87,7 +87,7 @@ const MAX_NAMES = 500
 /** Names that the writer sees: those with the same beginning, which an index finds, and the first ones. */
 async function namesLike(
   store: Store,
-  kind: Exclude<Referable, 'tenant'>,
+  kind: Exclude<Referable, 'dispatcher_set'>,
   wrong: string,
   { tenantId }: RequestScope,
 ): Promise<readonly string[]> {
@@ -135,21 +135,6 @@ export function chosen<Row extends Candidate>(
 const noSuch = ({ path, noun, reference }: Wanted, offer = ''): ApiError =>
   badReference(path, `there is no ${noun} ${JSON.stringify(reference)}${offer && `.${offer}`}`)
 
-/** Returns the row with this name that a seed file means: of the element's tenant, or else of the platform. */
-export async function identified(
-  store: Store,
-  kind: 'rate_plan' | 'customer' | 'carrier' | 'outbound_route' | 'inbound_route' | 'ai_agent',
-  { name, tenant }: { readonly name: string; readonly tenant?: Reference | null | undefined },
-): Promise<number | undefined> {
-  const tenantId = await tenantOf(store, tenant, everywhere)
-  const query = store.db
-    .selectFrom(kind)
-    .select('id')
-    .where('name', '=', name)
-    .where('tenant_id', same(tenantId), tenantId)
-  return (await first(store, query))?.id
-}
-
 /** Whether a row of `tenantId` must not be referred to, although the writer sees it. */
 const isForeign = (tenantId: number | null, owner: Owner): boolean =>
   owner.tenantId !== 'any' && tenantId !== null && tenantId !== owner.tenantId
@@ -157,10 +142,11 @@ const isForeign = (tenantId: number | null, owner: Owner): boolean =>
 /** Returns the tenant of a body's row: the writer's own, or the one that a global writer names. */
 export async function tenantOf(
   store: Store,
-  reference: Reference | null | undefined,
+  named: unknown,
   scope: RequestScope,
 ): Promise<number | null> {
-  if (reference === null || reference === undefined) return scope.tenantId
+  const reference = referenceIn(named)
+  if (reference === null) return scope.tenantId
   const column = typeof reference === 'number' ? 'id' : 'slug'
   const row = await first(
     store,

@@ -5,7 +5,13 @@ import { z } from 'zod'
 import { transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
-import { requires, type BeyondScope, refuseBeyondScope, scopesToUndo, type Written } from '../auth/requires.ts'
+import {
+  requires,
+  type BeyondScope,
+  refuseBeyondScope,
+  scopesToUndo,
+  type Written,
+} from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/change.ts'
 import { notFound } from '../http/api-error.ts'
@@ -14,68 +20,69 @@ import { created, ok, type Settled, offsetOf, pageMeta, pageQuery } from '../htt
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
-import type { Resource, Rows, Slice } from './resource.ts'
+import {
+  type Rows,
+  type Slice,
+  type Definition,
+  resourceDeps,
+  ResourceStore,
+  type Shown,
+} from './resource.ts'
 import { type RequestScope, requestScope } from '../auth/tenants.ts'
 
-export interface ResourceRoutesDeps<View> {
-  readonly world: ChangeDeps
-  /** As which what is written is entered as a change, and undone. */
-  readonly kind: ChangeKind
-  /** Below `/api/v1`: `/routing/carriers`. */
-  readonly path: string
-  /** Requires its `:read` and `:write`. */
-  readonly scope:
-    'tenants' | 'dispatcher' | 'carriers' | 'routes' | 'customers' | 'rates' | 'agents'
-  readonly resource: Resource<z.ZodObject, View>
-  /** Puts the change into effect, before its response is sent. */
-  readonly changed: (change: {
-    readonly id: number
-    readonly before?: View
-    readonly after?: View
-  }) => Promise<void>
-  /** Looks up `resource.destinations` before a write. */
-  readonly lookUp?: EnginePort['lookUp']
+export interface RouteOptions<View extends z.ZodObject, Live> {
   /** Adds computed fields to a row for a response. */
-  readonly show?: (view: View) => View
+  readonly show?: (view: Shown<View>) => Live
   /** Adds to rows that are read what other nodes know of them. */
-  readonly withOthers?: (c: Context<ControlEnv>, views: readonly View[]) => Promise<readonly View[]>
-  /**
-   * Fields that require another scope than `scope`: returns those that a write has changed, checked inside
-   * its transaction.
-   */
-  readonly beyond?: (written: Written<View>) => readonly BeyondScope[]
-  /** Further query fields of the list, passed to `resource.list`. */
+  readonly withOthers?: (c: Context<ControlEnv>, views: readonly Live[]) => Promise<readonly Live[]>
+  /** Further query fields of the list, for `matching` of the definition. */
   readonly filters?: Readonly<Record<string, z.ZodType>>
+  /** Fields that a new row needs beside those of the body. */
+  readonly newBody?: z.ZodObject
+  /** Fields of the PATCH that differ from those of the body. */
+  readonly patchFields?: Readonly<Record<string, z.ZodType>>
+  /** Responses have no envelope (SPECIFICATION.md §4.1). */
+  readonly isBare?: boolean
 }
 
-export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
-  const { world, kind, path, resource, changed, beyond, show = (view) => view } = deps
-  const { store, now } = world
-  // A view is the row of a table, not a promise.
-  const shown = (view: View) => show(view) as Settled<View>
-  const withOthers = deps.withOthers ?? (async (_, views) => views)
-  const shownByAll = async (c: Context<ControlEnv>, views: readonly View[]) =>
-    (await withOthers(c, views.map(show))) as readonly Settled<View>[]
-  const read = requires(`${deps.scope}:read`)
-  const write = requires(`${deps.scope}:write`)
-  const patch = patchOf(resource.body, resource.onlyAtCreation)
+export function resourceRoutes<
+  Body extends z.ZodObject,
+  View extends z.ZodObject,
+  Live extends object = Shown<View>,
+>(world: ChangeDeps, definition: Definition<Body, View>, options: RouteOptions<View, Live> = {}) {
+  const { store, engine, now } = world
+  const { noun, path, kind, body, onlyAtCreation } = definition
+  const resource = new ResourceStore(definition, resourceDeps(world))
+  const { isBare = false, withOthers = async (_, views) => views } = options
+  const show = (view: Shown<View>): Settled<Live> =>
+    (options.show === undefined ? view : options.show(view)) as Settled<Live>
+  const showAll = async (c: Context<ControlEnv>, views: readonly Shown<View>[]) =>
+    (await withOthers(c, views.map(show))) as readonly Settled<Live>[]
+  const answer = <T extends object>(c: Context<ControlEnv>, data: Settled<T>) =>
+    isBare ? c.json(data) : ok(c, data)
+  const read = requires(`${definition.scope}:read`)
+  const write = requires(`${definition.scope}:write`)
+  const writeScope = `${definition.scope}:write` as const
+  const patch = patchOf(body, onlyAtCreation).extend(options.patchFields ?? {})
+  const beyond = (written: Written<Shown<View>>) => definition.beyond?.(written) ?? []
+  const lookedUp = (scope: RequestScope, whole: z.output<Body>) =>
+    withLookUp(scope, engine.lookUp, resource.destinations(whole))
   /** One transaction, rolled back when the principal may not write what `work` wrote. */
-  const asAllowed = <T extends Written<View>>(
+  const asAllowed = <T extends Written<Shown<View>>>(
     principal: Principal,
     work: () => Promise<T>,
   ): Promise<T> =>
     transaction(store, async () => {
       const written = await work()
-      if (beyond !== undefined) refuseBeyondScope(principal, beyond(written))
+      refuseBeyondScope(principal, beyond(written))
       return written
     })
-  const entered = writesOf(world, kind, resource.noun)
-  const createdAs = creationsOf(world, kind, resource.noun)
-  const writeScope = `${deps.scope}:write` as const
+  const enterWrite = writesOf(world, kind, noun)
+  const enterCreation = creationsOf(world, kind, noun)
   const query = z.strictObject({
     ...pageQuery,
     search: z.string().max(100).optional(),
-    ...deps.filters,
+    ...options.filters,
   })
 
   return new Hono<ControlEnv>()
@@ -83,81 +90,88 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
       path,
       write,
       validate('query', writeQuery),
-      validate('json', resource.body),
+      validate('json', options.newBody ?? body),
       async (c) => {
-        const given = c.req.valid('json')
+        const given = c.req.valid('json') as z.output<Body>
         const { reason = null } = c.req.valid('query')
         const { principal } = c.var
-        const secret = await resource.hashSecret?.(given)
-        const scope = await lookedUp(deps, requestScope(principal, now), async () => given)
+        const secret = await resource.hashSecret(given)
+        const scope = await lookedUp(requestScope(principal, now), given)
         const insertion = async () => {
           const id = await inTermsOf(given, () => resource.insert(given, scope, secret))
-          return { given, id, after: found(await resource.find(scope, id), resource.noun) }
+          return { given, id, after: found(await resource.find(scope, id), noun) }
         }
-        const { written, changeId } = await createdAs(c, { given, reason }, async () => {
-          const written = await asAllowed(principal, insertion)
-          return { id: written.id, written, scopes: [writeScope] }
+        const { written, changeId } = await enterCreation(c, { given, reason }, async () => {
+          const inserted = await asAllowed(principal, insertion)
+          return { id: inserted.id, written: inserted, scopes: [writeScope] }
         })
         const { id, after } = written
-        await changed({ id, after })
+        await definition.follow(world, { id, after })
         recordChange(c, changeId, { before: null, after }, reason)
-        return created(c, `/api/v1${path}/${id}`, shown(after))
+        const location = `/api/v1${path}/${id}`
+        if (!isBare) return created(c, location, show(after))
+        c.header('Location', location)
+        return c.json(show(after), 201)
       },
     )
 
     .get(path, read, validate('query', query), async (c) => {
       const { page, limit, search, ...filters } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search, ...filters }
-      const { rows, total } = await listed(deps, requestScope(c.var.principal, now), slice)
-      return ok(c, await shownByAll(c, rows), pageMeta({ page, limit }, total))
+      const scope = requestScope(c.var.principal, now)
+      const list = () => resource.list(scope, slice)
+      const { rows, total } = await readApart(store, scope.tenantId, list)
+      const data = await showAll(c, rows)
+      const meta = pageMeta({ page, limit }, total)
+      return isBare ? c.json({ data, total, meta }) : ok(c, data, meta)
     })
 
-    .get(`${path}/:id`, read, validate('param', idParam(resource.noun)), async (c) => {
-      const { id } = c.req.valid('param')
-      const view = await resource.find(requestScope(c.var.principal, now), id)
-      const [whole] = await shownByAll(c, [found(view, resource.noun)])
-      return ok(c, found(whole, resource.noun))
+    .get(`${path}/:id`, read, validate('param', idParam(noun)), async (c) => {
+      const view = await resource.find(requestScope(c.var.principal, now), c.req.valid('param').id)
+      const [whole] = await showAll(c, [found(view, noun)])
+      return answer(c, found(whole, noun))
     })
 
     .patch(
       `${path}/:id`,
       write,
-      validate('param', idParam(resource.noun)),
+      validate('param', idParam(noun)),
       validate('query', writeQuery),
       validate('json', patch),
       async (c) => {
         const { id } = c.req.valid('param')
-        const changes = c.req.valid('json')
+        const given = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
         const { principal } = c.var
-        const secret = await resource.hashSecret?.(changes)
-        const asker = requestScope(c.var.principal, now)
+        const secret = await resource.hashSecret(given as z.output<Body>)
+        const asker = requestScope(principal, now)
         const bodyNow = async () =>
-          patched(resource.body, found(await resource.document(asker, id), resource.noun), changes)
-        const scope = await lookedUp(deps, asker, bodyNow)
+          patched(body, found(await resource.document(asker, id), noun), given)
+        const scope =
+          definition.destinations === undefined ? asker : await lookedUp(asker, await bodyNow())
         const replacement = async () => {
-          const before = found(await resource.find(scope, id), resource.noun)
+          const before = found(await resource.find(scope, id), noun)
           // Read again: another request may have changed it meanwhile.
-          const body = await bodyNow()
-          await inTermsOf(changes, () => resource.replace(id, body, scope, secret))
-          const after = found(await resource.find(scope, id), resource.noun)
-          return { given: changes, before, after }
+          const whole = await bodyNow()
+          await inTermsOf(given, () => resource.replace(id, whole, scope, secret))
+          return { given, before, after: found(await resource.find(scope, id), noun) }
         }
-        const { written, changeId } = await entered(c, id, { given: changes, reason }, async () => {
-          const written = await asAllowed(principal, replacement)
-          return { written, scopes: scopesToUndo(principal, writeScope, written, beyond) }
+        const { written, changeId } = await enterWrite(c, id, { given, reason }, async () => {
+          const replaced = await asAllowed(principal, replacement)
+          const scopes = scopesToUndo(principal, writeScope, replaced, beyond)
+          return { written: replaced, scopes }
         })
         const { before, after } = written
-        await changed({ id, before, after })
+        await definition.follow(world, { id, before, after })
         recordChange(c, changeId, { before, after }, reason)
-        return ok(c, shown(after))
+        return answer(c, show(after))
       },
     )
 
     .delete(
       `${path}/:id`,
       write,
-      validate('param', idParam(resource.noun)),
+      validate('param', idParam(noun)),
       validate('query', writeQuery),
       async (c) => {
         const { id } = c.req.valid('param')
@@ -165,31 +179,16 @@ export function resourceRoutes<View>(deps: ResourceRoutesDeps<View>) {
         const scope = requestScope(c.var.principal, now)
         const removal = async () => {
           const before = await resource.find(scope, id)
-          if ((await resource.remove(id, scope)) === 'absent') throw notFound(resource.noun)
-          return { written: found(before, resource.noun), scopes: [writeScope] }
+          if ((await resource.remove(id, scope)) === 'absent') throw notFound(noun)
+          return { written: found(before, noun), scopes: [writeScope] }
         }
-        const { written, changeId } = await entered(c, id, { given: {}, reason }, removal)
-        await changed({ id, before: written })
+        const { written, changeId } = await enterWrite(c, id, { given: {}, reason }, removal)
+        await definition.follow(world, { id, before: written })
         recordChange(c, changeId, { before: written, after: null }, reason)
-        return ok(c, { id, deleted: true })
+        return answer(c, { id, deleted: true })
       },
     )
 }
-
-const listed = <View>(
-  { resource, world }: Pick<ResourceRoutesDeps<View>, 'resource' | 'world'>,
-  scope: RequestScope,
-  slice: Slice,
-): Promise<Rows<View>> => readApart(world.store, scope.tenantId, () => resource.list(scope, slice))
-
-const lookedUp = async <View>(
-  { resource, lookUp }: Pick<ResourceRoutesDeps<View>, 'resource' | 'lookUp'>,
-  scope: RequestScope,
-  body: () => Promise<z.output<z.ZodObject>>,
-): Promise<RequestScope> =>
-  resource.destinations === undefined
-    ? scope
-    : withLookUp(scope, lookUp, resource.destinations(await body()))
 
 /** Adds the DNS results of these URIs to the scope. */
 export async function withLookUp(

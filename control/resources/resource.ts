@@ -1,9 +1,33 @@
 /**
- * A resource, as the REST routes (`resource-routes.ts`) and the seed file (`seed.ts`) write it. Its store
- * implements this interface; its schema validates every body.
+ * A resource is one definition: its body, its view, its columns, what it refers to, and its checks. From it come
+ * the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`), undo (`kinds/`) and the
+ * OpenAPI document.
  */
 import type { z } from 'zod'
-import type { RequestScope } from '../auth/tenants.ts'
+import { type RequestScope, everywhere } from '../auth/tenants.ts'
+import { type Compilable, type RawBuilder, sql } from 'kysely'
+import type { LedgerPort } from '../../schema/contracts/ocs.ts'
+import type { Database } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
+import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
+import type { ChangeKind, ChangeDeps } from '../changes/kinds.ts'
+import type { ErrorDetail } from '../http/api-error.ts'
+import { type Column, type Row, timeText } from './columns.ts'
+import { withoutRelay } from './media-fields.ts'
+import { refuseUnsupported } from './not-supported.ts'
+import {
+  type ChildTable,
+  childrenOf,
+  compiled,
+  insertRow,
+  rowWith,
+  updateRow,
+} from './table-rows.ts'
+import { either, type Referable, resolve, tenantOf } from './references.ts'
+import { nothingReserved, type Reserved, reservedBy } from './source-claims.ts'
+import type { BeyondScope, Written } from '../auth/requires.ts'
+import { likePattern } from '../http/envelope.ts'
 
 export interface Slice {
   readonly limit: number
@@ -18,34 +42,498 @@ export interface Rows<View> {
   readonly total: number
 }
 
-/**
- * Bodies are values validated by `body`. `document` returns a stored row as such a body, without secrets
- * and fields of creation, so that an update is the document with some fields replaced. Every rejection is
- * an `ApiError` whose details contain the path in the body.
- */
-export interface Writable<Body extends z.ZodObject> {
-  /** As in an error: `Carrier not found`. */
-  readonly noun: string
-  readonly body: Body
-  /** Returns the id of the row that a body names: this makes a seed file repeatable. */
-  identify(body: z.output<Body>): Promise<number | undefined>
-  insert(body: z.output<Body>, scope: RequestScope, secretHash?: string): Promise<number>
-  /** Replaces row `id` with `body`; absent secrets keep their values. */
-  replace(id: number, body: z.output<Body>, scope: RequestScope, secretHash?: string): Promise<void>
+/** What the checks of resources ask. */
+export interface ResourceDeps {
+  readonly store: Store
+  /** Places that no row may name. */
+  readonly reserved: Reserved
+  /** Whether `RTPENGINE` names media relays. */
+  readonly hasMediaRelay: boolean
+  /** The only way to a balance; only customers need it. */
+  readonly ledger?: LedgerPort | undefined
+  /** What is held for the live calls of a customer. */
+  readonly reservedOf: (customerId: number) => bigint
+  /** Whether DNS does not know the name of a dispatcher node. */
+  readonly isUnresolvable: (nodeId: number) => boolean
+  /** After each write of a tenant, also one that failed: meanwhile others may have read what was not committed. */
+  readonly tenantsChanged: () => void
 }
 
-/** A resource with routes. */
-export interface Resource<Body extends z.ZodObject, View> extends Writable<Body> {
+/** What is not given is not checked: nothing is reserved, and all media need no relay. */
+export type GivenDeps = Pick<ResourceDeps, 'store'> & Partial<ResourceDeps>
+
+/** Rows below a row, shown as a list in one of its fields. */
+interface Children extends Pick<ChildTable, 'table' | 'parent'> {
+  readonly order: string
+  readonly view: (row: Row) => unknown
+  /** The element of the body that would write the child; absent: the view. */
+  readonly document?: (view: never) => unknown
+}
+
+/** What is shown of a row. */
+export type Shown<View extends z.ZodObject> = z.output<View> & { readonly id: number }
+
+/** A write, as the checks of its resource see it. */
+export interface Writing<Body extends z.ZodObject, View extends z.ZodObject> {
+  readonly body: z.output<Body>
+  /** Undefined for a new row. */
+  readonly before: Shown<View> | undefined
+  readonly scope: RequestScope
+  /** The tenant of the row; null: the platform's. */
+  readonly tenantId: number | null
+  /** The columns of the row, with the ids of its references. */
+  readonly columns: Row
+  /** The hash of the body's password, where it was computed before the write. */
+  readonly secretHash: string | undefined
+  readonly deps: ResourceDeps
+}
+
+export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> {
+  /** As in an error: `Carrier not found`. */
+  readonly noun: string
+  readonly table: keyof Database
+  /** Below `/api/v1`: `/routing/carriers`. */
+  readonly path: string
+  /** Requires its `:read` and `:write`. */
+  readonly scope:
+    | 'tenants'
+    | 'dispatcher'
+    | 'carriers'
+    | 'routes'
+    | 'customers'
+    | 'rates'
+    | 'agents'
+    | 'extensions'
+  /** As which its changes are recorded, and undone. */
+  readonly kind: ChangeKind
+  /** What may be written. */
+  readonly body: Body
+  /** The fields of a row that are shown. */
+  readonly view: View
   /** Fields that an update cannot contain. */
   readonly onlyAtCreation?: readonly string[]
-  list(scope: RequestScope, slice: Slice): Promise<Rows<View>>
-  find(scope: RequestScope, id: number): Promise<View | undefined>
-  document(scope: RequestScope, id: number): Promise<z.output<Body> | undefined>
-  /** Whether a body contains a secret, shown by no response, that differs from the stored one. */
-  isNewSecret?(id: number, body: z.output<Body>): Promise<boolean>
-  /** Computes the slow hash of a body's password off the event loop; without it, the write computes it. */
-  hashSecret?(body: z.output<Body>): Promise<string | undefined>
+  /** Fields of the body without a column of their own: `check` and `written` see to them. */
+  readonly unstored?: readonly string[]
+  /** Fields of the body that a document leaves out, because they are shown in another way than written. */
+  readonly writeOnly?: readonly string[]
+  /** Where a field is not the column of its name. */
+  readonly columns?: Readonly<Record<string, Column>>
+  /** `customer`: the body has `customer` or `customer_id`, the row `customer_id`, the view both. */
+  readonly references?: Readonly<Record<string, Referable>>
+  readonly children?: Readonly<Record<string, Children>>
+  /** Joins beside those of the tenant and the references, and what is selected from them. */
+  readonly joins?: RawBuilder<unknown>
+  readonly selected?: RawBuilder<unknown>
+  /** The column with the tenant of a row; absent: `tenant_id`. */
+  readonly owner?: string
+  /** The column with the SIP domain to which a key may be limited. */
+  readonly domain?: string
+  /** The columns in which a list is searched. */
+  readonly search: readonly string[]
+  /** The columns by which a list is sorted. */
+  readonly order: readonly (string | RawBuilder<unknown>)[]
+  /** What a new row counts as, among the limits of a tenant. */
+  readonly limits?: readonly LimitedKind[]
+  /** What its children count as. */
+  readonly childLimits?: readonly LimitedKind[]
+  /** Further conditions of a list, by the fields of its query. */
+  matching?(query: Row): readonly RawBuilder<boolean>[]
+  /** A row as a body; absent: the fields of its view that a body has. */
+  document?(row: Row): z.output<Body>
+  /** Fields of the view that are no columns. */
+  computed?(row: Row, deps: ResourceDeps): Row
+  /** Throws 403 when the scope may write none of these rows. */
+  admitWriter?(scope: RequestScope): void
+  /** Fills in what a body leaves to another of its fields, such as a preset. */
+  prepare?(body: z.output<Body>): z.output<Body>
+  /** Which fields of a body have no effect. */
+  unsupported?(body: z.output<Body>): readonly (ErrorDetail | false)[]
+  /** The tenant of a row; absent: the one that the body names, or the writer's. */
+  tenantOf?(body: z.output<Body>, scope: RequestScope, deps: ResourceDeps): Promise<number | null>
+  /** Before the row is written. Returns columns beside those of the body. Throws an `ApiError`. */
+  check?(writing: Writing<Body, View>): Promise<Row | undefined>
+  /** After the row was written, in its transaction: children, secrets, money. */
+  written?(id: number, writing: Writing<Body, View>): Promise<void>
+  /** Throws an `ApiError` when the row has to stay. */
+  removing?(view: Shown<View>, scope: RequestScope, deps: ResourceDeps): Promise<void>
+  /** Returns the id of the row that a body names; absent: by its name and its tenant. */
+  identify?(body: z.output<Body>, deps: ResourceDeps): Promise<number | undefined>
+  /** When a write was rolled back: meanwhile others may have read what was not committed. */
+  failed?(deps: ResourceDeps): void
+  /** After the commit of a write or its undoing: what of this process follows, before the response. */
+  follow(
+    world: ChangeDeps,
+    change: {
+      readonly id: number
+      readonly before?: Shown<View> | undefined
+      readonly after?: Shown<View> | undefined
+    },
+  ): Promise<void>
+  /** Fields that require another scope than `scope`, of those that a write has changed. */
+  beyond?(written: Written<Shown<View>>): readonly BeyondScope[]
+  /** Throws 409 when undoing the creation would remove what was made later, too. */
+  refuseUndoing?(id: number, deps: ResourceDeps): Promise<void>
   /** URIs of a body whose names are looked up before the write, which must not wait. */
   destinations?(body: z.output<Body>): readonly string[]
-  remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'>
+  /** Whether a body contains a secret, shown by no response, that differs from the stored one. */
+  isNewSecret?(id: number, body: z.output<Body>, deps: ResourceDeps): Promise<boolean>
+  /** Computes the slow hash of a body's password off the event loop; without it, the write computes it. */
+  hashSecret?(body: z.output<Body>): Promise<string | undefined>
 }
+
+/** The rows of a resource. Every rejection is an `ApiError` whose details contain the path in the body. */
+export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
+  readonly definition: Definition<Body, View>
+  protected readonly deps: ResourceDeps
+
+  constructor(definition: Definition<Body, View>, deps: GivenDeps) {
+    this.definition = definition
+    this.deps = { ...noDeps, ...deps }
+  }
+
+  get noun(): string {
+    return this.definition.noun
+  }
+
+  get body(): Body {
+    return this.definition.body
+  }
+
+  async list(
+    scope: RequestScope,
+    { limit, offset, search, ...query }: Slice & Row,
+  ): Promise<Rows<Shown<View>>> {
+    const { definition } = this
+    const where = sql.join(
+      [
+        ...this.#visible(scope),
+        ...(search === undefined ? [] : [contains(definition.search, search)]),
+        ...(definition.matching?.(query) ?? []),
+      ],
+      sql` AND `,
+    )
+    const count = sql<{ n: number }>`SELECT count(*) AS n ${this.#from()} WHERE ${where}`
+    const total = await first<{ n: number }>(this.deps.store, this.#compiled(count))
+    const order = sql.join(
+      definition.order.map((column) => (typeof column === 'string' ? sql.ref(column) : column)),
+    )
+    const rows = await all<Row>(
+      this.deps.store,
+      this.#compiled(
+        sql<Row>`${this.#selected()} WHERE ${where} ORDER BY ${order} LIMIT ${limit} OFFSET ${offset}`,
+      ),
+    )
+    return { rows: await this.#views(rows), total: total?.n ?? 0 }
+  }
+
+  async find(scope: RequestScope, id: number): Promise<Shown<View> | undefined> {
+    const row = await this.#row(scope, id)
+    return row === undefined ? undefined : (await this.#views([row]))[0]
+  }
+
+  /** Returns the id of the row that a body names: this makes a seed file repeatable. */
+  async identify(body: z.output<Body>): Promise<number | undefined> {
+    const { definition } = this
+    if (definition.identify !== undefined) return definition.identify(body, this.deps)
+    const { name, tenant } = body as Row
+    return this.idOf({ name, tenant_id: await tenantOf(this.deps.store, tenant, everywhere) })
+  }
+
+  /** Returns the id of the row with these columns. */
+  async idOf(columns: Row): Promise<number | undefined> {
+    return rowWith(this.deps.store, this.definition.table, columns)
+  }
+
+  /**
+   * Returns a row as a body that would write it, without secrets and fields of creation, so that an update is
+   * the document with some fields replaced.
+   */
+  async document(scope: RequestScope, id: number): Promise<z.output<Body> | undefined> {
+    const row = await this.#row(scope, id)
+    if (row === undefined) return undefined
+    if (this.definition.document !== undefined) return this.definition.document(row)
+    const [view] = await this.#views([row])
+    const { body, columns = {}, children = {}, references = {}, writeOnly = [] } = this.definition
+    const isLeftOut = (field: string) =>
+      !Object.hasOwn(body.shape, field) ||
+      Object.hasOwn(references, field) ||
+      writeOnly.includes(field)
+    const fields = Object.entries(view ?? {})
+      .filter(([field]) => !isLeftOut(field))
+      .map(([field, value]) => {
+        const asBody = children[field]?.document
+        if (asBody !== undefined) return [field, (value as never[]).map((child) => asBody(child))]
+        return [field, columns[field]?.document?.(row) ?? value]
+      })
+    return asDocument<Body>(Object.fromEntries(fields))
+  }
+
+  destinations(body: z.output<Body>): readonly string[] {
+    return this.definition.destinations?.(this.#prepared(body)) ?? []
+  }
+
+  async isNewSecret(id: number, body: z.output<Body>): Promise<boolean> {
+    return (await this.definition.isNewSecret?.(id, body, this.deps)) ?? false
+  }
+
+  async hashSecret(body: z.output<Body>): Promise<string | undefined> {
+    return this.definition.hashSecret?.(body)
+  }
+
+  async insert(given: z.output<Body>, scope: RequestScope, secretHash?: string): Promise<number> {
+    const { store } = this.deps
+    const { table, limits = [], childLimits = [] } = this.definition
+    const body = this.#prepared(given)
+    return this.#written(scope, [...limits, ...childLimits], async () => {
+      const writing = await this.#writing(body, scope, { secretHash })
+      const row = {
+        ...writing.columns,
+        ...(this.#hasTime('created_at') && { created_at: scope.now }),
+      }
+      const id = await insertRow(store, table, row)
+      await this.definition.written?.(id, writing)
+      return id
+    })
+  }
+
+  /** Replaces row `id` with `body`; absent secrets keep their values. */
+  async replace(
+    id: number,
+    given: z.output<Body>,
+    scope: RequestScope,
+    secretHash?: string,
+  ): Promise<void> {
+    const { store } = this.deps
+    const { table, childLimits = [] } = this.definition
+    const body = this.#prepared(given)
+    await this.#written(scope, childLimits, async () => {
+      const before = await this.find(scope, id)
+      const writing = await this.#writing(body, scope, { secretHash, before })
+      await updateRow(store, table, id, writing.columns)
+      await this.definition.written?.(id, writing)
+    })
+  }
+
+  /** 409 while other rows refer to it. */
+  async remove(id: number, scope: RequestScope): Promise<'removed' | 'absent'> {
+    const { store } = this.deps
+    return this.#written(scope, [], async () => {
+      const view = await this.find(scope, id)
+      if (view === undefined) return 'absent'
+      await this.definition.removing?.(view, scope, this.deps)
+      const removed = sql`DELETE FROM ${sql.table(this.definition.table)} WHERE id = ${id}`
+      await execute(store, this.#compiled(removed))
+      return 'removed'
+    })
+  }
+
+  async #written<T>(
+    scope: RequestScope,
+    limits: readonly LimitedKind[],
+    work: () => Promise<T>,
+  ): Promise<T> {
+    this.definition.admitWriter?.(scope)
+    try {
+      return await writeWithinLimits(this.deps.store, scope, limits, work)
+    } catch (error) {
+      this.definition.failed?.(this.deps)
+      throw error
+    }
+  }
+
+  #prepared(body: z.output<Body>): z.output<Body> {
+    return this.definition.prepare?.(body) ?? body
+  }
+
+  #hasTime(column: string): boolean {
+    return Object.hasOwn(this.definition.view.shape, column)
+  }
+
+  async #writing(
+    body: z.output<Body>,
+    scope: RequestScope,
+    { before, secretHash }: Partial<Pick<Writing<Body, View>, 'before' | 'secretHash'>>,
+  ): Promise<Writing<Body, View>> {
+    const { definition } = this
+    const { store, hasMediaRelay } = this.deps
+    const fields: Row = body
+    refuseUnsupported([
+      ...(definition.unsupported?.(body) ?? []),
+      ...withoutRelay(fields, before, hasMediaRelay),
+    ])
+    const tenantId =
+      (await definition.tenantOf?.(body, scope, this.deps)) ??
+      (await tenantOf(store, fields['tenant'], scope))
+    const columns = {
+      ...(definition.owner === undefined && { tenant_id: tenantId }),
+      ...this.#columnsOf(fields),
+      ...(await this.#references(fields, { tenantId, scope, before })),
+      ...(this.#hasTime('updated_at') && { updated_at: scope.now }),
+    }
+    const writing = { body, before, scope, tenantId, columns, secretHash, deps: this.deps }
+    return { ...writing, columns: { ...columns, ...(await definition.check?.(writing)) } }
+  }
+
+  #columnsOf(body: Row): Row {
+    const { columns = {}, references = {}, children = {}, unstored = [] } = this.definition
+    const elsewhere = new Set([
+      'tenant',
+      ...unstored,
+      ...Object.keys(children),
+      ...Object.keys(references).flatMap((field) => [field, `${field}_id`]),
+    ])
+    return Object.assign(
+      {},
+      ...Object.keys(this.body.shape)
+        .filter((field) => !elsewhere.has(field))
+        .map((field) => columns[field]?.write?.(body[field]) ?? { [field]: body[field] ?? null }),
+    ) as Row
+  }
+
+  async #references(
+    body: Row,
+    { before, ...owner }: Pick<Writing<Body, View>, 'tenantId' | 'scope' | 'before'>,
+  ): Promise<Row> {
+    const { references = {} } = this.definition
+    const known: Row = before ?? {}
+    const columns: Record<string, unknown> = {}
+    for (const [field, kind] of Object.entries(references)) {
+      const reference = either(field, body[field], body[`${field}_id`])
+      const current = known[`${field}_id`]
+      columns[`${field}_id`] = await resolve(this.deps.store, kind, reference, {
+        ...owner,
+        path: field,
+        current: typeof current === 'number' ? current : null,
+      })
+    }
+    return columns
+  }
+
+  async #row(scope: RequestScope, id: number): Promise<Row | undefined> {
+    const ofRow = sql<boolean>`${sql.ref(`${this.definition.table}.id`)} = ${id}`
+    const where = sql.join([...this.#visible(scope), ofRow], sql` AND `)
+    return first<Row>(this.deps.store, this.#compiled(sql<Row>`${this.#selected()} WHERE ${where}`))
+  }
+
+  async #views(rows: readonly Row[]): Promise<Shown<View>[]> {
+    const { view, columns = {}, children = {}, computed } = this.definition
+    const below = new Map<string, ReadonlyMap<unknown, readonly Row[]>>()
+    const ids = rows.map(({ id }) => id)
+    for (const [field, child] of Object.entries(children))
+      below.set(field, await childrenOf(this.deps.store, child, ids, child.order))
+    return rows.map((row) => {
+      const extra = computed?.(row, this.deps) ?? {}
+      const fields = Object.keys(view.shape).flatMap((field) => {
+        if (Object.hasOwn(extra, field)) return [[field, extra[field]]]
+        const child = children[field]
+        if (child !== undefined)
+          return [[field, (below.get(field)?.get(row['id']) ?? []).map(child.view)]]
+        const known = columns[field]
+        if (known !== undefined) return [[field, known.read(row)]]
+        if (field === 'tenant') return [[field, row['slug'] ?? null]]
+        if (field === 'created_at' || field === 'updated_at') return [[field, timeText(row[field])]]
+        return Object.hasOwn(row, field) ? [[field, row[field]]] : []
+      })
+      return asShown<View>(Object.fromEntries(fields))
+    })
+  }
+
+  #selected(): RawBuilder<unknown> {
+    const { table, references = {}, selected } = this.definition
+    const names = Object.entries(references).flatMap(([field, kind]) =>
+      kind === 'dispatcher_set' ? [] : [sql`${sql.ref(`${field}.name`)} AS ${sql.ref(field)}`],
+    )
+    const columns = sql.join([
+      sql`${sql.table(table)}.*`,
+      ...(this.#isOfTenants() ? [sql`tenant.slug`] : []),
+      ...names,
+      ...(selected === undefined ? [] : [selected]),
+    ])
+    return sql`SELECT ${columns} ${this.#from()}`
+  }
+
+  #from(): RawBuilder<unknown> {
+    const { table, references = {}, joins } = this.definition
+    const named = Object.entries(references)
+      .filter(([, kind]) => kind !== 'dispatcher_set')
+      .map(
+        ([field, kind]) =>
+          sql`LEFT JOIN ${sql.table(kind)} AS ${sql.ref(field)}
+            ON ${sql.ref(`${field}.id`)} = ${sql.ref(`${table}.${field}_id`)}`,
+      )
+    return sql.join(
+      [
+        sql`FROM ${sql.table(table)}`,
+        ...(this.#isOfTenants()
+          ? [sql`LEFT JOIN tenant ON tenant.id = ${sql.ref(`${table}.tenant_id`)}`]
+          : []),
+        ...named,
+        ...(joins === undefined ? [] : [joins]),
+      ],
+      sql` `,
+    )
+  }
+
+  #isOfTenants(): boolean {
+    return this.definition.owner === undefined
+  }
+
+  /** What the scope sees. */
+  #visible({ tenantId, domain }: RequestScope): readonly RawBuilder<boolean>[] {
+    const { table, owner = `${table}.tenant_id`, domain: domainColumn } = this.definition
+    return [
+      tenantId === null ? sql<boolean>`true` : sql<boolean>`${sql.ref(owner)} = ${tenantId}`,
+      ...(domainColumn === undefined || domain == null
+        ? []
+        : [sql<boolean>`${sql.ref(domainColumn)} = ${domain}`]),
+    ]
+  }
+
+  #compiled<R>(query: RawBuilder<R>): Compilable<R> {
+    return compiled(this.deps.store, query)
+  }
+}
+
+const noDeps = {
+  reserved: nothingReserved,
+  hasMediaRelay: false,
+  reservedOf: () => 0n,
+  isUnresolvable: () => false,
+  tenantsChanged: () => undefined,
+}
+
+/** Matches rows with `part` in any of the columns, without regard to ASCII case. */
+function contains(columns: readonly string[], part: string): RawBuilder<boolean> {
+  const pattern = likePattern(part)
+  const each = columns.map(
+    (column) => sql`lower(${sql.ref(column)}) LIKE lower(${pattern}) ESCAPE '\\'`,
+  )
+  return sql<boolean>`(${sql.join(each, sql` OR `)})`
+}
+
+// A definition names its columns as texts, so its rows have the types of its schemas by the tests that validate
+// every response, not by the compiler.
+function asShown<View extends z.ZodObject>(fields: unknown): Shown<View> {
+  return fields as Shown<View>
+}
+
+function asDocument<Body extends z.ZodObject>(fields: unknown): z.output<Body> {
+  return fields as z.output<Body>
+}
+
+/** What the checks of resources ask, of a serving process. */
+export const resourceDeps = ({
+  store,
+  settings,
+  ocs,
+  engine,
+  tenants,
+}: ChangeDeps): ResourceDeps => ({
+  store,
+  reserved: reservedBy(settings),
+  hasMediaRelay: settings.hasMediaRelay,
+  ledger: ocs?.ledger,
+  reservedOf: (id) => ocs?.balanceOf(id)?.reservedMicros ?? 0n,
+  isUnresolvable: (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
+  tenantsChanged: () => tenants.clear(),
+})

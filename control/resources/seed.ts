@@ -8,26 +8,25 @@ import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { Store } from '../../schema/open.ts'
 import { first, transaction } from '../../schema/sql/query.ts'
 import { hashPasswordNow, isPasswordNow } from '../auth/passwords.ts'
-import { CustomerStore } from './customers/customer-store.ts'
-import { manyRates } from './rates/many-rates.ts'
-import { type SeedRateBody, seedRateBody } from './rates/rate-body.ts'
-import { RatePlanStore } from './rates/rate-plan-store.ts'
-import { RateStore } from './rates/rate-store.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { notJson, parseJson } from '../http/body.ts'
 import { problemsOf, unknownField } from '../http/validate.ts'
-import { AgentStore } from './ai-agents/agent-store.ts'
-import { ExtensionStore } from './extensions/extension-store.ts'
-import { CarrierStore } from './carriers/carrier-store.ts'
-import { DispatcherStore } from './dispatcher/dispatcher-store.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import type { OwnPlaces } from '../../schema/rules/own-places.ts'
-import { InboundRouteStore } from './routes/inbound-route-store.ts'
-import { OutboundRouteStore } from './routes/outbound-route-store.ts'
-import { TenantStore } from './tenants/tenant-store.ts'
 import { jsonProblem } from './json-position.ts'
 import { completed, patched } from './patch.ts'
-import type { Resource } from './resource.ts'
+import { aiAgents } from './ai-agents.ts'
+import { carriers } from './carriers.ts'
+import { customers } from './customers.ts'
+import { dispatcherSets } from './dispatcher/dispatcher-sets.ts'
+import { extensions } from './extensions.ts'
+import { inboundRoutes } from './inbound-routes.ts'
+import { outboundRoutes } from './outbound-routes.ts'
+import { manyRates } from './rates/bulk-rates.ts'
+import { ratePlans } from './rates/rate-plans.ts'
+import { rates, type SeedRateBody, seedRateBody } from './rates/rates.ts'
+import { tenants } from './tenants.ts'
+import { type Definition, ResourceStore } from './resource.ts'
 
 /** In the order in which they may refer to each other. */
 const sections = [
@@ -70,7 +69,8 @@ const maxElements = 200_000
 
 type Body = Readonly<Record<string, unknown>>
 type Elements = Readonly<Record<Section, readonly Body[]>>
-type Writers = Readonly<Record<Section, Resource<z.ZodObject, object>>>
+type Writer = ResourceStore<z.ZodObject, z.ZodObject>
+type Writers = Readonly<Record<Section, Writer>>
 
 export interface SeedPorts {
   readonly store: Store
@@ -127,7 +127,7 @@ async function lookedUp(
   { addressesOf }: SeedPorts,
 ): Promise<Pick<RequestScope, 'addressesOf'>> {
   const uris = sections.flatMap((section) =>
-    elements[section].flatMap((body) => writers[section].destinations?.(body) ?? []),
+    elements[section].flatMap((body) => writers[section].destinations(body)),
   )
   const names = [...new Set(uris.flatMap(namesOf))]
   if (addressesOf === undefined || names.length === 0) return {}
@@ -177,7 +177,7 @@ async function storedHash(
 
 interface Writing {
   readonly store: Store
-  readonly writer: Resource<z.ZodObject, object>
+  readonly writer: Writer
   readonly scope: RequestScope
 }
 
@@ -225,7 +225,7 @@ async function replaced(
   const shown = async () =>
     JSON.stringify({ ...(await writer.find(scope, id)), updated_at: undefined })
   const before = await shown()
-  const isNewSecret = newHash !== undefined || (await writer.isNewSecret?.(id, body)) === true
+  const isNewSecret = newHash !== undefined || (await writer.isNewSecret(id, body))
   try {
     await transaction(store, async () => {
       await writer.replace(id, body, scope, newHash)
@@ -310,18 +310,23 @@ function lineOf(element: string, { path, message }: ErrorDetail): string {
 
 const seedShape = z.strictObject(bySection(() => z.array(z.unknown()).default([])))
 
-const writersOf = ({ store, ledger, hasMediaRelay, ownPlaces: own }: SeedPorts): Writers => ({
-  tenants: new TenantStore(store, hasMediaRelay),
-  rate_plans: new RatePlanStore(store),
-  rates: new RateStore(store),
-  customers: new CustomerStore(store, ledger),
-  dispatcher: new DispatcherStore(store, undefined, { networks: [], own }, hasMediaRelay),
-  carriers: new CarrierStore(store, { networks: [], own }, hasMediaRelay),
-  outbound_routes: new OutboundRouteStore(store),
-  extensions: new ExtensionStore(store, hasMediaRelay),
-  ai_agents: new AgentStore(store, own, hasMediaRelay),
-  inbound_routes: new InboundRouteStore(store),
-})
+const definitions: Readonly<Record<Section, Definition<z.ZodObject, z.ZodObject>>> = {
+  tenants,
+  rate_plans: ratePlans,
+  rates,
+  customers,
+  dispatcher: dispatcherSets,
+  carriers,
+  outbound_routes: outboundRoutes,
+  extensions,
+  ai_agents: aiAgents,
+  inbound_routes: inboundRoutes,
+}
+
+function writersOf({ store, ledger, hasMediaRelay, ownPlaces: own }: SeedPorts): Writers {
+  const deps = { store, ledger, hasMediaRelay, reserved: { networks: [], own } }
+  return bySection((section) => new ResourceStore(definitions[section], deps))
+}
 
 function bySection<T>(make: (section: Section) => T): Record<Section, T> {
   return Object.fromEntries(sections.map((section) => [section, make(section)])) as Record<

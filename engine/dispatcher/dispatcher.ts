@@ -5,7 +5,14 @@
 import type { Schedule } from '../../schema/clock.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Pick as OrderedCall } from './algorithms/order.ts'
-import { type Candidate, type DestinationSet, type Node, type ProbeSettings, type SetRecord, buildSet } from './destination-set.ts'
+import {
+  type Candidate,
+  type DestinationSet,
+  type Node,
+  type ProbeSettings,
+  type SetRecord,
+  buildSet,
+} from './destination-set.ts'
 import { formatDestination, isSameDestination, parseDestination } from './destination.ts'
 import { type ProbedStateChange, type ProbedTarget, ProbedTargets } from './probed-targets.ts'
 import type { HostDirectory } from './host-addresses.ts'

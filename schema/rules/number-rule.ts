@@ -10,7 +10,7 @@ export interface NumberRule {
 }
 
 /** `in` for numbers from the carrier; `out` for numbers to the carrier. */
-export interface NumberRules {
+interface NumberRules {
   readonly in: readonly NumberRule[]
   readonly out: readonly NumberRule[]
 }

@@ -1,5 +1,11 @@
 /** The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data. */
-import { DEFAULT_RATE_LIMIT_RPM, newKeyBody, hashToken, keyPrefixOf, newToken } from '../../control/auth/app-key.ts'
+import {
+  DEFAULT_RATE_LIMIT_RPM,
+  newKeyBody,
+  hashToken,
+  keyPrefixOf,
+  newToken,
+} from '../../control/auth/app-key.ts'
 import { onlyNode } from './only-node.ts'
 import { createHash } from 'node:crypto'
 import type { Access } from '../../control/access.ts'

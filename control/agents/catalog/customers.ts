@@ -10,14 +10,14 @@ import { quoted } from '../../http/clean-text.ts'
 import { phoneNumber, reference, text } from '../../http/fields.ts'
 import { listLedger } from '../../money/ledger-store.ts'
 import { periodInput, periodOf } from '../../observe/causes/period.ts'
-import { customerBody } from '../../resources/customers/customer-body.ts'
-import { CustomerStore } from '../../resources/customers/customer-store.ts'
-import { customerKind } from '../../resources/kinds/document-kinds.ts'
+import { customers, customerBody } from '../../resources/customers.ts'
+import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
 import { explanation } from '../../resources/rates/price-explanation.ts'
 import { resolve } from '../../resources/references.ts'
 import { defineChange, defineTool, type ToolUse } from '../tool.ts'
 import { time } from './shapes.ts'
 import { requestScope, type RequestScope } from '../../auth/tenants.ts'
+import { customerKind } from '../../resources/kinds/kinds.ts'
 
 const amount = z.string().describe('Exact decimal number as text.')
 
@@ -119,9 +119,9 @@ export function chargingOf({ ocs }: ToolUse): OcsPort {
 }
 
 /** With what is held for live calls. */
-function customersFor(use: ToolUse): CustomerStore {
-  const ocs = chargingOf(use)
-  return new CustomerStore(use.store, ocs.ledger, (id) => ocs.balanceOf(id)?.reservedMicros ?? 0n)
+function customersFor(use: ToolUse): ResourceStore<typeof customers.body, typeof customers.view> {
+  chargingOf(use)
+  return new ResourceStore(customers, resourceDeps(use))
 }
 
 /** @throws {ApiError} the caller sees no such customer. */
@@ -201,8 +201,8 @@ export const listCustomers = defineTool({
   }),
   async run({ search, low_balance, limit }, use) {
     const ocs = chargingOf(use)
-    const slice = { limit, offset: 0, search }
-    const { rows, total } = await customersFor(use).list(toolScope(use), slice, low_balance)
+    const slice = { limit, offset: 0, search, is_balance_low: low_balance }
+    const { rows, total } = await customersFor(use).list(toolScope(use), slice)
     return {
       customers: rows.map((row) => ({
         ...row,

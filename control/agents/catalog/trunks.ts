@@ -3,12 +3,13 @@ import { z } from 'zod'
 import { quoted } from '../../http/clean-text.ts'
 import { reference, text } from '../../http/fields.ts'
 import { trunksOf, trunksView } from '../../observe/causes/trunks.ts'
-import { CarrierStore } from '../../resources/carriers/carrier-store.ts'
-import { carrierKind } from '../../resources/kinds/document-kinds.ts'
 import { badReference, resolve } from '../../resources/references.ts'
 import { defineChange, defineTool } from '../tool.ts'
 import { requestScope } from '../../auth/tenants.ts'
 import { countsOfAsked } from '../../nodes/other-nodes.ts'
+import { carrierKind } from '../../resources/kinds/kinds.ts'
+import { carriers } from '../../resources/carriers.ts'
+import { ResourceStore } from '../../resources/resource.ts'
 
 export const listTrunks = defineTool({
   name: 'list_trunks',
@@ -54,7 +55,8 @@ export const setTrunkState = defineChange({
     const { store, engine, principal, now, elsewhere } = use
     const scope = requestScope(principal, now)
     const id = await resolve(store, 'carrier', wanted, { tenantId: 'any', scope })
-    const carrier = id === null ? undefined : await new CarrierStore(store).find(scope, id)
+    const carrier =
+      id === null ? undefined : await new ResourceStore(carriers, { store }).find(scope, id)
     if (id === null || carrier === undefined)
       throw badReference('carrier', 'there is no such carrier')
     await carrierKind.admit(String(id), { from: null, to: null }, principal, use)

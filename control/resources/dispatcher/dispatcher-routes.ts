@@ -23,20 +23,23 @@ import { created, ok } from '../../http/envelope.ts'
 import { validate } from '../../http/validate.ts'
 import { patched, patchOf } from '../patch.ts'
 import { found, id, idParam, resourceRoutes, withLookUp } from '../resource-routes.ts'
-import { nodeBody, type NodeBody } from './dispatcher-body.ts'
 import { nodeUri } from '../gateway-reach.ts'
-import { DispatcherStore } from './dispatcher-store.ts'
 import { reservedBy } from '../source-claims.ts'
-import {
-  nodeDocument,
-  nodeIn,
-  withMoreCalls,
-  withStatus,
-  type DispatcherView,
-  type NodeView,
-} from './dispatcher-view.ts'
 import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 import { newUuid } from '../../http/platform.ts'
+import { resourceDeps } from '../resource.ts'
+import {
+  DispatcherSets,
+  dispatcherSets,
+  type LiveNode,
+  type LiveSet,
+  nodeBody,
+  type NodeBody,
+  nodeDocument,
+  nodeIn,
+  type SetView,
+  withStatus,
+} from './dispatcher-sets.ts'
 
 const noun = 'Dispatcher set'
 const nodeParam = z.strictObject({ id: id(noun), nodeId: id('Node') })
@@ -54,27 +57,10 @@ const stateBody = z.strictObject({
 type DispatcherWorld = ChangeDeps & WithOthers
 
 export function dispatcherRoutes(deps: DispatcherWorld) {
-  const { store, engine, settings, others } = deps
-  const sets = new DispatcherStore(
-    store,
-    (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
-    reservedBy(settings),
-    settings.hasMediaRelay,
-  )
-  const show = (set: DispatcherView) => withStatus(set, engine.dispatcher.status(set.set_id))
+  const { engine, others } = deps
+  const sets = new DispatcherSets(resourceDeps(deps))
+  const show = (set: SetView) => withStatus(set, engine.dispatcher.status(set.set_id))
   const withOthers = withCallsElsewhere(others)
-  /** Reloads the engine: the next INVITE uses the stored sets; live calls keep their node. */
-  const changed = async ({
-    before,
-    after,
-  }: Partial<Record<'before' | 'after', DispatcherView>>) => {
-    await engine.dispatcher.reload()
-    // Carriers and routes name a set by its number, and follow when that changes.
-    const ids = [before, after].flatMap((set) => set?.set_id ?? [])
-    if (new Set(ids).size > 1) await engine.reloadRouting({ of: 'dispatcher_set', ids })
-  }
-
-  const lookUp: EnginePort['lookUp'] = (uris) => engine.lookUp(uris)
   return new Hono<ControlEnv>()
     .post(
       '/dispatcher/reload',
@@ -94,38 +80,24 @@ export function dispatcherRoutes(deps: DispatcherWorld) {
       },
     )
 
-    .route(
-      '/',
-      resourceRoutes({
-        path: '/dispatcher',
-        kind: 'dispatcher_set',
-        scope: 'dispatcher',
-        resource: sets,
-        world: deps,
-        changed,
-        lookUp,
-        show,
-        withOthers,
-      }),
-    )
+    .route('/', resourceRoutes(deps, dispatcherSets, { show, withOthers }))
 
-    .route('/', nodeRoutes(deps, { sets, show, withOthers, changed: () => changed({}) }))
+    .route('/', nodeRoutes(deps, { sets, show, withOthers }))
 }
 
 interface OfSets {
-  readonly sets: DispatcherStore
-  readonly show: (set: DispatcherView) => DispatcherView
+  readonly sets: DispatcherSets
+  readonly show: (set: SetView) => LiveSet
   readonly withOthers: ReturnType<typeof withCallsElsewhere>
-  readonly changed: () => Promise<void>
 }
 
 /** The nodes of one set: a node is a part of its set, and what is written of it is a change of the set. */
-function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: OfSets) {
+function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers }: OfSets) {
   const { now, engine, others } = deps
   const read = requires('dispatcher:read')
   const write = requires('dispatcher:write')
   /** Of all nodes of the platform. */
-  const wholeSet = async (c: Context<ControlEnv>, setRow: number): Promise<DispatcherView> => {
+  const wholeSet = async (c: Context<ControlEnv>, setRow: number): Promise<LiveSet> => {
     const set = show(await setIn(requestScope(c.var.principal, now), setRow))
     const [whole = set] = await withOthers(c, [set])
     return whole
@@ -145,8 +117,8 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
     return writes(c, setRow, { given: {}, reason }, write)
   }
 
-  const nodeOf = (set: DispatcherView, nodeId: number): NodeView => nodeIn(show(set), nodeId)
-  const setIn = async (scope: RequestScope, setRow: number): Promise<DispatcherView> =>
+  const nodeOf = (set: SetView, nodeId: number): LiveNode => nodeIn(show(set), nodeId)
+  const setIn = async (scope: RequestScope, setRow: number): Promise<SetView> =>
     found(await sets.find(scope, setRow), noun)
 
   return new Hono<ControlEnv>()
@@ -174,7 +146,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         const scope = await lookedUp(asker, body)
         const insertion = () => sets.insertNode(scope, setRow, body)
         const { written: stored, changeId } = await entered(c, setRow, reason, insertion)
-        await changed()
+        await engine.dispatcher.reload()
         const { nodeId } = stored
         const after = nodeOf(stored.after, nodeId)
         recordChange(c, changeId, { before: null, after: lasting(after) }, reason)
@@ -192,14 +164,14 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         const { id: setRow, nodeId } = c.req.valid('param')
         const { reason = null } = c.req.valid('query')
         const asker = requestScope(c.var.principal, now)
-        const bodyOver = (node: NodeView) =>
+        const bodyOver = (node: SetView['nodes'][number]) =>
           patched(nodeBody, nodeDocument(node), c.req.valid('json'))
         const scope = await lookedUp(asker, bodyOver(nodeIn(await setIn(asker, setRow), nodeId)))
         // Read again: another request may have changed it meanwhile.
         const replacement = () => sets.replaceNode(scope, setRow, nodeId, bodyOver)
         const { written: stored, changeId } = await entered(c, setRow, reason, replacement)
         const before = nodeOf(stored.before, nodeId)
-        await changed()
+        await engine.dispatcher.reload()
         const after = nodeOf(stored.after, nodeId)
         recordChange(c, changeId, { before: lasting(before), after: lasting(after) }, reason)
         return ok(c, after)
@@ -218,7 +190,7 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
         const removal = () => sets.removeNode(scope, setRow, nodeId)
         const { written, changeId } = await entered(c, setRow, reason, removal)
         const before = nodeOf(written, nodeId)
-        await changed()
+        await engine.dispatcher.reload()
         recordChange(c, changeId, { before: lasting(before), after: null }, reason)
         return ok(c, { id: nodeId, deleted: true })
       },
@@ -248,15 +220,21 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers, changed }: 
 }
 
 const withCallsElsewhere =
-  (others: WithOthers['others']) =>
-  async (c: Context<ControlEnv>, listed: readonly DispatcherView[]) => {
+  (others: WithOthers['others']) => async (c: Context<ControlEnv>, listed: readonly LiveSet[]) => {
     const ids = listed.flatMap(({ nodes }) => nodes.map(({ id: nodeId }) => nodeId))
     const more = await countsElsewhere(c, others, 'nodes', ids)
-    return more === undefined ? listed : listed.map((set) => withMoreCalls(set, more))
+    if (more === undefined) return listed
+    return listed.map((set) => ({
+      ...set,
+      nodes: set.nodes.map(({ status, ...node }) => ({
+        ...node,
+        status: status && { ...status, active_calls: status.active_calls + more(node.id) },
+      })),
+    }))
   }
 
 /** For the audit log: without volatile fields such as latencies. */
-const lasting = ({ status, ...node }: NodeView) => ({ ...node, state: status?.state ?? null })
+const lasting = ({ status, ...node }: LiveNode) => ({ ...node, state: status?.state ?? null })
 
 /** As the tool set_dispatcher_state does it. */
 function setState(

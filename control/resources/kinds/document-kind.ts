@@ -1,4 +1,4 @@
-/** Resources of the API: their state is the body that would write them, without secrets. */
+/** Resources as kinds of changes: their state is the body that would write them, without secrets. */
 import {
   type ChangeDeps,
   fieldsOf,
@@ -10,59 +10,54 @@ import {
 } from '../../changes/kinds.ts'
 import type { z } from 'zod'
 import { notFound } from '../../http/api-error.ts'
-import type { Resource } from '../resource.ts'
 import { everywhere, type RequestScope } from '../../auth/tenants.ts'
+import { type Definition, resourceDeps, ResourceStore } from '../resource.ts'
 
-type DocumentStore = Pick<
-  Resource<z.ZodObject, unknown>,
-  'noun' | 'find' | 'document' | 'replace' | 'remove'
->
+type AnyResource = ResourceStore<z.ZodObject, z.ZodObject>
 
-export interface DocumentKindSpec {
-  readonly store: (world: ChangeDeps) => DocumentStore
-  /** Fields of the body that are amounts of money, which it has in millionths. */
-  readonly amounts?: readonly string[]
-  readonly follow: NonNullable<RestorableKind['follow']>
-  /** Throws 409 when removing it would remove what was made later, too: undoing a creation loses nothing else. */
-  readonly refuseRemoval?: (id: number, world: ChangeDeps) => Promise<void>
-}
-
-export function documentKind({
-  store,
-  amounts = [],
-  follow,
-  refuseRemoval,
-}: DocumentKindSpec): RestorableKind {
-  const stateName = (field: string) => (amounts.includes(field) ? `${field}_micros` : field)
-  const bodyName = (name: string) => amounts.find((field) => stateName(field) === name) ?? name
+/** @param admitUse throws an `ApiError` where the resource cannot be written at all. */
+export function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
+  definition: Definition<Body, View>,
+  admitUse: (world: ChangeDeps) => void = () => undefined,
+): RestorableKind {
+  const { noun, columns = {} } = definition
+  const isAmount = (field: string): boolean => columns[field]?.isAmount === true
+  const stateName = (field: string) => (isAmount(field) ? `${field}_micros` : field)
+  const bodyName = (name: string) => {
+    const field = name.replace(/_micros$/, '')
+    return field !== name && isAmount(field) ? field : name
+  }
+  const storeOf = (world: ChangeDeps): AnyResource => {
+    admitUse(world)
+    return new ResourceStore<z.ZodObject, z.ZodObject>(definition, resourceDeps(world))
+  }
   return {
     isRow: true,
     async read(id, world) {
-      const document = await store(world).document(everywhere, Number(id))
+      const document = await storeOf(world).document(everywhere, Number(id))
       return document === undefined ? null : renamed(asJson(document), stateName)
     },
     async restore(id, state, world, asker) {
-      const resource = store(world)
+      const resource = storeOf(world)
       if (state === null) return remove(resource, Number(id), asker)
       const fields = fieldsOf(state)
       const document = await resource.document(asker, Number(id))
-      if (document === undefined || fields === null) throw notFound(resource.noun)
+      if (document === undefined || fields === null) throw notFound(noun)
       await resource.replace(Number(id), { ...document, ...renamed(fields, bodyName) }, asker)
     },
     isSame: hasFields,
     isAbout: shareFields,
     async admit(id, { to }, { tenantId, domain, actor }, world) {
-      const resource = store(world)
       const scope = { tenantId, domain, actor, now: world.now() }
-      if ((await resource.find(scope, Number(id))) === undefined) throw notFound(resource.noun)
-      if (to === null) await refuseRemoval?.(Number(id), world)
+      if ((await storeOf(world).find(scope, Number(id))) === undefined) throw notFound(noun)
+      if (to === null) await definition.refuseUndoing?.(Number(id), resourceDeps(world))
     },
-    follow,
+    follow: (world, id) => definition.follow(world, { id: Number(id) }),
   }
 }
 
 /** As DELETE does: it refuses what something depends on. */
-async function remove(resource: DocumentStore, id: number, asker: RequestScope): Promise<void> {
+async function remove(resource: AnyResource, id: number, asker: RequestScope): Promise<void> {
   if ((await resource.remove(id, asker)) === 'absent') throw notFound(resource.noun)
 }
 

@@ -9,9 +9,8 @@ import { ApiError, type ErrorDetail } from '../../http/api-error.ts'
 import { problemsOf } from '../../http/validate.ts'
 import { write } from '../../http/rows.ts'
 import { parseCsv, type CsvRecord } from './csv.ts'
-import { ratesToPut, type NewRate } from './put-rates.ts'
-import { rateBody } from './rate-body.ts'
-import { rateColumns, rateProblem, type RateRow } from './rate-store.ts'
+import { ratesToPut, type NewRate } from './bulk-rates.ts'
+import { rateBody, rateColumns, rateProblem, type RateRow } from './rates.ts'
 
 export const rateCsvColumns = [
   'prefix',

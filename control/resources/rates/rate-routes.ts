@@ -18,9 +18,9 @@ import { resourceRoutes } from '../resource-routes.ts'
 import { csvLine } from './csv.ts'
 import { explanation } from './price-explanation.ts'
 import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from './rate-import.ts'
-import { RatePlanStore } from './rate-plan-store.ts'
-import { type RateRow, RateStore } from './rate-store.ts'
 import { type RequestScope, requestScope } from '../../auth/tenants.ts'
+import { ratePlans } from './rate-plans.ts'
+import { type RateRow, rates, ratesAfter } from './rates.ts'
 
 export interface RateRoutesDeps extends ChangeDeps {
   readonly ocs: OcsPort
@@ -51,19 +51,8 @@ const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
 
 export function rateRoutes(world: RateRoutesDeps) {
   const { store, now, ocs } = world
-  const rates = new RateStore(store)
   return new Hono<ControlEnv>()
-    .route(
-      '/',
-      resourceRoutes({
-        path: '/rate-plans',
-        kind: 'rate_plan',
-        scope: 'rates',
-        resource: new RatePlanStore(store),
-        world,
-        changed: ({ id }) => ocs.reloadPlan(id),
-      }),
-    )
+    .route('/', resourceRoutes(world, ratePlans))
 
     .get('/rates/lookup', requires('rates:read'), validate('query', lookupQuery), async (c) => {
       const { number, duration, at = now(), ...plan } = c.req.valid('query')
@@ -87,7 +76,7 @@ export function rateRoutes(world: RateRoutesDeps) {
         const scope = requestScope(c.var.principal, now)
         const planId = await planFor(store, c.req.valid('query'), scope)
         const pageAfter = (id: number) =>
-          readApart(store, scope.tenantId, () => rates.page(planId, id, exportSlice))
+          readApart(store, scope.tenantId, () => ratesAfter(store, planId, id, exportSlice))
         c.header('Content-Type', 'text/csv; charset=utf-8')
         c.header('Content-Disposition', 'attachment; filename="rates.csv"')
         return c.body(exported(pageAfter))
@@ -104,21 +93,7 @@ export function rateRoutes(world: RateRoutesDeps) {
       return ok(c, report)
     })
 
-    .route(
-      '/',
-      resourceRoutes({
-        path: '/rates',
-        kind: 'rate',
-        scope: 'rates',
-        resource: rates,
-        world,
-        changed: async ({ before, after }) => {
-          for (const rate of [before, after])
-            if (rate !== undefined) await ocs.reloadPrefix(rate.rate_plan_id, rate.prefix)
-        },
-        filters: planQuery,
-      }),
-    )
+    .route('/', resourceRoutes(world, rates, { filters: planQuery }))
 }
 
 interface NamedPlan {

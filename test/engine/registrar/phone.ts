@@ -1,7 +1,10 @@
 /** Registrars on a database, in virtual time, and phones that register at them. */
 import { hash } from 'node:crypto'
-import { type PhoneAnswer, type RegistrarDeps, Registrar } from '../../../engine/registrar/registrar.ts'
-import { digestSecrets } from '../../../control/resources/extensions/digest-secret.ts'
+import {
+  type PhoneAnswer,
+  type RegistrarDeps,
+  Registrar,
+} from '../../../engine/registrar/registrar.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, insert } from '../../../schema/sql/query.ts'
 import { localDatabase } from '../../support/shared-database.ts'
@@ -9,6 +12,7 @@ import { isOnPostgres } from '../../support/on-sqlite.ts'
 import { openTestStore } from '../../support/test-store.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
+import { digestSecrets } from '../../../control/resources/extensions.ts'
 
 const startedAt = Date.UTC(2026, 0, 1)
 

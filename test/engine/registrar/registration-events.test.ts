@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { digestSecrets } from '../../../control/resources/extensions/digest-secret.ts'
+import { digestSecrets } from '../../../control/resources/extensions.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { eachDatabase } from '../../support/shared-database.ts'
 import { Phone, reloaded, startRegistrar, withExtensions, type WorldOptions } from './phone.ts'

@@ -2,7 +2,8 @@
 import type { ActiveCallView } from '../../../calls/active-call-view.ts'
 import type { SettingView } from '../../../observe/settings-routes.ts'
 import type { CdrView } from '../../../reports/cdr-view.ts'
-import type { NodeView } from '../../../resources/dispatcher/dispatcher-view.ts'
+import type { z } from 'zod'
+import type { extensionDetails } from '../../../resources/extensions.ts'
 import type { keyView } from '../../../resources/keys/key-view.ts'
 import type { EndpointView } from '../../../webhooks/endpoint-store.ts'
 import type { userView } from '../../../auth/user-store.ts'
@@ -20,17 +21,23 @@ export type { ErrorBody, PageMeta } from '../../../http/envelope.ts'
 export type { WalletView as Wallet } from '../../../money/customer-routes.ts'
 export type { LedgerEntryView as LedgerEntry } from '../../../money/ledger-store.ts'
 export type { ProcessNodeView as ProcessNode } from '../../../nodes/membership.ts'
-export type { HistoryView as TelemetryHistory, NodeHistoryView as NodeHistory, TelemetryView as Telemetry } from '../../../observe/telemetry/telemetry-view.ts'
+export type {
+  HistoryView as TelemetryHistory,
+  NodeHistoryView as NodeHistory,
+  TelemetryView as Telemetry,
+} from '../../../observe/telemetry/telemetry-view.ts'
 export type { CarrierSums } from '../../../reports/carrier-sums.ts'
 export type { BanView as Ban } from '../../../resources/ban-routes.ts'
-export type { LiveCarrierView as Carrier } from '../../../resources/carriers/carrier-status.ts'
-export type { CustomerView as Customer } from '../../../resources/customers/customer-store.ts'
-export type { DispatcherView as DispatcherSet } from '../../../resources/dispatcher/dispatcher-view.ts'
-export type { ExtensionDetails } from '../../../resources/extensions/extension-routes.ts'
+export type { LiveCarrier as Carrier } from '../../../resources/carriers.ts'
+export type { CustomerView as Customer } from '../../../resources/customers.ts'
+export type {
+  LiveNode as DispatcherNode,
+  LiveSet as DispatcherSet,
+} from '../../../resources/dispatcher/dispatcher-sets.ts'
 export type { GuardView as SpendGuard } from '../../../resources/guards/guard-view.ts'
 export type { PriceView as Price } from '../../../resources/rates/price-explanation.ts'
-export type { RatePlanView as RatePlan } from '../../../resources/rates/rate-plan-store.ts'
-export type { RateView as Rate } from '../../../resources/rates/rate-store.ts'
+export type { RatePlanView as RatePlan } from '../../../resources/rates/rate-plans.ts'
+export type { RateView as Rate } from '../../../resources/rates/rates.ts'
 export type { DeliveryView as WebhookDelivery } from '../../../webhooks/delivery-store.ts'
 
 export type ActiveCall = ActiveCallView
@@ -47,7 +54,7 @@ export interface CallReport {
 }
 
 export type User = ReturnType<typeof userView> & { readonly permissions: readonly string[] }
-export type DispatcherNode = NodeView
+export type ExtensionDetails = z.output<typeof extensionDetails>
 export type ApplicationKey = ReturnType<typeof keyView>
 
 export interface KeyUsage {

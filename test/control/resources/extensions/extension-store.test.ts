@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { ApiError } from '../../../../control/http/api-error.ts'
-import { digestSecrets } from '../../../../control/resources/extensions/digest-secret.ts'
-import { extensionBody } from '../../../../control/resources/extensions/extension-body.ts'
-import { ExtensionStore } from '../../../../control/resources/extensions/extension-store.ts'
-import { tenantBody } from '../../../../control/resources/tenants/tenant-body.ts'
-import { TenantStore } from '../../../../control/resources/tenants/tenant-store.ts'
+import {
+  digestSecrets,
+  extensions as definition,
+} from '../../../../control/resources/extensions.ts'
+import { ResourceStore } from '../../../../control/resources/resource.ts'
+import { tenants as tenantDefinition } from '../../../../control/resources/tenants.ts'
 import { first } from '../../../../schema/sql/query.ts'
 import { emptyStore } from '../../../support/empty-store.ts'
 
@@ -13,16 +14,19 @@ const scope = { tenantId: null, actor: 'test', now: 1 }
 
 async function open(domains: readonly string[] = ['acme.example']) {
   const store = emptyStore()
-  const tenants = new TenantStore(store)
-  await tenants.insert(tenantBody.parse({ slug: 'acme', domains }), scope)
-  await tenants.insert(tenantBody.parse({ slug: 'beta', domains: ['beta.example'] }), scope)
-  const extensions = new ExtensionStore(store)
+  const tenants = new ResourceStore(tenantDefinition, { store })
+  await tenants.insert(tenantDefinition.body.parse({ slug: 'acme', domains }), scope)
+  await tenants.insert(
+    tenantDefinition.body.parse({ slug: 'beta', domains: ['beta.example'] }),
+    scope,
+  )
+  const extensions = new ResourceStore(definition, { store })
   const row = (id: number) =>
     first(store, store.db.selectFrom('extension').selectAll().where('id', '=', id))
   return { extensions, row }
 }
 
-const desk = extensionBody.parse({
+const desk = definition.body.parse({
   extension: '100',
   password: 'a password',
   display_name: 'Desk',
@@ -112,6 +116,6 @@ test.each([
   ['voicemail_enabled', { voicemail_enabled: 'yes' }],
   ['email', { email: 'unknown' }],
 ])('an extension with a wrong %s is refused', (path, change) => {
-  const parsed = extensionBody.safeParse({ ...desk, ...change })
+  const parsed = definition.body.safeParse({ ...desk, ...change })
   expect(parsed.error?.issues[0]?.path).toEqual([path])
 })

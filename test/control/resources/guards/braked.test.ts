@@ -1,8 +1,9 @@
 /** A spend guard of the platform, and the deletion of what it brakes, at the same moment on two nodes. */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { CustomerStore } from '../../../../control/resources/customers/customer-store.ts'
+import { customers } from '../../../../control/resources/customers.ts'
 import { GuardStore } from '../../../../control/resources/guards/guard-store.ts'
-import { ExtensionStore } from '../../../../control/resources/extensions/extension-store.ts'
+import { extensions } from '../../../../control/resources/extensions.ts'
+import { ResourceStore } from '../../../../control/resources/resource.ts'
 import { transaction } from '../../../../schema/sql/query.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { openResources } from '../../../support/resources.ts'
@@ -34,7 +35,9 @@ describe.runIf(hasPostgres)('beside a guard of another node', () => {
            VALUES (7, 1, 'acme.example', '101', 'x', '', '', 0, 0)`,
       )
       const resources =
-        owner === 'extension' ? new ExtensionStore(store) : new CustomerStore(store, ledger)
+        owner === 'extension'
+          ? new ResourceStore(extensions, { store })
+          : new ResourceStore(customers, { store, ledger })
       let deleted: Promise<unknown> = Promise.resolve()
       // It lets guards refer to the row, and holds its deletion up behind the check for guards.
       await transaction(third, async () => {

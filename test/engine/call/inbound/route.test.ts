@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { type RouteDeps, type RouteQuestion, deadEnd, emergencyRoute, innerRoute, routeCall } from '../../../../engine/call/inbound/route.ts'
+import {
+  type RouteDeps,
+  type RouteQuestion,
+  deadEnd,
+  emergencyRoute,
+  innerRoute,
+  routeCall,
+} from '../../../../engine/call/inbound/route.ts'
 import type { AgentDecision } from '../../../../engine/routing/agents.ts'
 import type {
   ExtensionOrigin,

@@ -5,7 +5,7 @@ import {
   expectedResponse,
   isSameResponse,
 } from '../../../../engine/registrar/digest/digest.ts'
-import { digestSecrets } from '../../../../control/resources/extensions/digest-secret.ts'
+import { digestSecrets } from '../../../../control/resources/extensions.ts'
 
 // RFC 7616 §3.9.1, both algorithms.
 const example = (algorithm: string, response: string): string =>

@@ -1,4 +1,4 @@
-/** Fields that many responses share. */
+/** Fields that many responses share, and their examples. */
 import { z } from 'zod'
 
 /** RFC 3339, UTC. */

@@ -1,0 +1,274 @@
+/** Customers: payers of calls, with their numbers, limits and wallets (SPECIFICATION.md §13). Money moves through the ledger only. */
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { exactSum, moneyToDecimal, moneyToNumber, parseMoney } from '../../schema/columns.ts'
+import type { Store } from '../../schema/open.ts'
+import { execute, first } from '../../schema/sql/query.ts'
+import { ApiError } from '../http/api-error.ts'
+import {
+  currency,
+  limit,
+  money as amount,
+  name,
+  numberOrUserName,
+  reference,
+} from '../http/fields.ts'
+import { count, decimal, moment } from '../http/view-fields.ts'
+import { column, flag, money, type Row } from './columns.ts'
+import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './guards/braked.ts'
+import { hasLowBalance, isBalanceLow, refusedMicros } from './low-balance.ts'
+import { badReference } from './references.ts'
+import type { Definition, ResourceDeps, Shown, Writing } from './resource.ts'
+import { refuseForeignNumbers } from './tenancy.ts'
+import { putChildren, rowWith } from './table-rows.ts'
+import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
+import {
+  hashPassword,
+  hashPasswordNow,
+  MAX_PASSWORD_LENGTH,
+  MIN_PASSWORD_LENGTH,
+} from '../auth/passwords.ts'
+
+export const customerBody = z.strictObject({
+  name,
+  tenant: reference.nullish(),
+  email: z.email().max(254).nullish(),
+  password: z
+    .string()
+    .min(MIN_PASSWORD_LENGTH)
+    .max(MAX_PASSWORD_LENGTH)
+    .nullish()
+    .describe('Write only: the login of the edge. Null removes the login.'),
+  is_active: z.boolean().default(true),
+  rate_plan: reference.nullish(),
+  rate_plan_id: reference.nullish(),
+  numbers: z.array(numberOrUserName).max(1_000).default([]),
+  credit_limit: amount().default(0).describe('How far the balance may go below zero.'),
+  max_concurrent_calls: limit
+    .default(0)
+    .describe('0: unlimited, here and in the next three fields.'),
+  max_cps: limit.default(0).describe('Calls per second.'),
+  max_daily_spend: amount().default(0),
+  max_call_seconds: z.int().min(0).max(86_400).default(0),
+  low_balance_threshold: amount().default(0),
+  currency: currency.nullish().describe("Absent: the rate plan's, or USD."),
+  balance: amount().optional().describe('Credited once, the first time that it is given.'),
+})
+
+const view = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    tenant: z.string().nullable(),
+    email: z.string().nullable(),
+    has_password: z.boolean(),
+    is_active: z.boolean(),
+    rate_plan_id: z.int().nullable(),
+    rate_plan: z.string().nullable(),
+    numbers: z.array(z.string()),
+    credit_limit: z.number(),
+    max_concurrent_calls: count,
+    max_cps: count,
+    max_daily_spend: z.number(),
+    max_call_seconds: count,
+    low_balance_threshold: z.number(),
+    is_balance_low: z
+      .boolean()
+      .describe('The balance is below the threshold, or the next call would be refused.'),
+    currency: z.string().describe('ISO 4217.'),
+    balance: decimal.describe('Exact amount.'),
+    balance_number: z.number(),
+    created_at: moment,
+    updated_at: moment,
+  })
+  .meta({ id: 'Customer' })
+
+type CustomerWriting = Writing<typeof customerBody, typeof view>
+export type CustomerView = Shown<typeof view>
+
+const numbers = { table: 'customer_number', parent: 'customer_id', keys: ['number'] } as const
+
+export const customers: Definition<typeof customerBody, typeof view> = {
+  noun: 'Customer',
+  table: 'customer',
+  path: '/customers',
+  scope: 'customers',
+  kind: 'customer',
+  body: customerBody,
+  view,
+  onlyAtCreation: ['balance'],
+  unstored: ['password', 'currency', 'balance'],
+  writeOnly: ['currency', 'balance'],
+  columns: {
+    email: {
+      read: (row) => row['email'],
+      write: (email) => ({ email: typeof email === 'string' ? email.toLowerCase() : null }),
+    },
+    is_active: flag('is_active'),
+    credit_limit: money('credit_limit_micros'),
+    max_daily_spend: money('max_daily_spend_micros'),
+    low_balance_threshold: money('low_balance_micros'),
+    currency: column('currency'),
+  },
+  references: { rate_plan: 'rate_plan' },
+  children: { numbers: { ...numbers, order: 'number', view: (row: Row) => row['number'] } },
+  joins: sql`LEFT JOIN wallet ON wallet.customer_id = customer.id`,
+  selected: sql`coalesce(wallet.currency, 'USD') AS currency,
+    ${exactSum('wallet.balance_micros')} AS balance_text, ${refusedMicros} AS refused_micros`,
+  search: ['customer.name', 'customer.email'],
+  order: ['customer.name'],
+  limits: ['customers'],
+  matching: ({ is_balance_low: isLow }) => (isLow === true ? [hasLowBalance] : []),
+  computed: walletOf,
+  hashSecret: async ({ password }) => (password == null ? undefined : hashPassword(password)),
+  async check(writing) {
+    const { body, before, scope, columns, deps } = writing
+    const money = await currencyOf(writing)
+    const planId = columns['rate_plan_id']
+    if (before === undefined) {
+      const added = { planId: typeof planId === 'number' ? planId : null, currency: money ?? 'USD' }
+      await refuseUncountedCustomer(deps.store, added, scope)
+    } else {
+      const counted = { column: 'id', value: before.id } as const
+      if (planId !== before.rate_plan_id || (money ?? before.currency) !== before.currency)
+        await refuseUncounted(deps.store, counted, 'caps', scope)
+      if (before.numbers.some((number) => !body.numbers.includes(number)))
+        await refuseUncounted(deps.store, counted, 'all', scope)
+    }
+    return passwordColumn(writing)
+  },
+  async written(id, writing) {
+    const { body, before, scope, deps } = writing
+    const { store, ledger } = deps
+    await refuseForeignNumbers(store, scope, body.numbers, before?.numbers ?? [])
+    await putNumbers(store, id, body.numbers)
+    const money = await currencyOf(writing)
+    if (before === undefined) {
+      const wallet = { customer_id: id, currency: money ?? 'USD', updated_at: scope.now }
+      await execute(store, store.db.insertInto('wallet').values(wallet))
+    } else {
+      if (body.credit_limit > (parseMoney(before.credit_limit) ?? 0)) await ledger?.endDepletion(id)
+      if (money !== null && money !== before.currency) await changeCurrency(store, id, money)
+    }
+    await creditOnce(id, body.balance, scope, deps)
+  },
+  /** Calls and ledger entries refer to their customer for good. */
+  async removing({ id }, scope, { store }) {
+    if (
+      (await rowWith(store, 'cdr', { customer_id: id })) !== undefined ||
+      (await hasEntries(store, id))
+    )
+      throw new ApiError(409, 'in_use', 'The customer has a history: deactivate it instead')
+    await refuseBraked(store, 'customer', id, scope)
+    await execute(store, store.db.deleteFrom('wallet').where('customer_id', '=', id))
+  },
+  async follow({ ocs }, { id }) {
+    await ocs?.reloadCustomers({ of: 'customer', ids: [id] })
+  },
+  beyond: worthMoney,
+}
+
+/** Setting a price needs the scope of prices or of money; a login shows wallet and calls, so it needs theirs. */
+function worthMoney({ given, before, after }: Written<CustomerView>): readonly BeyondScope[] {
+  const login = ['wallets:read', 'cdrs:read'] as const
+  const setsPassword = typeof given['password'] === 'string'
+  return fieldsWhere(
+    [after.balance !== (before?.balance ?? '0.00'), 'balance', ['wallets:write']],
+    [after.credit_limit !== (before?.credit_limit ?? 0), 'credit_limit', ['wallets:write']],
+    [before !== undefined && after.currency !== before.currency, 'currency', ['wallets:write']],
+    [
+      after.rate_plan_id !== (before?.rate_plan_id ?? null),
+      'rate_plan',
+      ['wallets:write', 'rates:write'],
+    ],
+    ...login.map((scope) => [setsPassword, 'password', [scope]] as const),
+  )
+}
+
+function walletOf(row: Row, { reservedOf }: ResourceDeps): Row {
+  const { balance_text: balance } = row
+  const balanceMicros = BigInt(typeof balance === 'string' ? balance : 0)
+  return {
+    has_password: row['password_hash'] !== null,
+    balance: moneyToDecimal(balanceMicros),
+    balance_number: moneyToNumber(balanceMicros),
+    is_balance_low: isBalanceLow({
+      balanceMicros,
+      reservedMicros: reservedOf(Number(row['id'])),
+      thresholdMicros: Number(row['low_balance_micros']),
+      creditMicros: Number(row['credit_limit_micros']),
+      refusedMicros: Number(row['refused_micros'] ?? 0),
+    }),
+  }
+}
+
+/** The plan decides the currency; null: neither body nor plan names one. */
+async function currencyOf({ body, columns, deps }: CustomerWriting): Promise<string | null> {
+  const planId = columns['rate_plan_id']
+  if (typeof planId !== 'number') return body.currency ?? null
+  const plans = deps.store.db.selectFrom('rate_plan').select('currency')
+  const plan = await first(deps.store, plans.where('id', '=', planId))
+  if (plan !== undefined && body.currency != null && body.currency !== plan.currency)
+    throw badReference('currency', `the rate plan is in ${plan.currency}`)
+  return body.currency ?? plan?.currency ?? null
+}
+
+/** Without a password in the body the stored one stays; null removes it. */
+function passwordColumn({ body: { password }, secretHash }: CustomerWriting): Row {
+  const hash = secretHash ?? (typeof password === 'string' ? hashPasswordNow(password) : password)
+  return hash === undefined ? {} : { password_hash: hash }
+}
+
+async function putNumbers(store: Store, id: number, given: readonly string[]): Promise<void> {
+  // A `+` makes no difference: the payer must not depend on it.
+  const digits = given.map((number) => number.replace(/^\+/, ''))
+  const others = store.db
+    .selectFrom('customer_number')
+    .select('number')
+    .where('number', 'in', [...digits, ...digits.map((number) => `+${number}`)])
+    .where('customer_id', '<>', id)
+  const taken = await first(store, others)
+  if (taken !== undefined) {
+    const index = digits.indexOf(taken.number.replace(/^\+/, ''))
+    throw new ApiError(409, 'duplicate', 'Another customer has this number', {
+      details: [{ path: `numbers.${index}`, message: 'is already taken' }],
+    })
+  }
+  const wanted = [...new Set(given)].map((number) => ({ number }))
+  await putChildren(store, numbers, id, wanted)
+}
+
+async function changeCurrency(store: Store, id: number, money: string): Promise<void> {
+  if (await hasEntries(store, id))
+    throw new ApiError(409, 'currency_fixed', 'The wallet already holds another currency')
+  const wallets = store.db.updateTable('wallet').set({ currency: money })
+  await execute(store, wallets.where('customer_id', '=', id))
+}
+
+/** Posts the opening balance. Safe to repeat: the ledger takes one opening entry per customer. */
+async function creditOnce(
+  id: number,
+  amountMicros: number | undefined,
+  scope: CustomerWriting['scope'],
+  { store, ledger }: ResourceDeps,
+): Promise<void> {
+  if (amountMicros === undefined || amountMicros === 0) return
+  const walletId = await rowWith(store, 'wallet', { customer_id: id })
+  if (walletId === undefined || ledger === undefined)
+    throw new Error(`customer ${id} has no wallet`)
+  await ledger.post({
+    walletId,
+    kind: 'topup',
+    amountMicros,
+    ref: `opening:${id}`,
+    actor: scope.actor,
+    note: 'opening balance',
+    at: scope.now,
+  })
+}
+
+async function hasEntries(store: Store, customerId: number): Promise<boolean> {
+  const walletId = await rowWith(store, 'wallet', { customer_id: customerId })
+  if (walletId === undefined) return false
+  return (await rowWith(store, 'ledger_entry', { wallet_id: walletId })) !== undefined
+}

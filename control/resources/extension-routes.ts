@@ -1,0 +1,104 @@
+/**
+ * `/pbx/extensions`: accounts of phones. Responses have the bare shapes of SPECIFICATION.md §4.1 instead of the
+ * envelope; errors have the envelope.
+ */
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { hostPort } from '../../engine/sip-server/message/index.ts'
+import { timeToText } from '../../schema/columns.ts'
+import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
+import { requires } from '../auth/requires.ts'
+import type { ChangeDeps } from '../changes/kinds.ts'
+import { notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok, offsetOf, pageMeta, pageQuery } from '../http/envelope.ts'
+import { validate } from '../http/validate.ts'
+import { extensions, type ExtensionView } from './extensions.ts'
+import { ResourceStore } from './resource.ts'
+import { found, idParam, resourceRoutes } from './resource-routes.ts'
+import { requestScope } from '../auth/tenants.ts'
+
+const { noun, path, body } = extensions
+const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
+/** As `contacts` of the details has it. */
+const registration = z.strictObject({ contact: z.string().min(1).max(512) })
+
+export function extensionRoutes(world: ChangeDeps) {
+  const { now, store, engine } = world
+  const { registrations, recordings } = engine
+  const resource = new ResourceStore(extensions, { store })
+  const read = requires('extensions:read')
+  const one = validate('param', idParam(noun))
+  const statusOf = ({ domain, extension }: ExtensionView): ExtensionStatus =>
+    registrations.statusOf(domain, extension)
+  const details = (view: ExtensionView) => ({
+    ...view,
+    recording_active: recordings.isAvailable && view.call_recording === 'always',
+    ...contactsOf(statusOf(view)),
+  })
+
+  return new Hono<ControlEnv>()
+    .get(`${path}/details`, read, validate('query', query), async (c) => {
+      const { page, limit, search } = c.req.valid('query')
+      const slice = { limit, offset: offsetOf({ page, limit }), search }
+      const scope = requestScope(c.var.principal, now)
+      const list = () => resource.list(scope, slice)
+      const { rows, total } = await readApart(store, scope.tenantId, list)
+      return ok(c, rows.map(details), pageMeta({ page, limit }, total))
+    })
+
+    .get(`${path}/:id/details`, read, one, async (c) => {
+      const { id } = c.req.valid('param')
+      const view = found(await resource.find(requestScope(c.var.principal, now), id), noun)
+      return ok(c, details(view))
+    })
+
+    .delete(
+      `${path}/:id/registrations`,
+      requires('extensions:write'),
+      one,
+      validate('query', registration),
+      async (c) => {
+        const { id } = c.req.valid('param')
+        const { contact } = c.req.valid('query')
+        const view = found(await resource.find(requestScope(c.var.principal, now), id), noun)
+        const { domain, extension } = view
+        if (!(await registrations.end(domain, extension, contact))) throw notFound('Registration')
+        c.set('change', { before: { contact }, after: null })
+        return ok(c, details(view))
+      },
+    )
+
+    .route(
+      '/',
+      resourceRoutes(world, extensions, {
+        isBare: true,
+        newBody: body.required({ password: true }),
+        patchFields: { password: body.shape.password },
+        show: (view) => shapeOf(view, statusOf(view)),
+      }),
+    )
+}
+
+/** The fields of SPECIFICATION.md §4.1, and no others. `user_agent` is empty while no phone is registered. */
+const shapeOf = (view: ExtensionView, { status, userAgent }: ExtensionStatus) => ({
+  id: view.id,
+  extension: view.extension,
+  display_name: view.display_name,
+  voicemail_enabled: view.voicemail_enabled,
+  status,
+  user_agent: userAgent ?? '',
+})
+
+/** Details for an operator whose phone does not ring. */
+const contactsOf = ({ status, contacts }: ExtensionStatus) => ({
+  status,
+  contacts: contacts.map(({ uri, userAgent, source, node, expiresAt }) => ({
+    uri,
+    user_agent: userAgent,
+    source: `${source.protocol}/${hostPort(source.address, source.port)}`,
+    node,
+    expires_at: timeToText(expiresAt),
+  })),
+})

@@ -1,0 +1,223 @@
+/** Extensions: accounts of phones (SPECIFICATION.md §2.3 and §8). Passwords are stored only as digest secrets. */
+import { createHash } from 'node:crypto'
+import { z } from 'zod'
+import type { Store } from '../../schema/open.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
+import { wrongTenant, everywhere, type RequestScope } from '../auth/tenants.ts'
+import { domain, reference, text } from '../http/fields.ts'
+import { mediaView, moment } from '../http/view-fields.ts'
+import { flag, type Row } from './columns.ts'
+import { extensionNumber, refuseTakenNumber } from './extension-number.ts'
+import { refuseBraked, refuseOtherPayer } from './guards/braked.ts'
+import { mediaColumns, mediaFields } from './media-fields.ts'
+import { badReference, tenantOf } from './references.ts'
+import type { Definition, Shown } from './resource.ts'
+import { rowWith } from './table-rows.ts'
+import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
+
+const body = z.strictObject({
+  extension: extensionNumber,
+  password: z
+    .string()
+    .min(8)
+    .max(128)
+    .optional()
+    .describe('Required at creation. Write only: stored as digest secrets.')
+    .meta({ format: 'password' }),
+  display_name: text(100).min(1),
+  voicemail_enabled: z.boolean().default(true),
+  call_recording: z
+    .enum(['always', 'never', 'on_demand'])
+    .default('always')
+    .describe('Whether calls are recorded, where recording is set up.'),
+  email: z.email().max(254).nullish(),
+  tenant: reference.nullish(),
+  domain: domain
+    .nullish()
+    .describe("Defaults to the domain of the key, or to the tenant's first domain."),
+  customer: reference.nullish().describe('The customer that pays for its calls.'),
+  customer_id: reference.nullish(),
+  ...mediaFields,
+})
+
+type Body = z.output<typeof body>
+
+/** All fields of an extension except its secrets. */
+const view = z.strictObject({
+  id: z.int(),
+  extension: z.string(),
+  domain: z.string(),
+  tenant: z.string(),
+  display_name: z.string(),
+  email: z.string().nullable(),
+  customer_id: z.int().nullable(),
+  customer: z.string().nullable(),
+  voicemail_enabled: z.boolean(),
+  call_recording: z.enum(['always', 'never', 'on_demand']),
+  ...mediaView,
+  created_at: moment,
+  updated_at: moment,
+})
+
+const registration = z.enum(['registered', 'unregistered'])
+
+/** The fields of SPECIFICATION.md §4.1, and no others. */
+export const extensionShape = view
+  .pick({ id: true, extension: true, display_name: true, voicemail_enabled: true })
+  .extend({
+    status: registration,
+    user_agent: z
+      .string()
+      .describe('User-Agent of the phone that registered last; empty when there is none.'),
+  })
+  .meta({ id: 'Extension' })
+
+export const extensionDetails = view
+  .extend({
+    recording_active: z
+      .boolean()
+      .describe(
+        'Whether each call is recorded: `call_recording` is `always`, and recording is set up.',
+      ),
+    status: registration,
+    contacts: z.array(
+      z.strictObject({
+        uri: z.string(),
+        user_agent: z.string(),
+        source: z.string(),
+        node: z
+          .string()
+          .nullable()
+          .describe('The node that took the REGISTER; null: one of an earlier version.'),
+        expires_at: moment,
+      }),
+    ),
+  })
+  .meta({ id: 'ExtensionDetails' })
+
+export type ExtensionView = Shown<typeof view>
+
+export const extensions: Definition<typeof body, typeof view> = {
+  noun: 'Extension',
+  table: 'extension',
+  path: '/pbx/extensions',
+  scope: 'extensions',
+  kind: 'extension',
+  body,
+  view,
+  columns: { voicemail_enabled: flag('voicemail_enabled'), ...mediaColumns },
+  references: { customer: 'customer' },
+  unstored: ['password'],
+  domain: 'domain',
+  search: ['extension', 'display_name', 'extension.email'],
+  order: ['extension', 'domain'],
+  limits: ['extensions'],
+  tenantOf: async (extension, scope, { store }) => (await homeOf(store, extension, scope)).tenantId,
+  async identify(extension, { store }) {
+    const home = await homeOf(store, extension, everywhere)
+    return rowWith(store, 'extension', { domain: home.domain, extension: extension.extension })
+  },
+  async check({ body: extension, before, scope, tenantId, columns, deps: { store } }) {
+    const { extension: number, password } = extension
+    if (before === undefined && password == null) throw badReference('password', 'is required')
+    const home = await homeOf(store, extension, scope)
+    await refuseTakenNumber(store, 'ai_agent', number, tenantId)
+    // The secrets contain number and domain.
+    if (before !== undefined && isRenamed(before, number, home)) {
+      if (password == null)
+        throw badReference('password', 'is required with a new extension or domain')
+      await refuseBraked(store, 'extension', before.id, scope)
+    }
+    if (before !== undefined) await refuseOtherPayer(store, before, payerIn(columns), scope)
+    const secrets = password == null ? undefined : digestSecrets(number, home.domain, password)
+    // Phones have registered with the old password. Here, so that no crash leaves them registered.
+    if (before !== undefined && secrets && (await isNewSecret(before.id, secrets.sha256, store)))
+      await execute(store, store.db.deleteFrom('binding').where('extension_id', '=', before.id))
+    return {
+      domain: home.domain,
+      ...(secrets && { ha1_md5: secrets.md5, ha1_sha256: secrets.sha256 }),
+    }
+  },
+  async isNewSecret(id, { password }, { store }) {
+    if (password == null) return false
+    const query = store.db.selectFrom('extension').select(['extension', 'domain'])
+    const row = await first(store, query.where('id', '=', id))
+    const secrets = digestSecrets(row?.extension ?? '', row?.domain ?? '', password)
+    return isNewSecret(id, secrets.sha256, store)
+  },
+  removing: ({ id }, scope, { store }) => refuseBraked(store, 'extension', id, scope),
+  /** Its phones, and who pays for its number. Phones with the old password lose their registration. */
+  async follow({ engine, ocs }, { id }) {
+    await engine.registrations.changed([id])
+    await ocs?.reloadCustomers({ of: 'extension', ids: [id] })
+  },
+  beyond: whoPays,
+}
+
+/** Requires the scope that assigns numbers to paying customers. */
+function whoPays({ before, after }: Written<ExtensionView>): readonly BeyondScope[] {
+  return fieldsWhere([
+    after.customer_id !== null && after.customer_id !== before?.customer_id,
+    'customer',
+    ['customers:write'],
+  ])
+}
+
+const isRenamed = (before: ExtensionView, number: string, home: Home): boolean =>
+  before.extension !== number || before.domain !== home.domain
+
+const payerIn = ({ customer_id: id }: Row) => ({ customer_id: typeof id === 'number' ? id : null })
+
+/** The secrets A1 of HTTP digest, one per hash (RFC 8760, RFC 7616 §3.4.2). The realm is the extension's domain. */
+export function digestSecrets(user: string, realm: string, password: string) {
+  const hashed = (algorithm: string) =>
+    createHash(algorithm).update(`${user}:${realm}:${password}`, 'utf8').digest('hex')
+  return { md5: hashed('md5'), sha256: hashed('sha256') }
+}
+
+async function isNewSecret(id: number, sha256: string, store: Store): Promise<boolean> {
+  const query = store.db.selectFrom('extension').select('ha1_sha256').where('id', '=', id)
+  return (await first(store, query))?.ha1_sha256 !== sha256
+}
+
+interface Home {
+  readonly tenantId: number
+  readonly domain: string
+}
+
+/**
+ * Returns the domain that the writer is bound to, or that the body names, or else the tenant's first one (in
+ * display order). Without a tenant, there must be a domain that is the only one at all. Throws 400, and 403 for
+ * a domain that the writer may not use.
+ */
+async function homeOf(
+  store: Store,
+  { tenant, domain: named }: Pick<Body, 'tenant' | 'domain'>,
+  scope: RequestScope,
+): Promise<Home> {
+  const tenantId = await tenantOf(store, tenant, scope)
+  const bound = scope.domain ?? null
+  if (bound !== null && named != null && named !== bound) throw wrongTenant()
+  const wanted = bound ?? named ?? null
+  const found = await all(
+    store,
+    store.db
+      .selectFrom('tenant_domain')
+      .selectAll()
+      .$if(tenantId !== null, (query) => query.where('tenant_id', '=', tenantId ?? 0))
+      .$if(wanted !== null, (query) => query.where('domain', '=', wanted ?? ''))
+      .orderBy('domain')
+      .limit(2),
+  )
+  const [home] = found
+  if (home === undefined)
+    throw badReference('domain', wanted === null ? noDomain(tenantId) : 'is unknown')
+  if (tenantId === null && found.length > 1)
+    throw badReference('tenant', 'is required, or a domain: there are several')
+  return { tenantId: home.tenant_id, domain: home.domain }
+}
+
+const noDomain = (tenantId: number | null): string =>
+  tenantId === null
+    ? 'there is none yet: create a tenant with a domain first'
+    : 'the tenant has none: give it one first'

@@ -1,0 +1,159 @@
+/** Inbound routes: where a call from a carrier goes (SPECIFICATION.md §4.7 and §10.2). */
+import { sql } from 'kysely'
+import { z } from 'zod'
+import type { Store } from '../../schema/open.ts'
+import { all, first } from '../../schema/sql/query.ts'
+import { domain, name, prefix, reference } from '../http/fields.ts'
+import { moment } from '../http/view-fields.ts'
+import { flag } from './columns.ts'
+import { extensionNumber } from './extension-number.ts'
+import { badReference, chosen, either, type Owner, resolve } from './references.ts'
+import type { Definition, Writing } from './resource.ts'
+import { refuseForeignDomain } from './tenancy.ts'
+
+const body = z.strictObject({
+  name,
+  tenant: reference.nullish(),
+  carrier: reference.nullish().describe('Absent: any carrier.'),
+  carrier_id: reference.nullish(),
+  prefix: prefix.nullish().describe('Start of the called number; absent: every number.'),
+  domain: domain.nullish().describe('Domain of the Request-URI. Absent: every domain.'),
+  priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
+  is_active: z.boolean().default(true),
+  set: reference.nullish().describe('Number or name of a dispatcher set.'),
+  set_id: reference.nullish(),
+  extension: extensionNumber.nullish(),
+  extension_domain: domain
+    .nullish()
+    .describe('Domain of the extension. May be absent if only one domain has the extension.'),
+  agent: name.nullish().describe('Name of an AI agent.'),
+})
+
+const view = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    tenant: z.string().nullable(),
+    carrier_id: z.int().nullable(),
+    carrier: z.string().nullable(),
+    prefix: z.string().nullable(),
+    domain: z.string().nullable(),
+    priority: z.int(),
+    is_active: z.boolean(),
+    set_id: z.int().nullable(),
+    extension: z.string().nullable(),
+    extension_domain: z.string().nullable(),
+    agent: z.string().nullable(),
+    created_at: moment,
+  })
+  .meta({ id: 'InboundRoute' })
+
+type RouteWriting = Writing<typeof body, typeof view>
+
+export const inboundRoutes: Definition<typeof body, typeof view> = {
+  noun: 'Inbound route',
+  table: 'inbound_route',
+  path: '/inbound-routes',
+  scope: 'routes',
+  kind: 'inbound_route',
+  body,
+  view,
+  columns: { is_active: flag('is_active') },
+  references: { carrier: 'carrier' },
+  unstored: ['set', 'set_id', 'extension', 'extension_domain', 'agent'],
+  joins: sql`LEFT JOIN ai_agent
+    ON ai_agent.id = CASE WHEN target_type = 'agent' THEN CAST(target AS integer) END`,
+  selected: sql`ai_agent.name AS agent`,
+  search: ['inbound_route.name', 'prefix', 'inbound_route.domain'],
+  order: ['inbound_route.name'],
+  limits: ['inbound_routes'],
+  computed({ target_type: type, target }) {
+    const [extension = null, domainOfIt = ''] = String(target).split('@')
+    return {
+      set_id: type === 'set' ? Number(target) : null,
+      extension: type === 'extension' ? extension : null,
+      extension_domain: type === 'extension' ? domainOfIt : null,
+    }
+  },
+  async check(writing) {
+    const { body: route, before, tenantId, deps } = writing
+    if (route.domain !== before?.domain)
+      await refuseForeignDomain(deps.store, route.domain, tenantId)
+    const [target_type, target] = await targetOf(writing)
+    return { target_type, target }
+  },
+  follow: ({ engine }, { id }) => engine.reloadRouting({ of: 'inbound_route', ids: [id] }),
+}
+
+/**
+ * Resolves the target of a body, as far as the writer can see it; the route's current target stays allowed.
+ * Returns a set's number, `<extension>@<domain>` or an agent's id. Throws 400.
+ */
+async function targetOf({
+  body: route,
+  before,
+  tenantId,
+  scope,
+  deps: { store },
+}: RouteWriting): Promise<readonly ['set' | 'extension' | 'agent', string]> {
+  const set = either('set', route.set, route.set_id)
+  const { extension = null, extension_domain: domainOfIt = null, agent = null } = route
+  if ([set, extension, agent].filter((target) => target !== null).length !== 1)
+    throw badReference('set_id', 'give exactly one of set_id, extension and agent')
+  if (domainOfIt !== null && extension === null)
+    throw badReference('extension_domain', 'has no meaning without extension')
+  if (extension !== null) {
+    const isSame = before?.extension === extension && before.extension_domain === domainOfIt
+    const home = isSame ? domainOfIt : await domainOf(store, extension, domainOfIt, tenantId)
+    return ['extension', `${extension}@${home ?? ''}`]
+  }
+  const owner = { tenantId, scope }
+  if (agent !== null) return ['agent', String(await agentOf(store, agent, owner, before))]
+  const current = before?.set_id ?? null
+  const setId = await resolve(store, 'dispatcher_set', set, { ...owner, path: 'set', current })
+  return ['set', String(setId)]
+}
+
+async function domainOf(
+  store: Store,
+  extension: string,
+  named: string | null,
+  tenantId: number | null,
+): Promise<string> {
+  const [only, second] = await all(
+    store,
+    store.db
+      .selectFrom('extension')
+      .select('domain')
+      .where('extension', '=', extension)
+      .$if(tenantId !== null, (query) => query.where('tenant_id', '=', tenantId ?? 0))
+      .$if(named !== null, (query) => query.where('domain', '=', named ?? ''))
+      .limit(2),
+  )
+  if (only === undefined)
+    throw badReference('extension', `unknown extension ${JSON.stringify(extension)}`)
+  if (second !== undefined)
+    throw badReference('extension_domain', 'is required: several domains have this extension')
+  return only.domain
+}
+
+async function agentOf(
+  store: Store,
+  agent: string,
+  owner: Owner,
+  before: RouteWriting['before'],
+): Promise<number> {
+  const { db } = store
+  const rows = await all(
+    store,
+    db.selectFrom('ai_agent').select(['id', 'tenant_id']).where('name', '=', agent),
+  )
+  // A platform route may use agents and extensions of every tenant.
+  const writer: Owner = { ...owner, tenantId: owner.tenantId ?? 'any' }
+  const routes = db.selectFrom('inbound_route').select('target')
+  const current =
+    before?.agent === agent
+      ? Number((await first(store, routes.where('id', '=', before.id)))?.target)
+      : undefined
+  return chosen(rows, { path: 'agent', noun: 'agent', reference: agent }, writer, current).id
+}
