@@ -11,7 +11,7 @@ import {
 } from '../../schema/columns.ts'
 import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
-import { requires, fieldsWhere, type Written } from '../auth/requires.ts'
+import { requires } from '../auth/requires.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { endingMeta, offsetOf, ok, pageQuery } from '../http/envelope.ts'

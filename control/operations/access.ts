@@ -5,7 +5,7 @@ import type { userView } from '../auth/user-store.ts'
 import { data, list, type Operations } from '../http/openapi/operation.ts'
 import { deleted, resourceOperations } from '../http/openapi/resource-operations.ts'
 import { tenants } from '../resources/tenants.ts'
-import { count, exampleMedia, exampleTime, moment, mediaView } from '../http/view-fields.ts'
+import { count, exampleMedia, exampleTime, moment } from '../http/view-fields.ts'
 
 const keyFields = z.strictObject({
   uuid: z.string(),

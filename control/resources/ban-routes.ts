@@ -15,7 +15,6 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { validate } from '../http/validate.ts'
 import { quoted } from '../http/clean-text.ts'
-import { newUuid } from '../http/platform.ts'
 
 const path = '/guard/bans'
 const day = 86_400

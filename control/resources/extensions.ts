@@ -95,6 +95,8 @@ export const extensionDetails = view
   })
   .meta({ id: 'ExtensionDetails' })
 
+export type ExtensionDetails = z.output<typeof extensionDetails>
+
 export type ExtensionView = Shown<typeof view>
 
 export const extensions: Definition<typeof body, typeof view> = {

@@ -12,7 +12,6 @@ import { ApiError } from '../http/api-error.ts'
 import { same } from '../http/rows.ts'
 import type { Selectable } from 'kysely'
 import type { DispatcherNodeTable } from '../../schema/database.ts'
-import type { NodeBody } from './dispatcher/dispatcher-sets.ts'
 
 export interface WrittenDestination {
   /** The path in the body: `nodes.0.host`. */

@@ -1,5 +1,5 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
-import { everywhere, type RequestScope } from '../auth/tenants.ts'
+import { type RequestScope } from '../auth/tenants.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { didYouMean } from '../../schema/rules/did-you-mean.ts'

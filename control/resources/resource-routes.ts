@@ -1,17 +1,11 @@
 /** The five routes of every resource: create, list, get, update, delete. */
-import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
+import type { ChangeDeps } from '../changes/kinds.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { transaction } from '../../schema/sql/query.ts'
 import { readApart } from '../../schema/sql/read-apart.ts'
 import type { EnginePort } from '../../schema/contracts/engine-port.ts'
-import {
-  requires,
-  type BeyondScope,
-  refuseBeyondScope,
-  scopesToUndo,
-  type Written,
-} from '../auth/requires.ts'
+import { requires, refuseBeyondScope, scopesToUndo, type Written } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/change.ts'
 import { notFound } from '../http/api-error.ts'
@@ -20,14 +14,7 @@ import { created, ok, type Settled, offsetOf, pageMeta, pageQuery } from '../htt
 import { validate } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
-import {
-  type Rows,
-  type Slice,
-  type Definition,
-  resourceDeps,
-  ResourceStore,
-  type Shown,
-} from './resource.ts'
+import { type Definition, resourceDeps, ResourceStore, type Shown } from './resource.ts'
 import { type RequestScope, requestScope } from '../auth/tenants.ts'
 
 export interface RouteOptions<View extends z.ZodObject, Live> {

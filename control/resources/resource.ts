@@ -67,7 +67,7 @@ interface Children extends Pick<ChildTable, 'table' | 'parent'> {
   readonly order: string
   readonly view: (row: Row) => unknown
   /** The element of the body that would write the child; absent: the view. */
-  readonly document?: (view: never) => unknown
+  document?(view: object): unknown
 }
 
 /** What is shown of a row. */
@@ -262,7 +262,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
       .filter(([field]) => !isLeftOut(field))
       .map(([field, value]) => {
         const asBody = children[field]?.document
-        if (asBody !== undefined) return [field, (value as never[]).map((child) => asBody(child))]
+        if (asBody !== undefined) return [field, (value as object[]).map((child) => asBody(child))]
         return [field, columns[field]?.document?.(row) ?? value]
       })
     return asDocument<Body>(Object.fromEntries(fields))

@@ -9,12 +9,6 @@ export interface NumberRule {
   readonly replace: string
 }
 
-/** `in` for numbers from the carrier; `out` for numbers to the carrier. */
-interface NumberRules {
-  readonly in: readonly NumberRule[]
-  readonly out: readonly NumberRule[]
-}
-
 export const maxNumberRules = 32
 export const maxRuleLength = 100
 

@@ -24,9 +24,7 @@ import { validate } from '../../http/validate.ts'
 import { patched, patchOf } from '../patch.ts'
 import { found, id, idParam, resourceRoutes, withLookUp } from '../resource-routes.ts'
 import { nodeUri } from '../gateway-reach.ts'
-import { reservedBy } from '../source-claims.ts'
 import { type RequestScope, requestScope } from '../../auth/tenants.ts'
-import { newUuid } from '../../http/platform.ts'
 import { resourceDeps } from '../resource.ts'
 import {
   DispatcherSets,

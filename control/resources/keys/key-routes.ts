@@ -23,7 +23,6 @@ import { auditedKey, keyView } from './key-view.ts'
 import { keyPatch, keyQuery, newKeyBody, rotateBody, type AppKey } from '../../auth/app-key.ts'
 import { type ChangedKey, changeKey, grantorOf, issueKey, rotateKey } from '../../auth/issue-key.ts'
 import type { KeyUsage } from '../../auth/key-usage.ts'
-import { newUuid } from '../../http/platform.ts'
 
 const PATH = '/application-keys'
 

@@ -25,7 +25,6 @@ import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { AppKey } from '../../auth/app-key.ts'
 import { keyView } from './key-view.ts'
-import { newUuid } from '../../http/platform.ts'
 
 const PATH = '/application-keys/:uuid'
 const keyPath = z.strictObject({ uuid: z.string().max(100) })

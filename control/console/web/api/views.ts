@@ -2,8 +2,6 @@
 import type { ActiveCallView } from '../../../calls/active-call-view.ts'
 import type { SettingView } from '../../../observe/settings-routes.ts'
 import type { CdrView } from '../../../reports/cdr-view.ts'
-import type { z } from 'zod'
-import type { extensionDetails } from '../../../resources/extensions.ts'
 import type { keyView } from '../../../resources/keys/key-view.ts'
 import type { EndpointView } from '../../../webhooks/endpoint-store.ts'
 import type { userView } from '../../../auth/user-store.ts'
@@ -29,6 +27,7 @@ export type {
 export type { CarrierSums } from '../../../reports/carrier-sums.ts'
 export type { BanView as Ban } from '../../../resources/ban-routes.ts'
 export type { LiveCarrier as Carrier } from '../../../resources/carriers.ts'
+export type { ExtensionDetails } from '../../../resources/extensions.ts'
 export type { CustomerView as Customer } from '../../../resources/customers.ts'
 export type {
   LiveNode as DispatcherNode,
@@ -54,7 +53,6 @@ export interface CallReport {
 }
 
 export type User = ReturnType<typeof userView> & { readonly permissions: readonly string[] }
-export type ExtensionDetails = z.output<typeof extensionDetails>
 export type ApplicationKey = ReturnType<typeof keyView>
 
 export interface KeyUsage {
