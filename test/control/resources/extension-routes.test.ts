@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { ExtensionStatus } from '../../../../schema/contracts/registrations.ts'
-import { all, execute } from '../../../../schema/sql/query.ts'
-import { openControl, type RequestOptions } from '../../../support/control.ts'
-import { readRow } from '../../../support/stored.ts'
+import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
+import { all, execute } from '../../../schema/sql/query.ts'
+import { openControl, type RequestOptions } from '../../support/control.ts'
+import { readRow } from '../../support/stored.ts'
 
 const path = '/api/v1/pbx/extensions'
 const desk = { extension: '100', password: 'a password', display_name: 'Desk' }

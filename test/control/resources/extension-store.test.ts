@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { ApiError } from '../../../../control/http/api-error.ts'
-import {
-  digestSecrets,
-  extensions as definition,
-} from '../../../../control/resources/extensions.ts'
-import { ResourceStore } from '../../../../control/resources/resource.ts'
-import { tenants as tenantDefinition } from '../../../../control/resources/tenants.ts'
-import { first } from '../../../../schema/sql/query.ts'
-import { emptyStore } from '../../../support/empty-store.ts'
+import { ApiError } from '../../../control/http/api-error.ts'
+import { digestSecrets, extensions as definition } from '../../../control/resources/extensions.ts'
+import { ResourceStore } from '../../../control/resources/resource.ts'
+import { tenants as tenantDefinition } from '../../../control/resources/tenants.ts'
+import { first } from '../../../schema/sql/query.ts'
+import { emptyStore } from '../../support/empty-store.ts'
 
 const scope = { tenantId: null, actor: 'test', now: 1 }
 

@@ -1,8 +1,8 @@
 import { verify } from '@node-rs/argon2'
 import { expect, test } from 'vitest'
-import { wrongBalancesIn } from '../../../../schema/check.ts'
-import { openResources, type TestResources } from '../../../support/resources.ts'
-import { readValue, runSql } from '../../../support/stored.ts'
+import { wrongBalancesIn } from '../../../schema/check.ts'
+import { openResources, type TestResources } from '../../support/resources.ts'
+import { readValue, runSql } from '../../support/stored.ts'
 
 interface Customer {
   readonly id: number

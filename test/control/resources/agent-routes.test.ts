@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openResources } from '../../../support/resources.ts'
+import { openResources } from '../../support/resources.ts'
 
 const path = '/api/v1/telephony/ai-agents'
 const bot = { name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9:5070;transport=tcp' }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { openResources, type TestResources } from '../../../support/resources.ts'
-import { runSql } from '../../../support/stored.ts'
+import { openResources, type TestResources } from '../../support/resources.ts'
+import { runSql } from '../../support/stored.ts'
 
 const acme = { slug: 'acme', name: 'Acme', domains: ['acme.example', 'acme.test'] }
 
