@@ -5,7 +5,8 @@
  */
 import { type AlgorithmCode, prepareOrder } from './algorithms/index.ts'
 import type { Entry, Order } from './algorithms/order.ts'
-import { type Transport, formatDestination } from './destination.ts'
+import type { Transport } from './destination.ts'
+import { formatDestination } from './destination.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
 import type { OperatorState, ProbeThresholds } from './node-health.ts'

@@ -5,20 +5,22 @@
 import type { Schedule } from '../../schema/clock.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Pick as OrderedCall } from './algorithms/order.ts'
-import {
-  type Candidate,
-  type DestinationSet,
-  type Node,
-  type ProbeSettings,
-  type SetRecord,
-  buildSet,
+import type {
+  Candidate,
+  DestinationSet,
+  Node,
+  ProbeSettings,
+  SetRecord,
 } from './destination-set.ts'
+import { buildSet } from './destination-set.ts'
 import { formatDestination, isSameDestination, parseDestination } from './destination.ts'
-import { type ProbedStateChange, type ProbedTarget, ProbedTargets } from './probed-targets.ts'
+import type { ProbedStateChange, ProbedTarget } from './probed-targets.ts'
+import { ProbedTargets } from './probed-targets.ts'
 import type { HostDirectory } from './host-addresses.ts'
 import type { FoundNode, NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
 import type { OperatorState } from './node-health.ts'
-import { NodeDirectory, type NodeReference } from './node-directory.ts'
+import { NodeDirectory } from './node-directory.ts'
+import type { NodeReference } from './node-directory.ts'
 import type { SendProbe } from './prober.ts'
 import { CallLimit, type SharedCounting } from '../limits/call-limit.ts'
 import { isLastInService, maySetState } from './set-state.ts'

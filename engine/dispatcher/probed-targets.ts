@@ -6,8 +6,10 @@
 import type { Schedule } from '../../schema/clock.ts'
 import { smoothLatency } from './latency.ts'
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
-import { type Health, type OperatorState, afterCall, afterProbe, newHealth } from './node-health.ts'
-import { type ProbeTarget, type SendProbe, type Verdict, Prober } from './prober.ts'
+import type { Health, OperatorState } from './node-health.ts'
+import { afterCall, afterProbe, newHealth } from './node-health.ts'
+import type { ProbeTarget, SendProbe, Verdict } from './prober.ts'
+import { Prober } from './prober.ts'
 
 export interface ProbedTarget extends ProbeTarget {
   readonly operatorState: OperatorState

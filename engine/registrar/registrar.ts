@@ -7,27 +7,16 @@ import { headerNamed } from '../sip-server/message/index.ts'
 import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { Batch } from './batch.ts'
 import type { Registered } from './binding-table.ts'
-import {
-  type Binding,
-  type Registration,
-  type Source,
-  bindingLimits,
-  register,
-} from './bindings.ts'
+import type { Binding, Registration, Source } from './bindings.ts'
+import { bindingLimits, register } from './bindings.ts'
 import { leadsBack } from './path.ts'
 import { listing, registrationOf } from './registration.ts'
 import { Registrations, type RegistrationsDeps } from './registrations.ts'
 import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
 import type { Home } from './hop/flow-token.ts'
 import type { PhoneHop } from './hop/phone-hop.ts'
-import {
-  callerIn,
-  claimedBy,
-  identityOf,
-  unsupportedOptions,
-  type Identity,
-  type RequestHeaders,
-} from './request.ts'
+import { callerIn, claimedBy, identityOf, unsupportedOptions } from './request.ts'
+import type { Identity, RequestHeaders } from './request.ts'
 import { targetOf, type ContactTarget } from './target.ts'
 import type { WrongPassword } from './wrong-passwords.ts'
 

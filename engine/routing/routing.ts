@@ -25,7 +25,8 @@ import { candidateOf, type GatewayCandidate } from './outbound/gateway-candidate
 import type { OutboundDecision } from './outbound/outbound-decision.ts'
 import type { CarrierPrice } from './outbound/least-cost.ts'
 import { passedGateway, passedRoute, type Look, type PassedOver } from './outbound/passed-over.ts'
-import { type OutboundCaller, OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
+import type { OutboundCaller } from './outbound/outbound-routes.ts'
+import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
 import type {
   AgentRecord,
   CarrierAuth,

@@ -9,15 +9,9 @@ import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
 import { readNumber } from '../../../schema/rules/phone-number.ts'
 import type { CallStart } from '../call-machine/call-start.ts'
 import type { RouteQuestion } from './route.ts'
-import {
-  type Party,
-  type Irregular,
-  calledOf,
-  callerOf,
-  isAnonymous,
-  partyOf,
-  renumbered,
-} from '../sip/caller-id.ts'
+import type { Party } from '../sip/caller-id.ts'
+import type { Irregular } from '../sip/caller-id.ts'
+import { calledOf, callerOf, isAnonymous, partyOf, renumbered } from '../sip/caller-id.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
 import { identityClaims } from '../sip/headers.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'

@@ -2,14 +2,8 @@
  * Who sends a request, by digest. An unknown user costs the same work and gets the same answer as a
  * wrong password, so that an answer does not tell which extensions exist.
  */
-import {
-  type Algorithm,
-  type Credentials,
-  challengeValue,
-  credentialsFor,
-  expectedResponse,
-  isSameResponse,
-} from './digest.ts'
+import type { Algorithm, Credentials } from './digest.ts'
+import { challengeValue, credentialsFor, expectedResponse, isSameResponse } from './digest.ts'
 import type { ExtensionDirectory, ExtensionRecord } from '../extension-directory.ts'
 import { keyedHash } from './keyed-hash.ts'
 import { Nonces } from './nonces.ts'

@@ -1,4 +1,5 @@
-import { readdirSync, writeFileSync, mkdtempSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeBackup } from '../../../engine/backups/make-backup.ts'

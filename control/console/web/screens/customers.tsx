@@ -47,7 +47,8 @@ export function CustomersScreen() {
     everyMs: REFRESH_MS,
   })
   const isMaking = useSignal(false)
-  const { rows = [], total = 0 } = customers.data.value ?? {}
+  const listed = customers.data.value
+  const { rows = [], total = 0 } = listed ?? {}
   const choice = choiceOf(address.value.query['show'] ?? '')
   const counted = Object.entries(choices).map(([name, [text, isShown]]): [string, string] => [
     name,
@@ -64,7 +65,7 @@ export function CustomersScreen() {
       )}
       <Table
         label="Customers"
-        rows={rows.filter(choices[choice][1])}
+        rows={listed?.rows.filter(choices[choice][1])}
         columns={columns}
         keyOf={({ id }) => id}
         empty="There is no such customer."

@@ -1,9 +1,6 @@
 import { expect, test } from 'vitest'
-import {
-  type OutgoingCall,
-  type Callee,
-  inviteFor,
-} from '../../../../engine/call/dialing/outgoing-invite.ts'
+import type { OutgoingCall, Callee } from '../../../../engine/call/dialing/outgoing-invite.ts'
+import { inviteFor } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { partyOf } from '../../../../engine/call/sip/caller-id.ts'
 import { HeaderFilter } from '../../../../engine/call/sip/headers.ts'
 import { candidate } from '../../../support/call-rig.ts'

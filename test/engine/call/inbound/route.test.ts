@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
+import type { RouteDeps, RouteQuestion } from '../../../../engine/call/inbound/route.ts'
 import {
-  type RouteDeps,
-  type RouteQuestion,
   deadEnd,
   emergencyRoute,
   innerRoute,

@@ -1,10 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  type AlgorithmCode,
-  isAlgorithmCode,
-  prepareOrder,
-} from '../../../../engine/dispatcher/algorithms/index.ts'
+import type { AlgorithmCode } from '../../../../engine/dispatcher/algorithms/index.ts'
+import { isAlgorithmCode, prepareOrder } from '../../../../engine/dispatcher/algorithms/index.ts'
 import type { Entry } from '../../../../engine/dispatcher/algorithms/order.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import type { OutboundCaller } from '../../../../engine/routing/outbound/outbound-routes.ts'
 import {
-  type OutboundCaller,
   OutboundRoutes,
   rewriteByRoute,
 } from '../../../../engine/routing/outbound/outbound-routes.ts'
