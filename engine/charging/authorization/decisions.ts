@@ -57,16 +57,16 @@ export class Decisions {
   async #authorizeLater(request: AuthorizationRequest, short: Short): Promise<Authorization> {
     const [held, funds, caps] = await Promise.all([
       short.payer.obtainRoom(short.isCounted),
-      this.#obtainForNew(short),
+      this.#obtainUnlessQuiet(short),
       this.#take(short),
     ])
     try {
       let isRepeated = this.#isKnown(request)
-      let decision = this.#decide(request, funds, once(caps), held)
+      let decision = this.#decide(request, onceMore(funds), once(caps), held)
       // Other calls have reserved meanwhile what was there for it.
       if (decision.kind === 'short') {
         const [more, capped] = await Promise.all([
-          this.#obtainForNew(decision),
+          this.#obtainUnlessQuiet(decision),
           this.#take(decision),
         ])
         isRepeated = this.#isKnown(request)
@@ -86,8 +86,8 @@ export class Decisions {
     return this.#deps.books().reservations.find(callUuid) !== undefined
   }
 
-  /** Where calls have waited in vain a moment ago, a new one does not wait. */
-  #obtainForNew(short: Omit<Short, 'isCounted'>): Promise<Funds> {
+  /** Where calls have waited in vain a moment ago, this one does not wait. */
+  #obtainUnlessQuiet(short: Omit<Short, 'isCounted'>): Promise<Funds> {
     const isInVain = short.amountMicros > 0 && this.#deps.leases?.isQuiet(short.payer) === true
     return isInVain ? Promise.resolve('leased') : this.#obtain(short)
   }
@@ -144,11 +144,11 @@ export class Decisions {
     let answer = extend(callUuid, usedSeconds, books(), now(), isCutOff ? 'trusted' : 'ask')
     if (answer.kind === 'short') {
       const [funds, caps] = await Promise.all([this.#obtain(answer), this.#take(answer)])
-      const first = isCutOff ? 'trusted' : funds
+      const first = isCutOff ? 'trusted' : onceMore(funds)
       answer = extend(callUuid, usedSeconds, books(), now(), first, once(caps))
       // The price of the call was within its caps, and is not any more, or the other way round.
       if (answer.kind === 'short') {
-        const last = await this.#last(answer, first, caps)
+        const last = await this.#last(answer, isCutOff ? 'trusted' : funds, caps)
         answer = extend(callUuid, usedSeconds, books(), now(), ...last)
       }
     }
@@ -159,7 +159,7 @@ export class Decisions {
 
   /** On what is decided that was asked for twice. */
   async #last(short: Short, before: Funds, capsBefore: CapsBy): Promise<[Funds, CapsBy]> {
-    const [funds, caps] = await Promise.all([this.#obtain(short), this.#take(short)])
+    const [funds, caps] = await Promise.all([this.#obtainUnlessQuiet(short), this.#take(short)])
     return [funds === 'ask' ? before : funds, caps === 'ask' ? lastOf(capsBefore) : caps]
   }
 
@@ -176,5 +176,8 @@ function verdictOf(authorization: Authorization): string {
 
 /** While a call waits, another one may use what was taken for it: it asks once more. A used-up cap answers at once. */
 const once = (caps: CapsBy): CapsBy => (caps === 'taken' ? 'ask' : caps)
+
+/** The same of what was leased for it. A wallet of which nothing was left is quiet, and answers at once. */
+const onceMore = (funds: Funds): Funds => (funds === 'leased' ? 'ask' : funds)
 
 const lastOf = (caps: CapsBy): CapsBy => (caps === 'ask' ? 'taken' : caps)

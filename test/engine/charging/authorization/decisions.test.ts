@@ -94,6 +94,41 @@ test('a call whose money another one took while both waited for room gets its ow
   expect([await dial('c'), await dial('d')]).toMatchObject([granted, { code: 'cps_limit' }])
 })
 
+test('a call whose money another one used while it waited asks once more, and is not refused', async () => {
+  const lease = new Lease()
+  const payer = new Customer(terms, 1_000_000n, lease, {
+    shares: { of: () => share },
+    now: () => start,
+  })
+  let isOthersTurn = true
+  let version = 0
+  const obtain = (_: Customer, micros: bigint): Promise<boolean> => {
+    const amountMicros = lease.amountMicros + micros
+    if (!isOthersTurn) lease.stored({ walletId: 1, amountMicros, version: (version += 1) })
+    isOthersTurn = !isOthersTurn
+    return Promise.resolve(true)
+  }
+  const leases = { isValid: true, isQuiet: () => false, reserved: () => undefined, obtain }
+  const books = {
+    customers: { byNumber: () => payer } as unknown as Customers,
+    rates: new RateTable([rate]),
+    reservations: new Reservations(),
+    guards: { ...noGuards, of: () => undefined, metersOf: () => [] },
+  }
+  const decisions = new Decisions({
+    books: () => books,
+    isOverloaded: () => false,
+    unknownCaller: 'deny',
+    now: () => start,
+    leases: leases as unknown as Leases,
+    failMode: 'closed',
+    onNew: () => undefined,
+    caps: { obtain: () => Promise.resolve(true) },
+  })
+  expect(await decisions.authorize(question('a', '1555'))).toMatchObject({ kind: 'granted' })
+  expect(await decisions.extend('a', 50)).toMatchObject({ kind: 'granted' })
+})
+
 test('a call whose part of a cap another one used while it waited asks once more, and is not refused', async () => {
   const payer = new Customer(terms, 1_000_000n)
   const guard: SpendGuard = {
