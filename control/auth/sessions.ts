@@ -133,22 +133,12 @@ export class Sessions {
     const user = await this.#users.byId(Number(claims.sub))
     if (user === undefined || user.is_active === 0) return undefined
     if (fingerprint(user.password_hash) !== claims.pwd) return undefined
-    const scopeLabels = roleScopes[user.role]
     return {
-      kind: 'user',
-      actor: actorOfUser(user),
-      userId: user.id,
-      username: user.username,
-      role: user.role,
+      ...rightsOf(user),
       jti: claims.jti,
       expiresAt: claims.exp * 1_000,
       latestExpiresAt: latestExpiryOf(claims) * 1_000,
       passwordMark: claims.pwd,
-      scopeLabels,
-      scopes: permissionsOf(user.role),
-      tenantId: user.tenant_id,
-      tenantSlug: user.tenant_slug,
-      domain: null,
     }
   }
 
@@ -177,6 +167,20 @@ const latestExpiryOf = ({ auth_time: authenticatedAt, exp }: Claims): number =>
   authenticatedAt === undefined ? exp : authenticatedAt + LONGEST_SESSION_SECONDS
 
 /** Tenants may have users with the same name; names contain no slash. */
+/** Who a user is, and what the user may do now. */
+export const rightsOf = (user: UserRow) => ({
+  kind: 'user' as const,
+  actor: actorOfUser(user),
+  userId: user.id,
+  username: user.username,
+  role: user.role,
+  scopeLabels: roleScopes[user.role],
+  scopes: permissionsOf(user.role),
+  tenantId: user.tenant_id,
+  tenantSlug: user.tenant_slug,
+  domain: null,
+})
+
 export const actorOfUser = ({ username, tenant_slug: slug }: UserRow): string =>
   slug === null ? `user:${username}` : `user:${slug}/${username}`
 

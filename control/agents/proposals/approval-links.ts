@@ -7,8 +7,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Store } from '../../../schema/open.ts'
 import { first } from '../../../schema/sql/query.ts'
 import type { UserPrincipal } from '../../auth/principal.ts'
-import { permissionsOf, roleScopes } from '../../auth/scopes.ts'
-import { actorOfUser } from '../../auth/sessions.ts'
+import { rightsOf } from '../../auth/sessions.ts'
 import type { UserRow, UserStore } from '../../auth/user-store.ts'
 import type { EndpointRow } from '../../webhooks/endpoint-store.ts'
 
@@ -89,22 +88,10 @@ export class ApprovalLinks {
 }
 
 /** The rights of the user now, for one decision: there is no session. */
-function principalOf(user: UserRow): UserPrincipal {
-  const scopeLabels = roleScopes[user.role]
-  return {
-    kind: 'user',
-    actor: actorOfUser(user),
-    userId: user.id,
-    username: user.username,
-    role: user.role,
-    scopeLabels,
-    scopes: permissionsOf(user.role),
-    tenantId: user.tenant_id,
-    tenantSlug: user.tenant_slug,
-    domain: null,
-    jti: '',
-    expiresAt: 0,
-    latestExpiresAt: 0,
-    passwordMark: '',
-  }
-}
+const principalOf = (user: UserRow): UserPrincipal => ({
+  ...rightsOf(user),
+  jti: '',
+  expiresAt: 0,
+  latestExpiresAt: 0,
+  passwordMark: '',
+})

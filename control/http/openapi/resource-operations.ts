@@ -1,4 +1,4 @@
-/** Describes the five operations of `provisioning/resource-routes.ts` for one resource. */
+/** Describes the five operations of `resources/resource-routes.ts` for one resource. */
 import { z } from 'zod'
 import { data, list, type Operation, type Operations } from './operation.ts'
 

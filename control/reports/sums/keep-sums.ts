@@ -1,6 +1,5 @@
 /** Has records added to the kept sums at intervals, and tells how far it is when there are many, such as after an upgrade. */
-import { DAY_MS } from '../../../schema/clock.ts'
-import type { Cancel, Schedule } from '../../../schema/clock.ts'
+import { type Cancel, DAY_MS, type Schedule } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { RolledUp, RollUpRequest } from './roll-up.ts'
 

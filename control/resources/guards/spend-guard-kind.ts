@@ -1,6 +1,5 @@
 /** Spend guards, as changes are about them. Their id is their UUID. */
-import type { RestorableKind } from '../../changes/kinds.ts'
-import type { Json } from '../../changes/kinds.ts'
+import type { Json, RestorableKind } from '../../changes/kinds.ts'
 import { z } from 'zod'
 import { guardActions, guardPeriods } from '../../../schema/contracts/spend-guards.ts'
 import { notFound } from '../../http/api-error.ts'
