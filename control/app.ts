@@ -25,10 +25,15 @@ import {
 import { rateRoutes } from './resources/rates/rate-routes.ts'
 import type { EventFeed } from './observe/events/event-feed.ts'
 import type { EventHub } from './observe/events/event-hub.ts'
-import { eventRoutes } from './observe/events/event-routes.ts'
+import { answerQuestions, eventRoutes } from './observe/events/event-routes.ts'
 import { consoleRoutes } from './console/console-routes.ts'
 import type { ControlDeps } from './deps.ts'
-import { keyHealthRoute, probeRoutes, publicHealthRoute } from './observe/health-routes.ts'
+import {
+  keyHealthRoute,
+  probeRoutes,
+  publicHealthRoute,
+  settingsRoutes,
+} from './observe/health-routes.ts'
 import type { ControlEnv, Step } from './http/control-env.ts'
 import { noteActivity } from './auth/key-usage.ts'
 import { rateLimit } from './auth/rate-limit.ts'
@@ -41,13 +46,11 @@ import { spyRoutes } from './calls/spy-routes.ts'
 import { traceRoutes } from './calls/trace.ts'
 import { vconRoutes } from './calls/vcon.ts'
 import { reportRoutes } from './reports/report-routes.ts'
-import { answerQuestions } from './observe/events/answer-questions.ts'
 import { QUESTIONS_PATH } from './nodes/questions.ts'
 import { admittedAddress, butNodes } from './nodes/admit-node.ts'
 import { openApiRoutes } from './openapi-routes.ts'
 import { frontPage, pagePolicy } from './http/openapi/pages.ts'
 import { nodeRoutes } from './nodes/membership.ts'
-import { settingsRoutes } from './observe/settings-routes.ts'
 import { decisionRoutes } from './agents/proposals/decision-routes.ts'
 import { proposalRoutes } from './agents/proposals/proposal-routes.ts'
 import { banRoutes } from './resources/ban-routes.ts'

@@ -6,10 +6,10 @@ import { z } from 'zod'
 import { openToAll } from './auth/requires.ts'
 import { notFound } from './http/api-error.ts'
 import type { ControlEnv } from './http/control-env.ts'
-import { routeNotes, validate } from './http/validate.ts'
+import { routeNotes, validate, describeRoute } from './http/validate.ts'
 import { openApiDocument } from './http/openapi/document.ts'
-import { operations } from './operations/index.ts'
 import { docsPage, docsScript, pagePolicy } from './http/openapi/pages.ts'
+import { bare, either, text } from './http/openapi/operation.ts'
 
 /** Files of swagger-ui-dist, with their content types. */
 const packaged = new Map([
@@ -22,32 +22,63 @@ const fileParam = z.strictObject({ file: z.string().max(50) })
 /** @param app whose routes are described as they are mounted at the first request for the document. */
 export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: string) {
   let document: string | undefined
-  const describe = (): string =>
-    JSON.stringify(openApiDocument(routeNotes(app), operations, version))
+  const describe = (): string => JSON.stringify(openApiDocument(routeNotes(app), version))
 
   return new Hono<ControlEnv>()
-    .get('/openapi.json', openToAll(), (c) => {
-      document ??= describe()
-      c.header('Content-Type', 'application/json')
-      return c.body(document)
-    })
-    .get('/docs', openToAll(), (c) => {
-      c.header('Content-Security-Policy', pagePolicy)
-      return c.html(docsPage)
-    })
-    .get('/docs/:file', openToAll(), validate('param', fileParam), async (c) => {
-      const { file } = c.req.valid('param')
-      if (file === 'start.js') {
-        c.header('Content-Type', 'text/javascript; charset=utf-8')
-        return c.body(docsScript)
-      }
-      const type = packaged.get(file)
-      if (type === undefined) throw notFound('File')
-      c.header('Content-Type', type)
-      // It changes only with the program.
-      c.header('Cache-Control', 'public, max-age=3600')
-      return c.body(await readFile(pathOf(file)))
-    })
+    .get(
+      '/openapi.json',
+      describeRoute({
+        id: 'getOpenApiDocument',
+        tag: 'System',
+        summary: 'Get this OpenAPI document',
+        answer: bare(z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
+      }),
+      openToAll(),
+      (c) => {
+        document ??= describe()
+        c.header('Content-Type', 'application/json')
+        return c.body(document)
+      },
+    )
+    .get(
+      '/docs',
+      describeRoute({
+        id: 'getDocsPage',
+        tag: 'System',
+        summary: 'Get the API reference as a web page',
+        answer: text('text/html', '<!doctype html>'),
+      }),
+      openToAll(),
+      (c) => {
+        c.header('Content-Security-Policy', pagePolicy)
+        return c.html(docsPage)
+      },
+    )
+    .get(
+      '/docs/:file',
+      describeRoute({
+        id: 'getDocsFile',
+        tag: 'System',
+        summary: 'Get a file of the API reference page',
+        answer: either(text('text/javascript', ''), text('text/css', '')),
+        refusals: [404],
+      }),
+      openToAll(),
+      validate('param', fileParam),
+      async (c) => {
+        const { file } = c.req.valid('param')
+        if (file === 'start.js') {
+          c.header('Content-Type', 'text/javascript; charset=utf-8')
+          return c.body(docsScript)
+        }
+        const type = packaged.get(file)
+        if (type === undefined) throw notFound('File')
+        c.header('Content-Type', type)
+        // It changes only with the program.
+        c.header('Cache-Control', 'public, max-age=3600')
+        return c.body(await readFile(pathOf(file)))
+      },
+    )
 }
 
 const pathOf = (file: string): string =>

@@ -23,8 +23,7 @@ import {
 import { isUnstored } from '../schema/storage/storage.ts'
 import { correlationIds } from './http/front.ts'
 import { describeRefused } from './auth/rate-limit.ts'
-import { TICK_MS } from './observe/telemetry/recent.ts'
-import { Telemetry } from './observe/telemetry/telemetry.ts'
+import { Telemetry, TICK_MS } from './observe/telemetry/telemetry.ts'
 import { POLL_MS, Subscriptions } from './agents/mcp/subscriptions.ts'
 import { openTools } from './open-tools.ts'
 

@@ -2,8 +2,9 @@
 import {
   RECORDING_RETENTION_STEP_MS,
   RecordingRetention,
-} from '../control/observe/retention/recordings.ts'
-import { Retention, RETENTION_STEP_MS } from '../control/observe/retention/retention.ts'
+  Retention,
+  RETENTION_STEP_MS,
+} from '../control/observe/retention/retention.ts'
 import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/open.ts'

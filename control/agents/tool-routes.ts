@@ -8,10 +8,47 @@ import { requires } from '../auth/requires.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import type { OtherNodes } from '../nodes/other-nodes.ts'
 import { callerOf, type Toolbox } from './toolbox.ts'
 import { didYouMean } from '../../schema/rules/did-you-mean.ts'
+import { data } from '../http/openapi/operation.ts'
+
+const scope = z.string().meta({ examples: ['dispatcher:read'] })
+
+const schemaView = z.looseObject({ type: z.literal('object') }).describe('JSON Schema 2020-12.')
+
+const toolView = z
+  .strictObject({
+    name: z.string(),
+    title: z.string(),
+    description: z.string(),
+    inputSchema: schemaView,
+    outputSchema: schemaView,
+    annotations: z.strictObject({
+      readOnlyHint: z.boolean(),
+      destructiveHint: z.boolean(),
+      idempotentHint: z.boolean(),
+      openWorldHint: z.literal(false),
+    }),
+    scopes: z.array(scope).describe('All of them are required.'),
+  })
+  .meta({ id: 'Tool' })
+
+const exampleTool = {
+  name: 'reload_dispatchers',
+  title: 'Reload dispatchers',
+  description: 'Reads the dispatcher sets from the database into memory again.',
+  inputSchema: { type: 'object', properties: {}, additionalProperties: false },
+  outputSchema: { type: 'object' },
+  annotations: {
+    readOnlyHint: false,
+    destructiveHint: false,
+    idempotentHint: true,
+    openWorldHint: false,
+  },
+  scopes: ['mcp:write', 'dispatcher:reload'],
+}
 
 const toolPath = z.strictObject({ name: z.string().max(100) })
 
@@ -20,20 +57,56 @@ const toolArguments = z.record(z.string(), z.unknown())
 
 export const toolRoutes = (toolbox: Toolbox, others: OtherNodes | undefined) =>
   new Hono<ControlEnv>()
-    .get('/mcp/tools', requires('mcp:read'), (c) => {
-      const tools = toolbox.list()
-      return ok(c, { tools, total: tools.length })
-    })
+    .get(
+      '/mcp/tools',
+      describeRoute({
+        id: 'listTools',
+        tag: 'Tools for AI agents',
+        summary: 'List the tools that MCP clients find at /mcp',
+        answer: data(z.strictObject({ tools: z.array(toolView), total: z.int() }), {
+          tools: [exampleTool],
+          total: 1,
+        }),
+      }),
+      requires('mcp:read'),
+      (c) => {
+        const tools = toolbox.list()
+        return ok(c, { tools, total: tools.length })
+      },
+    )
 
-    .get('/mcp/tools/:name', requires('mcp:read'), validate('param', toolPath), (c) => {
-      const { name } = c.req.valid('param')
-      const tool = toolbox.list().find((each) => each.name === name)
-      if (tool === undefined) throw unknownTool(name, toolbox)
-      return ok(c, tool)
-    })
+    .get(
+      '/mcp/tools/:name',
+      describeRoute({
+        id: 'getTool',
+        tag: 'Tools for AI agents',
+        summary: 'Describe a tool, with its full schemas',
+        answer: data(toolView, exampleTool),
+        refusals: [400, 404],
+      }),
+      requires('mcp:read'),
+      validate('param', toolPath),
+      (c) => {
+        const { name } = c.req.valid('param')
+        const tool = toolbox.list().find((each) => each.name === name)
+        if (tool === undefined) throw unknownTool(name, toolbox)
+        return ok(c, tool)
+      },
+    )
 
     .post(
       '/mcp/tools/:name',
+      describeRoute({
+        id: 'callTool',
+        tag: 'Tools for AI agents',
+        summary: 'Call a tool. The list has its input and output schemas.',
+        answer: data(z.record(z.string(), z.unknown()), {
+          message: 'The dispatcher sets were reloaded.',
+          status: 'synchronized',
+        }),
+        body: { setId: 1 },
+        refusals: [400, 404, 409, 503],
+      }),
       requires('mcp:read'),
       validate('param', toolPath),
       validate('json', toolArguments),

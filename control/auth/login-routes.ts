@@ -15,12 +15,72 @@ import type { Principal } from './principal.ts'
 import { type CountedBy, type Permits, RateWindow } from './rate-limit.ts'
 import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
 import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
-import { type CustomerLogin, type UserStore, userView } from './user-store.ts'
+import {
+  type CustomerLogin,
+  exampleUser,
+  type UserStore,
+  userSchema,
+  userView,
+} from './user-store.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
+import { data } from '../http/openapi/operation.ts'
+import { moment } from '../http/view-fields.ts'
+
+const customerLogin = z
+  .strictObject({
+    id: z.int(),
+    name: z.string(),
+    email: z.string().nullable(),
+    role: z.literal('customer'),
+  })
+  .meta({ id: 'CustomerLogin' })
+
+const session = (who: z.ZodType) =>
+  z.strictObject({
+    token: z.string().describe('A JWT.'),
+    token_type: z.literal('Bearer'),
+    expires_in: z.int().describe('Lifetime in seconds.'),
+    user: who,
+  })
+
+const permissions = {
+  scopes: z.array(z.string()),
+  permissions: z.array(z.string()).describe('The scopes with wildcards expanded.'),
+  tenant_slug: z.string().nullable(),
+  domain: z.string().nullable(),
+}
+
+const profileView = z
+  .discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('key'), uuid: z.string(), ...permissions }),
+    z.strictObject({
+      kind: z.literal('user'),
+      id: z.int(),
+      username: z.string(),
+      role: z.string(),
+      is_active: z.boolean(),
+      created_at: moment,
+      updated_at: moment,
+      ...permissions,
+      expires_at: moment,
+    }),
+  ])
+  .meta({ id: 'Profile' })
+
+const loggedOut = z.strictObject({ logged_out: z.literal(true) })
+
+const exampleLogin = { id: 7, name: 'Acme', email: 'billing@acme.example', role: 'customer' }
+
+const exampleSession = (who: object) => ({
+  token: 'eyJhbGciOiJIUzI1NiJ9.e30.x',
+  token_type: 'Bearer',
+  expires_in: 28_800,
+  user: who,
+})
 
 export interface LoginDeps extends Clocks {
   readonly users: UserStore
@@ -49,63 +109,185 @@ export function loginRoutes(deps: LoginDeps) {
     await sessions.end(principal, earliest(deps))
   }
   return new Hono<ControlEnv>()
-    .post('/auth/login', openToAll(), validate('json', loginBody), async (c) => {
-      const user = await userOf(c, c.req.valid('json'))
-      return tokenAnswer(c, await sessions.forUser(user, latest(deps)), userView(user))
-    })
-    .post('/auth/session', openToAll(), validate('json', loginBody), async (c) => {
-      // A page of another site must not sign its visitor in as another user.
-      if (!isFromOwnPage(c))
-        throw new ApiError(403, 'other_page', 'Only the page of this console may open its session')
-      const user = await userOf(c, c.req.valid('json'))
-      setSessionCookie(c, await sessions.renewableForUser(user, latest(deps)))
-      return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
-    })
-    .get('/auth/session', openToAll(), async (c) => {
-      const presented = c.get('presented')
-      if (presented.kind !== 'accepted' || presented.principal.kind !== 'user')
-        return ok(c, { profile: null })
-      const renewed = isBySessionCookie(c)
-        ? await sessions.renewed(presented.principal, latest(deps))
-        : undefined
-      if (renewed !== undefined) setSessionCookie(c, renewed)
-      return ok(c, { profile: await profile(presented.principal, users) })
-    })
-    .delete('/auth/session', requiresCredential(), async (c) => {
-      await endSession(c.var.principal)
-      clearSessionCookie(c)
-      return ok(c, { logged_out: true })
-    })
-    .get('/auth/me', requiresCredential(), async (c) =>
-      ok(c, await profile(c.var.principal, users)),
+    .post(
+      '/auth/login',
+      describeRoute({
+        id: 'login',
+        tag: 'Sessions',
+        summary: 'Log in as staff',
+        body: { username: 'ada', password: 'correct horse' },
+        answer: data(session(userSchema), exampleSession(exampleUser)),
+        refusals: [401],
+      }),
+      openToAll(),
+      validate('json', loginBody),
+      async (c) => {
+        const user = await userOf(c, c.req.valid('json'))
+        return tokenAnswer(c, await sessions.forUser(user, latest(deps)), userView(user))
+      },
     )
-    .post('/auth/logout', requiresCredential(), async (c) => {
-      await endSession(c.var.principal)
-      return ok(c, { logged_out: true })
-    })
+    .post(
+      '/auth/session',
+      describeRoute({
+        id: 'openSession',
+        tag: 'Sessions',
+        summary: 'Sign in to the console: the session is a cookie that scripts cannot read',
+        body: { username: 'ada', password: 'correct horse' },
+        answer: data(
+          z.strictObject({
+            user: userSchema,
+            expires_in: z.int().describe('Lifetime in seconds.'),
+          }),
+          {
+            user: exampleUser,
+            expires_in: 3_600,
+          },
+        ),
+        refusals: [401],
+      }),
+      openToAll(),
+      validate('json', loginBody),
+      async (c) => {
+        // A page of another site must not sign its visitor in as another user.
+        if (!isFromOwnPage(c))
+          throw new ApiError(
+            403,
+            'other_page',
+            'Only the page of this console may open its session',
+          )
+        const user = await userOf(c, c.req.valid('json'))
+        setSessionCookie(c, await sessions.renewableForUser(user, latest(deps)))
+        return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
+      },
+    )
+    .get(
+      '/auth/session',
+      describeRoute({
+        id: 'getSession',
+        tag: 'Sessions',
+        summary:
+          'Get the user of this session; null without a session. Renews a session by cookie of which less than half is left.',
+        answer: data(z.strictObject({ profile: profileView.nullable() }), { profile: null }),
+      }),
+      openToAll(),
+      async (c) => {
+        const presented = c.get('presented')
+        if (presented.kind !== 'accepted' || presented.principal.kind !== 'user')
+          return ok(c, { profile: null })
+        const renewed = isBySessionCookie(c)
+          ? await sessions.renewed(presented.principal, latest(deps))
+          : undefined
+        if (renewed !== undefined) setSessionCookie(c, renewed)
+        return ok(c, { profile: await profile(presented.principal, users) })
+      },
+    )
+    .delete(
+      '/auth/session',
+      describeRoute({
+        id: 'closeSession',
+        tag: 'Sessions',
+        summary: 'Sign out of the console',
+        answer: data(loggedOut, { logged_out: true }),
+      }),
+      requiresCredential(),
+      async (c) => {
+        await endSession(c.var.principal)
+        clearSessionCookie(c)
+        return ok(c, { logged_out: true })
+      },
+    )
+    .get(
+      '/auth/me',
+      describeRoute({
+        id: 'getProfile',
+        tag: 'Sessions',
+        summary: 'Get the principal of the presented credential',
+        answer: data(profileView, {
+          kind: 'key',
+          uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+          scopes: ['*:read'],
+          permissions: ['calls:read'],
+          tenant_slug: null,
+          domain: null,
+        }),
+      }),
+      requiresCredential(),
+      async (c) => ok(c, await profile(c.var.principal, users)),
+    )
+    .post(
+      '/auth/logout',
+      describeRoute({
+        id: 'logout',
+        tag: 'Sessions',
+        summary: 'Log out: end this session',
+        answer: data(loggedOut, { logged_out: true }),
+      }),
+      requiresCredential(),
+      async (c) => {
+        await endSession(c.var.principal)
+        return ok(c, { logged_out: true })
+      },
+    )
 }
 
 /** Mounted under `/api/client`. */
 export function clientLoginRoutes(deps: LoginDeps) {
   const { users, sessions } = deps
   return new Hono<ControlEnv>()
-    .post('/auth/login', openToAll(), validate('json', clientLoginBody), async (c) => {
-      const { email, password } = c.req.valid('json')
-      const known = await users.customersByEmail(email, c.req.header('x-tenant-slug'))
-      const customer = await check(c, deps, 'customers', { name: email, password }, known)
-      c.set('loginActor', `customer:${customer.id}`)
-      const token = await sessions.forCustomer(customer, customer.password_hash ?? '', latest(deps))
-      return tokenAnswer(c, token, customerView(customer))
-    })
-    .get('/auth/me', requiresCustomer(), async (c) => {
-      const customer = await users.customerById(customerOf(c.var.principal).customerId)
-      if (customer === undefined) throw wrongLogin()
-      return ok(c, customerView(customer))
-    })
-    .post('/auth/logout', requiresCustomer(), async (c) => {
-      await sessions.end(customerOf(c.var.principal), earliest(deps))
-      return ok(c, { logged_out: true })
-    })
+    .post(
+      '/auth/login',
+      describeRoute({
+        id: 'loginCustomer',
+        tag: 'Sessions',
+        summary: 'Log in as a customer',
+        body: { email: 'billing@acme.example', password: 'correct horse' },
+        answer: data(session(customerLogin), exampleSession(exampleLogin)),
+        refusals: [401],
+      }),
+      openToAll(),
+      validate('json', clientLoginBody),
+      async (c) => {
+        const { email, password } = c.req.valid('json')
+        const known = await users.customersByEmail(email, c.req.header('x-tenant-slug'))
+        const customer = await check(c, deps, 'customers', { name: email, password }, known)
+        c.set('loginActor', `customer:${customer.id}`)
+        const token = await sessions.forCustomer(
+          customer,
+          customer.password_hash ?? '',
+          latest(deps),
+        )
+        return tokenAnswer(c, token, customerView(customer))
+      },
+    )
+    .get(
+      '/auth/me',
+      describeRoute({
+        id: 'getCustomerProfile',
+        tag: 'Sessions',
+        summary: 'Get the customer of this session',
+        answer: data(customerLogin, exampleLogin),
+      }),
+      requiresCustomer(),
+      async (c) => {
+        const customer = await users.customerById(customerOf(c.var.principal).customerId)
+        if (customer === undefined) throw wrongLogin()
+        return ok(c, customerView(customer))
+      },
+    )
+    .post(
+      '/auth/logout',
+      describeRoute({
+        id: 'logoutCustomer',
+        tag: 'Sessions',
+        summary: 'Log out: end this customer session',
+        answer: data(loggedOut, { logged_out: true }),
+      }),
+      requiresCustomer(),
+      async (c) => {
+        await sessions.end(customerOf(c.var.principal), earliest(deps))
+        return ok(c, { logged_out: true })
+      },
+    )
 }
 
 type Login = Pick<CustomerLogin, 'is_active' | 'password_hash' | 'tenant_id'>

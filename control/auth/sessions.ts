@@ -166,7 +166,6 @@ export class Sessions {
 const latestExpiryOf = ({ auth_time: authenticatedAt, exp }: Claims): number =>
   authenticatedAt === undefined ? exp : authenticatedAt + LONGEST_SESSION_SECONDS
 
-/** Tenants may have users with the same name; names contain no slash. */
 /** Who a user is, and what the user may do now. */
 export const rightsOf = (user: UserRow) => ({
   kind: 'user' as const,
@@ -181,6 +180,7 @@ export const rightsOf = (user: UserRow) => ({
   domain: null,
 })
 
+/** Tenants may have users with the same name; names contain no slash. */
 export const actorOfUser = ({ username, tenant_slug: slug }: UserRow): string =>
   slug === null ? `user:${username}` : `user:${slug}/${username}`
 

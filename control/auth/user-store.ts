@@ -1,3 +1,5 @@
+import { z } from 'zod'
+import { exampleTime, moment } from '../http/view-fields.ts'
 /** Staff accounts and the logins of customers, in the database. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
@@ -152,8 +154,20 @@ export class UserStore {
 /** Thrown inside the transaction to roll it back. */
 const lastAdmin = new Error('the last admin')
 
+export const userSchema = z
+  .strictObject({
+    id: z.int(),
+    username: z.string(),
+    role: z.enum(['admin', 'operator', 'auditor']),
+    tenant_slug: z.string().nullable(),
+    is_active: z.boolean(),
+    created_at: moment,
+    updated_at: moment,
+  })
+  .meta({ id: 'User' })
+
 /** A user as the API shows it. */
-export const userView = (user: UserRow) => ({
+export const userView = (user: UserRow): z.output<typeof userSchema> => ({
   id: user.id,
   username: user.username,
   role: user.role,
@@ -162,3 +176,13 @@ export const userView = (user: UserRow) => ({
   created_at: timeToText(user.created_at),
   updated_at: timeToText(user.updated_at),
 })
+
+export const exampleUser = {
+  id: 1,
+  username: 'ada',
+  role: 'admin',
+  tenant_slug: null,
+  is_active: true,
+  created_at: exampleTime,
+  updated_at: exampleTime,
+}

@@ -116,3 +116,5 @@ export function transferView({ transfer }: Pick<ActiveCall, 'transfer'>) {
   const { state, callUuid, destination, sipCode } = transfer
   return { state, call_uuid: callUuid, destination, sip_code: sipCode }
 }
+
+export const exampleCallUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'

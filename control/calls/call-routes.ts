@@ -11,12 +11,107 @@ import { type Platform } from '../http/platform.ts'
 import { notFound, conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { atNodeOfCall } from '../nodes/elsewhere.ts'
 import type { AskedNodes, WithOthers } from '../nodes/other-nodes.ts'
-import { activeCallView, isVisible, liveCallOf } from './active-call-view.ts'
+import {
+  activeCallView,
+  exampleCallUuid,
+  isVisible,
+  liveCallOf,
+  type ActiveCallView,
+} from './active-call-view.ts'
 import { refusedStart } from './originate-routes.ts'
 import { phoneNumber } from '../http/fields.ts'
+import { bare, data, type Operation } from '../http/openapi/operation.ts'
+import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
+import { direction, transfer } from './call-status.ts'
+
+const otherUuid = '7d3f4d0e-58f1-4a0b-8d2e-3f2d1c9b8a77'
+
+const price = z
+  .strictObject({
+    currency: z.string(),
+    connect_fee: decimal,
+    first_increment: count.describe('Seconds.'),
+    first_rate_per_minute: decimal,
+    increment: count.describe('Seconds.'),
+    rate_per_minute: decimal,
+    decimals: count.describe('To which the price is rounded up.'),
+  })
+  .describe(
+    'Connect fee, first increment, then each further increment begun. Null when the call is free, or another OCS charges it.',
+  )
+  .meta({ id: 'CallPrice' })
+
+const activeCall: z.ZodType<ActiveCallView> = z
+  .strictObject({
+    uuid: z.string().describe('Same value as `call_uuid`.'),
+    call_uuid: z.string(),
+    caller_id_number: z.string(),
+    destination_number: z.string(),
+    duration_seconds: count.describe('Seconds since the answer, or since the start before it.'),
+    state: z.enum(['DIALING', 'RINGING', 'EARLY', 'ACTIVE', 'HELD']),
+    direction,
+    start_stamp: moment,
+    answer_stamp: moment.nullable(),
+    set_id: z.int().nullable(),
+    node: z.string().nullable(),
+    instance: z.string().describe('Node of this platform that has the call.'),
+    node_state: z
+      .enum(['active', 'probing', 'inactive'])
+      .nullable()
+      .describe('`inactive` when the node is being drained. The call continues until it ends.'),
+    carrier: z.string().nullable(),
+    caller_address: z.string().nullable().describe('Remote address of the caller leg.'),
+    callee_address: z
+      .string()
+      .nullable()
+      .describe('Remote address of the callee leg. Null before the answer.'),
+    customer_id: z.int().nullable(),
+    transfer,
+    recording: z.boolean().describe('Whether the call is being recorded.'),
+    cost: z
+      .number()
+      .nullable()
+      .describe('Cost if the call ended now. Null when another OCS charges the call.'),
+    cost_exact: decimal.nullable(),
+    currency: z.string().nullable(),
+    price: price.nullable(),
+  })
+  .meta({ id: 'ActiveCall' })
+
+const transferred = z
+  .strictObject({
+    call_uuid: z.string(),
+    transfer_uuid: z.string().describe('The call to the transfer destination.'),
+    destination: z.string(),
+    leg: z.enum(['caller', 'callee']),
+    mode: z.literal('blind'),
+    status: z.literal('transferring'),
+  })
+  .meta({ id: 'TransferredCall' })
+
+const transferCall = (id: string, summary: string, body: object): Operation => ({
+  id,
+  tag: 'Calls',
+  summary,
+  body,
+  answer: data(
+    transferred,
+    {
+      call_uuid: exampleCallUuid,
+      transfer_uuid: otherUuid,
+      destination: '101',
+      leg: 'caller',
+      mode: 'blind',
+      status: 'transferring',
+    },
+    202,
+  ),
+  nodes: 'call',
+  refusals: [402, 404, 409, 503],
+})
 
 const listQuery = z.strictObject({
   node: z
@@ -41,20 +136,78 @@ export function callRoutes(deps: CallDeps) {
 
   return new Hono<ControlEnv>()
     .route('/', transferRoutes(deps))
-    .get('/pbx/calls/active', requires('calls:read'), validate('query', listQuery), async (c) => {
-      const { node } = c.req.valid('query')
-      const shown = calls
-        .list()
-        .filter((call) => isVisible(call.tenantId, c.var.principal))
-        .filter((call) => node === undefined || call.node === node)
-      const own = listOf(shown, deps)
-      const asked = deps.others?.of(c)
-      const list = asked === undefined ? await own : await listOfAll(c, own, asked)
-      return c.body(list, 200, { 'Content-Type': 'application/json' })
-    })
+    .get(
+      '/pbx/calls/active',
+      describeRoute({
+        id: 'listActiveCalls',
+        tag: 'Calls',
+        summary: 'List live calls',
+        nodes: 'all',
+        answer: bare(z.array(activeCall), [
+          {
+            uuid: exampleCallUuid,
+            call_uuid: exampleCallUuid,
+            caller_id_number: '4930100',
+            destination_number: '4940200',
+            duration_seconds: 12,
+            state: 'ACTIVE',
+            direction: 'inbound',
+            start_stamp: exampleTime,
+            answer_stamp: exampleTime,
+            set_id: 1,
+            node: 'sip:10.0.0.11:5060;transport=udp',
+            node_state: 'active',
+            carrier: null,
+            instance: 'sbc-1',
+            caller_address: '203.0.113.7:5060',
+            callee_address: '10.0.0.11:5060',
+            customer_id: 7,
+            transfer: null,
+            recording: false,
+            cost: 0.6,
+            cost_exact: '0.60',
+            currency: 'USD',
+            price: {
+              currency: 'USD',
+              connect_fee: '0.00',
+              first_increment: 60,
+              first_rate_per_minute: '0.60',
+              increment: 1,
+              rate_per_minute: '0.60',
+              decimals: 4,
+            },
+          },
+        ]),
+      }),
+      requires('calls:read'),
+      validate('query', listQuery),
+      async (c) => {
+        const { node } = c.req.valid('query')
+        const shown = calls
+          .list()
+          .filter((call) => isVisible(call.tenantId, c.var.principal))
+          .filter((call) => node === undefined || call.node === node)
+        const own = listOf(shown, deps)
+        const asked = deps.others?.of(c)
+        const list = asked === undefined ? await own : await listOfAll(c, own, asked)
+        return c.body(list, 200, { 'Content-Type': 'application/json' })
+      },
+    )
 
     .post(
       '/telephony/hangup',
+      describeRoute({
+        id: 'hangUpCall',
+        tag: 'Calls',
+        summary: 'Hang up a live call',
+        body: { call_uuid: exampleCallUuid, cause: 16 },
+        answer: data(z.strictObject({ call_uuid: z.string(), status: z.literal('ending') }), {
+          call_uuid: exampleCallUuid,
+          status: 'ending',
+        }),
+        nodes: 'call',
+        refusals: [404, 409],
+      }),
       requires('calls:control'),
       validate('query', writeQuery),
       validate('json', hangUpBody),
@@ -149,6 +302,12 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
   return new Hono<ControlEnv>()
     .post(
       '/telephony/transfer',
+      describeRoute(
+        transferCall('transferCall', 'Transfer one party of an answered call', {
+          call_uuid: exampleCallUuid,
+          destination: '101',
+        }),
+      ),
       requires('calls:control'),
       validate('json', transferBody),
       atNode,
@@ -159,6 +318,11 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
     )
     .post(
       '/pbx/calls/:uuid/transfer',
+      describeRoute(
+        transferCall('transferCallByPath', 'Alias of `POST /api/v1/telephony/transfer`', {
+          destination: '101',
+        }),
+      ),
       requires('calls:control'),
       validate('param', callPath),
       validate('json', what),

@@ -17,8 +17,62 @@ import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { fromElsewhere } from '../nodes/elsewhere.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { isVisible, transferView } from './active-call-view.ts'
+import { exampleCallUuid } from './active-call-view.ts'
+import { count, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
+import { data } from '../http/openapi/operation.ts'
+import { directions, dispositions, hangupParties } from '../../schema/contracts/field-values.ts'
+
+const disposition = z.enum(dispositions)
+
+const hangupBy = z.enum(hangupParties)
+
+export const direction = z.enum(directions)
+
+export const transfer = z
+  .strictObject({
+    state: z.enum(['transferring', 'transferred', 'failed']),
+    call_uuid: z
+      .string()
+      .describe(
+        'The related call: the call to the transfer destination, or the call being transferred.',
+      ),
+    destination: z.string(),
+    sip_code: z.int().nullable().describe('The SIP status with which the transfer failed.'),
+  })
+  .nullable()
+  .describe('Null when the call was not transferred.')
+
+const callStatus = z
+  .strictObject({
+    call_uuid: z.string(),
+    status: z.enum([
+      'originating',
+      'ringing',
+      'answered',
+      'completed',
+      'busy',
+      'no_answer',
+      'failed',
+      'canceled',
+    ]),
+    caller_id_number: z.string(),
+    destination_number: z.string(),
+    direction,
+    start_stamp: moment,
+    answer_stamp: moment.nullable(),
+    end_stamp: moment.nullable(),
+    billsec: count.nullable(),
+    disposition: disposition.nullable(),
+    sip_code: z.int().nullable(),
+    hangup_cause: z.string().nullable(),
+    hangup_by: hangupBy.nullable(),
+    denial_code: z.string().nullable(),
+    denial_text: denialTextField,
+    transfer,
+  })
+  .meta({ id: 'CallStatus' })
 
 type Status =
   | 'originating'
@@ -40,6 +94,30 @@ export function callStatusRoutes({
 }: Pick<Platform, 'store' | 'engine'> & WithOthers) {
   return new Hono<ControlEnv>().get(
     '/pbx/calls/:uuid',
+    describeRoute({
+      id: 'getCall',
+      tag: 'Calls',
+      summary: 'Get the state of a live call, or how a call ended',
+      answer: data(callStatus, {
+        call_uuid: exampleCallUuid,
+        status: 'completed',
+        caller_id_number: '4930100',
+        destination_number: '4940200',
+        direction: 'outbound',
+        start_stamp: exampleTime,
+        answer_stamp: exampleTime,
+        end_stamp: exampleTime,
+        billsec: 20,
+        disposition: 'ANSWERED',
+        sip_code: 200,
+        hangup_cause: 'NORMAL_CLEARING',
+        hangup_by: 'caller',
+        denial_code: null,
+        denial_text: null,
+        transfer: null,
+      }),
+      nodes: 'call',
+    }),
     requires('calls:read'),
     validate('param', path),
     async (c) => {

@@ -16,13 +16,38 @@ import { created } from '../http/envelope.ts'
 import { domain, phoneNumber, text } from '../http/fields.ts'
 import type { Platform } from '../http/platform.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { ResourceStore } from '../resources/resource.ts'
 import { carriers } from '../resources/carriers.ts'
 import { badReference } from '../resources/references.ts'
 import { found, idParam } from '../resources/resource-routes.ts'
 import { ownsNumber } from '../resources/tenancy.ts'
-import { extensionNumber } from '../resources/extension-number.ts'
+import { extensionNumber } from '../resources/extensions.ts'
+import { bare, data, type Operation } from '../http/openapi/operation.ts'
+import { exampleCallUuid } from './active-call-view.ts'
+
+const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
+
+const testCall = z
+  .strictObject({
+    call_uuid: z.string(),
+    status: z.literal('originating'),
+    max_seconds: z.int().describe('The call is ended when it has been answered for so long.'),
+  })
+  .meta({ id: 'TestCall' })
+
+const originated = z
+  .strictObject({ call_uuid: z.string(), status: z.literal('originating') })
+  .meta({ id: 'OriginatedCall' })
+
+const originate = (id: string, summary: string): Operation => ({
+  id,
+  tag: 'Calls',
+  summary,
+  body: { source_extension: '100', destination_number: '4940200' },
+  answer: bare(originated, { call_uuid: exampleCallUuid, status: 'originating' }, 201),
+  refusals: [402, 404, 409, 503],
+})
 
 const number = phoneNumber({ least: 2, most: 32 })
 
@@ -72,8 +97,22 @@ export function originateRoutes(
   }
 
   return new Hono<ControlEnv>()
-    .post('/pbx/calls/originate', ...guards, (c) => start(c, c.req.valid('json')))
-    .post('/telephony/originate', ...guards, (c) => start(c, c.req.valid('json')))
+    .post(
+      '/pbx/calls/originate',
+      describeRoute(
+        originate('originateCall', 'Start a call: ring an extension, then dial the destination'),
+      ),
+      ...guards,
+      (c) => start(c, c.req.valid('json')),
+    )
+    .post(
+      '/telephony/originate',
+      describeRoute(
+        originate('originateTelephonyCall', 'Alias of `POST /api/v1/pbx/calls/originate`'),
+      ),
+      ...guards,
+      (c) => start(c, c.req.valid('json')),
+    )
 }
 
 function startedOrThrow(result: OriginateResult): string {
@@ -206,6 +245,18 @@ export function testCallRoutes({
 
   return new Hono<ControlEnv>().post(
     '/routing/carriers/:id/test-call',
+    describeRoute({
+      id: 'testCarrier',
+      tag: 'Routing',
+      summary: 'Ring an extension, then call a number through this carrier only, for 30 s at most',
+      body: { source_extension: '100', destination_number: '4940200' },
+      answer: data(
+        testCall,
+        { call_uuid: exampleCall, status: 'originating', max_seconds: 30 },
+        201,
+      ),
+      refusals: [402, 409, 503],
+    }),
     requires('calls:originate'),
     (c, next) => {
       admitScope(c.var.principal, 'carriers:read')

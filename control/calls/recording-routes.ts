@@ -15,9 +15,12 @@ import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { atNodeOfCall, fileElsewhere, streamedBody } from '../nodes/elsewhere.ts'
 import type { OtherNodes, WithOthers } from '../nodes/other-nodes.ts'
+import { data, text } from '../http/openapi/operation.ts'
+
+const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 
 export const recordingPath = '/calls/:uuid/recording'
 
@@ -43,6 +46,18 @@ export function recordingRoutes(
   return new Hono<ControlEnv>()
     .post(
       '/telephony/recording',
+      describeRoute({
+        id: 'controlRecording',
+        tag: 'Calls',
+        nodes: 'call',
+        summary: 'Start or stop the recording of a live call',
+        body: { call_uuid: exampleCall, action: 'start' },
+        answer: data(
+          z.strictObject({ call_uuid: z.string(), status: z.enum(['recording', 'stopped']) }),
+          { call_uuid: exampleCall, status: 'recording' },
+        ),
+        refusals: [404, 409, 501, 503],
+      }),
       requires('calls:record'),
       validate('json', controlBody),
       atNodeOfCall(deps),
@@ -56,28 +71,55 @@ export function recordingRoutes(
       },
     )
 
-    .get(recordingPath, requires('recordings:listen'), validate('param', path), async (c) => {
-      const recording = await find(c.var.principal, c.req.valid('param').uuid)
-      return answerWith(c, recording, {
-        file: store.pathOf(recording),
-        readers,
-        others: deps.others,
-        schedule: deps.schedule,
-      })
-    })
+    .get(
+      recordingPath,
+      describeRoute({
+        id: 'getRecording',
+        tag: 'Calls',
+        summary: 'Get the recording of a call: WAV, the caller left, the callee right',
+        answer: text('audio/wav', 'RIFF…'),
+        hasRanges: true,
+        refusals: [416, 503],
+      }),
+      requires('recordings:listen'),
+      validate('param', path),
+      async (c) => {
+        const recording = await find(c.var.principal, c.req.valid('param').uuid)
+        return answerWith(c, recording, {
+          file: store.pathOf(recording),
+          readers,
+          others: deps.others,
+          schedule: deps.schedule,
+        })
+      },
+    )
 
-    .delete(recordingPath, requires('recordings:delete'), validate('param', path), async (c) => {
-      const recording = await find(c.var.principal, c.req.valid('param').uuid)
-      if (!(await store.isHere(recording))) {
-        const answer = await fileElsewhere(c, deps.others)
-        if (answer !== undefined) return answer
-        // Another node asks: the file may be with a further one.
-        if (c.get('nodeRequest') !== undefined) throw notFound('recording')
-      }
-      await store.remove(recording)
-      c.set('change', { before: recording, after: null })
-      return ok(c, { call_uuid: recording.call_uuid, deleted: true })
-    })
+    .delete(
+      recordingPath,
+      describeRoute({
+        id: 'deleteRecording',
+        tag: 'Calls',
+        summary: 'Delete the recording of a call',
+        answer: data(z.strictObject({ call_uuid: z.string(), deleted: z.literal(true) }), {
+          call_uuid: exampleCall,
+          deleted: true,
+        }),
+      }),
+      requires('recordings:delete'),
+      validate('param', path),
+      async (c) => {
+        const recording = await find(c.var.principal, c.req.valid('param').uuid)
+        if (!(await store.isHere(recording))) {
+          const answer = await fileElsewhere(c, deps.others)
+          if (answer !== undefined) return answer
+          // Another node asks: the file may be with a further one.
+          if (c.get('nodeRequest') !== undefined) throw notFound('recording')
+        }
+        await store.remove(recording)
+        c.set('change', { before: recording, after: null })
+        return ok(c, { call_uuid: recording.call_uuid, deleted: true })
+      },
+    )
 }
 
 interface Places {

@@ -14,12 +14,15 @@ import type { WithOthers } from '../nodes/other-nodes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created } from '../http/envelope.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { atNodeOfCall } from '../nodes/elsewhere.ts'
 import { domain } from '../http/fields.ts'
 import { liveCallOf } from './active-call-view.ts'
 import { sourceExtension } from './originate-routes.ts'
-import { extensionNumber } from '../resources/extension-number.ts'
+import { extensionNumber } from '../resources/extensions.ts'
+import { data } from '../http/openapi/operation.ts'
+
+export const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 
 const spyBody = z.strictObject({
   call_uuid: z.guid(),
@@ -39,6 +42,32 @@ export function spyRoutes({
 }: Pick<Platform, 'store' | 'engine'> & WithOthers) {
   return new Hono<ControlEnv>().post(
     '/telephony/spy',
+    describeRoute({
+      id: 'spyOnCall',
+      tag: 'Calls',
+      nodes: 'call',
+      summary:
+        'Connect a supervisor to a live call. Requires a PBX that supports it (`spy_uri` of the set), or, to listen, a media relay.',
+      body: { call_uuid: exampleCall, supervisor_extension: '100', mode: 'listen' },
+      answer: data(
+        z.strictObject({
+          spy_uuid: z.string().describe('The call of the supervisor.'),
+          call_uuid: z.string(),
+          mode: z.enum(['listen', 'whisper', 'barge']),
+          side: z.enum(['caller', 'callee', 'both']),
+          status: z.literal('originating'),
+        }),
+        {
+          spy_uuid: exampleCall.replace(/.$/, '2'),
+          call_uuid: exampleCall,
+          mode: 'listen',
+          side: 'both',
+          status: 'originating',
+        },
+        201,
+      ),
+      refusals: [404, 409, 501, 503],
+    }),
     requires('calls:spy'),
     validate('json', spyBody),
     atNodeOfCall({ engine, others }),

@@ -17,9 +17,64 @@ import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { fromElsewhere } from '../nodes/elsewhere.ts'
 import type { WithOthers } from '../nodes/other-nodes.ts'
+import { count, exampleTime, moment } from '../http/view-fields.ts'
+import { data, text } from '../http/openapi/operation.ts'
+import { exampleCall } from './spy-routes.ts'
+
+const message = z
+  .strictObject({
+    at: moment,
+    kind: z.literal('message'),
+    direction: z.enum(['received', 'sent']),
+    leg: count.describe('Index into `legs`.'),
+    transport: z.string(),
+    address: z
+      .string()
+      .describe('The remote address; of a message that was sent by UDP, the local one.'),
+    summary: z.string(),
+    text: z.string().describe('The message, with credentials and media keys removed.'),
+  })
+  .meta({ id: 'TraceMessage' })
+
+const decision = z
+  .strictObject({
+    at: moment,
+    kind: z.literal('decision'),
+    what: z.string(),
+    detail: z.looseObject({}),
+  })
+  .meta({ id: 'TraceDecision' })
+
+const peer = z
+  .strictObject({
+    role: z
+      .enum(['caller', 'called'])
+      .nullable()
+      .describe(
+        'Whether it sent or received the INVITE. Null when no INVITE of the leg is stored.',
+      ),
+    name: z
+      .string()
+      .nullable()
+      .describe('A carrier, an extension or an agent; else as the INVITE names the peer.'),
+    address: z.string().nullable().describe('Remote address of its first message.'),
+  })
+  .meta({ id: 'LegPeer' })
+
+const traceSchema = z
+  .strictObject({
+    call_uuid: z.string(),
+    legs: z
+      .array(z.string())
+      .describe('Call-IDs of the legs; the first belongs to the caller leg.'),
+    peers: z.array(peer).describe('Who is at the far end of each leg.'),
+    is_complete: z.boolean().describe('False when the first messages are no longer stored.'),
+    entries: z.array(z.discriminatedUnion('kind', [message, decision])),
+  })
+  .meta({ id: 'CallTrace' })
 
 const path = z.strictObject({ uuid: z.guid() })
 
@@ -73,21 +128,68 @@ export function traceRoutes(deps: TraceDeps & WithOthers) {
     return answer(ended)
   }
   return new Hono<ControlEnv>()
-    .get('/calls/:uuid/trace', requires('calls:read'), validate('param', path), async (c) => {
-      const { uuid } = c.req.valid('param')
-      const show = async (trace: Trace) =>
-        ok(c, await traceView(uuid, trace, c.var.principal, deps))
-      return answered(c, uuid, show, endOfRecord)
-    })
-    .get('/calls/:uuid/trace.pcap', requires('calls:read'), validate('param', path), async (c) => {
-      const { uuid } = c.req.valid('param')
-      const show = (trace: Trace) =>
-        c.body(pcapOf(trace), 200, {
-          'Content-Type': 'application/vnd.tcpdump.pcap',
-          'Content-Disposition': `attachment; filename="${uuid}.pcap"`,
-        })
-      return answered(c, uuid, show, undefined)
-    })
+    .get(
+      '/calls/:uuid/trace',
+      describeRoute({
+        id: 'traceCall',
+        tag: 'Calls',
+        nodes: 'call',
+        summary:
+          'Get the SIP trace of a call: the messages of all legs, and the decisions between them. Without `calls:control` the tags of its dialogs are hidden.',
+        answer: data(traceSchema, {
+          call_uuid: exampleCall,
+          legs: ['a84b4c76e66710'],
+          is_complete: true,
+          peers: [{ role: 'caller', name: '4930100', address: '203.0.113.7:5060' }],
+          entries: [
+            {
+              at: exampleTime,
+              kind: 'decision',
+              what: 'charged',
+              detail: {
+                verdict: 'granted',
+                granted_seconds: 60,
+                customer_id: 7,
+                customer: 'acme',
+                balance: '10.00',
+                available: '9.40',
+                currency: 'USD',
+              },
+            },
+          ],
+        }),
+      }),
+      requires('calls:read'),
+      validate('param', path),
+      async (c) => {
+        const { uuid } = c.req.valid('param')
+        const show = async (trace: Trace) =>
+          ok(c, await traceView(uuid, trace, c.var.principal, deps))
+        return answered(c, uuid, show, endOfRecord)
+      },
+    )
+    .get(
+      '/calls/:uuid/trace.pcap',
+      describeRoute({
+        id: 'captureCall',
+        tag: 'Calls',
+        nodes: 'call',
+        summary:
+          'Get the SIP messages of a call as a packet capture (libpcap). Each message is one UDP datagram, whatever transport carried it. Without `calls:control` the tags of its dialogs are hidden.',
+        answer: text('application/vnd.tcpdump.pcap', '\u00a1\u00b2\u00c3\u00d4…'),
+      }),
+      requires('calls:read'),
+      validate('param', path),
+      async (c) => {
+        const { uuid } = c.req.valid('param')
+        const show = (trace: Trace) =>
+          c.body(pcapOf(trace), 200, {
+            'Content-Type': 'application/vnd.tcpdump.pcap',
+            'Content-Disposition': `attachment; filename="${uuid}.pcap"`,
+          })
+        return answered(c, uuid, show, undefined)
+      },
+    )
 }
 
 export type TraceDeps = Pick<Platform, 'store' | 'ocs'> & {

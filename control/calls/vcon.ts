@@ -6,11 +6,27 @@ import { requires } from '../auth/requires.ts'
 import { findTrace, type TraceDeps, traceView } from './trace.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { dataOf } from '../nodes/node-client.ts'
 import type { WithOthers } from '../nodes/other-nodes.ts'
 import { type CdrView, viewOf } from '../reports/cdr-view.ts'
-import { findRecord } from '../reports/find-record.ts'
+import { findRecord } from '../reports/cdr-store.ts'
+import { bare } from '../http/openapi/operation.ts'
+import { exampleCall } from './spy-routes.ts'
+import { exampleTime, moment } from '../http/view-fields.ts'
+
+const vconView = z
+  .looseObject({
+    vcon: z.string(),
+    uuid: z.string(),
+    created_at: moment,
+    subject: z.string(),
+    parties: z.array(z.looseObject({})),
+    dialog: z.array(z.looseObject({ type: z.enum(['recording', 'incomplete']), start: moment })),
+    analysis: z.array(z.looseObject({ type: z.string(), vendor: z.string() })),
+    attachments: z.array(z.looseObject({ purpose: z.string(), start: moment })),
+  })
+  .meta({ id: 'VCon' })
 
 const SYNTAX_VERSION = '0.4.0'
 const json = { mediatype: 'application/json', encoding: 'json' } as const
@@ -104,6 +120,32 @@ const path = z.strictObject({ uuid: z.string().max(200) })
 export function vconRoutes(deps: TraceDeps & WithOthers) {
   return new Hono<ControlEnv>().get(
     '/calls/:uuid/vcon',
+    describeRoute({
+      id: 'getVcon',
+      tag: 'Calls',
+      nodes: 'all',
+      summary:
+        'Get an ended call as a vCon (draft-ietf-vcon-vcon-core): parties, dialog, media quality, call record and SIP trace',
+      answer: bare(vconView, {
+        vcon: '0.4.0',
+        uuid: exampleCall,
+        created_at: exampleTime,
+        subject: 'Call from 4930100 to 4940200',
+        parties: [{ tel: 'tel:4930100' }, { tel: 'tel:4940200' }],
+        dialog: [
+          {
+            type: 'incomplete',
+            start: exampleTime,
+            duration: 0,
+            parties: [0, 1],
+            originator: 0,
+            disposition: 'busy',
+          },
+        ],
+        analysis: [],
+        attachments: [],
+      }),
+    }),
     requires('cdrs:read'),
     validate('param', path),
     async (c) => {

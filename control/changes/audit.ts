@@ -19,8 +19,40 @@ import { requires } from '../auth/requires.ts'
 import type { ChangeDigests, ControlEnv } from '../http/control-env.ts'
 import { ok, endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/envelope.ts'
 import { queryTime } from '../http/fields.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { tellChange } from '../nodes/elsewhere.ts'
+import { exampleTime, moment } from '../http/view-fields.ts'
+import { list } from '../http/openapi/operation.ts'
+
+const auditEntryView = z
+  .strictObject({
+    id: z.int(),
+    at: moment,
+    actor: z
+      .string()
+      .describe(
+        '`key:<uuid>`, `user:<username>`, `customer:<id>`, `anonymous`, `console` or `platform`.',
+      ),
+    actor_name: z.string().nullable().describe('For a key: its name at that time.'),
+    actor_key_prefix: z
+      .string()
+      .nullable()
+      .describe('For a key: the start of its token at that time.'),
+    tenant_id: z.int().nullable(),
+    address: z.string(),
+    action: z.string(),
+    target: z.string(),
+    outcome: z.enum(['success', 'refused', 'failed']),
+    status: z.int(),
+    code: z.string().nullable(),
+    before_digest: z.string().nullable().describe('SHA-256 of the resource as the API shows it.'),
+    after_digest: z.string().nullable(),
+    correlation_id: z.string(),
+    change_id: z.string().nullable().describe('Of the change that was made or undone.'),
+    reason: z.string().nullable().describe('As given with the change.'),
+    is_agent: z.boolean().describe('The call of a tool, or by a key that names a scope of MCP.'),
+  })
+  .meta({ id: 'AuditEntry' })
 
 export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
 
@@ -358,6 +390,31 @@ const auditQuery = z.strictObject({
 export const auditRoutes = (log: AuditLog) =>
   new Hono<ControlEnv>().get(
     '/audit',
+    describeRoute({
+      id: 'listAuditEntries',
+      tag: 'System',
+      summary: 'List audit log entries, newest first',
+      answer: list(auditEntryView, {
+        id: 1,
+        at: exampleTime,
+        actor: 'key:9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11',
+        actor_name: 'deploy',
+        actor_key_prefix: 'sbc_live_a1B',
+        tenant_id: null,
+        address: '192.0.2.1',
+        action: 'DELETE /api/v1/customers/:id',
+        target: '/api/v1/customers/7',
+        outcome: 'success',
+        status: 200,
+        code: null,
+        before_digest: 'x2QJ',
+        after_digest: null,
+        correlation_id: '5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
+        change_id: null,
+        reason: null,
+        is_agent: false,
+      }),
+    }),
     requires('audit:read'),
     validate('query', auditQuery),
     async (c) => {

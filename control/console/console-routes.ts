@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { openToAll } from '../auth/requires.ts'
 import { notFound } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
+import { either, text } from '../http/openapi/operation.ts'
 
 /** Nothing inline, nothing from elsewhere, and no page may frame it. */
 const policy = [
@@ -39,15 +40,74 @@ export function consoleRoutes(
     return c.html(files.page, 200, pageHeaders)
   }
   return new Hono<ControlEnv>()
-    .get('/', openToAll(), (c) => (files === undefined ? frontPage(c) : page(c)))
-    .get('/console/assets/:file', openToAll(), validate('param', fileParam), (c) => {
-      const asset = files?.assets.get(c.req.valid('param').file)
-      if (asset === undefined) throw notFound('File')
-      return assetAnswer(c, asset)
-    })
-    .get('/console', openToAll(), page)
-    .get('/console/:screen', openToAll(), page)
-    .get('/console/:screen/:item', openToAll(), page)
+    .get(
+      '/',
+      describeRoute({
+        id: 'getFrontPage',
+        tag: 'System',
+        summary: 'Get the page of the console',
+        answer: text('text/html', '<!doctype html>'),
+      }),
+      openToAll(),
+      (c) => (files === undefined ? frontPage(c) : page(c)),
+    )
+    .get(
+      '/console/assets/:file',
+      describeRoute({
+        id: 'getConsoleFile',
+        tag: 'System',
+        summary: 'Get a file of the console',
+        answer: either(
+          text('text/javascript', ''),
+          text('text/css', ''),
+          text('image/svg+xml', ''),
+        ),
+        refusals: [404],
+      }),
+      openToAll(),
+      validate('param', fileParam),
+      (c) => {
+        const asset = files?.assets.get(c.req.valid('param').file)
+        if (asset === undefined) throw notFound('File')
+        return assetAnswer(c, asset)
+      },
+    )
+    .get(
+      '/console',
+      describeRoute({
+        id: 'getConsole',
+        tag: 'System',
+        summary: 'Get the page of the console',
+        answer: text('text/html', '<!doctype html>'),
+        refusals: [404],
+      }),
+      openToAll(),
+      page,
+    )
+    .get(
+      '/console/:screen',
+      describeRoute({
+        id: 'getConsoleScreen',
+        tag: 'System',
+        summary: 'Get the page of the console at a screen',
+        answer: text('text/html', '<!doctype html>'),
+        refusals: [404],
+      }),
+      openToAll(),
+      page,
+    )
+    .get(
+      '/console/:screen/:item',
+      describeRoute({
+        id: 'getConsoleItem',
+        tag: 'System',
+        summary: 'Get the page of the console at one thing',
+        answer: text('text/html', '<!doctype html>'),
+        refusals: [404],
+      }),
+      openToAll(),
+      page,
+    )
 }
 
 function assetAnswer(c: Context<ControlEnv>, asset: Asset): Response {

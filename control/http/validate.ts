@@ -8,6 +8,7 @@ import { z } from 'zod'
 import { nearMiss } from '../../schema/rules/near-miss.ts'
 import { ApiError, badRequest, type ErrorDetail } from './api-error.ts'
 import { parseJson, readBody } from './body.ts'
+import type { Operation } from './openapi/operation.ts'
 
 type Target = 'json' | 'query' | 'param'
 
@@ -148,6 +149,8 @@ interface HandlerNote {
   readonly param?: z.ZodType
   /** Honours `Idempotency-Key`. */
   readonly isRepeatable?: true
+  /** What the OpenAPI document says beyond that. */
+  readonly operation?: Operation
 }
 
 export type Access =
@@ -171,6 +174,13 @@ const notes = new WeakMap<object, HandlerNote>()
 
 export function describeHandler(handler: object, note: HandlerNote): void {
   notes.set(handler, note)
+}
+
+/** Describes a route in the OpenAPI document. */
+export function describeRoute(operation: Operation): MiddlewareHandler {
+  const pass: MiddlewareHandler = (_, next) => next()
+  describeHandler(pass, { operation })
+  return pass
 }
 
 /**

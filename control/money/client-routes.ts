@@ -5,7 +5,12 @@
 import { Hono } from 'hono'
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
-import { dispositions, entryKinds } from '../../schema/contracts/field-values.ts'
+import {
+  dispositions,
+  entryKinds,
+  directions,
+  mosSources,
+} from '../../schema/contracts/field-values.ts'
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import type { OcsPort } from '../../schema/contracts/ocs.ts'
@@ -20,12 +25,57 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok, endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/envelope.ts'
 import { countOf } from '../http/rows.ts'
 import type { Platform } from '../http/platform.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { queryTime } from '../http/fields.ts'
 import { type LedgerEntryView, listLedger } from './ledger-store.ts'
 import { explanation } from '../resources/rates/price-explanation.ts'
-import { lookupFields } from '../resources/rates/rate-routes.ts'
-import { isBalanceLow, refusedMicros } from '../resources/low-balance.ts'
+import { lookupFields, examplePrice } from '../resources/rates/rate-routes.ts'
+import { isBalanceLow, refusedMicros } from '../resources/customers.ts'
+import { count, decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
+import { data, list } from '../http/openapi/operation.ts'
+import { priceView as price } from '../resources/rates/rate-routes.ts'
+import { ledgerFields } from './customer-routes.ts'
+
+const ownWallet = z
+  .strictObject({
+    currency: z.string().nullable(),
+    balance: decimal,
+    balance_number: z.number(),
+    credit_limit: z.number(),
+    reserved: decimal,
+    available: decimal,
+    open_calls: count,
+    low_balance_threshold: z.number(),
+    is_balance_low: z.boolean(),
+  })
+  .meta({ id: 'OwnWallet' })
+
+const ownEntry = ledgerFields
+  .omit({ ref: true, actor: true })
+  .extend({ call_uuid: z.string().nullable().describe('The charged call.') })
+  .meta({ id: 'OwnLedgerEntry' })
+
+const ownCall = z
+  .strictObject({
+    call_uuid: z.string(),
+    direction: z.enum(directions),
+    caller_id_number: z.string(),
+    destination_number: z.string(),
+    start_stamp: moment,
+    answer_stamp: moment.nullable(),
+    end_stamp: moment,
+    billsec: count,
+    disposition: z.enum(dispositions),
+    denial_code: z.string().nullable(),
+    denial_text: denialTextField,
+    mos_score: z.number().nullable(),
+    mos_source: z.enum(mosSources).nullable(),
+    cost: z.number(),
+    cost_exact: decimal,
+    currency: z.string().nullable(),
+    rate_prefix: z.string().nullable(),
+  })
+  .meta({ id: 'OwnCall' })
 
 type ClientRoutesDeps = Pick<Platform, 'store' | 'now'> & {
   readonly ocs: Pick<OcsPort, 'balanceOf' | 'quote'>
@@ -50,30 +100,106 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
   const self = (principal: Principal): number => customerOf(principal).customerId
 
   return new Hono<ControlEnv>()
-    .get('/wallet', requiresCustomer(), async (c) =>
-      ok(c, await walletOf(store, ocs, self(c.get('principal')))),
+    .get(
+      '/wallet',
+      describeRoute({
+        id: 'getOwnWallet',
+        tag: 'Customer edge',
+        summary: 'Get the wallet',
+        answer: data(ownWallet, {
+          currency: 'USD',
+          balance: '25.00',
+          balance_number: 25,
+          credit_limit: 0,
+          reserved: '0.00',
+          available: '25.00',
+          open_calls: 0,
+          low_balance_threshold: 5,
+          is_balance_low: false,
+        }),
+        refusals: [404],
+      }),
+      requiresCustomer(),
+      async (c) => ok(c, await walletOf(store, ocs, self(c.get('principal')))),
     )
 
-    .get('/ledger', requiresCustomer(), validate('query', ledgerQuery), async (c) => {
-      const { page, limit, ...filter } = c.req.valid('query')
-      const slice = { limit, offset: offsetOf({ page, limit }) }
-      const id = self(c.get('principal'))
-      const list = () => listLedger(store, id, filter, slice)
-      const { rows, total } = await readApart(store, readerOf(id), list)
-      return ok(c, rows.map(entryOf), endingMeta({ page, limit }, total))
-    })
+    .get(
+      '/ledger',
+      describeRoute({
+        id: 'listOwnLedgerEntries',
+        tag: 'Customer edge',
+        summary: 'List ledger entries: every change of the balance',
+        answer: list(ownEntry, {
+          id: 1,
+          kind: 'topup',
+          amount: 25,
+          amount_exact: '25.00',
+          balance_after: 25,
+          balance_after_exact: '25.00',
+          note: null,
+          created_at: exampleTime,
+          call_uuid: null,
+        }),
+      }),
+      requiresCustomer(),
+      validate('query', ledgerQuery),
+      async (c) => {
+        const { page, limit, ...filter } = c.req.valid('query')
+        const slice = { limit, offset: offsetOf({ page, limit }) }
+        const id = self(c.get('principal'))
+        const list = () => listLedger(store, id, filter, slice)
+        const { rows, total } = await readApart(store, readerOf(id), list)
+        return ok(c, rows.map(entryOf), endingMeta({ page, limit }, total))
+      },
+    )
 
-    .get('/cdrs', requiresCustomer(), validate('query', cdrQuery), async (c) => {
-      const { page, limit, ...filter } = c.req.valid('query')
-      const id = self(c.get('principal'))
-      const slice = { limit, offset: offsetOf({ page, limit }) }
-      const list = () => callsOf(store, id, filter, slice)
-      const { rows, total } = await readApart(store, readerOf(id), list)
-      return ok(c, rows, endingMeta({ page, limit }, total))
-    })
+    .get(
+      '/cdrs',
+      describeRoute({
+        id: 'listOwnCalls',
+        tag: 'Customer edge',
+        summary: 'List calls, newest first',
+        answer: list(ownCall, {
+          call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+          direction: 'outbound',
+          caller_id_number: '4930100',
+          destination_number: '4940200',
+          start_stamp: exampleTime,
+          answer_stamp: exampleTime,
+          end_stamp: exampleTime,
+          billsec: 20,
+          disposition: 'ANSWERED',
+          denial_code: null,
+          mos_score: null,
+          mos_source: null,
+          denial_text: null,
+          cost: 0.6,
+          cost_exact: '0.60',
+          currency: 'USD',
+          rate_prefix: '49',
+        }),
+      }),
+      requiresCustomer(),
+      validate('query', cdrQuery),
+      async (c) => {
+        const { page, limit, ...filter } = c.req.valid('query')
+        const id = self(c.get('principal'))
+        const slice = { limit, offset: offsetOf({ page, limit }) }
+        const list = () => callsOf(store, id, filter, slice)
+        const { rows, total } = await readApart(store, readerOf(id), list)
+        return ok(c, rows, endingMeta({ page, limit }, total))
+      },
+    )
 
     .get(
       '/rates/lookup',
+      describeRoute({
+        id: 'lookUpOwnRate',
+        tag: 'Customer edge',
+        summary: 'Look up the price of a call',
+        answer: data(price, examplePrice),
+        refusals: [404],
+      }),
       requiresCustomer(),
       validate('query', z.strictObject(lookupFields)),
       async (c) => {

@@ -15,14 +15,56 @@ import { requires } from '../auth/requires.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { endingMeta, offsetOf, ok, pageQuery } from '../http/envelope.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import type { Idempotency } from '../auth/idempotency.ts'
 import { money, queryTime, text } from '../http/fields.ts'
 import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
 import { requestScope } from '../auth/tenants.ts'
-import { listLedger } from './ledger-store.ts'
+import { listLedger, type LedgerEntryView } from './ledger-store.ts'
 import { customers, type CustomerView } from '../resources/customers.ts'
 import { resourceDeps, ResourceStore } from '../resources/resource.ts'
+import { amount, currency } from '../resources/rates/rate-routes.ts'
+import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
+import { data, list } from '../http/openapi/operation.ts'
+
+const walletFields = z.strictObject({
+  customer_id: z.int(),
+  currency,
+  balance: decimal,
+  balance_number: amount,
+  credit_limit: amount,
+  reserved: decimal.describe('Amount reserved for live calls.'),
+  available: decimal,
+  open_calls: count,
+})
+
+const wallet = walletFields.meta({ id: 'Wallet' })
+
+export const ledgerFields = z.strictObject({
+  id: z.int(),
+  kind: z.enum(entryKinds),
+  amount: amount.describe('Amount added to the balance; negative for a charge.'),
+  amount_exact: decimal,
+  balance_after: amount,
+  balance_after_exact: decimal,
+  ref: z.string(),
+  actor: z.string(),
+  note: z.string().nullable(),
+  created_at: moment,
+})
+
+const ledgerEntry: z.ZodType<LedgerEntryView> = ledgerFields.meta({ id: 'LedgerEntry' })
+
+const exampleWallet = {
+  customer_id: 7,
+  currency: 'USD',
+  balance: '25.00',
+  balance_number: 25,
+  credit_limit: 0,
+  reserved: '0.00',
+  available: '25.00',
+  open_calls: 0,
+}
 
 export interface CustomerRoutesDeps extends ChangeDeps {
   readonly ocs: OcsPort
@@ -55,6 +97,12 @@ export function customerRoutes(world: CustomerRoutesDeps) {
 
     .get(
       '/customers/:id/wallet',
+      describeRoute({
+        id: 'getWallet',
+        tag: 'Customers',
+        summary: 'Get the wallet of a customer',
+        answer: data(wallet, exampleWallet),
+      }),
       requires('wallets:read'),
       validate('param', idParam(noun)),
       async (c) => {
@@ -68,6 +116,23 @@ export function customerRoutes(world: CustomerRoutesDeps) {
 
     .get(
       '/customers/:id/ledger',
+      describeRoute({
+        id: 'listLedgerEntries',
+        tag: 'Customers',
+        summary: 'List ledger entries: every change of the balance',
+        answer: list(ledgerEntry, {
+          id: 1,
+          kind: 'topup',
+          amount: 25,
+          amount_exact: '25.00',
+          balance_after: 25,
+          balance_after_exact: '25.00',
+          ref: 'pi_1',
+          actor: 'payment',
+          note: null,
+          created_at: exampleTime,
+        }),
+      }),
       requires('wallets:read'),
       validate('param', idParam(noun)),
       validate('query', ledgerQuery),
@@ -85,6 +150,30 @@ export function customerRoutes(world: CustomerRoutesDeps) {
 
     .post(
       '/customers/:id/wallet/adjust',
+      describeRoute({
+        id: 'adjustWallet',
+        tag: 'Customers',
+        summary: 'Adjust the balance manually',
+        body: { amount: '10.00', kind: 'topup', reason: 'bank transfer 4711' },
+        answer: data(
+          walletFields
+            .extend({
+              kind: z.enum(['topup', 'adjust', 'refund']),
+              amount,
+              amount_exact: decimal,
+              reason: z.string(),
+            })
+            .meta({ id: 'WalletMove' }),
+          {
+            ...exampleWallet,
+            kind: 'topup',
+            amount: 10,
+            amount_exact: '10.00',
+            reason: 'bank transfer 4711',
+          },
+        ),
+        refusals: [409],
+      }),
       requires('wallets:write'),
       validate('param', idParam(noun)),
       validate('json', adjustBody),

@@ -9,11 +9,59 @@ import { readBody, parseJson } from '../http/body.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok, offsetOf, pageMeta, pageQuery, queryId } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { AlertStore } from './alert-store.ts'
 import { readPaymentEvent } from './payment-event.ts'
 import { Payments } from './payments.ts'
 import { idParam } from '../resources/resource-routes.ts'
+import { amount, currency } from '../resources/rates/rate-routes.ts'
+import { data, list } from '../http/openapi/operation.ts'
+import { decimal, exampleTime, moment } from '../http/view-fields.ts'
+
+const alertKinds = [
+  'unknown_customer',
+  'currency_mismatch',
+  'amount_mismatch',
+  'unreadable_event',
+  'balance_out_of_range',
+  'refund',
+  'dispute',
+  'subscription_ended',
+]
+
+const alertView = z
+  .strictObject({
+    id: z.int(),
+    kind: z.enum(alertKinds),
+    event_id: z.string(),
+    event_kind: z.string(),
+    customer_id: z.int().nullable(),
+    reference: z.string().nullable(),
+    amount: amount.nullable(),
+    amount_exact: decimal.nullable(),
+    currency: currency.nullable(),
+    detail: z.string(),
+    created_at: moment,
+    resolved_at: moment.nullable(),
+    resolved_by: z.string().nullable(),
+  })
+  .meta({ id: 'BillingAlert' })
+
+const exampleAlert = {
+  id: 1,
+  kind: 'unknown_customer',
+  event_id: 'evt_1',
+  event_kind: 'invoice.paid',
+  customer_id: null,
+  reference: 'pi_1',
+  amount: 10,
+  amount_exact: '10.00',
+  currency: 'USD',
+  detail: 'no customer',
+  created_at: exampleTime,
+  resolved_at: null,
+  resolved_by: null,
+}
 
 export type PaymentRoutesDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
   readonly ocs: OcsPort
@@ -24,21 +72,41 @@ export type PaymentRoutesDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
 export function paymentWebhookRoutes(deps: PaymentRoutesDeps) {
   const payments = new Payments(deps)
   const { paymentWebhookSecret: secret } = deps.settings
-  return new Hono<ControlEnv>().post('/payments/webhook', openToAll(), async (c) => {
-    if (secret === undefined)
-      throw new ApiError(503, 'payments_not_configured', 'No payment provider is set up')
-    const body = await readBody(c)
-    if (!isSignedByStripe(body, c.req.header('stripe-signature'), secret, deps.now()))
-      throw new ApiError(400, 'invalid_signature', 'The signature is missing, wrong or too old')
-    const parsed = parseJson(body.toString('utf8'))
-    const event = parsed.kind === 'value' ? readPaymentEvent(parsed.value) : undefined
-    if (event === undefined) throw badRequest('The body is not an event')
-    return ok(c, {
-      received: true,
-      event_id: event.eventId,
-      outcome: await payments.receive(event),
-    })
-  })
+  return new Hono<ControlEnv>().post(
+    '/payments/webhook',
+    describeRoute({
+      id: 'receivePaymentEvent',
+      tag: 'Payments',
+      summary: 'Receive a payment event, signed as Stripe signs its events',
+      bodyType: 'application/json',
+      body: { id: 'evt_1', type: 'invoice.paid', data: { object: { id: 'in_1' } } },
+      answer: data(
+        z.strictObject({
+          received: z.literal(true),
+          event_id: z.string(),
+          outcome: z.enum(['credited', 'duplicate', 'ignored', 'alert']),
+        }),
+        { received: true, event_id: 'evt_1', outcome: 'credited' },
+      ),
+      refusals: [503],
+    }),
+    openToAll(),
+    async (c) => {
+      if (secret === undefined)
+        throw new ApiError(503, 'payments_not_configured', 'No payment provider is set up')
+      const body = await readBody(c)
+      if (!isSignedByStripe(body, c.req.header('stripe-signature'), secret, deps.now()))
+        throw new ApiError(400, 'invalid_signature', 'The signature is missing, wrong or too old')
+      const parsed = parseJson(body.toString('utf8'))
+      const event = parsed.kind === 'value' ? readPaymentEvent(parsed.value) : undefined
+      if (event === undefined) throw badRequest('The body is not an event')
+      return ok(c, {
+        received: true,
+        event_id: event.eventId,
+        outcome: await payments.receive(event),
+      })
+    },
+  )
 }
 
 const alertQuery = z.strictObject({
@@ -65,6 +133,12 @@ export function alertRoutes({ store, now }: Pick<PaymentRoutesDeps, 'store' | 'n
   return new Hono<ControlEnv>()
     .get(
       '/billing/alerts',
+      describeRoute({
+        id: 'listBillingAlerts',
+        tag: 'Payments',
+        summary: 'List billing alerts: payments that need attention',
+        answer: list(alertView, exampleAlert),
+      }),
       requiresGlobal('wallets:read'),
       validate('query', alertQuery),
       async (c) => {
@@ -76,6 +150,16 @@ export function alertRoutes({ store, now }: Pick<PaymentRoutesDeps, 'store' | 'n
     )
     .post(
       '/billing/alerts/:id/resolve',
+      describeRoute({
+        id: 'resolveBillingAlert',
+        tag: 'Payments',
+        summary: 'Resolve a billing alert',
+        answer: data(alertView, {
+          ...exampleAlert,
+          resolved_at: exampleTime,
+          resolved_by: 'user:ada',
+        }),
+      }),
       requiresGlobal('wallets:write'),
       validate('param', idParam('Alert')),
       async (c) => {

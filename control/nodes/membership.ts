@@ -6,6 +6,31 @@ import { requiresGlobal } from '../auth/requires.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
+import { count, exampleTime, moment } from '../http/view-fields.ts'
+import { data } from '../http/openapi/operation.ts'
+import { describeRoute } from '../http/validate.ts'
+import { z } from 'zod'
+
+const nodeView = z
+  .strictObject({
+    name: z.string(),
+    epoch: count.describe('Grows with each start; 0 with SQLite.'),
+    address: z.string().describe('Of its API, for the other nodes.'),
+    version: z.string(),
+    state: z
+      .enum(['starting', 'serving', 'draining', 'stopped', 'lost'])
+      .describe('`lost`: not heard for ten seconds.'),
+    live_calls: count,
+    started_at: moment,
+    heartbeat_at: moment.describe('By the clock of the database server.'),
+    is_this: z.boolean().describe('The process that answers.'),
+    differing_settings: z
+      .array(z.string())
+      .describe(
+        'Settings that must be the same on all nodes, and in which this one differs from another that lives.',
+      ),
+  })
+  .meta({ id: 'ProcessNode' })
 
 /** A node that is lost for longer is not named any more: the calls of its last run are over, or with a new one. */
 const NAMED_MS = 3_600_000
@@ -55,14 +80,36 @@ export interface Membership {
 
 /** `GET /nodes`: the processes of this installation. Of the platform alone. */
 export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
-  new Hono<ControlEnv>().get('/nodes', requiresGlobal('metrics:read'), (c) =>
-    ok(
-      c,
-      nodes.list().map((node) => ({
-        ...viewOf(node),
-        differing_settings: nodes.differingSettings.get(node.name) ?? [],
-      })),
-    ),
+  new Hono<ControlEnv>().get(
+    '/nodes',
+    describeRoute({
+      id: 'listNodes',
+      tag: 'System',
+      summary: 'List the processes of this installation; with SQLite there is one.',
+      answer: data(z.array(nodeView), [
+        {
+          name: 'sbc-1',
+          epoch: 3,
+          address: 'http://10.0.0.1:8080',
+          version: '0.1.0',
+          state: 'serving',
+          live_calls: 12,
+          started_at: exampleTime,
+          heartbeat_at: exampleTime,
+          is_this: true,
+          differing_settings: [],
+        },
+      ]),
+    }),
+    requiresGlobal('metrics:read'),
+    (c) =>
+      ok(
+        c,
+        nodes.list().map((node) => ({
+          ...viewOf(node),
+          differing_settings: nodes.differingSettings.get(node.name) ?? [],
+        })),
+      ),
   )
 
 export type ProcessNodeView = ReturnType<typeof viewOf> & {

@@ -2,8 +2,7 @@
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { MediaQuality } from '../../schema/call-quality.ts'
-import type { RecordingView } from './recording-column.ts'
-import type { CdrRow } from './cdr-store.ts'
+import type { CdrRow, RecordingView } from './cdr-store.ts'
 
 export function viewOf(row: CdrRow) {
   return {

@@ -4,14 +4,7 @@
  */
 import { serialize } from 'node:v8'
 import type { SqlValue } from '../../schema/sql/sql-value.ts'
-import { unusualCalls, type UnusualRequest } from './unusual/unusual-calls.ts'
 import type { Page } from '../http/envelope.ts'
-import type { Place } from './sums/places.ts'
-import { rollUp, type RollUpRequest } from './sums/roll-up.ts'
-import { search, type SearchRequest } from './sums/search.ts'
-import { summaryOf } from './sums/summary.ts'
-import type { SummaryRequest } from './sums/summarize.ts'
-import { ByteWriter } from './byte-writer.ts'
 import { carrierSums } from './carrier-sums.ts'
 import {
   type CdrFilter,
@@ -22,6 +15,12 @@ import {
   type RefusedTotals,
 } from './cdr-store.ts'
 import { CdrText, csvHeader } from './cdr-text.ts'
+import type { Place } from './sums/call-filters.ts'
+import { rollUp, type RollUpRequest } from './sums/roll-up.ts'
+import { search, type SearchRequest } from './sums/search.ts'
+import type { SummaryRequest } from './sums/summarize.ts'
+import { summaryOf } from './sums/summary.ts'
+import { unusualCalls, type UnusualRequest } from './unusual/unusual-calls.ts'
 
 export interface ReportRequest {
   readonly filter: CdrFilter
@@ -214,4 +213,35 @@ async function* totalsOf(cdrs: CdrStore): AsyncGenerator<Bytes, CdrTotals, undef
     yield nothing
   }
   return { calls, billsec }
+}
+
+/** Encodes texts as UTF-8 in one reused block of memory. */
+
+const FIRST_BYTES = 1_048_576
+/** Maximum UTF-8 bytes per character of a string. */
+const WIDEST = 3
+
+export class ByteWriter {
+  #block = Buffer.allocUnsafeSlow(FIRST_BYTES)
+  #length = 0
+
+  add(text: string): void {
+    const needed = this.#length + text.length * WIDEST
+    if (needed > this.#block.length) this.#grow(needed)
+    this.#length += this.#block.write(text, this.#length)
+  }
+
+  /** Returns the bytes added since the last call, as a block of their own. */
+  take(): Uint8Array<ArrayBuffer> {
+    const taken = new Uint8Array(this.#length)
+    taken.set(this.#block.subarray(0, this.#length))
+    this.#length = 0
+    return taken
+  }
+
+  #grow(bytes: number): void {
+    const larger = Buffer.allocUnsafeSlow(Math.max(bytes, 2 * this.#block.length))
+    larger.set(this.#block.subarray(0, this.#length))
+    this.#block = larger
+  }
 }

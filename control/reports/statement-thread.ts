@@ -3,9 +3,9 @@ import { deserialize } from 'node:v8'
 import type { Reader, ReadingThread } from '../../schema/sql/read-apart.ts'
 import type { SqlValue } from '../../schema/sql/sql-value.ts'
 import type { PreparedStatement } from '../../schema/sql/statements.ts'
-import { FairTurns } from './fair-turns.ts'
 import type { RowsRequest } from './report-chunks.ts'
 import { type ReportThread, ThreadEnded } from './report-thread.ts'
+import { tooManySearches } from './searches.ts'
 
 /** While one is sent, another one runs. */
 const AT_A_TIME = 2
@@ -40,5 +40,54 @@ export class StatementThread implements ReadingThread {
       if (error instanceof ThreadEnded) return once()
       throw error
     }
+  }
+}
+
+/** Of one reader. */
+const MAX_WAITING = 100
+
+export class FairTurns {
+  /** The next one first. */
+  readonly #waiting = new Map<Reader, (() => void)[]>()
+  #free: number
+
+  /** @param places how many work at the same time. */
+  constructor(places: number) {
+    this.#free = places
+  }
+
+  /** @throws {ApiError} 503: this reader waits for too many. */
+  async run<T>(reader: Reader, work: () => Promise<T>): Promise<T> {
+    await this.#turnOf(reader)
+    try {
+      return await work()
+    } finally {
+      this.#endTurn()
+    }
+  }
+
+  #turnOf(reader: Reader): Promise<void> {
+    if (this.#free > 0) {
+      this.#free -= 1
+      return Promise.resolve()
+    }
+    const own = this.#waiting.get(reader) ?? []
+    if (own.length >= MAX_WAITING) throw tooManySearches()
+    return new Promise((resolve) => {
+      own.push(resolve)
+      this.#waiting.set(reader, own)
+    })
+  }
+
+  #endTurn(): void {
+    for (const [reader, own] of this.#waiting) {
+      const begin = own.shift()
+      this.#waiting.delete(reader)
+      // Now it is the last one.
+      if (own.length > 0) this.#waiting.set(reader, own)
+      begin?.()
+      return
+    }
+    this.#free += 1
   }
 }

@@ -1,14 +1,13 @@
 /** AI agents: each a number with the SIP URI of a voice service (SPECIFICATION.md §4.7). */
+import { exampleMedia, exampleTime, count, mediaView, moment } from '../http/view-fields.ts'
 import { z } from 'zod'
 import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { limit, name, reference, sipUri, text } from '../http/fields.ts'
-import { count, mediaView, moment } from '../http/view-fields.ts'
 import { flag, names } from './columns.ts'
-import { extensionNumber, refuseTakenNumber } from './extension-number.ts'
-import { refuseGateways } from './gateway-reach.ts'
+import { extensionNumber, refuseTakenNumber } from './extensions.ts'
+import { refuseGateways, refuseOwnPlaces } from './gateway-reach.ts'
 import { mediaColumns, mediaFields, stripHeaders } from './media-fields.ts'
-import { refuseOwnPlaces } from './own-places.ts'
 import { filledIn, overTls, preset } from './presets.ts'
 import type { Definition } from './resource.ts'
 
@@ -40,7 +39,7 @@ const view = z.strictObject({
   updated_at: moment,
 })
 
-export const liveAgentView = view.extend({ active_calls: count }).meta({ id: 'AiAgent' })
+const liveAgentView = view.extend({ active_calls: count }).meta({ id: 'AiAgent' })
 
 export const aiAgents: Definition<typeof body, typeof view> = {
   noun: 'AI agent',
@@ -86,4 +85,26 @@ export const aiAgents: Definition<typeof body, typeof view> = {
     throw new ApiError(409, 'in_use', `${who} still sends calls to this agent`)
   },
   follow: ({ engine }, { id }) => engine.reloadRouting({ of: 'agent', ids: [id] }),
+  described: {
+    tag: 'Agents',
+    nodes: 'all',
+    shown: liveAgentView,
+    example: {
+      id: 1,
+      name: 'concierge',
+      tenant: null,
+      extension: '700',
+      sip_uri: 'sip:concierge@agents.example',
+      description: null,
+      max_calls: 10,
+      ...exampleMedia,
+      strip_headers: [],
+      is_active: true,
+      created_at: exampleTime,
+      updated_at: exampleTime,
+      active_calls: 0,
+    },
+    body: { name: 'concierge', extension: '700', sip_uri: 'sip:concierge@agents.example' },
+    patch: { max_calls: 20 },
+  },
 }

@@ -13,8 +13,20 @@ import { banStateOf, stateBeforeBan } from './kinds/sip-ban-kind.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { quoted } from '../http/clean-text.ts'
+import { count, exampleTime, moment } from '../http/view-fields.ts'
+import { data } from '../http/openapi/operation.ts'
+
+const banView = z
+  .strictObject({
+    source: z.string().describe('An IPv4 address or an IPv6 network.'),
+    reason: z.enum(['password_guessing', 'unknown_calls', 'operator']),
+    since: moment,
+    until: moment,
+    dropped_packets: count,
+  })
+  .meta({ id: 'Ban' })
 
 const path = '/guard/bans'
 const day = 86_400
@@ -55,10 +67,39 @@ export function banRoutes(world: ChangeDeps) {
   }
 
   return new Hono<ControlEnv>()
-    .get(path, requiresGlobal('guard:read'), (c) => ok(c, guard.bans().map(viewOf)))
+    .get(
+      path,
+      describeRoute({
+        id: 'listBans',
+        tag: 'System',
+        summary: 'List banned SIP sources',
+        answer: data(z.array(banView), [
+          {
+            source: '203.0.113.9',
+            reason: 'password_guessing',
+            since: exampleTime,
+            until: '2026-01-01T00:10:00.000Z',
+            dropped_packets: 1200,
+          },
+        ]),
+      }),
+      requiresGlobal('guard:read'),
+      (c) => ok(c, guard.bans().map(viewOf)),
+    )
 
     .post(
       path,
+      describeRoute({
+        id: 'createBan',
+        tag: 'System',
+        summary: 'Ban a SIP source for a period',
+        body: { address: '203.0.113.9', duration_seconds: 3600 },
+        answer: data(
+          z.strictObject({ address: z.string(), duration_seconds: count }),
+          { address: '203.0.113.9', duration_seconds: 3600 },
+          201,
+        ),
+      }),
       requiresGlobal('guard:write'),
       validate('query', writeQuery),
       validate('json', newBan),
@@ -79,6 +120,16 @@ export function banRoutes(world: ChangeDeps) {
 
     .delete(
       `${path}/:source`,
+      describeRoute({
+        id: 'deleteBan',
+        tag: 'System',
+        summary: 'Lift a ban',
+        answer: data(z.strictObject({ source: z.string(), banned: z.literal(false) }), {
+          source: '203.0.113.9',
+          banned: false,
+        }),
+        refusals: [404],
+      }),
       requiresGlobal('guard:write'),
       validate('param', oneBan),
       validate('query', writeQuery),

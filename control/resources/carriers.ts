@@ -1,4 +1,13 @@
 /** Carriers: trunks with their gateways (SPECIFICATION.md §4.7 and §10.1). Unchanged gateways keep their id. */
+import {
+  exampleMedia,
+  exampleTime,
+  exampleProbed,
+  count,
+  mediaView,
+  moment,
+  probed,
+} from '../http/view-fields.ts'
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { hostPort } from '../../engine/sip-server/message/index.ts'
@@ -22,17 +31,14 @@ import {
   transport,
 } from '../http/fields.ts'
 import { same } from '../http/rows.ts'
-import { count, mediaView, moment, probed } from '../http/view-fields.ts'
 import { flag, json, names, nested, type Row } from './columns.ts'
-import { refuseReachedGateways } from './gateway-reach.ts'
+import { refuseReachedGateways, refuseOwnPlaces, refuseForeignPlaces } from './gateway-reach.ts'
 import { refuseOtherPayer } from './guards/braked.ts'
 import { mediaColumns, mediaFields, mediaPolicy, stripHeaders } from './media-fields.ts'
-import { refuseOwnPlaces } from './own-places.ts'
 import { filledIn, preset } from './presets.ts'
 import { probedStatusView } from './probed-status.ts'
 import { badReference } from './references.ts'
 import type { Definition, Shown, Writing } from './resource.ts'
-import { refuseForeignPlaces } from './source-claims.ts'
 import { childrenOf, keyOf, putChildren } from './table-rows.ts'
 import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
 
@@ -326,6 +332,59 @@ export const carriers: Definition<typeof body, typeof view> = {
   },
   follow: ({ engine }, { id }) => engine.reloadRouting({ of: 'carrier', ids: [id] }),
   beyond: whoPays,
+  described: {
+    tag: 'Routing',
+    shown: liveCarrierView,
+    nodes: 'all',
+    example: {
+      id: 1,
+      name: 'transit',
+      tenant: null,
+      customer_id: null,
+      customer: null,
+      payer: 'customer',
+      is_active: true,
+      direction: 'both',
+      gateways: [
+        {
+          id: 1,
+          host: '198.51.100.7',
+          port: 5060,
+          transport: 'udp',
+          netmask: 32,
+          inbound: true,
+          outbound: true,
+          priority: 10,
+          weight: 100,
+          status: exampleProbed,
+        },
+      ],
+      auth: {
+        type: 'ip',
+        username: null,
+        realm: null,
+        from_user: null,
+        from_domain: null,
+        expires: null,
+      },
+      caller_id: { mode: 'pass', value: null },
+      number_rules: { in: [], out: [{ match: '^00', replace: '' }] },
+      ...exampleMedia,
+      media: 'bypass',
+      strip_headers: ['Diversion'],
+      max_calls: 100,
+      max_cps: 10,
+      registration: null,
+      rate_plan_id: null,
+      rate_plan: null,
+      inbound_set_id: 1,
+      status: { is_usable: true, active_calls: 0, registration: null },
+      created_at: exampleTime,
+      updated_at: exampleTime,
+    },
+    body: { name: 'transit', gateways: [{ host: '198.51.100.7' }], max_calls: 100, max_cps: 10 },
+    patch: { max_calls: 200 },
+  },
 }
 
 /** The carrier with its status from the engine. */

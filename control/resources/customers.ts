@@ -1,9 +1,17 @@
 /** Customers: payers of calls, with their numbers, limits and wallets (SPECIFICATION.md §13). Money moves through the ledger only. */
-import { sql } from 'kysely'
+import { exampleTime, count, decimal, moment } from '../http/view-fields.ts'
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { exactSum, moneyToDecimal, moneyToNumber, parseMoney } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { execute, first } from '../../schema/sql/query.ts'
+import {
+  hashPassword,
+  hashPasswordNow,
+  MAX_PASSWORD_LENGTH,
+  MIN_PASSWORD_LENGTH,
+} from '../auth/passwords.ts'
+import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
 import { ApiError } from '../http/api-error.ts'
 import {
   currency,
@@ -13,21 +21,41 @@ import {
   numberOrUserName,
   reference,
 } from '../http/fields.ts'
-import { count, decimal, moment } from '../http/view-fields.ts'
 import { column, flag, money, type Row } from './columns.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './guards/braked.ts'
-import { hasLowBalance, isBalanceLow, refusedMicros } from './low-balance.ts'
 import { badReference } from './references.ts'
 import type { Definition, ResourceDeps, Shown, Writing } from './resource.ts'
-import { refuseForeignNumbers } from './tenancy.ts'
 import { putChildren, rowWith } from './table-rows.ts'
-import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
-import {
-  hashPassword,
-  hashPasswordNow,
-  MAX_PASSWORD_LENGTH,
-  MIN_PASSWORD_LENGTH,
-} from '../auth/passwords.ts'
+import { refuseForeignNumbers } from './tenancy.ts'
+
+/** Whether a wallet needs money: it is below its threshold, or its next call would be refused. */
+export interface WalletFigures {
+  readonly balanceMicros: bigint
+  readonly thresholdMicros: number
+  readonly creditMicros: number
+  /** Held for live calls. */
+  readonly reservedMicros: bigint
+  /** What the customer's last call needed, where it was refused for want of money; 0: it was not. */
+  readonly refusedMicros: number
+}
+
+export function isBalanceLow(wallet: WalletFigures): boolean {
+  const { balanceMicros, thresholdMicros, creditMicros, reservedMicros, refusedMicros } = wallet
+  if (balanceMicros < thresholdMicros) return true
+  const availableMicros = balanceMicros + BigInt(creditMicros) - reservedMicros
+  return availableMicros <= 0n || availableMicros < refusedMicros
+}
+
+/** `refusedMicros` of a row of `customer`: the last call is one step in the index. */
+export const refusedMicros = sql<number | null>`(
+  SELECT CASE WHEN denial_code = 'insufficient_funds' THEN required_micros END FROM cdr
+  WHERE cdr.customer_id = customer.id ORDER BY start_stamp DESC LIMIT 1)`
+
+/** The same of rows of `customer` and `wallet`, without what is held for live calls. */
+const hasLowBalance: RawBuilder<boolean> = sql<boolean>`(
+  wallet.balance_micros < customer.low_balance_micros
+  OR wallet.balance_micros + customer.credit_limit_micros <= 0
+  OR wallet.balance_micros + customer.credit_limit_micros < coalesce(${refusedMicros}, 0))`
 
 export const customerBody = z.strictObject({
   name,
@@ -166,6 +194,34 @@ export const customers: Definition<typeof customerBody, typeof view> = {
     await ocs?.reloadCustomers({ of: 'customer', ids: [id] })
   },
   beyond: worthMoney,
+  described: {
+    tag: 'Customers',
+    example: {
+      id: 7,
+      name: 'Acme',
+      tenant: null,
+      email: null,
+      has_password: false,
+      is_active: true,
+      rate_plan_id: 1,
+      rate_plan: 'retail',
+      numbers: ['4930100'],
+      credit_limit: 0,
+      max_concurrent_calls: 10,
+      max_cps: 2,
+      max_daily_spend: 0,
+      max_call_seconds: 0,
+      low_balance_threshold: 5,
+      is_balance_low: false,
+      currency: 'USD',
+      balance: '25.00',
+      balance_number: 25,
+      created_at: exampleTime,
+      updated_at: exampleTime,
+    },
+    body: { name: 'Acme', rate_plan: 'retail', numbers: ['4930100'], balance: '25.00' },
+    patch: { max_concurrent_calls: 20 },
+  },
 }
 
 /** Setting a price needs the scope of prices or of money; a login shows wallet and calls, so it needs theirs. */

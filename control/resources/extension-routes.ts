@@ -13,11 +13,40 @@ import type { ChangeDeps } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok, offsetOf, pageMeta, pageQuery } from '../http/envelope.ts'
-import { validate } from '../http/validate.ts'
-import { extensions, type ExtensionView } from './extensions.ts'
+import { validate, describeRoute } from '../http/validate.ts'
+import { extensions, type ExtensionView, extensionDetails } from './extensions.ts'
 import { ResourceStore } from './resource.ts'
 import { found, idParam, resourceRoutes } from './resource-routes.ts'
 import { requestScope } from '../auth/tenants.ts'
+import { data, list as listOf } from '../http/openapi/operation.ts'
+import { exampleMedia, exampleTime } from '../http/view-fields.ts'
+
+const exampleDetails = {
+  id: 1,
+  extension: '100',
+  domain: 'acme.example',
+  tenant: 'acme',
+  display_name: 'Reception',
+  email: null,
+  customer_id: null,
+  customer: null,
+  voicemail_enabled: true,
+  call_recording: 'always',
+  recording_active: false,
+  ...exampleMedia,
+  status: 'registered',
+  contacts: [
+    {
+      uri: 'sip:100@192.0.2.9:5060',
+      user_agent: 'Phone/1.0',
+      source: 'udp/192.0.2.9:5060',
+      node: 'sbc-1',
+      expires_at: exampleTime,
+    },
+  ],
+  created_at: exampleTime,
+  updated_at: exampleTime,
+}
 
 const { noun, path, body } = extensions
 const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
@@ -39,23 +68,51 @@ export function extensionRoutes(world: ChangeDeps) {
   })
 
   return new Hono<ControlEnv>()
-    .get(`${path}/details`, read, validate('query', query), async (c) => {
-      const { page, limit, search } = c.req.valid('query')
-      const slice = { limit, offset: offsetOf({ page, limit }), search }
-      const scope = requestScope(c.var.principal, now)
-      const list = () => resource.list(scope, slice)
-      const { rows, total } = await readApart(store, scope.tenantId, list)
-      return ok(c, rows.map(details), pageMeta({ page, limit }, total))
-    })
+    .get(
+      `${path}/details`,
+      describeRoute({
+        id: 'listExtensionDetails',
+        tag: 'Extensions',
+        summary: 'List extensions with all their fields and their registered phones',
+        answer: listOf(extensionDetails, exampleDetails),
+      }),
+      read,
+      validate('query', query),
+      async (c) => {
+        const { page, limit, search } = c.req.valid('query')
+        const slice = { limit, offset: offsetOf({ page, limit }), search }
+        const scope = requestScope(c.var.principal, now)
+        const list = () => resource.list(scope, slice)
+        const { rows, total } = await readApart(store, scope.tenantId, list)
+        return ok(c, rows.map(details), pageMeta({ page, limit }, total))
+      },
+    )
 
-    .get(`${path}/:id/details`, read, one, async (c) => {
-      const { id } = c.req.valid('param')
-      const view = found(await resource.find(requestScope(c.var.principal, now), id), noun)
-      return ok(c, details(view))
-    })
+    .get(
+      `${path}/:id/details`,
+      describeRoute({
+        id: 'getExtensionDetails',
+        tag: 'Extensions',
+        summary: 'Get an extension with its registered phones',
+        answer: data(extensionDetails, exampleDetails),
+      }),
+      read,
+      one,
+      async (c) => {
+        const { id } = c.req.valid('param')
+        const view = found(await resource.find(requestScope(c.var.principal, now), id), noun)
+        return ok(c, details(view))
+      },
+    )
 
     .delete(
       `${path}/:id/registrations`,
+      describeRoute({
+        id: 'deleteRegistration',
+        tag: 'Extensions',
+        summary: 'Remove the registration of one phone; it may register again',
+        answer: data(extensionDetails, exampleDetails),
+      }),
       requires('extensions:write'),
       one,
       validate('query', registration),

@@ -3,17 +3,40 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
-import { wrongTenant, everywhere, type RequestScope } from '../auth/tenants.ts'
+import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
+import { everywhere, type RequestScope, wrongTenant } from '../auth/tenants.ts'
+import { ApiError } from '../http/api-error.ts'
 import { domain, reference, text } from '../http/fields.ts'
 import { mediaView, moment } from '../http/view-fields.ts'
 import { flag, type Row } from './columns.ts'
-import { extensionNumber, refuseTakenNumber } from './extension-number.ts'
 import { refuseBraked, refuseOtherPayer } from './guards/braked.ts'
 import { mediaColumns, mediaFields } from './media-fields.ts'
 import { badReference, tenantOf } from './references.ts'
 import type { Definition, Shown } from './resource.ts'
 import { rowWith } from './table-rows.ts'
-import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
+
+/** The numbers of extensions and AI agents. */
+export const extensionNumber = z
+  .string()
+  .regex(/^(?:[0-9*#]{2,20}|\+[0-9*#]{1,19})$/, 'must be 2 to 20 digits, *, # or a leading +')
+
+/**
+ * Extensions and AI agents share the numbers of their tenant, so that a number has one destination. Throws 409
+ * when the other kind has this number in this tenant. `tenantId` null for the platform.
+ */
+export async function refuseTakenNumber(
+  store: Store,
+  other: 'extension' | 'ai_agent',
+  number: string,
+  tenantId: number | null,
+): Promise<void> {
+  if ((await rowWith(store, other, { extension: number, tenant_id: tenantId })) === undefined)
+    return
+  const owner = other === 'extension' ? 'an extension' : 'an AI agent'
+  throw new ApiError(409, 'duplicate', 'Another resource has this extension', {
+    details: [{ path: 'extension', message: `is already the number of ${owner}` }],
+  })
+}
 
 const body = z.strictObject({
   extension: extensionNumber,
@@ -62,7 +85,7 @@ const view = z.strictObject({
 const registration = z.enum(['registered', 'unregistered'])
 
 /** The fields of SPECIFICATION.md §4.1, and no others. */
-export const extensionShape = view
+const extensionShape = view
   .pick({ id: true, extension: true, display_name: true, voicemail_enabled: true })
   .extend({
     status: registration,
@@ -154,6 +177,20 @@ export const extensions: Definition<typeof body, typeof view> = {
     await ocs?.reloadCustomers({ of: 'extension', ids: [id] })
   },
   beyond: whoPays,
+  described: {
+    tag: 'Extensions',
+    shown: extensionShape,
+    example: {
+      id: 1,
+      extension: '100',
+      display_name: 'Reception',
+      voicemail_enabled: true,
+      status: 'registered',
+      user_agent: 'Phone/1.0',
+    },
+    body: { extension: '100', password: 'correct horse', display_name: 'Reception' },
+    patch: { display_name: 'Front desk' },
+  },
 }
 
 /** Requires the scope that assigns numbers to paying customers. */

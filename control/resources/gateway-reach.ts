@@ -2,16 +2,27 @@
  * Rejects destinations that are a carrier's gateway, which only priced routes may use (SPECIFICATION.md
  * §10.2).
  */
-import type { RequestScope } from '../auth/tenants.ts'
-import { hostPort } from '../../engine/sip-server/message/index.ts'
+import { isIP } from 'node:net'
+import type { Selectable } from 'kysely'
 import { carrierGatewaysAt } from '../../schema/carrier-gateways.ts'
-import { gatewayNamedBy, senderOf, type CarrierGateway } from '../../schema/rules/gateway-reach.ts'
+import type { DispatcherNodeTable } from '../../schema/database.ts'
+import { isSameSource, type Location, locationOf, overlap } from '../../schema/net/place.ts'
+import { type SipTarget, sipTarget } from '../../schema/net/sip-target.ts'
 import type { Store } from '../../schema/open.ts'
+import { type Claim, type StoredClaim, storedClaims } from '../../schema/ownership/claims.ts'
+import { type CarrierGateway, gatewayNamedBy, senderOf } from '../../schema/rules/gateway-reach.ts'
+import {
+  innerCheck,
+  isOwnListener,
+  nowhere,
+  type OwnPlaces,
+} from '../../schema/rules/own-places.ts'
 import { all } from '../../schema/sql/query.ts'
+import { hostPort } from '../../engine/sip-server/message/index.ts'
+import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { same } from '../http/rows.ts'
-import type { Selectable } from 'kysely'
-import type { DispatcherNodeTable } from '../../schema/database.ts'
+import { refusePlatformOnly } from './tenancy.ts'
 
 export interface WrittenDestination {
   /** The path in the body: `nodes.0.host`. */
@@ -122,3 +133,121 @@ export const nodeUri = ({
   transport,
 }: Pick<Selectable<DispatcherNodeTable>, 'host' | 'internal_port' | 'transport'>): string =>
   `sip:${hostPort(host, internal_port)};transport=${transport}`
+
+/**
+ * Throws 409 for the first destination that a SIP listener of this installation would receive, and for the
+ * first one of a tenant that leads to loopback, to link-local addresses or into the machine's own networks.
+ * Of names, the addresses count that DNS has just told (`scope.addressesOf`).
+ */
+export function refuseOwnPlaces(
+  destinations: readonly WrittenDestination[],
+  scope: RequestScope,
+  places: OwnPlaces,
+): void {
+  if (destinations.length === 0) return
+  const listeners = places.listeners()
+  const isInner = scope.tenantId === null ? undefined : innerCheck(places)
+  for (const { path, uri } of destinations) {
+    const target = sipTarget(uri)
+    // Placeholders of a supervisor's URI: only the platform may leave open which host that will be.
+    if (target === undefined && isInner === undefined) continue
+    const addresses = target === undefined ? [] : addressesOf(target, uri, scope)
+    if (target === undefined || (isInner !== undefined && addresses.some(isInner)))
+      throw new ApiError(409, 'inner_address', 'A destination is inside the platform', {
+        details: [
+          {
+            path,
+            message: 'must not lead to loopback, link-local or an own network of the platform',
+          },
+        ],
+      })
+    if (isOwnListener(target, addresses, listeners))
+      throw new ApiError(409, 'own_address', 'A destination is this SBC itself', {
+        details: [{ path, message: 'is an address at which this SBC takes calls' }],
+      })
+  }
+}
+
+function addressesOf({ host }: SipTarget, uri: string, scope: RequestScope): readonly string[] {
+  if (isIP(host) !== 0) return [host]
+  // RFC 6761 §6.3, whatever DNS says.
+  if (/(?:^|\.)localhost$/.test(host)) return ['127.0.0.1', '::1']
+  return scope.addressesOf?.(uri) ?? []
+}
+
+/** Of the platform's own programs, such as trusted sources; no tenant may claim part of them. */
+type ReservedNetworks = readonly Location[]
+
+/** Places that rows may not name. */
+export interface Reserved {
+  readonly networks: ReservedNetworks
+  readonly own: OwnPlaces
+}
+
+export const nothingReserved: Reserved = { networks: [], own: nowhere }
+
+/** `reservedNetworks`: in CIDR notation. */
+export const reservedBy = ({
+  reservedNetworks,
+  ownPlaces: own,
+}: {
+  readonly reservedNetworks: readonly string[]
+  readonly ownPlaces: OwnPlaces
+}): Reserved => ({
+  own,
+  networks: reservedNetworks.map((network) => {
+    const [host = '', bits = '128'] = network.split('/')
+    return locationOf({ host, netmask: Number(bits) })
+  }),
+})
+
+/**
+ * The shortest prefixes that a tenant credential may write. Sources within a carrier's network are never
+ * banned, and no other tenant may have an address there: a tenant could claim half of the internet.
+ */
+const LEAST_PREFIX = { 4: 24, 6: 48 } as const
+
+/** Throws 409 at `path(index)` when an address of `claims`, for a row of `owner`, belongs to another owner. */
+export async function refuseForeignPlaces(
+  store: Store,
+  owner: { readonly tenantId: number | null; readonly scope: RequestScope },
+  claims: readonly Claim[],
+  reserved: ReservedNetworks,
+  path: (index: number) => string,
+): Promise<void> {
+  const { tenantId, scope } = owner
+  if (tenantId === null) return
+  // The platform may share a machine among tenants, by ports; a tenant cannot know the others.
+  const isOfTenant = scope.tenantId !== null
+  const stored = await storedClaims(store)
+  const own = stored.filter((claim) => claim.tenantId === tenantId)
+  const others = stored.filter((claim) => claim.tenantId !== tenantId)
+  for (const [index, claim] of claims.entries()) {
+    // A row that is older than the other claim may still be changed.
+    if (own.some((before) => isIn(claim, before))) continue
+    refusePlatformOnly(scope, isWide(claim), path(index).replace(/host$/, 'netmask'))
+    const isReserved = isOfTenant && reserved.some((network) => overlap(claim.location, network))
+    if (isReserved || others.some((other) => isForeign(claim, other, isOfTenant)))
+      throw new ApiError(409, 'address_taken', 'The address belongs to another source', {
+        details: [{ path: path(index), message: 'is an address of another owner' }],
+      })
+  }
+}
+
+const isWide = ({ location }: Claim): boolean =>
+  !('name' in location) && location.prefixLength < LEAST_PREFIX[location.address.family]
+
+const isIn = (claim: Claim, before: Claim): boolean =>
+  claim.host === before.host &&
+  claim.netmask === before.netmask &&
+  String(claim.ports) === String(before.ports) &&
+  (before.isSource || !claim.isSource) &&
+  claim.hasCredentials === before.hasCredentials
+
+function isForeign(own: Claim, other: StoredClaim, isStrict: boolean): boolean {
+  if (!overlap(own.location, other.location)) return false
+  if (own.isSource && other.isSource && isSameSource(own, other)) return true
+  if (!isStrict) return false
+  const isShared = own.hasCredentials && other.hasCredentials
+  return other.tenantId === null || other.kind === 'node' || own.kind === 'node' || !isShared
+}

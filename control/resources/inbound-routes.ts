@@ -1,12 +1,12 @@
 /** Inbound routes: where a call from a carrier goes (SPECIFICATION.md §4.7 and §10.2). */
+import { exampleTime, moment } from '../http/view-fields.ts'
 import { sql } from 'kysely'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { domain, name, prefix, reference } from '../http/fields.ts'
-import { moment } from '../http/view-fields.ts'
 import { flag } from './columns.ts'
-import { extensionNumber } from './extension-number.ts'
+import { extensionNumber } from './extensions.ts'
 import { badReference, chosen, either, type Owner, resolve } from './references.ts'
 import type { Definition, Writing } from './resource.ts'
 import { refuseForeignDomain } from './tenancy.ts'
@@ -83,6 +83,27 @@ export const inboundRoutes: Definition<typeof body, typeof view> = {
     return { target_type, target }
   },
   follow: ({ engine }, { id }) => engine.reloadRouting({ of: 'inbound_route', ids: [id] }),
+  described: {
+    tag: 'Routing',
+    example: {
+      id: 1,
+      name: 'main number',
+      tenant: null,
+      carrier_id: null,
+      carrier: null,
+      prefix: '4930',
+      domain: null,
+      priority: 10,
+      is_active: true,
+      set_id: 1,
+      extension: null,
+      extension_domain: null,
+      agent: null,
+      created_at: exampleTime,
+    },
+    body: { name: 'main number', prefix: '4930', set_id: 1 },
+    patch: { is_active: false },
+  },
 }
 
 /**

@@ -1,9 +1,9 @@
 /** Outbound routes: which carrier takes a call to a number (SPECIFICATION.md §4.7 and §10.2). */
+import { exampleTime, moment } from '../http/view-fields.ts'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import { name, prefix, reference } from '../http/fields.ts'
-import { moment } from '../http/view-fields.ts'
 import { flag } from './columns.ts'
 import { badReference } from './references.ts'
 import type { Definition, Shown, Writing } from './resource.ts'
@@ -76,6 +76,29 @@ export const outboundRoutes: Definition<typeof body, typeof view> = {
   check,
   follow: ({ engine }, { id }) => engine.reloadRouting({ of: 'outbound_route', ids: [id] }),
   beyond: freeCalls,
+  described: {
+    tag: 'Routing',
+    example: {
+      id: 1,
+      name: 'Germany',
+      tenant: null,
+      customer_id: null,
+      customer: null,
+      carrier_id: 1,
+      carrier: 'transit',
+      prefix: '49',
+      priority: 10,
+      weight: 100,
+      mode: 'static',
+      strip: 0,
+      prepend: '',
+      is_active: true,
+      emergency: false,
+      created_at: exampleTime,
+    },
+    body: { name: 'Germany', prefix: '49', carrier: 'transit' },
+    patch: { priority: 5 },
+  },
 }
 
 async function check(writing: Writing<typeof body, typeof view>): Promise<undefined> {

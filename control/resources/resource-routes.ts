@@ -11,7 +11,8 @@ import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/chan
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, type Settled, offsetOf, pageMeta, pageQuery } from '../http/envelope.ts'
-import { validate } from '../http/validate.ts'
+import { describeRoute, validate } from '../http/validate.ts'
+import { resourceOperations } from '../http/openapi/resource-operations.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
 import { type Definition, resourceDeps, ResourceStore, type Shown } from './resource.ts'
@@ -47,6 +48,7 @@ export function resourceRoutes<
     (await withOthers(c, views.map(show))) as readonly Settled<Live>[]
   const answer = <T extends object>(c: Context<ControlEnv>, data: Settled<T>) =>
     isBare ? c.json(data) : ok(c, data)
+  const described = resourceOperations(noun, definition.view, definition.described, isBare)
   const read = requires(`${definition.scope}:read`)
   const write = requires(`${definition.scope}:write`)
   const writeScope = `${definition.scope}:write` as const
@@ -76,6 +78,7 @@ export function resourceRoutes<
     .post(
       path,
       write,
+      describeRoute(described.create),
       validate('query', writeQuery),
       validate('json', options.newBody ?? body),
       async (c) => {
@@ -102,7 +105,7 @@ export function resourceRoutes<
       },
     )
 
-    .get(path, read, validate('query', query), async (c) => {
+    .get(path, read, describeRoute(described.list), validate('query', query), async (c) => {
       const { page, limit, search, ...filters } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search, ...filters }
       const scope = requestScope(c.var.principal, now)
@@ -113,15 +116,25 @@ export function resourceRoutes<
       return isBare ? c.json({ data, total, meta }) : ok(c, data, meta)
     })
 
-    .get(`${path}/:id`, read, validate('param', idParam(noun)), async (c) => {
-      const view = await resource.find(requestScope(c.var.principal, now), c.req.valid('param').id)
-      const [whole] = await showAll(c, [found(view, noun)])
-      return answer(c, found(whole, noun))
-    })
+    .get(
+      `${path}/:id`,
+      read,
+      describeRoute(described.get),
+      validate('param', idParam(noun)),
+      async (c) => {
+        const view = await resource.find(
+          requestScope(c.var.principal, now),
+          c.req.valid('param').id,
+        )
+        const [whole] = await showAll(c, [found(view, noun)])
+        return answer(c, found(whole, noun))
+      },
+    )
 
     .patch(
       `${path}/:id`,
       write,
+      describeRoute(described.update),
       validate('param', idParam(noun)),
       validate('query', writeQuery),
       validate('json', patch),
@@ -158,6 +171,7 @@ export function resourceRoutes<
     .delete(
       `${path}/:id`,
       write,
+      describeRoute(described.remove),
       validate('param', idParam(noun)),
       validate('query', writeQuery),
       async (c) => {

@@ -4,6 +4,7 @@
  * OpenAPI document.
  */
 import type { z } from 'zod'
+import type { Described } from '../http/openapi/resource-operations.ts'
 import { type RequestScope, everywhere } from '../auth/tenants.ts'
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
@@ -25,7 +26,7 @@ import {
   updateRow,
 } from './table-rows.ts'
 import { either, type Referable, resolve, tenantOf } from './references.ts'
-import { nothingReserved, type Reserved, reservedBy } from './source-claims.ts'
+import { nothingReserved, type Reserved, reservedBy } from './gateway-reach.ts'
 import type { BeyondScope, Written } from '../auth/requires.ts'
 import { likePattern } from '../http/envelope.ts'
 
@@ -106,6 +107,8 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
     | 'extensions'
   /** As which its changes are recorded, and undone. */
   readonly kind: ChangeKind
+  /** What the OpenAPI document says of its routes. */
+  readonly described: Described
   /** What may be written. */
   readonly body: Body
   /** The fields of a row that are shown. */

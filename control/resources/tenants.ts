@@ -1,8 +1,8 @@
 /** Tenants: organisations with their SIP domains and numbers. Only global credentials write them. */
+import { exampleMedia, exampleTime, mediaView, moment } from '../http/view-fields.ts'
 import { z } from 'zod'
 import { ApiError } from '../http/api-error.ts'
 import { domain, name, prefix } from '../http/fields.ts'
-import { mediaView, moment } from '../http/view-fields.ts'
 import { flag, type Row } from './columns.ts'
 import { mediaColumns, mediaFields } from './media-fields.ts'
 import type { Definition } from './resource.ts'
@@ -87,6 +87,21 @@ export const tenants: Definition<typeof body, typeof view> = {
   async follow({ engine, ocs }, { id }) {
     await engine.reloadRouting({ of: 'tenant', ids: [id] })
     await ocs?.reloadCustomers({ of: 'tenant', ids: [id] })
+  },
+  described: {
+    tag: 'Tenants',
+    example: {
+      id: 1,
+      slug: 'acme',
+      name: 'Acme',
+      is_active: true,
+      domains: ['acme.example'],
+      ...exampleMedia,
+      numbers: ['1555010'],
+      created_at: exampleTime,
+    },
+    body: { slug: 'acme', name: 'Acme', domains: ['acme.example'], numbers: ['+1555010'] },
+    patch: { domains: ['acme.example', 'voice.acme.example'] },
   },
 }
 

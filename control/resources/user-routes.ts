@@ -7,7 +7,7 @@ import { first, transaction } from '../../schema/sql/query.ts'
 import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, offsetOf, ok, pageMeta, pageQuery } from '../http/envelope.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { text } from '../http/fields.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -16,7 +16,15 @@ import { requires } from '../auth/requires.ts'
 import { mayGrant, roleScopes } from '../auth/scopes.ts'
 import { wrongTenant } from '../auth/tenants.ts'
 import { hashPassword, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../auth/passwords.ts'
-import { type UserRow, type UserStore, userView } from '../auth/user-store.ts'
+import {
+  exampleUser,
+  type UserRow,
+  type UserStore,
+  userSchema,
+  userView,
+} from '../auth/user-store.ts'
+import { data, list } from '../http/openapi/operation.ts'
+import { deleted } from '../http/openapi/resource-operations.ts'
 
 export const username = z
   .string()
@@ -49,42 +57,83 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
   }
 
   return new Hono<ControlEnv>()
-    .post('/users', requires('users:write'), validate('json', newUserBody), async (c) => {
-      const body = c.req.valid('json')
-      const { principal } = c.var
-      refuseEscalation(principal, body.role)
-      refusePersonBy(principal)
-      const passwordHash = await hashPassword(body.password)
-      const user = await writeWithinLimits(store, principal, ['users'], async () =>
-        users.insert({
-          username: body.username,
-          role: body.role,
-          tenant_id: await tenantFor(store, body.tenant_slug, principal),
-          is_active: toFlag(body.is_active),
-          password_hash: passwordHash,
-          created_at: now(),
-          updated_at: now(),
-        }),
-      )
-      if (user === undefined)
-        throw conflict('username_taken', 'A user with this name already exists')
-      c.set('change', { before: null, after: userView(user) })
-      return created(c, `/api/v1/users/${user.id}`, userView(user))
-    })
+    .post(
+      '/users',
+      describeRoute({
+        id: 'createUser',
+        tag: 'Users',
+        summary: 'Create a staff account',
+        body: { username: 'ada', password: 'correct horse', role: 'operator' },
+        answer: data(userSchema, exampleUser, 201),
+        refusals: [409],
+      }),
+      requires('users:write'),
+      validate('json', newUserBody),
+      async (c) => {
+        const body = c.req.valid('json')
+        const { principal } = c.var
+        refuseEscalation(principal, body.role)
+        refusePersonBy(principal)
+        const passwordHash = await hashPassword(body.password)
+        const user = await writeWithinLimits(store, principal, ['users'], async () =>
+          users.insert({
+            username: body.username,
+            role: body.role,
+            tenant_id: await tenantFor(store, body.tenant_slug, principal),
+            is_active: toFlag(body.is_active),
+            password_hash: passwordHash,
+            created_at: now(),
+            updated_at: now(),
+          }),
+        )
+        if (user === undefined)
+          throw conflict('username_taken', 'A user with this name already exists')
+        c.set('change', { before: null, after: userView(user) })
+        return created(c, `/api/v1/users/${user.id}`, userView(user))
+      },
+    )
 
-    .get('/users', requires('users:read'), validate('query', userQuery), async (c) => {
-      const { search, ...page } = c.req.valid('query')
-      const filter = { tenantId: c.var.principal.tenantId, search }
-      const found = await users.list(filter, { limit: page.limit, offset: offsetOf(page) })
-      return ok(c, found.users.map(userView), pageMeta(page, found.total))
-    })
+    .get(
+      '/users',
+      describeRoute({
+        id: 'listUsers',
+        tag: 'Users',
+        summary: 'List staff accounts',
+        answer: list(userSchema, exampleUser),
+      }),
+      requires('users:read'),
+      validate('query', userQuery),
+      async (c) => {
+        const { search, ...page } = c.req.valid('query')
+        const filter = { tenantId: c.var.principal.tenantId, search }
+        const found = await users.list(filter, { limit: page.limit, offset: offsetOf(page) })
+        return ok(c, found.users.map(userView), pageMeta(page, found.total))
+      },
+    )
 
-    .get('/users/:id', requires('users:read'), validate('param', userPath), async (c) =>
-      ok(c, userView(await find(c.req.valid('param').id, c.var.principal))),
+    .get(
+      '/users/:id',
+      describeRoute({
+        id: 'getUser',
+        tag: 'Users',
+        summary: 'Get a staff account',
+        answer: data(userSchema, exampleUser),
+      }),
+      requires('users:read'),
+      validate('param', userPath),
+      async (c) => ok(c, userView(await find(c.req.valid('param').id, c.var.principal))),
     )
 
     .patch(
       '/users/:id',
+      describeRoute({
+        id: 'updateUser',
+        tag: 'Users',
+        summary: 'Update a staff account',
+        body: { role: 'auditor' },
+        answer: data(userSchema, exampleUser),
+        refusals: [409],
+      }),
       requires('users:write'),
       validate('param', userPath),
       validate('json', userPatch),
@@ -114,16 +163,28 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
       },
     )
 
-    .delete('/users/:id', requires('users:write'), validate('param', userPath), async (c) => {
-      const user = await transaction(store, async () => {
-        const found = await find(c.req.valid('param').id, c.var.principal)
-        refuseEscalation(c.var.principal, found.role)
-        if ((await users.remove(found.id)) === 'last_admin') throw lastAdmin()
-        return found
-      })
-      c.set('change', { before: userView(user), after: null })
-      return ok(c, { id: user.id, deleted: true })
-    })
+    .delete(
+      '/users/:id',
+      describeRoute({
+        id: 'deleteUser',
+        tag: 'Users',
+        summary: 'Delete a staff account',
+        answer: data(deleted, { id: 1, deleted: true }),
+        refusals: [409],
+      }),
+      requires('users:write'),
+      validate('param', userPath),
+      async (c) => {
+        const user = await transaction(store, async () => {
+          const found = await find(c.req.valid('param').id, c.var.principal)
+          refuseEscalation(c.var.principal, found.role)
+          if ((await users.remove(found.id)) === 'last_admin') throw lastAdmin()
+          return found
+        })
+        c.set('change', { before: userView(user), after: null })
+        return ok(c, { id: user.id, deleted: true })
+      },
+    )
 }
 
 /** Rejects creating, changing or deleting a user with more permissions than the credential has. */

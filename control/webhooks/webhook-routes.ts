@@ -11,7 +11,7 @@ import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, endingMeta, offsetOf, pageMeta, pageQuery } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
-import { validate } from '../http/validate.ts'
+import { validate, describeRoute } from '../http/validate.ts'
 import { tenantOf } from '../resources/references.ts'
 import { found, id, idParam } from '../resources/resource-routes.ts'
 import {
@@ -27,8 +27,77 @@ import {
   rotateBody,
   typesOf,
 } from './endpoint-store.ts'
-import type { EventType } from '../../schema/contracts/webhook-events.ts'
+import { type EventType, eventTypes } from '../../schema/contracts/webhook-events.ts'
 import type { Webhooks } from './webhooks.ts'
+import { count, exampleTime, moment } from '../http/view-fields.ts'
+import { data, list } from '../http/openapi/operation.ts'
+import { deleted } from '../http/openapi/resource-operations.ts'
+
+const endpointFields = z.strictObject({
+  id: z.int(),
+  url: z.string(),
+  description: z.string().nullable(),
+  events: z.array(z.enum(['*', ...eventTypes])),
+  is_active: z.boolean(),
+  approval_links: z.boolean(),
+  disabled_reason: z.enum(['gone', 'backlog']).nullable(),
+  previous_secret_expires_at: moment.nullable(),
+  created_at: moment,
+  updated_at: moment,
+})
+
+const endpointShown = endpointFields.meta({ id: 'WebhookEndpoint' })
+
+const withSecret = endpointFields
+  .extend({ secret: z.string().describe('The signing secret. Shown only in this response.') })
+  .meta({ id: 'WebhookEndpointWithSecret' })
+
+const deliveryView = z
+  .strictObject({
+    id: z.int(),
+    webhook_id: z.string(),
+    type: z.string(),
+    state: z.enum(['pending', 'delivered', 'failed']),
+    attempts: count,
+    next_attempt_at: moment.nullable(),
+    last_attempt_at: moment.nullable(),
+    last_status: z.int().nullable(),
+    last_error: z.string().nullable(),
+    last_answer: z.string().nullable().describe('The start of the last response body.'),
+    created_at: moment,
+    payload: z.unknown().describe('The request body.'),
+  })
+  .meta({ id: 'WebhookDelivery' })
+
+const exampleEndpoint = {
+  id: 1,
+  url: 'https://crm.example/hook',
+  description: null,
+  events: ['*'],
+  is_active: true,
+  approval_links: false,
+  disabled_reason: null,
+  previous_secret_expires_at: null,
+  created_at: exampleTime,
+  updated_at: exampleTime,
+}
+
+const exampleSecret = { ...exampleEndpoint, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
+
+const exampleDelivery = {
+  id: 1,
+  webhook_id: 'msg_1',
+  type: 'call.ended',
+  state: 'delivered',
+  attempts: 1,
+  next_attempt_at: null,
+  last_attempt_at: exampleTime,
+  last_status: 200,
+  last_error: null,
+  last_answer: 'ok',
+  created_at: exampleTime,
+  payload: { type: 'call.ended' },
+}
 
 type WebhookRoutesDeps = Pick<Platform, 'store' | 'now' | 'randomBytes'> & {
   readonly webhooks: Webhooks
@@ -65,35 +134,77 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
   }
 
   return new Hono<ControlEnv>()
-    .post(path, write, validate('json', newEndpointBody(allowPrivate)), async (c) => {
-      const body = c.req.valid('json')
-      const scope = requestScope(c.var.principal, now)
-      refuseUnheard(c.var.principal, body.events)
-      const approverId = body.approval_links ? approverOf(c.var.principal) : null
-      const secret = newSecret(randomBytes)
-      const after = await transaction(store, async () => {
-        const tenantId = await tenantOf(store, body.tenant, scope)
-        const newId = await endpoints.insert(body, secret, tenantId, now(), approverId)
-        return endpointView(found(await endpoints.find(scope, newId), noun))
-      })
-      await webhooks.reload()
-      c.set('change', { before: null, after })
-      return created(c, `/api/v1${path}/${after.id}`, { ...after, secret })
-    })
+    .post(
+      path,
+      describeRoute({
+        id: 'createWebhookEndpoint',
+        tag: 'Webhooks',
+        summary: 'Create an endpoint',
+        body: { url: 'https://crm.example/hook', events: ['call.ended'] },
+        answer: data(withSecret, exampleSecret, 201),
+        refusals: [409],
+      }),
+      write,
+      validate('json', newEndpointBody(allowPrivate)),
+      async (c) => {
+        const body = c.req.valid('json')
+        const scope = requestScope(c.var.principal, now)
+        refuseUnheard(c.var.principal, body.events)
+        const approverId = body.approval_links ? approverOf(c.var.principal) : null
+        const secret = newSecret(randomBytes)
+        const after = await transaction(store, async () => {
+          const tenantId = await tenantOf(store, body.tenant, scope)
+          const newId = await endpoints.insert(body, secret, tenantId, now(), approverId)
+          return endpointView(found(await endpoints.find(scope, newId), noun))
+        })
+        await webhooks.reload()
+        c.set('change', { before: null, after })
+        return created(c, `/api/v1${path}/${after.id}`, { ...after, secret })
+      },
+    )
 
-    .get(path, read, validate('query', z.strictObject(pageQuery)), async (c) => {
-      const page = c.req.valid('query')
-      const slice = { limit: page.limit, offset: offsetOf(page) }
-      const { rows, total } = await endpoints.list(requestScope(c.var.principal, now), slice)
-      return ok(c, rows, pageMeta(page, total))
-    })
+    .get(
+      path,
+      describeRoute({
+        id: 'listWebhookEndpoints',
+        tag: 'Webhooks',
+        summary: 'List endpoints',
+        answer: list(endpointShown, exampleEndpoint),
+      }),
+      read,
+      validate('query', z.strictObject(pageQuery)),
+      async (c) => {
+        const page = c.req.valid('query')
+        const slice = { limit: page.limit, offset: offsetOf(page) }
+        const { rows, total } = await endpoints.list(requestScope(c.var.principal, now), slice)
+        return ok(c, rows, pageMeta(page, total))
+      },
+    )
 
-    .get(`${path}/:id`, read, validate('param', idParam(noun)), async (c) => {
-      return ok(c, endpointView(await one(c.var.principal, c.req.valid('param').id)))
-    })
+    .get(
+      `${path}/:id`,
+      describeRoute({
+        id: 'getWebhookEndpoint',
+        tag: 'Webhooks',
+        summary: 'Get an endpoint',
+        answer: data(endpointShown, exampleEndpoint),
+      }),
+      read,
+      validate('param', idParam(noun)),
+      async (c) => {
+        return ok(c, endpointView(await one(c.var.principal, c.req.valid('param').id)))
+      },
+    )
 
     .patch(
       `${path}/:id`,
+      describeRoute({
+        id: 'updateWebhookEndpoint',
+        tag: 'Webhooks',
+        summary: 'Update an endpoint',
+        body: { is_active: false },
+        answer: data(endpointShown, exampleEndpoint),
+      }),
       write,
       validate('param', idParam(noun)),
       validate('json', endpointPatch(allowPrivate)),
@@ -107,15 +218,33 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       },
     )
 
-    .delete(`${path}/:id`, write, validate('param', idParam(noun)), async (c) => {
-      const before = await one(c.var.principal, c.req.valid('param').id)
-      if (!(await webhooks.remove(before.id))) throw notFound(noun)
-      c.set('change', { before: endpointView(before), after: null })
-      return ok(c, { id: before.id, deleted: true })
-    })
+    .delete(
+      `${path}/:id`,
+      describeRoute({
+        id: 'deleteWebhookEndpoint',
+        tag: 'Webhooks',
+        summary: 'Delete an endpoint',
+        answer: data(deleted, { id: 1, deleted: true }),
+      }),
+      write,
+      validate('param', idParam(noun)),
+      async (c) => {
+        const before = await one(c.var.principal, c.req.valid('param').id)
+        if (!(await webhooks.remove(before.id))) throw notFound(noun)
+        c.set('change', { before: endpointView(before), after: null })
+        return ok(c, { id: before.id, deleted: true })
+      },
+    )
 
     .post(
       `${path}/:id/rotate`,
+      describeRoute({
+        id: 'rotateWebhookSecret',
+        tag: 'Webhooks',
+        summary: 'Rotate the secret. The old one stays valid during the overlap.',
+        body: { overlap_seconds: 86_400 },
+        answer: data(withSecret, exampleSecret),
+      }),
       write,
       validate('param', idParam(noun)),
       validate('json', rotateBody),
@@ -130,15 +259,33 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       },
     )
 
-    .post(`${path}/:id/test`, write, validate('param', idParam(noun)), async (c) => {
-      const endpoint = await one(c.var.principal, c.req.valid('param').id)
-      refuseInactive(endpoint)
-      const webhookId = await webhooks.sendTest(endpoint.id)
-      return c.json({ success: true, data: { webhook_id: webhookId } }, 202)
-    })
+    .post(
+      `${path}/:id/test`,
+      describeRoute({
+        id: 'testWebhookEndpoint',
+        tag: 'Webhooks',
+        summary: 'Send a test event',
+        answer: data(z.strictObject({ webhook_id: z.string() }), { webhook_id: 'msg_1' }, 202),
+        refusals: [409],
+      }),
+      write,
+      validate('param', idParam(noun)),
+      async (c) => {
+        const endpoint = await one(c.var.principal, c.req.valid('param').id)
+        refuseInactive(endpoint)
+        const webhookId = await webhooks.sendTest(endpoint.id)
+        return c.json({ success: true, data: { webhook_id: webhookId } }, 202)
+      },
+    )
 
     .get(
       `${path}/:id/deliveries`,
+      describeRoute({
+        id: 'listWebhookDeliveries',
+        tag: 'Webhooks',
+        summary: 'List deliveries',
+        answer: list(deliveryView, exampleDelivery),
+      }),
       read,
       validate('param', idParam(noun)),
       validate('query', deliveryQuery),
@@ -154,6 +301,13 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
 
     .post(
       `${path}/:id/deliveries/:deliveryId/retry`,
+      describeRoute({
+        id: 'retryWebhookDelivery',
+        tag: 'Webhooks',
+        summary: 'Retry a delivery',
+        answer: data(deliveryView, exampleDelivery, 202),
+        refusals: [409],
+      }),
       write,
       validate('param', deliveryParam),
       async (c) => {

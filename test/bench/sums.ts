@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSums, type Place } from '../../control/reports/sums/places.ts'
+import { openSums, type Place } from '../../control/reports/sums/call-filters.ts'
 import { rollUp } from '../../control/reports/sums/roll-up.ts'
 import { openDatabase } from '../../schema/open.ts'
 import { DAY_MS, fillRecords, type Filling, startOfRecords } from './load/many-records.ts'

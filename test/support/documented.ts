@@ -3,7 +3,6 @@ import { canonicalPath } from '../../control/http/paths.ts'
 import type { ControlApp } from '../../control/app.ts'
 import { routeNotes } from '../../control/http/validate.ts'
 import { openApiDocument } from '../../control/http/openapi/document.ts'
-import { operations } from '../../control/operations/index.ts'
 import { lookUp, problemsOf } from './json-schema.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -28,7 +27,7 @@ export interface Documented {
 }
 
 export function documentOf(app: Pick<ControlApp, 'routes'>): Documented {
-  const document = openApiDocument(routeNotes(app), operations, '0')
+  const document = openApiDocument(routeNotes(app), '0')
   const routes = Object.entries(document['paths'] as Record<string, Record<string, Json>>)
     .map(([path, methods]): Route => ({ pattern: patternOf(path), methods }))
     // A fixed path wins over one with parameters, as in the router.

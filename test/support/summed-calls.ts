@@ -1,10 +1,14 @@
 /** Call records at random, what is asked of them, and the answers counted one by one. */
 import type { Insertable } from 'kysely'
-import { openSums, type Place } from '../../control/reports/sums/places.ts'
+import {
+  type Grouping,
+  groupings,
+  openSums,
+  type Place,
+} from '../../control/reports/sums/call-filters.ts'
 import { rollUp } from '../../control/reports/sums/roll-up.ts'
 import { type Summary, summaryOf } from '../../control/reports/sums/summary.ts'
 import type { SummaryRequest } from '../../control/reports/sums/summarize.ts'
-import { type Grouping, groupings } from '../../control/reports/sums/call-filters.ts'
 import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { execute } from '../../schema/sql/query.ts'

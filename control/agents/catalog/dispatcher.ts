@@ -3,9 +3,13 @@ import { z } from 'zod'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
-import { nodeHistory, nodeHistoryOf } from '../../observe/causes/node-history.ts'
-import { periodInput, periodOf } from '../../observe/causes/period.ts'
-import { visibleSets } from '../../observe/causes/visible-sets.ts'
+import {
+  nodeHistory,
+  nodeHistoryOf,
+  periodInput,
+  periodOf,
+} from '../../observe/causes/state-history.ts'
+import { visibleSets } from '../../observe/causes/state-history.ts'
 import { planNodeState } from '../../resources/dispatcher/node-plan.ts'
 import { planReload } from '../../resources/dispatcher/reload-plan.ts'
 import { defineChange, defineTool, type ToolUse } from '../tool.ts'

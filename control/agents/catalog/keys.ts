@@ -6,7 +6,7 @@ import type { Plan } from '../../changes/change.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
 import { activityOf, keyActivityView } from '../../observe/causes/key-activity.ts'
-import { periodInput, periodOf } from '../../observe/causes/period.ts'
+import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import {
   type KeyWorld,
   planResumption,

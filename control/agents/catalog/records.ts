@@ -13,19 +13,18 @@ import { numberOrText } from '../../../schema/rules/phone-number.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { money, text, time as timeInput } from '../../http/fields.ts'
 import { liveCall, liveCallView } from '../../nodes/live-call.ts'
-import { unusualAbout } from '../../observe/causes/unusual-call.ts'
-import type { CdrRow } from '../../reports/cdr-store.ts'
+import { unusualAbout } from '../../observe/causes/failures.ts'
+import { type CdrRow, findRecord, recordsOf } from '../../reports/cdr-store.ts'
 import { viewOf as recordView } from '../../reports/cdr-view.ts'
-import { findRecord, recordsOf } from '../../reports/find-record.ts'
 import {
   askSummary,
   callFilterInput,
   filtersOf,
   refuseForNow,
+  summary,
   summaryInput,
-} from '../../reports/sums/summary-input.ts'
-import { summary } from '../../reports/sums/summary.ts'
-import { guardsOfCall } from '../../resources/guards/guards-of-call.ts'
+} from '../../reports/sums/summary.ts'
+import { guardsOfCall } from '../../resources/guards/guard-store.ts'
 import { defineTool } from '../tool.ts'
 import { findCall } from './calls.ts'
 import { callUuid, MAX_ROWS, time } from './shapes.ts'

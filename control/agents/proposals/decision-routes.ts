@@ -8,11 +8,12 @@ import { ApiError, notFound } from '../../http/api-error.ts'
 import { readBody } from '../../http/body.ts'
 import { cleanText } from '../../http/clean-text.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
-import { validate } from '../../http/validate.ts'
+import { validate, describeRoute } from '../../http/validate.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import type { ApprovalLinks, LinkedProposal } from './approval-links.ts'
 import type { ProposalView } from './proposal-store.ts'
 import type { Proposals } from './proposals.ts'
+import { text } from '../../http/openapi/operation.ts'
 
 export interface DecisionRoutesDeps {
   readonly proposals: Proposals
@@ -46,18 +47,44 @@ export function decisionRoutes(deps: DecisionRoutesDeps) {
     c.html(decisionPage(proposal, notice), 200, decisionHeaders)
 
   return new Hono<ControlEnv>()
-    .get('/decide', openToAll(), validate('query', linkQuery), async (c) => {
-      const { proposal } = await opened(c.req.valid('query').link)
-      return page(c, proposal)
-    })
+    .get(
+      '/decide',
+      describeRoute({
+        id: 'showDecision',
+        tag: 'Proposals',
+        summary: 'The page behind `approve_url` of a webhook',
+        answer: text('text/html', '<!doctype html>…'),
+        refusals: [404, 503],
+      }),
+      openToAll(),
+      validate('query', linkQuery),
+      async (c) => {
+        const { proposal } = await opened(c.req.valid('query').link)
+        return page(c, proposal)
+      },
+    )
 
-    .post('/decide', openToAll(), validate('query', linkQuery), async (c) => {
-      const { linked, proposal } = await opened(c.req.valid('query').link)
-      const decision = await decisionIn(c)
-      const notice = await decide(c, deps, linked, decision)
-      const after = await proposals.find(linked.proposalId, linked.principal.tenantId)
-      return page(c, after ?? proposal, notice)
-    })
+    .post(
+      '/decide',
+      describeRoute({
+        id: 'decideByLink',
+        tag: 'Proposals',
+        summary: 'What the buttons of that page send',
+        body: 'revision=1&decision=approve',
+        bodyType: 'application/x-www-form-urlencoded',
+        answer: text('text/html', '<!doctype html>…'),
+        refusals: [404, 503],
+      }),
+      openToAll(),
+      validate('query', linkQuery),
+      async (c) => {
+        const { linked, proposal } = await opened(c.req.valid('query').link)
+        const decision = await decisionIn(c)
+        const notice = await decide(c, deps, linked, decision)
+        const after = await proposals.find(linked.proposalId, linked.principal.tenantId)
+        return page(c, after ?? proposal, notice)
+      },
+    )
 }
 
 async function decisionIn(c: Context<ControlEnv>): Promise<Decision> {

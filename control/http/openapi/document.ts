@@ -1,19 +1,11 @@
 /**
  * Builds the OpenAPI 3.1 document. Paths, scopes and request bodies come from what the routes enforce
- * (`routeNotes`); summaries and responses come from `operations/`.
+ * (`routeNotes`); summaries and responses from what they say with `describeRoute`.
  */
 import { z } from 'zod'
 import type { ErrorStatus } from '../api-error.ts'
+import { type Answer, type AnswerSchema, type Operation, tags } from './operation.ts'
 import type { RouteNote } from '../validate.ts'
-import { errors, errorSchema, refusalsOf } from './errors.ts'
-import { commonHeaders, tenantHeader, repetitionHeader, securitySchemes } from './headers.ts'
-import {
-  type Answer,
-  type AnswerSchema,
-  type Operation,
-  type Operations,
-  tags,
-} from './operation.ts'
 
 type Json = Record<string, unknown>
 
@@ -60,16 +52,12 @@ function relocated(json: unknown): unknown {
   )
 }
 
-export function openApiDocument(
-  notes: readonly RouteNote[],
-  operations: Operations,
-  version: string,
-): Json {
+export function openApiDocument(notes: readonly RouteNote[], version: string): Json {
   const schemas = new Schemas()
   const error = schemas.named('Error', errorSchema, 'output')
   const paths: Record<string, Json> = {}
   for (const note of notes) {
-    const operation = operations[`${note.method} ${note.path}`]
+    const operation = note.operation
     if (operation === undefined) continue
     const path = (paths[pathOf(note.path)] ??= {})
     path[note.method.toLowerCase()] = operationObject(note, operation, schemas)
@@ -211,6 +199,79 @@ function answerSchema({ form, schema }: AnswerSchema, schemas: Schemas): Json {
   )
 }
 
+/** Headers of responses and requests, and the security schemes. */
+
+const integer = { type: 'integer', minimum: 0 }
+
+const commonHeaders = {
+  'X-Correlation-ID': {
+    description:
+      'Identifies the request in logs; quote it when reporting a problem. Taken from the request, or generated.',
+    schema: { type: 'string' },
+  },
+  'X-RateLimit-Limit': {
+    description: 'Requests allowed in any 60 seconds.',
+    schema: integer,
+    example: 1200,
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Requests left in the current window.',
+    schema: integer,
+    example: 1199,
+  },
+  'X-RateLimit-Reset': {
+    description: 'Unix time in seconds at which the oldest request leaves the window.',
+    schema: integer,
+    example: 1767225660,
+  },
+  ChangeId: {
+    description:
+      'The change that was entered, for `POST /changes/{change_id}/undo`. Absent when nothing was changed.',
+    schema: { type: 'string', format: 'uuid' },
+  },
+  Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
+  UnreachableNodes: {
+    description:
+      'Nodes of the installation that were not heard, separated by commas: what they know is missing. Absent when all were heard.',
+    schema: { type: 'string' },
+    example: 'node-b, node-c',
+  },
+  RetryAfter: { description: 'Seconds to wait before retrying.', schema: integer, example: 12 },
+}
+
+const tenantHeader = {
+  name: 'X-Tenant-Slug',
+  in: 'header',
+  required: false,
+  schema: { type: 'string' },
+  description: 'Acts on behalf of this tenant. A tenant credential can only name its own tenant.',
+}
+
+const repetitionHeader = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  schema: { type: 'string', maxLength: 255 },
+  description:
+    'Makes the request safe to retry: a repeated request within 24 hours gets the first response again, without a token.',
+}
+
+const securitySchemes = {
+  key: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'application key',
+    description: '`sbc_live_…`, `ak_…` or `bill_…`',
+  },
+  keyHeader: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
+  session: {
+    type: 'http',
+    scheme: 'bearer',
+    bearerFormat: 'JWT',
+    description: 'From `POST /auth/login` for staff, or `POST /client/auth/login` for customers.',
+  },
+}
+
 const headerReferences = Object.fromEntries(
   Object.keys(commonHeaders)
     .filter((name) => name.startsWith('X-'))
@@ -252,3 +313,106 @@ const errorResponses = (error: Json, used: ReadonlySet<string>): Json =>
         },
       ]),
   )
+
+/** The error responses: which ones a route can return, and their texts. */
+const errorSchema = z.strictObject({
+  success: z.literal(false),
+  error: z.string().describe('Human-readable message.'),
+  statusCode: z.int(),
+  code: z
+    .string()
+    .regex(/^[a-z][a-z0-9_]*$/)
+    .describe('Stable, machine-readable code.'),
+  details: z
+    .array(z.strictObject({ path: z.string(), message: z.string() }))
+    .optional()
+    .describe('One entry per problem.'),
+  request_id: z.string().describe('The `X-Correlation-ID` of the response.'),
+})
+
+interface ErrorText {
+  readonly name: string
+  readonly when: string
+  readonly code: string
+}
+
+const errors: Readonly<Record<ErrorStatus, ErrorText>> = {
+  400: { name: 'BadRequest', when: 'The request is invalid.', code: 'validation_failed' },
+  401: {
+    name: 'Unauthorized',
+    when: 'The credential is missing, unknown, inactive or expired.',
+    code: 'unauthorized',
+  },
+  402: {
+    name: 'PaymentRequired',
+    when: 'The balance does not cover the call.',
+    code: 'insufficient_funds',
+  },
+  403: {
+    name: 'Forbidden',
+    when: 'The credential lacks the required scope, or belongs to another tenant, domain or IP address.',
+    code: 'insufficient_scope',
+  },
+  404: {
+    name: 'NotFound',
+    when: 'The resource does not exist, or the credential cannot see it.',
+    code: 'not_found',
+  },
+  405: {
+    name: 'MethodNotAllowed',
+    when: 'The path does not support this method. `Allow` lists the supported ones.',
+    code: 'method_not_allowed',
+  },
+  408: {
+    name: 'RequestTimeout',
+    when: 'The request took too long to arrive.',
+    code: 'request_timeout',
+  },
+  409: {
+    name: 'Conflict',
+    when: 'The request conflicts with the current state of the resource.',
+    code: 'duplicate',
+  },
+  413: { name: 'BodyTooLarge', when: 'The request body is too large.', code: 'body_too_large' },
+  415: {
+    name: 'UnsupportedMediaType',
+    when: 'The content type of the request body is not supported.',
+    code: 'unsupported_media_type',
+  },
+  416: {
+    name: 'RangeNotSatisfiable',
+    when: 'The requested bytes are beyond the end. `Content-Range` has the size.',
+    code: 'range_not_satisfiable',
+  },
+  422: {
+    name: 'Unprocessable',
+    when: 'The request is valid but cannot be carried out.',
+    code: 'unprocessable',
+  },
+  429: { name: 'TooManyRequests', when: 'The rate limit is exceeded.', code: 'rate_limited' },
+  500: { name: 'InternalError', when: 'An unexpected error occurred.', code: 'internal_error' },
+  501: {
+    name: 'NotImplemented',
+    when: 'This deployment does not support the operation.',
+    code: 'not_supported',
+  },
+  502: { name: 'BadGateway', when: 'An upstream service failed.', code: 'bad_gateway' },
+  503: { name: 'Unavailable', when: 'The service is temporarily unavailable.', code: 'not_ready' },
+}
+
+/** Returns the errors that the middleware and the checks of a route can cause. */
+function refusalsOf(note: RouteNote): ErrorStatus[] {
+  const { access, method, path } = note
+  const found: ErrorStatus[] = [429, 500]
+  // 503: the credential cannot be verified, because the database server does not answer.
+  if (access !== undefined && access.kind !== 'public') found.push(401, 403, 503)
+  // The customer edge rejects every other path.
+  if (path !== '/health' && !path.startsWith('/api/client/')) found.push(403)
+  if (note.json ?? note.query ?? note.param) found.push(400)
+  if (note.param) found.push(404)
+  if (note.json) found.push(415)
+  // 503: the database cannot be written.
+  if (method !== 'GET') found.push(400, 408, 413, 503)
+  if (note.isRepeatable === true) found.push(409)
+  return found
+}

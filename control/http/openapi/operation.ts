@@ -61,9 +61,6 @@ export interface AnswerSchema {
   readonly schema: z.ZodType
 }
 
-/** By `METHOD /path`, with path parameters as Hono writes them. */
-export type Operations = Readonly<Record<string, Operation>>
-
 type Status = Answer['status']
 
 const json = (

@@ -1,15 +1,12 @@
-/** Describes the five operations of `resources/resource-routes.ts` for one resource. */
+/** Describes the five routes of a resource. */
 import { z } from 'zod'
-import { data, list, type Operation, type Operations } from './operation.ts'
+import { bare, data, list, type Operation } from './operation.ts'
 
-interface ResourceText {
-  /** The full path: `/api/v1/customers`. */
-  readonly path: string
-  /** `customer`, and `Customer` in operation ids. */
-  readonly noun: string
-  readonly plural: string
+/** What the document says of a resource beyond its schemas. */
+export interface Described {
   readonly tag: Operation['tag']
-  readonly view: z.ZodType
+  /** As it is shown; absent: as its view says. */
+  readonly shown?: z.ZodType
   readonly example: { readonly id: number } & Readonly<Record<string, unknown>>
   /** A body that creates the example. */
   readonly body: unknown
@@ -20,53 +17,60 @@ interface ResourceText {
 
 export const deleted = z.strictObject({ id: z.int(), deleted: z.literal(true) })
 
-export function resourceOperations(text: ResourceText): Operations {
-  const { path, noun, plural, tag, view, example } = text
-  const nodes = text.nodes === undefined ? {} : { nodes: text.nodes }
+/** @param noun such as `Rate plan`. */
+export function resourceOperations(
+  noun: string,
+  view: z.ZodType,
+  { tag, example, body, patch, nodes, shown = view }: Described,
+  isBare: boolean,
+) {
   const name = pascal(noun)
-  const item = `${path}/:id`
-  const article = /^[aeiou]/.test(noun) ? 'an' : 'a'
-  const one: Record<string, Operation> = {
-    [`POST ${path}`]: {
+  const words = /^[A-Z]{2}/.test(noun) ? noun : noun.toLowerCase()
+  const one = `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${words}`
+  const read = { tag, ...(nodes !== undefined && { nodes }) }
+  const written = { tag, refusals: [409] } as const
+  const answer = isBare ? bare : data
+  return {
+    create: {
       id: `create${name}`,
-      tag,
-      summary: `Create ${article} ${noun}`,
-      body: text.body,
-      answer: data(view, example, 201),
-      refusals: [409],
+      ...written,
+      summary: `Create ${one}`,
+      body,
+      answer: answer(shown, example, 201),
     },
-    [`GET ${path}`]: {
-      id: `list${pascal(plural)}`,
-      tag,
-      summary: `List ${plural}`,
-      ...nodes,
-      answer: list(view, example),
+    list: {
+      id: `list${name}s`,
+      ...read,
+      summary: `List ${words}s`,
+      answer: isBare ? bareList(shown, example) : list(shown, example),
     },
-    [`GET ${item}`]: {
-      id: `get${name}`,
-      tag,
-      summary: `Get ${article} ${noun}`,
-      ...nodes,
-      answer: data(view, example),
-    },
-    [`PATCH ${item}`]: {
+    get: { id: `get${name}`, ...read, summary: `Get ${one}`, answer: answer(shown, example) },
+    update: {
       id: `update${name}`,
-      tag,
-      summary: `Update ${article} ${noun}. Absent fields keep their values.`,
-      body: text.patch,
-      answer: data(view, example),
-      refusals: [409],
+      ...written,
+      summary: `Update ${one}. Absent fields keep their values.`,
+      body: patch,
+      answer: answer(shown, example),
     },
-    [`DELETE ${item}`]: {
+    remove: {
       id: `delete${name}`,
-      tag,
-      summary: `Delete ${article} ${noun}`,
-      answer: data(deleted, { id: example.id, deleted: true }),
-      refusals: [409],
+      ...written,
+      summary: `Delete ${one}`,
+      answer: answer(deleted, { id: example.id, deleted: true }),
     },
-  }
-  return one
+  } satisfies Readonly<Record<string, Operation>>
 }
+
+/** SPECIFICATION.md §4.1. */
+const bareList = (element: z.ZodType, example: unknown) =>
+  bare(
+    z.strictObject({
+      data: z.array(element),
+      total: z.int().min(0),
+      meta: z.strictObject({ page: z.int(), limit: z.int(), total: z.int().min(0) }),
+    }),
+    { data: [example], total: 1, meta: { page: 1, limit: 50, total: 1 } },
+  )
 
 const pascal = (words: string): string =>
   words

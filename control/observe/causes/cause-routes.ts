@@ -4,25 +4,40 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { first } from '../../../schema/sql/query.ts'
 import { readApart } from '../../../schema/sql/read-apart.ts'
-import { admitScope, requires } from '../../auth/requires.ts'
 import type { KeyStore } from '../../auth/key-store.ts'
-import type { Platform } from '../../http/platform.ts'
-import type { WithOthers } from '../../nodes/other-nodes.ts'
-import type { WithReports } from '../../reports/reports.ts'
+import { admitScope, requires } from '../../auth/requires.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok, queryInteger } from '../../http/envelope.ts'
-import { validate } from '../../http/validate.ts'
 import { queryTime, text } from '../../http/fields.ts'
-import { id } from '../../resources/resource-routes.ts'
-import { findAnomalies, MAX_FINDINGS, USUAL_FINDINGS } from './anomalies/find-anomalies.ts'
+import type { Platform } from '../../http/platform.ts'
+import { validate, describeRoute } from '../../http/validate.ts'
+import type { WithOthers } from '../../nodes/other-nodes.ts'
+import {
+  findAnomalies,
+  MAX_FINDINGS,
+  USUAL_FINDINGS,
+  anomaliesView,
+} from './anomalies/find-anomalies.ts'
 import { kinds } from './anomalies/finding.ts'
-import { failuresIn, failuresReader } from './failures.ts'
-import { activityOf } from './key-activity.ts'
-import { nodeHistory } from './node-history.ts'
-import { periodOf } from './period.ts'
-import { MAX_TRUNKS, trunksOf } from './trunks.ts'
-import { visibleSets } from './visible-sets.ts'
+import { failuresIn, failuresReader, failuresView } from './failures.ts'
+import { activityOf, keyActivityView } from './key-activity.ts'
+import { nodeHistory, nodeHistoryOf, periodOf, visibleSets } from './state-history.ts'
+import { MAX_TRUNKS, trunksOf, trunksView } from './trunks.ts'
+import type { WithReports } from '../../reports/reports.ts'
+import { id } from '../../resources/resource-routes.ts'
+import { data } from '../../http/openapi/operation.ts'
+import { exampleTime } from '../../http/view-fields.ts'
+
+const keyActivity = keyActivityView.meta({ id: 'KeyActivity' })
+
+const trunksShown = trunksView.meta({ id: 'Trunks' })
+
+const failuresShown = failuresView.meta({ id: 'Failures' })
+
+const anomaliesShown = anomaliesView.meta({ id: 'Anomalies' })
+
+const historyShown = nodeHistoryOf.meta({ id: 'DispatcherNodeHistory' })
 
 const nodeParam = z.strictObject({ id: id('Dispatcher set'), nodeId: id('Node') })
 const keyParam = z.strictObject({ uuid: z.string().max(100) })
@@ -70,25 +85,123 @@ export function causeRoutes(
 ) {
   const { store, now, keys } = deps
   return new Hono<ControlEnv>()
-    .get('/anomalies', requires('cdrs:read'), validate('query', anomalyQuery), async (c) => {
-      const { start_date: start, end_date: end, kinds: asked = kinds, limit } = c.req.valid('query')
-      const span = periodOf({ start, end }, now(), { longestDays: 7 })
-      const world = { ...deps, elsewhere: deps.others?.of(c), pause: nextTurn }
-      const wanted = [...new Set(asked)]
-      return ok(c, await findAnomalies(world, c.var.principal, { span, wanted, limit }))
-    })
+    .get(
+      '/anomalies',
+      describeRoute({
+        id: 'findAnomalies',
+        tag: 'System',
+        summary:
+          'Find what is unusual in a period against the 14 days before; of less than a day, against the same hours of them. Kinds need the scopes of what they show.',
+        answer: data(anomaliesShown, {
+          start: exampleTime,
+          end: exampleTime,
+          total: 1,
+          searched: ['destination'],
+          skipped: [],
+          findings: [
+            {
+              kind: 'destination',
+              severity: 'critical',
+              subject: 'customer 7',
+              what: 'customer 7 "acme" spent 16.50 USD on 15 calls to 881, never on the days before: 99 % of all that it spent.',
+              first_at: exampleTime,
+              last_at: exampleTime,
+              evidence: ['6f9619ff-8b86-4d01-b42d-00cf4fc964ff'],
+              next: {
+                tool: 'explain_call',
+                arguments: { call_uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff' },
+              },
+              first_step: {
+                tool: 'set_spend_guard',
+                arguments: { customer: 7, prefix: '881', action: 'block', duration: 86_400 },
+              },
+            },
+          ],
+        }),
+      }),
+      requires('cdrs:read'),
+      validate('query', anomalyQuery),
+      async (c) => {
+        const {
+          start_date: start,
+          end_date: end,
+          kinds: asked = kinds,
+          limit,
+        } = c.req.valid('query')
+        const span = periodOf({ start, end }, now(), { longestDays: 7 })
+        const world = { ...deps, elsewhere: deps.others?.of(c), pause: nextTurn }
+        const wanted = [...new Set(asked)]
+        return ok(c, await findAnomalies(world, c.var.principal, { span, wanted, limit }))
+      },
+    )
 
-    .get('/trunks', requires('carriers:read'), validate('query', trunksQuery), async (c) => {
-      const { search, troubled, limit } = c.req.valid('query')
-      const { tenantId } = c.var.principal
-      const reader = { store, tenantId, engine: deps.engine, elsewhere: deps.others?.of(c) }
-      const list = () => trunksOf(reader, search, troubled)
-      const { trunks, total } = await readApart(store, tenantId, list)
-      return ok(c, { trunks: trunks.slice(0, limit), total })
-    })
+    .get(
+      '/trunks',
+      describeRoute({
+        id: 'listTrunks',
+        tag: 'Routing',
+        summary:
+          'List carriers as trunks: registration, gateways, since when they are down and why. Troubled ones first.',
+        answer: data(trunksShown, {
+          trunks: [
+            {
+              id: 1,
+              name: 'north',
+              tenant: null,
+              state: 'down',
+              registration: null,
+              gateways: [
+                {
+                  destination: 'sip:192.0.2.9:5060;transport=udp',
+                  state: 'down',
+                  since: exampleTime,
+                  reason: 'no answer',
+                  latency_ms: null,
+                },
+              ],
+              active_calls: 0,
+              last_failure: { at: exampleTime, what: 'gateway', reason: 'no answer' },
+            },
+          ],
+          total: 1,
+        }),
+      }),
+      requires('carriers:read'),
+      validate('query', trunksQuery),
+      async (c) => {
+        const { search, troubled, limit } = c.req.valid('query')
+        const { tenantId } = c.var.principal
+        const reader = { store, tenantId, engine: deps.engine, elsewhere: deps.others?.of(c) }
+        const list = () => trunksOf(reader, search, troubled)
+        const { trunks, total } = await readApart(store, tenantId, list)
+        return ok(c, { trunks: trunks.slice(0, limit), total })
+      },
+    )
 
     .get(
       '/metrics/failures',
+      describeRoute({
+        id: 'getFailures',
+        tag: 'System',
+        summary:
+          'Get what failed in a period: calls by denial code, and requests of the API by route and key',
+        answer: data(failuresShown, {
+          start: exampleTime,
+          end: exampleTime,
+          calls: { total: 9, answered: 6, failed: 1, refused: { insufficient_funds: 2 } },
+          api_requests: { total: 120, failed: 3 },
+          api_failures: [
+            {
+              route: 'GET /api/v1/customers',
+              code: 'insufficient_scope',
+              requests: 3,
+              key: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+              first_at: exampleTime,
+              last_at: exampleTime,
+            },
+          ],
+        }),
+      }),
       requires('metrics:read'),
       validate('query', failuresQuery),
       async (c) => {
@@ -101,6 +214,35 @@ export function causeRoutes(
 
     .get(
       '/dispatcher/:id/nodes/:nodeId/history',
+      describeRoute({
+        id: 'getDispatcherNodeHistory',
+        tag: 'Dispatcher',
+        summary: 'Get what changed the state of a node, and since when it is out of service',
+        answer: data(historyShown, {
+          node: {
+            id: 1,
+            set_id: 1,
+            destination: 'sip:10.0.0.1:5060;transport=udp',
+            state: 'probing',
+            active_calls: 0,
+          },
+          down_since: exampleTime,
+          down_because: 'no answer',
+          last_probe: { at: exampleTime, status: 0, reason: 'no answer' },
+          changes: [
+            {
+              at: exampleTime,
+              from: 'active',
+              to: 'probing',
+              cause: 'probe',
+              reason: 'no answer',
+              by: null,
+              seen_by: 'node-a',
+            },
+          ],
+          has_older: false,
+        }),
+      }),
       requires('dispatcher:read'),
       validate('param', nodeParam),
       validate('query', historyQuery),
@@ -117,6 +259,39 @@ export function causeRoutes(
 
     .get(
       '/application-keys/:uuid/activity',
+      describeRoute({
+        id: 'getKeyActivity',
+        tag: 'Keys',
+        summary:
+          'Get what a key did: addresses, routes, refused attempts, changes. Requires audit:read, too.',
+        answer: data(keyActivity, {
+          uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+          name: 'reports',
+          state: 'active',
+          addresses: [
+            {
+              address: '192.0.2.7',
+              is_new: true,
+              first_at: exampleTime,
+              last_at: exampleTime,
+              requests: 12,
+              denied: 3,
+            },
+          ],
+          routes: [{ route: 'GET /api/v1/customers', requests: 12, failed: 3 }],
+          refused: [
+            {
+              what: 'GET /api/v1/customers',
+              code: 'address_not_allowed',
+              attempts: 3,
+              first_at: exampleTime,
+              last_at: exampleTime,
+            },
+          ],
+          changes: [],
+          hours: [{ at: exampleTime, requests: 12, failed: 3 }],
+        }),
+      }),
       requires('keys:read'),
       validate('param', keyParam),
       validate('query', activityQuery),

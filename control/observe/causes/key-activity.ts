@@ -8,7 +8,8 @@ import { all } from '../../../schema/sql/query.ts'
 import { startsWith } from '../../../schema/sql/text-search.ts'
 import { isChange } from '../../changes/audit.ts'
 import { keyView } from '../../resources/keys/key-view.ts'
-import { type Asked, count, moment } from './views.ts'
+import { count, moment } from '../../http/view-fields.ts'
+import type { Asked } from './state-history.ts'
 import { type AppKey, keyStates } from '../../auth/app-key.ts'
 
 /** Entries of the audit log that are looked through for one key. */

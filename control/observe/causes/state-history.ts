@@ -1,22 +1,21 @@
 /** What changed the state of a node, a gateway or a registration, and since when it is as it is. */
 import type { Selectable } from 'kysely'
-import { timeToText } from '../../../schema/columns.ts'
+import { z } from 'zod'
+import { DAY_MS } from '../../../schema/clock.ts'
+import { parseTime, timeToText } from '../../../schema/columns.ts'
+import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/sql/query.ts'
 import type { StateChangeKind, StateChangeTable } from '../../../schema/tables/causes.ts'
+import { badRequest } from '../../http/api-error.ts'
+import { count, moment } from '../../http/view-fields.ts'
+import type { Platform } from '../../http/platform.ts'
 
 type Row = Selectable<StateChangeTable>
 
 export interface HistoryReader {
   readonly store: Store
   readonly tenantId: number | null
-}
-
-interface Period {
-  /** Milliseconds UTC; `before` is exclusive. */
-  readonly from: number
-  readonly before: number
-  readonly limit: number
 }
 
 /** The states in which a subject is of use. */
@@ -29,7 +28,7 @@ export async function changesOf(
   reader: HistoryReader,
   kind: StateChangeKind,
   subjectId: number,
-  { from, before, limit }: Period,
+  { from, before, limit }: Period & { readonly limit: number },
 ) {
   const query = changesIn(reader, kind)
     .where('subject_id', '=', subjectId)
@@ -48,7 +47,7 @@ export async function changesOf(
 export function changesBetween(
   reader: HistoryReader,
   kind: StateChangeKind,
-  { from, before, limit }: Period,
+  { from, before, limit }: Period & { readonly limit: number },
 ): Promise<readonly Row[]> {
   const query = changesIn(reader, kind).where('at', '>=', from).where('at', '<', before)
   return all(reader.store, query.limit(limit))
@@ -139,3 +138,124 @@ const changeView = (
   by: actor === null || isOwn(actor) ? actor : 'platform',
   seen_by: observer,
 })
+
+/** The history of a node of a dispatcher set: what changed its state, which operator, and since when it is out. */
+export const nodeHistoryOf = z.strictObject({
+  node: z.strictObject({
+    id: z.int(),
+    set_id: z.int(),
+    destination: z.string(),
+    state: z.enum(['active', 'probing', 'inactive']),
+    active_calls: count,
+  }),
+  down_since: moment
+    .nullable()
+    .describe(
+      'When it went out of service first, on any node of the platform. Null: it is active.',
+    ),
+  down_because: z.string().nullable(),
+  last_probe: z
+    .strictObject({ at: moment, status: z.int(), reason: z.string() })
+    .nullable()
+    .describe('Status 0: no answer.'),
+  changes: z
+    .array(
+      z.strictObject({
+        at: moment,
+        from: z.string(),
+        to: z.string(),
+        cause: z.enum(['probe', 'call', 'operator', 'reload', 'register']),
+        reason: z.string(),
+        by: z.string().nullable().describe('The operator, as in the audit log.'),
+        seen_by: z.string().describe('The node of the platform.'),
+      }),
+    )
+    .describe('Newest first.'),
+  has_older: z.boolean().describe('The period has older changes.'),
+})
+
+export async function nodeHistory(
+  reader: HistoryReader,
+  { setId, node }: { readonly setId: number; readonly node: NodeStatus },
+  asked: Asked,
+): Promise<z.output<typeof nodeHistoryOf>> {
+  const { nodeId: id, destination, state, activeCalls, lastProbe } = node
+  const since = state === 'active' ? undefined : await downSince(reader, 'node', id)
+  const { changes, hasOlder } = await changesOf(reader, 'node', id, asked)
+  return {
+    node: { id, set_id: setId, destination, state, active_calls: activeCalls },
+    down_since: since === undefined ? null : timeToText(since.at),
+    down_because: since?.reason ?? null,
+    last_probe: lastProbe && { ...lastProbe, at: timeToText(lastProbe.at) },
+    changes,
+    has_older: hasOlder,
+  }
+}
+
+/** The period of a question. */
+const date = /^\d{4}-\d{2}-\d{2}$/
+
+/** RFC 3339, or a date: its first moment in UTC. */
+const momentInput = z
+  .string()
+  .transform((text, context) => {
+    const at = parseTime(date.test(text) ? `${text}T00:00:00Z` : text)
+    if (at !== undefined) return at
+    context.addIssue({ code: 'custom', message: 'must be a date or an RFC 3339 date-time' })
+    return z.NEVER
+  })
+  .meta({ format: 'date-time' })
+
+/** Of tools. */
+export const periodInput = {
+  start: momentInput.optional().describe('Date or RFC 3339. Defaults to 24 hours before end.'),
+  end: momentInput.optional().describe('Date or RFC 3339, exclusive. Defaults to now.'),
+}
+
+export interface Period {
+  /** Milliseconds UTC; `before` is exclusive. */
+  readonly from: number
+  readonly before: number
+}
+
+/** @param days the longest period, and how much of it is meant without `start`. */
+export function periodOf(
+  { start, end }: { readonly start?: number | undefined; readonly end?: number | undefined },
+  now: number,
+  { longestDays, usualDays = 1 }: { readonly longestDays: number; readonly usualDays?: number },
+): Period {
+  const before = end ?? now + 1
+  const from = start ?? before - usualDays * DAY_MS
+  if (before <= from)
+    throw badRequest('The period ends before it begins: end must be after start', [
+      { path: 'end', message: 'must be after start' },
+    ])
+  if (before - from > longestDays * DAY_MS + 1)
+    throw badRequest(`The period is too long: ask for at most ${longestDays} days`, [
+      { path: 'start', message: `must be at most ${longestDays} days before end` },
+    ])
+  return { from, before }
+}
+
+/** Bounds of a question and of its answer. */
+export interface Asked {
+  /** Milliseconds UTC; `before` is exclusive. */
+  readonly from: number
+  readonly before: number
+  /** Of each list in the answer. */
+  readonly limit: number
+}
+
+/** The dispatcher sets that a credential sees, as the engine knows them: a tenant sees its own. */
+export async function visibleSets(
+  { engine, store }: Pick<Platform, 'engine' | 'store'>,
+  tenantId: number | null,
+): Promise<readonly SetStatus[]> {
+  if (tenantId === null) return engine.dispatcher.status()
+  const query = store.db
+    .selectFrom('dispatcher_set')
+    .select('set_id')
+    .where('tenant_id', '=', tenantId)
+  const own = new Set((await all(store, query)).map(({ set_id }) => set_id))
+  return engine.dispatcher.status().filter((set) => own.has(set.setId))
+}

@@ -6,7 +6,7 @@ import { all } from '../../../schema/sql/query.ts'
 import { type AskedNodes, countsOfAsked } from '../../nodes/other-nodes.ts'
 import { contains } from '../../http/rows.ts'
 import { downSince, type HistoryReader, lastFailure } from './state-history.ts'
-import { count, moment } from './views.ts'
+import { count, moment } from '../../http/view-fields.ts'
 
 /** Carriers that are looked at; a search finds others. */
 export const MAX_TRUNKS = 200

@@ -5,12 +5,17 @@
  */
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine-events.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
-import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
-import { type Position, positionText } from './event-position.ts'
-import type { PeerEvents } from './peer-events.ts'
-import type { PeerLog } from './peer-log.ts'
-import { asEvents, missedOf, type Missed, ownPosition } from './missed-events.ts'
-import type { SharedEvent } from './shared-event.ts'
+import {
+  eventId,
+  eventView,
+  isVisible,
+  type Position,
+  positionText,
+  sequenceOf,
+  type SharedEvent,
+} from './event-view.ts'
+import type { PeerEvents, PeerLog } from './peer-events.ts'
+import { asEvents, type Missed, missedOf, ownPosition } from './event-feed.ts'
 
 /** How often to call `flush`: the maximum delay of an event. */
 export const FLUSH_MS = 250

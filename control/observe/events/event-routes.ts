@@ -1,18 +1,75 @@
 /** `GET /events`: events of calls, nodes and phones, as a stream (server-sent events) or as a JSON list. */
-import { Hono, type Context } from 'hono'
+import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { z } from 'zod'
-import { requires } from '../../auth/requires.ts'
+import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import type { EventsPort } from '../../../schema/contracts/engine-events.ts'
-import type { Platform } from '../../http/platform.ts'
-import type { WithOthers } from '../../nodes/other-nodes.ts'
+import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
+import { requires } from '../../auth/requires.ts'
+import type { PriceSource } from '../../calls/active-call-view.ts'
+import type { hangUpAnswer } from '../../calls/hangup-plan.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
-import { validate } from '../../http/validate.ts'
+import type { Platform } from '../../http/platform.ts'
+import { validate, describeRoute } from '../../http/validate.ts'
+import { liveCallView } from '../../nodes/live-call.ts'
+import { bodyOf } from '../../nodes/node-client.ts'
+import type { AskedNodes, WithOthers } from '../../nodes/other-nodes.ts'
+import { type Counts, type Question, question } from '../../nodes/questions.ts'
+import { type EventFeed, ownPosition } from './event-feed.ts'
 import type { EventHub } from './event-hub.ts'
-import { MAX_ID_LENGTH } from './event-position.ts'
-import { LISTED, listOfAll } from './events-of-all.ts'
-import { eventId, eventView, isVisible, sequenceOf } from './event-view.ts'
+import {
+  eventId,
+  eventView,
+  isVisible,
+  type LogPart,
+  logPart,
+  MAX_ID_LENGTH,
+  ONLY_NODE,
+  parsePosition,
+  partOf,
+  positionText,
+  sequenceOf,
+} from './event-view.ts'
+import { data, either, text } from '../../http/openapi/operation.ts'
+import { exampleCall } from '../../calls/spy-routes.ts'
+import { exampleTime, moment } from '../../http/view-fields.ts'
+
+const eventSchema = z
+  .strictObject({
+    id: z.string(),
+    type: z.enum([
+      'call.started',
+      'call.ringing',
+      'call.answered',
+      'call.ended',
+      'call.transferring',
+      'call.transferred',
+      'call.transfer_failed',
+      'recording.started',
+      'recording.stopped',
+      'recording.ready',
+      'recording.failed',
+      'node.down',
+      'node.up',
+      'registration',
+      'node.lost',
+      'node.recovered',
+      'node.fenced',
+      'relay.down',
+      'relay.up',
+      'relay.restarted',
+      'storage.failed',
+      'storage.recovered',
+      'proposal.created',
+      'proposal.decided',
+    ]),
+    data: z.looseObject({ at: moment }),
+  })
+  .meta({ id: 'Event' })
+
+const ringing = { at: exampleTime, call_uuid: exampleCall, caller_id_number: '4930100' }
 
 const query = z.strictObject({
   after: z.string().max(MAX_ID_LENGTH).optional().describe('Id of the last event received.'),
@@ -56,6 +113,24 @@ export function eventRoutes(
 ) {
   return new Hono<ControlEnv>().get(
     '/events',
+    describeRoute({
+      id: 'watchEvents',
+      tag: 'Calls',
+      nodes: 'all',
+      summary:
+        'Stream events of calls, nodes and phones (server-sent events), or list them as JSON',
+      answer: either(
+        data(z.strictObject({ events: z.array(eventSchema), last_event_id: z.string() }), {
+          events: [{ id: 'mk1x2y3z-41', type: 'call.ringing', data: ringing }],
+          last_event_id: 'mk1x2y3z-41',
+        }),
+        text(
+          'text/event-stream',
+          `id: mk1x2y3z-41\nevent: call.ringing\ndata: ${JSON.stringify(ringing)}\n\n`,
+        ),
+      ),
+      refusals: [503],
+    }),
     requires('calls:read'),
     validate('query', query),
     async (c) => {
@@ -85,4 +160,106 @@ export function eventRoutes(
       })
     },
   )
+}
+
+/** Maximum length of the list; the newest events. */
+const LISTED = 1_000
+
+/** Behind `after`; of nodes that it does not name, all that is kept. Oldest first by the clocks of the nodes. */
+async function listOfAll(
+  asked: AskedNodes,
+  after: string | undefined,
+  tenantId: number | null,
+  { events, ocs }: { readonly events: EventsPort; readonly ocs: PriceSource | undefined },
+) {
+  const position = after === undefined ? new Map<string, string>() : parsePosition(after)
+  const answers = await asked.question((peer) => {
+    const known = position.get(peer.name)
+    return { kind: 'events', tenantId, ...(known !== undefined && { after: known }) }
+  })
+  const own = partOf(events, { after: ownPosition(position, asked.self), tenantId }, ocs)
+  const parts: (readonly [string, LogPart])[] = [[asked.self, own]]
+  for (const answer of answers) {
+    const part = bodyOf(answer, logPart)
+    if (part !== undefined) parts.push([answer.peer.name, part])
+  }
+  const found = parts.flatMap(([name, part]) => part.events.map((event) => ({ name, ...event })))
+  const idOf = new Map(parts.map(([name, { epoch }]) => [name, (n: number) => `${epoch}-${n}`]))
+  const reached = new Map<string, string>()
+  for (const [name, { events: kept, last, epoch }] of parts)
+    reached.set(name, `${epoch}-${(kept[0]?.sequence ?? last + 1) - 1}`)
+  const listed = found
+    .toSorted((a, b) => a.at - b.at)
+    .map(({ name, sequence, type, data }) => {
+      reached.set(name, idOf.get(name)?.(sequence) ?? '')
+      return { id: positionText(reached), type, data }
+    })
+    .slice(-LISTED)
+  for (const [name, { last }] of parts) reached.set(name, idOf.get(name)?.(last) ?? '')
+  // Of a node that did not answer, the reader is where it was.
+  const unheard = [...position].filter(([name]) => name !== ONLY_NODE && !reached.has(name))
+  return { events: listed, last_event_id: positionText(new Map([...unheard, ...reached])) }
+}
+
+/** Answers what other nodes ask for themselves. Stands in front of every route. */
+interface Answering {
+  readonly engine: Pick<EnginePort, 'calls' | 'events'>
+  readonly ocs: (PriceSource & Pick<OcsPort, 'callsUnder'>) | undefined
+  readonly feed: EventFeed
+  readonly steadyNow: () => number
+}
+
+export const answerQuestions =
+  ({ engine, ocs, feed, steadyNow }: Answering): MiddlewareHandler<ControlEnv> =>
+  (c, next) => {
+    const asked = question.safeParse(c.get('nodeRequest')?.question)
+    if (!asked.success) return next()
+    switch (asked.data.kind) {
+      case 'locate': {
+        const isHere = engine.calls.find(asked.data.callUuid) !== undefined
+        return Promise.resolve(c.body(null, isHere ? 200 : 404))
+      }
+      case 'live_call': {
+        const call = callOf(engine, asked.data)
+        const isHere = call !== undefined
+        return Promise.resolve(isHere ? c.json(liveCallView(call, steadyNow())) : c.body(null, 404))
+      }
+      case 'hang_up': {
+        const { callUuid, cause } = asked.data
+        const isHere = callOf(engine, asked.data) !== undefined
+        const result = isHere ? engine.calls.hangUp(callUuid, cause) : 'not_found'
+        return Promise.resolve(c.json({ result } satisfies z.output<typeof hangUpAnswer>))
+      }
+      case 'counts':
+        return Promise.resolve(c.json(countsIn(engine, asked.data)))
+      case 'guarded':
+        return Promise.resolve(c.json({ calls: ocs?.callsUnder(asked.data) ?? 0 }))
+      case 'events':
+        return Promise.resolve(c.json(partOf(engine.events, asked.data, ocs)))
+      case 'follow': {
+        const stream = feed.open(asked.data.after)
+        const answer = stream === undefined ? c.body(null, 503) : new Response(stream)
+        return Promise.resolve(answer)
+      }
+    }
+  }
+
+function callOf(
+  { calls }: Answering['engine'],
+  { callUuid, tenantId }: { readonly callUuid: string; readonly tenantId: number | null },
+): ActiveCall | undefined {
+  const call = calls.find(callUuid)
+  return tenantId === null || call?.tenantId === tenantId ? call : undefined
+}
+
+function countsIn(
+  { calls }: Answering['engine'],
+  { of, ids }: Extract<Question, { kind: 'counts' }>,
+): Counts {
+  const count = {
+    nodes: (id: number) => calls.countByNode(id),
+    carriers: (id: number) => calls.countByCarrier(id),
+    agents: (id: number) => calls.countByAgent(id),
+  }[of]
+  return Object.fromEntries(ids.map((id) => [id, count(id)]))
 }

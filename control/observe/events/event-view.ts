@@ -1,4 +1,5 @@
 /** Events as the API shows them. */
+import { z } from 'zod'
 import { worstOf } from '../../../schema/call-quality.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine-events.ts'
@@ -96,5 +97,99 @@ export function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
         ...(call.transfer && { transfer: transferView(call) }),
       }
     }
+  }
+}
+
+/**
+ * Where a reader of events is. One node's log is named by an id, `<epoch>-<sequence>`. With several nodes an id has one
+ * for each of them, `<node>/<id>,<node>/<id>`, so that a reader goes on at any node, behind what it has of each.
+ */
+
+/** The id of the last event by node. */
+export type Position = ReadonlyMap<string, string>
+
+/** Instead of a node: the id is that of an installation with one. */
+export const ONLY_NODE = ''
+
+/** Longer ids are none of ours: 64 nodes. */
+export const MAX_ID_LENGTH = 6_000
+
+export const positionText = (position: Position): string =>
+  [...position].map(([node, id]) => `${encodeURIComponent(node)}/${id}`).join(',')
+
+/** Of an unreadable part there is nothing: its node is as one that the reader does not know. */
+export function parsePosition(text: string): Position {
+  if (text.length > MAX_ID_LENGTH) return new Map()
+  if (!text.includes('/')) return new Map([[ONLY_NODE, text]])
+  const parts = text.split(',').flatMap((part): [string, string][] => {
+    const [, node = '', id = ''] =
+      /^([\w.~!*'()%-]{1,200})\/([0-9a-z]{1,12}-\d{1,15})$/.exec(part) ?? []
+    const name = decoded(node)
+    return name === undefined || name === '' ? [] : [[name, id]]
+  })
+  return new Map(parts)
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Events between nodes: as the API shows them, with what it takes to pass them on. */
+const sequence = z.int().min(0)
+
+export const sharedEvent = z.strictObject({
+  sequence,
+  /** Milliseconds UTC. */
+  at: z.number(),
+  tenantId: z.int().nullable(),
+  type: z.string().regex(/^[a-z._]{1,40}$/),
+  data: z.record(z.string(), z.unknown()),
+})
+
+/** An event of a node. Only the node of a call knows its price, so the node of the event makes `data`. */
+export type SharedEvent = z.output<typeof sharedEvent>
+
+/** The first line of a stream: its log, and behind which event it goes on. */
+export const feedHead = z.strictObject({ epoch: z.string().max(12), after: sequence })
+
+/** The kept events of a log. */
+export const logPart = z.strictObject({
+  epoch: z.string().max(12),
+  last: sequence,
+  /** Nothing between the position and the first of them is missing. */
+  isComplete: z.boolean(),
+  events: z.array(sharedEvent).max(50_000),
+})
+
+export type LogPart = z.output<typeof logPart>
+
+export const shared = (event: EngineEvent, ocs: PriceSource | undefined): SharedEvent => ({
+  sequence: event.sequence,
+  at: event.at,
+  tenantId: event.tenantId,
+  type: event.type,
+  data: eventView(event, ocs),
+})
+
+/** What a tenant (null: all of them) may see of a log behind `id`; undefined: everything that is kept. */
+export function partOf(
+  events: EventsPort,
+  {
+    after: id,
+    tenantId,
+  }: { readonly after?: string | undefined; readonly tenantId: number | null },
+  ocs: PriceSource | undefined,
+): LogPart {
+  const known = id === undefined ? undefined : sequenceOf(events, id)
+  const visible = events.after(known ?? 0).filter((event) => isVisible(event, tenantId))
+  return {
+    epoch: events.epoch.toString(36),
+    last: events.last,
+    isComplete: known !== undefined && known >= events.forgotten(tenantId),
+    events: visible.map((event) => shared(event, ocs)),
   }
 }

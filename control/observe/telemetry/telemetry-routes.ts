@@ -1,13 +1,29 @@
 /** Telemetry: JSON for programs, text for Prometheus, both from one view. */
 import { Hono } from 'hono'
+import type { NodesPort } from '../../../schema/contracts/nodes.ts'
 import { requires, requiresGlobal } from '../../auth/requires.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
-import type { NodesPort } from '../../../schema/contracts/nodes.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
-import { telemetryOfAll, tenantTelemetryOfAll } from './telemetry-of-all.ts'
 import { prometheusText } from './metrics.ts'
+import { telemetryOfAll, tenantTelemetryOfAll } from './telemetry-of-all.ts'
 import type { Telemetry } from './telemetry.ts'
+import { exampleTime } from '../../http/view-fields.ts'
+import { data, text } from '../../http/openapi/operation.ts'
+import { describeRoute } from '../../http/validate.ts'
+import {
+  historyView,
+  nodeHistoryView,
+  telemetryView,
+  tenantTelemetryView,
+} from './telemetry-view.ts'
+import { z } from 'zod'
+
+const exampleTelemetry = {
+  at: exampleTime,
+  calls: { active: 3 },
+  nodes: [],
+}
 
 /** Mounted under `/api/v1`. A tenant credential sees only its own calls and nodes. */
 export const telemetryRoutes = (
@@ -15,19 +31,72 @@ export const telemetryRoutes = (
   others: OtherNodes | undefined,
 ) =>
   new Hono<ControlEnv>()
-    .get('/metrics/telemetry', requires('metrics:read'), async (c) => {
-      const { tenantId } = c.var.principal
-      const asked = others?.of(c)
-      if (tenantId === null) {
-        const own = await telemetry.read()
-        return ok(c, asked === undefined ? own : await telemetryOfAll(asked, own))
-      }
-      const own = await telemetry.readForTenant(tenantId)
-      return ok(c, asked === undefined ? own : await tenantTelemetryOfAll(asked, own))
-    })
-    .get('/metrics/history', requiresGlobal('metrics:read'), (c) => ok(c, telemetry.history()))
-    .get('/metrics/nodes', requires('dispatcher:read'), async (c) =>
-      ok(c, await telemetry.nodeHistory(c.var.principal.tenantId)),
+    .get(
+      '/metrics/telemetry',
+      describeRoute({
+        id: 'getTelemetry',
+        tag: 'System',
+        nodes: 'all',
+        summary: 'Get telemetry. A tenant credential sees its own calls and nodes.',
+        answer: data(
+          z.union([
+            telemetryView.meta({ id: 'Telemetry' }),
+            tenantTelemetryView.meta({ id: 'TenantTelemetry' }),
+          ]),
+          exampleTelemetry,
+        ),
+      }),
+      requires('metrics:read'),
+      async (c) => {
+        const { tenantId } = c.var.principal
+        const asked = others?.of(c)
+        if (tenantId === null) {
+          const own = await telemetry.read()
+          return ok(c, asked === undefined ? own : await telemetryOfAll(asked, own))
+        }
+        const own = await telemetry.readForTenant(tenantId)
+        return ok(c, asked === undefined ? own : await tenantTelemetryOfAll(asked, own))
+      },
+    )
+    .get(
+      '/metrics/history',
+      describeRoute({
+        id: 'getTelemetryHistory',
+        tag: 'System',
+        summary: 'Get what was counted in the last ten minutes. Requires a global credential.',
+        answer: data(historyView.meta({ id: 'TelemetryHistory' }), {
+          interval_seconds: 5,
+          samples: [
+            {
+              at: exampleTime,
+              active: 3,
+              started: 5,
+              ended: 4,
+              answered: 3,
+              lag_p99_ms: 1.2,
+              post_dial_delay: { count: 4, sum_ms: 1_840 },
+              spent: [{ currency: 'USD', amount: '0.42' }],
+            },
+          ],
+        }),
+      }),
+      requiresGlobal('metrics:read'),
+      (c) => ok(c, telemetry.history()),
+    )
+    .get(
+      '/metrics/nodes',
+      describeRoute({
+        id: 'getNodeHistory',
+        tag: 'System',
+        summary:
+          'Get the latencies of nodes in the last ten minutes. A tenant credential sees its own nodes.',
+        answer: data(nodeHistoryView.meta({ id: 'NodeHistory' }), {
+          interval_seconds: 5,
+          nodes: [{ node_id: 1, latencies_ms: [2.1, 2.4, null] }],
+        }),
+      }),
+      requires('dispatcher:read'),
+      async (c) => ok(c, await telemetry.nodeHistory(c.var.principal.tenantId)),
     )
 
 /**
@@ -38,7 +107,17 @@ export const metricsRoute = (
   telemetry: Pick<Telemetry, 'read'>,
   nodes: Pick<NodesPort, 'list' | 'differingSettings'>,
 ) =>
-  new Hono<ControlEnv>().get('/metrics', requiresGlobal('metrics:read'), async (c) => {
-    c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
-    return c.body(await prometheusText(await telemetry.read(), nodes))
-  })
+  new Hono<ControlEnv>().get(
+    '/metrics',
+    describeRoute({
+      id: 'getMetrics',
+      tag: 'System',
+      summary: 'Get Prometheus metrics. Requires a global key.',
+      answer: text('text/plain', '# TYPE tollgate_calls_active gauge\ntollgate_calls_active 3\n'),
+    }),
+    requiresGlobal('metrics:read'),
+    async (c) => {
+      c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
+      return c.body(await prometheusText(await telemetry.read(), nodes))
+    },
+  )

@@ -1,27 +1,29 @@
 /** Reads all measurements on demand; nothing is pushed. */
+import type Sqlite from 'better-sqlite3'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
-import { prepare } from '../../../schema/sql/prepared.ts'
-import { all } from '../../../schema/sql/query.ts'
-import type { OcsStats } from '../../../schema/contracts/ocs.ts'
+import type { SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import type {
   DelayHistogram,
   MosHistogram,
   TelemetrySnapshot,
 } from '../../../schema/contracts/engine-port.ts'
+import type { OcsStats } from '../../../schema/contracts/ocs.ts'
 import type { RelayStatus } from '../../../schema/contracts/relays.ts'
-import type { SetStatus } from '../../../schema/contracts/dispatcher.ts'
-import type { Platform } from '../../http/platform.ts'
-import type { Webhooks } from '../../webhooks/webhooks.ts'
-import { databaseFigures, lastKnown } from './database-figures.ts'
+import type { Store } from '../../../schema/open.ts'
+import type { MaybeLocal } from '../../../schema/sql/handle.ts'
+import { prepare } from '../../../schema/sql/prepared.ts'
+import { all } from '../../../schema/sql/query.ts'
+import { isUnstored } from '../../../schema/storage/storage.ts'
+import type { LoopDelay, Platform } from '../../http/platform.ts'
 import { ApiRequests } from './api-requests.ts'
-import { History, SAMPLE_SECONDS, type Measurement } from './history.ts'
-import { Recent, TICK_MS } from './recent.ts'
+import { History, type Measurement, SAMPLE_SECONDS } from './history.ts'
 import type {
   HistoryView,
   NodeHistoryView,
   TelemetryView,
   TenantTelemetryView,
 } from './telemetry-view.ts'
+import type { Webhooks } from '../../webhooks/webhooks.ts'
 
 type TelemetryDeps = Pick<
   Platform,
@@ -204,6 +206,8 @@ export class Telemetry {
   }
 }
 
+/** Interval between calls of `tick`. */
+export const TICK_MS = 1_000
 const TICKS_OF_SAMPLE = (SAMPLE_SECONDS * 1_000) / TICK_MS
 
 const rounded = (value: number): number => Math.round(value * 1_000) / 1_000
@@ -298,4 +302,109 @@ function processFigures(): TelemetryView['process'] {
   const { rss, heapUsed } = process.memoryUsage()
   const { user, system } = process.cpuUsage()
   return { resident_bytes: rss, heap_used_bytes: heapUsed, cpu_seconds: (user + system) / 1e6 }
+}
+
+const TICKS = 10
+/** The resolution of Node's measurement, included in every value. */
+export const LOOP_RESOLUTION_MS = 10
+
+export interface LoopLag {
+  /** Milliseconds, over the last ten seconds. */
+  readonly p50: number
+  readonly p99: number
+}
+
+interface RecentDeps {
+  readonly loopDelay: LoopDelay
+  /** Total calls started. */
+  readonly startedCalls: () => number
+}
+
+export class Recent {
+  readonly #deps: RecentDeps
+  /** Total calls started at each of the last ticks, oldest first. */
+  readonly #started: number[]
+  #ticks = 0
+  #lag: LoopLag = { p50: 0, p99: 0 }
+
+  constructor(deps: RecentDeps) {
+    this.#deps = deps
+    this.#started = [deps.startedCalls()]
+  }
+
+  /** Called every `TICK_MS`. */
+  tick(): void {
+    this.#started.push(this.#deps.startedCalls())
+    if (this.#started.length > TICKS + 1) this.#started.shift()
+    this.#ticks += 1
+    if (this.#ticks % TICKS !== 0) return
+    const { loopDelay } = this.#deps
+    this.#lag = { p50: lagOf(loopDelay, 50), p99: lagOf(loopDelay, 99) }
+    loopDelay.reset()
+  }
+
+  /** Over the last ten seconds, or since the start. */
+  callsPerSecond(): number {
+    const [oldest = 0] = this.#started
+    const newest = this.#started.at(-1) ?? 0
+    return (newest - oldest) / Math.max(1, this.#started.length - 1)
+  }
+
+  loopLag(): LoopLag {
+    return this.#lag
+  }
+}
+
+function lagOf(loopDelay: LoopDelay, percentile: number): number {
+  const ms = loopDelay.percentile(percentile) / 1e6 - LOOP_RESOLUTION_MS
+  return Math.max(0, Math.round(ms * 1_000) / 1_000)
+}
+
+/** What is read from the database for measurements: they answer, too, while it is away. */
+type Figures = TelemetryView['database']
+
+/** A server looks at each file of the database to know its size. */
+const SIZE_KEPT_MS = 60_000
+
+/** Returns a function that reads the size of the database. */
+export function databaseFigures(
+  { sqlite, statements }: Pick<Store, 'statements'> & MaybeLocal,
+  now: () => number,
+): () => Promise<Figures> {
+  if (sqlite !== undefined) return async () => figuresOfFile(sqlite)
+  const size = statements.prepare<{ readonly bytes: number }>(
+    'SELECT pg_database_size(current_database()) AS bytes',
+  )
+  let read = { at: -Infinity, bytes: 0 }
+  return async () => {
+    if (now() - read.at >= SIZE_KEPT_MS)
+      read = { at: now(), bytes: (await size.get([]))?.bytes ?? 0 }
+    return { bytes: read.bytes, free_bytes: null }
+  }
+}
+
+function figuresOfFile(sqlite: Sqlite.Database): Figures {
+  const pragma = (name: string) => Number(sqlite.pragma(name, { simple: true }))
+  const pageSize = pragma('page_size')
+  return {
+    bytes: pragma('page_count') * pageSize,
+    free_bytes: pragma('freelist_count') * pageSize,
+  }
+}
+
+/** Returns `read` with its last result while the database is away, and does not ask it while that is known. */
+export function lastKnown<T>(
+  { storage }: Pick<Store, 'storage'>,
+  first: T,
+  read: () => Promise<T>,
+): () => Promise<T> {
+  let known = first
+  return async () => {
+    try {
+      if (storage.problem === undefined) known = await read()
+    } catch (error) {
+      if (!isUnstored(error)) throw error
+    }
+    return known
+  }
 }

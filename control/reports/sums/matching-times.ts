@@ -9,11 +9,11 @@ import {
   memberFilters,
   NONE,
   OTHERS,
+  type Place,
   PREFIX_LENGTH,
   startOfDay,
 } from './call-filters.ts'
 import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
-import type { Place } from './places.ts'
 import type { Window } from '../../../schema/record-windows.ts'
 
 interface Asked {

@@ -5,9 +5,8 @@
 import { sql, type SqlBool } from 'kysely'
 import { all } from '../../../schema/sql/query.ts'
 import { likePattern } from '../../http/envelope.ts'
-import { type CallFilters, conditionsOf } from './call-filters.ts'
+import { type CallFilters, conditionsOf, type Place } from './call-filters.ts'
 import { matchingTimes } from './matching-times.ts'
-import type { Place } from './places.ts'
 import { type Window, windows } from '../../../schema/record-windows.ts'
 
 /** Plain data: it is sent to the thread of reports. */

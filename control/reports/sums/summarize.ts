@@ -19,6 +19,7 @@ import {
   memberOf,
   OTHERS,
   paired,
+  type Place,
   PREFIX_LENGTH,
   startOfDay,
 } from './call-filters.ts'
@@ -34,7 +35,6 @@ import {
   ofSum,
 } from './figures.ts'
 import { matchingTimes } from './matching-times.ts'
-import type { Place } from './places.ts'
 import { behind, inOneTurn, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
 
 export const summaryOrders = ['cost', 'count', 'asr'] as const

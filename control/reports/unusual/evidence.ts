@@ -3,7 +3,7 @@ import { sql } from 'kysely'
 import { all } from '../../../schema/sql/query.ts'
 import type { Window } from '../../../schema/record-windows.ts'
 import type { RecordsReader } from './call-sums.ts'
-import type { RefusalFinding } from './refusals.ts'
+import type { RefusalFinding } from './findings.ts'
 
 /** Records that are looked through for a few that show what happened. */
 const MAX_LOOKED = 5_000

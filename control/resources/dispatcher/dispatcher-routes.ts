@@ -20,7 +20,7 @@ import { type WithOthers, countsElsewhere } from '../../nodes/other-nodes.ts'
 import { conflict } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok } from '../../http/envelope.ts'
-import { validate } from '../../http/validate.ts'
+import { validate, describeRoute } from '../../http/validate.ts'
 import { patched, patchOf } from '../patch.ts'
 import { found, id, idParam, resourceRoutes, withLookUp } from '../resource-routes.ts'
 import { nodeUri } from '../gateway-reach.ts'
@@ -37,7 +37,11 @@ import {
   nodeIn,
   type SetView,
   withStatus,
+  exampleNode,
+  liveNodeView,
 } from './dispatcher-sets.ts'
+import { data } from '../../http/openapi/operation.ts'
+import { deleted } from '../../http/openapi/resource-operations.ts'
 
 const noun = 'Dispatcher set'
 const nodeParam = z.strictObject({ id: id(noun), nodeId: id('Node') })
@@ -62,6 +66,15 @@ export function dispatcherRoutes(deps: DispatcherWorld) {
   return new Hono<ControlEnv>()
     .post(
       '/dispatcher/reload',
+      describeRoute({
+        id: 'reloadDispatcher',
+        tag: 'Dispatcher',
+        summary: 'Reload sets and nodes from the database',
+        answer: data(z.strictObject({ message: z.string(), status: z.literal('synchronized') }), {
+          message: 'Dispatcher sets were reloaded',
+          status: 'synchronized',
+        }),
+      }),
       requires('dispatcher:reload'),
       validate('query', writeQuery),
       async (c) => {
@@ -120,17 +133,49 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers }: OfSets) {
     found(await sets.find(scope, setRow), noun)
 
   return new Hono<ControlEnv>()
-    .get('/dispatcher/:id/nodes', read, validate('param', idParam(noun)), async (c) => {
-      return ok(c, (await wholeSet(c, c.req.valid('param').id)).nodes)
-    })
+    .get(
+      '/dispatcher/:id/nodes',
+      describeRoute({
+        id: 'listDispatcherNodes',
+        tag: 'Dispatcher',
+        nodes: 'all',
+        summary: 'List the nodes of a set',
+        answer: data(z.array(liveNodeView), [exampleNode]),
+      }),
+      read,
+      validate('param', idParam(noun)),
+      async (c) => {
+        return ok(c, (await wholeSet(c, c.req.valid('param').id)).nodes)
+      },
+    )
 
-    .get('/dispatcher/:id/nodes/:nodeId', read, validate('param', nodeParam), async (c) => {
-      const { id: setRow, nodeId } = c.req.valid('param')
-      return ok(c, nodeIn(await wholeSet(c, setRow), nodeId))
-    })
+    .get(
+      '/dispatcher/:id/nodes/:nodeId',
+      describeRoute({
+        id: 'getDispatcherNode',
+        tag: 'Dispatcher',
+        nodes: 'all',
+        summary: 'Get a node',
+        answer: data(liveNodeView, exampleNode),
+      }),
+      read,
+      validate('param', nodeParam),
+      async (c) => {
+        const { id: setRow, nodeId } = c.req.valid('param')
+        return ok(c, nodeIn(await wholeSet(c, setRow), nodeId))
+      },
+    )
 
     .post(
       '/dispatcher/:id/nodes',
+      describeRoute({
+        id: 'createDispatcherNode',
+        tag: 'Dispatcher',
+        summary: 'Add a node to a set',
+        body: { host: '10.0.0.12', priority: 20 },
+        answer: data(liveNodeView, exampleNode, 201),
+        refusals: [409],
+      }),
       write,
       validate('param', idParam(noun)),
       validate('query', writeQuery),
@@ -154,6 +199,14 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers }: OfSets) {
 
     .patch(
       '/dispatcher/:id/nodes/:nodeId',
+      describeRoute({
+        id: 'updateDispatcherNode',
+        tag: 'Dispatcher',
+        summary: 'Update a node',
+        body: { weight: 50 },
+        answer: data(liveNodeView, exampleNode),
+        refusals: [409],
+      }),
       write,
       validate('param', nodeParam),
       validate('query', writeQuery),
@@ -178,6 +231,13 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers }: OfSets) {
 
     .delete(
       '/dispatcher/:id/nodes/:nodeId',
+      describeRoute({
+        id: 'deleteDispatcherNode',
+        tag: 'Dispatcher',
+        summary: 'Remove a node from its set',
+        answer: data(deleted, { id: 1, deleted: true }),
+        refusals: [409],
+      }),
       write,
       validate('param', nodeParam),
       validate('query', writeQuery),
@@ -196,6 +256,22 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers }: OfSets) {
 
     .put(
       '/dispatcher/:id/nodes/:nodeId/state',
+      describeRoute({
+        id: 'setDispatcherNodeState',
+        tag: 'Dispatcher',
+        summary: "Set a node's state: drain it, or return it to service. Live calls continue.",
+        body: { state: 'inactive' },
+        answer: data(
+          liveNodeView
+            .extend({
+              state: z.enum(['active', 'probing', 'inactive']),
+              change_id: z.string().nullable().describe('Null: it was so already.'),
+            })
+            .meta({ id: 'DispatcherNodeInState' }),
+          { ...exampleNode, state: 'inactive', change_id: '3c1f2a52-8c0f-4a86-9f53-2d3f9d3f7c10' },
+        ),
+        refusals: [409],
+      }),
       write,
       validate('param', nodeParam),
       validate('json', stateBody),

@@ -2,6 +2,15 @@
  * Dispatcher sets and their nodes (SPECIFICATION.md §2.6, §4.7 and §8). An update keeps the ids and operator states
  * of unchanged nodes, so that live calls and probe state keep their node.
  */
+import {
+  exampleMedia,
+  exampleProbed,
+  exampleTime,
+  count,
+  mediaView,
+  moment,
+  probed,
+} from '../../http/view-fields.ts'
 import { z } from 'zod'
 import { toFlag } from '../../../schema/columns.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
@@ -12,12 +21,15 @@ import { all, execute, first } from '../../../schema/sql/query.ts'
 import { writeWithinLimits } from '../../auth/tenant-limits.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
 import { host, limit, name, port, reference, sipUri, text, transport } from '../../http/fields.ts'
-import { count, mediaView, moment, probed } from '../../http/view-fields.ts'
 import { type Column, nested, type Row } from '../columns.ts'
-import { nodeUri, refuseGateways, type WrittenDestination } from '../gateway-reach.ts'
+import {
+  nodeUri,
+  refuseForeignPlaces,
+  refuseGateways,
+  refuseOwnPlaces,
+  type WrittenDestination,
+} from '../gateway-reach.ts'
 import { mediaColumns, mediaFields } from '../media-fields.ts'
-import { refuseOwnPlaces } from '../own-places.ts'
-import { probedStatusView } from '../probed-status.ts'
 import { tenantOf } from '../references.ts'
 import {
   type Definition,
@@ -27,10 +39,10 @@ import {
   type Shown,
   type Writing,
 } from '../resource.ts'
-import { refuseForeignPlaces } from '../source-claims.ts'
 import { childrenOf, insertRow, keyOf, putChildren, rowWith, updateRow } from '../table-rows.ts'
 import { everywhere, type RequestScope } from '../../auth/tenants.ts'
 import { write } from '../../http/rows.ts'
+import { probedStatusView } from '../probed-status.ts'
 
 /** The nodes of a set. A node is known by the destination of its calls. */
 const nodeRows = {
@@ -239,6 +251,22 @@ const probeColumn: Column = {
   },
 }
 
+export const exampleNode = {
+  id: 1,
+  host: '10.0.0.11',
+  internal_port: 5060,
+  external_port: 5080,
+  weight: 100,
+  priority: 10,
+  description: null,
+  transport: 'udp',
+  is_enabled: true,
+  max_calls: 0,
+  operator_state: 'active',
+  destination: 'sip:10.0.0.11:5060;transport=udp',
+  status: { ...exampleProbed, active_calls: 3 },
+}
+
 export const dispatcherSets: Definition<typeof body, typeof view> = {
   noun: 'Dispatcher set',
   table: 'dispatcher_set',
@@ -302,6 +330,27 @@ export const dispatcherSets: Definition<typeof body, typeof view> = {
     const rows = store.db.selectFrom('dispatcher_set').select('set_id').where('id', '=', id)
     const ids = known.length > 0 ? known : (await all(store, rows)).map(({ set_id }) => set_id)
     if (ids.length > 0) await engine.reloadRouting({ of: 'dispatcher_set', ids })
+  },
+  described: {
+    tag: 'Dispatcher',
+    shown: liveSetView,
+    nodes: 'all',
+    example: {
+      id: 1,
+      set_id: 1,
+      endpoint_name: 'pbx',
+      algorithm: 8,
+      tenant: null,
+      probe: null,
+      voicemail_uri: null,
+      spy_uri: null,
+      ...exampleMedia,
+      nodes: [exampleNode],
+      created_at: exampleTime,
+      updated_at: exampleTime,
+    },
+    body: { endpoint_name: 'pbx', algorithm: 8, set_id: 1, nodes: [{ host: '10.0.0.11' }] },
+    patch: { algorithm: 4 },
   },
 }
 

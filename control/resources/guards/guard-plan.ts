@@ -1,17 +1,32 @@
 /** What becomes of calls when a spend guard is set, or removed. */
-import { requestScope } from '../../auth/tenants.ts'
+import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
+import { guardActions, guardPeriods } from '../../../schema/contracts/spend-guards.ts'
 import type { Principal } from '../../auth/principal.ts'
+import { requestScope } from '../../auth/tenants.ts'
 import type { Plan } from '../../changes/change.ts'
-import { badRequest, notFound } from '../../http/api-error.ts'
-import { badReference } from '../references.ts'
+import type { Json, RestorableKind } from '../../changes/kinds.ts'
+import { ApiError, badRequest, notFound } from '../../http/api-error.ts'
 import { quoted } from '../../http/clean-text.ts'
-import { type GuardBody, storedPrefix } from './guard-body.ts'
-import { noun, refuseForeign, setterOf } from './guard-rights.ts'
-import { type GuardState, GuardStore, stateOf } from './guard-store.ts'
-import { currencyOf, type GuardTarget, targetOf } from './guard-target.ts'
-import { type GuardView, scopeOf, type ShownGuard, viewsOf } from './guard-view.ts'
-import { guardedCalls, type GuardedWorld } from './guarded-calls.ts'
+import {
+  guardedCalls,
+  type GuardedWorld,
+  type GuardState,
+  GuardStore,
+  stateOf,
+} from './guard-store.ts'
+import {
+  currencyOf,
+  type GuardBody,
+  type GuardTarget,
+  type GuardView,
+  scopeOf,
+  type ShownGuard,
+  storedPrefix,
+  targetOf,
+  viewsOf,
+} from './guard-view.ts'
+import { badReference } from '../references.ts'
 
 /** Who sets or removes it, and why. */
 export interface GuardUse extends GuardedWorld {
@@ -188,3 +203,69 @@ const until = (at: number | null): string => (at === null ? '' : ` until ${timeT
 
 const endedCalls = ({ end_live_calls: isEnding }: GuardBody): string =>
   isEnding ? ' Answered calls are ended within 5 s, which cannot be undone.' : ''
+
+/** As in an error: `Spend guard not found`. */
+export const noun = 'Spend guard'
+
+/** Throws 403 when the platform has set it: a tenant must not take the brake off that the platform has put on. */
+function refuseForeign(
+  { set_by_tenant_id: setBy }: Pick<GuardState, 'set_by_tenant_id'>,
+  principal: Setter,
+): void {
+  const tenantId = setterOf(principal)
+  if (tenantId === null || setBy === tenantId) return
+  throw new ApiError(
+    403,
+    'platform_only',
+    'The platform has set this spend guard. Nothing was changed: only the platform can change or remove it',
+  )
+}
+
+type Setter = Pick<Principal, 'tenantId' | 'isGlobal'>
+
+/** Whose a guard is that it sets; null: the platform's, also where it acts in a tenant. */
+const setterOf = ({ tenantId, isGlobal = false }: Setter): number | null =>
+  isGlobal ? null : tenantId
+
+/** Spend guards, as changes are about them. Their id is their UUID. */
+export const spendGuardKind: RestorableKind = {
+  isRow: true,
+  read: async (id, { store }) => {
+    const state = await new GuardStore(store).state(id)
+    return state && { ...state }
+  },
+  async restore(id, state, { store, now }) {
+    const guards = new GuardStore(store)
+    if (state === null) return guards.end(id, 'undo', now())
+    const guard = guardIn(state)
+    if (!(await guards.isOwned(guard))) throw notFound(noun)
+    await guards.put(id, guard, now())
+  },
+  admit(_, { from, to }, principal) {
+    for (const state of [from, to]) if (state !== null) refuseForeign(guardIn(state), principal)
+    return Promise.resolve()
+  },
+  follow: async ({ ocs }) => ocs?.reloadSpendGuards(),
+}
+
+const id = z.int().nullable()
+
+/** As `GuardStore.state` gave it. */
+const stored: z.ZodType<GuardState> = z.strictObject({
+  customer_id: id,
+  extension_id: id,
+  tenant_id: id,
+  set_by_tenant_id: id,
+  prefix: z.string(),
+  action: z.enum(guardActions),
+  amount_micros: z.int(),
+  currency: z.string().nullable(),
+  per: z.enum(guardPeriods).nullable(),
+  reason: z.string(),
+  created_by: z.string(),
+  created_at: z.int(),
+  expires_at: id,
+  ends_calls_before: id,
+})
+
+const guardIn = (state: Json): GuardState => stored.parse(state)

@@ -13,22 +13,67 @@ import {
   change,
   type Plan,
   recordChange,
+  changeOutput,
 } from '../../changes/change.ts'
 import { requires } from '../../auth/requires.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, offsetOf, ok, pageMeta, pageQuery } from '../../http/envelope.ts'
 import { notFound } from '../../http/api-error.ts'
-import { validate } from '../../http/validate.ts'
+import { validate, describeRoute } from '../../http/validate.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import { reference } from '../../http/fields.ts'
 import { newUuid } from '../../http/platform.ts'
-import { guardBody } from './guard-body.ts'
-import { type GuardUse, planGuard, planRemoval } from './guard-plan.ts'
-import { noun } from './guard-rights.ts'
+import { guardBody, type GuardView, viewsOf, guardView } from './guard-view.ts'
+import { type GuardUse, noun, planGuard, planRemoval } from './guard-plan.ts'
 import { GuardStore } from './guard-store.ts'
-import { type GuardView, viewsOf } from './guard-view.ts'
-import { listGuards } from './list-guards.ts'
+import { listGuards } from './guard-view.ts'
 import { requestScope } from '../../auth/tenants.ts'
+import { data, list } from '../../http/openapi/operation.ts'
+import { exampleTime } from '../../http/view-fields.ts'
+
+const viewShown = guardView.meta({ id: 'SpendGuard' })
+
+const changedView = z
+  .strictObject({
+    guard: viewShown,
+    ...changeOutput,
+  })
+  .meta({ id: 'SpendGuardChange' })
+
+const exampleGuard = {
+  guard_id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+  scope: 'customer',
+  scope_id: 7,
+  name: 'acme',
+  prefix: '1900',
+  action: 'cap',
+  amount_exact: '5.00',
+  currency: 'USD',
+  per: 'duration',
+  used_exact: '1.20',
+  left_exact: '3.80',
+  state: 'active',
+  set_by: 'platform',
+  reason: 'many calls to premium numbers',
+  created_by: 'user:admin',
+  created_at: exampleTime,
+  expires_at: '2026-01-01T08:00:00.000Z',
+  ends_calls_before: null,
+  removed_at: null,
+}
+
+const exampleChange = {
+  guard: exampleGuard,
+  dry_run: false,
+  changed: true,
+  change_id: '9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11',
+  effect:
+    'Calls of customer "acme" to numbers that begin with "1900" may cost 5.00 USD in all until 2026-01-01T08:00:00.000Z; beyond, they are refused or ended.',
+  affected: { live_calls: 2, calls_last_hour: 15, spent_last_hour: 16.5 },
+  previous_state: null,
+  expires_at: '2026-01-01T08:00:00.000Z',
+  undo: 'undo_change with change_id 9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11',
+}
 
 export interface GuardRoutesDeps extends Omit<ChangeDeps, 'ocs'> {
   readonly ocs: OcsPort
@@ -94,34 +139,85 @@ export function guardRoutes(deps: GuardRoutesDeps) {
   }
 
   return new Hono<ControlEnv>()
-    .get(path, requires('guard:read'), validate('query', listQuery), async (c) => {
-      const { page, limit, state, ...asked } = c.req.valid('query')
-      const slice = { limit, offset: offsetOf({ page, limit }), isWithEnded: state === 'all' }
-      const scope = requestScope(c.var.principal, now)
-      const { guards, total } = await listGuards(store, asked, slice, scope)
-      return ok(c, guards, pageMeta({ page, limit }, total))
-    })
+    .get(
+      path,
+      describeRoute({
+        id: 'listSpendGuards',
+        tag: 'Spend guards',
+        summary: 'List spend guards, newest first',
+        answer: list(viewShown, exampleGuard),
+      }),
+      requires('guard:read'),
+      validate('query', listQuery),
+      async (c) => {
+        const { page, limit, state, ...asked } = c.req.valid('query')
+        const slice = { limit, offset: offsetOf({ page, limit }), isWithEnded: state === 'all' }
+        const scope = requestScope(c.var.principal, now)
+        const { guards, total } = await listGuards(store, asked, slice, scope)
+        return ok(c, guards, pageMeta({ page, limit }, total))
+      },
+    )
 
-    .get(`${path}/:guard_id`, requires('guard:read'), validate('param', oneGuard), async (c) => {
-      const guards = new GuardStore(store)
-      const { tenantId } = c.var.principal
-      const row = await guards.find(tenantId, c.req.valid('param').guard_id)
-      const [view] = row === undefined ? [] : await viewsOf(guards, [row], now())
-      if (view === undefined) throw notFound(noun)
-      return ok(c, view)
-    })
+    .get(
+      `${path}/:guard_id`,
+      describeRoute({
+        id: 'getSpendGuard',
+        tag: 'Spend guards',
+        summary: 'Get a spend guard',
+        answer: data(viewShown, exampleGuard),
+        refusals: [404],
+      }),
+      requires('guard:read'),
+      validate('param', oneGuard),
+      async (c) => {
+        const guards = new GuardStore(store)
+        const { tenantId } = c.var.principal
+        const row = await guards.find(tenantId, c.req.valid('param').guard_id)
+        const [view] = row === undefined ? [] : await viewsOf(guards, [row], now())
+        if (view === undefined) throw notFound(noun)
+        return ok(c, view)
+      },
+    )
 
-    .post(path, requires('guard:write'), validate('json', newGuard), async (c) => {
-      const { reason, duration, dry_run: isDryRun, ...body } = c.req.valid('json')
-      const expiresAt = duration === undefined ? null : now() + duration * 1_000
-      const order = { tool: 'set_spend_guard', reason, isDryRun, expiresAt }
-      const made = await changed(c, order, (use) => planGuard(body, use))
-      const location = `/api/v1${path}/${made.own.guard.guard_id}`
-      return created(c, location, { ...made.own, ...answerOf(made) })
-    })
+    .post(
+      path,
+      describeRoute({
+        id: 'setSpendGuard',
+        tag: 'Spend guards',
+        summary:
+          'Stop (block) or limit (cap) calls to a prefix, from the next call on all nodes. Repeating it changes nothing.',
+        body: {
+          customer: 'acme',
+          prefix: '1900',
+          action: 'cap',
+          amount: '5.00',
+          duration: 28_800,
+          reason: 'many calls to premium numbers',
+        },
+        answer: data(changedView, exampleChange, 201),
+        refusals: [409],
+      }),
+      requires('guard:write'),
+      validate('json', newGuard),
+      async (c) => {
+        const { reason, duration, dry_run: isDryRun, ...body } = c.req.valid('json')
+        const expiresAt = duration === undefined ? null : now() + duration * 1_000
+        const order = { tool: 'set_spend_guard', reason, isDryRun, expiresAt }
+        const made = await changed(c, order, (use) => planGuard(body, use))
+        const location = `/api/v1${path}/${made.own.guard.guard_id}`
+        return created(c, location, { ...made.own, ...answerOf(made) })
+      },
+    )
 
     .delete(
       `${path}/:guard_id`,
+      describeRoute({
+        id: 'removeSpendGuard',
+        tag: 'Spend guards',
+        summary: 'Remove a spend guard',
+        answer: data(changedView, exampleChange),
+        refusals: [404, 409],
+      }),
       requires('guard:write'),
       validate('param', oneGuard),
       validate('query', removal),

@@ -1,10 +1,21 @@
 /** Spend guards in the database, as operators see and set them. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
-import type { SpendGuardTable } from '../../../schema/tables/spend-guards.ts'
+import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
+import { moneyToNumber } from '../../../schema/columns.ts'
+import type { OcsPort } from '../../../schema/contracts/ocs.ts'
 import type { Brake, GuardScope } from '../../../schema/contracts/spend-guards.ts'
 import type { Store } from '../../../schema/open.ts'
+import { type Window, windows } from '../../../schema/record-windows.ts'
+import { coversNumber } from '../../../schema/rules/called-prefix.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
+import type { SpendGuardTable } from '../../../schema/tables/spend-guards.ts'
+import type { Principal } from '../../auth/principal.ts'
 import { conflict } from '../../http/api-error.ts'
+import { bodyOf } from '../../nodes/node-client.ts'
+import type { AskedNodes } from '../../nodes/other-nodes.ts'
+import { guardedAnswer } from '../../nodes/questions.ts'
 import type { Slice } from '../resource.ts'
 
 /** What a guard says; its uuid stays. A type, as it is JSON. */
@@ -214,3 +225,144 @@ export const stateOf = (row: GuardState): GuardState => ({
   expires_at: row.expires_at,
   ends_calls_before: row.ends_calls_before,
 })
+
+/** Which spend guards stopped a call: those that covered it at that time. Its record says only that one did. */
+interface StoppedCall {
+  readonly caller_id_number: string
+  readonly destination_number: string
+  readonly start_stamp: number
+  readonly answer_stamp: number | null
+  readonly end_stamp: number
+  readonly customer_id: number | null
+  readonly tenant_id: number | null
+}
+
+interface World {
+  readonly store: Store
+  readonly principal: Principal
+  /** Absent: an OCS elsewhere charges. */
+  readonly ocs?: Pick<OcsPort, 'exitCodes'> | undefined
+}
+
+/** Their uuids, the longest prefix first; without those that the caller may not see. */
+export async function guardsOfCall(
+  call: StoppedCall,
+  { store, principal, ocs }: World,
+): Promise<string[]> {
+  const at = call.answer_stamp === null ? call.start_stamp : call.end_stamp
+  const rows = await new GuardStore(store).inForce(principal.tenantId, at)
+  const own = rows
+    .filter((row) => isOf(row, call))
+    .toSorted((a, b) => b.prefix.length - a.prefix.length)
+  const { destination_number: number } = call
+  const covering = own.filter(({ prefix }) => coversNumber(prefix, number, ocs?.exitCodes))
+  // One covered what gateways would have got in place of the number, which the record does not say.
+  return (covering.length > 0 ? covering : own).map(({ guard_uuid }) => guard_uuid)
+}
+
+function isOf(row: GuardRow, call: StoppedCall): boolean {
+  if (row.customer_id !== null) return row.customer_id === call.customer_id
+  if (row.tenant_id !== null) return row.tenant_id === call.tenant_id
+  // A refused call without a payer has no tenant in its record.
+  const isOfTenant = call.tenant_id === null || row.extension_tenant === call.tenant_id
+  return isOfTenant && row.number === call.caller_id_number.replace(/^\+/, '')
+}
+
+/** Who a spend guard brakes, and what they have spent lately. */
+export interface GuardedWorld {
+  readonly store: Store
+  readonly ocs: Pick<OcsPort, 'callsUnder' | 'exitCodes'>
+  /** The other nodes of the installation; undefined: there is none to ask. */
+  readonly elsewhere?: AskedNodes | undefined
+  /** Milliseconds UTC. */
+  readonly now: () => number
+}
+
+/** Records of one statement: SIP shares the thread. */
+const WINDOW = 1_000
+/** Of a period with more than 20,000 records, the newest are looked at. */
+const MAX_WINDOWS = 20
+
+/** Live calls of all nodes, and what ended calls to the prefix have cost. */
+export async function guardedCalls(
+  brake: Brake,
+  world: GuardedWorld,
+): Promise<Readonly<Record<string, number>>> {
+  const at = world.now()
+  const { scopeId, scope, extension } = brake
+  const reader = scope === 'tenant' ? scopeId : (extension?.tenantId ?? null)
+  const costOf = (ms: number) =>
+    readApart(world.store, reader, () => costSince(brake, { from: at - ms, before: at + 1 }, world))
+  const [lastHour, lastDay] = [await costOf(HOUR_MS), await costOf(DAY_MS)]
+  return {
+    live_calls: await liveCalls(brake, world),
+    calls_last_hour: lastHour.calls,
+    ...spending('spent_last_hour', lastHour.costMicros),
+    calls_last_day: lastDay.calls,
+    ...spending('spent_last_day', lastDay.costMicros),
+  }
+}
+
+async function liveCalls(brake: Brake, { ocs, elsewhere }: GuardedWorld): Promise<number> {
+  const own = ocs.callsUnder(brake)
+  if (elsewhere === undefined) return own
+  const answers = await elsewhere.question({ kind: 'guarded', ...brake })
+  return answers.reduce((sum, answer) => sum + (bodyOf(answer, guardedAnswer)?.calls ?? 0), own)
+}
+
+/** In one currency: a plain number; in several, one of each. */
+function spending(name: string, costs: ReadonlyMap<string, number>): Record<string, number> {
+  if (costs.size < 2) return { [name]: moneyToNumber([...costs.values()][0] ?? 0) }
+  return Object.fromEntries(
+    [...costs].map(([currency, micros]) => [`${name}_${currency}`, moneyToNumber(micros)]),
+  )
+}
+
+/** Of answered calls. They are summed by number: the spellings of a prefix are read here. */
+async function costSince(
+  brake: Brake,
+  { from, before }: Window,
+  { store, ocs }: Pick<GuardedWorld, 'store' | 'ocs'>,
+) {
+  const scope = {
+    tenantId: brake.scope === 'tenant' ? brake.scopeId : (brake.extension?.tenantId ?? null),
+    customerId: brake.scope === 'customer' ? brake.scopeId : undefined,
+  }
+  const costMicros = new Map<string, number>()
+  let calls = 0
+  let left = MAX_WINDOWS
+  for await (const window of windows(store, scope, { from, before }, WINDOW)) {
+    if (left === 0) break
+    left -= 1
+    for (const row of await costsIn(brake, window, store)) {
+      if (!coversNumber(brake.prefix, row.destination_number, ocs.exitCodes)) continue
+      calls += row.calls
+      if (row.currency !== null)
+        costMicros.set(row.currency, (costMicros.get(row.currency) ?? 0) + row.cost)
+    }
+    await nextTurn()
+  }
+  return { calls, costMicros }
+}
+
+function costsIn(brake: Brake, { from, before }: Window, store: Store) {
+  let query = store.db
+    .selectFrom('cdr')
+    .select(({ fn }) => [
+      'destination_number',
+      'currency',
+      fn.countAll<number>().as('calls'),
+      fn.sum<number>('cost_micros').as('cost'),
+    ])
+    .where('start_stamp', '>=', from)
+    .where('start_stamp', '<', before)
+    .where('billsec', '>', 0)
+    .groupBy(['destination_number', 'currency'])
+  if (brake.scope === 'customer') query = query.where('customer_id', '=', brake.scopeId)
+  if (brake.scope === 'tenant') query = query.where('tenant_id', '=', brake.scopeId)
+  if (brake.extension !== null)
+    query = query
+      .where('tenant_id', '=', brake.extension.tenantId)
+      .where('caller_id_number', '=', brake.extension.number)
+  return all(store, query)
+}

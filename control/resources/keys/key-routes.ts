@@ -15,14 +15,36 @@ import { isOfAgent, planRevocation, refuseOwnKey } from './key-plans.ts'
 import { ApiError, notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok, offsetOf, pageMeta } from '../../http/envelope.ts'
-import { validate } from '../../http/validate.ts'
+import { validate, describeRoute } from '../../http/validate.ts'
 import type { Idempotency } from '../../auth/idempotency.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { requires, requiresCredential } from '../../auth/requires.ts'
-import { auditedKey, keyView } from './key-view.ts'
+import { auditedKey, exampleKey, keyFields, keySchema, keyView } from './key-view.ts'
 import { keyPatch, keyQuery, newKeyBody, rotateBody, type AppKey } from '../../auth/app-key.ts'
 import { type ChangedKey, changeKey, grantorOf, issueKey, rotateKey } from '../../auth/issue-key.ts'
 import type { KeyUsage } from '../../auth/key-usage.ts'
+import { count } from '../../http/view-fields.ts'
+import { data, list } from '../../http/openapi/operation.ts'
+
+const newKey = keyFields
+  .extend({
+    token: z
+      .string()
+      .optional()
+      .describe('Shown only in this response: absent when an Idempotency-Key repeats it.'),
+    token_omitted: z.string().optional().describe('Why a repeated response has no token.'),
+  })
+  .meta({ id: 'NewApplicationKey' })
+
+const ownKey = keyFields.extend({ permissions: z.array(z.string()) }).meta({ id: 'OwnKey' })
+
+const keyUsage = z
+  .strictObject({
+    days: z
+      .array(z.strictObject({ date: z.iso.date(), requests: count }))
+      .describe('The last 30 days in UTC, oldest first.'),
+  })
+  .meta({ id: 'KeyUsage' })
 
 const PATH = '/application-keys'
 
@@ -56,6 +78,13 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
   return new Hono<ControlEnv>()
     .post(
       PATH,
+      describeRoute({
+        id: 'createApplicationKey',
+        tag: 'Keys',
+        summary: 'Create a key. Only this response contains the token.',
+        body: { name: 'monitoring', scopes: ['*:read'] },
+        answer: data(newKey, { ...exampleKey, token: `sbc_live_${'a'.repeat(64)}` }, 201),
+      }),
       requires('keys:write'),
       validate('query', writeQuery),
       validate('json', newKeyBody),
@@ -77,6 +106,13 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
 
     .post(
       `${PATH}/:uuid/rotate`,
+      describeRoute({
+        id: 'rotateApplicationKey',
+        tag: 'Keys',
+        summary: 'Rotate the token of a key. The old token stays valid during the grace period.',
+        body: { grace_seconds: 3_600 },
+        answer: data(newKey, { ...exampleKey, token: `sbc_live_${'b'.repeat(64)}` }, 201),
+      }),
       requires('keys:write'),
       validate('param', keyPath),
       validate('query', writeQuery),
@@ -107,33 +143,75 @@ function shownKeys(world: KeyRoutesWorld) {
   const find = finding(world)
 
   return new Hono<ControlEnv>()
-    .get(PATH, requires('keys:read'), validate('query', keyQuery), async (c) => {
-      const { search, tenant, state, kind, ...page } = c.req.valid('query')
-      const { tenantId, domain } = c.var.principal
-      const kinds = kind && [kind]
-      const filter = { tenantId, domain, tenantSlug: tenant, search, state, kinds }
-      const found = await keys.list(filter, now(), { limit: page.limit, offset: offsetOf(page) })
-      const shown = found.keys.map((key) => keyView(key, now()))
-      return ok(c, shown, pageMeta(page, found.total))
-    })
-
-    .get(`${PATH}/self`, requiresCredential(), async (c) => {
-      const { principal } = c.var
-      if (principal.kind !== 'key')
-        throw new ApiError(404, 'not_a_key', 'The request was not made with an application key')
-      const key = await keys.byId(principal.keyId)
-      if (key === undefined) throw notFound('Application key')
-      return ok(c, { ...keyView(key, now()), permissions: [...principal.scopes] })
-    })
-
-    .get(`${PATH}/:uuid`, requires('keys:read'), validate('param', keyPath), async (c) =>
-      ok(c, keyView(await find(c.req.valid('param').uuid, c.var.principal), now())),
+    .get(
+      PATH,
+      describeRoute({
+        id: 'listApplicationKeys',
+        tag: 'Keys',
+        summary: 'List keys',
+        answer: list(keySchema, exampleKey),
+      }),
+      requires('keys:read'),
+      validate('query', keyQuery),
+      async (c) => {
+        const { search, tenant, state, kind, ...page } = c.req.valid('query')
+        const { tenantId, domain } = c.var.principal
+        const kinds = kind && [kind]
+        const filter = { tenantId, domain, tenantSlug: tenant, search, state, kinds }
+        const found = await keys.list(filter, now(), { limit: page.limit, offset: offsetOf(page) })
+        const shown = found.keys.map((key) => keyView(key, now()))
+        return ok(c, shown, pageMeta(page, found.total))
+      },
     )
 
-    .get(`${PATH}/:uuid/usage`, requires('keys:read'), validate('param', keyPath), async (c) => {
-      const key = await find(c.req.valid('param').uuid, c.var.principal)
-      return ok(c, { days: await usage.daysOf(key.id, now()) })
-    })
+    .get(
+      `${PATH}/self`,
+      describeRoute({
+        id: 'getOwnKey',
+        tag: 'Keys',
+        summary: 'Get the presented key and its permissions',
+        answer: data(ownKey, { ...exampleKey, permissions: ['calls:read'] }),
+        refusals: [404],
+      }),
+      requiresCredential(),
+      async (c) => {
+        const { principal } = c.var
+        if (principal.kind !== 'key')
+          throw new ApiError(404, 'not_a_key', 'The request was not made with an application key')
+        const key = await keys.byId(principal.keyId)
+        if (key === undefined) throw notFound('Application key')
+        return ok(c, { ...keyView(key, now()), permissions: [...principal.scopes] })
+      },
+    )
+
+    .get(
+      `${PATH}/:uuid`,
+      describeRoute({
+        id: 'getApplicationKey',
+        tag: 'Keys',
+        summary: 'Get a key',
+        answer: data(keySchema, exampleKey),
+      }),
+      requires('keys:read'),
+      validate('param', keyPath),
+      async (c) => ok(c, keyView(await find(c.req.valid('param').uuid, c.var.principal), now())),
+    )
+
+    .get(
+      `${PATH}/:uuid/usage`,
+      describeRoute({
+        id: 'getKeyUsage',
+        tag: 'Keys',
+        summary: 'Get the successful requests of a key by day',
+        answer: data(keyUsage, { days: [{ date: '2026-01-01', requests: 120 }] }),
+      }),
+      requires('keys:read'),
+      validate('param', keyPath),
+      async (c) => {
+        const key = await find(c.req.valid('param').uuid, c.var.principal)
+        return ok(c, { days: await usage.daysOf(key.id, now()) })
+      },
+    )
 }
 
 function changedKeys(world: KeyRoutesWorld) {
@@ -144,6 +222,14 @@ function changedKeys(world: KeyRoutesWorld) {
   return new Hono<ControlEnv>()
     .patch(
       `${PATH}/:uuid`,
+      describeRoute({
+        id: 'updateApplicationKey',
+        tag: 'Keys',
+        summary: 'Update a key. Takes effect immediately.',
+        body: { is_active: false },
+        answer: data(keySchema, exampleKey),
+        refusals: [409],
+      }),
       requires('keys:write'),
       validate('param', keyPath),
       validate('query', writeQuery),
@@ -165,6 +251,13 @@ function changedKeys(world: KeyRoutesWorld) {
 
     .delete(
       `${PATH}/:uuid`,
+      describeRoute({
+        id: 'revokeApplicationKey',
+        tag: 'Keys',
+        summary: 'Revoke a key permanently',
+        answer: data(keySchema, { ...exampleKey, state: 'revoked', is_active: false }),
+        refusals: [409],
+      }),
       requires('keys:write'),
       validate('param', keyPath),
       validate('query', revokeQuery),

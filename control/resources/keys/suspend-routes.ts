@@ -9,6 +9,7 @@ import {
   dryRun,
   change,
   recordChange,
+  changeOutput,
 } from '../../changes/change.ts'
 import {
   type KeyPlan,
@@ -20,11 +21,29 @@ import {
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
-import { validate } from '../../http/validate.ts'
+import { validate, describeRoute } from '../../http/validate.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { requires } from '../../auth/requires.ts'
 import type { AppKey } from '../../auth/app-key.ts'
-import { keyView } from './key-view.ts'
+import { exampleKey, keySchema, keyView } from './key-view.ts'
+import { data } from '../../http/openapi/operation.ts'
+import { exampleId } from '../../changes/change-routes.ts'
+import { exampleTime } from '../../http/view-fields.ts'
+
+const changedKey = z.strictObject({ ...changeOutput, key: keySchema }).meta({ id: 'ChangedKey' })
+
+const exampleSuspended = {
+  dry_run: false,
+  changed: true,
+  change_id: exampleId,
+  effect:
+    'The key "monitoring" is suspended until it is resumed: its requests are rejected from now on.',
+  affected: { requests_per_hour: 12 },
+  previous_state: { suspended_at: null, suspended_by: null, revoked_at: null },
+  undo: `undo_change with change_id ${exampleId}`,
+  expires_at: null,
+  key: { ...exampleKey, state: 'suspended', suspended_at: exampleTime },
+}
 
 const PATH = '/application-keys/:uuid'
 const keyPath = z.strictObject({ uuid: z.string().max(100) })
@@ -69,6 +88,14 @@ export function suspendRoutes(world: ChangeDeps & Pick<KeyWorld, 'usage'>) {
   return new Hono<ControlEnv>()
     .post(
       `${PATH}/suspend`,
+      describeRoute({
+        id: 'suspendApplicationKey',
+        tag: 'Keys',
+        summary: 'Suspend a key. Takes effect immediately, and can be undone.',
+        body: { reason: 'it may have leaked', duration: 3_600 },
+        answer: data(changedKey, exampleSuspended),
+        refusals: [409],
+      }),
       requires('keys:write'),
       validate('param', keyPath),
       validate('json', suspendBody),
@@ -86,6 +113,18 @@ export function suspendRoutes(world: ChangeDeps & Pick<KeyWorld, 'usage'>) {
 
     .post(
       `${PATH}/resume`,
+      describeRoute({
+        id: 'resumeApplicationKey',
+        tag: 'Keys',
+        summary: 'Resume a suspended key',
+        body: { reason: 'it has not leaked' },
+        answer: data(changedKey, {
+          ...exampleSuspended,
+          effect: 'The key "monitoring" is resumed: its requests are accepted from now on.',
+          key: exampleKey,
+        }),
+        refusals: [409],
+      }),
       requires('keys:write'),
       validate('param', keyPath),
       validate('json', resumeBody),

@@ -1,9 +1,9 @@
 /** Rate plans: lists of prices in one currency (SPECIFICATION.md §13.1). */
+import { exampleTime, moment } from '../../http/view-fields.ts'
 import { z } from 'zod'
 import type { Store } from '../../../schema/open.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { currency, name, reference } from '../../http/fields.ts'
-import { moment } from '../../http/view-fields.ts'
 import { refuseUncounted } from '../guards/braked.ts'
 import type { Definition, Shown } from '../resource.ts'
 import { rowWith } from '../table-rows.ts'
@@ -57,6 +57,19 @@ export const ratePlans: Definition<typeof body, typeof view> = {
       'in_use',
       'The plan has rates, which would be lost. Nothing was changed: delete the plan if that is wanted',
     )
+  },
+  described: {
+    tag: 'Rates',
+    example: {
+      id: 1,
+      name: 'retail',
+      tenant: null,
+      currency: 'USD',
+      decimals: 4,
+      created_at: exampleTime,
+    },
+    body: { name: 'retail', currency: 'USD' },
+    patch: { decimals: 2 },
   },
 }
 

@@ -11,7 +11,7 @@ import { ApiError, badRequest, type ErrorDetail } from '../../http/api-error.ts'
 import { readBody } from '../../http/body.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok, queryId, queryInteger } from '../../http/envelope.ts'
-import { validate } from '../../http/validate.ts'
+import { validate, describeRoute } from '../../http/validate.ts'
 import { phoneNumber, queryTime } from '../../http/fields.ts'
 import { badReference, either, resolve } from '../references.ts'
 import { resourceRoutes } from '../resource-routes.ts'
@@ -21,6 +21,62 @@ import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from '.
 import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 import { ratePlans } from './rate-plans.ts'
 import { type RateRow, rates, ratesAfter } from './rates.ts'
+import { count, decimal, exampleTime, moment } from '../../http/view-fields.ts'
+import { data, text } from '../../http/openapi/operation.ts'
+
+export const amount = z.number()
+
+export const currency = z.string().describe('ISO 4217.')
+
+export const priceView = z
+  .strictObject({
+    number: z.string(),
+    at: moment,
+    rate_plan_id: z.int().optional().describe('Not shown to customers.'),
+    prefix: z.string(),
+    currency,
+    blocked: z.boolean(),
+    rate_per_minute: amount,
+    rate_per_minute_exact: decimal,
+    first_rate_per_minute: amount,
+    first_increment: count,
+    increment: z.int(),
+    effective_from: moment.nullable(),
+    effective_to: moment.nullable(),
+    duration: count,
+    charged_seconds: count,
+    parts: z.array(z.strictObject({ part: z.string(), seconds: count, amount_exact: decimal })),
+    decimals: z.int(),
+    cost: amount.nullable(),
+    cost_exact: decimal.nullable(),
+  })
+  .meta({ id: 'Price' })
+
+export const examplePrice = {
+  number: '4930100',
+  at: exampleTime,
+  rate_plan_id: 1,
+  prefix: '49',
+  currency: 'USD',
+  blocked: false,
+  rate_per_minute: 0.1,
+  rate_per_minute_exact: '0.10',
+  first_rate_per_minute: 0.2,
+  first_increment: 60,
+  increment: 1,
+  effective_from: null,
+  effective_to: null,
+  duration: 20,
+  charged_seconds: 60,
+  parts: [
+    { part: 'connect_fee', seconds: 0, amount_exact: '0.40' },
+    { part: 'first_increment', seconds: 60, amount_exact: '0.20' },
+    { part: 'further_increments', seconds: 0, amount_exact: '0.00' },
+  ],
+  decimals: 4,
+  cost: 0.6,
+  cost_exact: '0.60',
+}
 
 export interface RateRoutesDeps extends ChangeDeps {
   readonly ocs: OcsPort
@@ -54,22 +110,40 @@ export function rateRoutes(world: RateRoutesDeps) {
   return new Hono<ControlEnv>()
     .route('/', resourceRoutes(world, ratePlans))
 
-    .get('/rates/lookup', requires('rates:read'), validate('query', lookupQuery), async (c) => {
-      const { number, duration, at = now(), ...plan } = c.req.valid('query')
-      const planId = await planFor(store, plan, requestScope(c.var.principal, now))
-      const quote = ocs.quote(planId, number, duration, at)
-      if (quote === undefined)
-        throw new ApiError(404, 'no_rate', 'The plan has no rate for this number at this time')
-      return ok(c, {
-        number,
-        at: timeToText(at),
-        rate_plan_id: planId,
-        ...explanation(quote, duration),
-      })
-    })
+    .get(
+      '/rates/lookup',
+      describeRoute({
+        id: 'lookUpRate',
+        tag: 'Rates',
+        summary: 'Look up the price of a call, with its parts',
+        answer: data(priceView, examplePrice),
+        refusals: [404],
+      }),
+      requires('rates:read'),
+      validate('query', lookupQuery),
+      async (c) => {
+        const { number, duration, at = now(), ...plan } = c.req.valid('query')
+        const planId = await planFor(store, plan, requestScope(c.var.principal, now))
+        const quote = ocs.quote(planId, number, duration, at)
+        if (quote === undefined)
+          throw new ApiError(404, 'no_rate', 'The plan has no rate for this number at this time')
+        return ok(c, {
+          number,
+          at: timeToText(at),
+          rate_plan_id: planId,
+          ...explanation(quote, duration),
+        })
+      },
+    )
 
     .get(
       '/rates/export',
+      describeRoute({
+        id: 'exportRates',
+        tag: 'Rates',
+        summary: 'Export the rates of a plan as CSV',
+        answer: text('text/csv', 'prefix,description,rate_per_minute\n49,Germany,0.10\n'),
+      }),
       requires('rates:read'),
       validate('query', z.strictObject(planQuery)),
       async (c) => {
@@ -83,15 +157,34 @@ export function rateRoutes(world: RateRoutesDeps) {
       },
     )
 
-    .post('/rates/import', requires('rates:write'), validate('query', importQuery), async (c) => {
-      const { mode, ...plan } = c.req.valid('query')
-      const scope = requestScope(c.var.principal, now)
-      const rows = await readRates(await csvText(c), planFinder(store, plan, scope))
-      const report = await storeRates(store, rows, mode, scope)
-      await ocs.reloadRates()
-      c.set('change', { before: null, after: report })
-      return ok(c, report)
-    })
+    .post(
+      '/rates/import',
+      describeRoute({
+        id: 'importRates',
+        tag: 'Rates',
+        summary: 'Import rates from CSV. All rows are imported, or none.',
+        bodyType: 'text/csv',
+        body: 'prefix,rate_per_minute\n49,0.10\n',
+        answer: data(
+          z
+            .strictObject({ imported: count, created: count, updated: count, removed: count })
+            .meta({ id: 'ImportReport' }),
+          { imported: 1, created: 1, updated: 0, removed: 0 },
+        ),
+        refusals: [409, 415],
+      }),
+      requires('rates:write'),
+      validate('query', importQuery),
+      async (c) => {
+        const { mode, ...plan } = c.req.valid('query')
+        const scope = requestScope(c.var.principal, now)
+        const rows = await readRates(await csvText(c), planFinder(store, plan, scope))
+        const report = await storeRates(store, rows, mode, scope)
+        await ocs.reloadRates()
+        c.set('change', { before: null, after: report })
+        return ok(c, report)
+      },
+    )
 
     .route('/', resourceRoutes(world, rates, { filters: planQuery }))
 }

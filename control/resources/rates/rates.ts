@@ -132,6 +132,29 @@ export const rates: Definition<typeof rateBody, typeof view> = {
     for (const rate of [before, after])
       if (rate !== undefined) await ocs?.reloadPrefix(rate.rate_plan_id, rate.prefix)
   },
+  described: {
+    tag: 'Rates',
+    example: {
+      id: 1,
+      rate_plan_id: 1,
+      rate_plan: 'retail',
+      prefix: '49',
+      description: 'Germany',
+      rate_per_minute: 0.1,
+      rate_per_minute_exact: '0.10',
+      connect_fee: 0.4,
+      connect_fee_exact: '0.40',
+      first_increment: 60,
+      first_rate_per_minute: 0.2,
+      first_rate_per_minute_exact: '0.20',
+      increment: 1,
+      blocked: false,
+      effective_from: null,
+      effective_to: null,
+    },
+    body: { rate_plan: 'retail', prefix: '49', rate_per_minute: '0.10', connect_fee: '0.40' },
+    patch: { rate_per_minute: '0.12' },
+  },
 }
 
 async function planOf(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ByteWriter } from '../../../control/reports/byte-writer.ts'
+import { ByteWriter } from '../../../control/reports/report-chunks.ts'
 
 const textOf = (bytes: Uint8Array): string => new TextDecoder().decode(bytes)
 

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { CdrStore } from '../../../control/reports/cdr-store.ts'
+import { CdrStore, recordingOfCall } from '../../../control/reports/cdr-store.ts'
 import { CdrText, csvHeader } from '../../../control/reports/cdr-text.ts'
-import { recordingOfCall } from '../../../control/reports/recording-column.ts'
 import { viewOf } from '../../../control/reports/cdr-view.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import { first, execute } from '../../../schema/sql/query.ts'

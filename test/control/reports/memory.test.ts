@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Memory, SecondTexts } from '../../../control/reports/memory.ts'
+import { Memory, SecondTexts } from '../../../control/reports/cdr-text.ts'
 import { timeToText } from '../../../schema/columns.ts'
 
 test('a text is made once as long as it is remembered, and no more than 10,000 are', () => {

@@ -1,6 +1,6 @@
 /** What the API answers with: the types of the server's own views, none of its code. */
 import type { ActiveCallView } from '../../../calls/active-call-view.ts'
-import type { SettingView } from '../../../observe/settings-routes.ts'
+import type { SettingView } from '../../../observe/health-routes.ts'
 import type { CdrView } from '../../../reports/cdr-view.ts'
 import type { keyView } from '../../../resources/keys/key-view.ts'
 import type { EndpointView } from '../../../webhooks/endpoint-store.ts'

@@ -7,20 +7,21 @@ import type { Principal } from '../../../auth/principal.ts'
 import { admitScope } from '../../../auth/requires.ts'
 import type { Scope } from '../../../auth/scopes.ts'
 import { inTurn } from '../../../reports/searches.ts'
-import { moment } from '../views.ts'
+import { moment } from '../../../http/view-fields.ts'
 import { findInCalls } from './find-calls.ts'
 import { findInKeys } from './find-keys.ts'
 import { findGuessing } from './find-guessing.ts'
 import { findOutages } from './find-outages.ts'
 import {
+  type AnomalyWorld,
   bySeverity,
   type Finding,
   findingView,
   findingViewOf,
-  kinds,
   type Kind,
+  kinds,
+  type Span,
 } from './finding.ts'
-import type { AnomalyWorld, Span } from './world.ts'
 
 export const MAX_FINDINGS = 50
 /** Their text stays below 8 kB. */

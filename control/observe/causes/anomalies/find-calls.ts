@@ -1,12 +1,11 @@
 /** Findings in calls: spending, refusals, carriers, in words. `unusual-calls.ts` finds them. */
 import { moneyText, plural, quoted } from '../../../http/clean-text.ts'
 import { all } from '../../../../schema/sql/query.ts'
-import { refuseForNow } from '../../../reports/sums/summary-input.ts'
-import type { CarrierFinding } from '../../../reports/unusual/carriers.ts'
+import { refuseForNow } from '../../../reports/sums/summary.ts'
+import type { CarrierFinding } from '../../../reports/unusual/findings.ts'
 import type { Sample } from '../../../reports/unusual/evidence.ts'
-import { type Call, type Finding, type Kind } from './finding.ts'
+import type { AnomalyWorld, Call, Finding, Kind, Span } from './finding.ts'
 import type { RefusedCalls, UnusualCalls } from '../../../reports/unusual/unusual-calls.ts'
-import type { AnomalyWorld, Span } from './world.ts'
 
 const callKinds: readonly Kind[] = [
   'spend',

@@ -5,8 +5,7 @@ import { DAY_MS, HOUR_MS } from '../../../../schema/clock.ts'
 import { sourceKey } from '../../../../schema/net/source-address.ts'
 import { all } from '../../../../schema/sql/query.ts'
 import { grouped } from '../../../http/rows.ts'
-import { type Finding } from './finding.ts'
-import type { AnomalyWorld, Span } from './world.ts'
+import type { AnomalyWorld, Finding, Span } from './finding.ts'
 
 /** A person mistypes, a phone has the password of yesterday: fewer say nothing. */
 const FEW = 10

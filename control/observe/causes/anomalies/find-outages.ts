@@ -3,9 +3,8 @@ import { plural, quoted } from '../../../http/clean-text.ts'
 import type { NodeStatus, SetStatus } from '../../../../schema/contracts/dispatcher.ts'
 import { changesBetween, downSince } from '../state-history.ts'
 import { trunksOf, type TrunkView } from '../trunks.ts'
-import { visibleSets } from '../visible-sets.ts'
-import { type Finding, type Kind } from './finding.ts'
-import type { AnomalyWorld, Span } from './world.ts'
+import { visibleSets } from '../state-history.ts'
+import type { AnomalyWorld, Finding, Kind, Span } from './finding.ts'
 
 /** Outages in a period of which several are no accident. */
 const FLAPPING = 3

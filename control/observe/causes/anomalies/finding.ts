@@ -1,7 +1,12 @@
 /** What `find_anomalies` tells of one incident. */
 import { z } from 'zod'
 import { timeToText } from '../../../../schema/columns.ts'
-import { moment } from '../views.ts'
+import type { EnginePort } from '../../../../schema/contracts/engine-port.ts'
+import type { OcsPort } from '../../../../schema/contracts/ocs.ts'
+import type { Store } from '../../../../schema/open.ts'
+import type { AskedNodes } from '../../../nodes/other-nodes.ts'
+import { moment } from '../../../http/view-fields.ts'
+import type { Reports } from '../../../reports/reports.ts'
 
 export const kinds = [
   'spend',
@@ -78,3 +83,24 @@ export const bySeverity = (one: Finding, other: Finding): number =>
   severities.indexOf(one.severity) - severities.indexOf(other.severity) ||
   other.lastAt - one.lastAt ||
   (one.subject < other.subject ? -1 : 1)
+
+/** What the search for anomalies looks at, and for which tenant. */
+export interface AnomalyWorld {
+  readonly store: Store
+  readonly reports: Pick<Reports, 'findUnusual'>
+  readonly engine: EnginePort
+  /** Undefined: another system charges. */
+  readonly ocs: Pick<OcsPort, 'balanceOf'> | undefined
+  readonly elsewhere?: AskedNodes | undefined
+  readonly tenantId: number | null
+  /** The only SIP domain whose keys are looked at; null: all. */
+  readonly domain: string | null
+  /** Yields to the event loop. */
+  readonly pause: () => Promise<void>
+}
+
+/** Milliseconds UTC; `before` is exclusive. */
+export interface Span {
+  readonly from: number
+  readonly before: number
+}

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { routeNotes } from '../../../../control/http/validate.ts'
-import { operations } from '../../../../control/operations/index.ts'
 import { openControl } from '../../../support/control.ts'
 import { documentOf } from '../../../support/documented.ts'
 import { lookUp, problemsOf } from '../../../support/json-schema.ts'
@@ -13,7 +12,7 @@ interface Media {
 
 const control = await openControl()
 const routes = routeNotes(control.app)
-const notes = routes.filter(({ method, path }) => `${method} ${path}` in operations)
+const notes = routes.filter(({ operation }) => operation !== undefined)
 const { document } = documentOf(control.app)
 
 function* operationsOf(): Generator<{ name: string; operation: Json }> {
@@ -29,10 +28,9 @@ function operationOf(method: string, path: string): Json {
   return found.operation
 }
 
-test('every route of the API is described, and nothing else is', () => {
-  const names = routes.map(({ method, path }) => `${method} ${path}`)
-  expect(names.filter((name) => !(name in operations))).toEqual([])
-  expect(Object.keys(operations).filter((name) => !names.includes(name))).toEqual([])
+test('every route of the API is described', () => {
+  const undescribed = routes.filter(({ operation }) => operation === undefined)
+  expect(undescribed.map(({ method, path }) => `${method} ${path}`)).toEqual([])
 })
 
 test('every operation has a name of its own, a tag, a summary, security and errors', () => {
@@ -95,8 +93,8 @@ test('numbers and dates of a query are numbers and dates in the document', () =>
 })
 
 test('every example of a body would be accepted', async () => {
-  for (const { method, path, json } of notes) {
-    const body = operations[`${method} ${path}`]?.body
+  for (const { method, path, json, operation } of notes) {
+    const body = operation?.body
     if (json === undefined) continue
     const parsed = await json.safeParseAsync(body)
     expect([path, parsed.error?.issues]).toEqual([path, undefined])

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { RecordingRetention } from '../../../../control/observe/retention/recordings.ts'
+import { RecordingRetention } from '../../../../control/observe/retention/retention.ts'
 import { all, insert } from '../../../../schema/sql/sync-query.ts'
 import { emptyStore } from '../../../support/empty-store.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'

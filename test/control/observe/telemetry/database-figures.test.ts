@@ -1,8 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import {
-  databaseFigures,
-  lastKnown,
-} from '../../../../control/observe/telemetry/database-figures.ts'
+import { databaseFigures, lastKnown } from '../../../../control/observe/telemetry/telemetry.ts'
 import { Storage } from '../../../../schema/storage/storage.ts'
 import { DatabaseUnavailable } from '../../../../schema/sql/failure.ts'
 import { hasPostgres } from '../../../support/postgres.ts'

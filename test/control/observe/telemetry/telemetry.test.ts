@@ -5,7 +5,7 @@ import type {
   TenantTelemetryView,
 } from '../../../../control/observe/telemetry/telemetry-view.ts'
 import { metrics } from '../../../../control/observe/telemetry/metrics.ts'
-import { Recent } from '../../../../control/observe/telemetry/recent.ts'
+import { Recent } from '../../../../control/observe/telemetry/telemetry.ts'
 import { openControl, type TestControl } from '../../../support/control.ts'
 
 const path = '/api/v1/metrics/telemetry'

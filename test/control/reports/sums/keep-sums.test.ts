@@ -1,7 +1,10 @@
 /** When records are added to the kept sums. */
 import { expect, test } from 'vitest'
-import { keepSums } from '../../../../control/reports/sums/keep-sums.ts'
-import type { RolledUp, RollUpRequest } from '../../../../control/reports/sums/roll-up.ts'
+import {
+  keepSums,
+  type RolledUp,
+  type RollUpRequest,
+} from '../../../../control/reports/sums/roll-up.ts'
 
 test('few records wait for more, ten minutes at most; after a failure and with many left it goes on sooner', async () => {
   let now = 0

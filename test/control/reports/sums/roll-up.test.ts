@@ -2,7 +2,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openSums, type Place } from '../../../../control/reports/sums/places.ts'
+import { openSums, type Place } from '../../../../control/reports/sums/call-filters.ts'
 import { Retention } from '../../../../control/observe/retention/retention.ts'
 import { outboxStatements } from '../../../../engine/charging/external/outbox-statements.ts'
 import { migrate } from '../../../../schema/migrate.ts'

@@ -1,7 +1,6 @@
 /** Summaries of calls, out of kept sums and of records. */
 import { describe, expect, test, vi } from 'vitest'
-import type { CallFilters } from '../../../../control/reports/sums/call-filters.ts'
-import type { Place } from '../../../../control/reports/sums/places.ts'
+import type { CallFilters, Place } from '../../../../control/reports/sums/call-filters.ts'
 import { summarize, totalOf } from '../../../../control/reports/sums/summarize.ts'
 import { openControl } from '../../../support/control.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'

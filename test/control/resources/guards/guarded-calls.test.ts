@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { guardedCalls } from '../../../../control/resources/guards/guarded-calls.ts'
+import { guardedCalls } from '../../../../control/resources/guards/guard-store.ts'
 import { endedCall } from '../../../support/books.ts'
 import { openResources } from '../../../support/resources.ts'
 import { storeCall } from '../../../support/stored-calls.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compared } from '../../../../../control/reports/unusual/baseline.ts'
+import { compared } from '../../../../../control/reports/unusual/findings.ts'
 
 const limits = { floor: 10, newFloor: 30, factor: 3 }
 const days = (...values: number[]) => Array.from({ length: 14 }, (_, index) => values[index] ?? 0)

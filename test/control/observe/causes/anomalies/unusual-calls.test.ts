@@ -4,7 +4,7 @@ import {
   unusualCalls,
   type UnusualRequest,
 } from '../../../../../control/reports/unusual/unusual-calls.ts'
-import type { Place } from '../../../../../control/reports/sums/places.ts'
+import type { Place } from '../../../../../control/reports/sums/call-filters.ts'
 import { seededRandom } from '../../../../support/seeded-random.ts'
 import { eachDatabase, localDatabase } from '../../../../support/shared-database.ts'
 import {
