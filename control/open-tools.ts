@@ -1,7 +1,7 @@
 /** Mounts the tools for AI agents: over MCP and over REST. */
 import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
-import { kinds } from './resources/kinds/kinds.ts'
+import { kinds } from './resources/kinds.ts'
 import type { AuditLog } from './changes/audit.ts'
 import { latest } from '../schema/clock.ts'
 import type { Access } from './access.ts'

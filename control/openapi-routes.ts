@@ -7,9 +7,9 @@ import { openToAll } from './auth/requires.ts'
 import { notFound } from './http/api-error.ts'
 import type { ControlEnv } from './http/control-env.ts'
 import { routeNotes, validate, describeRoute } from './http/validate.ts'
-import { openApiDocument } from './http/openapi/document.ts'
-import { docsPage, docsScript, pagePolicy } from './http/openapi/pages.ts'
-import { bare, either, text } from './http/openapi/operation.ts'
+import { openApiDocument } from './http/openapi-document.ts'
+import { docsPage, docsScript, pagePolicy } from './http/openapi-pages.ts'
+import { bare, either, text } from './http/operation.ts'
 
 /** Files of swagger-ui-dist, with their content types. */
 const packaged = new Map([

@@ -2,7 +2,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createApi, createEdge, type ControlApp } from './app.ts'
-import { kinds } from './resources/kinds/kinds.ts'
+import { kinds } from './resources/kinds.ts'
 import { openAccess } from './access.ts'
 import { ChangeDuties, CHANGES_POLL_MS } from './changes/undo.ts'
 import { earliest } from '../schema/clock.ts'

@@ -68,7 +68,7 @@ const bans: readonly Ban[] = [
       // A thread is its own rim.
       'engine/media/spy/mixer-worker.ts',
       'control/reports/report-worker.ts',
-      'control/console/web/browser.ts',
+      'control/console/web/api/browser.ts',
     ],
   },
   {
@@ -105,7 +105,7 @@ const bans: readonly Ban[] = [
       'control/reports/report-worker.ts',
       'engine/sip-server/server.ts',
       'engine/sip-server/machine.ts',
-      'control/console/web/browser.ts',
+      'control/console/web/api/browser.ts',
       'engine/sip-server/clients',
       'engine/sip-server/transport',
       'engine/sip-server/dns/system-dns.ts',

@@ -12,7 +12,7 @@ import { validate, describeRoute } from '../http/validate.ts'
 import type { OtherNodes } from '../nodes/other-nodes.ts'
 import { callerOf, type Toolbox } from './toolbox.ts'
 import { didYouMean } from '../../schema/rules/did-you-mean.ts'
-import { data } from '../http/openapi/operation.ts'
+import { data } from '../http/operation.ts'
 
 const scope = z.string().meta({ examples: ['dispatcher:read'] })
 

@@ -21,7 +21,7 @@ import {
   type ToolDeps,
   type ToolListing,
   type ToolUse,
-} from './tool.ts'
+} from './catalog/tool.ts'
 import { dataOf } from '../nodes/node-client.ts'
 import { parseJson } from '../http/body.ts'
 

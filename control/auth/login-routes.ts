@@ -27,7 +27,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { data } from '../http/openapi/operation.ts'
+import { data } from '../http/operation.ts'
 import { moment } from '../http/view-fields.ts'
 
 const customerLogin = z

@@ -23,7 +23,7 @@ import {
 } from './active-call-view.ts'
 import { refusedStart } from './originate-routes.ts'
 import { phoneNumber } from '../http/fields.ts'
-import { bare, data, type Operation } from '../http/openapi/operation.ts'
+import { bare, data, type Operation } from '../http/operation.ts'
 import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
 import { direction, transfer } from './call-status.ts'
 

@@ -21,7 +21,7 @@ import { validate, describeRoute } from '../http/validate.ts'
 import { isVisible, transferView } from './active-call-view.ts'
 import { exampleCallUuid } from './active-call-view.ts'
 import { count, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
-import { data } from '../http/openapi/operation.ts'
+import { data } from '../http/operation.ts'
 import { directions, dispositions, hangupParties } from '../../schema/contracts/field-values.ts'
 
 const disposition = z.enum(dispositions)

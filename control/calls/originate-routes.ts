@@ -23,7 +23,7 @@ import { badReference } from '../resources/references.ts'
 import { found, idParam } from '../resources/resource-routes.ts'
 import { ownsNumber } from '../resources/tenancy.ts'
 import { extensionNumber } from '../resources/extensions.ts'
-import { bare, data, type Operation } from '../http/openapi/operation.ts'
+import { bare, data, type Operation } from '../http/operation.ts'
 import { exampleCallUuid } from './active-call-view.ts'
 
 const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'

@@ -18,7 +18,7 @@ import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { atNodeOfCall, fileElsewhere, streamedBody } from '../nodes/elsewhere.ts'
 import type { OtherNodes, WithOthers } from '../nodes/other-nodes.ts'
-import { data, text } from '../http/openapi/operation.ts'
+import { data, text } from '../http/operation.ts'
 
 const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 

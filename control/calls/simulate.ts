@@ -20,7 +20,7 @@ import { ok } from '../http/envelope.ts'
 import { text, time } from '../http/fields.ts'
 import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { data } from '../http/openapi/operation.ts'
+import { data } from '../http/operation.ts'
 import { decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
 import { directions } from '../../schema/contracts/field-values.ts'
 

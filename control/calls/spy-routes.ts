@@ -20,7 +20,7 @@ import { domain } from '../http/fields.ts'
 import { liveCallOf } from './active-call-view.ts'
 import { sourceExtension } from './originate-routes.ts'
 import { extensionNumber } from '../resources/extensions.ts'
-import { data } from '../http/openapi/operation.ts'
+import { data } from '../http/operation.ts'
 
 export const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 

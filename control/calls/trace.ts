@@ -21,7 +21,7 @@ import { validate, describeRoute } from '../http/validate.ts'
 import { fromElsewhere } from '../nodes/elsewhere.ts'
 import type { WithOthers } from '../nodes/other-nodes.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
-import { data, text } from '../http/openapi/operation.ts'
+import { data, text } from '../http/operation.ts'
 import { exampleCall } from './spy-routes.ts'
 
 const message = z

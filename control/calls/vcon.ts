@@ -11,7 +11,7 @@ import { dataOf } from '../nodes/node-client.ts'
 import type { WithOthers } from '../nodes/other-nodes.ts'
 import { type CdrView, viewOf } from '../reports/cdr-view.ts'
 import { findRecord } from '../reports/cdr-store.ts'
-import { bare } from '../http/openapi/operation.ts'
+import { bare } from '../http/operation.ts'
 import { exampleCall } from './spy-routes.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
 

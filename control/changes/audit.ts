@@ -22,7 +22,7 @@ import { queryTime } from '../http/fields.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { tellChange } from '../nodes/elsewhere.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
-import { list } from '../http/openapi/operation.ts'
+import { list } from '../http/operation.ts'
 
 const auditEntryView = z
   .strictObject({

@@ -12,7 +12,7 @@ import { changeReason, dryRun } from './change.ts'
 import { changeStates } from '../../schema/tables/changes.ts'
 import { ChangeStore, changeView, stateIn } from './change-store.ts'
 import { undoChange } from './undo.ts'
-import { data, list } from '../http/openapi/operation.ts'
+import { data, list } from '../http/operation.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
 
 const stateView = z.unknown().describe('JSON; null: it is not there.')

@@ -6,7 +6,7 @@ import { notFound } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
-import { either, text } from '../http/openapi/operation.ts'
+import { either, text } from '../http/operation.ts'
 
 /** Nothing inline, nothing from elsewhere, and no page may frame it. */
 const policy = [

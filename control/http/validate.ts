@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { nearMiss } from '../../schema/rules/near-miss.ts'
 import { ApiError, badRequest, type ErrorDetail } from './api-error.ts'
 import { parseJson, readBody } from './body.ts'
-import type { Operation } from './openapi/operation.ts'
+import type { Operation } from './operation.ts'
 
 type Target = 'json' | 'query' | 'param'
 

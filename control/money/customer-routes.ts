@@ -23,9 +23,9 @@ import { requestScope } from '../auth/tenants.ts'
 import { listLedger, type LedgerEntryView } from './ledger-store.ts'
 import { customers, type CustomerView } from '../resources/customers.ts'
 import { resourceDeps, ResourceStore } from '../resources/resource.ts'
-import { amount, currency } from '../resources/rates/rate-routes.ts'
+import { amount, currency } from '../resources/rate-routes.ts'
 import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
-import { data, list } from '../http/openapi/operation.ts'
+import { data, list } from '../http/operation.ts'
 
 const walletFields = z.strictObject({
   customer_id: z.int(),

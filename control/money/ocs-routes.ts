@@ -19,8 +19,8 @@ import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { type Platform, newUuid } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { amount, currency } from '../resources/rates/rate-routes.ts'
-import { bare } from '../http/openapi/operation.ts'
+import { amount, currency } from '../resources/rate-routes.ts'
+import { bare } from '../http/operation.ts'
 import { decimal } from '../http/view-fields.ts'
 
 const grantFields = {

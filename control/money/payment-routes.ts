@@ -14,8 +14,8 @@ import { AlertStore } from './alert-store.ts'
 import { readPaymentEvent } from './payment-event.ts'
 import { Payments } from './payments.ts'
 import { idParam } from '../resources/resource-routes.ts'
-import { amount, currency } from '../resources/rates/rate-routes.ts'
-import { data, list } from '../http/openapi/operation.ts'
+import { amount, currency } from '../resources/rate-routes.ts'
+import { data, list } from '../http/operation.ts'
 import { decimal, exampleTime, moment } from '../http/view-fields.ts'
 
 const alertKinds = [

@@ -7,7 +7,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
-import { data } from '../http/openapi/operation.ts'
+import { data } from '../http/operation.ts'
 import { describeRoute } from '../http/validate.ts'
 import { z } from 'zod'
 

@@ -9,7 +9,7 @@ import { ApiError, storageUnavailable } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
-import { bare, data } from '../http/openapi/operation.ts'
+import { bare, data } from '../http/operation.ts'
 import { describeRoute } from '../http/validate.ts'
 import { z } from 'zod'
 

@@ -15,12 +15,12 @@ import {
   type RefusedTotals,
 } from './cdr-store.ts'
 import { CdrText, csvHeader } from './cdr-text.ts'
-import type { Place } from './sums/call-filters.ts'
-import { rollUp, type RollUpRequest } from './sums/roll-up.ts'
-import { search, type SearchRequest } from './sums/search.ts'
-import type { SummaryRequest } from './sums/summarize.ts'
-import { summaryOf } from './sums/summary.ts'
-import { unusualCalls, type UnusualRequest } from './unusual/unusual-calls.ts'
+import type { Place } from './call-filters.ts'
+import { rollUp, type RollUpRequest } from './roll-up.ts'
+import { search, type SearchRequest } from './search.ts'
+import type { SummaryRequest } from './summarize.ts'
+import { summaryOf } from './summary.ts'
+import { unusualCalls, type UnusualRequest } from './unusual-calls.ts'
 
 export interface ReportRequest {
   readonly filter: CdrFilter

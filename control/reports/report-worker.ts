@@ -13,7 +13,7 @@ import { queryBuilder } from '../../schema/postgres/query-builder.ts'
 import { failureOf, isTimedOut } from '../../schema/sql/failure.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
-import { openSums, type Place } from './sums/call-filters.ts'
+import { openSums, type Place } from './call-filters.ts'
 import { reportChunks, type ThreadRequest } from './report-chunks.ts'
 
 /** The database, which the thread opens by itself. */

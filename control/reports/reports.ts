@@ -9,12 +9,12 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
 import type { MaybeLocal } from '../../schema/sql/handle.ts'
 import { setReadingThread } from '../../schema/sql/read-apart.ts'
-import type { UnusualCalls, UnusualRequest } from './unusual/unusual-calls.ts'
-import { keepSums, type KeepSumsDeps, type RolledUp, type RollUpRequest } from './sums/roll-up.ts'
-import { openSums, type Place } from './sums/call-filters.ts'
-import type { Found, SearchRequest } from './sums/search.ts'
-import { summary, type Summary } from './sums/summary.ts'
-import type { SummaryRequest } from './sums/summarize.ts'
+import type { UnusualCalls, UnusualRequest } from './unusual-calls.ts'
+import { keepSums, type KeepSumsDeps, type RolledUp, type RollUpRequest } from './roll-up.ts'
+import { openSums, type Place } from './call-filters.ts'
+import type { Found, SearchRequest } from './search.ts'
+import { summary, type Summary } from './summary.ts'
+import type { SummaryRequest } from './summarize.ts'
 import {
   reportChunks,
   type ReportMaker,

@@ -9,14 +9,14 @@ import { requiresGlobal } from '../auth/requires.ts'
 import type { Ban } from '../../schema/contracts/engine-port.ts'
 import { operationOf } from '../changes/audit.ts'
 import { type ChangeOrder, change, type Plan, recordChange, writeQuery } from '../changes/change.ts'
-import { banStateOf, stateBeforeBan } from './kinds/sip-ban-kind.ts'
+import { banStateOf, stateBeforeBan } from './sip-ban-kind.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { quoted } from '../http/clean-text.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
-import { data } from '../http/openapi/operation.ts'
+import { data } from '../http/operation.ts'
 
 const banView = z
   .strictObject({

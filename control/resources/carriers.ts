@@ -33,7 +33,7 @@ import {
 import { same } from '../http/rows.ts'
 import { flag, json, names, nested, type Row } from './columns.ts'
 import { refuseReachedGateways, refuseOwnPlaces, refuseForeignPlaces } from './gateway-reach.ts'
-import { refuseOtherPayer } from './guards/braked.ts'
+import { refuseOtherPayer } from './braked.ts'
 import { mediaColumns, mediaFields, mediaPolicy, stripHeaders } from './media-fields.ts'
 import { filledIn, preset } from './presets.ts'
 import { probedStatusView } from './probed-status.ts'

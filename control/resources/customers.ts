@@ -22,7 +22,7 @@ import {
   reference,
 } from '../http/fields.ts'
 import { column, flag, money, type Row } from './columns.ts'
-import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './guards/braked.ts'
+import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './braked.ts'
 import { badReference } from './references.ts'
 import type { Definition, ResourceDeps, Shown, Writing } from './resource.ts'
 import { putChildren, rowWith } from './table-rows.ts'

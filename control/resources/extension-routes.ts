@@ -18,7 +18,7 @@ import { extensions, type ExtensionView, extensionDetails } from './extensions.t
 import { ResourceStore } from './resource.ts'
 import { found, idParam, resourceRoutes } from './resource-routes.ts'
 import { requestScope } from '../auth/tenants.ts'
-import { data, list as listOf } from '../http/openapi/operation.ts'
+import { data, list as listOf } from '../http/operation.ts'
 import { exampleMedia, exampleTime } from '../http/view-fields.ts'
 
 const exampleDetails = {

@@ -4,7 +4,7 @@
  * OpenAPI document.
  */
 import type { z } from 'zod'
-import type { Described } from '../http/openapi/resource-operations.ts'
+import type { Described } from '../http/resource-operations.ts'
 import { type RequestScope, everywhere } from '../auth/tenants.ts'
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'

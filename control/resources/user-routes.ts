@@ -23,8 +23,8 @@ import {
   userSchema,
   userView,
 } from '../auth/user-store.ts'
-import { data, list } from '../http/openapi/operation.ts'
-import { deleted } from '../http/openapi/resource-operations.ts'
+import { data, list } from '../http/operation.ts'
+import { deleted } from '../http/resource-operations.ts'
 
 export const username = z
   .string()

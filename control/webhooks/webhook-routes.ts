@@ -30,8 +30,8 @@ import {
 import { type EventType, eventTypes } from '../../schema/contracts/webhook-events.ts'
 import type { Webhooks } from './webhooks.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
-import { data, list } from '../http/openapi/operation.ts'
-import { deleted } from '../http/openapi/resource-operations.ts'
+import { data, list } from '../http/operation.ts'
+import { deleted } from '../http/resource-operations.ts'
 
 const endpointFields = z.strictObject({
   id: z.int(),

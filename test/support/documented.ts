@@ -2,7 +2,7 @@
 import { canonicalPath } from '../../control/http/paths.ts'
 import type { ControlApp } from '../../control/app.ts'
 import { routeNotes } from '../../control/http/validate.ts'
-import { openApiDocument } from '../../control/http/openapi/document.ts'
+import { openApiDocument } from '../../control/http/openapi-document.ts'
 import { lookUp, problemsOf } from './json-schema.ts'
 
 type Json = Readonly<Record<string, unknown>>

@@ -5,10 +5,10 @@ import {
   groupings,
   openSums,
   type Place,
-} from '../../control/reports/sums/call-filters.ts'
-import { rollUp } from '../../control/reports/sums/roll-up.ts'
-import { type Summary, summaryOf } from '../../control/reports/sums/summary.ts'
-import type { SummaryRequest } from '../../control/reports/sums/summarize.ts'
+} from '../../control/reports/call-filters.ts'
+import { rollUp } from '../../control/reports/roll-up.ts'
+import { type Summary, summaryOf } from '../../control/reports/summary.ts'
+import type { SummaryRequest } from '../../control/reports/summarize.ts'
 import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { execute } from '../../schema/sql/query.ts'

@@ -6,7 +6,7 @@ import { planHangUp } from '../../calls/hangup-plan.ts'
 import { simulateBody, simulateFor } from '../../calls/simulate.ts'
 import { liveCall, liveCallView, liveStateOf, liveStates } from '../../nodes/live-call.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
-import { defineChange, defineTool, type ToolUse, toolRequest } from '../tool.ts'
+import { defineChange, defineTool, type ToolUse, toolRequest } from './tool.ts'
 import { callUuid, MAX_ROWS } from './shapes.ts'
 import { dataOf } from '../../nodes/node-client.ts'
 

@@ -9,7 +9,7 @@ import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import type { ProposalView } from '../proposals/proposal-store.ts'
-import { defineTool, type ToolUse } from '../tool.ts'
+import { defineTool, type ToolUse } from './tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
 
 export const undoChange = defineTool({

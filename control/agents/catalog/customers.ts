@@ -12,12 +12,12 @@ import { listLedger } from '../../money/ledger-store.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import { customers, customerBody } from '../../resources/customers.ts'
 import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
-import { explanation } from '../../resources/rates/price-explanation.ts'
+import { explanation } from '../../resources/price-explanation.ts'
 import { resolve } from '../../resources/references.ts'
-import { defineChange, defineTool, type ToolUse } from '../tool.ts'
+import { defineChange, defineTool, type ToolUse } from './tool.ts'
 import { time } from './shapes.ts'
 import { requestScope, type RequestScope } from '../../auth/tenants.ts'
-import { customerKind } from '../../resources/kinds/kinds.ts'
+import { customerKind } from '../../resources/kinds.ts'
 
 const amount = z.string().describe('Exact decimal number as text.')
 

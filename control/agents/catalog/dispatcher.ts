@@ -10,9 +10,9 @@ import {
   periodOf,
 } from '../../observe/causes/state-history.ts'
 import { visibleSets } from '../../observe/causes/state-history.ts'
-import { planNodeState } from '../../resources/dispatcher/node-plan.ts'
-import { planReload } from '../../resources/dispatcher/reload-plan.ts'
-import { defineChange, defineTool, type ToolUse } from '../tool.ts'
+import { planNodeState } from '../../resources/node-plan.ts'
+import { planReload } from '../../resources/reload-plan.ts'
+import { defineChange, defineTool, type ToolUse } from './tool.ts'
 import { MAX_ROWS, setId } from './shapes.ts'
 
 const flags = { active: 'ACTIVE', probing: 'PROBING', inactive: 'INACTIVE' } as const

@@ -1,5 +1,5 @@
 /** All tools, in the order in which clients list them: first those of SPECIFICATION.md §4.4. */
-import type { Tool } from '../tool.ts'
+import type { Tool } from './tool.ts'
 import { hangUpCall, listActiveCalls, simulateCall } from './calls.ts'
 import { listProposals, proposeChange, searchAudit, undoChange } from './changes.ts'
 import { describeTool, findAnomalies, getTelemetry, listNodes } from './platform.ts'

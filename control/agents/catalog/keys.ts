@@ -13,9 +13,9 @@ import {
   planRevocation,
   planSuspension,
   refuseOwnKey,
-} from '../../resources/keys/key-plans.ts'
-import { keyView } from '../../resources/keys/key-view.ts'
-import { defineChange, defineTool, type ToolUse } from '../tool.ts'
+} from '../../resources/key-plans.ts'
+import { keyView } from '../../resources/key-view.ts'
+import { defineChange, defineTool, type ToolUse } from './tool.ts'
 import { MAX_ROWS, time, timeOrNull } from './shapes.ts'
 import { type AppKey, type KeyKind, keyStateAt, keyStates } from '../../auth/app-key.ts'
 import type { KeyFilter } from '../../auth/key-store.ts'

@@ -9,12 +9,12 @@ import {
   findAnomalies as search,
   MAX_FINDINGS,
   USUAL_FINDINGS,
-} from '../../observe/causes/anomalies/find-anomalies.ts'
-import { kinds } from '../../observe/causes/anomalies/finding.ts'
+} from '../../observe/causes/find-anomalies.ts'
+import { kinds } from '../../observe/causes/finding.ts'
 import { failuresIn, failuresReader, failuresView } from '../../observe/causes/failures.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from '../../observe/telemetry/telemetry-of-all.ts'
-import { defineTool, type ToolListing, type ToolUse } from '../tool.ts'
+import { defineTool, type ToolListing, type ToolUse } from './tool.ts'
 import { MAX_ROWS, time } from './shapes.ts'
 
 export const findAnomalies = defineTool({

@@ -23,9 +23,9 @@ import {
   refuseForNow,
   summary,
   summaryInput,
-} from '../../reports/sums/summary.ts'
-import { guardsOfCall } from '../../resources/guards/guard-store.ts'
-import { defineTool } from '../tool.ts'
+} from '../../reports/summary.ts'
+import { guardsOfCall } from '../../resources/guard-store.ts'
+import { defineTool } from './tool.ts'
 import { findCall } from './calls.ts'
 import { callUuid, MAX_ROWS, time } from './shapes.ts'
 import { requestScope } from '../../auth/tenants.ts'

@@ -1,6 +1,6 @@
 /** Resources that a client may attach to a conversation: the results of tools without arguments. */
 import { INVALID_PARAMS, ProtocolError, ResourceNotFoundError } from '@modelcontextprotocol/server'
-import type { ToolData } from '../tool.ts'
+import type { ToolData } from '../catalog/tool.ts'
 
 export interface ToolResource {
   readonly uri: string

@@ -11,7 +11,7 @@ import {
 } from '@modelcontextprotocol/server'
 import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
 import type { ApiError } from '../../http/api-error.ts'
-import type { JsonSchema, ToolAnswer, ToolData, ToolListing } from '../tool.ts'
+import type { JsonSchema, ToolAnswer, ToolData, ToolListing } from '../catalog/tool.ts'
 import { prompts, promptText } from './prompts.ts'
 import { resources } from './resources.ts'
 

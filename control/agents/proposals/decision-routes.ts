@@ -13,7 +13,7 @@ import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import type { ApprovalLinks, LinkedProposal } from './approval-links.ts'
 import type { ProposalView } from './proposal-store.ts'
 import type { Proposals } from './proposals.ts'
-import { text } from '../../http/openapi/operation.ts'
+import { text } from '../../http/operation.ts'
 
 export interface DecisionRoutesDeps {
   readonly proposals: Proposals

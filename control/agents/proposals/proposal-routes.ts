@@ -9,7 +9,7 @@ import { text } from '../../http/fields.ts'
 import { validate, describeRoute } from '../../http/validate.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import type { Decider, Proposals } from './proposals.ts'
-import { data, list } from '../../http/openapi/operation.ts'
+import { data, list } from '../../http/operation.ts'
 import { exampleTime, moment } from '../../http/view-fields.ts'
 
 const proposal = z

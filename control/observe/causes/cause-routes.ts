@@ -13,20 +13,15 @@ import { queryTime, text } from '../../http/fields.ts'
 import type { Platform } from '../../http/platform.ts'
 import { validate, describeRoute } from '../../http/validate.ts'
 import type { WithOthers } from '../../nodes/other-nodes.ts'
-import {
-  findAnomalies,
-  MAX_FINDINGS,
-  USUAL_FINDINGS,
-  anomaliesView,
-} from './anomalies/find-anomalies.ts'
-import { kinds } from './anomalies/finding.ts'
+import { findAnomalies, MAX_FINDINGS, USUAL_FINDINGS, anomaliesView } from './find-anomalies.ts'
+import { kinds } from './finding.ts'
 import { failuresIn, failuresReader, failuresView } from './failures.ts'
 import { activityOf, keyActivityView } from './key-activity.ts'
 import { nodeHistory, nodeHistoryOf, periodOf, visibleSets } from './state-history.ts'
 import { MAX_TRUNKS, trunksOf, trunksView } from './trunks.ts'
 import type { WithReports } from '../../reports/reports.ts'
 import { id } from '../../resources/resource-routes.ts'
-import { data } from '../../http/openapi/operation.ts'
+import { data } from '../../http/operation.ts'
 import { exampleTime } from '../../http/view-fields.ts'
 
 const keyActivity = keyActivityView.meta({ id: 'KeyActivity' })

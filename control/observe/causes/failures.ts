@@ -11,7 +11,7 @@ import { plural } from '../../http/clean-text.ts'
 import { count, moment } from '../../http/view-fields.ts'
 import type { Asked } from './state-history.ts'
 import { inTurn } from '../../reports/searches.ts'
-import { callSums, type SumsReader } from '../../reports/unusual/call-sums.ts'
+import { callSums, type SumsReader } from '../../reports/call-sums.ts'
 
 export const failuresView = z.strictObject({
   start: moment,

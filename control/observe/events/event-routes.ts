@@ -32,7 +32,7 @@ import {
   positionText,
   sequenceOf,
 } from './event-view.ts'
-import { data, either, text } from '../../http/openapi/operation.ts'
+import { data, either, text } from '../../http/operation.ts'
 import { exampleCall } from '../../calls/spy-routes.ts'
 import { exampleTime, moment } from '../../http/view-fields.ts'
 

@@ -9,7 +9,7 @@ import { prometheusText } from './metrics.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from './telemetry-of-all.ts'
 import type { Telemetry } from './telemetry.ts'
 import { exampleTime } from '../../http/view-fields.ts'
-import { data, text } from '../../http/openapi/operation.ts'
+import { data, text } from '../../http/operation.ts'
 import { describeRoute } from '../../http/validate.ts'
 import {
   historyView,

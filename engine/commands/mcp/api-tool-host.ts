@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { ApiError } from '../../../control/http/api-error.ts'
 import type { ResourceSubscriptions, ToolHost } from '../../../control/agents/mcp/server.ts'
-import type { ToolListing } from '../../../control/agents/tool.ts'
+import type { ToolListing } from '../../../control/agents/catalog/tool.ts'
 
 export interface ApiAccess {
   /** `http://127.0.0.1:8080`, without a slash at the end. */

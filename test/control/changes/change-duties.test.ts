@@ -1,4 +1,4 @@
-import { kinds } from '../../../control/resources/kinds/kinds.ts'
+import { kinds } from '../../../control/resources/kinds.ts'
 import { nowhere } from '../../../schema/rules/own-places.ts'
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'

@@ -3,7 +3,7 @@
  * not answer: what is shown is without their part.
  */
 import { computed, signal } from '@preact/signals'
-import { after } from '../browser.ts'
+import { after } from './browser.ts'
 import { EventParser, type StreamEvent } from './event-parser.ts'
 
 export type Connection = 'connecting' | 'live' | 'lost'

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { get, send } from './api.ts'
 import type { User } from './views.ts'
-import { every } from '../browser.ts'
+import { every } from './browser.ts'
 
 export type Session =
   | { readonly kind: 'unknown' }

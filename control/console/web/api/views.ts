@@ -2,7 +2,7 @@
 import type { ActiveCallView } from '../../../calls/active-call-view.ts'
 import type { SettingView } from '../../../observe/health-routes.ts'
 import type { CdrView } from '../../../reports/cdr-view.ts'
-import type { keyView } from '../../../resources/keys/key-view.ts'
+import type { keyView } from '../../../resources/key-view.ts'
 import type { EndpointView } from '../../../webhooks/endpoint-store.ts'
 import type { userView } from '../../../auth/user-store.ts'
 import type { DayOfKey } from '../../../auth/key-usage.ts'
@@ -32,11 +32,11 @@ export type { CustomerView as Customer } from '../../../resources/customers.ts'
 export type {
   LiveNode as DispatcherNode,
   LiveSet as DispatcherSet,
-} from '../../../resources/dispatcher/dispatcher-sets.ts'
-export type { GuardView as SpendGuard } from '../../../resources/guards/guard-view.ts'
-export type { PriceView as Price } from '../../../resources/rates/price-explanation.ts'
-export type { RatePlanView as RatePlan } from '../../../resources/rates/rate-plans.ts'
-export type { RateView as Rate } from '../../../resources/rates/rates.ts'
+} from '../../../resources/dispatcher-sets.ts'
+export type { GuardView as SpendGuard } from '../../../resources/guard-view.ts'
+export type { PriceView as Price } from '../../../resources/price-explanation.ts'
+export type { RatePlanView as RatePlan } from '../../../resources/rate-plans.ts'
+export type { RateView as Rate } from '../../../resources/rates.ts'
 export type { DeliveryView as WebhookDelivery } from '../../../webhooks/delivery-store.ts'
 
 export type ActiveCall = ActiveCallView

@@ -4,7 +4,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { get, type Answer } from '../api/api.ts'
 import { onEvent, type LiveEvent } from '../api/live.ts'
 import { sessionEnded } from '../api/session.ts'
-import { every } from '../browser.ts'
+import { every } from '../api/browser.ts'
 
 export interface Resource<T> {
   /** Undefined before the first answer. */

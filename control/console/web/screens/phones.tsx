@@ -2,7 +2,7 @@
 import { send } from '../api/api.ts'
 import { isGlobal, may } from '../api/session.ts'
 import type { ExtensionDetails } from '../api/views.ts'
-import { freshId } from '../browser.ts'
+import { freshId } from '../api/browser.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, Field, textIn, words } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'

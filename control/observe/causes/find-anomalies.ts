@@ -1,0 +1,117 @@
+/** What is unusual in a period, the worst first (D256). */
+import { z } from 'zod'
+import { timeToText } from '../../../schema/columns.ts'
+import { readApart } from '../../../schema/sql/read-apart.ts'
+import { ApiError } from '../../http/api-error.ts'
+import type { Principal } from '../../auth/principal.ts'
+import { admitScope } from '../../auth/requires.ts'
+import type { Scope } from '../../auth/scopes.ts'
+import { inTurn } from '../../reports/searches.ts'
+import { moment } from '../../http/view-fields.ts'
+import { findInCalls } from './find-calls.ts'
+import { findInKeys } from './find-keys.ts'
+import { findGuessing } from './find-guessing.ts'
+import { findOutages } from './find-outages.ts'
+import {
+  type AnomalyWorld,
+  bySeverity,
+  type Finding,
+  findingView,
+  findingViewOf,
+  type Kind,
+  kinds,
+  type Span,
+} from './finding.ts'
+
+export const MAX_FINDINGS = 50
+/** Their text stays below 8 kB. */
+export const USUAL_FINDINGS = 8
+
+export const anomaliesView = z.strictObject({
+  start: moment,
+  end: moment,
+  findings: z.array(findingView).describe('The worst first.'),
+  total: z.int().min(0),
+  searched: z.array(z.enum(kinds)),
+  skipped: z
+    .array(z.strictObject({ kind: z.enum(kinds), needs: z.string() }))
+    .describe('Kinds for which the credential has no scope.'),
+})
+
+export type AnomaliesView = z.output<typeof anomaliesView>
+
+const needs: Readonly<Record<Kind, readonly Scope[]>> = {
+  // The question itself needs `cdrs:read`.
+  spend: ['customers:read'],
+  destination: ['customers:read'],
+  wallet: ['wallets:read'],
+  rate: [],
+  unknown_callers: [],
+  key_use: ['keys:read', 'audit:read'],
+  node: ['dispatcher:read'],
+  trunk: ['carriers:read'],
+  registration: ['carriers:read'],
+}
+
+export async function findAnomalies(
+  world: Omit<AnomalyWorld, 'tenantId' | 'domain'>,
+  principal: Principal,
+  {
+    span,
+    wanted,
+    limit,
+  }: { readonly span: Span; readonly wanted: readonly Kind[]; readonly limit: number },
+): Promise<AnomaliesView> {
+  const { tenantId, domain } = principal
+  const lacking = wanted.flatMap((kind) => {
+    const scope = needs[kind].find((each) => !isAdmitted(principal, each))
+    return scope === undefined ? [] : [{ kind, needs: scope }]
+  })
+  const searched = wanted.filter((kind) => !lacking.some((each) => each.kind === kind))
+  const asked = new Set(searched)
+  const own: AnomalyWorld = { ...world, tenantId, domain }
+  const find = async (): Promise<readonly Finding[]> => [
+    ...(await findInCalls(own, span, asked)),
+    ...(asked.has('key_use') ? await findInKeys(own, span) : []),
+    ...(await findOutages(own, span, asked)),
+    // A credential may see carriers and no extensions.
+    ...(asked.has('registration') && isAdmitted(principal, 'extensions:read')
+      ? await findGuessing(own, span)
+      : []),
+  ]
+  const found = await inTurn(own, () => readApart(own.store, tenantId, find))
+  const findings = worstOfEach(found).toSorted(bySeverity)
+  return {
+    start: timeToText(span.from),
+    end: timeToText(span.before),
+    findings: findings.slice(0, limit).map(findingViewOf),
+    total: findings.length,
+    searched,
+    skipped: lacking,
+  }
+}
+
+function isAdmitted(principal: Principal, scope: Scope): boolean {
+  try {
+    admitScope(principal, scope)
+    return true
+  } catch (error) {
+    if (error instanceof ApiError) return false
+    throw error
+  }
+}
+
+/** A period of several days finds the same each day. */
+function worstOfEach(found: readonly Finding[]): readonly Finding[] {
+  const worst = new Map<string, Finding>()
+  for (const finding of found) {
+    const { prefix } = finding.firstStep?.arguments ?? {}
+    const name = JSON.stringify([finding.kind, finding.subject, prefix, finding.next.tool])
+    const known = worst.get(name)
+    const firstAt = Math.min(finding.firstAt, known?.firstAt ?? finding.firstAt)
+    if (known === undefined || bySeverity(finding, known) < 0)
+      worst.set(name, { ...finding, firstAt })
+    else worst.set(name, { ...known, firstAt })
+  }
+  return [...worst.values()]
+}

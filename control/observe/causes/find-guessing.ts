@@ -1,0 +1,207 @@
+/** Findings in wrong passwords of phones: those of extensions are guessed. */
+import { plural, quoted } from '../../http/clean-text.ts'
+import { sql } from 'kysely'
+import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
+import { sourceKey } from '../../../schema/net/source-address.ts'
+import { all } from '../../../schema/sql/query.ts'
+import { grouped } from '../../http/rows.ts'
+import type { AnomalyWorld, Finding, Span } from './finding.ts'
+
+/** A person mistypes, a phone has the password of yesterday: fewer say nothing. */
+const FEW = 10
+const PAST_DAYS = 14
+/** The most frequent are looked at. */
+const MAX_PAIRS = 5_000
+const NAMED = 5
+const MAX_GUESSED = 500
+/** In place of the name of an extension. */
+const NONE = ''
+
+interface Pair {
+  readonly tenant_id: number
+  /** 0: there is no such extension. */
+  readonly extension_id: number
+  readonly extension: string | null
+  readonly domain: string | null
+  readonly source: string
+  readonly failures: number
+  readonly first_at: number
+  readonly last_at: number
+}
+
+/** One finding for each tenant. Its statements add up every hour of an attack: they run inside `readApart`. */
+export async function findGuessing(world: AnomalyWorld, span: Span): Promise<readonly Finding[]> {
+  const counted = grouped(await pairsIn(world, span), ({ tenant_id }) => tenant_id)
+  const many = [...counted].filter(([, pairs]) => sumOf(pairs) >= FEW)
+  if (many.length === 0) return []
+  const usual = await usualOf(world, span)
+  const findings: Finding[] = []
+  for (const [tenantId, pairs] of many) {
+    const mean = usual.get(tenantId) ?? 0
+    if (sumOf(pairs) >= 3 * mean) findings.push(await guessingFinding(world, pairs, mean))
+  }
+  return findings
+}
+
+const sumOf = (pairs: readonly Pair[]): number =>
+  pairs.reduce((sum, { failures }) => sum + failures, 0)
+
+async function pairsIn(
+  { store, tenantId, domain }: AnomalyWorld,
+  { from, before }: Span,
+): Promise<readonly Pair[]> {
+  let query = store.db
+    .selectFrom('wrong_password as wrong')
+    .leftJoin('extension', 'extension.id', 'wrong.extension_id')
+    .where('wrong.hour', '>=', Math.floor(from / HOUR_MS))
+    .where('wrong.first_at', '<', before)
+    .where('wrong.last_at', '>=', from)
+  if (tenantId !== null) query = query.where('wrong.tenant_id', '=', tenantId)
+  if (domain !== null) query = query.where('extension.domain', '=', domain)
+  return all(
+    store,
+    query
+      .select((row) => [
+        'wrong.tenant_id',
+        'wrong.extension_id',
+        'wrong.source',
+        'extension.extension',
+        'extension.domain',
+        sql<number>`CAST(SUM(wrong.failures) AS INTEGER)`.as('failures'),
+        row.fn.min('wrong.first_at').as('first_at'),
+        row.fn.max('wrong.last_at').as('last_at'),
+      ])
+      .groupBy([
+        'wrong.tenant_id',
+        'wrong.extension_id',
+        'wrong.source',
+        'extension.extension',
+        'extension.domain',
+      ])
+      .orderBy('failures', 'desc')
+      .limit(MAX_PAIRS),
+  )
+}
+
+/** So many of each tenant in a period of this length, in the days before. */
+async function usualOf(
+  { store, tenantId }: AnomalyWorld,
+  { from, before }: Span,
+): Promise<ReadonlyMap<number, number>> {
+  const start = Math.floor((from - PAST_DAYS * DAY_MS) / HOUR_MS)
+  const query = store.db
+    .selectFrom('wrong_password')
+    .select(['tenant_id', sql<number>`CAST(SUM(failures) AS INTEGER)`.as('failures')])
+    .where('hour', '>=', start)
+    .where('hour', '<', Math.floor(from / HOUR_MS))
+    .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId ?? 0))
+    .groupBy('tenant_id')
+  const meanOf = (failures: number): number =>
+    Math.round((failures * (before - from)) / (PAST_DAYS * DAY_MS))
+  const rows = await all(store, query)
+  return new Map(rows.map(({ tenant_id, failures }) => [tenant_id, meanOf(failures)]))
+}
+
+async function guessingFinding(
+  world: AnomalyWorld,
+  pairs: readonly Pair[],
+  usual: number,
+): Promise<Finding> {
+  const extensions = countsBy(pairs, nameOf)
+  const sources = countsBy(
+    pairs.filter(({ source }) => source !== ''),
+    ({ source }) => source,
+  )
+  const firstAt = Math.min(...pairs.map(({ first_at }) => first_at))
+  const entered = await enteredBy(world, pairs, firstAt)
+  const [worst = '', ...otherNames] = [...extensions.keys()]
+  const [source] = [...sources.keys()]
+  const isOneSource = sources.size === 1 && extensions.size === 1
+  const what = [
+    `${plural(sumOf(pairs), 'wrong password')} of phones since ${new Date(firstAt).toISOString()}, usual are ${usual}:`,
+    `of ${listing(extensions, plural(extensions.size, 'extension'))}`,
+    `from ${listing(sources, `${sources.size} ${sources.size === 1 ? 'address' : 'addresses'}`)}.`,
+    entered.length === 0
+      ? 'None of them has registered from there since.'
+      : `REGISTERED from there since: ${entered.map(quoted).join(', ')}.`,
+  ].join(' ')
+  const number = pairs.find(({ extension }) => extension !== null)?.extension
+  return {
+    kind: 'registration',
+    severity: entered.length > 0 ? 'critical' : isOneSource ? 'medium' : 'high',
+    subject:
+      otherNames.length === 0
+        ? `extension ${shown(worst)}`
+        : `extension ${shown(worst)} and ${plural(otherNames.length, 'other one')}`,
+    what,
+    firstAt,
+    lastAt: Math.max(...pairs.map(({ last_at }) => last_at)),
+    evidence: [...sources.keys()].slice(0, NAMED),
+    // Whether calls are made with it.
+    next: {
+      tool: 'search_cdrs',
+      arguments: {
+        ...(number != null && { caller: number }),
+        start: new Date(firstAt).toISOString(),
+        format: 'brief',
+      },
+    },
+    firstStep:
+      source === undefined || world.tenantId !== null
+        ? null
+        : {
+            tool: 'ban_address',
+            arguments: {
+              address: source,
+              duration: 3_600,
+              reason: 'it guesses passwords of phones',
+            },
+          },
+  }
+}
+
+const nameOf = ({ extension, domain }: Pair): string =>
+  extension === null ? NONE : `${extension}@${domain ?? ''}`
+
+const shown = (name: string): string => (name === NONE ? 'that does not exist' : quoted(name))
+
+/** The most frequent first. */
+function countsBy(
+  pairs: readonly Pair[],
+  name: (pair: Pair) => string,
+): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>()
+  for (const pair of pairs) counts.set(name(pair), (counts.get(name(pair)) ?? 0) + pair.failures)
+  return new Map([...counts].toSorted(([, one], [, other]) => other - one))
+}
+
+function listing(counts: ReadonlyMap<string, number>, all: string): string {
+  const named = [...counts].slice(0, NAMED).map(([name, count]) => `${shown(name)} (${count})`)
+  const more = counts.size > NAMED ? ', …' : ''
+  return `${all}: ${named.join(', ')}${more}`
+}
+
+/** Extensions whose phones have registered from such a source since. */
+async function enteredBy(
+  { store }: AnomalyWorld,
+  pairs: readonly Pair[],
+  since: number,
+): Promise<readonly string[]> {
+  const guessed = new Set(
+    pairs.filter(({ extension }) => extension !== null).map(({ extension_id: id }) => id),
+  )
+  if (guessed.size === 0) return []
+  const bindings = await all(
+    store,
+    store.db
+      .selectFrom('binding')
+      .select(['extension_id', 'source_address'])
+      .where('extension_id', 'in', [...guessed].slice(0, MAX_GUESSED))
+      .where('registered_at', '>=', since),
+  )
+  const right = new Set(
+    bindings.map(({ extension_id: id, source_address }) => `${id} ${sourceKey(source_address)}`),
+  )
+  const entered = pairs.filter(({ extension_id: id, source }) => right.has(`${id} ${source}`))
+  return [...new Set(entered.map(nameOf))].slice(0, NAMED)
+}

@@ -1,0 +1,178 @@
+/** By what calls are grouped, which of these groups have kept sums, and which calls are meant. */
+import { closeSync, openSync, rmSync } from 'node:fs'
+import Sqlite from 'better-sqlite3'
+import { Kysely, type RawBuilder, sql, type SqlBool, SqliteDialect } from 'kysely'
+import { DAY_MS } from '../../schema/clock.ts'
+import type { Direction, Disposition } from '../../schema/contracts/field-values.ts'
+import type { Database } from '../../schema/database.ts'
+import { sumTables } from '../../schema/migrations/several-nodes/033-call-sums.ts'
+import type { Store } from '../../schema/open.ts'
+import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
+import { onNode, spellings } from './cdr-match.ts'
+
+export const groupings = [
+  'customer',
+  'tenant',
+  'caller',
+  'callee_prefix',
+  'node',
+  'carrier',
+  'denial_code',
+  'minute',
+] as const
+export type Grouping = (typeof groupings)[number]
+
+/** Groups that a filter may name, and that calls of a customer are summed by, too. */
+export type MemberDimension = 'caller' | 'callee_prefix' | 'node' | 'carrier' | 'denial_code'
+/** `rate_prefix`: the prefix that a call is charged by, of each customer. Anomalies are found by it. */
+export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute' | 'rate_prefix'
+
+/** Digits of a called number that its group has, without a leading `+`. */
+export const PREFIX_LENGTH = 4
+const MINUTE_MS = 60_000
+
+/** In `customer_id` and `tenant_id` of sums. */
+export const ALL = -1
+export const NONE = 0
+
+/** The member of groups that are not kept apart, because there are too many of them on that day. */
+export const OTHERS = '\u0001'
+
+/** Sums by customer and one of these are kept as well. */
+export const paired: ReadonlySet<string> = new Set<MemberDimension>([
+  'callee_prefix',
+  'node',
+  'carrier',
+  'denial_code',
+])
+
+/** The group of a record. */
+export const memberOf: Readonly<Record<Grouping, RawBuilder<string>>> = {
+  customer: sql`coalesce(CAST(cdr.customer_id AS TEXT), '')`,
+  tenant: sql`coalesce(CAST(cdr.tenant_id AS TEXT), '')`,
+  caller: sql`cdr.caller_id_number`,
+  callee_prefix: sql`substr(ltrim(cdr.destination_number, '+'), 1, ${sql.lit(PREFIX_LENGTH)})`,
+  node: sql`coalesce(cdr.node, '')`,
+  carrier: sql`coalesce(cdr.carrier, '')`,
+  denial_code: sql`coalesce(cdr.denial_code, '')`,
+  minute: sql`CAST(cdr.start_stamp - cdr.start_stamp % ${sql.lit(MINUTE_MS)} AS TEXT)`,
+}
+
+export const startOfDay = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS
+export const endOfDay = (ms: number): number => Math.ceil(ms / DAY_MS) * DAY_MS
+
+/** Calls match all that are given. */
+export interface CallFilters {
+  readonly customerId?: number | undefined
+  readonly members?: Readonly<Partial<Record<MemberDimension, string>>> | undefined
+  readonly direction?: Direction | undefined
+  readonly disposition?: Disposition | undefined
+  readonly minCostMicros?: number | undefined
+}
+
+type Condition = RawBuilder<SqlBool>
+
+/** Of records of `cdr`. */
+export function conditionsOf(
+  filters: CallFilters,
+  customerColumn: RawBuilder<number> = sql`cdr.customer_id`,
+): readonly Condition[] {
+  const { customerId, members, direction, disposition, minCostMicros } = filters
+  return [
+    ...given(customerId, (id) => sql`${customerColumn} = ${id}`),
+    ...given(direction, (value) => sql`cdr.direction = ${value}`),
+    ...given(disposition, (value) => sql`cdr.disposition = ${value}`),
+    ...given(minCostMicros, (value) => sql`cdr.cost_micros >= ${value}`),
+    ...memberFilters(members).map(([dimension, value]) =>
+      isMember(dimension, value, columnOf[dimension]),
+    ),
+  ]
+}
+
+const given = <T>(
+  value: T | undefined,
+  condition: (value: T) => Condition,
+): readonly Condition[] => (value === undefined ? [] : [condition(value)])
+
+export const memberFilters = (members: CallFilters['members']) =>
+  Object.entries(members ?? {}) as readonly (readonly [MemberDimension, string])[]
+
+/** Whole columns, so that an index may help. */
+const columnOf: Readonly<Record<MemberDimension, RawBuilder<string>>> = {
+  ...memberOf,
+  callee_prefix: sql`ltrim(cdr.destination_number, '+')`,
+  node: sql`cdr.node`,
+  carrier: sql`cdr.carrier`,
+  denial_code: sql`cdr.denial_code`,
+}
+
+/** Whether what `column` has is what a filter names. */
+export function isMember(
+  dimension: MemberDimension,
+  value: string,
+  column: RawBuilder<string>,
+): Condition {
+  if (dimension === 'caller') return sql`${column} IN (${sql.join(spellings(value))})`
+  if (dimension === 'callee_prefix') return sql`${column} LIKE ${`${value}%`}`
+  if (dimension === 'node') return onNode(column, value)
+  return sql`${column} = ${value}`
+}
+
+/** Where records are, and where their kept sums: one database on a server, two files with SQLite. */
+type Readable = Pick<Store, 'db' | 'statements'>
+
+export interface Place {
+  readonly store: Readable
+  readonly sums: Readable
+  /** Milliseconds of a clock that never jumps: long work on records ends in time. */
+  readonly steadyNow: () => number
+}
+
+/** Of the tables in the file; one of another version is made again. */
+const VERSION = 2
+
+/**
+ * Opens the sums of the database at `path`, which are made again out of the records when their file is missing, damaged
+ * or of another version. `:memory:`: of a database in memory.
+ */
+export function openSums(path: string): Readable {
+  const file = path === ':memory:' ? path : `${path}.sums`
+  const sqlite = open(file) ?? openAgain(file)
+  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+  return { db, statements: new SqliteStatements(sqlite) }
+}
+
+function openAgain(file: string): Sqlite.Database {
+  for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
+  const sqlite = open(file)
+  if (sqlite === undefined) throw new Error(`${file} cannot be made`)
+  return sqlite
+}
+
+/** Undefined: it is damaged, or of another version. */
+function open(file: string): Sqlite.Database | undefined {
+  // It names callers: only the owner of the database may read it.
+  if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
+  const sqlite = new Sqlite(file)
+  try {
+    sqlite.pragma('journal_mode = WAL')
+    // What a power cut takes is added up again.
+    sqlite.pragma('synchronous = NORMAL')
+    // Groups of a day lie apart: what a slice changes is about so much.
+    sqlite.pragma('cache_size = -8000')
+    // A slice of records is grouped there.
+    sqlite.pragma('temp_store = MEMORY')
+    sqlite
+      .transaction(() => {
+        if (sqlite.pragma('user_version', { simple: true }) !== 0) return
+        sqlite.exec(sumTables)
+        sqlite.pragma(`user_version = ${VERSION}`)
+      })
+      .immediate()
+    if (sqlite.pragma('user_version', { simple: true }) === VERSION) return sqlite
+  } catch (error) {
+    if (!(error instanceof Sqlite.SqliteError) || !/CORRUPT|NOTADB/.test(error.code)) throw error
+  }
+  sqlite.close()
+  return undefined
+}

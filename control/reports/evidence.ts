@@ -1,0 +1,104 @@
+/** Some calls of a finding, out of the records: through an index, and so many at most. */
+import { sql } from 'kysely'
+import { all } from '../../schema/sql/query.ts'
+import type { Window } from '../../schema/record-windows.ts'
+import type { RecordsReader } from './call-sums.ts'
+import type { RefusalFinding } from './findings.ts'
+
+/** Records that are looked through for a few that show what happened. */
+const MAX_LOOKED = 5_000
+/** The last minute of refused calls that are counted by minute. */
+const MINUTE_MS = 60_000
+
+export interface Sample {
+  readonly call_uuid: string
+  readonly caller: string
+  readonly callee: string
+  readonly source: string
+  readonly carrier: string | null
+  readonly start: number
+  readonly required: number | null
+  readonly available: number | null
+}
+
+export interface Wanted {
+  readonly customerId: number | null
+  readonly prefix?: string | null
+  readonly denial?: string
+  /** Only calls that cost something. */
+  readonly isCharged?: boolean
+}
+
+/** Calls from `from` on, oldest first, with these values. */
+export function samplesOf(
+  { store, tenantId }: RecordsReader,
+  { from, before }: Window,
+  { customerId, prefix, denial, isCharged = false }: Wanted,
+  limit: number,
+): Promise<readonly Sample[]> {
+  const some = store.db
+    .selectFrom('cdr')
+    .select(['call_uuid', 'caller_id_number as caller', 'destination_number as callee'])
+    .select(['source_address as source', 'carrier', 'start_stamp as start'])
+    .select(['rate_prefix', 'denial_code', 'required_micros as required'])
+    .select(['available_micros as available', 'cost_micros'])
+    .where('start_stamp', '>=', from)
+    .where('start_stamp', '<', before)
+    .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
+    .$if(customerId !== null, (own) => own.where('customer_id', '=', customerId))
+    .orderBy('start_stamp')
+    .limit(MAX_LOOKED)
+    .as('some')
+  const query = store.db
+    .selectFrom(some)
+    .select(['call_uuid', 'caller', 'callee', 'source', 'carrier', 'start'])
+    .select(['required', 'available'])
+    .$if(prefix != null, (own) => own.where('rate_prefix', '=', prefix ?? ''))
+    .$if(isCharged, (own) => own.where('cost_micros', '>', 0))
+    .$if(denial !== undefined, (own) => own.where('denial_code', '=', denial ?? ''))
+    .orderBy('start')
+    .limit(limit)
+  return all(store, query)
+}
+
+export interface CallGroup {
+  /** First digits of the called number; empty where calls are grouped by where they came from. */
+  readonly start: string
+  readonly source: string
+  readonly carrier: string | null
+  readonly count: number
+}
+
+/** Where the first refused calls came from, or went to: the most frequent three. */
+export async function groupsOf(
+  { store, tenantId }: RecordsReader,
+  { code, customerId, firstAt, lastAt }: RefusalFinding,
+): Promise<readonly CallGroup[]> {
+  const some = store.db
+    .selectFrom('cdr')
+    .select(['source_address as source', 'carrier', 'denial_code', 'customer_id'])
+    .select(sql<string>`substr(destination_number, 1, 4)`.as('start'))
+    .where('start_stamp', '>=', firstAt)
+    .where('start_stamp', '<=', lastAt + MINUTE_MS)
+    .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
+    .$if(customerId !== null, (own) => own.where('customer_id', '=', customerId))
+    .orderBy('start_stamp')
+    .limit(MAX_LOOKED)
+    .as('some')
+  const columns = code === 'no_rate' ? (['start'] as const) : (['source', 'carrier'] as const)
+  const query = store.db
+    .selectFrom(some)
+    .select([...columns])
+    .select((row) => row.fn.countAll<number>().as('count'))
+    .where('denial_code', '=', code)
+    .groupBy([...columns])
+    .orderBy('count', 'desc')
+    .limit(3)
+  const rows = await all(store, query)
+  return rows.map((row) => ({
+    start: 'start' in row ? row.start : '',
+    source: 'source' in row ? row.source : '',
+    carrier: 'carrier' in row ? row.carrier : null,
+    count: row.count,
+  }))
+}

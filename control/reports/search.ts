@@ -1,0 +1,116 @@
+/**
+ * Finds records of a period: the newest, or the dearest. Windows of records are looked through, so many at most, at the
+ * times when there were calls that may match.
+ */
+import { sql, type SqlBool } from 'kysely'
+import { all } from '../../schema/sql/query.ts'
+import { likePattern } from '../http/envelope.ts'
+import { type CallFilters, conditionsOf, type Place } from './call-filters.ts'
+import { matchingTimes } from './matching-times.ts'
+import { type Window, windows } from '../../schema/record-windows.ts'
+
+/** Plain data: it is sent to the thread of reports. */
+export interface SearchRequest {
+  /** Null for all tenants. */
+  readonly tenantId: number | null
+  /** Milliseconds UTC of the start of calls; `before` is exclusive. */
+  readonly from: number
+  readonly before: number
+  readonly filters: CallFilters
+  /** Part of the calling or the called number. */
+  readonly number?: string | undefined
+  readonly order: 'newest' | 'cost'
+  readonly limit: number
+  /** Where an earlier search stopped: records older than this one. */
+  readonly after?: Position | undefined
+}
+
+export interface Position {
+  readonly startStamp: number
+  readonly id: number
+}
+
+export interface Found {
+  /** Of the records, in order. */
+  readonly ids: readonly number[]
+  /** The last record that was looked at; undefined when the period has no older one. */
+  readonly stoppedAt?: Position | undefined
+}
+
+/** Windows of records that one search may look through: half a million records. */
+const MAX_WINDOWS = 50
+
+interface Match extends Position {
+  readonly costMicros: number
+}
+
+/** Yields after each window. */
+export async function* search(
+  place: Place,
+  request: SearchRequest,
+  maxWindows = MAX_WINDOWS,
+): AsyncGenerator<void, Found, undefined> {
+  const { store } = place
+  const { tenantId, from, after, filters, limit, order } = request
+  const before = after === undefined ? request.before : after.startStamp + 1
+  const scope = { tenantId, customerId: filters.customerId }
+  let matches: Match[] = []
+  let looked = 0
+  let reached: Position = { startStamp: before, id: 0 }
+  for (const time of await matchingTimes(place, request, { from, before }))
+    for await (const part of windows(store, scope, time)) {
+      if (looked === maxWindows) return found(matches.slice(0, limit), reached)
+      looked += 1
+      matches.push(...(await matchesIn(store, request, part)))
+      if (order === 'cost') matches = matches.toSorted(byCost).slice(0, limit)
+      else if (matches.length > limit) {
+        const listed = matches.slice(0, limit)
+        return found(listed, listed.at(-1))
+      }
+      reached = { startStamp: part.from, id: 0 }
+      yield
+    }
+  return found(matches, undefined)
+}
+
+const found = (matches: readonly Match[], stoppedAt: Position | undefined): Found => ({
+  ids: matches.map(({ id }) => id),
+  ...(stoppedAt && { stoppedAt: { startStamp: stoppedAt.startStamp, id: stoppedAt.id } }),
+})
+
+const byCost = (one: Match, other: Match): number =>
+  other.costMicros - one.costMicros || other.startStamp - one.startStamp || other.id - one.id
+
+/** One more than asked for, which says that there are more. */
+function matchesIn(
+  store: Place['store'],
+  { tenantId, filters, number, order, limit, after }: SearchRequest,
+  { from, before }: Window,
+): Promise<Match[]> {
+  let query = store.db
+    .selectFrom('cdr')
+    .select(['id', 'start_stamp as startStamp', 'cost_micros as costMicros'])
+    .where('start_stamp', '>=', from)
+    .where('start_stamp', '<', before)
+    .limit(limit + 1)
+  if (order === 'cost') query = query.orderBy('cost_micros', 'desc')
+  query = query.orderBy('start_stamp', 'desc').orderBy('id', 'desc')
+  if (after !== undefined)
+    query = query.where(({ eb, refTuple, tuple }) =>
+      eb(refTuple('start_stamp', 'id'), '<', tuple(after.startStamp, after.id)),
+    )
+  if (tenantId !== null)
+    query = query.where(
+      filters.customerId === undefined
+        ? sql<SqlBool>`tenant_id = ${tenantId}`
+        : sql<SqlBool>`+tenant_id = ${tenantId}`,
+    )
+  for (const condition of conditionsOf(filters)) query = query.where(condition)
+  if (number !== undefined) {
+    const pattern = likePattern(number)
+    query = query.where(
+      sql<SqlBool>`(caller_id_number LIKE ${pattern} ESCAPE '\\' OR destination_number LIKE ${pattern} ESCAPE '\\')`,
+    )
+  }
+  return all(store, query)
+}

@@ -1,0 +1,407 @@
+/**
+ * What calls of a period come to, by group. Whole days are read from the kept sums where they have what is asked; the
+ * rest, and what they do not have yet, from the records, newest first and for a second at most.
+ */
+import { type RawBuilder, sql } from 'kysely'
+import { DAY_MS } from '../../schema/clock.ts'
+import { type Window, windows } from '../../schema/record-windows.ts'
+import { all, first, transaction } from '../../schema/sql/query.ts'
+import {
+  ALL,
+  type CallFilters,
+  conditionsOf,
+  type Dimension,
+  endOfDay,
+  type Grouping,
+  isMember,
+  type MemberDimension,
+  memberFilters,
+  memberOf,
+  OTHERS,
+  paired,
+  type Place,
+  PREFIX_LENGTH,
+  startOfDay,
+} from './call-filters.ts'
+import {
+  add,
+  type Figures,
+  type FiguresOfRow,
+  folded,
+  type GroupRow,
+  noFigures,
+  ofCostChange,
+  ofRecord,
+  ofSum,
+} from './figures.ts'
+import { matchingTimes } from './matching-times.ts'
+import { behind, inOneTurn, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
+
+export const summaryOrders = ['cost', 'count', 'asr'] as const
+
+/** Plain data: it is sent to the thread of reports. */
+export interface SummaryRequest {
+  /** Null for all tenants. */
+  readonly tenantId: number | null
+  /** Milliseconds UTC of the start of calls; `before` is exclusive. */
+  readonly from: number
+  readonly before: number
+  readonly groupBy: Grouping
+  readonly filters: CallFilters
+  readonly orderBy: (typeof summaryOrders)[number]
+  readonly limit: number
+}
+
+/** Of all currencies together; `cost` is by currency. */
+export interface GroupSum {
+  readonly member: string
+  readonly figures: Figures
+  readonly costs: ReadonlyMap<string, bigint>
+}
+
+export interface Summed {
+  /** Later than asked for when the records before were not read. */
+  readonly from: number
+  readonly isComplete: boolean
+  /** Whether kept sums were used. */
+  readonly isKept: boolean
+  readonly groups: readonly GroupSum[]
+  /** Calls of groups that the sums do not keep apart. */
+  readonly others: GroupSum | undefined
+}
+
+/** How long one question may read records, and how many windows of them it may read however long they take. */
+const MAX_READ_MS = 1_000
+const LEAST_WINDOWS = 10
+/** Groups in memory; what comes beyond is among the others. */
+const MAX_GROUPS = 100_000
+
+/** Yields between statements. */
+export async function* summarize(
+  place: Place,
+  request: SummaryRequest,
+  leastWindows = LEAST_WINDOWS,
+): AsyncGenerator<void, Summed, undefined> {
+  const groups = new Groups()
+  const kept = (await behind(place)) > MAX_TAIL ? undefined : keptSumsFor(request)
+  const days = kept && (await daysOf(place, request))
+  const { from, before, tenantId } = request
+  const scope = { tenantId, customerId: request.filters.customerId }
+  const begunMs = place.steadyNow()
+  let read = 0
+  let reached = before
+  async function* records(window: Window): AsyncGenerator<void, boolean, undefined> {
+    for (const time of await matchingTimes(place, request, window))
+      for await (const part of windows(place.store, scope, time)) {
+        if (read >= leastWindows && place.steadyNow() - begunMs > MAX_READ_MS) return false
+        read += 1
+        groups.add(await readRecords(place, request, part))
+        reached = part.from
+        yield
+      }
+    return true
+  }
+  let isKept = false
+  if (days !== undefined && kept !== undefined) {
+    // The newest first: what is left out is the oldest.
+    if (!(yield* records({ from: Math.min(days.before, before), before })))
+      return groups.end(reached, false, false)
+    const parts = yield* readKept(place, kept, request, days)
+    isKept = parts !== undefined
+    groups.add(parts ?? [])
+    if (isKept) reached = Math.max(days.from, from)
+    yield
+  }
+  const isComplete = yield* records({ from, before: reached })
+  return groups.end(isComplete ? from : reached, isComplete, isKept)
+}
+
+/**
+ * The whole days of the period. A day that has no call outside the
+ * period is whole, such as today. Undefined: there is none.
+ */
+async function daysOf(
+  { store }: Place,
+  { from, before }: SummaryRequest,
+): Promise<Window | undefined> {
+  const isFree = async (since: number, until: number): Promise<boolean> => {
+    if (since >= until) return true
+    const query = store.db
+      .selectFrom('cdr')
+      .select('id')
+      .where('start_stamp', '>=', since)
+      .where('start_stamp', '<', until)
+      .limit(1)
+    return (await first(store, query)) === undefined
+  }
+  const start = (await isFree(startOfDay(from), from)) ? startOfDay(from) : endOfDay(from)
+  const end = (await isFree(before, endOfDay(before))) ? endOfDay(before) : startOfDay(before)
+  return start < end ? { from: start, before: end } : undefined
+}
+
+/** How often sums are read that were added to meanwhile: after that, the records are. */
+const MAX_ATTEMPTS = 4
+
+/**
+ * As they are at one moment, with what they lack. Undefined: they cannot tell. A file is read in the turns of the thread,
+ * and what is added between two of them is noticed; a server keeps nobody waiting, and shows a transaction one moment.
+ */
+async function* readKept(
+  place: Place,
+  kept: KeptSums,
+  request: SummaryRequest,
+  days: Window,
+): AsyncGenerator<void, readonly GroupRow[] | undefined, undefined> {
+  const once = () => readOnce(place, kept, request, days)
+  const { isShared } = place.sums.statements
+  for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+    const parts = isShared ? await transaction(place.sums, () => inOneTurn(once())) : yield* once()
+    if (parts !== 'moved') return parts
+  }
+  return undefined
+}
+
+/** Yields after each step. */
+async function* readOnce(
+  place: Place,
+  kept: KeptSums,
+  request: SummaryRequest,
+  days: Window,
+): AsyncGenerator<void, readonly GroupRow[] | 'moved' | undefined, undefined> {
+  const watermark = await watermarkOf(place)
+  let rows: readonly GroupRow[] = []
+  for (const step of watermark.upTo === 0 ? [] : stepsOf(days)) {
+    const part = await readSums(place, kept, request, step)
+    if (part === undefined) return undefined
+    rows = rows.concat(part)
+    yield
+  }
+  return transaction(place.sums, async () => {
+    const { upTo, changesUpTo } = await watermarkOf(place)
+    if (upTo !== watermark.upTo || changesUpTo !== watermark.changesUpTo) return 'moved'
+    return [...rows, ...(await readTail(place, watermark, request, days))]
+  })
+}
+
+function readRecords(
+  { store }: Place,
+  { tenantId, groupBy, filters }: SummaryRequest,
+  { from, before }: Window,
+): Promise<readonly GroupRow[]> {
+  const ofTenant: RawBuilder<number> =
+    filters.customerId === undefined ? sql`cdr.tenant_id` : sql`+cdr.tenant_id`
+  let query = store.db
+    .selectFrom('cdr')
+    .select(groupColumns(groupBy, ofRecord, sql`cdr.currency`))
+    .where('cdr.start_stamp', '>=', from)
+    .where('cdr.start_stamp', '<', before)
+    .groupBy(sql`1`)
+    .groupBy(sql`2`)
+  if (tenantId !== null) query = query.where(sql<boolean>`${ofTenant} = ${tenantId}`)
+  for (const condition of conditionsOf(filters)) query = query.where(condition)
+  return all(store, query.$castTo<GroupRow>())
+}
+
+/** The sums of one dimension, of all customers, of each, or of one. */
+interface KeptSums {
+  readonly dimension: Dimension
+  readonly customer: 'all' | 'each' | number
+  readonly member: { readonly dimension: MemberDimension; readonly value: string } | undefined
+}
+
+/** Undefined: only the records say it. */
+function keptSumsFor({ groupBy, filters }: SummaryRequest): KeptSums | undefined {
+  const { customerId, members, direction, disposition, minCostMicros } = filters
+  if (direction !== undefined || disposition !== undefined || minCostMicros !== undefined)
+    return undefined
+  const [filter, ...more] = memberFilters(members)
+  if (more.length > 0) return undefined
+  if (filter?.[0] === 'callee_prefix' && filter[1].length > PREFIX_LENGTH) return undefined
+  if (groupBy === 'minute')
+    return filter === undefined && customerId === undefined
+      ? { dimension: 'minute', customer: 'all', member: undefined }
+      : undefined
+  const member = filter && { dimension: filter[0], value: filter[1] }
+  const own = groupBy === 'customer' || groupBy === 'tenant' ? undefined : groupBy
+  if (own !== undefined && member !== undefined && own !== member.dimension) return undefined
+  const dimension = own ?? member?.dimension
+  // Few groups, each with its tenant.
+  if (dimension === undefined)
+    return groupBy === 'tenant' && customerId === undefined
+      ? { dimension: 'denial_code', customer: 'all', member }
+      : { dimension: 'customer', customer: customerId ?? 'all', member }
+  const customer = customerId ?? (groupBy === 'customer' ? 'each' : 'all')
+  return customer === 'all' || paired.has(dimension) ? { dimension, customer, member } : undefined
+}
+
+/** Days of one statement: about 0.1 s. */
+const DAYS = 16
+
+/** Whole days, in periods of one statement each. */
+function* stepsOf({ from, before }: Window): Generator<Window, void, undefined> {
+  for (let day = from; day < before; day += DAYS * DAY_MS)
+    yield { from: day, before: Math.min(before, day + DAYS * DAY_MS) }
+}
+
+/** What the sums of the days of one step say. Undefined: some of what is asked is in a group of others. */
+async function readSums(
+  { sums }: Place,
+  kept: KeptSums,
+  { groupBy, tenantId }: SummaryRequest,
+  { from, before }: Window,
+): Promise<readonly GroupRow[] | undefined> {
+  const { member } = kept
+  const column = sql.ref<string>('member')
+  const days = Array.from({ length: (before - from) / DAY_MS }, (_, index) => from + index * DAY_MS)
+  let rows = sums.db
+    .selectFrom('call_sum')
+    .where('day', 'in', days)
+    .where('dimension', '=', dimensionOf(kept, tenantId))
+    .where(sql<boolean>`${customersOf(kept)}`)
+  if (tenantId !== null) rows = rows.where('tenant_id', '=', tenantId)
+  if (member !== undefined) {
+    const others = rows.select('member').where('member', '=', OTHERS).limit(1)
+    if ((await first(sums, others)) !== undefined) return undefined
+    rows = rows.where(isMember(member.dimension, member.value, column))
+  }
+  const query = rows
+    .select([groupOf(kept, groupBy).as('member'), 'currency', ...folded(ofSum)])
+    .groupBy(sql`1`)
+    .groupBy(sql`2`)
+  return all(sums, query.$castTo<GroupRow>())
+}
+
+/** Minutes of all tenants are kept as one sum: there are as many of each tenant. */
+const dimensionOf = ({ dimension }: KeptSums, tenantId: number | null): Dimension =>
+  dimension === 'minute' && tenantId !== null ? 'tenant_minute' : dimension
+
+function customersOf({ dimension, customer }: KeptSums): RawBuilder<unknown> {
+  if (dimension === 'customer' && typeof customer === 'number')
+    return sql`customer_id = ${ALL} AND member = ${String(customer)}`
+  if (customer === 'each') return sql`customer_id > ${ALL}`
+  return sql`customer_id = ${customer === 'all' ? ALL : customer}`
+}
+
+function groupOf({ dimension }: KeptSums, groupBy: Grouping): RawBuilder<string> {
+  if (groupBy === 'tenant') return idOf('tenant_id')
+  if (groupBy === 'customer' && dimension !== 'customer') return idOf('customer_id')
+  return sql.ref<string>('member')
+}
+
+const idOf = (column: string): RawBuilder<string> =>
+  sql`coalesce(CAST(nullif(${sql.ref(column)}, 0) AS TEXT), '')`
+
+/** The same of records that the sums do not have yet, and of costs that were changed since. */
+async function readTail(
+  { store }: Place,
+  watermark: Watermark,
+  request: SummaryRequest,
+  { from, before }: Window,
+): Promise<readonly GroupRow[]> {
+  const { db } = store
+  const isNew = newRecords(watermark)
+  const conditions = [
+    // The plus keeps SQLite from other indexes: the few new records are at the end of the ids.
+    sql<boolean>`+cdr.start_stamp >= ${from} AND +cdr.start_stamp < ${before}`,
+    ...conditionsOf(request.filters, sql`+cdr.customer_id`),
+    ...(request.tenantId === null ? [] : [sql<boolean>`+cdr.tenant_id = ${request.tenantId}`]),
+  ]
+  let records = db
+    .selectFrom('cdr')
+    .select(groupColumns(request.groupBy, ofRecord, sql`cdr.currency`))
+    .where(isNew)
+    .groupBy(sql`1`)
+    .groupBy(sql`2`)
+  let changes = db
+    .selectFrom('cdr_cost_change as change')
+    .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
+    .select(groupColumns(request.groupBy, ofCostChange, sql`change.currency`))
+    .where('change.id', '>', watermark.changesUpTo)
+    .where(sql<boolean>`NOT ${isNew}`)
+    .groupBy(sql`1`)
+    .groupBy(sql`2`)
+  for (const condition of conditions) {
+    records = records.where(condition)
+    changes = changes.where(condition)
+  }
+  return [
+    ...(await all(store, records.$castTo<GroupRow>())),
+    ...(await all(store, changes.$castTo<GroupRow>())),
+  ]
+}
+
+const groupColumns = (groupBy: Grouping, figures: FiguresOfRow, currency: RawBuilder<unknown>) => [
+  memberOf[groupBy].as('member'),
+  sql<string>`coalesce(${currency}, '')`.as('currency'),
+  ...folded(figures),
+]
+
+interface MutableGroup extends GroupSum {
+  readonly costs: Map<string, bigint>
+}
+
+const emptyGroup = (member: string): MutableGroup => ({
+  member,
+  figures: noFigures(),
+  costs: new Map(),
+})
+
+function addGroup(sum: MutableGroup, { figures, costs }: GroupSum): void {
+  add(sum.figures, figures)
+  for (const [currency, cost] of costs)
+    sum.costs.set(currency, (sum.costs.get(currency) ?? 0n) + cost)
+}
+
+class Groups {
+  readonly #groups = new Map<string, MutableGroup>()
+
+  add(rows: readonly GroupRow[]): void {
+    for (const { member, currency, cost_micros: cost, ...row } of rows) {
+      const figures = { ...row, cost_micros: BigInt(cost) }
+      const group = this.#groupOf(member)
+      add(group.figures, figures)
+      if (figures.cost_micros !== 0n || currency !== '')
+        group.costs.set(currency, (group.costs.get(currency) ?? 0n) + figures.cost_micros)
+    }
+  }
+
+  end(from: number, isComplete: boolean, isKept: boolean): Summed {
+    const others = this.#groups.get(OTHERS)
+    this.#groups.delete(OTHERS)
+    // A cost that was changed to another currency leaves nothing in its old one.
+    const groups = [...this.#groups.values()].filter(({ figures }) => figures.calls > 0)
+    return { from, isComplete, isKept, groups, others }
+  }
+
+  #groupOf(member: string): MutableGroup {
+    const known = this.#groups.get(member)
+    if (known !== undefined) return known
+    if (this.#groups.size >= MAX_GROUPS && member !== OTHERS) this.#forgetLightest()
+    const group = emptyGroup(member)
+    this.#groups.set(member, group)
+    return group
+  }
+
+  /** Half of the groups, those that cost least and have fewest calls, are others from now on. */
+  #forgetLightest(): void {
+    const others = this.#groupOf(OTHERS)
+    const light = [...this.#groups.values()].toSorted(byWeight).slice(MAX_GROUPS / 2)
+    for (const group of light) {
+      if (group.member === OTHERS) continue
+      this.#groups.delete(group.member)
+      addGroup(others, group)
+    }
+  }
+}
+
+function byWeight({ figures: one }: GroupSum, { figures: other }: GroupSum): number {
+  if (one.cost_micros !== other.cost_micros) return one.cost_micros > other.cost_micros ? -1 : 1
+  return other.calls - one.calls
+}
+
+/** Over all groups, listed or not. */
+export function totalOf({ groups, others }: Summed): GroupSum {
+  const total = emptyGroup('')
+  for (const group of others === undefined ? groups : [...groups, others]) addGroup(total, group)
+  return total
+}

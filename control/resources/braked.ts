@@ -1,0 +1,144 @@
+/**
+ * What the platform brakes a tenant does not delete or rename: made anew, it would be without the brake, because a spend
+ * guard is bound to the row and not to its name.
+ */
+import type { RequestScope } from '../auth/tenants.ts'
+import type { Store } from '../../schema/open.ts'
+import { first } from '../../schema/sql/query.ts'
+import { ApiError } from '../http/api-error.ts'
+
+/**
+ * Throws 409 while the platform brakes it, unless the platform asks. In the transaction that deletes or renames it: a guard
+ * that another node sets meanwhile is seen then, or finds nothing to brake.
+ */
+export async function refuseBraked(
+  store: Store,
+  owner: 'customer' | 'extension',
+  id: number,
+  { tenantId, isGlobal = false, now }: RequestScope,
+): Promise<void> {
+  if (tenantId === null || isGlobal) return
+  const guard = store.db
+    .selectFrom('spend_guard')
+    .select('guard_uuid')
+    .where(`${owner}_id`, '=', id)
+    .where('set_by_tenant_id', 'is', null)
+    .where('ended_at', 'is', null)
+    .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
+    .limit(1)
+  const row = await first(store, guard)
+  if (row === undefined) return
+  throw new ApiError(
+    409,
+    'spend_guard_holds',
+    `The platform has set the spend guard ${row.guard_uuid} on this ${owner}. Nothing was changed: while it holds, only the platform can delete or rename the ${owner}`,
+  )
+}
+
+/** Customers by a column that has this value. */
+export interface Counted {
+  readonly column: 'id' | 'tenant_id' | 'rate_plan_id'
+  readonly value: number
+}
+
+/**
+ * Throws 409 while a guard of the platform covers calls of these customers, unless the platform asks: what the guard
+ * counts would be changed by another price, currency or payer. In the transaction that changes it. `caps`: a block counts nothing.
+ */
+export async function refuseUncounted(
+  store: Store,
+  { column, value }: Counted,
+  which: 'all' | 'caps',
+  { tenantId, isGlobal = false, now }: RequestScope,
+): Promise<void> {
+  if (tenantId === null || isGlobal) return
+  const { db } = store
+  const customers = db.selectFrom('customer').where(`customer.${column}`, '=', value)
+  const ids = customers.select('customer.id')
+  const tenants = customers.select('customer.tenant_id')
+  const extensions = db
+    .selectFrom('extension')
+    .select('extension.id')
+    .where(({ or, and, eb }) =>
+      or([
+        eb('extension.customer_id', 'in', ids),
+        and([eb('extension.customer_id', 'is', null), eb('extension.tenant_id', 'in', tenants)]),
+      ]),
+    )
+  let guards = inForce(store, now).where(({ or, eb }) =>
+    or([
+      eb('spend_guard.customer_id', 'in', ids),
+      eb('spend_guard.tenant_id', 'in', tenants),
+      eb('spend_guard.extension_id', 'in', extensions),
+    ]),
+  )
+  if (which === 'caps') guards = guards.where('action', '=', 'cap')
+  const row = await first(store, guards.limit(1))
+  if (row !== undefined) throw counts(row.guard_uuid)
+}
+
+/** The same where calls of an extension or a carrier get another payer. */
+export async function refuseOtherPayer(
+  store: Store,
+  before: { readonly customer_id: number | null },
+  after: { readonly customer_id: number | null },
+  scope: RequestScope,
+): Promise<void> {
+  if (before.customer_id === after.customer_id) return
+  const counted: Counted =
+    before.customer_id === null
+      ? { column: 'tenant_id', value: scope.tenantId ?? 0 }
+      : { column: 'id', value: before.customer_id }
+  await refuseUncounted(store, counted, 'all', scope)
+}
+
+/**
+ * Throws 409 where a tenant on which the platform has set a cap adds a customer that the cap would not count: in another
+ * currency, or by a plan of the tenant's own that no customer of it has yet.
+ */
+export async function refuseUncountedCustomer(
+  store: Store,
+  { planId, currency }: { readonly planId: number | null; readonly currency: string },
+  { tenantId, isGlobal = false, now }: RequestScope,
+): Promise<void> {
+  if (tenantId === null || isGlobal) return
+  const guard = await first(
+    store,
+    inForce(store, now)
+      .where('spend_guard.tenant_id', '=', tenantId)
+      .where('action', '=', 'cap')
+      .limit(1),
+  )
+  if (guard === undefined) return
+  if (guard.currency !== currency) throw counts(guard.guard_uuid)
+  if (planId === null) return
+  const { db } = store
+  const own = db
+    .selectFrom('rate_plan')
+    .select('id')
+    .where('id', '=', planId)
+    .where('tenant_id', 'is not', null)
+  const used = db
+    .selectFrom('customer')
+    .select('id')
+    .where('rate_plan_id', '=', planId)
+    .where('tenant_id', '=', tenantId)
+    .limit(1)
+  if ((await first(store, own)) !== undefined && (await first(store, used)) === undefined)
+    throw counts(guard.guard_uuid)
+}
+
+const inForce = (store: Store, now: number) =>
+  store.db
+    .selectFrom('spend_guard')
+    .select(['guard_uuid', 'currency'])
+    .where('set_by_tenant_id', 'is', null)
+    .where('ended_at', 'is', null)
+    .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
+
+const counts = (guardUuid: string): ApiError =>
+  new ApiError(
+    409,
+    'spend_guard_holds',
+    `The platform has set the spend guard ${guardUuid}, and this would change what it counts. Nothing was changed: while it holds, only the platform can change the plan, the prices, the currency and the payer of the calls that it covers`,
+  )

@@ -1,0 +1,220 @@
+/**
+ * Writes many rates by few statements: those of an import, and those of a seed file. One by one they would hold
+ * the write lock for seconds, and no call could be journalled meanwhile.
+ */
+import type { RequestScope } from '../auth/tenants.ts'
+import type { Store } from '../../schema/open.ts'
+import { all, first } from '../../schema/sql/query.ts'
+import { ApiError } from '../http/api-error.ts'
+import type { Reference } from '../http/fields.ts'
+import { completed, patched } from './patch.ts'
+import { resolve } from './references.ts'
+import { sql } from 'kysely'
+import { rateColumns, rateDocument, type RateBody, rateBody, type SeedRateBody } from './rates.ts'
+
+/** Writes them inside the open transaction. Undefined: nothing is written, and writing them one by one finds the fault. */
+type WriteRates = (scope: RequestScope) => Promise<Taken | undefined>
+
+interface Taken {
+  readonly created: number
+  readonly updated: number
+  readonly unchanged: number
+}
+
+/** Fewer are written one by one. */
+const MANY = 1_000
+
+/** Undefined: there are few, or one of them is not valid, or names no price. */
+export function manyRates(store: Store, bodies: readonly SeedRateBody[]): WriteRates | undefined {
+  if (bodies.length < MANY) return undefined
+  const plans = new Map<Reference, number>()
+  const rates = withoutTwins(bodies, plans)
+  if (rates === undefined) return undefined
+  // Their order is known but for that of the plans: nothing is sorted under the lock.
+  const ofPlans = byPlan(rates)
+  return async (scope) => {
+    const ids = await resolved(store, plans, scope)
+    if (ids === undefined) return undefined
+    const before = await count(store)
+    const written: NewRate[] = []
+    for (const [placeholder, id] of [...ids].toSorted(([, one], [, other]) => one - other)) {
+      const merged = await withStored(store, id, ofPlans.get(placeholder) ?? [])
+      if (merged === undefined) return undefined
+      for (const rate of merged) written.push(rate)
+    }
+    const changed = await ratesToPut(store, written)()
+    const created = (await count(store)) - before
+    return { created, updated: changed - created, unchanged: rates.length - changed }
+  }
+}
+
+function byPlan(rates: readonly SeedRate[]): ReadonlyMap<number, readonly SeedRate[]> {
+  const plans = new Map<number, SeedRate[]>()
+  for (const rate of inOrder(rates)) {
+    const plan = plans.get(rate.rate_plan_id)
+    if (plan === undefined) plans.set(rate.rate_plan_id, [rate])
+    else plan.push(rate)
+  }
+  return plans
+}
+
+/** A rate as it is stored where there is none yet, and what the file names of it. */
+interface SeedRate extends NewRate {
+  readonly named: SeedRateBody
+}
+
+/** Fills `plans`: the references of the bodies, with a number below zero for each. */
+function withoutTwins(
+  bodies: readonly SeedRateBody[],
+  plans: Map<Reference, number>,
+): SeedRate[] | undefined {
+  const keys = new Set<string>()
+  try {
+    const rates = bodies.map((named) => {
+      const plan = named.rate_plan ?? named.rate_plan_id
+      if (
+        plan === undefined ||
+        plan === null ||
+        (named.rate_plan ?? plan) !== (named.rate_plan_id ?? plan)
+      )
+        throw new ApiError(400, 'validation_failed', 'The plan of a rate is not clear')
+      const placeholder = plans.get(plan) ?? -1 - plans.size
+      plans.set(plan, placeholder)
+      const columns = rateColumns(completed(rateBody, named))
+      keys.add(`${placeholder} ${keyOf(columns)}`)
+      return { rate_plan_id: placeholder, named, ...columns }
+    })
+    return keys.size === rates.length ? rates : undefined
+  } catch (error) {
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+}
+
+const keyOf = (rate: Pick<NewRate, 'prefix' | 'effective_from_at'>): string =>
+  `${rate.prefix} ${rate.effective_from_at}`
+
+/** The rates of one plan, each with what is stored and the file does not name. Undefined: one contradicts itself then. */
+async function withStored(
+  store: Store,
+  planId: number,
+  rates: readonly SeedRate[],
+): Promise<readonly NewRate[] | undefined> {
+  const stored = new Map<string, RateBody>()
+  for (const row of await all(store, notPlain(store, planId)))
+    stored.set(keyOf(row), rateDocument(row))
+  try {
+    return rates.map(({ named, ...rate }) => {
+      const known = stored.get(keyOf(rate))
+      const columns = known === undefined ? rate : rateColumns(patched(rateBody, known, named))
+      return { ...columns, rate_plan_id: planId }
+    })
+  } catch (error) {
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+}
+
+/** The rates of a plan that differ from a new one in more than their price: the others have nothing to keep. */
+const notPlain = ({ db }: Store, planId: number) =>
+  db
+    .selectFrom('rate')
+    .selectAll()
+    .where('rate_plan_id', '=', planId)
+    .where((row) =>
+      row.or([
+        row('description', 'is not', null),
+        row('connect_fee_micros', '!=', 0),
+        row('first_increment_seconds', '!=', 0),
+        row('first_rate_per_minute_micros', '!=', row.ref('rate_per_minute_micros')),
+        row('increment_seconds', '!=', 1),
+        row('is_blocked', '!=', 0),
+        row('effective_to_at', 'is not', null),
+      ]),
+    )
+
+/** The plans by the numbers that stand for them. Undefined: one does not exist, or two references mean the same. */
+async function resolved(
+  store: Store,
+  plans: ReadonlyMap<Reference, number>,
+  scope: RequestScope,
+): Promise<ReadonlyMap<number, number> | undefined> {
+  const ids = new Map<number, number>()
+  try {
+    for (const [reference, placeholder] of plans) {
+      const id = await resolve(store, 'rate_plan', reference, { tenantId: 'any', scope })
+      ids.set(placeholder, id ?? 0)
+    }
+  } catch (error) {
+    if (error instanceof ApiError) return undefined
+    throw error
+  }
+  return new Set(ids.values()).size === ids.size ? ids : undefined
+}
+
+async function count(store: Store): Promise<number> {
+  const query = store.db.selectFrom('rate').select((row) => row.fn.countAll<number>().as('n'))
+  return (await first(store, query))?.n ?? 0
+}
+
+export interface NewRate extends ReturnType<typeof rateColumns> {
+  readonly rate_plan_id: number
+}
+
+const identity = ['rate_plan_id', 'prefix', 'effective_from_at'] as const
+const terms = [
+  'description',
+  'rate_per_minute_micros',
+  'connect_fee_micros',
+  'is_blocked',
+  'first_increment_seconds',
+  'first_rate_per_minute_micros',
+  'increment_seconds',
+  'effective_to_at',
+] as const
+const columns = [...identity, ...terms]
+
+/** Of one statement; with more it is no faster. */
+const MAX_ROWS = 100
+
+/** As the index has them: three times as fast to write. Rates that are in order already cost one comparison each. */
+const inOrder = <Rate extends NewRate>(rates: readonly Rate[]): Rate[] =>
+  rates.toSorted(
+    (a, b) =>
+      a.rate_plan_id - b.rate_plan_id || Number(a.prefix > b.prefix) - Number(a.prefix < b.prefix),
+  )
+
+/**
+ * Prepares the statements that insert or replace rates, none of which is there twice. They run inside the open
+ * transaction, and resolve with the number of new and changed rows.
+ */
+export function ratesToPut(store: Store, rates: readonly NewRate[]): () => Promise<number> {
+  const ordered = inOrder(rates)
+  const statementOf = (count: number) => store.statements.prepare(upsertOf(store, count))
+  const ofMany = statementOf(MAX_ROWS)
+  const runs = Array.from({ length: Math.ceil(ordered.length / MAX_ROWS) }, (_, index) => {
+    const some = ordered.slice(index * MAX_ROWS, (index + 1) * MAX_ROWS)
+    const statement = some.length === MAX_ROWS ? ofMany : statementOf(some.length)
+    const values = some.flatMap((rate) => columns.map((name) => rate[name]))
+    return () => statement.run(values)
+  })
+  return async () => {
+    let count = 0
+    for (const run of runs) count += await run()
+    return count
+  }
+}
+
+/** The text of a statement that takes the columns of so many rates. */
+function upsertOf({ db }: Pick<Store, 'db'>, count: number): string {
+  const row = sql`(${sql.join(columns.map(() => 0))})`
+  const rows = sql.join(Array.from({ length: count }, () => row))
+  const names = (of: readonly string[]) => sql.join(of.map((name) => sql.ref(name)))
+  const changes = terms.map((name) => sql`${sql.ref(name)} = ${sql.ref(`excluded.${name}`)}`)
+  const differences = terms.map(
+    (name) => sql`${sql.ref(`rate.${name}`)} is distinct from ${sql.ref(`excluded.${name}`)}`,
+  )
+  return sql`insert into rate (${names(columns)}) values ${rows}
+    on conflict (rate_plan_id, prefix, coalesce(effective_from_at, -1))
+    do update set ${sql.join(changes)} where ${sql.join(differences, sql` or `)}`.compile(db).sql
+}

@@ -1,0 +1,368 @@
+/** Spend guards in the database, as operators see and set them. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Selectable } from 'kysely'
+import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
+import { moneyToNumber } from '../../schema/columns.ts'
+import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import type { Brake, GuardScope } from '../../schema/contracts/spend-guards.ts'
+import type { Store } from '../../schema/open.ts'
+import { type Window, windows } from '../../schema/record-windows.ts'
+import { coversNumber } from '../../schema/rules/called-prefix.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
+import type { SpendGuardTable } from '../../schema/tables/spend-guards.ts'
+import type { Principal } from '../auth/principal.ts'
+import { conflict } from '../http/api-error.ts'
+import { bodyOf } from '../nodes/node-client.ts'
+import type { AskedNodes } from '../nodes/other-nodes.ts'
+import { guardedAnswer } from '../nodes/questions.ts'
+import type { Slice } from './resource.ts'
+
+/** What a guard says; its uuid stays. A type, as it is JSON. */
+export type GuardState = Omit<
+  Selectable<SpendGuardTable>,
+  'guard_uuid' | 'changed_at' | 'ended_at' | 'ended_by'
+>
+
+export interface GuardFilter extends Omit<Slice, 'search'> {
+  readonly scope?: GuardScope | undefined
+  readonly scopeId?: number | undefined
+  /** False: also those that expired or were removed, of the last 30 days. */
+  readonly isActive: boolean
+}
+
+/** One tenant sets no more; the platform may set many. */
+const MAX_OF_TENANT = 1_000
+const MAX_IN_ALL = 20_000
+/** Those that have ended are kept for so long. */
+const KEPT_MS = 30 * 86_400_000
+
+export class GuardStore {
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  #rows() {
+    return this.#store.db
+      .selectFrom('spend_guard')
+      .leftJoin('customer', 'customer.id', 'spend_guard.customer_id')
+      .leftJoin('extension', 'extension.id', 'spend_guard.extension_id')
+      .leftJoin('tenant', 'tenant.id', 'spend_guard.tenant_id')
+  }
+
+  /** Those of a tenant are on it, on its customers and on its extensions; null: all. */
+  #visible(tenantId: number | null) {
+    const rows = this.#rows()
+    if (tenantId === null) return rows
+    return rows.where(({ or, eb }) =>
+      or([
+        eb('spend_guard.tenant_id', '=', tenantId),
+        eb('customer.tenant_id', '=', tenantId),
+        eb('extension.tenant_id', '=', tenantId),
+      ]),
+    )
+  }
+
+  async list(
+    tenantId: number | null,
+    { scope, scopeId, isActive, ...slice }: GuardFilter,
+    at: number,
+  ) {
+    let query = this.#visible(tenantId)
+    if (scope !== undefined) query = query.where(`spend_guard.${scope}_id`, 'is not', null)
+    if (scope !== undefined && scopeId !== undefined)
+      query = query.where(`spend_guard.${scope}_id`, '=', scopeId)
+    if (isActive)
+      query = query
+        .where('ended_at', 'is', null)
+        .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', at)]))
+    const rows = await all(
+      this.#store,
+      query
+        .selectAll('spend_guard')
+        .select(names)
+        .orderBy('spend_guard.created_at', 'desc')
+        .orderBy('guard_uuid', 'desc')
+        .limit(slice.limit)
+        .offset(slice.offset),
+    )
+    const counted = await first(
+      this.#store,
+      query.select(({ fn }) => fn.countAll<number>().as('total')),
+    )
+    return { rows, total: counted?.total ?? 0 }
+  }
+
+  /** Undefined: there is none that this tenant may see. */
+  find(tenantId: number | null, guardUuid: string) {
+    const query = this.#visible(tenantId).where('guard_uuid', '=', guardUuid)
+    return first(this.#store, query.selectAll('spend_guard').select(names))
+  }
+
+  /** The one that `setBy` has set for these calls, which another one of it replaces. */
+  present(brake: Brake, setBy: number | null, at: number) {
+    const query = this.#rows()
+      .where(`spend_guard.${brake.scope}_id`, '=', brake.scopeId)
+      .where('prefix', '=', brake.prefix)
+      .where('set_by_tenant_id', setBy === null ? 'is' : '=', setBy)
+      .where('ended_at', 'is', null)
+      .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', at)]))
+    return first(
+      this.#store,
+      query.selectAll('spend_guard').select(names).orderBy('guard_uuid').limit(1),
+    )
+  }
+
+  /** Those that were in force then. */
+  async inForce(tenantId: number | null, at: number) {
+    const query = this.#visible(tenantId)
+      .where('spend_guard.created_at', '<=', at)
+      .where(({ or, eb }) => or([eb('ended_at', 'is', null), eb('ended_at', '>', at)]))
+      .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', at)]))
+    return all(this.#store, query.selectAll('spend_guard').select(names).limit(MAX_IN_ALL))
+  }
+
+  /** Null: it is removed, or there was none. */
+  async state(guardUuid: string): Promise<GuardState | null> {
+    const { db } = this.#store
+    const query = db.selectFrom('spend_guard').selectAll().where('guard_uuid', '=', guardUuid)
+    const row = await first(this.#store, query.where('ended_at', 'is', null))
+    return row === undefined ? null : stateOf(row)
+  }
+
+  /** The customer, extension or tenant is there still. */
+  async isOwned({ customer_id, extension_id, tenant_id }: GuardState): Promise<boolean> {
+    const { db } = this.#store
+    const id = customer_id ?? extension_id ?? tenant_id ?? 0
+    const table = customer_id !== null ? 'customer' : extension_id !== null ? 'extension' : 'tenant'
+    return (
+      (await first(this.#store, db.selectFrom(table).select('id').where('id', '=', id))) !==
+      undefined
+    )
+  }
+
+  /** Sets it, new or again. */
+  async put(guardUuid: string, state: GuardState, at: number): Promise<void> {
+    const { db } = this.#store
+    const row = { ...state, changed_at: at, ended_at: null, ended_by: null }
+    const update = db.updateTable('spend_guard').set(row).where('guard_uuid', '=', guardUuid)
+    if ((await execute(this.#store, update.where('ended_at', 'is', null))) > 0) return
+    await this.#forgetOld(at)
+    await this.#refuseMany(state.set_by_tenant_id, at)
+    // One that ended comes back, when its removal is undone.
+    if ((await execute(this.#store, update)) > 0) return
+    const insert = db.insertInto('spend_guard').values({ ...row, guard_uuid: guardUuid })
+    await execute(this.#store, insert)
+  }
+
+  async end(guardUuid: string, by: string, at: number): Promise<void> {
+    const ended = this.#store.db
+      .updateTable('spend_guard')
+      .set({ ended_at: at, ended_by: by })
+      .where('guard_uuid', '=', guardUuid)
+      .where('ended_at', 'is', null)
+    await execute(this.#store, ended)
+  }
+
+  /** What was taken of caps, by their uuids and periods. */
+  async used(guardUuids: readonly string[]) {
+    if (guardUuids.length === 0) return []
+    const query = this.#store.db.selectFrom('spend_guard_use').selectAll()
+    return all(this.#store, query.where('guard_uuid', 'in', guardUuids))
+  }
+
+  async #refuseMany(setBy: number | null, at: number): Promise<void> {
+    let query = this.#store.db
+      .selectFrom('spend_guard')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where('ended_at', 'is', null)
+      .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', at)]))
+    if (setBy !== null) query = query.where('set_by_tenant_id', '=', setBy)
+    const { total = 0 } = (await first(this.#store, query)) ?? {}
+    if (total >= (setBy === null ? MAX_IN_ALL : MAX_OF_TENANT))
+      throw conflict(
+        'too_many_spend_guards',
+        'There are too many spend guards. Set one on a shorter prefix instead, which covers the longer ones',
+      )
+  }
+
+  async #forgetOld(at: number): Promise<void> {
+    const old = this.#store.db
+      .deleteFrom('spend_guard')
+      .where(({ or, eb }) =>
+        or([eb('ended_at', '<', at - KEPT_MS), eb('expires_at', '<', at - KEPT_MS)]),
+      )
+    await execute(this.#store, old)
+  }
+}
+
+const names = [
+  'customer.name as customer',
+  'customer.tenant_id as customer_tenant',
+  'extension.extension as number',
+  'extension.domain',
+  'extension.tenant_id as extension_tenant',
+  'tenant.slug as tenant',
+] as const
+
+export type GuardRow = NonNullable<Awaited<ReturnType<GuardStore['find']>>>
+
+export const stateOf = (row: GuardState): GuardState => ({
+  customer_id: row.customer_id,
+  extension_id: row.extension_id,
+  tenant_id: row.tenant_id,
+  set_by_tenant_id: row.set_by_tenant_id,
+  prefix: row.prefix,
+  action: row.action,
+  amount_micros: row.amount_micros,
+  currency: row.currency,
+  per: row.per,
+  reason: row.reason,
+  created_by: row.created_by,
+  created_at: row.created_at,
+  expires_at: row.expires_at,
+  ends_calls_before: row.ends_calls_before,
+})
+
+/** Which spend guards stopped a call: those that covered it at that time. Its record says only that one did. */
+interface StoppedCall {
+  readonly caller_id_number: string
+  readonly destination_number: string
+  readonly start_stamp: number
+  readonly answer_stamp: number | null
+  readonly end_stamp: number
+  readonly customer_id: number | null
+  readonly tenant_id: number | null
+}
+
+interface World {
+  readonly store: Store
+  readonly principal: Principal
+  /** Absent: an OCS elsewhere charges. */
+  readonly ocs?: Pick<OcsPort, 'exitCodes'> | undefined
+}
+
+/** Their uuids, the longest prefix first; without those that the caller may not see. */
+export async function guardsOfCall(
+  call: StoppedCall,
+  { store, principal, ocs }: World,
+): Promise<string[]> {
+  const at = call.answer_stamp === null ? call.start_stamp : call.end_stamp
+  const rows = await new GuardStore(store).inForce(principal.tenantId, at)
+  const own = rows
+    .filter((row) => isOf(row, call))
+    .toSorted((a, b) => b.prefix.length - a.prefix.length)
+  const { destination_number: number } = call
+  const covering = own.filter(({ prefix }) => coversNumber(prefix, number, ocs?.exitCodes))
+  // One covered what gateways would have got in place of the number, which the record does not say.
+  return (covering.length > 0 ? covering : own).map(({ guard_uuid }) => guard_uuid)
+}
+
+function isOf(row: GuardRow, call: StoppedCall): boolean {
+  if (row.customer_id !== null) return row.customer_id === call.customer_id
+  if (row.tenant_id !== null) return row.tenant_id === call.tenant_id
+  // A refused call without a payer has no tenant in its record.
+  const isOfTenant = call.tenant_id === null || row.extension_tenant === call.tenant_id
+  return isOfTenant && row.number === call.caller_id_number.replace(/^\+/, '')
+}
+
+/** Who a spend guard brakes, and what they have spent lately. */
+export interface GuardedWorld {
+  readonly store: Store
+  readonly ocs: Pick<OcsPort, 'callsUnder' | 'exitCodes'>
+  /** The other nodes of the installation; undefined: there is none to ask. */
+  readonly elsewhere?: AskedNodes | undefined
+  /** Milliseconds UTC. */
+  readonly now: () => number
+}
+
+/** Records of one statement: SIP shares the thread. */
+const WINDOW = 1_000
+/** Of a period with more than 20,000 records, the newest are looked at. */
+const MAX_WINDOWS = 20
+
+/** Live calls of all nodes, and what ended calls to the prefix have cost. */
+export async function guardedCalls(
+  brake: Brake,
+  world: GuardedWorld,
+): Promise<Readonly<Record<string, number>>> {
+  const at = world.now()
+  const { scopeId, scope, extension } = brake
+  const reader = scope === 'tenant' ? scopeId : (extension?.tenantId ?? null)
+  const costOf = (ms: number) =>
+    readApart(world.store, reader, () => costSince(brake, { from: at - ms, before: at + 1 }, world))
+  const [lastHour, lastDay] = [await costOf(HOUR_MS), await costOf(DAY_MS)]
+  return {
+    live_calls: await liveCalls(brake, world),
+    calls_last_hour: lastHour.calls,
+    ...spending('spent_last_hour', lastHour.costMicros),
+    calls_last_day: lastDay.calls,
+    ...spending('spent_last_day', lastDay.costMicros),
+  }
+}
+
+async function liveCalls(brake: Brake, { ocs, elsewhere }: GuardedWorld): Promise<number> {
+  const own = ocs.callsUnder(brake)
+  if (elsewhere === undefined) return own
+  const answers = await elsewhere.question({ kind: 'guarded', ...brake })
+  return answers.reduce((sum, answer) => sum + (bodyOf(answer, guardedAnswer)?.calls ?? 0), own)
+}
+
+/** In one currency: a plain number; in several, one of each. */
+function spending(name: string, costs: ReadonlyMap<string, number>): Record<string, number> {
+  if (costs.size < 2) return { [name]: moneyToNumber([...costs.values()][0] ?? 0) }
+  return Object.fromEntries(
+    [...costs].map(([currency, micros]) => [`${name}_${currency}`, moneyToNumber(micros)]),
+  )
+}
+
+/** Of answered calls. They are summed by number: the spellings of a prefix are read here. */
+async function costSince(
+  brake: Brake,
+  { from, before }: Window,
+  { store, ocs }: Pick<GuardedWorld, 'store' | 'ocs'>,
+) {
+  const scope = {
+    tenantId: brake.scope === 'tenant' ? brake.scopeId : (brake.extension?.tenantId ?? null),
+    customerId: brake.scope === 'customer' ? brake.scopeId : undefined,
+  }
+  const costMicros = new Map<string, number>()
+  let calls = 0
+  let left = MAX_WINDOWS
+  for await (const window of windows(store, scope, { from, before }, WINDOW)) {
+    if (left === 0) break
+    left -= 1
+    for (const row of await costsIn(brake, window, store)) {
+      if (!coversNumber(brake.prefix, row.destination_number, ocs.exitCodes)) continue
+      calls += row.calls
+      if (row.currency !== null)
+        costMicros.set(row.currency, (costMicros.get(row.currency) ?? 0) + row.cost)
+    }
+    await nextTurn()
+  }
+  return { calls, costMicros }
+}
+
+function costsIn(brake: Brake, { from, before }: Window, store: Store) {
+  let query = store.db
+    .selectFrom('cdr')
+    .select(({ fn }) => [
+      'destination_number',
+      'currency',
+      fn.countAll<number>().as('calls'),
+      fn.sum<number>('cost_micros').as('cost'),
+    ])
+    .where('start_stamp', '>=', from)
+    .where('start_stamp', '<', before)
+    .where('billsec', '>', 0)
+    .groupBy(['destination_number', 'currency'])
+  if (brake.scope === 'customer') query = query.where('customer_id', '=', brake.scopeId)
+  if (brake.scope === 'tenant') query = query.where('tenant_id', '=', brake.scopeId)
+  if (brake.extension !== null)
+    query = query
+      .where('tenant_id', '=', brake.extension.tenantId)
+      .where('caller_id_number', '=', brake.extension.number)
+  return all(store, query)
+}

@@ -1,0 +1,302 @@
+/** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
+import type { ChangeDeps } from '../changes/kinds.ts'
+import { Hono } from 'hono'
+import { z } from 'zod'
+import { operationOf } from '../changes/audit.ts'
+import {
+  changeReason,
+  creationsOf,
+  change,
+  recordChange,
+  writeQuery,
+  writesOf,
+} from '../changes/change.ts'
+import { isOfAgent, planRevocation, refuseOwnKey } from './key-plans.ts'
+import { ApiError, notFound } from '../http/api-error.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { created, ok, offsetOf, pageMeta } from '../http/envelope.ts'
+import { validate, describeRoute } from '../http/validate.ts'
+import type { Idempotency } from '../auth/idempotency.ts'
+import type { Principal } from '../auth/principal.ts'
+import { requires, requiresCredential } from '../auth/requires.ts'
+import { auditedKey, exampleKey, keyFields, keySchema, keyView } from './key-view.ts'
+import { keyPatch, keyQuery, newKeyBody, rotateBody, type AppKey } from '../auth/app-key.ts'
+import { type ChangedKey, changeKey, grantorOf, issueKey, rotateKey } from '../auth/issue-key.ts'
+import type { KeyUsage } from '../auth/key-usage.ts'
+import { count } from '../http/view-fields.ts'
+import { data, list } from '../http/operation.ts'
+
+const newKey = keyFields
+  .extend({
+    token: z
+      .string()
+      .optional()
+      .describe('Shown only in this response: absent when an Idempotency-Key repeats it.'),
+    token_omitted: z.string().optional().describe('Why a repeated response has no token.'),
+  })
+  .meta({ id: 'NewApplicationKey' })
+
+const ownKey = keyFields.extend({ permissions: z.array(z.string()) }).meta({ id: 'OwnKey' })
+
+const keyUsage = z
+  .strictObject({
+    days: z
+      .array(z.strictObject({ date: z.iso.date(), requests: count }))
+      .describe('The last 30 days in UTC, oldest first.'),
+  })
+  .meta({ id: 'KeyUsage' })
+
+const PATH = '/application-keys'
+
+/** Any text: an invalid uuid is not found, like a uuid of another tenant. */
+const keyPath = z.strictObject({ uuid: z.string().max(100) })
+
+const revokeQuery = z.strictObject({
+  confirm_self: z
+    .enum(['true', 'false'])
+    .optional()
+    .describe('true: the key of an agent may revoke itself.'),
+  reason: changeReason.optional(),
+})
+
+type KeyRoutesWorld = ChangeDeps & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
+
+export function keyRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
+  return new Hono<ControlEnv>()
+    .route('/', tokenRoutes(world, idempotency))
+    .route('/', shownKeys(world))
+    .route('/', changedKeys(world))
+}
+
+/** The only answers with a token. */
+function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
+  const { now } = world
+  const find = finding(world)
+  const entered = writesOf(world, 'api_key', 'key')
+  const createdAs = creationsOf(world, 'api_key', 'key')
+
+  return new Hono<ControlEnv>()
+    .post(
+      PATH,
+      describeRoute({
+        id: 'createApplicationKey',
+        tag: 'Keys',
+        summary: 'Create a key. Only this response contains the token.',
+        body: { name: 'monitoring', scopes: ['*:read'] },
+        answer: data(newKey, { ...exampleKey, token: `sbc_live_${'a'.repeat(64)}` }, 201),
+      }),
+      requires('keys:write'),
+      validate('query', writeQuery),
+      validate('json', newKeyBody),
+      idempotency.once({ shownOnce: 'token' }),
+      async (c) => {
+        const given = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const { written, changeId } = await createdAs(c, { given, reason }, async () => {
+          const issued = await issueKey(world, given, grantorOf(c.var.principal))
+          return { id: issued.key.uuid, written: issued, scopes: ['keys:write'] }
+        })
+        const { key, token } = written
+        const after = auditedKey(key, now())
+        recordChange(c, changeId, { before: null, after }, reason)
+        c.header('Cache-Control', 'no-store')
+        return created(c, `/api/v1${PATH}/${key.uuid}`, { ...keyView(key, now()), token })
+      },
+    )
+
+    .post(
+      `${PATH}/:uuid/rotate`,
+      describeRoute({
+        id: 'rotateApplicationKey',
+        tag: 'Keys',
+        summary: 'Rotate the token of a key. The old token stays valid during the grace period.',
+        body: { grace_seconds: 3_600 },
+        answer: data(newKey, { ...exampleKey, token: `sbc_live_${'b'.repeat(64)}` }, 201),
+      }),
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('query', writeQuery),
+      validate('json', rotateBody),
+      idempotency.once({ shownOnce: 'token' }),
+      async (c) => {
+        const { principal } = c.var
+        const { uuid } = c.req.valid('param')
+        const given = c.req.valid('json')
+        const { reason = null } = c.req.valid('query')
+        const rotation = async () => {
+          const found = () => find(uuid, principal)
+          const rotated = await rotateKey(world, found, given.grace_seconds, grantorOf(principal))
+          return { written: rotated, scopes: ['keys:write' as const] }
+        }
+        const write = { given, reason, secret: 'token' }
+        const { written, changeId } = await entered(c, uuid, write, rotation)
+        const { after, token } = written
+        recordChange(c, changeId, auditedChange(written, now()), reason)
+        c.header('Cache-Control', 'no-store')
+        return created(c, `/api/v1${PATH}/${after.uuid}`, { ...keyView(after, now()), token })
+      },
+    )
+}
+
+function shownKeys(world: KeyRoutesWorld) {
+  const { keys, now, usage } = world
+  const find = finding(world)
+
+  return new Hono<ControlEnv>()
+    .get(
+      PATH,
+      describeRoute({
+        id: 'listApplicationKeys',
+        tag: 'Keys',
+        summary: 'List keys',
+        answer: list(keySchema, exampleKey),
+      }),
+      requires('keys:read'),
+      validate('query', keyQuery),
+      async (c) => {
+        const { search, tenant, state, kind, ...page } = c.req.valid('query')
+        const { tenantId, domain } = c.var.principal
+        const kinds = kind && [kind]
+        const filter = { tenantId, domain, tenantSlug: tenant, search, state, kinds }
+        const found = await keys.list(filter, now(), { limit: page.limit, offset: offsetOf(page) })
+        const shown = found.keys.map((key) => keyView(key, now()))
+        return ok(c, shown, pageMeta(page, found.total))
+      },
+    )
+
+    .get(
+      `${PATH}/self`,
+      describeRoute({
+        id: 'getOwnKey',
+        tag: 'Keys',
+        summary: 'Get the presented key and its permissions',
+        answer: data(ownKey, { ...exampleKey, permissions: ['calls:read'] }),
+        refusals: [404],
+      }),
+      requiresCredential(),
+      async (c) => {
+        const { principal } = c.var
+        if (principal.kind !== 'key')
+          throw new ApiError(404, 'not_a_key', 'The request was not made with an application key')
+        const key = await keys.byId(principal.keyId)
+        if (key === undefined) throw notFound('Application key')
+        return ok(c, { ...keyView(key, now()), permissions: [...principal.scopes] })
+      },
+    )
+
+    .get(
+      `${PATH}/:uuid`,
+      describeRoute({
+        id: 'getApplicationKey',
+        tag: 'Keys',
+        summary: 'Get a key',
+        answer: data(keySchema, exampleKey),
+      }),
+      requires('keys:read'),
+      validate('param', keyPath),
+      async (c) => ok(c, keyView(await find(c.req.valid('param').uuid, c.var.principal), now())),
+    )
+
+    .get(
+      `${PATH}/:uuid/usage`,
+      describeRoute({
+        id: 'getKeyUsage',
+        tag: 'Keys',
+        summary: 'Get the successful requests of a key by day',
+        answer: data(keyUsage, { days: [{ date: '2026-01-01', requests: 120 }] }),
+      }),
+      requires('keys:read'),
+      validate('param', keyPath),
+      async (c) => {
+        const key = await find(c.req.valid('param').uuid, c.var.principal)
+        return ok(c, { days: await usage.daysOf(key.id, now()) })
+      },
+    )
+}
+
+function changedKeys(world: KeyRoutesWorld) {
+  const { now } = world
+  const find = finding(world)
+  const entered = writesOf(world, 'api_key', 'key')
+
+  return new Hono<ControlEnv>()
+    .patch(
+      `${PATH}/:uuid`,
+      describeRoute({
+        id: 'updateApplicationKey',
+        tag: 'Keys',
+        summary: 'Update a key. Takes effect immediately.',
+        body: { is_active: false },
+        answer: data(keySchema, exampleKey),
+        refusals: [409],
+      }),
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('query', writeQuery),
+      validate('json', keyPatch),
+      async (c) => {
+        const { principal } = c.var
+        const { reason = null } = c.req.valid('query')
+        const given = c.req.valid('json')
+        const { uuid } = c.req.valid('param')
+        const patch = async () => ({
+          written: await changeKey(world, () => find(uuid, principal), given, grantorOf(principal)),
+          scopes: ['keys:write' as const],
+        })
+        const { written, changeId } = await entered(c, uuid, { given, reason }, patch)
+        recordChange(c, changeId, auditedChange(written, now()), reason)
+        return ok(c, keyView(written.after, now()))
+      },
+    )
+
+    .delete(
+      `${PATH}/:uuid`,
+      describeRoute({
+        id: 'revokeApplicationKey',
+        tag: 'Keys',
+        summary: 'Revoke a key permanently',
+        answer: data(keySchema, { ...exampleKey, state: 'revoked', is_active: false }),
+        refusals: [409],
+      }),
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('query', revokeQuery),
+      async (c) => {
+        const { principal } = c.var
+        const isConfirmed = c.req.valid('query').confirm_self === 'true' || !isOfAgent(principal)
+        const { reason = null } = c.req.valid('query')
+        let before: AppKey | undefined
+        const plan = async () => {
+          before = await find(c.req.valid('param').uuid, principal)
+          refuseOwnKey(before, principal, isConfirmed)
+          return planRevocation(before, { ...world, principal })
+        }
+        const order = {
+          principal,
+          tool: operationOf(c),
+          reason,
+          scopes: ['keys:write' as const],
+        }
+        const { changeId, own } = await change(world, order, plan)
+        const states = auditedChange({ before: before ?? own.key, after: own.key }, now())
+        recordChange(c, changeId, states, reason)
+        return ok(c, keyView(own.key, now()))
+      },
+    )
+}
+
+const finding =
+  ({ keys }: KeyRoutesWorld) =>
+  async (uuid: string, principal: Principal): Promise<AppKey> => {
+    const key = await keys.byUuid(uuid, principal.tenantId)
+    if (key === undefined || !isInDomain(key, principal)) throw notFound('Application key')
+    return key
+  }
+
+const auditedChange = ({ before, after }: ChangedKey, now: number) => ({
+  before: auditedKey(before, now),
+  after: auditedKey(after, now),
+})
+
+const isInDomain = (key: AppKey, { domain }: Principal): boolean =>
+  domain === null || key.domain === domain

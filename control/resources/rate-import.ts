@@ -1,0 +1,240 @@
+/** `POST /rates/import`: imports a table of rates, all or nothing, and reports each invalid line. */
+import type { RequestScope } from '../auth/tenants.ts'
+import { refuseUncounted } from './braked.ts'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { fromFlag, moneyToDecimal, timeToText } from '../../schema/columns.ts'
+import type { Store } from '../../schema/open.ts'
+import { execute, first } from '../../schema/sql/query.ts'
+import { ApiError, type ErrorDetail } from '../http/api-error.ts'
+import { problemsOf } from '../http/validate.ts'
+import { write } from '../http/rows.ts'
+import { parseCsv, type CsvRecord } from './rate-csv.ts'
+import { ratesToPut, type NewRate } from './bulk-rates.ts'
+import { rateBody, rateColumns, rateProblem, type RateRow } from './rates.ts'
+
+export const rateCsvColumns = [
+  'prefix',
+  'description',
+  'rate_per_minute',
+  'connect_fee',
+  'first_increment',
+  'first_rate_per_minute',
+  'increment',
+  'blocked',
+  'effective_from',
+  'effective_to',
+]
+
+/** Also known: the plan of a line, where one file holds several. */
+const knownColumns = new Set<string>([...rateCsvColumns, 'rate_plan'])
+
+export interface ImportReport {
+  readonly imported: number
+  readonly created: number
+  readonly updated: number
+  readonly removed: number
+}
+
+/** Returns the plan that a line's cell names (undefined: an empty cell), or why there is none. */
+export type PlanOf = (name: string | undefined) => Promise<number | ErrorDetail>
+
+const maxRates = 250_000
+const maxReportedProblems = 100
+/** Lines per turn of the event loop: a few milliseconds, so that calls do not wait. */
+const slice = 500
+
+/** Parses and checks every line. Throws 400 with the first hundred problems, each with its line. */
+export async function readRates(text: string, planOf: PlanOf): Promise<readonly NewRate[]> {
+  const rates: NewRate[] = []
+  const problems: ErrorDetail[] = []
+  let reader: LineReader | undefined
+  let wrongLines = 0
+  for (const step of parseCsv(text)) {
+    if (step.kind === 'problem') {
+      wrongLines += 1
+      problems.push({ path: `lines.${step.line}`, message: step.message })
+      break
+    }
+    const { record } = step
+    if (reader === undefined) {
+      reader = new LineReader(headerOf(record), planOf)
+      continue
+    }
+    const rate = await reader.read(record)
+    if (!Array.isArray(rate)) rates.push(rate)
+    else {
+      wrongLines += 1
+      if (problems.length < maxReportedProblems) problems.push(...rate)
+    }
+    if (rates.length > maxRates) throw badTable(`The table has more than ${maxRates} lines`)
+    if (record.line % slice === 0) await pause()
+  }
+  if (wrongLines > 0) throw badTable(`${wrongLines} lines are not valid`, problems)
+  if (rates.length === 0) throw badTable('The table has no lines')
+  return rates
+}
+
+function headerOf({ line, cells }: CsvRecord): readonly string[] {
+  const names = cells.map((cell) => cell.toLowerCase())
+  const path = `lines.${line}`
+  const problems: ErrorDetail[] = [
+    ...names
+      .filter((name) => !knownColumns.has(name))
+      .map((name) => ({ path, message: `the column ${JSON.stringify(name)} is not known` })),
+    ...names
+      .filter((name, index) => names.indexOf(name) < index)
+      .map((name) => ({ path, message: `the column ${name} appears twice` })),
+    ...(['prefix', 'rate_per_minute'] as const)
+      .filter((name) => !names.includes(name))
+      .map((name) => ({ path, message: `the column ${name} is missing` })),
+  ]
+  if (problems.length > 0) throw badTable('The header of the table is not valid', problems)
+  return names
+}
+
+type RateColumns = ReturnType<typeof rateColumns>
+
+/** Columns that differ from line to line; the others are its terms. */
+const ownColumns = ['prefix', 'description'] as const
+const ownBody = rateBody.pick({ prefix: true, description: true })
+/** Terms kept at once. */
+const maxTerms = 10_000
+
+/** Parses the lines of one table. Most lines repeat the terms of another; equal terms are checked once. */
+class LineReader {
+  readonly #header: readonly string[]
+  readonly #planOf: PlanOf
+  readonly #linesByKey = new Map<string, number>()
+  readonly #terms = new Map<string, RateColumns>()
+  readonly #termCells: readonly number[]
+
+  constructor(header: readonly string[], planOf: PlanOf) {
+    this.#header = header
+    this.#planOf = planOf
+    this.#termCells = [...header.keys()].filter((index) => !isOwn(header[index]))
+  }
+
+  async read({ line, cells }: CsvRecord): Promise<NewRate | ErrorDetail[]> {
+    const path = `lines.${line}`
+    const { length } = this.#header
+    if (cells.length !== length)
+      return [{ path, message: `has ${cells.length} cells, the header has ${length}` }]
+    const columns = this.#columns(cells, path)
+    if (Array.isArray(columns)) return columns
+    const plan = await this.#planOf(this.#cell(cells, 'rate_plan'))
+    if (typeof plan !== 'number') return [{ ...plan, path: `${path}.${plan.path}` }]
+    const key = `${plan} ${columns.prefix} ${columns.effective_from_at}`
+    const twin = this.#linesByKey.get(key)
+    if (twin !== undefined) return [{ path: `${path}.prefix`, message: `repeats line ${twin}` }]
+    this.#linesByKey.set(key, line)
+    return { rate_plan_id: plan, ...columns }
+  }
+
+  #columns(cells: readonly string[], path: string): RateColumns | ErrorDetail[] {
+    // No cell contains NUL: such a table is refused.
+    const key = this.#termCells.map((index) => cells[index]).join('\0')
+    const terms = this.#terms.get(key)
+    if (terms !== undefined) {
+      const [prefix, description] = ownColumns.map((name) => this.#cell(cells, name))
+      const own = ownBody.safeParse({ prefix: prefix ?? '', description })
+      if (own.success)
+        return { ...terms, prefix: own.data.prefix, description: own.data.description ?? null }
+    }
+    const columns = this.#checked(cells, path)
+    if (!Array.isArray(columns) && this.#terms.size < maxTerms) this.#terms.set(key, columns)
+    return columns
+  }
+
+  #checked(cells: readonly string[], path: string): RateColumns | ErrorDetail[] {
+    const named = Object.fromEntries(this.#header.map((name, index) => [name, cells[index] ?? '']))
+    const parsed = rateBody.safeParse(bodyOf(named))
+    const problems = parsed.success ? [rateProblem(parsed.data)] : problemsOf(parsed.error)
+    const found = problems.filter((problem) => problem !== undefined)
+    if (parsed.success && found.length === 0) return rateColumns(parsed.data)
+    return found.map((problem) => ({ ...problem, path: `${path}.${problem.path}` }))
+  }
+
+  /** An empty cell is an absent one. */
+  #cell(cells: readonly string[], name: string): string | undefined {
+    const cell = cells[this.#header.indexOf(name)]
+    return cell === '' ? undefined : cell
+  }
+}
+
+const isOwn = (name: string | undefined): boolean => ownColumns.some((own) => own === name)
+
+const flags: Readonly<Record<string, boolean>> = {
+  true: true,
+  yes: true,
+  '1': true,
+  false: false,
+  no: false,
+  '0': false,
+}
+
+/** The cells as fields of a JSON body; an empty cell is an absent field. */
+function bodyOf(named: Readonly<Record<string, string>>): Record<string, unknown> {
+  const body: Record<string, unknown> = {}
+  for (const [name, cell] of Object.entries(named)) {
+    if (name === 'rate_plan' || (cell === '' && name !== 'prefix')) continue
+    if (name.endsWith('increment')) body[name] = /^\d{1,6}$/.test(cell) ? Number(cell) : cell
+    else if (name === 'blocked') body[name] = flags[cell.toLowerCase()] ?? cell
+    else body[name] = cell
+  }
+  return body
+}
+
+const badTable = (message: string, details?: readonly ErrorDetail[]): ApiError =>
+  new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
+
+/** Gives other work a turn. */
+const pause = (): Promise<void> => nextTurn()
+
+/**
+ * Stores the rates, all or nothing: a rate with the same plan, prefix and start is replaced. `replace` also
+ * removes the other rates of these plans.
+ */
+export async function storeRates(
+  store: Store,
+  rates: readonly NewRate[],
+  mode: 'merge' | 'replace',
+  scope: RequestScope,
+): Promise<ImportReport> {
+  const plans = [...new Set(rates.map((rate) => rate.rate_plan_id))]
+  const put = ratesToPut(store, rates)
+  await pause()
+  return write(store, async () => {
+    for (const value of plans)
+      await refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope)
+    const before = await countRates(store, plans)
+    const removed =
+      mode === 'merge'
+        ? 0
+        : await execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
+    await put()
+    const created = (await countRates(store, plans)) - (before - removed)
+    return { imported: rates.length, created, updated: rates.length - created, removed }
+  })
+}
+
+async function countRates(store: Store, plans: readonly number[]): Promise<number> {
+  const query = store.db
+    .selectFrom('rate')
+    .select((row) => row.fn.countAll<number>().as('n'))
+    .where('rate_plan_id', 'in', plans)
+  return (await first(store, query))?.n ?? 0
+}
+
+/** The columns of a stored rate, as `rateCsvColumns` names them. */
+export const rateCells = (row: RateRow): readonly (string | number | null)[] => [
+  row.prefix,
+  row.description,
+  moneyToDecimal(row.rate_per_minute_micros),
+  moneyToDecimal(row.connect_fee_micros),
+  row.first_increment_seconds,
+  moneyToDecimal(row.first_rate_per_minute_micros),
+  row.increment_seconds,
+  String(fromFlag(row.is_blocked)),
+  row.effective_from_at === null ? null : timeToText(row.effective_from_at),
+  row.effective_to_at === null ? null : timeToText(row.effective_to_at),
+]

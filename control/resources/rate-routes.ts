@@ -1,0 +1,271 @@
+/** `/rate-plans` and `/rates`: prices, their import, export and look-up. */
+import type { ChangeDeps } from '../changes/kinds.ts'
+import { Hono, type Context } from 'hono'
+import { z } from 'zod'
+import { timeToText } from '../../schema/columns.ts'
+import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import type { Store } from '../../schema/open.ts'
+import { readApart } from '../../schema/sql/read-apart.ts'
+import { requires } from '../auth/requires.ts'
+import { ApiError, badRequest, type ErrorDetail } from '../http/api-error.ts'
+import { readBody } from '../http/body.ts'
+import type { ControlEnv } from '../http/control-env.ts'
+import { ok, queryId, queryInteger } from '../http/envelope.ts'
+import { validate, describeRoute } from '../http/validate.ts'
+import { phoneNumber, queryTime } from '../http/fields.ts'
+import { badReference, either, resolve } from './references.ts'
+import { resourceRoutes } from './resource-routes.ts'
+import { csvLine } from './rate-csv.ts'
+import { explanation } from './price-explanation.ts'
+import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from './rate-import.ts'
+import { type RequestScope, requestScope } from '../auth/tenants.ts'
+import { ratePlans } from './rate-plans.ts'
+import { type RateRow, rates, ratesAfter } from './rates.ts'
+import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
+import { data, text } from '../http/operation.ts'
+
+export const amount = z.number()
+
+export const currency = z.string().describe('ISO 4217.')
+
+export const priceView = z
+  .strictObject({
+    number: z.string(),
+    at: moment,
+    rate_plan_id: z.int().optional().describe('Not shown to customers.'),
+    prefix: z.string(),
+    currency,
+    blocked: z.boolean(),
+    rate_per_minute: amount,
+    rate_per_minute_exact: decimal,
+    first_rate_per_minute: amount,
+    first_increment: count,
+    increment: z.int(),
+    effective_from: moment.nullable(),
+    effective_to: moment.nullable(),
+    duration: count,
+    charged_seconds: count,
+    parts: z.array(z.strictObject({ part: z.string(), seconds: count, amount_exact: decimal })),
+    decimals: z.int(),
+    cost: amount.nullable(),
+    cost_exact: decimal.nullable(),
+  })
+  .meta({ id: 'Price' })
+
+export const examplePrice = {
+  number: '4930100',
+  at: exampleTime,
+  rate_plan_id: 1,
+  prefix: '49',
+  currency: 'USD',
+  blocked: false,
+  rate_per_minute: 0.1,
+  rate_per_minute_exact: '0.10',
+  first_rate_per_minute: 0.2,
+  first_increment: 60,
+  increment: 1,
+  effective_from: null,
+  effective_to: null,
+  duration: 20,
+  charged_seconds: 60,
+  parts: [
+    { part: 'connect_fee', seconds: 0, amount_exact: '0.40' },
+    { part: 'first_increment', seconds: 60, amount_exact: '0.20' },
+    { part: 'further_increments', seconds: 0, amount_exact: '0.00' },
+  ],
+  decimals: 4,
+  cost: 0.6,
+  cost_exact: '0.60',
+}
+
+export interface RateRoutesDeps extends ChangeDeps {
+  readonly ocs: OcsPort
+}
+
+const planQuery = {
+  rate_plan: z.string().max(100).optional(),
+  rate_plan_id: queryId.optional(),
+}
+
+const importQuery = z.strictObject({
+  ...planQuery,
+  mode: z.enum(['merge', 'replace']).default('merge'),
+})
+
+/** The price to look up. */
+export const lookupFields = {
+  /** An unescaped `+` arrives as a space. */
+  number: z
+    .string()
+    .transform((number) => number.replace(/^ (?!\+)/, '+'))
+    .pipe(phoneNumber({ least: 1, most: 64 }, 'must be a telephone number')),
+  duration: queryInteger(/^\d{1,6}$/, 'must be whole seconds', 0).default(60),
+  at: queryTime.optional(),
+}
+
+const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
+
+export function rateRoutes(world: RateRoutesDeps) {
+  const { store, now, ocs } = world
+  return new Hono<ControlEnv>()
+    .route('/', resourceRoutes(world, ratePlans))
+
+    .get(
+      '/rates/lookup',
+      describeRoute({
+        id: 'lookUpRate',
+        tag: 'Rates',
+        summary: 'Look up the price of a call, with its parts',
+        answer: data(priceView, examplePrice),
+        refusals: [404],
+      }),
+      requires('rates:read'),
+      validate('query', lookupQuery),
+      async (c) => {
+        const { number, duration, at = now(), ...plan } = c.req.valid('query')
+        const planId = await planFor(store, plan, requestScope(c.var.principal, now))
+        const quote = ocs.quote(planId, number, duration, at)
+        if (quote === undefined)
+          throw new ApiError(404, 'no_rate', 'The plan has no rate for this number at this time')
+        return ok(c, {
+          number,
+          at: timeToText(at),
+          rate_plan_id: planId,
+          ...explanation(quote, duration),
+        })
+      },
+    )
+
+    .get(
+      '/rates/export',
+      describeRoute({
+        id: 'exportRates',
+        tag: 'Rates',
+        summary: 'Export the rates of a plan as CSV',
+        answer: text('text/csv', 'prefix,description,rate_per_minute\n49,Germany,0.10\n'),
+      }),
+      requires('rates:read'),
+      validate('query', z.strictObject(planQuery)),
+      async (c) => {
+        const scope = requestScope(c.var.principal, now)
+        const planId = await planFor(store, c.req.valid('query'), scope)
+        const pageAfter = (id: number) =>
+          readApart(store, scope.tenantId, () => ratesAfter(store, planId, id, exportSlice))
+        c.header('Content-Type', 'text/csv; charset=utf-8')
+        c.header('Content-Disposition', 'attachment; filename="rates.csv"')
+        return c.body(exported(pageAfter))
+      },
+    )
+
+    .post(
+      '/rates/import',
+      describeRoute({
+        id: 'importRates',
+        tag: 'Rates',
+        summary: 'Import rates from CSV. All rows are imported, or none.',
+        bodyType: 'text/csv',
+        body: 'prefix,rate_per_minute\n49,0.10\n',
+        answer: data(
+          z
+            .strictObject({ imported: count, created: count, updated: count, removed: count })
+            .meta({ id: 'ImportReport' }),
+          { imported: 1, created: 1, updated: 0, removed: 0 },
+        ),
+        refusals: [409, 415],
+      }),
+      requires('rates:write'),
+      validate('query', importQuery),
+      async (c) => {
+        const { mode, ...plan } = c.req.valid('query')
+        const scope = requestScope(c.var.principal, now)
+        const rows = await readRates(await csvText(c), planFinder(store, plan, scope))
+        const report = await storeRates(store, rows, mode, scope)
+        await ocs.reloadRates()
+        c.set('change', { before: null, after: report })
+        return ok(c, report)
+      },
+    )
+
+    .route('/', resourceRoutes(world, rates, { filters: planQuery }))
+}
+
+interface NamedPlan {
+  readonly rate_plan?: string | undefined
+  readonly rate_plan_id?: number | undefined
+}
+
+function planFor(
+  store: Store,
+  { rate_plan, rate_plan_id }: NamedPlan,
+  scope: RequestScope,
+): Promise<number> {
+  return inQuery(async () => {
+    const reference = either('rate_plan', rate_plan, rate_plan_id)
+    const id = await resolve(store, 'rate_plan', reference, { tenantId: 'any', scope })
+    if (id === null) throw badReference('rate_plan', 'is required')
+    return id
+  })
+}
+
+/** References are resolved as fields of a body; these come from the query. */
+async function inQuery<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw error instanceof ApiError ? badRequest('The query is not valid', error.details) : error
+  }
+}
+
+/** Finds the plan that a line names, else the one that the request names; each name once. */
+function planFinder(store: Store, plan: NamedPlan, scope: RequestScope): PlanOf {
+  const known = new Map<string | undefined, number | ErrorDetail>()
+  return async (name) => {
+    const found = known.get(name) ?? (await find(name))
+    known.set(name, found)
+    return found
+  }
+
+  async function find(name: string | undefined): ReturnType<PlanOf> {
+    try {
+      return await planFor(store, name === undefined ? plan : { rate_plan: name }, scope)
+    } catch (error) {
+      const [detail] = error instanceof ApiError ? (error.details ?? []) : []
+      if (detail === undefined) throw error
+      return detail
+    }
+  }
+}
+
+/** Reads the body as text. 415: another type; 400: not UTF-8. */
+async function csvText(c: Context<ControlEnv>): Promise<string> {
+  const type = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (!['text/csv', 'application/csv', 'text/plain'].includes(type))
+    throw new ApiError(415, 'unsupported_media_type', 'The body must be text/csv')
+  const bytes = await readBody(c)
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    if (!text.includes('\0')) return text
+  } catch {
+    throw badRequest('The table is not UTF-8')
+  }
+  throw badRequest('The table contains a NUL character')
+}
+
+const exportSlice = 1_000
+
+/** Streams header and lines, a slice at a time: a large plan neither fills memory nor delays calls. */
+function exported(
+  pageAfter: (id: number) => Promise<readonly RateRow[]>,
+): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder()
+  let after = 0
+  return new ReadableStream({
+    start: (controller) => controller.enqueue(encoder.encode(`${csvLine(rateCsvColumns)}\n`)),
+    async pull(controller) {
+      const rows = await pageAfter(after)
+      for (const row of rows) controller.enqueue(encoder.encode(`${csvLine(rateCells(row))}\n`))
+      after = rows.at(-1)?.id ?? after
+      if (rows.length < exportSlice) controller.close()
+    },
+  })
+}

@@ -1,0 +1,252 @@
+/** Rates: prices of prefixes (SPECIFICATION.md §13.1). A rate belongs to the tenant of its plan. */
+import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { z } from 'zod'
+import { fromFlag, toFlag } from '../../schema/columns.ts'
+import type { RateTable } from '../../schema/database.ts'
+import type { Store } from '../../schema/open.ts'
+import { all } from '../../schema/sql/query.ts'
+import type { ErrorDetail } from '../http/api-error.ts'
+import { money as amount, prefix, reference, text, time as moment } from '../http/fields.ts'
+import { decimal } from '../http/view-fields.ts'
+import { column, exactMoney, flag, money, type Row, time } from './columns.ts'
+import { refuseUncounted } from './braked.ts'
+import { patchOf } from './patch.ts'
+import { badReference, either, resolve, tenantOf } from './references.ts'
+import type { Definition, Shown } from './resource.ts'
+import { rowWith } from './table-rows.ts'
+import { everywhere, type RequestScope } from '../auth/tenants.ts'
+
+/** Enough for currencies of small units, such as VND and IDR. */
+const price = amount({ max: 1_000_000 })
+
+/** 86400: a day. */
+const seconds = z.int().max(86_400)
+
+export const rateBody = z.strictObject({
+  rate_plan: reference.nullish(),
+  rate_plan_id: reference.nullish(),
+  tenant: reference
+    .nullish()
+    .describe('The tenant of the plan; needed where several tenants have a plan of this name.'),
+  prefix: prefix.describe('Start of the called number; empty: every number.'),
+  description: text(200).nullish(),
+  rate_per_minute: price,
+  connect_fee: price.default(0),
+  first_increment: seconds
+    .min(0)
+    .default(0)
+    .describe('The least number of seconds that is charged.'),
+  first_rate_per_minute: price
+    .optional()
+    .describe('Price of the first increment; absent: `rate_per_minute`.'),
+  increment: seconds.min(1).default(1).describe('Seconds of each further step that is charged.'),
+  blocked: z.boolean().default(false).describe('Calls to this prefix are refused.'),
+  effective_from: moment.nullish(),
+  effective_to: moment.nullish().describe('The first moment at which the rate no longer applies.'),
+})
+
+export type RateBody = z.output<typeof rateBody>
+
+/** A rate of a seed file: one that is stored keeps what the file does not name. */
+export const seedRateBody = patchOf(rateBody).extend({ prefix: rateBody.shape.prefix })
+
+export type SeedRateBody = Partial<RateBody> & Pick<RateBody, 'prefix'>
+
+const view = z
+  .strictObject({
+    id: z.int(),
+    rate_plan_id: z.int(),
+    rate_plan: z.string(),
+    prefix: z.string(),
+    description: z.string().nullable(),
+    rate_per_minute: z.number(),
+    rate_per_minute_exact: decimal,
+    connect_fee: z.number(),
+    connect_fee_exact: decimal,
+    first_increment: z.int().min(0),
+    first_rate_per_minute: z.number(),
+    first_rate_per_minute_exact: decimal,
+    increment: z.int().min(1),
+    blocked: z.boolean(),
+    effective_from: z.iso.datetime().nullable(),
+    effective_to: z.iso.datetime().nullable(),
+  })
+  .meta({ id: 'Rate' })
+
+export type RateView = Shown<typeof view>
+
+export const rates: Definition<typeof rateBody, typeof view> = {
+  noun: 'Rate',
+  table: 'rate',
+  path: '/rates',
+  scope: 'rates',
+  kind: 'rate',
+  body: rateBody,
+  view,
+  columns: {
+    rate_per_minute: money('rate_per_minute_micros'),
+    rate_per_minute_exact: exactMoney('rate_per_minute_micros'),
+    connect_fee: money('connect_fee_micros'),
+    connect_fee_exact: exactMoney('connect_fee_micros'),
+    first_increment: column('first_increment_seconds'),
+    first_rate_per_minute: money('first_rate_per_minute_micros'),
+    first_rate_per_minute_exact: exactMoney('first_rate_per_minute_micros'),
+    increment: column('increment_seconds'),
+    blocked: flag('is_blocked'),
+    effective_from: time('effective_from_at'),
+    effective_to: time('effective_to_at'),
+  },
+  // `rateColumns` and `rateDocument` have them, as for the tables that are imported.
+  unstored: Object.keys(rateBody.shape),
+  document: (row) => rateDocument(row as Row & Selectable<RateTable>),
+  joins: sql`JOIN rate_plan ON rate_plan.id = rate.rate_plan_id`,
+  selected: sql`rate_plan.name AS rate_plan`,
+  owner: 'rate_plan.tenant_id',
+  search: ['rate.prefix', 'rate.description'],
+  order: [
+    'rate_plan.name',
+    'rate_plan.id',
+    'rate.prefix',
+    sql`coalesce(rate.effective_from_at, -1)`,
+  ],
+  limits: ['rates'],
+  matching: ({ rate_plan: plan, rate_plan_id: planId }): readonly RawBuilder<boolean>[] => [
+    ...(planId === undefined ? [] : [sql<boolean>`rate.rate_plan_id = ${planId}`]),
+    ...(plan === undefined ? [] : [sql<boolean>`rate_plan.name = ${plan}`]),
+  ],
+  async identify(rate, { store }) {
+    const planId = await planOf(rate, everywhere, store)
+    const effective_from_at = rate.effective_from ?? null
+    return rowWith(store, 'rate', { rate_plan_id: planId, prefix: rate.prefix, effective_from_at })
+  },
+  async check({ body: rate, before, scope, deps: { store } }) {
+    const planId = await planOf(rate, scope, store, before?.rate_plan_id)
+    for (const value of new Set([before?.rate_plan_id ?? planId, planId]))
+      await refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope)
+    return { rate_plan_id: planId, ...rateColumns(rate) }
+  },
+  removing: ({ rate_plan_id: value }, scope, { store }) =>
+    refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope),
+  async follow({ ocs }, { before, after }) {
+    if (before === undefined && after === undefined) return ocs?.reloadRates()
+    for (const rate of [before, after])
+      if (rate !== undefined) await ocs?.reloadPrefix(rate.rate_plan_id, rate.prefix)
+  },
+  described: {
+    tag: 'Rates',
+    example: {
+      id: 1,
+      rate_plan_id: 1,
+      rate_plan: 'retail',
+      prefix: '49',
+      description: 'Germany',
+      rate_per_minute: 0.1,
+      rate_per_minute_exact: '0.10',
+      connect_fee: 0.4,
+      connect_fee_exact: '0.40',
+      first_increment: 60,
+      first_rate_per_minute: 0.2,
+      first_rate_per_minute_exact: '0.20',
+      increment: 1,
+      blocked: false,
+      effective_from: null,
+      effective_to: null,
+    },
+    body: { rate_plan: 'retail', prefix: '49', rate_per_minute: '0.10', connect_fee: '0.40' },
+    patch: { rate_per_minute: '0.12' },
+  },
+}
+
+async function planOf(
+  rate: RateBody,
+  scope: RequestScope,
+  store: Store,
+  current?: number,
+): Promise<number> {
+  const plan = either('rate_plan', rate.rate_plan, rate.rate_plan_id)
+  const tenantId = rate.tenant == null ? 'any' : await tenantOf(store, rate.tenant, scope)
+  const id = await resolve(store, 'rate_plan', plan, { tenantId, scope, current })
+  if (id === null) throw badReference('rate_plan', 'is required')
+  const isOfTenant =
+    tenantId === 'any' ||
+    (await rowWith(store, 'rate_plan', { id, tenant_id: tenantId })) !== undefined
+  if (isOfTenant) return id
+  throw badReference('rate_plan', `the tenant has no rate_plan ${JSON.stringify(plan)}`)
+}
+
+export interface RateRow extends Selectable<RateTable> {
+  readonly rate_plan: string
+}
+
+/**
+ * Rates of a plan with an id above `after`, in the order of ids: it may read those of all plans, so it runs
+ * inside `readApart`.
+ */
+export function ratesAfter(
+  store: Store,
+  planId: number,
+  after: number,
+  limit: number,
+): Promise<RateRow[]> {
+  // The plus keeps the databases from the index of the plan, which is in another order: each page would sort them all.
+  const isOfPlan = sql<boolean>`+rate.rate_plan_id = ${planId}`
+  const query = store.db
+    .selectFrom('rate')
+    .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
+    .selectAll('rate')
+    .select('rate_plan.name as rate_plan')
+    .where(isOfPlan)
+    .where('rate.id', '>', after)
+    .orderBy('rate.id')
+    .limit(limit)
+  return all(store, query)
+}
+
+/** A stored rate as a body. */
+export const rateDocument = (row: Selectable<RateTable>): RateBody => ({
+  rate_plan_id: row.rate_plan_id,
+  prefix: row.prefix,
+  description: row.description,
+  rate_per_minute: row.rate_per_minute_micros,
+  connect_fee: row.connect_fee_micros,
+  first_increment: row.first_increment_seconds,
+  first_rate_per_minute:
+    row.first_rate_per_minute_micros === row.rate_per_minute_micros
+      ? undefined
+      : row.first_rate_per_minute_micros,
+  increment: row.increment_seconds,
+  blocked: fromFlag(row.is_blocked),
+  effective_from: row.effective_from_at,
+  effective_to: row.effective_to_at,
+})
+
+type RateTerms = Omit<RateBody, 'rate_plan' | 'rate_plan_id'>
+
+/** A contradiction in a rate; undefined: there is none. */
+export function rateProblem(body: RateTerms): ErrorDetail | undefined {
+  const { effective_from: from, effective_to: to } = body
+  if (from != null && to != null && to <= from)
+    return { path: 'effective_to', message: 'is not after effective_from' }
+  const firstRatePrice = body.first_rate_per_minute ?? body.rate_per_minute
+  if (body.first_increment === 0 && firstRatePrice !== body.rate_per_minute)
+    return { path: 'first_rate_per_minute', message: 'has no effect without first_increment' }
+  return undefined
+}
+
+/** Throws 400 for a rate that contradicts itself. */
+export function rateColumns(body: RateTerms) {
+  const problem = rateProblem(body)
+  if (problem !== undefined) throw badReference(problem.path, problem.message)
+  return {
+    prefix: body.prefix,
+    description: body.description ?? null,
+    rate_per_minute_micros: body.rate_per_minute,
+    connect_fee_micros: body.connect_fee,
+    first_increment_seconds: body.first_increment,
+    first_rate_per_minute_micros: body.first_rate_per_minute ?? body.rate_per_minute,
+    increment_seconds: body.increment,
+    is_blocked: toFlag(body.blocked),
+    effective_from_at: body.effective_from ?? null,
+    effective_to_at: body.effective_to ?? null,
+  }
+}

@@ -1,0 +1,278 @@
+import { expect, test } from 'vitest'
+import type { AnomaliesView } from '../../../../control/observe/causes/find-anomalies.ts'
+import { kinds } from '../../../../control/observe/causes/finding.ts'
+import { execute } from '../../../../schema/sql/query.ts'
+import { seededRandom } from '../../../support/seeded-random.ts'
+import { openToolRig, storeRecord, type ToolRig } from '../../../support/tools-rig.ts'
+import { runSql } from '../../../support/stored.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+
+/** A month of quiet: 40 calls a day of customer 1, some refused, one key at work in office hours. */
+async function openQuiet() {
+  const rig = await openToolRig()
+  await runSql(rig.store, 'DELETE FROM cdr')
+  const random = seededRandom(20)
+  rig.tick(30 * day)
+  let calls = 0
+  for (let ago = 30; ago >= 1; ago -= 1)
+    for (let index = 0; index < 30 + Math.floor(random() * 20); index += 1)
+      await call(rig, `quiet ${(calls += 1)}`, {
+        start_stamp: rig.now() - ago * day + Math.floor(random() * day),
+        cost_micros: Math.floor(random() * 200_000),
+        ...(ago > 1 &&
+          random() < 0.02 && { ...refused, denial_code: 'no_rate', rate_prefix: null }),
+        carrier: 'loop',
+      })
+  const acme = await rig.key({ name: 'of acme', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const other = await rig.key({ name: 'of other', tenant_scope: 'tenant', tenant_slug: 'other' })
+  const find = async (given: object = {}, token = rig.root) => {
+    const answer = await rig.tool('find_anomalies', given, token)
+    expect([answer.status, answer.text.length < 8_000]).toEqual([200, true])
+    return answer.data<AnomaliesView>()
+  }
+  return { ...rig, acme, other, find }
+}
+
+const refused = {
+  disposition: 'FAILED' as const,
+  sip_code: 402,
+  billsec: 0,
+  answer_stamp: null,
+  cost_micros: 0,
+}
+
+type Columns = Parameters<typeof storeRecord>[3]
+
+const call = (rig: ToolRig, uuid: string, columns: Columns) => storeRecord(rig, 1, uuid, columns)
+
+const kindsIn = ({ findings }: AnomaliesView) => findings.map(({ kind }) => kind)
+
+test('a quiet month has no anomaly on any day, and neither has a platform without calls', async () => {
+  const rig = await openQuiet()
+  for (let ago = 0; ago < 15; ago += 1) {
+    const end = new Date(rig.now() - ago * day).toISOString()
+    expect([ago, await rig.find({ end })]).toMatchObject([ago, { findings: [], total: 0 }])
+  }
+  const week = await rig.find({ start: new Date(rig.now() - 7 * day).toISOString() })
+  expect(week).toMatchObject({ findings: [], searched: kinds, skipped: [] })
+  const empty = await openToolRig()
+  await runSql(empty.store, 'DELETE FROM cdr')
+  expect((await empty.tool('find_anomalies')).data()).toMatchObject({ findings: [] })
+})
+
+test('a burst to a premium prefix is one finding: how much, since when, whose, and the brake', async () => {
+  const rig = await openQuiet()
+  const start = rig.now() - 3 * hour
+  for (let index = 0; index < 15; index += 1)
+    await call(rig, `burst ${index}`, {
+      start_stamp: start + index * 20_000,
+      rate_prefix: '881',
+      cost_micros: 1_100_000,
+      destination_number: `88123${index}`,
+      source_address: '203.0.113.66',
+    })
+  const { findings } = await rig.find()
+  expect(findings).toHaveLength(1)
+  expect(findings[0]).toMatchObject({
+    kind: 'destination',
+    severity: 'critical',
+    subject: 'customer 1',
+    first_at: new Date(start).toISOString(),
+    evidence: ['burst 0', 'burst 1', 'burst 2', 'burst 3', 'burst 4'],
+    next: { tool: 'explain_call', arguments: { call_uuid: 'burst 0' } },
+    first_step: {
+      tool: 'set_spend_guard',
+      arguments: { customer: 1, prefix: '881', action: 'block', duration: 86_400 },
+    },
+  })
+  expect(findings[0]?.what).toMatch(
+    /^customer 1 "acme customer" spent 16\.50 USD on 15 calls to 881, never on the days before: \d+ % of all that it spent, far above its usual price of a call; the first by "4930100" from 203\.0\.113\.66\.$/,
+  )
+  const twin = await rig.request('/api/v1/anomalies?kinds=destination,spend', { token: rig.root })
+  expect(twin.data<AnomaliesView>().findings).toEqual(findings)
+})
+
+test('an empty wallet, a missing rate and unknown callers say since when, how many, and from where', async () => {
+  const rig = await openQuiet()
+  const start = rig.now() - 2 * hour
+  const many = async (count: number, columns: Columns) => {
+    for (let index = 0; index < count; index += 1)
+      await call(rig, `${columns.denial_code ?? ''} ${index}`, {
+        ...refused,
+        start_stamp: start + index * 1_000,
+        ...columns,
+      })
+  }
+  await many(4, {
+    denial_code: 'insufficient_funds',
+    required_micros: 20_000_000,
+    available_micros: 10_000_000,
+  })
+  await many(5, { denial_code: 'no_rate', rate_prefix: null, destination_number: '447911' })
+  await many(12, {
+    denial_code: 'unknown_caller',
+    customer_id: null,
+    rate_prefix: null,
+    source_address: '203.0.113.5',
+    carrier: 'wholesale',
+    caller_id_number: '4999',
+  })
+  const { findings } = await rig.find({ kinds: ['wallet', 'rate', 'unknown_callers'] })
+  const of = (kind: string) => findings.find((each) => each.kind === kind)
+  const first_at = new Date(start).toISOString()
+  expect(of('wallet')).toMatchObject({
+    severity: 'high',
+    first_at,
+    next: { tool: 'get_ledger' },
+    first_step: null,
+    what: expect.stringMatching(
+      /4 calls refused with insufficient_funds since .*; the first needed 20\.00 and had 10\.00, 10\.00 is available now\.$/,
+    ),
+  })
+  expect(of('rate')).toMatchObject({
+    severity: 'medium',
+    first_at,
+    what: expect.stringContaining('no rate for numbers that begin with "4479" (5)'),
+    next: { tool: 'lookup_rate', arguments: { number: '447911', customer: 1 } },
+  })
+  expect(of('unknown_callers')).toMatchObject({
+    subject: 'unknown_caller',
+    severity: 'medium',
+    what: expect.stringContaining(
+      'of the first, 12 from 203.0.113.5 (carrier "wholesale"), such as caller "4999"',
+    ),
+    evidence: expect.arrayContaining(['unknown_caller 0']),
+  })
+})
+
+test('a key used from a new address, with changes from there, is critical', async () => {
+  const rig = await openQuiet()
+  const token = await rig.key({ name: 'worker', scopes: ['customers:*'] })
+  const ask = (from: string, body?: object) =>
+    rig.request('/api/v1/customers', { token, from, ...(body && { body }) })
+  for (let index = 0; index < 10; index += 1) {
+    for (let request = 0; request < 12; request += 1) await ask('192.0.2.1')
+    await rig.access.tick()
+    rig.tick(day)
+  }
+  expect(kindsIn(await rig.find())).toEqual([])
+  rig.tick(3 * hour)
+  for (let request = 0; request < 12; request += 1) await ask('203.0.113.9')
+  await ask('203.0.113.9', { name: 'theirs' })
+  for (let request = 0; request < 25; request += 1)
+    await rig.request('/api/v1/users', { token, from: '203.0.113.9' })
+  await rig.access.tick()
+  const { findings } = await rig.find()
+  expect(findings).toMatchObject([
+    {
+      kind: 'key_use',
+      severity: 'critical',
+      next: { tool: 'get_key_activity' },
+      what: expect.stringMatching(
+        /^key "worker" is used from the new address 203\.0\.113\.9 since .*, 38 requests; 25 refused attempts, usually none a day; 38 requests at hours of the day in which it was never used, such as 03:00 UTC, from a new address\.$/,
+      ),
+      first_step: { tool: 'suspend_api_key', arguments: { duration: 3_600 } },
+    },
+  ])
+  expect(findings[0]?.evidence[0]).toBe(findings[0]?.subject.slice(4))
+})
+
+test('a node and a carrier that are out are found, since when and why; a node that comes and goes, too', async () => {
+  const rig = await openQuiet()
+  const note = (kind: 'node' | 'gateway', subject_id: number, ago: number, to_state = 'probing') =>
+    execute(
+      rig.store,
+      rig.store.db.insertInto('state_change').values({
+        kind,
+        subject_id,
+        tenant_id: kind === 'node' ? 1 : null,
+        name: 'it',
+        observer: 'a',
+        from_state: to_state === 'active' ? 'probing' : 'active',
+        to_state,
+        actor: null,
+        cause: 'probe' as const,
+        reason: 'no answer',
+        at: rig.now() - ago,
+      }),
+    )
+  await rig.engine.dispatcher.setState(1, 'sip:10.0.0.1:5060;transport=udp', 'probing')
+  await note('node', 1, 50 * 60_000)
+  for (const ago of [60, 40, 20]) {
+    await note('node', 2, ago * 60_000)
+    await note('node', 2, (ago - 5) * 60_000, 'active')
+  }
+  await rig.request('/api/v1/routing/carriers', {
+    token: rig.root,
+    body: { name: 'gone', gateways: [{ host: '192.0.2.5' }] },
+  })
+  await note('gateway', 1, 30 * 60_000)
+  const status = { state: 'probing', latencyMs: 1, lastProbe: null }
+  Object.assign(rig.engine.trunks, {
+    gatewayStatus: () => ({ ...status, probes: { sent: 9, answered: 5, failed: 4 } }),
+  })
+  const { findings } = await rig.find()
+  const at = (ago: number) => new Date(rig.now() - ago * 60_000).toISOString()
+  expect(findings).toMatchObject([
+    { kind: 'trunk', severity: 'high', first_at: at(30), next: { tool: 'list_trunks' } },
+    {
+      kind: 'node',
+      severity: 'high',
+      first_at: at(50),
+      what: expect.stringContaining('"no answer"; 1 other node of the set is active'),
+      next: { tool: 'get_node_history' },
+      first_step: { tool: 'set_dispatcher_state', arguments: { setId: 1, state: 'inactive' } },
+    },
+    {
+      kind: 'node',
+      severity: 'medium',
+      first_step: null,
+      what: expect.stringContaining('went out of service 3 times in the period'),
+    },
+  ])
+})
+
+test('a carrier of whose calls far fewer are answered than before is found', async () => {
+  const rig = await openQuiet()
+  for (let index = 0; index < 90; index += 1)
+    await call(rig, `failed ${index}`, {
+      ...refused,
+      sip_code: 503,
+      carrier: 'loop',
+      rate_prefix: '49',
+      start_stamp: rig.now() - hour + index * 1_000,
+    })
+  expect((await rig.find()).findings).toMatchObject([
+    {
+      kind: 'trunk',
+      what: expect.stringMatching(
+        /^\d\d % of \d+ calls through carrier "loop" were answered, usually 100 %$/,
+      ),
+    },
+  ])
+})
+
+test('a tenant is told of its own only, and a credential of what its scopes show', async () => {
+  const rig = await openQuiet()
+  for (let index = 0; index < 15; index += 1)
+    await call(rig, `burst ${index}`, {
+      start_stamp: rig.now() - hour + index,
+      rate_prefix: '881',
+      cost_micros: 1_100_000,
+    })
+  await rig.engine.dispatcher.setState(1, 'sip:10.0.0.1:5060;transport=udp', 'probing')
+  expect(kindsIn(await rig.find({}, rig.acme)).toSorted(byText)).toEqual(['destination', 'node'])
+  expect(await rig.find({}, rig.other)).toMatchObject({ findings: [], total: 0 })
+  const narrow = await rig.key({ scopes: ['cdrs:read', 'mcp:read', 'dispatcher:read'] })
+  const seen = await rig.find({}, narrow)
+  expect(kindsIn(seen)).toEqual(['node'])
+  expect(seen.skipped).toContainEqual({ kind: 'spend', needs: 'customers:read' })
+  const none = await rig.request('/api/v1/anomalies', {
+    token: await rig.key({ scopes: ['keys:read'] }),
+  })
+  expect(none.status).toBe(403)
+})
+
+const byText = (one: string, other: string): number => (one < other ? -1 : 1)
