@@ -1,22 +1,23 @@
 /** `/guard/bans`: lists banned SIP sources, bans a source, and lifts a ban. */
-import type { ChangeDeps } from '../changes/kinds.ts'
 import { isIP } from 'node:net'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
+import { DAY_MS } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
+import type { Ban } from '../../schema/contracts/engine-port.ts'
 import { sourceIn } from '../../schema/net/source-address.ts'
 import { requiresGlobal } from '../auth/requires.ts'
-import type { Ban } from '../../schema/contracts/engine-port.ts'
+import { wrongTenant } from '../auth/tenants.ts'
 import { operationOf } from '../changes/audit.ts'
-import { type ChangeOrder, change, type Plan, recordChange, writeQuery } from '../changes/change.ts'
-import { banStateOf, stateBeforeBan } from './sip-ban-kind.ts'
-import { notFound } from '../http/api-error.ts'
+import { change, type ChangeOrder, type Plan, recordChange, writeQuery } from '../changes/change.ts'
+import type { ChangeDeps, Json, RestorableKind } from '../changes/kinds.ts'
+import { ApiError, notFound } from '../http/api-error.ts'
+import { quoted } from '../http/clean-text.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
-import { validate, describeRoute } from '../http/validate.ts'
-import { quoted } from '../http/clean-text.ts'
-import { count, exampleTime, moment } from '../http/view-fields.ts'
 import { data } from '../http/operation.ts'
+import { describeRoute, validate } from '../http/validate.ts'
+import { count, exampleTime, moment } from '../http/view-fields.ts'
 
 const banView = z
   .strictObject({
@@ -179,3 +180,47 @@ const viewOf = ({ source, reason, since, until, dropped }: Ban) => ({
 })
 
 export type BanView = ReturnType<typeof viewOf>
+
+/** The longest that the guard bans for. */
+const LONGEST_BAN_MS = 30 * DAY_MS
+
+type BanState = 'banned' | 'heard'
+
+export const sipBanKind: RestorableKind = {
+  isRow: false,
+  read: (source, world) => Promise.resolve(banStateOf(source, world)),
+  restore: (source, state, world) => setBan(source, stateIn(state), LONGEST_BAN_MS, world),
+  admit: (_, __, { tenantId }) =>
+    tenantId === null ? Promise.resolve() : Promise.reject(wrongTenant()),
+}
+
+/**
+ * Milliseconds UTC; undefined: it is heard. A ban that the guard has found itself ends by itself, and is no operator's.
+ */
+const bannedUntil = (source: string, { engine }: Pick<ChangeDeps, 'engine'>): number | undefined =>
+  engine.guard.bans().find((ban) => ban.source === source && ban.reason === 'operator')?.until
+
+const banStateOf = (source: string, world: Pick<ChangeDeps, 'engine'>): BanState =>
+  bannedUntil(source, world) === undefined ? 'heard' : 'banned'
+
+/** The state before a ban up to this time: one that ends sooner would let the source be heard again meanwhile. */
+export const stateBeforeBan = (
+  source: string,
+  until: number,
+  world: Pick<ChangeDeps, 'engine'>,
+): BanState => ((bannedUntil(source, world) ?? -Infinity) >= until ? 'banned' : 'heard')
+
+export async function setBan(
+  source: string,
+  state: BanState,
+  durationMs: number,
+  { engine }: Pick<ChangeDeps, 'engine'>,
+): Promise<void> {
+  if (state === 'banned') await engine.guard.ban(source, durationMs)
+  else await engine.guard.endOperatorBan(source)
+}
+
+function stateIn(state: Json | null): BanState {
+  if (state === 'banned' || state === 'heard') return state
+  throw new ApiError(409, 'not_reversible', 'This change says nothing that could be restored')
+}

@@ -36,7 +36,7 @@ import { refuseReachedGateways, refuseOwnPlaces, refuseForeignPlaces } from './g
 import { refuseOtherPayer } from './braked.ts'
 import { mediaColumns, mediaFields, mediaPolicy, stripHeaders } from './media-fields.ts'
 import { filledIn, preset } from './presets.ts'
-import { probedStatusView } from './probed-status.ts'
+import { probedStatusView } from './dispatcher-sets.ts'
 import { badReference } from './references.ts'
 import type { Definition, Shown, Writing } from './resource.ts'
 import { childrenOf, keyOf, putChildren } from './table-rows.ts'

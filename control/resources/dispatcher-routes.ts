@@ -14,8 +14,7 @@ import {
   writeQuery,
   writesOf,
 } from '../changes/change.ts'
-import { planReload } from './reload-plan.ts'
-import { type NodeStateOrder, type NodeStateWorld, planNodeState } from './node-plan.ts'
+import { type NodeStateOrder, type NodeStateWorld, planNodeState, planReload } from './node-plan.ts'
 import { type WithOthers, countsElsewhere } from '../nodes/other-nodes.ts'
 import { conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'

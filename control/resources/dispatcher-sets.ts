@@ -2,25 +2,32 @@
  * Dispatcher sets and their nodes (SPECIFICATION.md §2.6, §4.7 and §8). An update keeps the ids and operator states
  * of unchanged nodes, so that live calls and probe state keep their node.
  */
+import { z } from 'zod'
+import { timeToText, toFlag } from '../../schema/columns.ts'
+import type {
+  NodeState,
+  NodeStatus,
+  ProbedStatus,
+  SetStatus,
+} from '../../schema/contracts/dispatcher.ts'
+import type { Store } from '../../schema/open.ts'
+import { nodeClaim } from '../../schema/ownership/claims.ts'
+import { renderSpyUri, type SpyValues } from '../../schema/rules/spy-uri.ts'
+import { all, execute, first } from '../../schema/sql/query.ts'
+import { writeWithinLimits } from '../auth/tenant-limits.ts'
+import { everywhere, type RequestScope } from '../auth/tenants.ts'
+import { ApiError, notFound } from '../http/api-error.ts'
+import { host, limit, name, port, reference, sipUri, text, transport } from '../http/fields.ts'
+import { write } from '../http/rows.ts'
 import {
+  count,
   exampleMedia,
   exampleProbed,
   exampleTime,
-  count,
   mediaView,
   moment,
   probed,
 } from '../http/view-fields.ts'
-import { z } from 'zod'
-import { toFlag } from '../../schema/columns.ts'
-import type { NodeStatus, SetStatus } from '../../schema/contracts/dispatcher.ts'
-import { nodeClaim } from '../../schema/ownership/claims.ts'
-import type { Store } from '../../schema/open.ts'
-import { renderSpyUri, type SpyValues } from '../../schema/rules/spy-uri.ts'
-import { all, execute, first } from '../../schema/sql/query.ts'
-import { writeWithinLimits } from '../auth/tenant-limits.ts'
-import { ApiError, notFound } from '../http/api-error.ts'
-import { host, limit, name, port, reference, sipUri, text, transport } from '../http/fields.ts'
 import { type Column, nested, type Row } from './columns.ts'
 import {
   nodeUri,
@@ -40,9 +47,6 @@ import {
   type Writing,
 } from './resource.ts'
 import { childrenOf, insertRow, keyOf, putChildren, rowWith, updateRow } from './table-rows.ts'
-import { everywhere, type RequestScope } from '../auth/tenants.ts'
-import { write } from '../http/rows.ts'
-import { probedStatusView } from './probed-status.ts'
 
 /** The nodes of a set. A node is known by the destination of its calls. */
 const nodeRows = {
@@ -619,3 +623,29 @@ async function freeSetId(store: Store): Promise<number> {
     if (!numbers.has(candidate)) return candidate
   throw new ApiError(409, 'no_free_set_id', 'All dispatcher set ids are in use')
 }
+
+/** Probe results of a dispatcher node or a carrier gateway, as the API shows them. */
+export interface ProbedStatusView {
+  readonly state: NodeState
+  /** Smoothed round-trip time of the probes. */
+  readonly latency_ms: number | null
+  /** Status 0 when there was no response; `reason` says why. */
+  readonly last_probe: {
+    readonly at: string
+    readonly status: number
+    readonly reason: string
+  } | null
+  readonly probes: ProbedStatus['probes']
+}
+
+export const probedStatusView = ({
+  state,
+  latencyMs,
+  lastProbe,
+  probes,
+}: ProbedStatus): ProbedStatusView => ({
+  state,
+  latency_ms: latencyMs,
+  last_probe: lastProbe && { ...lastProbe, at: timeToText(lastProbe.at) },
+  probes,
+})

@@ -1,13 +1,13 @@
 /** What becomes of a dispatcher set when an operator sets the state of one of its nodes. */
-import type { ChangeDeps } from '../changes/kinds.ts'
-import { all } from '../../schema/sql/query.ts'
-import type { FoundNode, NodeState } from '../../schema/contracts/dispatcher.ts'
-import { conflict } from '../http/api-error.ts'
-import { type AskedNodes, countsOfAsked } from '../nodes/other-nodes.ts'
+import { timeToText } from '../../schema/columns.ts'
+import type { FoundNode, NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
 import { didYouMean } from '../../schema/rules/did-you-mean.ts'
-import { quoted } from '../http/clean-text.ts'
-import { nodeTargetId, readNodeState, stateRefusal } from './dispatcher-node-kind.ts'
+import { all, first } from '../../schema/sql/query.ts'
 import type { Plan } from '../changes/change.ts'
+import type { ChangeDeps, Json, RestorableKind } from '../changes/kinds.ts'
+import { ApiError, conflict, notFound } from '../http/api-error.ts'
+import { quoted } from '../http/clean-text.ts'
+import { type AskedNodes, countsOfAsked } from '../nodes/other-nodes.ts'
 
 export interface NodeStateOrder {
   readonly setId: number
@@ -107,3 +107,105 @@ async function affectedBy(
     ...(isLimited && { max_calls_then: limits.reduce((sum, each) => sum + each.max_calls, 0) }),
   }
 }
+
+/** Nodes of dispatcher sets: the state that an operator set. Their id is `<set_id>/<destination>`. */
+const nodeTargetId = (setId: number, destination: string): string => `${setId}/${destination}`
+
+export const dispatcherNodeKind: RestorableKind = {
+  // The engine decides whether it is the last one in service, and keeps the state in memory, too.
+  isRow: false,
+  read: (id, world) => readNodeState(id, world),
+  async restore(id, state, { engine }, { actor }) {
+    const { setId, destination } = placeOf(id)
+    if (!isNodeState(state)) throw notFound('Node')
+    const result = await engine.dispatcher.setState(setId, destination, state, actor)
+    if (result !== 'changed') throw stateRefusal(result, setId)
+  },
+  /** Probes move a node between active and probing by themselves. */
+  isSame: (one, other) => isInService(one) === isInService(other),
+  async admit(id, _, { tenantId }, { store }) {
+    if (tenantId === null) return
+    const query = store.db
+      .selectFrom('dispatcher_set')
+      .select('id')
+      .where('set_id', '=', placeOf(id).setId)
+      .where('tenant_id', '=', tenantId)
+    if ((await first(store, query)) === undefined) throw notFound('Dispatcher set')
+  },
+}
+
+/** Why the engine did not set a state. */
+function stateRefusal(
+  result: Exclude<SetStateResult, 'changed'>,
+  setId: number,
+  hint = '',
+): ApiError {
+  if (result === 'last_active_node')
+    return conflict(
+      result,
+      'This is the last active node of the set. Without it, every call would be refused. ' +
+        'Nothing changed: set another node of the set to active first',
+    )
+  return new ApiError(
+    404,
+    'unknown_destination',
+    `Set ${setId} has no enabled node with this destination. Nothing changed: ` +
+      `get_dispatcher_status with setId ${setId} shows the destinations.${hint}`,
+  )
+}
+
+/**
+ * What the operator decided is in the table: another node may have stored it a moment ago. What probes found is in the
+ * memory of each.
+ */
+async function readNodeState(id: string, { engine, store }: ChangeDeps): Promise<NodeState | null> {
+  const { setId, destination } = placeOf(id)
+  const [set] = engine.dispatcher.status(setId)
+  const node = set?.nodes.find((each) => each.destination === destination)
+  if (node === undefined) return null
+  const query = store.db
+    .selectFrom('dispatcher_node')
+    .select('operator_state')
+    .where('id', '=', node.nodeId)
+  const row = await first(store, query)
+  if (row === undefined) return null
+  if (row.operator_state === 'inactive') return 'inactive'
+  return node.state === 'inactive' ? 'active' : node.state
+}
+
+function placeOf(id: string) {
+  const end = id.indexOf('/')
+  return { setId: Number(id.slice(0, end)), destination: id.slice(end + 1) }
+}
+
+const isNodeState = (state: Json | null): state is NodeState =>
+  state === 'active' || state === 'probing' || state === 'inactive'
+
+/** Undefined: it is not there. */
+const isInService = (state: Json | null): boolean | undefined =>
+  isNodeState(state) ? state !== 'inactive' : undefined
+
+/** What becomes of calls when the dispatcher sets are read again. */
+interface Reloaded {
+  readonly message: string
+  /** `would_reload`: a dry run. */
+  readonly status: 'synchronized' | 'would_reload'
+}
+
+export const planReload = ({
+  engine,
+  now,
+}: Pick<ChangeDeps, 'engine' | 'now'>): Plan<Reloaded> => ({
+  target: { kind: 'dispatcher_sets', id: 'all' },
+  before: null,
+  after: { loaded_at: timeToText(now()) },
+  effect: 'This process reads all dispatcher sets and routes from the database again.',
+  affected: { sets: engine.dispatcher.status().length },
+  undo: 'none',
+  preview: { message: 'The dispatcher sets would be reloaded.', status: 'would_reload' },
+  async apply() {
+    await engine.dispatcher.reload()
+    await engine.reloadRouting()
+    return { message: 'The dispatcher sets were reloaded.', status: 'synchronized' }
+  },
+})

@@ -3,32 +3,31 @@
  * the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`), undo (`kinds/`) and the
  * OpenAPI document.
  */
-import type { z } from 'zod'
-import type { Described } from '../http/resource-operations.ts'
-import { type RequestScope, everywhere } from '../auth/tenants.ts'
 import { type Compilable, type RawBuilder, sql } from 'kysely'
+import type { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/ocs.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
+import type { BeyondScope, Written } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
-import type { ChangeKind, ChangeDeps } from '../changes/kinds.ts'
-import type { ErrorDetail } from '../http/api-error.ts'
+import { everywhere, type RequestScope } from '../auth/tenants.ts'
+import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
+import { ApiError, type ErrorDetail } from '../http/api-error.ts'
+import { likePattern } from '../http/envelope.ts'
+import type { Described } from '../http/resource-operations.ts'
 import { type Column, type Row, timeText } from './columns.ts'
+import { nothingReserved, type Reserved, reservedBy } from './gateway-reach.ts'
 import { withoutRelay } from './media-fields.ts'
-import { refuseUnsupported } from './not-supported.ts'
+import { either, type Referable, resolve, tenantOf } from './references.ts'
 import {
-  type ChildTable,
   childrenOf,
+  type ChildTable,
   compiled,
   insertRow,
   rowWith,
   updateRow,
 } from './table-rows.ts'
-import { either, type Referable, resolve, tenantOf } from './references.ts'
-import { nothingReserved, type Reserved, reservedBy } from './gateway-reach.ts'
-import type { BeyondScope, Written } from '../auth/requires.ts'
-import { likePattern } from '../http/envelope.ts'
 
 export interface Slice {
   readonly limit: number
@@ -540,3 +539,12 @@ export const resourceDeps = ({
   isUnresolvable: (nodeId) => engine.dispatcher.isUnresolvable(nodeId),
   tenantsChanged: () => tenants.clear(),
 })
+
+/** Throws 400 `not_supported` when `details` is not empty. */
+function refuseUnsupported(details: readonly (ErrorDetail | false)[]): void {
+  const problems = details.filter((detail) => detail !== false)
+  if (problems.length === 0) return
+  throw new ApiError(400, 'not_supported', 'The body contains unsupported fields', {
+    details: problems,
+  })
+}

@@ -10,8 +10,7 @@ import {
   periodOf,
 } from '../../observe/causes/state-history.ts'
 import { visibleSets } from '../../observe/causes/state-history.ts'
-import { planNodeState } from '../../resources/node-plan.ts'
-import { planReload } from '../../resources/reload-plan.ts'
+import { planNodeState, planReload } from '../../resources/node-plan.ts'
 import { defineChange, defineTool, type ToolUse } from './tool.ts'
 import { MAX_ROWS, setId } from './shapes.ts'
 
