@@ -1,11 +1,13 @@
 /** Serves `/openapi.json`, and Swagger UI at `/docs` without any external resource. */
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { gzipSync } from 'node:zlib'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { openToAll } from './auth/requires.ts'
+import { encodingFor } from './console/console-routes.ts'
 import { notFound } from './http/api-error.ts'
-import type { ControlEnv } from './http/control-env.ts'
+import { type ControlEnv, requestHeader } from './http/control-env.ts'
 import { routeNotes, validate, describeRoute } from './http/validate.ts'
 import { openApiDocument } from './http/openapi-document.ts'
 import { docsPage, docsScript, pagePolicy } from './http/openapi-pages.ts'
@@ -22,6 +24,7 @@ const fileParam = z.strictObject({ file: z.string().max(50) })
 /** @param app whose routes are described as they are mounted at the first request for the document. */
 export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: string) {
   let document: string | undefined
+  let packed: Uint8Array<ArrayBuffer> | undefined
   const describe = (): string => JSON.stringify(openApiDocument(routeNotes(app), version))
 
   return new Hono<ControlEnv>()
@@ -37,7 +40,12 @@ export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: st
       (c) => {
         document ??= describe()
         c.header('Content-Type', 'application/json')
-        return c.body(document)
+        c.header('Vary', 'Accept-Encoding')
+        if (encodingFor(requestHeader(c, 'accept-encoding') ?? '', ['gzip']) === 'plain')
+          return c.body(document)
+        c.header('Content-Encoding', 'gzip')
+        packed ??= new Uint8Array(gzipSync(document))
+        return c.body(packed)
       },
     )
     .get(

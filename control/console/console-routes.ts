@@ -111,7 +111,7 @@ export function consoleRoutes(
 }
 
 function assetAnswer(c: Context<ControlEnv>, asset: Asset): Response {
-  const encoding = encodingFor(requestHeader(c, 'accept-encoding') ?? '')
+  const encoding = encodingFor(requestHeader(c, 'accept-encoding') ?? '', ['br', 'gzip'])
   return c.body(asset[encoding], 200, {
     'Content-Type': asset.contentType,
     // The name changes with the content.
@@ -121,13 +121,17 @@ function assetAnswer(c: Context<ControlEnv>, asset: Asset): Response {
   })
 }
 
-/** The smaller one that the client accepts. */
-function encodingFor(accepted: string): 'br' | 'gzip' | 'plain' {
+type Encoding = 'br' | 'gzip'
+
+/** The first of `offered` that the client accepts. */
+export function encodingFor<Offered extends Encoding>(
+  accepted: string,
+  offered: readonly Offered[],
+): Offered | 'plain' {
   const names = accepted
     .toLowerCase()
     .split(',')
     .filter((each) => !/;\s*q\s*=\s*0(?:\.0*)?\s*$/.test(each))
     .map((each) => each.split(';')[0]?.trim())
-  if (names.includes('br')) return 'br'
-  return names.includes('gzip') ? 'gzip' : 'plain'
+  return offered.find((each) => names.includes(each)) ?? 'plain'
 }

@@ -77,3 +77,26 @@ export interface WithSecret {
 export interface WithToken {
   readonly token?: string
 }
+
+/** A part of JSON Schema, as far as forms read it. */
+export interface FieldSchema {
+  readonly type?: string | readonly string[]
+  readonly anyOf?: readonly FieldSchema[]
+  readonly enum?: readonly string[]
+  readonly items?: FieldSchema
+  readonly format?: string
+  readonly maxLength?: number
+  readonly default?: unknown
+  readonly description?: string
+}
+
+interface ObjectSchema {
+  readonly properties: Readonly<Record<string, FieldSchema>>
+  readonly required?: readonly string[]
+}
+
+/** The bodies that create and change a resource. */
+export interface BodySchema {
+  readonly create: ObjectSchema
+  readonly change: ObjectSchema
+}

@@ -12,6 +12,7 @@ import { absent, durationText, figureText, unitText } from '../parts/format.ts'
 import { Loaded } from '../parts/list.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import { address, setQuery } from '../parts/router.ts'
+import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Facts, Moment, Problem, Text } from '../parts/text.tsx'
 
@@ -101,10 +102,19 @@ export function CarriersScreen() {
 export function CarrierScreen({ id }: { id: string }) {
   const path = `/routing/carriers/${encodeURIComponent(id)}`
   const carrier = useView<Carrier>(path, { everyMs: 5_000 })
-  return <Loaded of={carrier}>{(shown) => <CarrierDetails carrier={shown} />}</Loaded>
+  return (
+    <Loaded of={carrier}>
+      {(shown) => <CarrierDetails carrier={shown} onChange={carrier.reload} />}
+    </Loaded>
+  )
 }
 
-function CarrierDetails({ carrier }: { carrier: Carrier }) {
+interface CarrierProps {
+  readonly carrier: Carrier
+  readonly onChange: () => void
+}
+
+function CarrierDetails({ carrier, onChange }: CarrierProps) {
   const { registration } = carrier.status
   const answer = registration?.last_answer
   return (
@@ -113,6 +123,7 @@ function CarrierDetails({ carrier }: { carrier: Carrier }) {
         <Text value={carrier.name} />
       </h2>
       {may('calls:originate') && <TestCallButton carrier={carrier} />}
+      {may('carriers:write') && <ChangeButton carrier={carrier} onChange={onChange} />}
       <Facts
         of={{
           State: stateOf(carrier),
@@ -174,6 +185,38 @@ interface Started {
   readonly extension: string
   readonly number: string
   readonly call: TestCall
+}
+
+/** All that a form can show of a carrier. */
+const carrierForm: SchemaForm = {
+  path: '/routing/carriers',
+  labels: { media: 'Media relay', dtmf: 'Digits', max_calls: 'Calls at once, at most' },
+}
+
+function ChangeButton({ carrier, onChange }: CarrierProps) {
+  const isOpen = useSignal(false)
+  return (
+    <>
+      <p>
+        <button type="button" onClick={() => (isOpen.value = true)}>
+          Change
+        </button>
+      </p>
+      {isOpen.value && (
+        <Dialog
+          title="Change this carrier"
+          action="Save"
+          onConfirm={(entered) => saveForm(carrierForm, entered, carrier)}
+          onClose={() => {
+            isOpen.value = false
+            onChange()
+          }}
+        >
+          <SchemaFields form={carrierForm} row={carrier} />
+        </Dialog>
+      )}
+    </>
+  )
 }
 
 /** Asks for a phone and a number, then says what happens. */

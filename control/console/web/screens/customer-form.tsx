@@ -1,13 +1,48 @@
 /** The dialog that makes or changes a customer. */
-import { getRows, send } from '../api/api.ts'
+import { getRows } from '../api/api.ts'
+import { may } from '../api/session.ts'
 import type { Customer, RatePlan } from '../api/views.ts'
-import { isGlobal, may } from '../api/session.ts'
+import type { Tone } from '../parts/format.ts'
 import { Dialog } from '../parts/dialog.tsx'
-import { enteredIn, Field, textIn } from '../parts/form.tsx'
 import { useResource } from '../parts/resource.ts'
-import { changedFields, customerFields, fieldText, type CustomerField } from './customer-fields.ts'
+import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
 
-const MONEY = String.raw`-?\d{1,9}(\.\d{1,6})?`
+const customerForm = (): SchemaForm => ({
+  path: '/customers',
+  names: [
+    'name',
+    'rate_plan',
+    'numbers',
+    'email',
+    'credit_limit',
+    'low_balance_threshold',
+    'max_daily_spend',
+    'max_concurrent_calls',
+    'max_cps',
+    'max_call_seconds',
+    'is_active',
+    ...(may('wallets:write') ? ['balance'] : []),
+    'tenant',
+  ],
+  labels: {
+    email: 'E-mail',
+    low_balance_threshold: 'Low balance below',
+    max_daily_spend: 'Spend a day',
+    max_concurrent_calls: 'Calls at once',
+    max_cps: 'Calls per second',
+    max_call_seconds: 'Seconds a call',
+    is_active: 'May call',
+    balance: 'Opening balance',
+  },
+  hints: {
+    rate_plan: 'None: no call has a price.',
+    numbers: 'One a line.',
+    max_daily_spend: '0: no limit.',
+    max_concurrent_calls: '0: no limit.',
+    max_cps: '0: no limit.',
+    max_call_seconds: '0: no limit.',
+  },
+})
 
 interface CustomerFormProps {
   /** Undefined: a new one. */
@@ -18,77 +53,28 @@ interface CustomerFormProps {
 export function CustomerForm({ customer, onClose }: CustomerFormProps) {
   const plans = useResource('rate plans', () => getRows<RatePlan>('/rate-plans?limit=200'))
   const isNew = customer === undefined
+  const form = customerForm()
   return (
     <Dialog
       title={isNew ? 'New customer' : 'Change this customer'}
       action={isNew ? 'Create' : 'Save'}
-      onConfirm={(form) => {
-        const body = changedFields(customer, (name) =>
-          enteredIn(form, name).replaceAll('\r\n', '\n'),
-        )
-        if (customer !== undefined) return send('PATCH', `/customers/${customer.id}`, body)
-        const tenant = textIn(form, 'tenant')
-        const balance = textIn(form, 'balance')
-        const once = { ...(tenant !== '' && { tenant }), ...(balance !== '' && { balance }) }
-        return send('POST', '/customers', { ...body, ...once })
-      }}
+      onConfirm={(entered) => saveForm(form, entered, customer)}
       onClose={onClose}
     >
-      <div class="fields">
-        {customerFields.map((field) => (
-          <CustomerFieldInput key={field.name} field={field} text={fieldText(field, customer)} />
-        ))}
-        {isNew && may('wallets:write') && (
-          <Field
-            label="Opening balance"
-            name="balance"
-            inputMode="decimal"
-            pattern={MONEY}
-            autoComplete="off"
-          />
-        )}
-        {isNew && isGlobal() && (
-          <Field label="Tenant" hint="optional" name="tenant" maxLength={64} autoComplete="off" />
-        )}
-      </div>
-      <datalist id="rate-plans">
-        {plans.data.value?.rows.map(({ id, name }) => (
-          <option key={id} value={name} />
-        ))}
-      </datalist>
+      <SchemaFields
+        form={form}
+        row={customer}
+        suggestions={{ rate_plan: plans.data.value?.rows.map(({ name }) => name) ?? [] }}
+      />
     </Dialog>
   )
 }
 
-function CustomerFieldInput({ field, text }: { field: CustomerField; text: string }) {
-  const { name, label, kind, hint, isRequired } = field
-  if (kind === 'flag')
-    return (
-      <label class="flag">
-        <input type="checkbox" name={name} defaultChecked={text === 'on'} /> {label}
-      </label>
-    )
-  const shared = { name, defaultValue: text, autoComplete: 'off' } as const
-  return (
-    <label>
-      <span>
-        {label} {hint !== undefined && <small>({hint})</small>}
-      </span>
-      {kind === 'lines' ? (
-        <textarea {...shared} rows={3} maxLength={20_000} />
-      ) : kind === 'money' ? (
-        <input {...shared} inputMode="decimal" pattern={MONEY} />
-      ) : kind === 'count' ? (
-        <input {...shared} inputMode="numeric" pattern="\d{1,9}" />
-      ) : (
-        <input
-          {...shared}
-          type={kind === 'email' ? 'email' : 'text'}
-          required={isRequired}
-          maxLength={254}
-          {...(name === 'rate_plan' && { list: 'rate-plans' })}
-        />
-      )}
-    </label>
-  )
+/** What an operator has to know first. */
+export function customerState({
+  is_active,
+  is_balance_low,
+}: Pick<Customer, 'is_active' | 'is_balance_low'>): readonly [Tone, string] {
+  if (!is_active) return ['plain', 'inactive']
+  return is_balance_low ? ['warn', 'low balance'] : ['good', 'active']
 }

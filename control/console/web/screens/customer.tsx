@@ -12,9 +12,8 @@ import { Field } from '../parts/form.tsx'
 import { figureText, moneyText } from '../parts/format.ts'
 import { useView } from '../parts/resource.ts'
 import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
-import { CustomerForm } from './customer-form.tsx'
+import { CustomerForm, customerState } from './customer-form.tsx'
 import { CustomerRates } from './customer-rates.tsx'
-import { customerState } from './customer-fields.ts'
 import { StatementView } from './statement.tsx'
 
 const REFRESH_MS = 5_000

@@ -11,8 +11,7 @@ import { useResource } from '../parts/resource.ts'
 import { address } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Problem } from '../parts/text.tsx'
-import { customerState } from './customer-fields.ts'
-import { CustomerForm } from './customer-form.tsx'
+import { CustomerForm, customerState } from './customer-form.tsx'
 
 const REFRESH_MS = 10_000
 

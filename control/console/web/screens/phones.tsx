@@ -1,14 +1,14 @@
 /** Extensions with the phones that are registered for them; made, changed and removed here. */
 import { send } from '../api/api.ts'
-import { isGlobal, may } from '../api/session.ts'
+import { may } from '../api/session.ts'
 import type { ExtensionDetails } from '../api/views.ts'
 import { freshId } from '../api/browser.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
-import { Choice, Field, textIn, words } from '../parts/form.tsx'
+import { Choice, textIn } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
+import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
-import { extensionBody } from './extension-fields.ts'
 
 const contactsText = ({ contacts }: ExtensionDetails): string =>
   contacts.map(({ source, user_agent }) => `${source} ${user_agent}`).join(', ')
@@ -34,6 +34,36 @@ const columns: readonly ShownColumn<ExtensionDetails>[] = [
   }),
 ]
 
+const extensionForm = {
+  path: '/pbx/extensions',
+  names: [
+    'display_name',
+    'email',
+    'customer',
+    'voicemail_enabled',
+    'call_recording',
+    'media',
+    'media_profile',
+    'codecs',
+    'dtmf',
+  ],
+  labels: {
+    display_name: 'Name',
+    email: 'E-mail',
+    customer: 'Pays for its calls',
+    voicemail_enabled: 'Voicemail',
+    call_recording: 'Recording',
+    media: 'Media relay',
+    dtmf: 'Digits',
+  },
+  words: { on_demand: 'on demand' },
+} satisfies SchemaForm
+
+const newExtensionForm: SchemaForm = {
+  ...extensionForm,
+  names: ['extension', 'tenant', ...extensionForm.names],
+}
+
 export const PhonesScreen = () => (
   <ListScreen<ExtensionDetails>
     label="Phones"
@@ -57,13 +87,8 @@ function actionsOf(phone: ExtensionDetails): readonly Action[] {
     text: 'Change',
     title: 'Change this extension',
     confirm: 'Save',
-    ask: <ExtensionFields phone={phone} />,
-    onConfirm: (form) =>
-      send(
-        'PATCH',
-        path,
-        extensionBody((name) => textIn(form, name), phone),
-      ),
+    ask: <SchemaFields form={extensionForm} row={phone} />,
+    onConfirm: (form) => saveForm(extensionForm, form, phone),
   }
   const newPassword: Action = {
     text: 'New password',
@@ -120,79 +145,11 @@ const create = (): Action => ({
   text: 'New extension',
   title: 'New extension',
   confirm: 'Create',
-  ask: <ExtensionFields phone={undefined} />,
+  ask: <SchemaFields form={newExtensionForm} row={undefined} />,
   onConfirm: async (form, onSecret) => {
-    const body = extensionBody((name) => textIn(form, name), undefined)
     const password = freshId()
-    const answer = await send('POST', '/pbx/extensions', { ...body, password })
+    const answer = await saveForm(newExtensionForm, form, undefined, { password })
     if (answer.kind === 'ok') onSecret(password)
     return answer
   },
 })
-
-/** `phone`: undefined for a new one. */
-function ExtensionFields({ phone }: { phone: ExtensionDetails | undefined }) {
-  const isNew = phone === undefined
-  return (
-    <>
-      {isNew && (
-        <Field label="Extension" name="extension" required maxLength={20} pattern="\+?[0-9*#]+" />
-      )}
-      {isNew && isGlobal() && (
-        <Field label="Tenant" name="tenant" required maxLength={64} autoComplete="off" />
-      )}
-      <Field
-        label="Name"
-        name="display_name"
-        required
-        maxLength={100}
-        defaultValue={phone?.display_name}
-      />
-      <Field
-        label="E-mail"
-        hint="optional"
-        name="email"
-        type="email"
-        maxLength={254}
-        defaultValue={phone?.email ?? ''}
-      />
-      <Choice
-        label="Voicemail"
-        name="voicemail"
-        value={phone?.voicemail_enabled === false ? 'off' : 'on'}
-        options={words('on', 'off')}
-      />
-      <Choice
-        label="Recording"
-        name="recording"
-        value={phone?.call_recording ?? 'always'}
-        options={{ always: 'always', on_demand: 'on demand', never: 'never' }}
-      />
-      <Choice
-        label="Media relay"
-        name="media"
-        value={phone?.media ?? ''}
-        options={{ '': 'inherited', ...words('bypass', 'prefer', 'anchor') }}
-      />
-      <Choice
-        label="Media profile"
-        name="media_profile"
-        value={phone?.media_profile ?? 'auto'}
-        options={words('auto', 'rtp', 'srtp', 'webrtc')}
-      />
-      <Field
-        label="Codecs"
-        hint="in order, with commas; empty: all"
-        name="codecs"
-        maxLength={200}
-        defaultValue={phone?.codecs?.join(', ') ?? ''}
-      />
-      <Choice
-        label="Digits"
-        name="dtmf"
-        value={phone?.dtmf ?? 'auto'}
-        options={words('auto', 'rfc4733', 'info')}
-      />
-    </>
-  )
-}

@@ -1,0 +1,116 @@
+import { expect, test } from 'vitest'
+import type { BodySchema } from '../../../../../control/console/web/api/views.ts'
+import type { Customer, ExtensionDetails } from '../../../../../control/console/web/api/views.ts'
+import {
+  bodyFrom,
+  fieldsOf,
+  fieldText,
+} from '../../../../../control/console/web/parts/schema-fields.ts'
+import { openControl } from '../../../../support/control.ts'
+
+const control = await openControl({ hasMediaRelay: true })
+const token = await control.key()
+const { components } = (await control.request('/openapi.json')).body as {
+  components: { schemas: Record<string, BodySchema['create']> }
+}
+const schemaOf = (noun: string): BodySchema => {
+  const [create, change] = [`Create${noun}Body`, `Update${noun}Body`].map(
+    (name) => components.schemas[name],
+  )
+  if (create === undefined || change === undefined) throw new Error(`no body of ${noun}`)
+  return { create, change }
+}
+
+/** What a form sends after this was typed in it. */
+const typed = (
+  noun: string,
+  row: object | undefined,
+  changes: Readonly<Record<string, string>>,
+) => {
+  const fields = fieldsOf(schemaOf(noun), row === undefined)
+  return bodyFrom(fields, row && { ...row }, (name) => {
+    const field = fields.find((each) => each.name === name)
+    return changes[name] ?? (field === undefined ? '' : fieldText(field, row && { ...row }))
+  })
+}
+
+const body = { name: 'acme', numbers: ['4930100', '4930101'], credit_limit: '0.000001' }
+const acme = (await control.request('/customers', { token, body })).data<Customer>()
+
+test('a form that was not touched changes nothing', () => {
+  expect(typed('Customer', acme, {})).toEqual({})
+})
+
+test('only what was changed is sent, as the API takes it', async () => {
+  const changes = typed('Customer', acme, {
+    numbers: '4930100\n4930102',
+    email: 'pay@acme.example',
+    credit_limit: '12.5',
+    max_cps: '3',
+    is_active: '',
+  })
+  expect(changes).toEqual({
+    numbers: ['4930100', '4930102'],
+    email: 'pay@acme.example',
+    credit_limit: '12.5',
+    max_cps: 3,
+    is_active: false,
+  })
+  const path = `/customers/${acme.id}`
+  const answer = await control.request(path, { token, method: 'PATCH', body: changes })
+  expect(answer.data<Customer>()).toMatchObject({ ...changes, credit_limit: 12.5 })
+  const emptied = { email: '', max_cps: '', credit_limit: '', numbers: '' }
+  const cleared = typed('Customer', answer.data<Customer>(), emptied)
+  expect(cleared).toEqual({ email: null, max_cps: null, credit_limit: null, numbers: null })
+  const after = await control.request(path, { token, method: 'PATCH', body: cleared })
+  expect(after.data<Customer>()).toMatchObject({
+    email: null,
+    max_cps: 0,
+    credit_limit: 0,
+    numbers: [],
+  })
+})
+
+test('a new one is what the form says', async () => {
+  const made = typed('Customer', undefined, { name: 'new one' })
+  expect(made).toEqual({ name: 'new one' })
+  expect((await control.request('/customers', { token, body: made })).status).toBe(201)
+  await control.request('/tenants', {
+    token,
+    body: { slug: 'acme', name: 'Acme', domains: ['acme.example'] },
+  })
+  const fields = { extension: '100', tenant: 'acme', display_name: 'Desk', codecs: 'opus, PCMA' }
+  const phone = typed('Extension', undefined, { ...fields, call_recording: 'never', media: '' })
+  expect(phone).toEqual({ ...fields, codecs: ['opus', 'PCMA'], call_recording: 'never' })
+  const answer = await control.request('/pbx/extensions', {
+    token,
+    body: { ...phone, password: 'correct horse' },
+  })
+  expect(answer.status).toBe(201)
+  const details = await control.request('/pbx/extensions/details', { token })
+  const [row] = details.data<ExtensionDetails[]>()
+  expect(typed('Extension', row, {})).toEqual({})
+  expect(typed('Extension', row, { codecs: '', voicemail_enabled: '' })).toEqual({
+    codecs: null,
+    voicemail_enabled: false,
+  })
+})
+
+test('a form has every plain field of a resource, with its bounds, and no secret', () => {
+  const fields = fieldsOf(schemaOf('Extension'), true)
+  const names = fields.map(({ name }) => name)
+  expect(names).toContain('voicemail_enabled')
+  expect(names).not.toContain('password')
+  // `customer` names the same.
+  expect(names).not.toContain('customer_id')
+  const field = (name: string) => fields.find((each) => each.name === name)
+  expect(field('display_name')).toMatchObject({ kind: 'text', isRequired: true, maxLength: 100 })
+  expect(field('media')).toMatchObject({
+    kind: 'choice',
+    options: ['', 'bypass', 'prefer', 'anchor'],
+  })
+  expect(field('voicemail_enabled')).toMatchObject({ kind: 'flag', initial: 'on' })
+  const customer = (isNew: boolean) => fieldsOf(schemaOf('Customer'), isNew).map(({ name }) => name)
+  expect(customer(true)).toContain('balance')
+  expect(customer(false)).not.toContain('balance')
+})
