@@ -23,7 +23,7 @@ const browserPackages = /^(preact(\/hooks)?|@preact\/signals|uplot(\/.*)?)$/
 
 /** `names`: the folders of the console below it. */
 const inBrowser = (...names: readonly string[]) => ({
-  folders: ['browser.ts', ...names].map((name) => `control/console/web/${name}`),
+  folders: names.map((name) => `control/console/web/${name}`),
   packages: browserPackages,
 })
 
@@ -229,6 +229,18 @@ test('no folder of control imports one above it', () => {
         .map((target) => ({ path, what: `imports ${target}, which stands above it` })),
     )
   expect(exceptions.without('layer', complaints)).toEqual([])
+})
+
+test('no two folders of control import each other', () => {
+  const edges = new Set<string>()
+  for (const path of production.filter((each) => holds('control', each)))
+    for (const specifier of importsOf(path).filter((each) => each.startsWith('.'))) {
+      const [from, to] = [dirname(path), dirname(normalize(join(dirname(path), specifier)))]
+      // The files beside the folders join them.
+      if (from !== to && from !== 'control' && holds('control', to)) edges.add(`${from} ${to}`)
+    }
+  const mutual = [...edges].filter((edge) => edges.has(edge.split(' ').toReversed().join(' ')))
+  expect(mutual).toEqual([])
 })
 
 test('the embedded SIP server is entered through its two doors', () => {
