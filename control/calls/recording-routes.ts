@@ -233,8 +233,7 @@ export class RecordingReaders {
   }
 }
 
-/** The header `Range` of a request for bytes (RFC 9110 §14). Pure. */
-
+/** The header `Range` of a request for bytes (RFC 9110 §14). */
 export type ByteRange =
   /** Without a range, or with one that may be ignored: several, or another unit. */
   | { readonly kind: 'whole' }

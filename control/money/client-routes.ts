@@ -33,8 +33,8 @@ import { lookupFields, examplePrice } from '../resources/rate-routes.ts'
 import { isBalanceLow, refusedMicros } from '../resources/customers.ts'
 import { count, decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
-import { priceView as price } from '../resources/rate-routes.ts'
-import { ledgerFields } from './customer-routes.ts'
+import { priceView } from '../resources/rate-routes.ts'
+import { exampleBalance, ledgerFields } from './customer-routes.ts'
 
 const ownWallet = z
   .strictObject({
@@ -107,13 +107,7 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
         tag: 'Customer edge',
         summary: 'Get the wallet',
         answer: data(ownWallet, {
-          currency: 'USD',
-          balance: '25.00',
-          balance_number: 25,
-          credit_limit: 0,
-          reserved: '0.00',
-          available: '25.00',
-          open_calls: 0,
+          ...exampleBalance,
           low_balance_threshold: 5,
           is_balance_low: false,
         }),
@@ -197,7 +191,7 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
         id: 'lookUpOwnRate',
         tag: 'Customer edge',
         summary: 'Look up the price of a call',
-        answer: data(price, examplePrice),
+        answer: data(priceView, examplePrice),
         refusals: [404],
       }),
       requiresCustomer(),

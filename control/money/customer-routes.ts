@@ -55,8 +55,7 @@ export const ledgerFields = z.strictObject({
 
 const ledgerEntry: z.ZodType<LedgerEntryView> = ledgerFields.meta({ id: 'LedgerEntry' })
 
-const exampleWallet = {
-  customer_id: 7,
+export const exampleBalance = {
   currency: 'USD',
   balance: '25.00',
   balance_number: 25,
@@ -65,6 +64,8 @@ const exampleWallet = {
   available: '25.00',
   open_calls: 0,
 }
+
+const exampleWallet = { customer_id: 7, ...exampleBalance }
 
 export interface CustomerRoutesDeps extends ChangeDeps {
   readonly ocs: OcsPort

@@ -27,7 +27,7 @@ const alertKinds = [
   'refund',
   'dispute',
   'subscription_ended',
-]
+] as const
 
 const alertView = z
   .strictObject({
@@ -112,18 +112,7 @@ export function paymentWebhookRoutes(deps: PaymentRoutesDeps) {
 const alertQuery = z.strictObject({
   ...pageQuery,
   state: z.enum(['open', 'resolved']).optional(),
-  kind: z
-    .enum([
-      'unknown_customer',
-      'currency_mismatch',
-      'amount_mismatch',
-      'unreadable_event',
-      'balance_out_of_range',
-      'refund',
-      'dispute',
-      'subscription_ended',
-    ])
-    .optional(),
+  kind: z.enum(alertKinds).optional(),
   customer_id: queryId.optional(),
 })
 

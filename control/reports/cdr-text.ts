@@ -191,11 +191,10 @@ const hasFormula = /(?:^|[;\t\r\n])[^\S\t\r\n]*[=@+\-\uff1d\uff20\uff0b\uff0d]|^
 const formulas =
   /(^|[;\t\r\n])(?=[^\S\t\r\n]*(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\d*$))|[\t\r])/g
 
-/** Caches texts that repeat. */
-
 /** Maximum entries; beyond that, the cache is cleared. */
 const MAX_REMEMBERED = 10_000
 
+/** Caches texts that repeat. */
 export class Memory<Key, Value> {
   readonly #make: (key: Key) => Value
   readonly #made = new Map<Key, Value>()

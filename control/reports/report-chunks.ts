@@ -215,12 +215,11 @@ async function* totalsOf(cdrs: CdrStore): AsyncGenerator<Bytes, CdrTotals, undef
   return { calls, billsec }
 }
 
-/** Encodes texts as UTF-8 in one reused block of memory. */
-
 const FIRST_BYTES = 1_048_576
 /** Maximum UTF-8 bytes per character of a string. */
 const WIDEST = 3
 
+/** Encodes texts as UTF-8 in one reused block of memory. */
 export class ByteWriter {
   #block = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #length = 0

@@ -9,21 +9,12 @@ import { TollgateProcess } from '../support/tollgate-process.ts'
 import { DAY_MS, fillRecords, startOfRecords } from './load/many-records.ts'
 import { CUSTOMERS, MONTH_DAYS, monthOfCalls } from './load/month-of-calls.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
+import { groupings } from '../../control/reports/call-filters.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
   'summaries of 10,000,000 call records of a month beside 200 calls/s, at most 1 s, and what is unusual in its last day, at most 2 s; arguments: records=10000000 days=30 rate=200 times=3'
 
-const groupings = [
-  'customer',
-  'tenant',
-  'caller',
-  'callee_prefix',
-  'node',
-  'carrier',
-  'denial_code',
-  'minute',
-]
 const filters = ['', `customer=${CUSTOMERS / 2}`, 'tenant=acme', 'carrier=carrier+2']
 
 export async function run(words: readonly string[] = []): Promise<void> {

@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { expect, test } from 'vitest'
 import { routeNotes } from '../../../control/http/validate.ts'
 import { openControl } from '../../support/control.ts'
@@ -173,4 +174,18 @@ test('every tag says what it is about, and every error answer is given by some o
     (document['components'] as Record<string, Json>)['responses'] ?? {},
   ))
     expect(text).toContain(`"#/components/responses/${name}"`)
+})
+
+test.each([
+  ['gzip, br', 'gzip'],
+  ['br', null],
+  ['gzip;q=0', null],
+])('the document for Accept-Encoding %s is encoded as %s', async (accepted, encoding) => {
+  const headers = { 'Accept-Encoding': accepted }
+  const answer = await control.app.request('/openapi.json', { headers })
+  expect(answer.headers.get('content-encoding')).toBe(encoding)
+  expect(answer.headers.get('vary')).toContain('Accept-Encoding')
+  const bytes = Buffer.from(await answer.arrayBuffer())
+  const text = (encoding === null ? bytes : gunzipSync(bytes)).toString('utf8')
+  expect(JSON.parse(text)).toHaveProperty('openapi', '3.1.0')
 })
