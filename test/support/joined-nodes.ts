@@ -105,6 +105,7 @@ export async function joinNodes(
       // Nodes that answer do so without time: only when nothing moves does it pass. A database server takes real time.
       for (let turns = 0, since = performance.now(); !progress.isThere; turns += 1) {
         await turn()
+        await control.store.settled()
         if (turns < TURNS_PER_STEP || performance.now() - since < STILL_MS) continue
         time.advance(STEP_MS)
         turns = 0
@@ -117,7 +118,7 @@ export async function joinNodes(
 
 /** As long as a request and its response through memory take many times. */
 const TURNS_PER_STEP = 200
-/** Longer than a statement takes, when the machine is busy, too. */
+/** Longer than what Node's pool of threads is asked for. */
 const STILL_MS = 30
 const STEP_MS = 100
 
