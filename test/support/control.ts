@@ -32,7 +32,7 @@ import { execute, first, insert } from '../../schema/sql/query.ts'
 import { type TestEngine, testEngine } from './test-engine.ts'
 import { isOnPostgres } from './on-sqlite.ts'
 import { onlyProcess, realTimers } from './only-process.ts'
-import { openTestStore } from './test-store.ts'
+import { openTestStore, type TestStore } from './test-store.ts'
 import { newUuid } from '../../control/http/platform.ts'
 
 /** What a test looks at in an answer. */
@@ -59,7 +59,7 @@ export interface TestControl {
   readonly changes: ChangeDuties
   readonly subscriptions: Subscriptions
   readonly proposals: Proposals
-  readonly store: Store
+  readonly store: TestStore
   readonly engine: TestEngine
   readonly ocs: Ocs
   readonly deps: ControlDeps
