@@ -8,11 +8,16 @@ import {
 import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/open.ts'
-import { makeBackup } from './backups/make-backup.ts'
-import { ScheduledBackups } from './backups/scheduled-backups.ts'
+import { makeBackup, ScheduledBackups } from './backups/scheduled-backups.ts'
 import type { Config } from './config.ts'
-import { type NodeChange, NodeNews, type NodeNewsDeps } from './stores/node-news.ts'
-import { LOST_NODES_LOOK_MS, LostNodes, type LostNodesDeps } from './stores/lost-nodes.ts'
+import {
+  LOST_NODES_LOOK_MS,
+  LostNodes,
+  type LostNodesDeps,
+  type NodeChange,
+  NodeNews,
+  type NodeNewsDeps,
+} from './stores/node-news.ts'
 
 interface DutyDeps extends Clocks {
   readonly config: Config

@@ -3,11 +3,15 @@
  */
 import type { Insertable } from 'kysely'
 import type { Cancel, Schedule } from '../schema/clock.ts'
+import type { NodeState } from '../schema/contracts/dispatcher.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { OneAtATime } from '../schema/one-at-a-time.ts'
 import type { Store } from '../schema/open.ts'
 import { execute, transaction } from '../schema/sql/query.ts'
+import type { Storage, StorageProblem } from '../schema/storage/storage.ts'
 import type { StateChangeTable } from '../schema/tables/causes.ts'
+import type { Dispatcher, NodeChange } from './dispatcher/dispatcher.ts'
+import type { EventLog } from './event-log.ts'
 
 export interface StateChangesDeps {
   readonly store: Store
@@ -142,3 +146,90 @@ export class StateChanges {
 const subjectsOf = (rows: readonly Row[]): readonly Row[] => [
   ...new Map(rows.map((row) => [`${row.kind} ${row.subject_id}`, row])).values(),
 ]
+
+/** Log line, event and figures when a node is out, and when it is back. */
+export class NodeNotes {
+  readonly #events: EventLog
+  readonly #log: Log
+  readonly #changes = { down: 0, up: 0 }
+
+  constructor(events: EventLog, log: Log) {
+    this.#events = events
+    this.#log = log
+  }
+
+  note(change: NodeChange, dispatcher: Dispatcher): void {
+    const { setId, destination, to: state } = change
+    const isActive = state === 'active'
+    this.#changes[isActive ? 'up' : 'down'] += 1
+    const tenantId = dispatcher.setRecord(setId)?.tenantId ?? null
+    const type = isActive ? 'node.up' : 'node.down'
+    this.#events.add({ type, tenantId, setId, destination, state })
+    this.#log(isActive ? 'info' : 'warn', `node is ${state}`, { ...change })
+  }
+
+  telemetry(dispatcher: Dispatcher) {
+    const nodes = dispatcher.status().flatMap((set) => set.nodes)
+    const inState = (state: NodeState) => nodes.filter((node) => node.state === state).length
+    return {
+      nodes_active: inState('active'),
+      nodes_probing: inState('probing'),
+      nodes_inactive: inState('inactive'),
+      node_down_total: this.#changes.down,
+      node_up_total: this.#changes.up,
+    }
+  }
+}
+
+/** For the history of the node. */
+export const stateOfNode = (
+  { nodeId: subjectId, setId, destination: name, from, to, cause, reason, by }: NodeChange,
+  dispatcher: Dispatcher,
+): StateChange => ({
+  kind: 'node',
+  subjectId,
+  tenantId: dispatcher.setRecord(setId)?.tenantId ?? null,
+  name,
+  from,
+  to,
+  cause,
+  reason,
+  by,
+})
+
+/** Log line, event and metric when nothing can be stored, and when it can again. */
+export class StorageNotes {
+  readonly #storages: readonly Pick<Storage, 'problem'>[]
+  readonly #events: EventLog
+  readonly #log: Log
+  #failures = 0
+
+  constructor(storages: readonly Pick<Storage, 'problem'>[], events: EventLog, log: Log) {
+    this.#storages = storages
+    this.#events = events
+    this.#log = log
+  }
+
+  /** Calls are refused from now on; undefined: they are taken again. */
+  note(problem: StorageProblem | undefined): void {
+    const reason = problem?.reason ?? null
+    const type = problem ? 'storage.failed' : 'storage.recovered'
+    this.#events.add({ type, tenantId: null, reason })
+    if (problem === undefined)
+      return this.#log('info', 'what is written is stored again: calls are taken')
+    this.#failures += 1
+    if (problem.code === 'server_unavailable') {
+      const message =
+        'the database server cannot be written: calls go on, and what they leave waits'
+      return this.#log('error', message, { ...problem })
+    }
+    return this.#log('error', 'nothing can be stored: new calls are refused', { ...problem })
+  }
+
+  telemetry() {
+    return {
+      storage_available: this.#storages.some(({ problem }) => problem !== undefined) ? 0 : 1,
+      storage_failures_total: this.#failures,
+    }
+  }
+}

@@ -1,6 +1,6 @@
 /** The examples of test/README.md: the rigs without sockets. */
 import { expect, onTestFinished, test } from 'vitest'
-import { parseDestination } from '../engine/dispatcher/destination.ts'
+import { parseDestination } from '../engine/dispatcher/destination-set.ts'
 import { simulate } from './simulation/calls.ts'
 import { simulateHistory } from './simulation/call-control/history.ts'
 import { customerWith, question } from './support/books.ts'

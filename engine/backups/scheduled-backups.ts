@@ -1,8 +1,11 @@
 /** Copies the database into a folder every so often, and keeps the newest copies. */
-import { readdirSync, rmSync } from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, parse } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import type { Log } from '../../schema/contracts/log.ts'
-import { timeName } from '../../schema/storage/copy.ts'
+import type { LocalStore } from '../../schema/open.ts'
+import { copyDatabase, timeName } from '../../schema/storage/copy.ts'
+import type { BackupOrder } from './backup-worker.ts'
 
 export interface BackupPlan {
   readonly folder: string
@@ -114,4 +117,26 @@ function timeOf(name: string): number {
     name.slice(13, 15),
   ].map(Number)
   return Date.UTC(year ?? 0, (month ?? 1) - 1, day, hour, minute, second)
+}
+
+/** Beside the bundle; there is none when the program runs from its sources. */
+const threadFile = new URL('./backup-worker.js', import.meta.url)
+
+export function makeBackup(store: LocalStore, file: string): Promise<void> {
+  const { memory, name: path } = store.sqlite
+  if (!memory && existsSync(threadFile)) return inThread({ path, file })
+  return new Promise((resolve) => {
+    copyDatabase(store, file)
+    resolve()
+  })
+}
+
+function inThread(order: BackupOrder): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const worker = new Worker(threadFile, { workerData: order })
+    worker.unref()
+    worker.once('message', () => resolve())
+    worker.once('error', reject)
+    worker.once('exit', () => reject(new Error('the thread of backups has ended')))
+  })
 }

@@ -1,30 +1,32 @@
 /** The live calls: listed, counted, hung up and drained from here. Empty when nothing is going on. */
-import type { CallRecord } from '../../schema/call-record.ts'
-import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
+import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { ActiveCall, CallState, CallTransfer, Unserved } from '../../schema/contracts/calls.ts'
+import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { LiveCallEvent } from '../../schema/contracts/engine-events.ts'
-import { CallCounts } from './call-counts.ts'
-import { partiesOf, type CallParties } from './call-parties.ts'
-import { describe } from './described-call.ts'
-import type { Deadlines } from './deadlines.ts'
-import { stamped } from './cdr/cdr.ts'
-import { cause, type End } from './cdr/end-reason.ts'
-import { legOf, partnerOf } from './call-machine/parties.ts'
-import type { MachineEvent } from './call-machine/protocol.ts'
-import { RecentCalls } from './cdr/recent-calls.ts'
-import { UnstoredCalls } from './cdr/unstored-calls.ts'
 import { forgetCall } from './call-machine/call.ts'
+import {
+  emptyWorld,
+  type LiveCall,
+  type LiveLeg,
+  type Note,
+  nowhere,
+  type Place,
+  type Side,
+} from './call-machine/state.ts'
 import {
   beginCall,
   beginInvitedCall,
   type NewCall,
   type ReceivedInvite,
 } from './call-machine/new-call.ts'
-import type { LiveCall, LiveLeg } from './call-machine/live.ts'
-import { emptyWorld, nowhere, type Note, type Side } from './call-machine/state.ts'
+import { legOf, partnerOf } from './call-machine/parties.ts'
+import type { MachineEvent } from './call-machine/protocol.ts'
 import * as saving from './call-machine/saved-call.ts'
+import { type CallParties, partiesOf } from './call-parties.ts'
+import { stamped } from './cdr/cdr.ts'
+import { cause, type End } from './cdr/end-reason.ts'
+import type { Deadlines } from './deadlines.ts'
 import type { DialogIds } from './signalling.ts'
-import type { CallStory } from './trace/story.ts'
 
 export interface ActiveCallsDeps {
   /** Of this process: calls and their records name it. */
@@ -421,4 +423,212 @@ export class ActiveCalls {
     for (const { callUuid, code } of this.#deps.charging.alive(callUuids, this.#deps.now()))
       this.#stop(callUuid, { kind: 'cut', by: 'system', cause: cause.barred, code })
   }
+}
+
+/** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
+type Index = Map<number, Set<string>>
+
+export class CallCounts {
+  readonly #nodes: Index = new Map()
+  readonly #carriers: Index = new Map()
+  readonly #agents: Index = new Map()
+  /** Calls that count where they came from, by uuid: they have not been tried anywhere yet. */
+  readonly #arrived = new Map<string, number>()
+
+  byNode(nodeId: number): number {
+    return this.#nodes.get(nodeId)?.size ?? 0
+  }
+
+  byCarrier(carrierId: number): number {
+    return this.#carriers.get(carrierId)?.size ?? 0
+  }
+
+  byAgent(agentId: number): number {
+    return this.#agents.get(agentId)?.size ?? 0
+  }
+
+  /** The carrier that the call comes from has admitted it: it counts there at once, although it is not tried anywhere yet. */
+  arrived(call: LiveCall, carrierId: number): void {
+    this.#arrived.set(call.start.callUuid, carrierId)
+    join(this.#carriers, carrierId, call)
+  }
+
+  move(call: LiveCall, from: Place, to: Place): void {
+    this.leave(call, from)
+    join(this.#nodes, to.nodeId, call)
+    join(this.#carriers, to.carrierId, call)
+    join(this.#agents, to.agentId, call)
+  }
+
+  leave(call: LiveCall, { nodeId, carrierId, agentId }: Place): void {
+    part(this.#nodes, nodeId, call)
+    part(this.#carriers, carrierId, call)
+    part(this.#agents, agentId, call)
+    const { callUuid } = call.start
+    const arrivedFrom = this.#arrived.get(callUuid)
+    if (arrivedFrom === undefined) return
+    this.#arrived.delete(callUuid)
+    part(this.#carriers, arrivedFrom, call)
+  }
+
+  /** A callee that a transfer has taken out of the call does not count any more where the call went. */
+  calleeLeft(call: LiveCall): void {
+    const { nodeId, carrierId, agentId } = call.place
+    part(this.#nodes, nodeId, call)
+    part(this.#agents, agentId, call)
+    // The carrier of an inbound call is the caller's, which is still in the call.
+    if (call.direction === 'outbound') part(this.#carriers, carrierId, call)
+  }
+}
+
+function join(index: Index, key: number | null, { start }: LiveCall): void {
+  if (key === null) return
+  const calls = index.get(key)
+  if (calls) calls.add(start.callUuid)
+  else index.set(key, new Set([start.callUuid]))
+}
+
+function part(index: Index, key: number | null, { start }: LiveCall): void {
+  if (key === null) return
+  const calls = index.get(key)
+  calls?.delete(start.callUuid)
+  if (calls?.size === 0) index.delete(key)
+}
+
+/** A live call as the API and its events show it. */
+export function describe(call: LiveCall): ActiveCall {
+  const { callUuid, callerNumber, calledNumber, startedAt } = call.start
+  const { setId, node, carrier } = call.place
+  return {
+    callUuid,
+    state: call.display,
+    direction: call.direction,
+    callerNumber,
+    calledNumber,
+    startedAt,
+    answeredAt: call.answeredAt,
+    stampOffsetMs: call.stampOffsetMs,
+    tenantId: call.account?.tenantId ?? null,
+    customerId: call.account?.customerId ?? null,
+    peers: { ...call.peers },
+    setId,
+    node,
+    instance: call.instance,
+    carrier,
+    transfer: call.transfer,
+  }
+}
+
+/** Calls that ended in the last minutes; older ones are in the database. */
+export interface EndedCall {
+  readonly record: CallRecord
+  /** Call-IDs, the caller's first. */
+  readonly legs: readonly string[]
+  readonly notes: readonly Note[]
+  /** Of its notes against the times of its record. */
+  readonly stampOffsetMs: number
+  readonly parties: CallParties
+}
+
+/** With those of a call that has many transfers. */
+const MAX_NOTES = 100
+const KEPT_MS = 15 * 60_000
+
+export class RecentCalls {
+  readonly #now: () => number
+  readonly #maxCalls: number
+  /** In the order in which they ended. */
+  readonly #calls = new Map<string, EndedCall>()
+
+  /** At most `maxCalls` are kept, 3 kB each. */
+  constructor(now: () => number, maxCalls = 2_000) {
+    this.#now = now
+    this.#maxCalls = maxCalls
+  }
+
+  add(call: EndedCall): void {
+    this.#calls.set(call.record.callUuid, call)
+    const oldest = this.#now() - KEPT_MS
+    for (const [callUuid, { record, stampOffsetMs }] of this.#calls) {
+      if (this.#calls.size <= this.#maxCalls && record.endedAt - stampOffsetMs >= oldest) break
+      this.#calls.delete(callUuid)
+    }
+  }
+
+  find(callUuid: string): EndedCall | undefined {
+    return this.#calls.get(callUuid)
+  }
+
+  /** Looks at every call. */
+  withLeg(callId: string): EndedCall | undefined {
+    for (const call of this.#calls.values()) if (call.legs.includes(callId)) return call
+    return undefined
+  }
+
+  hasLeg(callId: string): boolean {
+    return this.withLeg(callId) !== undefined
+  }
+
+  /** Adds what came late to its trace. */
+  note(callUuid: string, note: Note): void {
+    const call = this.#calls.get(callUuid)
+    if (call === undefined || call.notes.length >= MAX_NOTES) return
+    this.#calls.set(callUuid, { ...call, notes: [...call.notes, note] })
+  }
+
+  get size(): number {
+    return this.#calls.size
+  }
+}
+
+/** While nothing can be stored, so many refused calls wait for it; further ones are counted and have no record. */
+const MAX_REFUSED = 1_000
+
+const unserved: ReadonlySet<string> = new Set<Unserved>(['storage_unavailable', 'node_fenced'])
+
+export class UnstoredCalls {
+  /** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
+  readonly #ended = new Set<string>()
+  readonly #refused = new Set<string>()
+  #withoutRecord = 0
+
+  ended({ start }: LiveCall): void {
+    this.#ended.add(start.callUuid)
+  }
+
+  /** Whether a call may wait for its record to be stored: those that were refused for lack of that, only some. */
+  mayWait({ start }: LiveCall, denialCode: string | null): boolean {
+    if (denialCode === null || !unserved.has(denialCode)) return true
+    const { callUuid } = start
+    if (this.#refused.size < MAX_REFUSED) this.#refused.add(callUuid)
+    else this.#withoutRecord += 1
+    return this.#refused.has(callUuid)
+  }
+
+  forget({ start }: LiveCall): void {
+    this.#ended.delete(start.callUuid)
+    this.#refused.delete(start.callUuid)
+  }
+
+  get size(): number {
+    return this.#ended.size
+  }
+
+  /** Calls that were refused and could not be recorded, since the start. */
+  get withoutRecord(): number {
+    return this.#withoutRecord
+  }
+}
+
+/** What is remembered of a call besides its messages. */
+export interface CallStory {
+  readonly tenantId: number | null
+  readonly startedAt: number
+  /** What the times of notes and messages lack to be stamps. */
+  readonly stampOffsetMs: number
+  readonly legs: readonly string[]
+  readonly notes: readonly Note[]
+  readonly attempts: readonly Attempt[]
+  /** Undefined: it lives. */
+  readonly record: CallRecord | undefined
 }

@@ -23,13 +23,12 @@ import { closedBy } from './inbound/validation.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
 import { answerRegister } from './phones/register.ts'
-import { ALLOW, ALLOW_OUTSIDE_CALLS, respond } from './sip/answers.ts'
-import { HeaderFilter } from './sip/headers.ts'
+import { ALLOW, ALLOW_OUTSIDE_CALLS, HeaderFilter, respond } from './sip/headers.ts'
 import type { Answer, Credentials } from './signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
 import type { RequestHandler } from './user-agent/server-link.ts'
 import { takeRefer } from './transfer/refer.ts'
-import { transferByApi } from './transfer/by-api.ts'
+import { transferByApi } from './transfer/transfer-call.ts'
 
 export interface CallControlDeps
   extends

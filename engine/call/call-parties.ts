@@ -1,8 +1,7 @@
 /** Who the parties of a call are, for what they report of it while it lives and a moment longer. */
 import type { Origin } from '../routing/routing.ts'
 import { bracketed } from '../sip-server/message/index.ts'
-import type { LiveCall } from './call-machine/live.ts'
-import type { Side } from './call-machine/state.ts'
+import type { LiveCall, Side } from './call-machine/state.ts'
 
 export interface CallParties extends Pick<LiveCall, 'callIds' | 'legs' | 'peers' | 'origin'> {
   readonly callUuid: string

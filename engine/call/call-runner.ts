@@ -4,10 +4,9 @@
  */
 import type { Charging, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { ActiveCalls } from './active-calls.ts'
-import type { LiveCall } from './call-machine/live.ts'
 import { callUuidOf } from './call-machine/leg.ts'
+import type { LiveCall } from './call-machine/state.ts'
 import { handle } from './call-machine/machine.ts'
 import type {
   Command,
@@ -18,19 +17,19 @@ import type {
   Timing,
 } from './call-machine/protocol.ts'
 import { begunCall, callRecord, openCall } from './cdr/cdr.ts'
-import { fault, type End } from './cdr/end-reason.ts'
-import { CallTimers } from './call-timers.ts'
-import type { Deadlines } from './deadlines.ts'
+import { type End, fault } from './cdr/end-reason.ts'
+import type { Deadline, Deadlines } from './deadlines.ts'
 import { inviteFor } from './dialing/outgoing-invite.ts'
-import { takeRoom, type RoomDeps } from './dialing/room.ts'
+import { type RoomDeps, takeRoom } from './dialing/room.ts'
 import { withheld, type WithheldDeps } from './dialing/withheld.ts'
-import type { HeaderFilter } from './sip/headers.ts'
-import { SavedCalls, type Restored, type SavedCallsDeps } from './saved-calls.ts'
-import type { Headers, LegCommand, LegEventData } from './signalling.ts'
 import type { LegGate, Legs } from './legs.ts'
+import { type Restored, SavedCalls, type SavedCallsDeps } from './saved-calls.ts'
+import type { Headers, LegCommand, LegEventData } from './signalling.ts'
+import type { HeaderFilter } from './sip/headers.ts'
 import { LegSignalling } from './user-agent/leg-signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
 import type { UserAgent } from './user-agent/user-agent.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 
 export interface CallRunnerDeps extends WithheldDeps, Timing {
   readonly client: UserAgent
@@ -401,4 +400,60 @@ function callUuidIn(event: MachineEvent): string | undefined {
   if ('callUuid' in event) return event.callUuid
   if ('legId' in event) return callUuidOf(event.legId)
   return undefined
+}
+
+/** The timers that the machine of calls has asked for. */
+export class CallTimers {
+  readonly #deadlines: Deadlines
+  readonly #onTimer: (timer: Timer) => void
+  readonly #timers: Readonly<Record<Timer['kind'], Map<string, Deadline>>> = {
+    attempt: new Map(),
+    ring: new Map(),
+    grant: new Map(),
+    'grant-end': new Map(),
+    source: new Map(),
+    exchange: new Map(),
+    retry: new Map(),
+    parting: new Map(),
+  }
+
+  constructor(deadlines: Deadlines, onTimer: (timer: Timer) => void) {
+    this.#deadlines = deadlines
+    this.#onTimer = onTimer
+  }
+
+  /** Instead of the same timer, if it runs. `at` by the steady clock. */
+  start(timer: Timer, at: number): void {
+    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
+    this.#deadlines.cancel(timers.get(id))
+    const deadline = this.#deadlines.at(at, () => {
+      timers.delete(id)
+      this.#onTimer(timer)
+    })
+    timers.set(id, deadline)
+  }
+
+  stop(timer: Timer): void {
+    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
+    this.#deadlines.cancel(timers.get(id))
+    timers.delete(id)
+  }
+}
+
+function idOf(timer: Timer): string {
+  switch (timer.kind) {
+    case 'exchange':
+      return timer.exchangeId
+    case 'retry':
+      return `${timer.legId} ${timer.retryId}`
+    case 'attempt':
+    case 'parting':
+      return timer.legId
+    case 'ring':
+    case 'source':
+    case 'grant':
+    case 'grant-end':
+    default:
+      return timer.callUuid
+  }
 }

@@ -7,8 +7,7 @@ import type { PhoneAnswer, Registrar } from '../registrar/registrar.ts'
 import type { Origin } from '../routing/origin.ts'
 import type { Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
-import type { LiveCall } from './call-machine/live.ts'
-import type { Side } from './call-machine/state.ts'
+import type { LiveCall, Side } from './call-machine/state.ts'
 import { identityOf } from './transfer/identity.ts'
 
 /** As the SIP server shows it. */

@@ -3,7 +3,7 @@ import type { OcsStats } from '../../schema/contracts/ocs.ts'
 import type { Reservations } from './authorization/reservations.ts'
 import type { CallStore } from './call-store.ts'
 import type { Customers } from './customers/customers.ts'
-import type { MoneySums } from './ledger/money-sums.ts'
+import type { MoneySums } from './ledger/posting.ts'
 
 interface Counted {
   readonly customers: Customers

@@ -1,9 +1,16 @@
-import { existsSync } from 'node:fs'
-import { readConfig } from '../config.ts'
-import { copyDatabase } from '../../schema/storage/copy.ts'
-import { openDatabase } from '../../schema/open.ts'
-import { type Command, WrongUsage } from './command.ts'
+import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { findFaults } from '../../schema/check.ts'
+import { journalFiles } from '../../schema/journal-file.ts'
+import { type LocalStore, openDatabase } from '../../schema/open.ts'
+import { keyFileOf } from '../../schema/secrets/key-file.ts'
+import { LocalSecrets } from '../../schema/secrets/secrets.ts'
+import { copyDatabase, sync, timeName } from '../../schema/storage/copy.ts'
+import { openUntouched } from '../../schema/storage/untouched.ts'
+import { type Command, type World, WrongUsage } from './command.ts'
 import { refuseServer } from './with-store.ts'
+import { readConfig } from '../config.ts'
+import { lockForServing } from '../serving-lock.ts'
 
 export const backup: Command = {
   name: 'backup',
@@ -26,4 +33,104 @@ export const backup: Command = {
     }
     return 0
   },
+}
+
+export const restore: Command = {
+  name: 'restore',
+  argument: 'FILE',
+  summary: 'Puts a backup in the place of the database, which is kept beside it.',
+  createsDatabase: 'always',
+  details: () =>
+    [
+      'Refuses while the database is served, and a FILE that is damaged, of a newer version, of another program or with another schema.',
+      'FILE itself is not changed. If FILE.key is there and the present key does not open its secrets, that one is taken.',
+    ].join('\n'),
+  run: async ({ argument: file }, world) => {
+    refuseServer(world, 'restore a PostgreSQL database with pg_restore, while no node serves')
+    const { databasePath, secretKey } = readConfig(world.environment)
+    if (!existsSync(file)) throw new WrongUsage(`there is no file ${file}`)
+    const lock = lockForServing(databasePath)
+    try {
+      const backup = openUntouched(file, false)
+      try {
+        refuseDamaged(backup, file)
+        put(backup, { file, path: databasePath, secretKey }, world)
+      } finally {
+        backup.close()
+      }
+    } finally {
+      lock.release()
+    }
+    return 0
+  },
+}
+
+interface Places {
+  readonly file: string
+  readonly path: string
+  readonly secretKey: string | undefined
+}
+
+function refuseDamaged({ sqlite }: LocalStore, file: string): void {
+  const marked = sqlite
+    .prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'schema_migration'")
+    .get()
+  if (marked === undefined) throw new WrongUsage(`${file} is not a database of Tollgate`)
+  const [fault, ...more] = findFaults(sqlite)
+  if (fault === undefined) return
+  const others = more.length > 0 ? ` (and ${more.length} more)` : ''
+  throw new Error(`${file} is damaged, nothing was changed: ${fault}${others}`)
+}
+
+function put(backup: LocalStore, places: Places, world: World): void {
+  const { file, path } = places
+  const kept = `${path}.before-restore-${timeName(world.now())}`
+  const copy = `${path}.restoring`
+  rmSync(copy, { force: true })
+  copyDatabase(backup, copy)
+  if (existsSync(path)) {
+    keepAside(path, kept)
+    world.print(`the database until now is kept as ${kept}`)
+  }
+  // Logs of another database would be taken in, and undo or damage this one.
+  // Sums of its calls are made again.
+  for (const suffix of ['-wal', '-shm', '.sums', '.sums-wal', '.sums-shm'])
+    rmSync(path + suffix, { force: true })
+  renameSync(copy, path)
+  sync(dirname(path))
+  world.print(`${path} is ${file} now`)
+  keepKey(backup, places, kept, world)
+}
+
+/** At every moment there is a whole database at `path`, or one with its log at `kept`. */
+function keepAside(path: string, kept: string): void {
+  linkSync(path, kept)
+  if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`)
+  // The calls that a killed process left open are those of the database until now.
+  for (const suffix of journalFiles(path)) renameSync(path + suffix, kept + suffix)
+  sync(dirname(path))
+}
+
+function keepKey(
+  { sqlite }: LocalStore,
+  { file, path, secretKey }: Places,
+  kept: string,
+  world: World,
+): void {
+  if (new LocalSecrets(sqlite, secretKey, path).problem() === undefined) return
+  const [own, brought] = [keyFileOf(path), keyFileOf(file)]
+  const isRight =
+    secretKey === undefined && new LocalSecrets(sqlite, undefined, file).problem() === undefined
+  if (!isRight) {
+    const place = secretKey === undefined ? own : 'SECRET_KEY'
+    world.print(
+      `its secrets are encrypted with another key: put that key into ${place} before you serve it; if it is lost: tollgate secrets reset`,
+    )
+    return
+  }
+  if (existsSync(own)) renameSync(own, keyFileOf(kept))
+  copyFileSync(brought, own)
+  sync(own)
+  sync(dirname(own))
+  world.print(`${own} is ${brought} now`)
 }

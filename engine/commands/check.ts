@@ -16,7 +16,7 @@ import { commonSettings } from '../stores/common-settings.ts'
 import { nodeNameOf } from '../stores/node-place.ts'
 import { numberNotes } from '../stores/number-notes.ts'
 import type { Command, ExitCode, World } from './command.ts'
-import { settingNotes } from './setting-notes.ts'
+import { settingNotes } from './settings-in-force.ts'
 
 export const check: Command = {
   name: 'check',

@@ -2,14 +2,13 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { type Config, readConfig } from '../config.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
-import { settingsInForce } from './settings-in-force.ts'
+import { settingNotes, settingsInForce } from './settings-in-force.ts'
 import { takeRequests } from '../upgrade/request-socket.ts'
 import type { Upgrade } from '../upgrade/upgrade.ts'
 import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
 import { startPatiently } from './patient-start.ts'
 import { serviceManager } from './service-manager.ts'
-import { settingNotes } from './setting-notes.ts'
 import { startProblem } from './start-errors.ts'
 
 export const serve: Command = {

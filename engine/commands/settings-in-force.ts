@@ -1,5 +1,6 @@
 /** Which settings are in force, and where each comes from; secrets are left out. */
 import type { SettingInForce } from '../../schema/contracts/settings.ts'
+import { nearMiss } from '../../schema/rules/near-miss.ts'
 import type { Environment } from '../config.ts'
 import { type Setting, settings } from '../settings.ts'
 
@@ -32,3 +33,24 @@ function inForce(
 
 /** A URL may hold a user and a password, though none is asked for. */
 const withoutPassword = (value: string): string => value.replace(/(:\/\/)[^/?#]*@/g, '$1…@')
+
+/** Settings of `tollgate mcp`, which serves none of those above. */
+const elsewhere = ['TOLLGATE_URL', 'TOLLGATE_KEY']
+
+/**
+ * What is set and does nothing, one line each: a name that is almost a setting, wherever it stands, and any other name in
+ * `.env` that is none. They stop nothing: the environment is shared.
+ */
+export function settingNotes(
+  environment: Environment,
+  settingsFile: readonly string[],
+): readonly string[] {
+  const known = [...Object.values(settings).map(({ name }) => name), ...elsewhere]
+  const isKnown = new Set(known)
+  const unknown = Object.keys(environment).filter((name) => !isKnown.has(name))
+  return unknown.flatMap((name) => {
+    const meant = nearMiss(name, known)
+    if (meant !== undefined) return [`${name} is not a setting; did you mean ${meant}?`]
+    return settingsFile.includes(name) ? [`${name} in .env is not a setting`] : []
+  })
+}

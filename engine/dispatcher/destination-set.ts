@@ -3,13 +3,11 @@
  * snapshot from which calls are answered. A snapshot is replaced whole, never edited, so a call
  * that holds one sees a consistent set.
  */
-import { type AlgorithmCode, prepareOrder } from './algorithms/index.ts'
-import type { Entry, Order } from './algorithms/order.ts'
-import type { Transport } from './destination.ts'
-import { formatDestination } from './destination.ts'
-import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
+import type { MediaRules } from '../../schema/contracts/media.ts'
+import { type AlgorithmCode, type Entry, type Order, prepareOrder } from './algorithms/index.ts'
 import type { OperatorState, ProbeThresholds } from './node-health.ts'
+import { hostPort, parseUri, plainHost } from '../sip-server/message/index.ts'
 
 /** Inclusive range of SIP status numbers. */
 export interface StatusRange {
@@ -118,4 +116,50 @@ function buildNode({ setId, tenantId }: SetRecord, record: NodeRecord, state: No
   const candidate: Candidate = { kind: 'node', ...at }
   const limited: Candidate = { ...candidate, isLimited: true }
   return { record, destination, state, candidate: record.maxCalls > 0 ? limited : candidate }
+}
+
+/** Host, port and transport of a node ⇄ `sip:<host>:<port>;transport=udp` (SPECIFICATION.md §2.6). */
+export type Transport = 'udp' | 'tcp' | 'tls'
+
+export interface Destination {
+  /** Lower case, IPv6 without brackets. */
+  readonly host: string
+  readonly port: number
+  readonly transport: Transport
+}
+
+const DEFAULT_PORT = 5_060
+/** A host name has at most 253 characters; the rest is scheme, port and parameters. */
+const MAX_LENGTH = 320
+
+export function formatDestination({ host, port, transport }: Destination): string {
+  return `sip:${hostPort(host, port)};transport=${transport}`
+}
+
+/**
+ * Reads what an operator wrote. Any case, the port defaults to 5060, the transport to UDP
+ * (SPECIFICATION.md §2.6). Undefined when it is not the SIP URI of a host: other scheme, a user part,
+ * an unknown transport.
+ */
+export function parseDestination(text: string): Destination | undefined {
+  if (text.length > MAX_LENGTH) return undefined
+  const uri = parseUri(text.trim().replace(/^<(.*)>$/, '$1'))
+  if (uri?.scheme !== 'sip' || uri.user !== '' || uri.headers.length > 0) return undefined
+  const transport = parseTransport(uri.params.get('transport'))
+  if (transport === undefined) return undefined
+  return { host: plainHost(uri.host), port: uri.port || DEFAULT_PORT, transport }
+}
+
+/** Whether two destinations name the same node: any case, with or without the final dot. */
+export function isSameDestination(one: Destination, other: Destination): boolean {
+  return (
+    one.port === other.port &&
+    one.transport === other.transport &&
+    plainHost(one.host) === plainHost(other.host)
+  )
+}
+
+function parseTransport(value = 'udp'): Transport | undefined {
+  const name = value.toLowerCase()
+  return name === 'udp' || name === 'tcp' || name === 'tls' ? name : undefined
 }

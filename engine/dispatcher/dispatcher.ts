@@ -3,29 +3,38 @@
  * snapshots in memory; the database is read at `reload` and written when an operator decides.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import type { Pick as OrderedCall } from './algorithms/order.ts'
 import type {
-  Candidate,
-  DestinationSet,
-  Node,
-  ProbeSettings,
-  SetRecord,
+  FoundNode,
+  NodeState,
+  NodeStatus,
+  SetStateResult,
+  SetStatus,
+} from '../../schema/contracts/dispatcher.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import { type AlgorithmCode, firstShares, type Pick as OrderedCall } from './algorithms/index.ts'
+import {
+  buildSet,
+  type Candidate,
+  type DestinationSet,
+  entryOf,
+  formatDestination,
+  isSameDestination,
+  type Node,
+  parseDestination,
+  type ProbeSettings,
+  type SetRecord,
 } from './destination-set.ts'
-import { buildSet } from './destination-set.ts'
-import { formatDestination, isSameDestination, parseDestination } from './destination.ts'
-import type { ProbedStateChange, ProbedTarget } from './probed-targets.ts'
-import { ProbedTargets } from './probed-targets.ts'
 import type { HostDirectory } from './host-addresses.ts'
-import type { FoundNode, NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
+import { NodeDirectory, type NodeReference } from './node-directory.ts'
 import type { OperatorState } from './node-health.ts'
-import { NodeDirectory } from './node-directory.ts'
-import type { NodeReference } from './node-directory.ts'
+import {
+  type ProbedStateChange,
+  type ProbedTarget,
+  ProbedTargets,
+  type ProbeReport,
+} from './probed-targets.ts'
 import type { SendProbe } from './prober.ts'
 import { CallLimit, type SharedCounting } from '../limits/call-limit.ts'
-import { isLastInService, maySetState } from './set-state.ts'
-import { selectionOf, type SelectedNode } from './selection.ts'
-import { describeSet, type SetReport } from './set-status.ts'
 
 export interface DispatcherDeps {
   readonly loadSets: () => Promise<readonly SetRecord[]>
@@ -320,4 +329,137 @@ function firstOfEach(records: readonly SetRecord[]): readonly SetRecord[] {
   return records
     .toSorted((one, other) => one.setId - other.setId)
     .filter(({ tenantId }) => !tenants.has(tenantId) && tenants.add(tenantId))
+}
+
+/** May this node take that state? The last-node rule of SPECIFICATION.md §3.2. */
+export interface NodeInSet {
+  readonly nodeId: number
+  readonly state: NodeState
+  /** DNS does not know its name: it will not come back by itself. */
+  readonly isUnresolvable?: boolean
+}
+
+/**
+ * Whether taking this node out (maintenance, removal) would leave no node in service. A `probing`
+ * node is in service: it comes back by itself, unless DNS does not know its name. A node in maintenance can
+ * never be the last one.
+ */
+export function isLastInService(nodes: readonly NodeInSet[], nodeId: number): boolean {
+  const inService = nodes.filter(({ state, isUnresolvable }) => {
+    return state === 'active' || (state === 'probing' && isUnresolvable !== true)
+  })
+  return inService.length === 1 && inService[0]?.nodeId === nodeId
+}
+
+/** Only maintenance can be refused; `active` and `probing` are always allowed. */
+export function maySetState(
+  nodes: readonly NodeInSet[],
+  nodeId: number,
+  state: NodeState,
+): boolean {
+  return state !== 'inactive' || !isLastInService(nodes, nodeId)
+}
+
+/** What the API is told, and more for operators and tests. */
+export interface SetReport extends SetStatus {
+  readonly name: string
+  readonly tenantId: number | null
+  readonly algorithm: AlgorithmCode
+  readonly totalNodes: number
+  readonly activeNodes: number
+  readonly probingNodes: number
+  readonly inactiveNodes: number
+  readonly nodes: readonly NodeReport[]
+}
+
+interface NodeReport extends NodeStatus {
+  /** 0: unlimited. */
+  readonly maxCalls: number
+  /** Consecutive failures and successes. */
+  readonly failures: number
+  readonly successes: number
+}
+
+export function describeSet(
+  { record, nodes }: DestinationSet,
+  reportOf: (nodeId: number) => ProbeReport | undefined,
+  activeCalls: (nodeId: number) => number,
+): SetReport {
+  const count = (state: NodeState) => nodes.filter((node) => node.state === state).length
+  return {
+    setId: record.setId,
+    name: record.name,
+    tenantId: record.tenantId,
+    algorithm: record.algorithm,
+    totalNodes: nodes.length,
+    activeNodes: count('active'),
+    probingNodes: count('probing'),
+    inactiveNodes: count('inactive'),
+    nodes: nodes.map((node) =>
+      describeNode(node, reportOf(node.record.nodeId), activeCalls(node.record.nodeId)),
+    ),
+  }
+}
+
+function describeNode(
+  { record, destination, state }: Node,
+  report: ProbeReport | undefined,
+  activeCalls: number,
+): NodeReport {
+  const latencyMs = report?.latencyMs
+  return {
+    nodeId: record.nodeId,
+    destination,
+    state,
+    priority: record.priority,
+    weight: record.weight,
+    latencyMs: latencyMs === undefined ? null : Math.round(latencyMs * 10) / 10,
+    description: record.description,
+    activeCalls,
+    maxCalls: record.maxCalls,
+    lastProbe: report?.lastProbe ?? null,
+    failures: report?.failures ?? 0,
+    successes: report?.successes ?? 0,
+    probes: report?.probes ?? { sent: 0, answered: 0, failed: 0 },
+  }
+}
+
+/** A node that takes no calls now, and why. */
+export type NodeRefusal = 'drained' | 'out_of_service' | 'node_limit'
+
+export interface SelectedNode {
+  readonly nodeId: number
+  readonly destination: string
+  readonly weight: number
+  readonly priority: number
+  /** Null: it takes calls. */
+  readonly why: NodeRefusal | null
+  /** Of many calls, the part that is sent to this node first; 0 to 1. */
+  readonly share: number
+}
+
+export function selectionOf(
+  { record, nodes }: DestinationSet,
+  isFull: (node: Node) => boolean,
+): readonly SelectedNode[] {
+  const judged = nodes.map((node) => ({ node, why: refusalOf(node, isFull) }))
+  const takers = judged.flatMap(({ node, why }) => (why === null ? [node] : []))
+  const shares = firstShares(record.algorithm, takers.map(entryOf))
+  return judged.map(({ node, why }) => {
+    const { nodeId, weight, priority } = node.record
+    const share = shares.get(node) ?? 0
+    return { nodeId, destination: node.destination, weight, priority, why, share }
+  })
+}
+
+function refusalOf(node: Node, isFull: (node: Node) => boolean): NodeRefusal | null {
+  switch (node.state) {
+    case 'inactive':
+      return 'drained'
+    case 'probing':
+      return 'out_of_service'
+    case 'active':
+    default:
+      return isFull(node) ? 'node_limit' : null
+  }
 }

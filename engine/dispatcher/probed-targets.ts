@@ -4,12 +4,9 @@
  * instance probes the gateways of carriers.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import { smoothLatency } from './latency.ts'
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
-import type { Health, OperatorState } from './node-health.ts'
-import { afterCall, afterProbe, newHealth } from './node-health.ts'
-import type { ProbeTarget, SendProbe, Verdict } from './prober.ts'
-import { Prober } from './prober.ts'
+import { afterCall, afterProbe, type Health, newHealth, type OperatorState } from './node-health.ts'
+import { Prober, type ProbeTarget, type SendProbe, type Verdict } from './prober.ts'
 
 export interface ProbedTarget extends ProbeTarget {
   readonly operatorState: OperatorState
@@ -189,4 +186,9 @@ function carriedOver(target: ProbedTarget, before: ReadonlyMap<number, Watched>)
   const isInactive = known.report.state === 'inactive'
   const hasOperatorChanged = isInactive !== (target.operatorState === 'inactive')
   return hasOperatorChanged ? { ...known.report, ...fresh } : known.report
+}
+
+/** Smoothed round trip, as RFC 6298 §2 smooths it: an eighth of each new sample. Milliseconds. */
+export function smoothLatency(smoothedMs: number | undefined, sampleMs: number): number {
+  return smoothedMs === undefined ? sampleMs : smoothedMs + (sampleMs - smoothedMs) / 8
 }

@@ -3,16 +3,11 @@
  * scanners meet silence, guessers are banned for a while. Carriers and nodes are never shut out. The source
  * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
  */
+import type { Ban } from '../../schema/contracts/engine-port.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { sourceKey } from '../../schema/net/source-address.ts'
-import type { Ban } from '../../schema/contracts/engine-port.ts'
 import { Bans, type StoredBan } from './bans.ts'
-import { Failures } from './failures.ts'
-import { type IsKnown, KnownSources } from './known-sources.ts'
-import { Notices } from './notices.ts'
-import { kindOf, kindOfMethod, type PacketKind } from './packet-kind.ts'
 import { type ProvenFlow, type ProvenSource, ProvenSources } from './proven.ts'
-import { isFromScanner, isScannerName } from './scanners.ts'
 import {
   type Bucket,
   type BucketLimits,
@@ -337,4 +332,212 @@ function flowOf(
 ): ProvenFlow | undefined {
   const flow = proof?.flows.get(port)
   return flow !== undefined && flow.until > now ? flow : undefined
+}
+
+/** Counts failures by key within a window that begins with the first one; bounded. */
+
+export interface FailureLimits {
+  /** So many within the window are too many. */
+  readonly max: number
+  readonly windowMs: number
+  /** Keys that are remembered; beyond, the one that failed first is forgotten. */
+  readonly maxKeys: number
+}
+
+interface Count {
+  readonly since: number
+  failures: number
+}
+
+export class Failures {
+  readonly #limits: FailureLimits
+  readonly #counts = new Map<string, Count>()
+
+  constructor(limits: FailureLimits) {
+    this.#limits = limits
+  }
+
+  /** True with the failure that reaches the limit, and no other. `now` in milliseconds UTC. */
+  add(key: string, now: number): boolean {
+    const count = this.#current(key, now)
+    if (count) {
+      count.failures += 1
+      return count.failures === this.#limits.max
+    }
+    this.#counts.delete(key)
+    this.#counts.set(key, { since: now, failures: 1 })
+    if (this.#counts.size > this.#limits.maxKeys) {
+      const [oldest] = this.#counts.keys()
+      if (oldest !== undefined) this.#counts.delete(oldest)
+    }
+    return this.#limits.max === 1
+  }
+
+  isReached(key: string, now: number): boolean {
+    return (this.#current(key, now)?.failures ?? 0) >= this.#limits.max
+  }
+
+  forget(key: string): void {
+    this.#counts.delete(key)
+  }
+
+  /** Forgets every key that begins so; walks through all of them. */
+  forgetAll(prefix: string): void {
+    for (const key of this.#counts.keys()) if (key.startsWith(prefix)) this.#counts.delete(key)
+  }
+
+  get size(): number {
+    return this.#counts.size
+  }
+
+  #current(key: string, now: number): Count | undefined {
+    const count = this.#counts.get(key)
+    return count && now - count.since < this.#limits.windowMs ? count : undefined
+  }
+}
+
+/**
+ * Which sources are carriers, nodes or trusted, asked once a second for each: every packet of theirs is asked about,
+ * and a busy one sends thousands.
+ */
+export type IsKnown = (address: string, port: number) => boolean
+
+const LIFE_MS = 1_000
+/** Forged sources make an entry each. */
+const MAX_SOURCES = 20_000
+
+export class KnownSources {
+  readonly #isKnown: IsKnown
+  /** By address, then by port. */
+  readonly #asked = new Map<string, Map<number, boolean>>()
+  #size = 0
+  #forgetAt = -Infinity
+
+  constructor(isKnown: IsKnown) {
+    this.#isKnown = isKnown
+  }
+
+  has(address: string, port: number, now: number): boolean {
+    if (now >= this.#forgetAt || this.#size >= MAX_SOURCES) this.#forget(now)
+    let ports = this.#asked.get(address)
+    if (ports === undefined) this.#asked.set(address, (ports = new Map<number, boolean>()))
+    let isKnown = ports.get(port)
+    if (isKnown === undefined) {
+      isKnown = this.#isKnown(address, port)
+      ports.set(port, isKnown)
+      this.#size += 1
+    }
+    return isKnown
+  }
+
+  #forget(now: number): void {
+    this.#asked.clear()
+    this.#size = 0
+    this.#forgetAt = now + LIFE_MS
+  }
+}
+
+/** What a packet begins, as far as the guard wants to know it: read from its first bytes. */
+
+/** `open`: a connection, before its first message. */
+export type PacketKind = 'register' | 'invite' | 'open' | 'other'
+
+export function kindOf(packet: Buffer | string): PacketKind {
+  if (packet.length === 0) return 'open'
+  if (codeAt(packet, 0) === 0x49 && codeAt(packet, 1) === 0x4e && codeAt(packet, 2) === 0x56)
+    return 'invite'
+  // REG: of the known methods only REFER begins alike.
+  return codeAt(packet, 0) === 0x52 && codeAt(packet, 1) === 0x45 && codeAt(packet, 2) === 0x47
+    ? 'register'
+    : 'other'
+}
+
+export function kindOfMethod(method: string): PacketKind {
+  if (method === 'INVITE') return 'invite'
+  return method === 'REGISTER' ? 'register' : 'other'
+}
+
+const codeAt = (packet: Buffer | string, at: number): number | undefined =>
+  typeof packet === 'string' ? packet.charCodeAt(at) : packet[at]
+
+/** Programs that scan the internet for SIP servers, as they name themselves in User-Agent. */
+
+const scanners =
+  /friendly-scanner|friendly-request|sipvicious|sipcli|sip-?scan|sundayddr|iwar\b|vaxsipuseragent|pplsip|sipptk|\bsmap 0\./i
+
+/** Both spellings that are in use end like this. */
+const NAMES = ['-Agent:', '-agent:'] as const
+/** Not looked for behind so many bytes; no request of a scanner is as long. */
+const MAX_HEAD = 1_500
+/** The part of the value that is looked at. */
+const MAX_VALUE = 64
+
+/** Whether a request names a scanner as its sender. */
+export function isFromScanner(packet: Buffer | string): boolean {
+  if (isResponse(packet)) return false
+  // One copy as a string and searches in it cost a third of searches in the bytes.
+  const head = typeof packet === 'string' ? packet : packet.toString('latin1', 0, MAX_HEAD)
+  for (const name of NAMES) {
+    const at = head.indexOf(name)
+    if (at !== -1) return scanners.test(firstLine(head.slice(at + name.length, at + MAX_VALUE)))
+  }
+  return false
+}
+
+/** The same for the value of a User-Agent header. */
+export const isScannerName = (userAgent: string): boolean =>
+  scanners.test(userAgent.slice(0, MAX_VALUE))
+
+function firstLine(text: string): string {
+  const end = text.indexOf('\r')
+  return end === -1 ? text : text.slice(0, end)
+}
+
+/** `SIP/2.0 …`; the only method that begins with S has another second letter. */
+const isResponse = (packet: Buffer | string): boolean =>
+  typeof packet === 'string' ? packet.startsWith('SI') : packet[0] === 0x53 && packet[1] === 0x49
+
+/**
+ * What the log is told of strangers: each source once in a while, and a bounded number of lines a minute,
+ * because a stranger may write four billion addresses on its packets.
+ */
+type Fields = Readonly<Record<string, unknown>>
+
+/** A source that was told about is not told about again for this long. */
+const QUIET_MS = 600_000
+const MAX_TOLD = 20_000
+const LINES_A_MINUTE = 20
+const MINUTE_MS = 60_000
+
+export class Notices {
+  readonly #log: Log
+  readonly #told = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_TOLD })
+  #since = -Infinity
+  #lines = 0
+  #omitted = 0
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** Tells of a source unless the same was told of it a moment ago. */
+  tellOnce(message: string, source: string, now: number, more: Fields = {}): void {
+    const told = [message, source, ...Object.values(more).map(String)].join(' ')
+    if (this.#told.add(told, now)) this.tell(message, { source, ...more }, now)
+  }
+
+  tell(message: string, fields: Fields, now: number): void {
+    if (now - this.#since >= MINUTE_MS) this.#nextMinute(now)
+    this.#lines += 1
+    if (this.#lines <= LINES_A_MINUTE) this.#log('warn', message, fields)
+    else this.#omitted += 1
+  }
+
+  #nextMinute(now: number): void {
+    const omitted = this.#omitted
+    this.#since = now
+    this.#lines = 0
+    this.#omitted = 0
+    if (omitted > 0) this.#log('warn', 'the guard left out lines of the log', { omitted })
+  }
 }

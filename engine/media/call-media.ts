@@ -1,4 +1,6 @@
 /** What the rest of the engine knows of the media sessions of calls. */
+import type { MediaRules } from '../../schema/contracts/media.ts'
+import type { Description, SpokenProfile } from './description.ts'
 import type { NgDictionary, Relay } from './relay/relays.ts'
 
 /** Two legs that exchange media through a relay. The ng call-id is `id`, the tags are the legs' ids. */
@@ -31,4 +33,22 @@ export interface CallMedia {
    * there were none.
    */
   closedSessions(callUuid: string): Promise<readonly ClosedSession[]> | undefined
+}
+
+/** One of the two parties of a media session, as far as it is known. */
+export interface MediaParty {
+  readonly rules: MediaRules
+  readonly isOnWebSocket: boolean
+  /** Where its packets come from, when it is behind NAT: media goes there, and not where its description says. */
+  readonly natAddress: string | undefined
+  /** Its last description; undefined: it has sent none. */
+  readonly described: Description | undefined
+}
+
+/** Which profile the answerer gets: what it has shown, its rule, what its transport tells, or that of the offer. */
+export function profileToward(answerer: MediaParty, offered: SpokenProfile): SpokenProfile {
+  if (answerer.described) return answerer.described.profile
+  if (answerer.rules.profile !== 'auto') return answerer.rules.profile
+  if (answerer.isOnWebSocket) return 'webrtc'
+  return offered === 'webrtc' ? 'rtp' : offered
 }

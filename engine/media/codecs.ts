@@ -1,6 +1,6 @@
 /** Which codecs of an offer the answerer is offered. Pure. */
 import { canTranscode } from '../../schema/rules/codecs.ts'
-import type { MediaParty } from './party.ts'
+import type { MediaParty } from './call-media.ts'
 
 export type OfferedCodecs =
   | { readonly kind: 'unchanged' }
@@ -45,4 +45,29 @@ function filtered(offered: readonly string[], codecs: readonly string[]): Offere
   const isUnchanged =
     codecs.length === offered.length && codecs.every((name, i) => name === offered[i])
   return isUnchanged ? { kind: 'unchanged' } : { kind: 'filtered', codecs }
+}
+
+/** Whether the relay has to do with the digits of these two. */
+export const convertsDigits = (one: MediaParty, other: MediaParty): boolean =>
+  isPlayed(one, other) || isPlayed(other, one)
+
+/** Whether an INFO with digits from one becomes events in the RTP towards the other. */
+export function isPlayed(from: MediaParty, to: MediaParty): boolean {
+  if (to.rules.dtmf === 'info') return false
+  if (from.rules.dtmf === 'info') return to.described?.hasTelephoneEvents !== false
+  return to.rules.dtmf === 'rfc4733' && from.described?.hasTelephoneEvents === false
+}
+
+/** Whether events in the RTP of the other party become INFO to this one. If it has described events itself, it gets those. */
+export const isTold = ({ rules, described }: MediaParty): boolean =>
+  rules.dtmf === 'info' && described?.hasTelephoneEvents !== true
+
+/** RFC 3551: the names of G.711. */
+const decoded = ['PCMA', 'PCMU']
+
+/** Its own order counts. One that may have none of them talks through the transcoding relay. */
+export function inRecordedCodecs(party: MediaParty): MediaParty {
+  const { rules } = party
+  const own = (rules.codecs ?? []).filter((name) => decoded.includes(name.toUpperCase()))
+  return { ...party, rules: { ...rules, codecs: own.length > 0 ? own : decoded } }
 }

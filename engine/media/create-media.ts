@@ -1,22 +1,20 @@
 /** The media of calls, where there are relays: the gate before the legs, and the sessions that it makes. */
+import { hash } from 'node:crypto'
 import type { Socket } from 'node:dgram'
 import { hostname } from 'node:os'
-import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
 import type { ActiveCalls } from '../call/active-calls.ts'
 import type { Deadlines } from '../call/deadlines.ts'
 import type { LegGate } from '../call/legs.ts'
 import { ListeningLegs } from '../call/monitoring/listening-legs.ts'
 import type { CallMedia } from './call-media.ts'
+import { HeardDigits, openDigitSocket } from './digits/heard-digits.ts'
 import { MediaGate } from './gate/media-gate.ts'
-import { deleteOrphans } from './gate/orphans.ts'
-import { Sessions } from './gate/sessions.ts'
-import { openDigitSocket } from './digits/digit-socket.ts'
-import { HeardDigits } from './digits/heard-digits.ts'
+import { deleteOrphans, Sessions } from './gate/sessions.ts'
 import { Parties } from './parties.ts'
-import { prefixOf } from './prefix.ts'
 import type { Relays } from './relay/relays.ts'
-import type { RuleBooks } from './rules-of.ts'
+import type { RuleBooks } from './policy.ts'
 import { Listening } from './spy/listening.ts'
 import { MixerThread } from './spy/mixer-thread.ts'
 
@@ -132,3 +130,14 @@ export function createMedia(
     isOurs: (name) => name.startsWith(`${prefix}-`),
   }
 }
+
+/** What the names of all sessions of an installation begin with: at its start it deletes those that are left. Pure. */
+interface Installation {
+  readonly host: string
+  readonly databasePath: string
+  readonly databaseId: string
+}
+
+/** Of others at the same relay containers may have the same names and paths, and copies of a database the same id. */
+export const prefixOf = ({ host, databasePath, databaseId }: Installation): string =>
+  hash('sha1', JSON.stringify([host, databasePath, databaseId]), 'hex').slice(0, 12)

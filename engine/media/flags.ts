@@ -2,10 +2,9 @@
  * What the relay is told with an offer and with its answer, so that each party gets a description of its own
  * profile. Names and values of rtpengine 10.5's ng protocol. Pure.
  */
-import { offeredCodecs } from './codecs.ts'
+import { convertsDigits, offeredCodecs } from './codecs.ts'
 import type { SpokenProfile } from './description.ts'
-import { convertsDigits } from './dtmf.ts'
-import { profileToward, type MediaParty } from './party.ts'
+import { type MediaParty, profileToward } from './call-media.ts'
 import { constant } from './relay/bencode.ts'
 import type { NgDictionary } from './relay/relays.ts'
 

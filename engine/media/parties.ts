@@ -1,16 +1,15 @@
 /** Who the parties of legs are, and whether a relay stands between two. */
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
+import { isHiddenFrom } from '../../schema/net/private-address.ts'
+import { noMediaRules } from '../../schema/rules/media.ts'
 import type { ActiveCalls } from '../call/active-calls.ts'
 import { callUuidOf } from '../call/call-machine/leg.ts'
 import type { Callee } from '../call/dialing/outgoing-invite.ts'
 import type { SipRequest } from '../call/signalling.ts'
-import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
-import { noMediaRules } from '../../schema/rules/media.ts'
 import type { Description } from './description.ts'
-import { natAddressOf } from './nat.ts'
-import type { MediaParty } from './party.ts'
-import { inRecordedCodecs } from './recording/recorded-codecs.ts'
-import { mediaDecision, type MediaDecision } from './policy.ts'
-import { rulesOf, type RuleBooks } from './rules-of.ts'
+import type { MediaParty } from './call-media.ts'
+import { type MediaDecision, mediaDecision, type RuleBooks, rulesOf } from './policy.ts'
+import { inRecordedCodecs } from './codecs.ts'
 
 /** What is known of the party of a leg: plain values, kept for as long as the leg. */
 export interface PartyFacts {
@@ -112,4 +111,23 @@ export const unknownParty: PartyFacts = {
   address: undefined,
   isBehindProxy: true,
   boundBehindNat: undefined,
+}
+
+/** Whether a party is behind NAT: its media is sent to where its packets come from. Pure. */
+export interface PartySource {
+  /** Where its SIP messages come from; undefined: from a proxy, which says nothing about the party. */
+  readonly address: string | undefined
+  /** Where its REGISTER came from, when its Contact names another, private address. */
+  readonly boundBehindNat: string | undefined
+}
+
+/** The address that its media comes from; undefined: it is the one of its description. */
+export function natAddressOf(
+  { address: source, boundBehindNat }: PartySource,
+  described: Description | undefined,
+): string | undefined {
+  if (described === undefined) return boundBehindNat
+  // ICE finds the way (RFC 8445).
+  if (described.profile === 'webrtc') return undefined
+  return source !== undefined && isHiddenFrom(described.address, source) ? source : undefined
 }

@@ -2,23 +2,35 @@
  * The registrar (RFC 3261 §10.3): who an extension's phone is, and where it can be reached. Requests
  * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
  */
+import type { Schedule } from '../../schema/clock.ts'
 import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
-import { headerNamed } from '../sip-server/message/index.ts'
-import { Authenticator, type Verdict } from './digest/authenticator.ts'
-import { Batch } from './batch.ts'
 import type { Registered } from './binding-table.ts'
-import type { Binding, Registration, Source } from './bindings.ts'
-import { bindingLimits, register } from './bindings.ts'
-import { leadsBack } from './path.ts'
-import { listing, registrationOf } from './registration.ts'
-import { Registrations, type RegistrationsDeps } from './registrations.ts'
+import {
+  type Binding,
+  bindingLimits,
+  register,
+  type Registration,
+  type Source,
+} from './bindings.ts'
+import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
 import type { Home } from './hop/flow-token.ts'
 import type { PhoneHop } from './hop/phone-hop.ts'
-import { callerIn, claimedBy, identityOf, unsupportedOptions } from './request.ts'
-import type { Identity, RequestHeaders } from './request.ts'
-import { targetOf, type ContactTarget } from './target.ts'
+import {
+  callerIn,
+  claimedBy,
+  type Identity,
+  identityOf,
+  leadsBack,
+  listing,
+  registrationOf,
+  type RequestHeaders,
+  unsupportedOptions,
+} from './registration.ts'
+import { Registrations, type RegistrationsDeps } from './registrations.ts'
+import { type ContactTarget, targetOf } from './target.ts'
 import type { WrongPassword } from './wrong-passwords.ts'
+import { headerNamed } from '../sip-server/message/index.ts'
 
 /** A request as it came. */
 export interface PhoneRequest {
@@ -392,3 +404,40 @@ const toStranger = (asked: PhoneAnswer): PhoneAnswer => ({ ...asked, isToStrange
 const unavailable = answer(503, 'Service Unavailable', {
   'Retry-After': String(RETRY_AFTER_SECONDS),
 })
+
+/**
+ * Work that is done together: what came in within `waitMs` of the first, in order, or at once when
+ * it is much. A program that wakes for each piece pays more for waking than for the work.
+ */
+export interface BatchDeps<Item> {
+  readonly schedule: Schedule
+  readonly waitMs: number
+  readonly maxItems: number
+  readonly work: (items: readonly Item[]) => void
+}
+
+export class Batch<Item> {
+  readonly #deps: BatchDeps<Item>
+  #items: Item[] = []
+  #cancel: (() => void) | undefined
+
+  constructor(deps: BatchDeps<Item>) {
+    this.#deps = deps
+  }
+
+  add(item: Item): void {
+    const { schedule, waitMs, maxItems } = this.#deps
+    this.#items.push(item)
+    if (this.#items.length >= maxItems) this.flush()
+    else this.#cancel ??= schedule(() => this.flush(), waitMs)
+  }
+
+  /** Does what waits. */
+  flush(): void {
+    this.#cancel?.()
+    this.#cancel = undefined
+    const items = this.#items
+    this.#items = []
+    if (items.length > 0) this.#deps.work(items)
+  }
+}

@@ -5,28 +5,36 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Buckets } from '../../schema/buckets.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
-import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { SLICE } from '../../schema/sql/in-slices.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
-import { countedNumbers, international } from '../../schema/rules/exit-codes.ts'
+import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
+import { OneAtATime } from '../../schema/one-at-a-time.ts'
+import { countedNumbers, type ExitCodes, international } from '../../schema/rules/exit-codes.ts'
 import type { LookedUp, Sender } from '../../schema/rules/gateway-reach.ts'
 import { unchanged } from '../../schema/rules/number-rule.ts'
 import { isName, withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
-import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
-import { Agents, type AgentDecision } from './agents.ts'
+import { SLICE } from '../../schema/sql/in-slices.ts'
+import { CallLimit, type SharedCounting } from '../limits/call-limit.ts'
+import { type AgentDecision, Agents } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
 import { CarrierLimits } from './carrier-limits.ts'
-import { CallLimit } from '../limits/call-limit.ts'
-import { GatewayGuard } from './gateway-guard.ts'
+import { type AddressesOf, GatewayGuard } from './gateway-guard.ts'
 import { gatewayNames } from './gateway-uri.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import type { Origin } from './origin.ts'
-import { candidateOf, type GatewayCandidate } from './outbound/gateway-candidate.ts'
-import type { OutboundDecision } from './outbound/outbound-decision.ts'
-import type { CarrierPrice } from './outbound/least-cost.ts'
-import { passedGateway, passedRoute, type Look, type PassedOver } from './outbound/passed-over.ts'
-import type { OutboundCaller } from './outbound/outbound-routes.ts'
-import { OutboundRoutes, rewriteByRoute } from './outbound/outbound-routes.ts'
+import {
+  candidateOf,
+  type CarrierPrice,
+  type GatewayCandidate,
+  type Look,
+  type OutboundCaller,
+  type OutboundDecision,
+  OutboundRoutes,
+  passedGateway,
+  type PassedOver,
+  passedRoute,
+  rewriteByRoute,
+} from './outbound/outbound-routes.ts'
+import { Recognition, type RecognitionDeps } from './recognition/recognition.ts'
 import type {
   AgentRecord,
   CarrierAuth,
@@ -37,14 +45,10 @@ import type {
   OwnedGateway,
   RoutingRecords,
 } from './routing-records.ts'
-import { Recognition } from './recognition/recognition.ts'
-import type { RoutingDeps } from './routing-deps.ts'
 import { Tenancy } from './tenancy.ts'
 
 export type { ExtensionOrigin, Origin } from './origin.ts'
-export type { GatewayCandidate } from './outbound/gateway-candidate.ts'
-export type { OutboundDecision } from './outbound/outbound-decision.ts'
-export type { RoutingDeps } from './routing-deps.ts'
+export type { GatewayCandidate, OutboundDecision } from './outbound/outbound-routes.ts'
 
 /** What is left when no route speaks for a call. */
 export type DefaultTarget =
@@ -534,4 +538,34 @@ function* sliced<T>(items: readonly T[], take: (item: T) => void): Generator<voi
     take(item)
     if (index % SLICE === SLICE - 1) yield
   }
+}
+
+/** What routing is made of. */
+export interface RoutingDeps extends RecognitionDeps {
+  readonly hosts: RecognitionDeps['hosts'] & {
+    watch(owner: string, hosts: readonly string[]): void
+    lookUp(hosts: readonly string[]): Promise<AddressesOf>
+  }
+  /** All rows, or those of one table that have changed. */
+  readonly load: (changed?: ChangedRouting) => Promise<RoutingRecords>
+  /** Of those that a tenant's caller may reach; null: a caller of no tenant. */
+  readonly defaultSetId: (tenantId: number | null) => number | undefined
+  /** Live calls of a carrier, counted, not kept. */
+  readonly activeCarrierCalls: (carrierId: number) => number
+  /** Live calls of an AI agent. */
+  readonly activeAgentCalls: (agentId: number) => number
+  /** What probes say; `unproven` gateways come after all others, `down` ones get no calls. */
+  readonly gatewayReachability: (gatewayId: number) => 'up' | 'unproven' | 'down'
+  /** By a price list, for a number; undefined: it has no price for it. */
+  readonly carrierPrice: (ratePlanId: number, number: string) => CarrierPrice | undefined
+  /** The carriers as they are from now on. */
+  readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
+  /** A row that cannot be used, in one sentence. */
+  readonly onProblem: (problem: string) => void
+  /** What is dialled in place of `+`; undefined: the installation names none. */
+  readonly exitCodes?: ExitCodes | undefined
+  readonly now: () => number
+  readonly random: () => number
+  /** Where other nodes count against the same limits. */
+  readonly shared?: SharedCounting | undefined
 }

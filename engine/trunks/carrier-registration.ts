@@ -1,13 +1,13 @@
-/** Keeps one carrier knowing where we are: performs what `registration-states.ts` says. */
+/** Registers at one carrier and keeps the registration (RFC 3261 §10.2), by a table of states. */
 import type { Schedule } from '../../schema/clock.ts'
 import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
 import {
-  registrationStates,
-  type RegistrationAction,
-  type RegistrationEvent,
-  type RegistrationState,
-} from './registration-states.ts'
-import { grantedSecondsOf, refreshAfterMs, retryAfterMs } from './registration-timing.ts'
+  parseExpires,
+  parseNameAddr,
+  parseRetryAfter,
+  parseUri,
+  splitList,
+} from '../sip-server/message/index.ts'
 
 /** What a carrier wants to see. */
 export interface Account {
@@ -245,3 +245,131 @@ function minExpiresOf(result: RegisterResult | undefined): number {
   const seconds = Number.parseInt(result.headers['min-expires'] ?? '0', 10)
   return seconds <= MAX_EXPIRES_SECONDS ? seconds : 0
 }
+
+/**
+ * Our registration with a carrier (RFC 3261 §10.2) as a table. A binding that the carrier still
+ * holds is not lost because one refresh was not answered: only when it lapses.
+ */
+export type RegistrationState =
+  'unregistered' | 'registering' | 'registered' | 'refreshing' | 'failed'
+
+export type RegistrationEvent =
+  /** To be registered from now on. */
+  | 'begin'
+  /** The waiting time is over. */
+  | 'due'
+  | 'accepted'
+  /** 423: longer is possible. */
+  | 'tooBrief'
+  /** Any other final answer. */
+  | 'refused'
+  /** No answer, or it could not be sent. */
+  | 'silent'
+  /** Our own SIP server is away. */
+  | 'unsent'
+  /** The binding that the carrier granted has expired. */
+  | 'lapsed'
+  /** Not to be registered any more. */
+  | 'end'
+
+export type RegistrationAction =
+  | 'send'
+  | 'lengthen'
+  | 'tryNextRegistrar'
+  | 'awaitRefresh'
+  | 'awaitRetry'
+  /** Asks the carrier to forget the binding. */
+  | 'remove'
+
+interface Transition {
+  readonly to: RegistrationState
+  readonly do: readonly RegistrationAction[]
+}
+
+/** An event that is missing in a state changes nothing there. */
+export const registrationStates: Readonly<
+  Record<RegistrationState, Partial<Readonly<Record<RegistrationEvent, Transition>>>>
+> = {
+  unregistered: { begin: { to: 'registering', do: ['send'] } },
+  registering: {
+    accepted: { to: 'registered', do: ['awaitRefresh'] },
+    tooBrief: { to: 'registering', do: ['lengthen', 'send'] },
+    refused: { to: 'failed', do: ['awaitRetry'] },
+    silent: { to: 'failed', do: ['tryNextRegistrar', 'awaitRetry'] },
+    unsent: { to: 'registering', do: ['awaitRetry'] },
+    due: { to: 'registering', do: ['send'] },
+    end: { to: 'unregistered', do: ['remove'] },
+  },
+  registered: {
+    due: { to: 'refreshing', do: ['send'] },
+    lapsed: { to: 'failed', do: [] },
+    end: { to: 'unregistered', do: ['remove'] },
+  },
+  refreshing: {
+    accepted: { to: 'registered', do: ['awaitRefresh'] },
+    tooBrief: { to: 'refreshing', do: ['lengthen', 'send'] },
+    refused: { to: 'failed', do: ['awaitRetry'] },
+    silent: { to: 'registered', do: ['tryNextRegistrar', 'awaitRetry'] },
+    unsent: { to: 'registered', do: ['awaitRetry'] },
+    lapsed: { to: 'registering', do: [] },
+    end: { to: 'unregistered', do: ['remove'] },
+  },
+  failed: {
+    due: { to: 'registering', do: ['send'] },
+    end: { to: 'unregistered', do: [] },
+  },
+}
+
+/** When a registration is refreshed or tried again. Pure; times in milliseconds. */
+const RETRY_BASE_MS = 4_000
+/** Credentials that were refused do not become right by themselves: carriers ban who insists. */
+const REFUSED_BASE_MS = 60_000
+const RETRY_MAX_MS = 600_000
+/** The longest Retry-After of a carrier that is followed. */
+const RETRY_AFTER_MAX_SECONDS = 3_600
+/** Whatever a carrier grants, we do not come more often. */
+const MIN_REFRESH_MS = 5_000
+
+/** Between 75 and 90 % of what was granted, so that many registrations do not come together. */
+export function refreshAfterMs(grantedSeconds: number, random: () => number): number {
+  return Math.max(MIN_REFRESH_MS, grantedSeconds * 1_000 * (0.75 + 0.15 * random()))
+}
+
+/**
+ * RFC 5626 §4.5: doubling from failure to failure (`failures` counts this one), drawn from the
+ * upper half. `status` 0: no answer.
+ */
+export function retryAfterMs(
+  failures: number,
+  status: number,
+  retryAfter: string | undefined,
+  random: () => number,
+): number {
+  const asked = parseRetryAfter(retryAfter ?? '')
+  if (asked !== undefined && status >= 500)
+    return Math.min(asked, RETRY_AFTER_MAX_SECONDS) * 1_000 + RETRY_BASE_MS * random()
+  const base = status >= 400 && status < 500 ? REFUSED_BASE_MS : RETRY_BASE_MS
+  const delay = Math.min(base * 2 ** Math.min(failures - 1, 16), RETRY_MAX_MS)
+  return delay * (0.5 + 0.5 * random())
+}
+
+/**
+ * What the carrier granted, in seconds: the `expires` of our Contact in its answer, the Expires
+ * header, or else what was asked for (RFC 3261 §10.2.4).
+ */
+export function grantedSecondsOf(
+  answer: { readonly contact: string | undefined; readonly expires: string | undefined },
+  user: string,
+  askedSeconds: number,
+): number {
+  const granted = splitList(answer.contact ?? '')
+    .map(parseNameAddr)
+    .filter((contact) => contact && isSameName(parseUri(contact.uri)?.user ?? '', user))
+    .map((contact) => parseExpires(contact?.params.get('expires') ?? ''))
+    .filter((seconds) => seconds !== undefined)
+  if (granted.length > 0) return Math.max(...granted)
+  return parseExpires(answer.expires?.trim() ?? '') ?? askedSeconds
+}
+
+const isSameName = (one: string, other: string): boolean =>
+  one.toLowerCase() === other.toLowerCase()

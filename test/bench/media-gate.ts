@@ -2,7 +2,7 @@
  * The part of `media` that is ours alone: what the gate, its sessions, the ng client and the quality of the call take
  * for one anchored call, in process, with a socket that gives the answers of rtpengine 10.5. No kernel, no SIP.
  */
-import type { LiveCall, LiveLeg } from '../../engine/call/call-machine/live.ts'
+import type { LiveCall, LiveLeg } from '../../engine/call/call-machine/state.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import type { Legs } from '../../engine/call/legs.ts'
 import type { LegEventData } from '../../engine/call/signalling.ts'
@@ -10,7 +10,7 @@ import type { ReceivedRequest } from '../../engine/call/user-agent/received-requ
 import { MediaGate } from '../../engine/media/gate/media-gate.ts'
 import { Sessions } from '../../engine/media/gate/sessions.ts'
 import { Parties } from '../../engine/media/parties.ts'
-import { measuredQuality } from '../../engine/media/quality/call-quality.ts'
+import { measuredQuality } from '../../engine/media/quality/quality.ts'
 import { MonitoredRelay } from '../../engine/media/relay/monitored-relay.ts'
 import type { NgSocketEvents } from '../../engine/media/relay/ng-client.ts'
 import { encodeBencode } from '../../engine/media/relay/bencode.ts'

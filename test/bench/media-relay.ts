@@ -1,6 +1,5 @@
 /** What a request to a media relay costs: CPU of this process per round trip, with a real rtpengine on the other end. */
-import { NgClient } from '../../engine/media/relay/ng-client.ts'
-import { openNgSocket } from '../../engine/media/relay/ng-socket.ts'
+import { NgClient, openNgSocket } from '../../engine/media/relay/ng-client.ts'
 import { decodeBencode, encodeBencode } from '../../engine/media/relay/bencode.ts'
 import type { NgRequest } from '../../engine/media/relay/relays.ts'
 import { RtpEngine } from '../support/rtpengine.ts'

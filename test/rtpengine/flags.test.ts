@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readDescription } from '../../engine/media/description.ts'
 import { answerFlags, offerFlags } from '../../engine/media/flags.ts'
-import type { MediaParty } from '../../engine/media/party.ts'
+import type { MediaParty } from '../../engine/media/call-media.ts'
 import type { NgDictionary } from '../../engine/media/relay/relays.ts'
 import {
   baresipOffer,

@@ -1,10 +1,8 @@
 /** The pool of relays against real ones. */
 import { afterEach, beforeAll, beforeEach, afterAll, expect, test } from 'vitest'
-import { deleteAndTell, deleteOf } from '../../engine/media/gate/ng-requests.ts'
-import { createRelays } from '../../engine/media/relay/create-relays.ts'
-import { NgClient } from '../../engine/media/relay/ng-client.ts'
-import { openNgSocket } from '../../engine/media/relay/ng-socket.ts'
-import type { RelayPool } from '../../engine/media/relay/relay-pool.ts'
+import { deleteAndTell, deleteOf } from '../../engine/media/gate/offer-answer.ts'
+import { createRelays, type RelayPool } from '../../engine/media/relay/relay-pool.ts'
+import { NgClient, openNgSocket } from '../../engine/media/relay/ng-client.ts'
 import { readConfig } from '../../engine/config.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import { ManualTime } from '../support/manual-time.ts'

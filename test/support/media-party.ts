@@ -1,7 +1,7 @@
 /** Session descriptions as programs write them, and parties of media sessions. */
 import type { MediaRules } from '../../schema/contracts/media.ts'
 import { readDescription } from '../../engine/media/description.ts'
-import type { MediaParty } from '../../engine/media/party.ts'
+import type { MediaParty } from '../../engine/media/call-media.ts'
 
 const lines = (text: string): string => `${text.trim().replaceAll(/\n\s*/g, '\r\n')}\r\n`
 

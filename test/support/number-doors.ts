@@ -5,7 +5,7 @@
 import { seedFile } from '../../engine/commands/seed.ts'
 import { inviteFor } from '../../engine/call/dialing/outgoing-invite.ts'
 import { rejectionFor } from '../../engine/call/inbound/validation.ts'
-import { forwardingOf } from '../../engine/call/forwarding/redirect.ts'
+import { forwardingOf } from '../../engine/call/forwarding/forward.ts'
 import {
   readInvite,
   startOf,

@@ -5,8 +5,7 @@
 import { noCandidate, reasonHeader, type End } from '../cdr/end-reason.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import { fullEnd, type Limited } from '../dialing/room.ts'
-import type { ExtensionDestination } from '../inbound/extension-route.ts'
-import type { Destination } from '../inbound/route.ts'
+import type { Destination, ExtensionDestination } from '../inbound/route.ts'
 import type { Headers } from '../signalling.ts'
 import {
   abandonOthers,

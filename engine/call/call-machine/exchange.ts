@@ -1,10 +1,8 @@
 /** Requests inside an answered call: what passes to the other leg, and what is answered here. */
-import { ALLOW } from '../sip/answers.ts'
-import { withoutClaims, withoutHeaders } from '../sip/headers.ts'
-import { silentAnswer } from '../sdp/third-party.ts'
-import { isHold } from '../sdp/streams.ts'
+import { ALLOW, withoutClaims, withoutHeaders } from '../sip/headers.ts'
+import { isHold, silentAnswer } from '../sdp/third-party.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
-import { exchangeTable, type ExchangeEvent } from './tables/exchange-table.ts'
+import { type ExchangeEvent, exchangeTable } from './tables/table.ts'
 import { answerOwed, describeTo, isClosing, isOffering, sendRequest } from './leg.ts'
 import type { Turn } from './protocol.ts'
 import type { Exchange, Leg, Purpose } from './state.ts'

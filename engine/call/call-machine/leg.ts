@@ -1,9 +1,8 @@
 /** The legs of calls: each a dialog by `legTable`, with the last descriptions sent and received (RFC 3264). */
-import { continued } from '../sdp/origin-line.ts'
-import { silentAnswer } from '../sdp/third-party.ts'
+import { continued, silentAnswer } from '../sdp/third-party.ts'
 import { withoutHeaders } from '../sip/headers.ts'
 import type { Described, DialogIds, Headers, LegEventData } from '../signalling.ts'
-import { legTable, type LegAction, type LegEvent } from './tables/leg-table.ts'
+import { type LegAction, type LegEvent, legTable } from './tables/table.ts'
 import type { Turn } from './protocol.ts'
 import type { Call, Leg, Purpose, Reinvite, Reinvited, Side } from './state.ts'
 

@@ -36,14 +36,14 @@ import type {
   Turn,
 } from './protocol.ts'
 import type { Call, Leg, World } from './state.ts'
-import { transferSignal } from './transfer.ts'
 import {
   beginAttended,
   beginBasicTransfer,
   beginEarlyReplacement,
   beginReplacement,
   onRefer,
-} from './transfer-begun.ts'
+  transferSignal,
+} from './transfer.ts'
 import { asOffer, canBeOffered } from '../sdp/third-party.ts'
 import * as legs from './leg.ts'
 import { onLegEvent, timedOut } from './leg-events.ts'

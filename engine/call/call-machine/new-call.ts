@@ -1,7 +1,7 @@
 /** A call as it begins. */
 import { newLeg } from './leg.ts'
-import type { CallStart } from './call-start.ts'
-import { nowhere, type Call, type Calling, type Leg, type World } from './state.ts'
+import type { CallStart } from '../inbound/incoming-invite.ts'
+import { type Call, type Calling, type Leg, nowhere, type World } from './state.ts'
 
 /** The beginning of a call, with or without an INVITE. */
 export interface NewCall {

@@ -4,21 +4,22 @@
  */
 import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
-import type { StreamQuality } from '../../../schema/contracts/media.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
-import type { Origin } from '../../routing/routing.ts'
-import { ReleasingMap } from '../../sip-server/message/index.ts'
+import type { StreamQuality } from '../../../schema/contracts/media.ts'
+import type {
+  AttemptState,
+  CallPhase,
+  ExchangeState,
+  LegState,
+  TransferState,
+} from './tables/table.ts'
 import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
-import type { IncomingInvite } from '../inbound/incoming-invite.ts'
+import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { Destination, Route } from '../inbound/route.ts'
 import type { Described, Headers } from '../signalling.ts'
-import type { CallStart } from './call-start.ts'
-import type { CallPhase } from './tables/call-table.ts'
-import type { AttemptState } from './tables/attempt-table.ts'
-import type { ExchangeState } from './tables/exchange-table.ts'
-import type { LegState } from './tables/leg-table.ts'
-import type { TransferState } from './tables/transfer-table.ts'
+import type { Origin } from '../../routing/routing.ts'
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 
 export type Direction = CallRecord['direction']
 
@@ -404,3 +405,13 @@ export interface PendingDial {
   readonly route?: Route
   readonly isEmergency: boolean
 }
+
+/** The state of calls as all others see it: to be read, never written. */
+type Frozen<T> = T extends readonly (infer Item)[]
+  ? readonly Frozen<Item>[]
+  : T extends object
+    ? { readonly [Key in keyof T]: Frozen<T[Key]> }
+    : T
+
+export type LiveCall = Frozen<Call>
+export type LiveLeg = Frozen<Leg>

@@ -2,9 +2,7 @@
  * Transfers by `transferTable` (RFC 5589, RFC 3725, RFC 3891). Each call keeps its record and its account; calls
  * whose legs are connected end together.
  */
-import type { End } from '../cdr/end-reason.ts'
-import { agrees } from '../sdp/agreement.ts'
-import { asOffer } from '../sdp/third-party.ts'
+import type { CallTransfer } from '../../../schema/contracts/calls.ts'
 import { offeringLeg } from './calling.ts'
 import { pause, resume } from './exchange.ts'
 import {
@@ -14,13 +12,23 @@ import {
   notify,
   reinvite,
   respondProvisionally,
+  subscribe,
 } from './leg.ts'
 import { callOf, connectParties, legOf, oppositeSide } from './parties.ts'
-import type { Signal, Turn } from './protocol.ts'
+import type {
+  AttendedPlan,
+  BasicTransferPlan,
+  EarlyReplacementPlan,
+  MachineEvent,
+  ReplacementPlan,
+  Signal,
+  Turn,
+} from './protocol.ts'
+import type { Call, Leg, Reinvited, Transfer } from './state.ts'
+import { type TransferAction, type TransferEvent, transferTable } from './tables/table.ts'
+import type { End } from '../cdr/end-reason.ts'
+import { agrees, asOffer } from '../sdp/third-party.ts'
 import type { Described } from '../signalling.ts'
-import type { Leg, Reinvited, Transfer } from './state.ts'
-import { show } from './transfer-shown.ts'
-import { transferTable, type TransferAction, type TransferEvent } from './tables/transfer-table.ts'
 
 /** A transferor sends BYE itself when NOTIFY reports success; after this time Tollgate does. */
 const PARTING_MS = 3_000
@@ -381,4 +389,188 @@ function hangUpAlone({ world, signals }: Turn, legId: string | undefined): void 
   if (leg === undefined) return
   const { callUuid, side } = leg
   signals.push({ type: 'stop', callUuid, end: { kind: 'hung-up', by: oppositeSide(side) } })
+}
+
+/** Responds to a REFER, and begins its subscription (RFC 3515 §2.4). */
+export function onRefer(
+  turn: Turn,
+  event: Extract<MachineEvent, { readonly type: 'referAccepted' | 'referRefused' | 'referFailed' }>,
+): void {
+  const leg = legOf(turn.world, event.legId)
+  if (leg === undefined) return
+  if (event.type === 'referFailed') {
+    const call = callOf(turn.world, leg)
+    if (call) call.failedTransfers += 1
+    endSubscription(turn, leg, event.status, event.reason)
+    return
+  }
+  if (event.type === 'referRefused') {
+    turn.commands.push({ ...event, type: 'answerRequest' })
+    return
+  }
+  const { legId, requestId, id, isSilent } = event
+  const headers = isSilent ? { 'refer-sub': 'false' } : {}
+  turn.commands.push({ type: 'answerRequest', legId, requestId, status: 202, headers })
+  subscribe(leg, id, isSilent)
+  notify(turn, leg, 100, 'Trying')
+}
+
+type Fields = Omit<Transfer, 'id' | 'state' | 'gone' | 'isMoved'>
+
+function begin(turn: Turn, fields: Fields, ...calls: readonly (Call | undefined)[]): Transfer {
+  const id = `transfer-${turn.world.transferCount++}`
+  const transfer: Transfer = { ...fields, id, state: 'ringing', gone: [], isMoved: false }
+  turn.world.transfers.set(id, transfer)
+  for (const call of calls) call?.transferIds.push(id)
+  return transfer
+}
+
+/** The new call rings; until it is answered, the transferee stays connected to the transferor. */
+export function beginBasicTransfer(turn: Turn, plan: BasicTransferPlan): void {
+  const { world } = turn
+  const { transferor, transferee, callUuid, destination, offered, isReferred } = plan
+  const [leaving, staying] = [legOf(world, transferor), legOf(world, transferee)]
+  const call = world.calls.get(callUuid)
+  if (!leaving || !staying || !call) return
+  const transfer = begin(
+    turn,
+    {
+      kind: 'basic',
+      transferor,
+      transferee,
+      newCall: callUuid,
+      destination,
+      offered,
+      isReferred,
+    },
+    callOf(world, staying),
+    call,
+  )
+  call.callIds.push(staying.callId)
+  if (call.calling.kind === 'invite') call.calling.replacedBy = transfer.id
+  else call.calling = { kind: 'transferee', transferId: transfer.id }
+  leaving.excusedBy = transfer.id
+  show(turn, transfer, 'transferring', null)
+  if (isReferred && call.firstProgressAt !== null) notify(turn, leaving, 180, 'Ringing')
+}
+
+export function beginAttended(turn: Turn, plan: AttendedPlan): void {
+  const { world } = turn
+  const { transferor, transferee, consulting, target } = plan
+  const [staying, called] = [legOf(world, transferee), legOf(world, target)]
+  const [one, other] = [staying && callOf(world, staying), called && callOf(world, called)]
+  if (!staying || !called || !one || !other) return
+  const destination = other.start.calledNumber
+  const transfer = begin(
+    turn,
+    {
+      kind: 'attended',
+      transferor,
+      transferee,
+      consulting,
+      target,
+      destination,
+      offered: asOffer(staying.media),
+      isReferred: true,
+    },
+    one,
+    other,
+  )
+  for (const legId of [transferor, consulting]) {
+    const leg = legOf(world, legId)
+    if (leg) leg.excusedBy = transfer.id
+  }
+  show(turn, transfer, 'transferring', null)
+  step(turn, transfer, 'begin')
+}
+
+export function beginReplacement(turn: Turn, plan: ReplacementPlan): void {
+  const { world } = turn
+  const { callUuid, replaced, partner } = plan
+  const [call, staying] = [world.calls.get(callUuid), legOf(world, partner)]
+  if (!call || !staying) return
+  const destination = call.start.callerNumber
+  const transfer = begin(
+    turn,
+    {
+      kind: 'replacement',
+      transferor: replaced,
+      transferee: partner,
+      newCall: callUuid,
+      destination,
+      offered: call.offer ?? '',
+      isReferred: false,
+    },
+    callOf(world, staying),
+    call,
+  )
+  call.replacement = transfer.id
+  if (call.offer !== undefined) transfer.body = call.offer
+  transfer.party = offeringLeg(turn, call)
+  show(turn, transfer, 'transferring', null)
+  step(turn, transfer, 'begin')
+}
+
+/** The caller waits until the ringing call is answered, and takes the place of its caller then. */
+export function beginEarlyReplacement(turn: Turn, plan: EarlyReplacementPlan): void {
+  const { world } = turn
+  const { callUuid, ringing: ringingUuid } = plan
+  const [call, ringing] = [world.calls.get(callUuid), world.calls.get(ringingUuid)]
+  if (!call || ringing?.calling.kind !== 'invite') return
+  const transfer = begin(
+    turn,
+    {
+      kind: 'early',
+      transferor: ringing.calling.legId,
+      transferee: '',
+      newCall: callUuid,
+      ringing: ringingUuid,
+      destination: ringing.start.calledNumber,
+      offered: call.offer ?? '',
+      isReferred: false,
+    },
+    ringing,
+    call,
+  )
+  call.replacement = transfer.id
+  transfer.body = call.offer
+  transfer.party = offeringLeg(turn, call)
+  ringing.calling.replacedBy = transfer.id
+  show(turn, transfer, 'transferring', null)
+  if (ringing.firstProgressAt !== null)
+    tellWaiting(turn, transfer, { status: 180, reason: 'Ringing' })
+}
+
+/** A phone may ask for transfers again and again. */
+const MAX_NOTES = 100
+
+export function show(
+  turn: Turn,
+  transfer: Transfer,
+  state: CallTransfer['state'],
+  sipCode: number | null,
+): void {
+  const { world } = turn
+  const { kind, transferor, transferee, consulting, target, newCall, destination } = transfer
+  const isReplacement = kind === 'replacement' || kind === 'early'
+  const callAt = (legId: string | undefined): Call | undefined => {
+    const leg = legOf(world, legId)
+    return leg && callOf(world, leg)
+  }
+  const one = callAt(transferee) ?? world.calls.get(transfer.ringing ?? '')
+  const other = kind === 'attended' ? callAt(target) : world.calls.get(newCall ?? '')
+  if (!one || !other) return
+  const shown = { state, destination, sipCode, callUuid: other.start.callUuid }
+  if (!isReplacement)
+    for (const call of [callAt(transferor), callAt(consulting)]) if (call) call.transfer = shown
+  tell(turn, one, shown)
+  const seen = { ...shown, callUuid: one.start.callUuid }
+  if (kind === 'attended') tell(turn, other, seen)
+  else other.transfer = seen
+}
+
+function tell({ now: at, commands }: Turn, call: Call, transfer: CallTransfer): void {
+  call.transfer = transfer
+  if (call.notes.length < MAX_NOTES) call.notes.push({ at, what: 'transfer', transfer })
+  commands.push({ type: 'transfer', callUuid: call.start.callUuid, transfer })
 }

@@ -1,19 +1,29 @@
 /** Click-to-call: the phones of an extension ring first; the one that is picked up is connected to a number. */
-import { partyOfNumber } from '../sip/caller-id.ts'
-import { escapeUser } from '../../sip-server/message/index.ts'
 import {
-  TEST_CALL_SECONDS,
   type OriginateRequest,
   type OriginateResult,
+  TEST_CALL_SECONDS,
 } from '../../../schema/contracts/calls.ts'
-import type { ExtensionRecord } from '../../registrar/extension-directory.ts'
 import type { CallDeps } from '../call-deps.ts'
+import { refused } from '../cdr/end-reason.ts'
+import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import { admit, planRoute, type RoutePlan } from '../inbound/admission.ts'
-import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
+import {
+  innerRoute,
+  outboundRoute,
+  phoneAt,
+  type Route,
+  type RouteDeps,
+  tenantOf,
+} from '../inbound/route.ts'
+import { originOf } from '../inbound/identify.ts'
+import { type IncomingInvite, startOf } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
 import type { Headers } from '../signalling.ts'
-import { inviteOfSource, phonesOf } from './source.ts'
-import { testRoute, whyNotTested } from './test-call.ts'
+import { partyOfNumber } from '../sip/headers.ts'
+import type { ExtensionRecord } from '../../registrar/extension-directory.ts'
+import type { Registrar } from '../../registrar/registrar.ts'
+import { escapeUser } from '../../sip-server/message/index.ts'
 
 /** Resolves before any phone rings; the record tells the result of the call. */
 export async function originate(
@@ -90,3 +100,69 @@ const pickUp: Headers = {
   'alert-info': '<http://127.0.0.1>;info=alert-autoanswer;delay=0',
   'call-info': '<sip:localhost>;answer-after=0',
 }
+
+/** The extension whose phones ring first: in click-to-call, and for a supervisor. */
+export function phonesOf(
+  { domain, extension, tenantId }: ExtensionRecord,
+  { registrar }: { readonly registrar: Pick<Registrar, 'contactsOf'> },
+): readonly PhoneCandidate[] {
+  return registrar
+    .contactsOf(domain, extension)
+    .map((contact) => ({ ...phoneAt(contact), extension, domain, tenantId }))
+}
+
+export interface SourceCall {
+  readonly callUuid: string
+  readonly destination: string
+  /** What the called side is shown; undefined: the extension and its name. */
+  readonly callerNumber: string | undefined
+  readonly callerName: string | undefined
+}
+
+/** As an INVITE of the extension would be read. */
+export function inviteOfSource(
+  { callUuid, destination, callerNumber, callerName }: SourceCall,
+  source: ExtensionRecord,
+): IncomingInvite {
+  const { domain, extension, displayName } = source
+  const number = callerNumber ?? extension
+  const name = callerName ?? (callerNumber === undefined ? displayName : '')
+  return {
+    origin: originOf(source),
+    callUuid,
+    callId: callUuid,
+    domain,
+    headers: {},
+    body: undefined,
+    from: partyOfNumber(number, domain, name),
+    callerNumber: number,
+    callerName: name || null,
+    calledNumber: destination,
+    calledUser: escapeUser(destination),
+    hopsLeft: 70,
+  }
+}
+
+/** Why the number may not be tested; undefined: it is an ordinary number outside. */
+export function whyNotTested(invite: IncomingInvite, deps: RouteDeps): string | undefined {
+  if (deps.routing.isEmergencyNumber(invite.calledNumber)) return 'emergency_number'
+  return innerRoute(invite, deps) ? 'internal_number' : undefined
+}
+
+/** The gateways of the carrier, by the caller's own routes, blocks and limits. */
+export function testRoute(
+  invite: IncomingInvite,
+  carrierId: number,
+  customerId: number | null,
+  deps: RouteDeps,
+): Route {
+  const tenantId = tenantOf(invite.origin, deps)
+  const { calledNumber } = invite
+  const asked = [customerId, calledNumber, tenantId, undefined, carrierId] as const
+  const decision = deps.routing.outboundCandidates(...asked)
+  const isEmergency = decision.kind === 'gateways' && decision.isEmergency
+  const route = isEmergency ? undefined : outboundRoute(decision, calledNumber, deps)
+  return route ?? { kind: 'refused', direction: 'outbound', end: noRoute }
+}
+
+const noRoute = refused(404, 'Not Found', 'no_route')

@@ -5,11 +5,16 @@ import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Credentials, Headers } from '../signalling.ts'
-import type { HeaderFilter } from '../sip/headers.ts'
-import { advertiseReplaces, CALL_UUID, withoutHeaders } from '../sip/headers.ts'
+import {
+  advertiseReplaces,
+  CALL_UUID,
+  type HeaderFilter,
+  isAnonymous,
+  type Party,
+  partyOf,
+  withoutHeaders,
+} from '../sip/headers.ts'
 import { TRANSFER_TOKEN } from '../transfer/transfer-token.ts'
-import type { Party } from '../sip/caller-id.ts'
-import { isAnonymous, partyOf } from '../sip/caller-id.ts'
 
 /** A phone of an extension. */
 export interface PhoneCandidate {

@@ -3,19 +3,32 @@
  * own is dialled, on the account of the extension that forwards: both keep their record, payer and leg, and end
  * together, as after a transfer.
  */
-import { escapeUser } from '../../sip-server/message/index.ts'
-import type { ExtensionOrigin } from '../../routing/routing.ts'
+import { isIP } from 'node:net'
 import type { CallDeps } from '../call-deps.ts'
-import type { LiveCall } from '../call-machine/live.ts'
-import type { Forward } from '../call-machine/state.ts'
-import type { ExtensionDestination } from '../inbound/extension-route.ts'
-import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
-import { originOf } from '../inbound/identify.ts'
+import type { Forward, LiveCall } from '../call-machine/state.ts'
 import { admitAndDial, onFault } from '../inbound/admission.ts'
-import { emergencyRoute, innerRoute, type RouteDeps } from '../inbound/route.ts'
+import {
+  emergencyRoute,
+  type ExtensionDestination,
+  innerRoute,
+  type RouteDeps,
+} from '../inbound/route.ts'
+import { originOf } from '../inbound/identify.ts'
+import { type IncomingInvite, startOf } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
 import type { Headers } from '../signalling.ts'
-import { divertedBy, forwardingOf, type Forwarding } from './redirect.ts'
+import { calledOf, domainOf } from '../sip/headers.ts'
+import type { ExtensionOrigin } from '../../routing/routing.ts'
+import {
+  escapeUser,
+  headerNamed,
+  noParams,
+  parseNameAddr,
+  qValueOf,
+  readAddress,
+  splitList,
+  withoutBrackets,
+} from '../../sip-server/message/index.ts'
 
 /** From one phone to the next, to the next. */
 const MAX_FORWARDS = 5
@@ -117,4 +130,73 @@ export function forwardOut(
   deps.dispatch({ type: 'forwardBegun', callUuid: call.start.callUuid, to })
   const plan = { isEmergency: false, route: undefined, tenantId: null }
   void admitAndDial(forwarded, invite, plan, deps).catch(onFault(forwarded, deps))
+}
+
+/** The target of a forward. */
+export interface Forwarding {
+  /** In the normal form. */
+  readonly number: string
+  /** The same as user part of a URI. */
+  readonly user: string
+  /** Without port; empty where the phone names an address, which may be its own. */
+  readonly domain: string
+  /** By `sips:`. */
+  readonly isSecure: boolean
+  /** RFC 5806: why. */
+  readonly reason: string
+}
+
+/** Undefined: it names no number. Of several targets the preferred one is meant. */
+export function forwardingOf(headers: Headers): Forwarding | undefined {
+  const targets = splitList(headers['contact'] ?? '')
+    .slice(0, MAX_TARGETS)
+    .map(targetIn)
+  const [preferred] = targets.toSorted((a, b) => b.q - a.q)
+  const { number, user, host, irregular } = calledOf(preferred?.uri ?? '')
+  const name = domainOf({ host })
+  const domain = isIP(withoutBrackets(name)) === 0 ? name : ''
+  const isSecure = /^sips:/i.test(preferred?.uri ?? '')
+  const isNumber = number !== '' && irregular === undefined
+  return isNumber ? { number, user, domain, isSecure, reason: reasonOf(headers) } : undefined
+}
+
+/** More in one answer are not read. */
+const MAX_TARGETS = 16
+
+/** One of a Contact, as `sip:` or `tel:` URI, and how much it is preferred. */
+function targetIn(value: string): { readonly uri: string; readonly q: number } {
+  return {
+    uri: readAddress(value).uri.trim(),
+    q: qValueOf(parseNameAddr(value) ?? { params: noParams }),
+  }
+}
+
+/** RFC 5806 §4: what a phone may give as its reason. */
+const reasons = new Set([
+  'user-busy',
+  'no-answer',
+  'unavailable',
+  'unconditional',
+  'time-of-day',
+  'do-not-disturb',
+  'deflection',
+  'follow-me',
+  'out-of-service',
+  'away',
+])
+
+function reasonOf(headers: Headers): string {
+  const given =
+    /;\s*reason\s*=\s*"?([\w-]+)/i.exec(headerNamed(headers, 'diversion') ?? '')?.[1] ?? ''
+  return reasons.has(given.toLowerCase()) ? given.toLowerCase() : 'unknown'
+}
+
+/** With one more Diversion, the latest first (RFC 5806 §4). */
+export function divertedBy(extension: string, reason: string, headers: Headers): Headers {
+  const before = headerNamed(headers, 'diversion')
+  const kept: Headers = {}
+  for (const name in headers)
+    if (name.toLowerCase() !== 'diversion') kept[name] = headers[name] ?? ''
+  const own = `<${extension}>;reason=${reason}`
+  return { ...kept, diversion: before === undefined ? own : `${own}, ${before}` }
 }

@@ -1,7 +1,6 @@
 /** Admits a call: finds its payer, unless the call is free. */
 import { isName } from '../../../schema/rules/phone-number.ts'
-import type { LiveCall } from '../call-machine/live.ts'
-import type { Note } from '../call-machine/state.ts'
+import type { LiveCall, Note } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type {
   Account,

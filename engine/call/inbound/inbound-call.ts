@@ -1,10 +1,9 @@
 /** An INVITE until its call is dialled: identified, validated, authorized, routed. */
 import { hostPort, tagOf } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
-import type { LiveCall } from '../call-machine/live.ts'
+import type { LiveCall } from '../call-machine/state.ts'
 import { respondToPhone, sourceOf } from '../phones/register.ts'
-import { requires100rel } from '../sip/headers.ts'
-import { respond } from '../sip/answers.ts'
+import { requires100rel, respond } from '../sip/headers.ts'
 import type { Answer } from '../signalling.ts'
 import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import { replaceForOtherNode } from '../transfer/for-other-node.ts'

@@ -7,14 +7,36 @@ import {
 } from '../../sip-server/message/index.ts'
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
 import { readNumber } from '../../../schema/rules/phone-number.ts'
-import type { CallStart } from '../call-machine/call-start.ts'
 import type { RouteQuestion } from './route.ts'
-import type { Party } from '../sip/caller-id.ts'
-import type { Irregular } from '../sip/caller-id.ts'
-import { calledOf, callerOf, isAnonymous, partyOf, renumbered } from '../sip/caller-id.ts'
+import {
+  calledOf,
+  callerOf,
+  identityClaims,
+  type Irregular,
+  isAnonymous,
+  type Party,
+  partyOf,
+  renumbered,
+} from '../sip/headers.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
-import { identityClaims } from '../sip/headers.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
+
+/** What is known of a call at its beginning. */
+export interface CallStart {
+  readonly callUuid: string
+  readonly callId: string
+  readonly callerNumber: string
+  readonly callerName: string | null
+  readonly calledNumber: string
+  /** `address:port` of the sender, or which part of Tollgate began the call. */
+  readonly sourceAddress: string
+  /** The call began here: no INVITE was received. */
+  readonly isOurs?: boolean
+  /** It connects another node to a call of this one, and that node records what is said. */
+  readonly isRecordedElsewhere?: boolean
+  /** Milliseconds by the steady clock, as all times of a call (schema/clock.ts). */
+  readonly startedAt: number
+}
 
 export interface IncomingInvite extends OutgoingCall, RouteQuestion {
   readonly callerNumber: string

@@ -4,9 +4,8 @@ import type { ActiveCalls } from '../active-calls.ts'
 import type { ClosedCode } from '../../../schema/contracts/calls.ts'
 import { refused, type End } from '../cdr/end-reason.ts'
 import { isOurSide, retryAfter } from './route.ts'
-import { answerToIrregular, type Irregular } from '../sip/caller-id.ts'
+import { answerToIrregular, type Irregular, ownMark, unsupportedOptions } from '../sip/headers.ts'
 import type { Headers } from '../signalling.ts'
-import { ownMark, unsupportedOptions } from '../sip/headers.ts'
 
 export interface ValidationDeps {
   readonly calls: Openness & Pick<ActiveCalls, 'isCalling'>

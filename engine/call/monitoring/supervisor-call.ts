@@ -1,5 +1,5 @@
 /** How the call of a supervisor is known again. */
-import type { CallStart } from '../call-machine/call-start.ts'
+import type { CallStart } from '../inbound/incoming-invite.ts'
 
 /** The called number of a supervisor's call: this, and the uuid of the call that it is about. */
 export const SPIED = 'spy:'

@@ -13,14 +13,19 @@ import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { Deadlines } from '../deadlines.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
-import { respond } from '../sip/answers.ts'
-import { calledOf, isAnonymous, partyOf, domainOf } from '../sip/caller-id.ts'
+import {
+  calledOf,
+  domainOf,
+  isAnonymous,
+  partyOf,
+  respond,
+  unsupportedOptions,
+} from '../sip/headers.ts'
 import type { Answer, Headers, SipRequest } from '../signalling.ts'
 import type { ReceivedRequest } from '../user-agent/received-request.ts'
-import { unsupportedOptions } from '../sip/headers.ts'
 import type { RequestEnd } from '../user-agent/uac.ts'
 import type { UserAgent } from '../user-agent/user-agent.ts'
-import { innerExtension, type ExtensionRouteDeps } from '../inbound/extension-route.ts'
+import { type ExtensionRouteDeps, innerExtension } from '../inbound/route.ts'
 import { identify, isUnproven, type IdentifyDeps } from '../inbound/identify.ts'
 import { hopsLeftOf } from '../inbound/incoming-invite.ts'
 import { respondToPhone, sourceOf } from './register.ts'

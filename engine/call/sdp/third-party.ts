@@ -1,8 +1,8 @@
-/** Session descriptions of third-party call control (RFC 3725 §4, RFC 3264). Pure. */
+/** Session descriptions: their streams (RFC 4566 §5), and third-party call control (RFC 3725 §4, RFC 3264). Pure. */
 
 /** The answer to an offer that lets no media flow: every stream goes nowhere. */
 export function silentAnswer(offer: string): string {
-  return [...session, ...streamsOf(offer).flatMap(silenced), ''].join('\r\n')
+  return [...session, ...mediaSections(offer).flatMap(silenced), ''].join('\r\n')
 }
 
 /** An offer without media, in the codecs that every phone has. */
@@ -30,16 +30,107 @@ export const asOffer = (answer: string): string =>
 
 const session = ['v=0', 'o=- 1 1 IN IP4 0.0.0.0', 's=-', 'c=IN IP4 0.0.0.0', 't=0 0']
 
-function streamsOf(sdp: string): string[][] {
-  const streams: string[][] = []
+/** The lines of each media description, without those of the session. */
+function mediaSections(sdp: string): string[][] {
+  const sections: string[][] = []
   for (const line of sdp.split(/\r?\n/))
-    if (line.startsWith('m=')) streams.push([line])
-    else if (line !== '') streams.at(-1)?.push(line)
-  return streams
+    if (line.startsWith('m=')) sections.push([line])
+    else if (line !== '') sections.at(-1)?.push(line)
+  return sections
 }
 
 /** Port 9 is the discard port: 0 would refuse the stream for good (RFC 3264 §6). */
 function silenced([media = '', ...attributes]: readonly string[]): string[] {
   const codecs = attributes.filter((line) => /^a=(rtpmap|fmtp):/.test(line))
   return [media.replace(/^m=(\S+) \d+(\/\d+)?/, 'm=$1 9'), ...codecs, 'a=inactive']
+}
+
+/**
+ * Whether two parties agree that got each other's descriptions one after the other: `offered` is the first
+ * party's as sent to the second, `answered` the answer, and `final` the first party's reply to that. Where `final`
+ * differs from `offered`, the second party needs another re-INVITE.
+ */
+export function agrees(offered: string, answered: string, final: string): boolean {
+  const [told, taken, said] = [streamsOf(offered), streamsOf(answered), streamsOf(final)]
+  return said.every(({ address, port, direction, formats }, index) => {
+    const [before, chosen] = [told[index], taken[index]]
+    return (
+      address === before?.address &&
+      port === before.port &&
+      direction === before.direction &&
+      chosen?.formats.every((format) => formats.includes(format)) === true
+    )
+  })
+}
+
+export interface Stream {
+  /** `audio`, `video`, … */
+  readonly kind: string
+  /** As in its `c=` line, or that of the session. */
+  readonly address: string
+  /** Begins with 0: there is no such stream (RFC 3264 §6). */
+  readonly port: string
+  readonly direction: string
+  readonly formats: readonly string[]
+}
+
+export function streamsOf(sdp: string): readonly Stream[] {
+  const streams: Stream[] = []
+  let [sessionAddress, sessionDirection] = ['', 'sendrecv']
+  for (const line of sdp.split(/\r?\n/)) {
+    const last = streams.at(-1)
+    const address = line.startsWith('c=') ? line.slice(2) : undefined
+    const direction = /^a=(sendrecv|sendonly|recvonly|inactive)$/.exec(line)?.[1]
+    if (line.startsWith('m=')) {
+      const [kind = '', port = '', , ...formats] = line.slice(2).split(' ')
+      const defaults = { address: sessionAddress, direction: sessionDirection }
+      streams.push({ kind, port, formats, ...defaults })
+    } else if (last) {
+      const changed = { ...last, ...(address && { address }), ...(direction && { direction }) }
+      streams[streams.length - 1] = changed
+    } else {
+      sessionAddress = address ?? sessionAddress
+      sessionDirection = direction ?? sessionDirection
+    }
+  }
+  return streams
+}
+
+/**
+ * RFC 3264 §8.4, and the older way of a null address. Audio counts before video; refused streams do not count.
+ */
+export function isHold(sdp: string): boolean {
+  // Most descriptions have none of these.
+  if (!/a=(?:sendonly|inactive)|c=IN IP(?:4 0\.0\.0\.0|6 ::)/.test(sdp)) return false
+  const live = streamsOf(sdp).filter(({ port }) => !port.startsWith('0'))
+  const spoken = live.filter(({ kind }) => kind === 'audio')
+  const streams = spoken.length > 0 ? spoken : live
+  return streams.length > 0 && streams.every(isSilent)
+}
+
+const isSilent = ({ direction, address }: Stream): boolean =>
+  direction === 'sendonly' || direction === 'inactive' || nullAddress.test(address)
+
+const nullAddress = /^IN IP(?:4 0\.0\.0\.0|6 ::)$/
+
+const originLine = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
+
+/**
+ * Returns `next` as the description after `last` in one dialog: with the origin of `last` and its next version, or the
+ * same version where nothing else differs. A description without a readable o= line is left unchanged.
+ */
+export function continued(last: string, next: string): string {
+  const [before, after] = [originLine.exec(last), originLine.exec(next)]
+  if (!before || !after) return next
+  const [own, session = '', version = '0', address = ''] = before
+  if (bodyAround(last, before) === bodyAround(next, after)) return replaced(next, after, own)
+  return replaced(next, after, `o=${session} ${BigInt(version) + 1n} ${address}`)
+}
+
+function bodyAround(sdp: string, { index, 0: { length } }: RegExpExecArray): string {
+  return `${sdp.slice(0, index)}${sdp.slice(index + length)}`
+}
+
+function replaced(sdp: string, { index, 0: { length } }: RegExpExecArray, by: string): string {
+  return `${sdp.slice(0, index)}${by}${sdp.slice(index + length)}`
 }

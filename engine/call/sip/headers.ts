@@ -1,11 +1,22 @@
 /**
- * Which headers pass from one leg to the other. A header passes because it is listed here: what
+ * SIP headers as calls use them: which pass from one leg to the other, caller and callee, and those of our responses.
+ * A header passes because it is listed here: what
  * belongs to a leg (Via, Route, Record-Route, Contact, credentials) or reveals equipment behind us
  * (User-Agent, Server, Organization, Warning) never does.
  */
-import { headerNamed, replaceHosts, splitList } from '../../sip-server/message/index.ts'
-import { withPlainNumbers } from './caller-id.ts'
-import type { Headers } from '../signalling.ts'
+import { readNumber, type ReadNumber, readUserPart } from '../../../schema/rules/phone-number.ts'
+import type { Answer, Headers } from '../signalling.ts'
+import {
+  ANONYMOUS_HOST,
+  escapeUser,
+  headerNamed,
+  isKnownStatus,
+  readAddress,
+  readUri,
+  replaceHosts,
+  replaceUsers,
+  splitList,
+} from '../../sip-server/message/index.ts'
 
 /** The mark of our own calls towards nodes; never taken from outside. */
 export const CALL_UUID = 'X-Call-UUID'
@@ -159,3 +170,122 @@ export const requires100rel = (require: string | undefined): boolean =>
 function namesIn(...lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '))
 }
+
+/** What we take, in and out of dialogs. */
+export const ALLOW =
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER, PUBLISH'
+
+/** `Allow` of a 405: what is taken outside of calls (RFC 3261 §21.4.6). */
+export const ALLOW_OUTSIDE_CALLS =
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, MESSAGE, PUBLISH'
+
+/** The status, or what RFC 3261 §8.1.3.2 reads for one that is not registered: x00 of its class. */
+export function listedStatus(status: number): number {
+  if (isKnownStatus(status)) return status
+  return status < 200 ? 183 : Math.min(600, status - (status % 100))
+}
+
+/** Sends an answer, at most one final one. */
+export function respond(
+  answer: Answer,
+  status: number,
+  reason?: string,
+  options: { readonly headers?: Headers; readonly body?: string | undefined } = {},
+): void {
+  if (answer.finalResponseSent) return
+  answer.send(listedStatus(status), reason, options)
+}
+
+/**
+ * Reads caller and callee out of From, P-Asserted-Identity and the Request-URI. Pure. Reads
+ * only as much of a header as the number takes; a value that makes no sense yields an empty
+ * number, never an exception.
+ */
+export interface Party {
+  /** Unquoted, without line breaks; empty when there is none. */
+  readonly name: string
+  /** User part of a SIP URI: the number, or the text of the URI, still escaped; empty when there is none. */
+  readonly user: string
+  /** Host and port; empty for `tel:`. */
+  readonly host: string
+  /** The normal form of a number, else the text, unescaped and without parameters. */
+  readonly number: string
+  /** Why `number` is no number; undefined: it is one, or empty. */
+  readonly irregular?: Irregular | undefined
+}
+
+/** A user name, or no way to write a number. */
+export type Irregular = Exclude<ReadNumber['kind'], 'number'>
+
+/** The response to a request that calls it. */
+export const answerToIrregular = {
+  name: { status: 404, reason: 'Not Found' },
+  malformed: { status: 484, reason: 'Address Incomplete' },
+} as const satisfies Record<Irregular, { status: number; reason: string }>
+
+/** Longer names are cut: they end in records, logs and headers of our own. */
+const MAX_NAME = 128
+
+/** A party that is known by its number. */
+export const partyOfNumber = (number: string, host: string, name = ''): Party => ({
+  name,
+  user: escapeUser(number),
+  host,
+  number,
+})
+
+/** RFC 3325 §9.1: the network vouches for the asserted identity; From is a claim of the sender. */
+export function callerOf(asserted: string | undefined, from: string): Party {
+  const claimed = partyOf(from)
+  if (asserted === undefined) return claimed
+  const known = partyOf(asserted)
+  return known.number === '' ? claimed : { ...known, name: known.name || claimed.name }
+}
+
+/** The first (name-addr or addr-spec) of a From, To or P-Asserted-Identity value. */
+export function partyOf(value: string): Party {
+  const { displayName, uri } = readAddress(value)
+  return { name: cleanName(displayName), ...uriParty(uri) }
+}
+
+export const isAnonymous = ({ host }: Party): boolean => host.toLowerCase() === ANONYMOUS_HOST
+
+/** The callee of a Request-URI: the user part of `sip:` and `sips:`, the number of `tel:`. */
+export function calledOf(uri: string): Party {
+  return { name: '', ...uriParty(uri) }
+}
+
+/** Without port, in small letters. */
+export const domainOf = ({ host }: Pick<Party, 'host'>): string =>
+  host.replace(/:\d+$/, '').toLowerCase()
+
+/** An identity header with each number in its normal form; names stay as they are. */
+export const withPlainNumbers = (value: string): string =>
+  replaceUsers(value, (user) => {
+    const { kind, text } = readUserPart(user.split(':', 1)[0] ?? '')
+    return kind === 'number' ? escapeUser(text) : user
+  })
+
+function uriParty(uri: string): Omit<Party, 'name'> {
+  const { scheme, user, hostPort: host, params } = readUri(uri)
+  if (user === '') return { user, host, number: '' }
+  const { kind, text: number } = readUserPart(user)
+  if (kind === 'number') return { user: escapeUser(number), host, number }
+  // There a name is no name, but a number that is written wrong.
+  const mustBeNumber = scheme === 'tel' || isTelephone.test(params)
+  return { user: escapeUser(user), host, number, irregular: mustBeNumber ? 'malformed' : kind }
+}
+
+/** RFC 3261 §19.1.1: the user part is a telephone number, whatever it looks like. */
+const isTelephone = /;user=phone(?![^;?])/i
+
+/** `party` under the number that a rule of its carrier has made of its own. */
+export function renumbered(party: Party, rewritten: string): Party {
+  if (rewritten === party.number) return party
+  const { kind, text: number } = readNumber(rewritten)
+  const irregular = kind === 'number' || number === '' ? undefined : kind
+  return { ...party, number, user: escapeUser(number), irregular }
+}
+
+/** Control characters (a folded line, an escaped CR) must reach neither a header nor a log. */
+const cleanName = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').slice(0, MAX_NAME)

@@ -1,16 +1,15 @@
 /** The trace of one call: its messages on all legs, and the decisions between them. */
 import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
+import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { Funds } from '../../../schema/contracts/charging.ts'
 import { denialText, storedDenialText } from '../../../schema/contracts/denials.ts'
-import type { Trace, TraceEntry, TraceMessage } from '../../../schema/contracts/trace.ts'
-import { moneyToDecimal } from '../../../schema/columns.ts'
-import { hostPort } from '../../sip-server/message/index.ts'
+import type { LegPeer, Trace, TraceEntry, TraceMessage } from '../../../schema/contracts/trace.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call-machine/state.ts'
 import { denialTextOf } from '../cdr/end-reason.ts'
 import type { Destination } from '../inbound/route.ts'
-import { peersOf } from './leg-peers.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
+import { hostPort, readAddress, readUri } from '../../sip-server/message/index.ts'
 
 export interface TraceDeps {
   readonly calls: Pick<ActiveCalls, 'story'>
@@ -150,3 +149,62 @@ const withoutSecrets = (text: string): string =>
   text
     .replace(/^((?:proxy-)?authorization):[^\r\n]*/gim, '$1: (not shown)')
     .replace(/^(a=crypto:\d+ \S+ inline:)[^\r\n]*/gim, '$1(not shown)')
+
+/** `legs`: Call-IDs; `messages` in the order of time. */
+export function peersOf(
+  legs: readonly string[],
+  messages: readonly TraceMessage[],
+  notes: readonly Note[],
+): readonly LegPeer[] {
+  const destinations = notes.flatMap((note) =>
+    note.what === 'routed' && note.route.kind === 'candidates' ? note.route.candidates : [],
+  )
+  return legs.map((callId) => {
+    const ofLeg = messages.filter(({ leg }) => leg === callId)
+    const address = ofLeg.find(({ direction }) => direction === 'received')?.address ?? null
+    const invite = ofLeg.find(({ text }) => text.startsWith('INVITE '))
+    if (invite === undefined) return { role: null, name: null, address }
+    return invite.direction === 'received'
+      ? { role: 'caller', name: callerIn(invite.text), address }
+      : { role: 'called', name: calledIn(invite.text, destinations), address }
+  })
+}
+
+function callerIn(invite: string): string | null {
+  const { user, hostPort } = readUri(readAddress(fromIn(invite)).uri)
+  return orNull(user === '' ? hostPort : user)
+}
+
+const fromIn = (invite: string): string => /^(?:from|f)[ \t]*:[ \t]*(.*)$/im.exec(invite)?.[1] ?? ''
+
+/** The Request-URI has the address of a node or a gateway, or what a phone has registered. */
+function calledIn(invite: string, destinations: readonly Destination[]): string | null {
+  const uri = invite.split(' ', 2)[1] ?? ''
+  const { user, hostPort } = readUri(uri)
+  const place = withoutDefaultPort(hostPort)
+  const isThere = (other: string): boolean =>
+    withoutDefaultPort(readUri(other).hostPort) === place && place !== ''
+  for (const destination of destinations)
+    switch (destination.kind) {
+      case 'gateway':
+        if (isThere(destination.uri)) return destination.carrierName
+        break
+      case 'agent':
+        if (isThere(destination.uri)) return destination.name
+        break
+      case 'extension':
+        if (destination.phones.some((phone) => phone.uri === uri))
+          return orNull(readUri(destination.uri).user)
+        break
+      case 'node':
+        if (isThere(destination.uri)) return hostPort
+        break
+      default:
+    }
+  return orNull(user === '' ? hostPort : `${user}@${hostPort}`)
+}
+
+const withoutDefaultPort = (hostPort: string): string =>
+  hostPort.toLowerCase().replace(/:5060$/, '')
+
+const orNull = (text: string): string | null => (text === '' ? null : text)

@@ -4,7 +4,7 @@
  */
 import { parseReplaces } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
-import type { LiveCall, LiveLeg } from '../call-machine/live.ts'
+import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { refused, type Refusal } from '../cdr/end-reason.ts'
 import { admitFree } from '../inbound/admission.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'

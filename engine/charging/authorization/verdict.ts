@@ -1,8 +1,23 @@
 /** An authorization as the call sees it: plain data. */
-import type { Account, Funds, Verdict } from '../../../schema/contracts/charging.ts'
+import type {
+  Account,
+  AuthorizationRequest,
+  Foreseen,
+  Funds,
+  Verdict,
+} from '../../../schema/contracts/charging.ts'
 import type { NodeVerdict } from '../../../schema/contracts/ocs.ts'
+import {
+  type Authorization,
+  type Books,
+  type Decision,
+  foreseen,
+  longestCall,
+  rateOfCall,
+  refusedBy,
+} from './authorize.ts'
 import type { Customer } from '../customers/customer.ts'
-import { longestCall, type Authorization, type Decision } from './authorize.ts'
+import { affordableSeconds } from '../pricing/price.ts'
 
 const retryAfterSeconds = 5
 
@@ -62,3 +77,29 @@ const fundsOf = (payer: Customer | undefined): Funds | undefined =>
     balanceMicros: Number(payer.balanceMicros),
     availableMicros: Number(payer.availableMicros),
   }
+
+/** `books` undefined: records cannot be stored now, so no call starts. */
+export function foresee(
+  request: Omit<AuthorizationRequest, 'callUuid'>,
+  books: Books | undefined,
+  deps: { readonly unknownCaller: 'deny' | 'allow'; readonly now: () => number },
+): Foreseen {
+  const now = deps.now()
+  const decision: Decision = books
+    ? foreseen(request, books, deps.unknownCaller, now)
+    : refusedBy('records_waiting')
+  const verdict = toVerdict(decision)
+  if (decision.kind === 'granted') {
+    const { grant, meters } = decision
+    const longest = longestCall({ ...grant, amountMicros: 0 }, now)
+    const left = Math.min(...meters.map(({ leftMicros }) => leftMicros))
+    const capped =
+      grant.tariff === null || meters.length === 0
+        ? Infinity
+        : affordableSeconds(grant.tariff, left)
+    return { verdict, tariff: grant.tariff, longestSeconds: Math.min(longest, capped) }
+  }
+  const payer = decision.kind === 'denied' ? decision.payer : undefined
+  const rate = payer && books && rateOfCall(payer, request, books.rates)
+  return { verdict, tariff: rate?.tariff ?? null, longestSeconds: 0 }
+}

@@ -1,23 +1,14 @@
 /** All customers in memory: the payer of a call is found by id, calling number or extension. */
 import { Buckets } from '../../../schema/buckets.ts'
-import type { Store } from '../../../schema/open.ts'
+import { exactSum, fromFlag } from '../../../schema/columns.ts'
 import type { ChangedPayers } from '../../../schema/contracts/changed-rows.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
-import { inSlices, slicesOf } from '../../../schema/sql/in-slices.ts'
+import type { Store } from '../../../schema/open.ts'
+import { numberOrText } from '../../../schema/rules/phone-number.ts'
+import { inSlices, SLICE, slicesOf } from '../../../schema/sql/in-slices.ts'
+import { all } from '../../../schema/sql/query.ts'
+import { Customer, type SharedLimits, startOfDay, type Terms } from './customer.ts'
 import { Lease } from '../leases/lease.ts'
-import { Customer, type SharedLimits, type Terms } from './customer.ts'
-import {
-  customerIdsAfter,
-  customerIdsOfTenant,
-  extensionsAfter,
-  extensionsOf,
-  loadCustomers,
-  loadSpending,
-  loadTenants,
-  numbersOf,
-  type StoredCustomer,
-} from './load-customers.ts'
-import { OwnedExtensions, type OwnedNumber, OwnedNumbers } from './payers.ts'
 
 /** One tenant, several, or (null) all. */
 type Tenants = number | readonly number[] | null
@@ -229,3 +220,183 @@ interface Spending {
   readonly debitedBefore: bigint
   readonly at: number
 }
+
+/** Reads customers, their numbers and what they spent from the database. */
+export interface StoredCustomer {
+  readonly terms: Terms
+  readonly balanceMicros: bigint
+}
+
+/** Undefined: all of them. */
+export async function loadCustomers(
+  store: Store,
+  customerIds?: readonly number[],
+): Promise<StoredCustomer[]> {
+  const query = store.db
+    .selectFrom('customer')
+    .leftJoin('wallet', 'wallet.customer_id', 'customer.id')
+    .leftJoin('tenant', 'tenant.id', 'customer.tenant_id')
+    .selectAll('customer')
+    .select([
+      'wallet.id as wallet_id',
+      'wallet.currency',
+      exactSum('wallet.balance_micros').as('balance'),
+      'tenant.is_active as is_tenant_active',
+    ])
+  const rows = await all(store, customerIds ? query.where('customer.id', 'in', customerIds) : query)
+  return rows.map((row) => ({
+    terms: {
+      customerId: row.id,
+      tenantId: row.tenant_id,
+      isActive: row.is_active === 1 && row.is_tenant_active !== 0,
+      planId: row.rate_plan_id,
+      walletId: row.wallet_id,
+      currency: row.currency,
+      creditLimitMicros: row.credit_limit_micros,
+      maxConcurrentCalls: row.max_concurrent_calls,
+      maxCps: row.max_cps,
+      maxDailySpendMicros: row.max_daily_spend_micros,
+      maxCallSeconds: row.max_call_seconds,
+      lowBalanceMicros: row.low_balance_micros,
+    },
+    balanceMicros: BigInt(row.balance ?? 0),
+  }))
+}
+
+/** The rows of their calling numbers and user names. */
+export const numbersOf = (
+  store: Store,
+  customerIds: readonly number[],
+): Promise<{ number: string; customer_id: number }[]> =>
+  all(
+    store,
+    store.db.selectFrom('customer_number').selectAll().where('customer_id', 'in', customerIds),
+  )
+
+/** At most `SLICE` ids of customers after this one. */
+export const customerIdsAfter = (store: Store, after: number): Promise<{ id: number }[]> =>
+  all(
+    store,
+    store.db.selectFrom('customer').select('id').where('id', '>', after).orderBy('id').limit(SLICE),
+  )
+
+export const customerIdsOfTenant = async (store: Store, tenantId: number): Promise<number[]> => {
+  const query = store.db.selectFrom('customer').select('id').where('tenant_id', '=', tenantId)
+  return (await all(store, query)).map(({ id }) => id)
+}
+
+/** Which tenants are active; undefined: of all. */
+export async function loadTenants(
+  store: Store,
+  tenantIds?: readonly number[],
+): Promise<Map<number, boolean>> {
+  const query = store.db.selectFrom('tenant').select(['id', 'is_active'])
+  const rows = await all(store, tenantIds ? query.where('id', 'in', tenantIds) : query)
+  return new Map(rows.map((row) => [row.id, fromFlag(row.is_active)]))
+}
+
+const extensionQuery = (store: Store) =>
+  store.db.selectFrom('extension').select(['id', 'extension', 'tenant_id', 'customer_id'])
+
+export const extensionsOf = (store: Store, ids: readonly number[]): Promise<OwnedExtension[]> =>
+  all(store, extensionQuery(store).where('id', 'in', ids))
+
+/** At most `SLICE` extensions after this id. */
+export const extensionsAfter = (store: Store, after: number): Promise<OwnedExtension[]> =>
+  all(store, extensionQuery(store).where('id', '>', after).orderBy('id').limit(SLICE))
+
+const PAGE = 1_000
+
+/** What was debited from a wallet since midnight UTC, in micro-units. Reads only entries since then. */
+export async function loadSpending(store: Store, walletId: number, now: number): Promise<bigint> {
+  const newestFirst = store.db
+    .selectFrom('ledger_entry')
+    .select(['id', 'kind', 'amount_micros', 'created_at'])
+    .where('wallet_id', '=', walletId)
+    .orderBy('id', 'desc')
+    .limit(PAGE)
+  let spentMicros = 0n
+  for (let before = Number.MAX_SAFE_INTEGER; ;) {
+    const entries = await all(store, newestFirst.where('id', '<', before))
+    for (const entry of entries) {
+      if (entry.created_at < startOfDay(now)) return spentMicros
+      if (entry.kind === 'debit') spentMicros -= BigInt(entry.amount_micros)
+    }
+    const last = entries.at(-1)
+    if (last === undefined || entries.length < PAGE) return spentMicros
+    before = last.id
+  }
+}
+
+/** Who pays for calls of which number: the calling numbers of customers, and the extensions of tenants. */
+export interface OwnedNumber {
+  /** As it is stored: rows of earlier versions may not have the normal form. */
+  readonly number: string
+  readonly customer_id: number
+}
+
+/** Calling numbers in their normal form, and user names. */
+export class OwnedNumbers {
+  readonly #byNumber = new Buckets<string, OwnedNumber>()
+  readonly #ofCustomer = new Map<number, readonly OwnedNumber[]>()
+
+  ownerOf(number: string): number | undefined {
+    const owners = this.#byNumber.of(number)
+    // The normal form counts before another spelling, and of two owners the one that was stored last.
+    return (owners.findLast((each) => each.number === number) ?? owners[0])?.customer_id
+  }
+
+  /** All numbers of a customer, instead of those before. */
+  set(customerId: number, numbers: readonly OwnedNumber[]): void {
+    for (const before of this.#ofCustomer.get(customerId) ?? [])
+      this.#byNumber.delete(numberOrText(before.number), before)
+    if (numbers.length === 0) this.#ofCustomer.delete(customerId)
+    else this.#ofCustomer.set(customerId, numbers)
+    for (const each of numbers) this.#byNumber.add(numberOrText(each.number), each)
+  }
+}
+
+export interface OwnedExtension {
+  readonly id: number
+  readonly extension: string
+  readonly tenant_id: number
+  readonly customer_id: number | null
+}
+
+/** Extensions by number, in each tenant and in all. */
+export class OwnedExtensions {
+  readonly #byId = new Map<number, OwnedExtension>()
+  readonly #byNumber = new Buckets<string, OwnedExtension>()
+
+  /**
+   * Extensions of several domains, or (null) of several tenants, may share a number: if they have different customers,
+   * or one has none, the number has none.
+   */
+  ownerOf(extension: string, tenantId: number | null): number | undefined {
+    const sharers = this.#byNumber.of(keyOf(extension, tenantId))
+    const owner = sharers[0]?.customer_id ?? undefined
+    return sharers.every(({ customer_id }) => customer_id === owner) ? owner : undefined
+  }
+
+  ids(): IterableIterator<number> {
+    return this.#byId.keys()
+  }
+
+  set(row: OwnedExtension): void {
+    this.delete(row.id)
+    this.#byId.set(row.id, row)
+    this.#byNumber.add(keyOf(row.extension, null), row)
+    this.#byNumber.add(keyOf(row.extension, row.tenant_id), row)
+  }
+
+  delete(id: number): void {
+    const row = this.#byId.get(id)
+    if (row === undefined) return
+    this.#byId.delete(id)
+    this.#byNumber.delete(keyOf(row.extension, null), row)
+    this.#byNumber.delete(keyOf(row.extension, row.tenant_id), row)
+  }
+}
+
+const keyOf = (extension: string, tenantId: number | null): string =>
+  tenantId === null ? extension : `${extension} ${tenantId}`

@@ -22,8 +22,7 @@ import type {
   Verdict,
 } from '../../../schema/contracts/charging.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import { readDenialCode, readGrant, readGrantedSeconds } from './ocs-answers.ts'
-import { OcsClient } from './ocs-client.ts'
+import { OcsClient, readDenialCode, readGrant, readGrantedSeconds } from './ocs-client.ts'
 
 export interface ExternalChargingDeps {
   readonly store: Store

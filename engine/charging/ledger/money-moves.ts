@@ -10,8 +10,7 @@ import type { Customer } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
 import type { Leases } from '../leases/leases.ts'
 import type { Ledger, LockedWallet } from './ledger.ts'
-import type { MoneySums } from './money-sums.ts'
-import type { DuplicatePosting } from './posting.ts'
+import type { DuplicatePosting, MoneySums } from './posting.ts'
 
 interface MoneyMovesDeps {
   readonly store: Store

@@ -1,3 +1,5 @@
+import type { MoneySum } from '../../../schema/contracts/ocs.ts'
+
 /** What became of one ledger entry. */
 export type Posting =
   | {
@@ -15,4 +17,26 @@ export interface DuplicatePosting {
   readonly walletId: number
   readonly amountMicros: number
   readonly balanceMicros: bigint
+}
+
+/** What was moved since the start, by kind and currency: plain numbers that telemetry reads. */
+export class MoneySums {
+  readonly #sums = new Map<string, { -readonly [field in keyof MoneySum]: MoneySum[field] }>()
+
+  /** Counts an entry that is durable. `amountMicros`: signed, as in the ledger. */
+  add(
+    { kind, amountMicros }: { readonly kind: MoneySum['kind']; readonly amountMicros: number },
+    wallet: { readonly currency: string | null } | undefined,
+  ): void {
+    const currency = wallet?.currency ?? ''
+    const key = `${kind} ${currency}`
+    const sum = this.#sums.get(key) ?? { kind, currency, count: 0, amountMicros: 0n }
+    sum.count += 1
+    sum.amountMicros += BigInt(Math.abs(amountMicros))
+    this.#sums.set(key, sum)
+  }
+
+  list(): readonly MoneySum[] {
+    return [...this.#sums.values()]
+  }
 }

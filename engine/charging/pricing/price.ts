@@ -1,7 +1,7 @@
 /** What a call costs, in integer micro-units. Exact: money uses no floating point. */
-import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
 import type { Tariff } from '../../../schema/call-journal.ts'
-import type { PricePart } from '../../../schema/contracts/ocs.ts'
+import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
+import type { PricePart, Quote, Rate } from '../../../schema/contracts/ocs.ts'
 
 /** The most that a call can cost: up to here every price is exact, and grants end here. */
 export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000
@@ -69,4 +69,39 @@ export function multiplyDivide(a: number, b: number, c: number, rounding: 'up' |
   const divisor = BigInt(c)
   const exact = BigInt(a) * BigInt(b) + (rounding === 'up' ? divisor - 1n : 0n)
   return Math.min(Number(exact / divisor), Number.MAX_SAFE_INTEGER)
+}
+
+/** The shortest grant, so that a call asks for more about once a minute. */
+const grantSeconds = 60
+
+/**
+ * The most whole seconds whose price is within `budgetMicros` (at most `MAX_COST_MICROS`). 0: not even the
+ * first second; Infinity: the tariff charges nothing more.
+ */
+export function affordableSeconds(tariff: Tariff, budgetMicros: number): number {
+  if (budgetMicros < 0) return 0
+  const quantum = quantumMicros(tariff)
+  // Prices are multiples of the quantum: the rest above the last multiple buys nothing.
+  const spendable = budgetMicros - (budgetMicros % quantum) - baseMicros(tariff)
+  if (spendable < 0) return 0
+  const { incrementSeconds, ratePerMinuteMicros } = tariff
+  if (ratePerMinuteMicros === 0) return Infinity
+  return tariff.firstIncrementSeconds + incrementsFor(spendable, tariff) * incrementSeconds
+}
+
+function incrementsFor(micros: number, { incrementSeconds, ratePerMinuteMicros }: Tariff): number {
+  const perIncrement = incrementSeconds * ratePerMinuteMicros
+  if (Number.isSafeInteger(perIncrement)) return multiplyDivide(micros, 60, perIncrement, 'down')
+  return Number((BigInt(micros) * 60n) / (BigInt(incrementSeconds) * BigInt(ratePerMinuteMicros)))
+}
+
+/** The length of one grant in seconds: the first increment, a minute at least. */
+export const grantLength = (tariff: Tariff): number =>
+  Math.max(tariff.firstIncrementSeconds, grantSeconds)
+
+/** Undefined: there is no rate. */
+export function quoteOf(rate: Rate | undefined, seconds: number): Quote | undefined {
+  if (rate === undefined) return undefined
+  const { tariff } = rate
+  return { rate, costMicros: costMicros(tariff, seconds), parts: priceParts(tariff, seconds) }
 }

@@ -6,13 +6,15 @@ import { openStore } from '../../../schema/postgres/open.ts'
 import { createLogger } from '../../logger.ts'
 import { seedFile } from '../seed.ts'
 import { type ExitCode, type World, WrongUsage } from '../command.ts'
-import { placeCalls } from './caller.ts'
+import { placeCalls, startEndpoint, startPbxNode } from './endpoint.ts'
 import { callerNumber, demoSeed } from './demo-data.ts'
-import { startEndpoint } from './endpoint.ts'
-import { type NodeProcess, startNode } from './node-process.ts'
-import { startPbxNode } from './pbx-node.ts'
+import {
+  findPostgres,
+  type NodeProcess,
+  startNode,
+  TemporaryPostgres,
+} from './temporary-postgres.ts'
 import { reportCalls } from './report.ts'
-import { findPostgres, TemporaryPostgres } from './temporary-postgres.ts'
 
 const MAX_NODES = 9
 

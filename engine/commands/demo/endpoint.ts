@@ -1,7 +1,10 @@
 import type { Log } from '../../../schema/contracts/log.ts'
+import { respond } from '../../call/sip/headers.ts'
+import type { UacEnd } from '../../call/user-agent/uac.ts'
 import { UserAgent } from '../../call/user-agent/user-agent.ts'
-import { createSipServer } from '../../sip-server/index.ts'
 import type { World } from '../command.ts'
+import { callerNumber } from './demo-data.ts'
+import { createSipServer } from '../../sip-server/index.ts'
 
 export interface Endpoint {
   readonly client: UserAgent
@@ -37,4 +40,80 @@ export async function startEndpoint(
     await server.stop()
   }
   return { client, port, stop }
+}
+
+/** The session description of an endpoint that would talk G.711; nothing is ever sent. */
+export const silentAudio = [
+  'v=0',
+  'o=- 1 1 IN IP4 127.0.0.1',
+  's=-',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 40000 RTP/AVP 0',
+  'a=rtpmap:0 PCMU/8000',
+  '',
+].join('\r\n')
+
+const ringingMs = 300
+
+/** A backend PBX node that rings and answers; numbers that end in 9 are busy. */
+export const startPbxNode = (world: World, log: Log, host?: string): Promise<Endpoint> =>
+  startEndpoint(world, log, (client) => answerCalls(client, world), host)
+
+function answerCalls(client: UserAgent, world: World): void {
+  client.handle('OPTIONS', (_request, answer) => respond(answer, 200))
+  client.handle('INVITE', (request, answer) => {
+    if (/^sip:[^@]*9@/.test(request.uri)) {
+      respond(answer, 486)
+      return
+    }
+    respond(answer, 180)
+    const pickUp = () => client.accept(request, { body: silentAudio, headers: {} }, () => undefined)
+    const ignore = world.schedule(pickUp, ringingMs)
+    request.onCancel = ignore
+  })
+}
+
+const everyMs = 1_000
+const shortestTalkMs = 1_000
+const longestTalkMs = 4_000
+
+/**
+ * Places a call every second to numbers 15550200 to 15550209, and hangs up after a while. The nodes of the platform take
+ * turns; calls through each come from a number of their own.
+ */
+export function placeCalls(
+  client: UserAgent,
+  nodes: readonly { readonly sipPort: number }[],
+  world: World,
+): () => void {
+  let calls = 0
+  const conversations = new Set<() => void>()
+  const talk = (end: UacEnd) => {
+    if (end.kind !== 'answered') return
+    const hangUp = () => {
+      conversations.delete(hangUp)
+      cancel()
+      if (end.dialog.isConnected) end.dialog.bye({})
+    }
+    const talkMs = shortestTalkMs + world.random() * (longestTalkMs - shortestTalkMs)
+    const cancel = world.schedule(hangUp, talkMs)
+    conversations.add(hangUp)
+  }
+  const place = () => {
+    const turn = calls % nodes.length
+    const uri = `sip:1555020${calls % 10}@127.0.0.1:${nodes[turn]?.sipPort ?? 5060}`
+    const headers = { From: `<sip:${callerNumber(turn)}@localhost>` }
+    calls += 1
+    client.invite(
+      { uri, nextHop: undefined, headers, body: silentAudio, credentials: undefined },
+      { onSent: () => undefined, onProvisional: () => undefined, onEnd: talk },
+    )
+    cancelNext = world.schedule(place, everyMs)
+  }
+  let cancelNext = world.schedule(place, 0)
+  return () => {
+    cancelNext()
+    for (const hangUp of conversations) hangUp()
+  }
 }

@@ -8,11 +8,9 @@ import { type Command, type World, WrongUsage } from '../command.ts'
 import { runPlatform } from '../serve.ts'
 import { withStore } from '../with-store.ts'
 import { incidentEnvironment, runIncidents } from './incidents/index.ts'
-import { placeCalls } from './caller.ts'
+import { placeCalls, startEndpoint, startPbxNode } from './endpoint.ts'
 import { nodeCountOf, runCluster } from './cluster.ts'
 import { demoSeed } from './demo-data.ts'
-import { startEndpoint } from './endpoint.ts'
-import { startPbxNode } from './pbx-node.ts'
 import { reportCalls } from './report.ts'
 
 export const demo: Command = {

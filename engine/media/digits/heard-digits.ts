@@ -1,6 +1,9 @@
 /** What relays tell of digits in RTP: of configured relays only, bounded, and told to the process that has the call. */
-import { TokenBuckets, takeFrom } from '../../guard/token-buckets.ts'
-import { heardDigitIn, type HeardDigit } from './heard-digit.ts'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
+import { isIPv6 } from 'node:net'
+import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
+import { type HeardDigit, heardDigitIn } from './heard-digit.ts'
 
 interface HeardDigitsDeps {
   readonly isRelay: (address: string) => boolean
@@ -72,4 +75,26 @@ export class HeardDigits {
   telemetry(): Readonly<Record<string, number>> {
     return { media_digits_ignored_total: this.#ignored }
   }
+}
+
+/** The UDP socket of `MEDIA_DTMF_LISTEN` (I/O). */
+interface DigitPlace {
+  readonly host: string
+  readonly port: number
+}
+
+/**
+ * Both processes of an upgrade bind the port: the kernel gives each datagram to the one that has bound it last, and to
+ * the other again when that has closed it. Rejects: the port cannot be bound.
+ */
+export async function openDigitSocket(
+  { host, port }: DigitPlace,
+  received: (datagram: Buffer, source: string) => void,
+): Promise<Socket> {
+  const socket = createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4', reuseAddr: true })
+  socket.on('message', (datagram, { address }) => received(datagram, address))
+  socket.bind(port, host)
+  await once(socket, 'listening')
+  socket.on('error', () => undefined)
+  return socket
 }

@@ -11,7 +11,7 @@ import type { InviteToSend } from '../../call/user-agent/user-agent.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { HeardDigit } from '../digits/heard-digit.ts'
 import { digitIn, playOf, type Digit } from './digits.ts'
-import { newMediaLeg, type MediaLeg } from './media-leg.ts'
+import { type MediaLeg, newMediaLeg, otherLeg, type Session } from './session.ts'
 import {
   descriptionIn,
   hasBody,
@@ -24,11 +24,9 @@ import {
 } from './offer-answer.ts'
 import { Offers, type Outlet } from './offers.ts'
 import { heardFrom, type Parties, type PartyFacts } from '../parties.ts'
-import { restoreMedia, saveMedia } from './saved-media.ts'
+import { nextFor, restoreMedia, saveMedia } from './saved-media.ts'
 import type { Relays } from '../relay/relays.ts'
-import { otherLeg, type Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
-import { nextFor } from './told.ts'
 import { ToldDigits } from './told-digits.ts'
 
 export interface GateDeps {

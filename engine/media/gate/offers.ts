@@ -4,15 +4,21 @@ import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { SipResponse } from '../../call/signalling.ts'
 import { type Description, readDescription } from '../description.ts'
 import { answerFlags, offerFlags } from '../flags.ts'
-import type { MediaLeg, MediaLegs, Step } from './media-leg.ts'
-import { answerOf, offerOf, rewrittenIn } from './ng-requests.ts'
-import { isDescription } from './offer-answer.ts'
-import { isPlayed, isTold } from '../dtmf.ts'
+import {
+  type Answer,
+  type MediaLeg,
+  type MediaLegs,
+  otherLeg,
+  type Rewritten,
+  type Session,
+  type Step,
+} from './session.ts'
+import { answerOf, isDescription, offerOf, rewrittenIn } from './offer-answer.ts'
+import { isPlayed, isTold } from '../codecs.ts'
 import { partyWith, type Parties } from '../parties.ts'
-import type { MediaParty } from '../party.ts'
+import type { MediaParty } from '../call-media.ts'
 import type { MediaDecision } from '../policy.ts'
 import type { NgDictionary, Relays } from '../relay/relays.ts'
-import { otherLeg, type Answer, type Rewritten, type Session } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 export interface OffersDeps {

@@ -1,5 +1,7 @@
 /** One session at a relay: two legs, the offer that is open between them, and what the relay made of its answer. */
 import type { MediaSession } from '../call-media.ts'
+import type { Description } from '../description.ts'
+import type { PartyFacts } from '../parties.ts'
 import type { NgAnswer, NgRequest, Relay } from '../relay/relays.ts'
 
 /** What became of a description at the relay. */
@@ -60,3 +62,73 @@ export function newSession(
 
 export const otherLeg = ({ legs: [one, other] }: Pick<Session, 'legs'>, legId: string): string =>
   legId === one ? other : one
+
+/** A description that a leg was told, by its o= line and a digest of the rest. */
+export interface Told {
+  /** `<username> <session>`, version and address of the o= line. */
+  readonly origin: readonly [string, string, string]
+  readonly rest: string
+}
+
+/** What is to be done for a leg, in order. */
+export interface Step {
+  /** It does not wait for a relay any more. */
+  isReady: boolean
+  run: () => void
+  /** The leg is over before. */
+  readonly drop: () => void
+}
+
+export interface MediaLeg {
+  readonly id: string
+  facts: PartyFacts
+  /** Of the descriptions that it exchanged last. */
+  current: Session | undefined
+  /** Of an offer that it has got and not answered, and what brings the answer: a transaction of ours, or one of these. */
+  offered: Session | undefined
+  offeredIn: 'invite' | 'ack' | (string & {})
+  /** Its INVITE was received, and had an offer. */
+  hasOffered: boolean
+  /** Its re-INVITE without offer. */
+  late: string | undefined
+  /** The description of it that was read last. */
+  said: { readonly sdp: string; readonly description: Description } | undefined
+  /** Its last offer. */
+  offer: string
+  /** What it was told last; `` in a leg that was restored. */
+  toldSdp: string
+  /** What is kept of it, once it was asked for, and in a leg that was restored. */
+  told: Told | undefined
+  /** A relay has changed what it was told: its descriptions are counted here from now on. */
+  isCounted: boolean
+  /** The leg that it exchanged media with at a relay, which is over. */
+  lost: string | undefined
+  readonly steps: Step[]
+  /** Since when its INVITE waits for a relay, by the steady clock, and how long it did. */
+  heldSince: number | undefined
+  heldMs: number
+}
+
+/** By id. */
+export interface MediaLegs {
+  get(legId: string): MediaLeg | undefined
+}
+
+export const newMediaLeg = (id: string, facts: PartyFacts): MediaLeg => ({
+  id,
+  facts,
+  current: undefined,
+  offered: undefined,
+  offeredIn: 'invite',
+  hasOffered: false,
+  late: undefined,
+  said: undefined,
+  offer: '',
+  toldSdp: '',
+  told: undefined,
+  isCounted: false,
+  lost: undefined,
+  steps: [],
+  heldSince: undefined,
+  heldMs: 0,
+})

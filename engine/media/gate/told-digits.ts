@@ -3,8 +3,7 @@ import type { ActiveCalls } from '../../call/active-calls.ts'
 import type { LegCommand, LegEventData } from '../../call/signalling.ts'
 import type { HeardDigit } from '../digits/heard-digit.ts'
 import { infoOf, type Digit } from './digits.ts'
-import type { MediaLeg, MediaLegs } from './media-leg.ts'
-import { otherLeg } from './session.ts'
+import { type MediaLeg, type MediaLegs, otherLeg } from './session.ts'
 import type { Sessions } from './sessions.ts'
 
 interface ToldDigitsDeps {

@@ -3,8 +3,8 @@
  * on hold. Each call is looked at once in that time: the next look is when its last packet would be too old.
  */
 import type { Deadline, Deadlines } from '../../call/deadlines.ts'
-import type { LiveCall } from '../../call/call-machine/live.ts'
-import { isHold } from '../../call/sdp/streams.ts'
+import type { LiveCall } from '../../call/call-machine/state.ts'
+import { isHold } from '../../call/sdp/third-party.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import { lastPacketOf } from './statistics.ts'

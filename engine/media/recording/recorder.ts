@@ -2,6 +2,7 @@
  * Starts and stops recordings at the relay while calls go on. What fails here is logged and costs the recording: no call
  * waits for it, and none ends by it.
  */
+import type { Schedule } from '../../../schema/clock.ts'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -10,12 +11,10 @@ import type {
   RecordingAction,
   RecordingResult,
 } from '../../../schema/contracts/recordings.ts'
-import type { Schedule } from '../../../schema/clock.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
-import type { NgAnswer, NgDictionary, NgValue, Relays } from '../relay/relays.ts'
 import type { RelayEndpoint } from './audio/convert.ts'
-import { beepWav } from './beep.ts'
 import type { RecordedTrack, UnfinishedRecording, UnfinishedRecordings } from './unfinished.ts'
+import type { NgAnswer, NgDictionary, NgValue, Relays } from '../relay/relays.ts'
 
 /** What is known of a call and of its legs. */
 export interface RecordedCalls {
@@ -402,3 +401,39 @@ const list = (value: NgValue | undefined): readonly NgValue[] =>
 
 const dictionary = (value: NgValue | undefined): NgDictionary =>
   typeof value === 'object' && !Array.isArray(value) ? (value as NgDictionary) : {}
+
+/**
+ * The tone that tells both parties that they are recorded: 0.2 s of 1400 Hz (the tone of ITU-T E.180 supplement 2), as a WAV.
+ * Text of the ng protocol is UTF-8: with 7 bits per sample, and these lengths, each byte is one character of ASCII.
+ */
+
+const RATE = 8_000
+const SAMPLES = RATE / 5
+const HERTZ = 1_400
+
+export const beepWav = (): string =>
+  [
+    'RIFF',
+    long(36 + SAMPLES),
+    'WAVE',
+    'fmt ',
+    long(16),
+    short(1),
+    short(1),
+    long(RATE),
+    long(RATE),
+    short(1),
+    short(8),
+    'data',
+    long(SAMPLES),
+    ...Array.from({ length: SAMPLES }, (_, at) => character(sample(at))),
+  ].join('')
+
+const sample = (at: number): number =>
+  0x50 + Math.round(0x2f * Math.sin((2 * Math.PI * HERTZ * at) / RATE))
+
+const character = (byte: number): string => String.fromCharCode(byte & 0xff)
+
+const short = (value: number): string => character(value) + character(value >> 8)
+
+const long = (value: number): string => short(value & 0xffff) + short(value >>> 16)

@@ -1,22 +1,22 @@
 /** Recording as the engine has it: set up, resumed after a start, told of media and of calls. */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
-import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
+import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { RecordingsPort } from '../../../schema/contracts/recordings.ts'
+import type { CallRecording, RecordingsPort } from '../../../schema/contracts/recordings.ts'
 import type { EventSink } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
+import type { LiveCall } from '../../call/call-machine/state.ts'
+import { isOfSupervisor } from '../../call/monitoring/supervisor-call.ts'
 import type { CallMedia } from '../call-media.ts'
-import type { Relays } from '../relay/relays.ts'
 import { openConverter } from './converter.ts'
 import { Finisher } from './finisher.ts'
-import { type ExtensionAt, recordingWish } from './parties.ts'
 import { Recorder } from './recorder.ts'
 import { RecordingStore } from './recording-store.ts'
 import { UnfinishedRecordings } from './unfinished.ts'
-import { needsRelay } from './who-is-recorded.ts'
+import type { Relays } from '../relay/relays.ts'
 
 /** Where recordings are made and kept. */
 export interface RecordingPlaces {
@@ -251,3 +251,44 @@ export const noRecordings: RecordingsPort = {
   isRecording: () => false,
   control: () => Promise.resolve({ kind: 'recording_unavailable' }),
 }
+
+/** As the registrar knows it. */
+export type ExtensionAt = (
+  domain: string,
+  extension: string,
+) => { readonly callRecording?: CallRecording } | undefined
+
+/**
+ * From the moment on at which its destination is dialled. What a supervisor hears is of others, who have not been asked,
+ * and may wish not to be recorded. What another node records is not recorded twice.
+ */
+export function recordingWish(
+  call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing'>,
+  extensionAt: ExtensionAt,
+): CallRecording {
+  const { start, origin, destination, dialing } = call
+  if (isOfSupervisor(start) || start.isRecordedElsewhere === true) return 'never'
+  const called = destination ?? dialing?.current
+  const caller =
+    origin?.kind === 'extension' ? extensionAt(origin.domain, origin.extension) : undefined
+  const callee = called?.kind === 'extension' ? at(called.uri, extensionAt) : undefined
+  return recordingOf([caller?.callRecording, callee?.callRecording])
+}
+
+/** `sip:<extension>@<domain>`. */
+function at(uri: string, extensionAt: ExtensionAt) {
+  const end = uri.lastIndexOf('@')
+  return extensionAt(uri.slice(end + 1), uri.slice('sip:'.length, end))
+}
+
+/**
+ * The strongest wish counts: an extension says what happens to its own calls, and `never` of the other party
+ * does not take that away. A call without extensions is never recorded.
+ */
+export function recordingOf(wishes: readonly (CallRecording | undefined)[]): CallRecording {
+  if (wishes.includes('always')) return 'always'
+  return wishes.includes('on_demand') ? 'on_demand' : 'never'
+}
+
+/** Only what goes through a relay can be recorded, and a call cannot be moved there when it is answered. */
+export const needsRelay = (recording: CallRecording): boolean => recording !== 'never'

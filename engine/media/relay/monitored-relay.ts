@@ -1,10 +1,9 @@
 /** One relay: the requests to it, whether it answers, and what is counted of it. */
 import type { Schedule } from '../../../schema/clock.ts'
 import type { RelayStatus } from '../../../schema/contracts/relays.ts'
-import { NgClient, type NgSocket, type NgSocketEvents } from './ng-client.ts'
-import type { RelayPlace } from './ng-socket.ts'
-import { figuresOf } from './relay-figures.ts'
-import type { NgAnswer, NgRequest, Relay } from './relays.ts'
+import { isDictionary } from './bencode.ts'
+import { NgClient, type NgSocket, type NgSocketEvents, type RelayPlace } from './ng-client.ts'
+import type { NgAnswer, NgDictionary, NgRequest, NgValue, Relay } from './relays.ts'
 
 /** It answers, at first or again; it answers no more; it has started anew, so that its sessions are lost. */
 export type RelayChange = 'answers' | 'silent' | 'restarted'
@@ -213,4 +212,32 @@ export class MonitoredRelay implements Relay {
     this.#lostAt = this.#seenAt
     this.#deps.onChange('silent')
   }
+}
+
+/** What an answer to `statistics` tells of a relay. */
+interface RelayFigures {
+  readonly uptimeMs: number
+  readonly sessions: number
+  /** Since it was started. */
+  readonly sessionsSoFar: number
+}
+
+/** Undefined: they are not there, as in versions to come. */
+export function figuresOf(values: NgDictionary): RelayFigures | undefined {
+  const { statistics } = values
+  if (!isDictionary(statistics)) return undefined
+  const { currentstatistics: current, totalstatistics: totals } = statistics
+  if (!isDictionary(current) || !isDictionary(totals)) return undefined
+  const uptime = numberOf(totals['uptime'])
+  const sessions = numberOf(current['sessionstotal'])
+  const sessionsSoFar = numberOf(totals['managedsessions'])
+  if (uptime === undefined || sessions === undefined || sessionsSoFar === undefined)
+    return undefined
+  return { uptimeMs: uptime * 1_000, sessions, sessionsSoFar }
+}
+
+/** The uptime is a text in version 10.5, and a number in others. */
+function numberOf(value: NgValue | undefined): number | undefined {
+  const number = typeof value === 'string' || typeof value === 'number' ? Number(value) : NaN
+  return Number.isFinite(number) ? number : undefined
 }

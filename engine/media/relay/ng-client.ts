@@ -2,10 +2,12 @@
  * Requests to one relay by the ng protocol: a datagram is a cookie, a space, and a dictionary in bencode. A request is
  * repeated with the same cookie, and the relay answers a repetition from its memory, so that nothing is done twice.
  */
+import { createSocket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
-import { ReleasingMap } from '../../sip-server/message/index.ts'
 import { decodeBencode, encodeBencode, isDictionary } from './bencode.ts'
 import type { NgAnswer, NgRequest } from './relays.ts'
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 
 /** A socket that is connected to one relay: nothing else reaches it. */
 export interface NgSocket {
@@ -170,4 +172,42 @@ function answerOf(bytes: Buffer, start: number, unread?: ReadonlySet<string>): N
   // `result` is `error`, or `load limit` with a message.
   const reason = values['error-reason'] ?? values['message'] ?? result
   return { kind: 'error', reason: typeof reason === 'string' ? reason : 'no reason given' }
+}
+
+/** Where a relay listens: its address is a literal. */
+export interface RelayPlace {
+  readonly address: string
+  readonly port: number
+}
+
+/** Answers to `delete` have some kilobytes each, and hundreds may come between two turns of the event loop. */
+const RECEIVE_BUFFER_BYTES = 2 * 1024 * 1024
+
+/** Connected: the kernel drops what comes from elsewhere, and tells at once when nothing listens there. */
+export function openNgSocket(place: RelayPlace, events: NgSocketEvents): NgSocket {
+  const family = isIPv6(place.address) ? 6 : 4
+  const socket = createSocket({
+    type: family === 6 ? 'udp6' : 'udp4',
+    recvBufferSize: RECEIVE_BUFFER_BYTES,
+    // Without it, dns.lookup is asked for the literal.
+    lookup: (hostname, _options, found) => found(null, hostname, family),
+  })
+  socket.on('message', events.onDatagram)
+  socket.on('error', events.onRefusal)
+  socket.connect(place.port, place.address)
+  return {
+    send: (datagram) => {
+      try {
+        socket.send(datagram)
+      } catch {
+        // Not connected yet, or closed: the request is repeated, or ends by its timeout.
+      }
+    },
+    close: () => {
+      socket.off('message', events.onDatagram)
+      socket.off('error', events.onRefusal)
+      socket.on('error', () => undefined)
+      socket.close()
+    },
+  }
 }

@@ -1,10 +1,10 @@
 /** The relays of `RTPENGINE`: which of them answer, and which one gets the next session. */
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
+import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { RelayStatus } from '../../../schema/contracts/relays.ts'
 import { MonitoredRelay, type RelayChange } from './monitored-relay.ts'
-import type { NgSocket, NgSocketEvents } from './ng-client.ts'
-import type { RelayPlace } from './ng-socket.ts'
+import { type NgSocket, type NgSocketEvents, openNgSocket, type RelayPlace } from './ng-client.ts'
 import type { Relay, Relays } from './relays.ts'
 
 export interface RelaySetting {
@@ -124,3 +124,30 @@ const messages = {
   silent: ['warn', 'media relay does not answer'],
   restarted: ['warn', 'media relay has started anew: its sessions are lost'],
 } as const
+
+/** The relays of `RTPENGINE`, on real sockets; what becomes of them is told as events. */
+interface CreateRelaysDeps extends Pick<RelayPoolDeps, 'hosts' | 'now' | 'schedule' | 'log'> {
+  readonly randomBytes: (size: number) => Buffer
+  readonly events: { add(happening: EngineHappening): void }
+}
+
+const eventOf = { answers: 'relay.up', silent: 'relay.down', restarted: 'relay.restarted' } as const
+
+/** Undefined without relays. */
+export function createRelays(
+  relays: readonly RelaySetting[],
+  { hosts, now, schedule, log, randomBytes, events }: CreateRelaysDeps,
+): RelayPool | undefined {
+  if (relays.length === 0) return undefined
+  return new RelayPool({
+    relays,
+    hosts,
+    now,
+    schedule,
+    log,
+    open: openNgSocket,
+    cookiePrefix: randomBytes(6).toString('base64url'),
+    onChange: ({ name: relay }, change) =>
+      events.add({ type: eventOf[change], tenantId: null, relay }),
+  })
+}

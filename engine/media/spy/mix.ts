@@ -1,7 +1,6 @@
 /** What two parties say, as one stream of G.711: each has a queue that evens out its jitter; then they are added. Pure. */
-import { decoderOf } from '../recording/audio/g711.ts'
+import { decoderOf, encode, type G711 } from '../recording/audio/g711.ts'
 import { readRtp } from '../recording/audio/rtp.ts'
-import { encode, type G711 } from './g711-encoder.ts'
 
 /** 20 ms. */
 const FRAME = 160

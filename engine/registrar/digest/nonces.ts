@@ -2,9 +2,8 @@
  * Nonces that need no memory to be issued: time, serial number and a keyed hash (RFC 7616 §3.3).
  * Memory is spent only on those that were answered rightly, to refuse a repeated `nc` (§5.12).
  */
-import { timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { detachString } from '../../sip-server/message/index.ts'
-import { keyedHash } from './keyed-hash.ts'
 
 export interface NoncesDeps {
   /** Hexadecimal digits of this process: after a restart every nonce is stale. */
@@ -116,3 +115,10 @@ export class Nonces {
 }
 
 const NONCE_BYTES = 24
+
+/**
+ * A SHA-256 that only the holder of `secret` (hexadecimal) can compute, in hexadecimal. Nested like
+ * HMAC (RFC 2104), so that nothing can be appended to `text`; a tenth of the time of `createHmac`.
+ */
+export const keyedHash = (secret: string, text: string): string =>
+  hash('sha256', secret + hash('sha256', secret + text, 'hex'), 'hex')

@@ -1,9 +1,10 @@
 /** Joins what phones across nodes need: the registry of nodes, bindings, and the guard. */
 import type { Log } from '../../../schema/contracts/log.ts'
+import { sipTarget } from '../../../schema/net/sip-target.ts'
+import { canonicalAddress } from '../../../schema/net/source-address.ts'
 import type { Binding, Source } from '../bindings.ts'
 import type { Home } from './flow-token.ts'
-import { type KnownNode, PeerNodes, type PeerNodesDeps } from './peer-nodes.ts'
-import { PhoneHop } from './phone-hop.ts'
+import { type PeerNode, PhoneHop } from './phone-hop.ts'
 
 /** The installation that a process is a node of. */
 export interface Installation {
@@ -39,4 +40,177 @@ export function createHop(around: Around, { self, key, nodes }: Installation, de
     onRefused: (source) => void around.guard.unknownSource(source),
   })
   return { hop, peers }
+}
+
+/** A node as the registry of the installation tells of it. */
+export interface KnownNode {
+  /** `NODE_NAME` */
+  readonly name: string
+  /** A SIP URI without a user, by which other nodes reach it; null: by none. */
+  readonly sipUri: string | null
+  /** By which its requests may come, besides that of its SIP URI: also those that lead to it from nowhere. */
+  readonly addresses: readonly string[]
+  /** Its heartbeat is recent. */
+  readonly isAlive: boolean
+  /** Milliseconds UTC, by one clock for all nodes. */
+  readonly heartbeatAt: number
+}
+
+export interface PeerNodesDeps {
+  /** The name of this node. */
+  readonly self: string
+  /** All nodes, this one too. From memory. */
+  readonly nodes: () => readonly KnownNode[]
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  readonly hosts: {
+    /** Grows when the addresses of a name have changed. */
+    readonly version: number
+    addressesOf(host: string): readonly string[]
+    watch(owner: string, hosts: readonly string[]): void
+  }
+  readonly log: Log
+}
+
+/** What is known of a node when it did not answer. */
+interface Suspicion {
+  readonly heartbeatAt: number
+  readonly until: number
+}
+
+/** Every packet of a stranger asks whether it comes from a node. */
+const REFRESH_MS = 500
+/** A node may have died after a heartbeat that is read here later: one of so much later proves that it lives. */
+const PROOF_MS = 2_500
+/** While the database server is away there are no heartbeats: then it is tried again. As long as a heartbeat counts. */
+const SUSPECT_MS = 10_000
+/** So long an address is one of a node after a token that came from there. */
+const HEARD_MS = 600_000
+const DEFAULT_PORTS = { udp: 5_060, tcp: 5_060, tls: 5_061 } as const
+
+export class PeerNodes {
+  readonly #deps: PeerNodesDeps
+  #readAt = -Infinity
+  #version = -1
+  #watched = ''
+  #byName: ReadonlyMap<string, PeerNode> = new Map<string, PeerNode>()
+  /** Those of the SIP URIs of other nodes. */
+  #addresses: ReadonlySet<string> = new Set<string>()
+  /** Those of the SIP URI of this node that no other node says of itself. */
+  #own: ReadonlySet<string> = new Set<string>()
+  /** By how many nodes each other one is told. */
+  #told: ReadonlyMap<string, number> = new Map<string, number>()
+  /** Of those that are told, until when a token that came from there speaks for it. */
+  readonly #heard = new Map<string, number>()
+  readonly #suspects = new Map<string, Suspicion>()
+
+  constructor(deps: PeerNodesDeps) {
+    this.#deps = deps
+  }
+
+  /** Undefined: there is no such node, or it tells no usable SIP URI. */
+  find(name: string): PeerNode | undefined {
+    this.#follow()
+    return this.#byName.get(name)
+  }
+
+  /**
+   * Whether requests of a node come from there, and no other ones: by the address of another node's SIP URI, or by one that
+   * a node tells and from where it has shown a token lately. A machine tells those of containers and tunnels, too, by which
+   * strangers may come here; and one that several tell says nothing of who it is. This node sends itself nothing: what
+   * comes from its own address was sent, or passed on, by another program of the machine.
+   */
+  has(address: string): boolean {
+    this.#follow()
+    const source = canonicalAddress(address)
+    if (this.#addresses.has(source)) return true
+    return this.#told.get(source) === 1 && (this.#heard.get(source) ?? 0) > this.#deps.now()
+  }
+
+  /** Whether a node says that its requests come from there; the address of our own SIP URI is one only if another says it, too. */
+  isTold(address: string): boolean {
+    this.#follow()
+    const source = canonicalAddress(address)
+    return this.#addresses.has(source) || (this.#told.has(source) && !this.#own.has(source))
+  }
+
+  /** A token that only a node can have made has come from there. */
+  heard(address: string): void {
+    this.#follow()
+    const source = canonicalAddress(address)
+    if (this.#told.has(source)) this.#heard.set(source, this.#deps.now() + HEARD_MS)
+  }
+
+  /** Names of those that are there, this one too. */
+  get alive(): readonly string[] {
+    this.#follow()
+    return [...this.#byName].flatMap(([name, { isAlive }]) => (isAlive ? [name] : []))
+  }
+
+  /** A request to it was not answered: it counts as gone until a heartbeat proves that it lives. */
+  suspect(name: string): void {
+    const { nodes, now, log } = this.#deps
+    const known = nodes().find((node) => node.name === name)
+    if (known === undefined) return
+    if (!this.#suspects.has(name))
+      log('warn', 'a node does not answer: its phones are not called until it is heard again', {
+        node: name,
+      })
+    const { heartbeatAt } = known
+    this.#suspects.set(name, { heartbeatAt, until: now() + SUSPECT_MS })
+    this.#readAt = -Infinity
+  }
+
+  #isSuspect({ name, heartbeatAt }: KnownNode): boolean {
+    const suspicion = this.#suspects.get(name)
+    if (suspicion === undefined) return false
+    const isProven = heartbeatAt - suspicion.heartbeatAt >= PROOF_MS
+    if (!isProven && this.#deps.now() < suspicion.until) return true
+    this.#suspects.delete(name)
+    return false
+  }
+
+  #follow(): void {
+    const { self, nodes, hosts, now } = this.#deps
+    if (now() - this.#readAt < REFRESH_MS && hosts.version === this.#version) return
+    const places = nodes().flatMap((node) => {
+      const sip = placeOf(node.sipUri)
+      const isAlive = node.isAlive && !this.#isSuspect(node)
+      return sip === undefined ? [] : [{ ...node, isAlive, sip }]
+    })
+    const names = places.map(({ sip }) => sip.host)
+    if (names.join() !== this.#watched) hosts.watch('nodes', names)
+    this.#watched = names.join()
+    this.#readAt = now()
+    this.#version = hosts.version
+    const told = new Map<string, number>()
+    const toldByOthers = new Set<string>()
+    const [ofSelf, ofUris] = [new Set<string>(), new Set<string>()]
+    const byName = new Map<string, PeerNode>()
+    for (const { name, isAlive, sip, addresses } of places) {
+      const own = hosts.addressesOf(sip.host).map(canonicalAddress)
+      const others = new Set(addresses.map(canonicalAddress))
+      for (const address of own) (name === self ? ofSelf : ofUris).add(address)
+      for (const address of others) {
+        told.set(address, (told.get(address) ?? 0) + 1)
+        if (name !== self) toldByOthers.add(address)
+      }
+      byName.set(name, { sip, isAlive, addresses: [...new Set([...own, ...others])] })
+    }
+    this.#byName = byName
+    this.#addresses = ofUris
+    this.#own = new Set([...ofSelf].filter((address) => !toldByOthers.has(address)))
+    this.#told = told
+    for (const address of this.#heard.keys()) if (!told.has(address)) this.#heard.delete(address)
+  }
+}
+
+function placeOf(sipUri: string | null): PeerNode['sip'] | undefined {
+  const target = sipUri === null ? undefined : sipTarget(sipUri)
+  if (target === undefined) return undefined
+  const { host, port, transport = target.isSecure ? 'tls' : 'udp' } = target
+  // WebSockets are opened by pages alone (RFC 7118 §4).
+  if (transport !== 'udp' && transport !== 'tcp' && transport !== 'tls') return undefined
+  const protocol = target.isSecure ? 'tls' : transport
+  return { host, protocol, port: port === 0 ? DEFAULT_PORTS[protocol] : port }
 }

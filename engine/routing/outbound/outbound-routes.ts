@@ -3,19 +3,25 @@
  * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
  */
 import { Buckets } from '../../../schema/buckets.ts'
-import { orderByPreference } from '../by-preference.ts'
-import { leastCostFirst, type PriceOf } from './least-cost.ts'
 import {
   ANY_INTERNATIONAL,
   codeLength,
-  type ExitCodes,
   exitCodeOf,
+  type ExitCodes,
   internationalPrefix,
 } from '../../../schema/rules/exit-codes.ts'
 import { withoutPlus as digitsOf } from '../../../schema/rules/phone-number.ts'
+import { orderByPreference } from '../by-preference.ts'
+import { gatewayPort, gatewayUri } from '../gateway-uri.ts'
 import { PrefixTable } from '../prefix-table.ts'
-import type { OutboundRouteRecord } from '../routing-records.ts'
-import { passedRoute, type Look } from './passed-over.ts'
+import type {
+  CallerIdRule,
+  CarrierAuth,
+  CarrierRecord,
+  GatewayRecord,
+  OutboundRouteRecord,
+  Transport,
+} from '../routing-records.ts'
 
 export interface OutboundCaller {
   readonly customerId: number | null
@@ -194,3 +200,134 @@ export function rewriteByRoute(
   if (strip === 0 && prepend === '' && code === '') return calledNumber
   return prepend + (code + digitsOf(calledNumber)).slice(strip)
 }
+
+/** One carrier gateway offered to one call. */
+export interface GatewayCandidate {
+  readonly kind: 'gateway'
+  readonly gatewayId: number
+  readonly carrierId: number
+  readonly carrierName: string
+  readonly routeName: string
+  /** Of a least-cost route: what made its place. Null: unknown; undefined: another route. */
+  readonly price?: CarrierPrice | null
+  /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
+  readonly uri: string
+  readonly host: string
+  readonly port: number
+  readonly transport: Transport
+  /** The called number as this carrier wants it. */
+  readonly number: string
+  readonly auth: CarrierAuth
+  readonly callerId: CallerIdRule
+  readonly stripHeaders?: readonly string[] | undefined
+}
+
+export function candidateOf(
+  carrier: CarrierRecord,
+  gateway: GatewayRecord,
+  offer: Pick<GatewayCandidate, 'routeName' | 'number'> & {
+    readonly price: CarrierPrice | null | undefined
+  },
+): GatewayCandidate {
+  const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
+  const { gatewayId, host, transport } = gateway
+  return {
+    kind: 'gateway',
+    gatewayId,
+    carrierId,
+    carrierName,
+    routeName: offer.routeName,
+    ...(offer.price === undefined ? {} : { price: offer.price }),
+    uri: gatewayUri(gateway),
+    host,
+    port: gatewayPort(gateway),
+    transport,
+    number: offer.number,
+    auth,
+    callerId,
+    stripHeaders,
+  }
+}
+
+/** What a call costs by a carrier's price list. */
+export interface CarrierPrice {
+  /** A call of one minute, connect fee included, in micro-units of the list's currency. */
+  readonly minuteMicros: number
+  /** The carrier does not take calls to this number. */
+  readonly isBlocked: boolean
+}
+
+/** Undefined: there is no list, or no price for the number in it. */
+export type PriceOf = (route: OutboundRouteRecord) => CarrierPrice | undefined
+
+/**
+ * Routes of one prefix, ordered by preference: those with mode `lcr` change places among each other,
+ * the cheapest first, and stand together where the first of them stood. Equal prices keep
+ * their order; who names no price comes last.
+ */
+export function leastCostFirst(
+  routes: readonly OutboundRouteRecord[],
+  priceOf: PriceOf,
+): readonly OutboundRouteRecord[] {
+  const at = routes.findIndex(isLeastCost)
+  if (at === -1) return routes
+  const priced = routes
+    .filter(isLeastCost)
+    .map((route) => ({ route, micros: priceOf(route)?.minuteMicros ?? Number.MAX_VALUE }))
+    .toSorted((one, other) => one.micros - other.micros)
+  const others = routes.slice(at).filter((route) => !isLeastCost(route))
+  return [...routes.slice(0, at), ...priced.map(({ route }) => route), ...others]
+}
+
+const isLeastCost = ({ mode }: OutboundRouteRecord): boolean => mode === 'lcr'
+
+/** What outbound routes say of a call. */
+export type OutboundDecision =
+  | {
+      readonly kind: 'gateways'
+      /** In the order in which they are tried; never empty. */
+      readonly gateways: readonly GatewayCandidate[]
+      /** The call skips wallet, limits and drain. */
+      readonly isEmergency: boolean
+    }
+  /** 403. */
+  | { readonly kind: 'blocked'; readonly routeName: string }
+  /** Every carrier of the routes has reached `max_calls` or `max_cps`: 503 with `Retry-After`. */
+  | { readonly kind: 'limited'; readonly limit?: string }
+  /** There is a route, but nothing behind it can take a call now: 503. */
+  | { readonly kind: 'unavailable' }
+  /** No route knows the number. */
+  | { readonly kind: 'none' }
+
+/** Routes and gateways that take no part in a call, for people who ask why. */
+export interface PassedOver {
+  readonly kind: 'route' | 'gateway'
+  /** Of the route or of the carrier. */
+  readonly name: string
+  /** Of a gateway. */
+  readonly uri: string | null
+  readonly carrierId: number | null
+  /** Whose it is; null: the platform's. */
+  readonly tenantId: number | null
+  readonly why:
+    | ('other_caller' | 'after_block' | 'no_carrier' | 'blocked_by_carrier' | 'carrier_limit')
+    | ('number_blocked' | 'number_stripped' | 'inbound_only' | 'gateway_down' | 'leads_to_platform')
+}
+
+/** How routes are looked up. A call draws by chance and tells nothing of the others. */
+export interface Look {
+  /** Uniform in [0, 1). */
+  readonly random: () => number
+  readonly passOver: (passed: PassedOver) => void
+}
+
+export const passedRoute = (
+  { name, carrierId, tenantId }: OutboundRouteRecord,
+  why: PassedOver['why'],
+): PassedOver => ({ kind: 'route', name, uri: null, carrierId, tenantId, why })
+
+export const passedGateway = (
+  { name, carrierId, tenantId }: CarrierRecord,
+  gateway: GatewayRecord,
+  why: PassedOver['why'],
+): PassedOver => ({ kind: 'gateway', name, uri: gatewayUri(gateway), carrierId, tenantId, why })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { settingNotes } from '../../../engine/commands/setting-notes.ts'
+import { settingNotes } from '../../../engine/commands/settings-in-force.ts'
 import { settings } from '../../../engine/settings.ts'
 
 test.each([

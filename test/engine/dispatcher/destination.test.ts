@@ -3,7 +3,7 @@ import {
   formatDestination,
   isSameDestination,
   parseDestination,
-} from '../../../engine/dispatcher/destination.ts'
+} from '../../../engine/dispatcher/destination-set.ts'
 
 test('a node compiles into the destination string of the specification', () => {
   expect(formatDestination({ host: '10.0.0.5', port: 5060, transport: 'udp' })).toBe(

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { smoothLatency } from '../../../engine/dispatcher/latency.ts'
+import { smoothLatency } from '../../../engine/dispatcher/probed-targets.ts'
 
 test('the first sample is the latency, each later one moves it by an eighth', () => {
   expect(smoothLatency(undefined, 12)).toBe(12)

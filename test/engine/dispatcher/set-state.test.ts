@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isLastInService, maySetState } from '../../../engine/dispatcher/set-state.ts'
+import { isLastInService, maySetState } from '../../../engine/dispatcher/dispatcher.ts'
 
 const nodes = (...states: ('active' | 'probing' | 'inactive')[]) =>
   states.map((state, index) => ({ nodeId: index + 1, state }))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { KnownSources } from '../../../engine/guard/known-sources.ts'
+import { KnownSources } from '../../../engine/guard/guard.ts'
 
 test('each address and port is asked about once in a second', () => {
   const asked: string[] = []

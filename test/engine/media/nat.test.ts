@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { natAddressOf } from '../../../engine/media/nat.ts'
+import { natAddressOf } from '../../../engine/media/parties.ts'
 import { readDescription } from '../../../engine/media/description.ts'
 import { baresipOffer, chromiumOffer } from '../../support/media-party.ts'
 

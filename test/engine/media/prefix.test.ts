@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { prefixOf } from '../../../engine/media/prefix.ts'
+import { prefixOf } from '../../../engine/media/create-media.ts'
 
 const one = { host: 'tollgate-0', databasePath: '/data/tollgate.db', databaseId: 'a' }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { rulesOf, type RuleBooks } from '../../../engine/media/rules-of.ts'
+import { type RuleBooks, rulesOf } from '../../../engine/media/policy.ts'
 import type { MediaRules } from '../../../schema/contracts/media.ts'
 import { candidate } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'

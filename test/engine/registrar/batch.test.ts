@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Batch } from '../../../engine/registrar/batch.ts'
+import { Batch } from '../../../engine/registrar/registrar.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 function batches() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { leadsBack, pathOf } from '../../../engine/registrar/path.ts'
+import { leadsBack, pathOf } from '../../../engine/registrar/registration.ts'
 import { Phone, startRegistrar } from './phone.ts'
 
 test.each([

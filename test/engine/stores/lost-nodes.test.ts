@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { LostNodes } from '../../../engine/stores/lost-nodes.ts'
+import { LostNodes } from '../../../engine/stores/node-news.ts'
 import type { NodeCondition, NodeStatus } from '../../../schema/contracts/nodes.ts'
 
 function watched() {

@@ -3,7 +3,7 @@ import {
   grantedSecondsOf,
   refreshAfterMs,
   retryAfterMs,
-} from '../../../engine/trunks/registration-timing.ts'
+} from '../../../engine/trunks/carrier-registration.ts'
 
 const least = () => 0
 const most = () => 1 - Number.EPSILON

@@ -1,10 +1,12 @@
 /** How often each transition of the tables is taken. */
-import type { Table } from '../../../engine/call/call-machine/tables/table.ts'
-import { attemptTable } from '../../../engine/call/call-machine/tables/attempt-table.ts'
-import { callTable } from '../../../engine/call/call-machine/tables/call-table.ts'
-import { exchangeTable } from '../../../engine/call/call-machine/tables/exchange-table.ts'
-import { legTable } from '../../../engine/call/call-machine/tables/leg-table.ts'
-import { transferTable } from '../../../engine/call/call-machine/tables/transfer-table.ts'
+import {
+  attemptTable,
+  callTable,
+  exchangeTable,
+  legTable,
+  type Table,
+  transferTable,
+} from '../../../engine/call/call-machine/tables/table.ts'
 
 const tables: Readonly<Record<string, Table<string, string, string>>> = {
   call: callTable,

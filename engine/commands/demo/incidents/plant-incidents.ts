@@ -1,20 +1,20 @@
 /** Plants eleven incidents in a running demo, by SIP and by its API. */
 import { z } from 'zod'
+import { registerThrough } from '../../../call/user-agent/register.ts'
 import type { UserAgent } from '../../../call/user-agent/user-agent.ts'
 import type { World } from '../../command.ts'
-import type { Endpoint } from '../endpoint.ts'
-import { dial } from './incident-calls.ts'
+import { type Endpoint, silentAudio } from '../endpoint.ts'
 import {
   BY_NORTHERN,
   BY_SOUTHERN,
   callers,
+  GUESSED_EXTENSION,
+  OFFICE_DOMAIN,
   PREMIUM,
   SUPPORT,
   UNKNOWN_CALLER,
   UNPRICED,
 } from './incident-data.ts'
-import { guessPasswords } from './guess-passwords.ts'
-import { ask } from './incident-requests.ts'
 
 export interface Stage {
   readonly api: string
@@ -149,4 +149,112 @@ async function takeNodeOut({ api, nightShift: key }: Stage): Promise<void> {
   const node = nodes.find(({ description }) => description === 'support 1')?.id ?? 0
   const path = `/dispatcher/${id}/nodes/${node}/state`
   await ask(api, { method: 'PUT', path, key, body: { state: 'inactive' } })
+}
+
+/** From each address: fewer than the guard bans for. */
+const GUESSES = 12
+
+/** Resolves when all are answered. */
+export async function guessPasswords(
+  strangers: readonly UserAgent[],
+  sipPort: number,
+  { schedule, newUuid }: Pick<World, 'schedule' | 'newUuid'>,
+): Promise<void> {
+  await Promise.all(
+    strangers.map(async (stranger) => {
+      const send = registerThrough(stranger, schedule)
+      const callId = newUuid()
+      for (let guess = 1; guess <= GUESSES; guess += 1)
+        await send({
+          registrar: `sip:127.0.0.1:${sipPort};transport=udp`,
+          username: GUESSED_EXTENSION,
+          password: `${GUESSED_EXTENSION}${guess}`,
+          realm: null,
+          domain: OFFICE_DOMAIN,
+          expiresSeconds: 60,
+          callId,
+          cseq: guess,
+        })
+    }),
+  )
+}
+
+/** Calls of the incidents, placed and ended one by one. */
+export interface IncidentCall {
+  readonly client: UserAgent
+  readonly from: string
+  readonly to: string
+  /** How long it lasts when it is answered. */
+  readonly talkMs: number
+}
+
+/** A refusal takes at most as long as a call is tried. */
+const MAX_SETUP_MS = 40_000
+
+/** Resolves when the call is over, however it ends. */
+export function dial(
+  { client, from, to, talkMs }: IncidentCall,
+  sipPort: number,
+  { schedule }: Pick<World, 'schedule'>,
+): Promise<void> {
+  return new Promise((resolve) => {
+    const giveUp = schedule(resolve, MAX_SETUP_MS)
+    const over = (): void => {
+      giveUp()
+      resolve()
+    }
+    client.invite(
+      {
+        uri: `sip:${to}@127.0.0.1:${sipPort}`,
+        nextHop: undefined,
+        body: silentAudio,
+        headers: { From: `<sip:${from}@localhost>` },
+        credentials: undefined,
+      },
+      {
+        onSent: () => undefined,
+        onProvisional: () => undefined,
+        onEnd: (end) => {
+          if (end.kind !== 'answered') return over()
+          schedule(() => {
+            if (end.dialog.isConnected) end.dialog.bye({})
+            over()
+          }, talkMs)
+        },
+      },
+    )
+  })
+}
+
+/** Requests of the incidents to the API of the demo. */
+export interface ApiRequest {
+  readonly method: string
+  readonly path: string
+  readonly key: string
+  readonly body?: object
+  /** From where it seems to come: the demo trusts the proxy that says so. */
+  readonly address?: string
+}
+
+const answer = z.looseObject({ data: z.unknown() })
+
+/** `data` of the answer; undefined: it was refused, or has none. */
+export async function ask(
+  api: string,
+  { method, path, key, body, address }: ApiRequest,
+): Promise<unknown> {
+  const response = await fetch(`http://${api}/api/v1${path}`, {
+    method,
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      ...(address !== undefined && { 'x-forwarded-for': address }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    signal: AbortSignal.timeout(10_000),
+  })
+  const text = await response.text()
+  if (!response.ok) return undefined
+  const read = answer.safeParse(JSON.parse(text))
+  return read.success ? read.data.data : undefined
 }

@@ -8,8 +8,7 @@ import { basename, dirname, join } from 'node:path'
 import { decoderOf } from './g711.ts'
 import { endpointKey, PcapReader } from './pcap.ts'
 import { readRtp } from './rtp.ts'
-import { type Channel, Timeline } from './timeline.ts'
-import { SAMPLE_RATE, WAV_HEADER, wavHeader } from './wav.ts'
+import { type Channel, SAMPLE_RATE, Timeline, WAV_HEADER, wavHeader } from './timeline.ts'
 
 /** `address:port` of the relay to which a party sends its media. */
 export interface RelayEndpoint {

@@ -2,7 +2,9 @@
  * Puts the audio of two parties at its time, in order and in bounded memory (pure). Packets come late and out of order:
  * the last seconds are kept, and given to `write` when nothing belongs there any more.
  */
-import { SAMPLE_RATE } from './wav.ts'
+
+/** Frames a second. */
+export const SAMPLE_RATE = 8_000
 
 /** 0: left, the caller. 1: right, the callee. */
 export type Channel = 0 | 1
@@ -99,4 +101,27 @@ export class Timeline {
       this.#start += count
     }
   }
+}
+
+export const WAV_HEADER = 44
+const BYTES_PER_SAMPLE = 2
+
+/** A frame is one sample of each channel. */
+export function wavHeader(frames: number, channels: number): Buffer {
+  const frameBytes = channels * BYTES_PER_SAMPLE
+  const size = frames * frameBytes
+  const header = Buffer.alloc(WAV_HEADER)
+  header.write('RIFF', 0, 'latin1')
+  header.writeUInt32LE(WAV_HEADER - 8 + size, 4)
+  header.write('WAVEfmt ', 8, 'latin1')
+  header.writeUInt32LE(16, 16)
+  header.writeUInt16LE(1, 20)
+  header.writeUInt16LE(channels, 22)
+  header.writeUInt32LE(SAMPLE_RATE, 24)
+  header.writeUInt32LE(SAMPLE_RATE * frameBytes, 28)
+  header.writeUInt16LE(frameBytes, 32)
+  header.writeUInt16LE(BYTES_PER_SAMPLE * 8, 34)
+  header.write('data', 36, 'latin1')
+  header.writeUInt32LE(size, 40)
+  return header
 }

@@ -1,11 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { attemptTable } from '../../../../engine/call/call-machine/tables/attempt-table.ts'
-import { callTable } from '../../../../engine/call/call-machine/tables/call-table.ts'
-import { exchangeTable } from '../../../../engine/call/call-machine/tables/exchange-table.ts'
-import { legTable } from '../../../../engine/call/call-machine/tables/leg-table.ts'
-import type { Table } from '../../../../engine/call/call-machine/tables/table.ts'
-import { transferTable } from '../../../../engine/call/call-machine/tables/transfer-table.ts'
+import {
+  attemptTable,
+  callTable,
+  exchangeTable,
+  legTable,
+  type Table,
+  transferTable,
+} from '../../../../engine/call/call-machine/tables/table.ts'
 import { stateDiagram } from '../../../support/state-diagram.ts'
 
 interface Machine {

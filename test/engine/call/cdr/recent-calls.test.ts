@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RecentCalls, type EndedCall } from '../../../../engine/call/cdr/recent-calls.ts'
+import { type EndedCall, RecentCalls } from '../../../../engine/call/active-calls.ts'
 import type { CallRecord } from '../../../../schema/call-record.ts'
 
 const ended = (callUuid: string, endedAt: number): EndedCall => ({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { agrees } from '../../../../engine/call/sdp/agreement.ts'
+import { agrees } from '../../../../engine/call/sdp/third-party.ts'
 
 const described = (port = 4_000, formats = '0 8', more = ''): string =>
   `v=0\r\no=- 1 1 IN IP4 10.0.0.1\r\ns=x\r\nc=IN IP4 10.0.0.1\r\nt=0 0\r\nm=audio ${port} RTP/AVP ${formats}\r\n${more}`

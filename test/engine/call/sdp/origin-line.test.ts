@@ -1,6 +1,6 @@
 /** RFC 3264 §8: in one dialog the origin stays, and the version grows by one with each change. */
 import { expect, test } from 'vitest'
-import { continued } from '../../../../engine/call/sdp/origin-line.ts'
+import { continued } from '../../../../engine/call/sdp/third-party.ts'
 
 const sdp = (origin: string, rest = 'm=audio 4000 RTP/AVP 0\r\n'): string =>
   `v=0\r\no=${origin}\r\ns=-\r\nc=IN IP4 192.0.2.9\r\nt=0 0\r\n${rest}`

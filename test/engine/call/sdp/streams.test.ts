@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isHold } from '../../../../engine/call/sdp/streams.ts'
+import { isHold } from '../../../../engine/call/sdp/third-party.ts'
 
 const described = (...lines: readonly string[]): string =>
   ['v=0', 'o=- 1 1 IN IP4 10.0.0.1', 's=x', ...lines, ''].join('\r\n')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { calledOf, callerOf, partyOf } from '../../../../engine/call/sip/caller-id.ts'
+import { calledOf, callerOf, partyOf } from '../../../../engine/call/sip/headers.ts'
 import { escapeUser, formatNameAddr } from '../../../../engine/sip-server/message/index.ts'
 
 test.each([

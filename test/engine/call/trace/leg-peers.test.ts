@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { peersOf } from '../../../../engine/call/trace/leg-peers.ts'
+import { peersOf } from '../../../../engine/call/trace/trace.ts'
 import type { Note } from '../../../../engine/call/call-machine/state.ts'
 import type { TraceMessage } from '../../../../schema/contracts/trace.ts'
 

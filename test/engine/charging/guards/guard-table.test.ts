@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type GuardedCall, GuardTable } from '../../../../engine/charging/guards/guard-table.ts'
+import { type GuardedCall, GuardTable } from '../../../../engine/charging/guards/spend-guards.ts'
 import type { SpendGuard } from '../../../../schema/contracts/spend-guards.ts'
 
 const at = 1_000

@@ -1,8 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { AlgorithmCode } from '../../../../engine/dispatcher/algorithms/index.ts'
-import { isAlgorithmCode, prepareOrder } from '../../../../engine/dispatcher/algorithms/index.ts'
-import type { Entry } from '../../../../engine/dispatcher/algorithms/order.ts'
+import {
+  type AlgorithmCode,
+  type Entry,
+  isAlgorithmCode,
+  prepareOrder,
+} from '../../../../engine/dispatcher/algorithms/index.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 
 const codes: readonly AlgorithmCode[] = [0, 4, 6, 8, 9]

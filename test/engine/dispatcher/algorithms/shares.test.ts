@@ -1,7 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { prepareOrder, type AlgorithmCode } from '../../../../engine/dispatcher/algorithms/index.ts'
-import { firstShares } from '../../../../engine/dispatcher/algorithms/shares.ts'
+import {
+  type AlgorithmCode,
+  firstShares,
+  prepareOrder,
+} from '../../../../engine/dispatcher/algorithms/index.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 
 const entries = fc.array(

@@ -1,7 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { prepareOrder } from '../../../../engine/dispatcher/algorithms/index.ts'
-import { smoothCycle } from '../../../../engine/dispatcher/algorithms/weight.ts'
+import { prepareOrder, smoothCycle } from '../../../../engine/dispatcher/algorithms/index.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 
 const entry = (item: string, weight: number) => ({ item, identity: item, weight, priority: 1 })

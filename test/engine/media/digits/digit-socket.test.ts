@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { expect, onTestFinished, test } from 'vitest'
-import { openDigitSocket } from '../../../../engine/media/digits/digit-socket.ts'
+import { openDigitSocket } from '../../../../engine/media/digits/heard-digits.ts'
 import { freePort } from '../../../support/free-port.ts'
 
 test('of two processes, the one that came last hears; the other again when that has ended', async () => {

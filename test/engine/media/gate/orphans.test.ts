@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { deleteOrphans } from '../../../../engine/media/gate/orphans.ts'
+import { deleteOrphans } from '../../../../engine/media/gate/sessions.ts'
 import type { NgAnswer, Relay } from '../../../../engine/media/relay/relays.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../../support/waiting.ts'

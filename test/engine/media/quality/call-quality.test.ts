@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ClosedSession } from '../../../../engine/media/call-media.ts'
-import { measuredQuality } from '../../../../engine/media/quality/call-quality.ts'
+import { measuredQuality } from '../../../../engine/media/quality/quality.ts'
 import type { NgDictionary } from '../../../../engine/media/relay/relays.ts'
 import { candidate } from '../../../support/call-rig.ts'
 import { CallMachine } from '../../../support/call-machine.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { beepWav } from '../../../../engine/media/recording/beep.ts'
+import { beepWav } from '../../../../engine/media/recording/recorder.ts'
 
 test('the tone is a WAV of a fifth of a second, in ASCII, so that it passes as text', () => {
   const text = beepWav()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordingWish } from '../../../../engine/media/recording/parties.ts'
+import { recordingWish } from '../../../../engine/media/recording/recordings.ts'
 
 const extensions: Record<string, { readonly callRecording?: 'always' | 'never' | 'on_demand' }> = {
   '100@acme.example': { callRecording: 'never' },

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { offeredCodecs } from '../../../../engine/media/codecs.ts'
-import type { MediaParty } from '../../../../engine/media/party.ts'
-import { inRecordedCodecs } from '../../../../engine/media/recording/recorded-codecs.ts'
+import { inRecordedCodecs, offeredCodecs } from '../../../../engine/media/codecs.ts'
+import type { MediaParty } from '../../../../engine/media/call-media.ts'
 
 const party = (codecs: readonly string[] | null, offered: readonly string[] = []): MediaParty =>
   inRecordedCodecs({

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { needsRelay, recordingOf } from '../../../../engine/media/recording/who-is-recorded.ts'
+import { needsRelay, recordingOf } from '../../../../engine/media/recording/recordings.ts'
 
 test.each([
   [['always', 'never'], 'always'],

@@ -1,5 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import type { LiveLeg } from '../../../../engine/call/call-machine/live.ts'
+import type { LiveLeg } from '../../../../engine/call/call-machine/state.ts'
 import type { MediaObserver, MediaSession } from '../../../../engine/media/call-media.ts'
 import type { NgAnswer, NgRequest, Relay } from '../../../../engine/media/relay/relays.ts'
 import { Listening, type ListeningDeps } from '../../../../engine/media/spy/listening.ts'

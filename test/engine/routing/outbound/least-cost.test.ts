@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import type { CarrierPrice } from '../../../../engine/routing/outbound/least-cost.ts'
-import { leastCostFirst } from '../../../../engine/routing/outbound/least-cost.ts'
+import {
+  type CarrierPrice,
+  leastCostFirst,
+} from '../../../../engine/routing/outbound/outbound-routes.ts'
 import { outboundRoute, routingOver, sampleCarrier } from '../samples.ts'
 
 const costs = (minuteMicros: number): CarrierPrice => ({ minuteMicros, isBlocked: false })

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
-import { CarrierSources, TrustedSources } from '../../../../engine/routing/recognition/sources.ts'
+import {
+  CarrierSources,
+  TrustedSources,
+} from '../../../../engine/routing/recognition/recognition.ts'
 import { sampleCarrier, sampleGateway } from '../samples.ts'
 
 const own = ({ host }: { readonly host: string }) => [host]

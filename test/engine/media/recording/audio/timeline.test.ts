@@ -1,8 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decoderOf } from '../../../../../engine/media/recording/audio/g711.ts'
-import { type Piece, Timeline } from '../../../../../engine/media/recording/audio/timeline.ts'
-import { wavHeader } from '../../../../../engine/media/recording/audio/wav.ts'
+import {
+  type Piece,
+  Timeline,
+  wavHeader,
+} from '../../../../../engine/media/recording/audio/timeline.ts'
 import { readWav } from '../../../../support/audio.ts'
 import '../../../../support/property-seed.ts'
 
