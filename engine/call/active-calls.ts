@@ -428,7 +428,7 @@ export class ActiveCalls {
 /** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
 type Index = Map<number, Set<string>>
 
-export class CallCounts {
+class CallCounts {
   readonly #nodes: Index = new Map()
   readonly #carriers: Index = new Map()
   readonly #agents: Index = new Map()
@@ -496,7 +496,7 @@ function part(index: Index, key: number | null, { start }: LiveCall): void {
 }
 
 /** A live call as the API and its events show it. */
-export function describe(call: LiveCall): ActiveCall {
+function describe(call: LiveCall): ActiveCall {
   const { callUuid, callerNumber, calledNumber, startedAt } = call.start
   const { setId, node, carrier } = call.place
   return {
@@ -586,7 +586,7 @@ const MAX_REFUSED = 1_000
 
 const unserved: ReadonlySet<string> = new Set<Unserved>(['storage_unavailable', 'node_fenced'])
 
-export class UnstoredCalls {
+class UnstoredCalls {
   /** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
   readonly #ended = new Set<string>()
   readonly #refused = new Set<string>()

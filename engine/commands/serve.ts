@@ -7,7 +7,7 @@ import { takeRequests } from '../upgrade/request-socket.ts'
 import type { Upgrade } from '../upgrade/upgrade.ts'
 import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
-import { startPatiently } from './patient-start.ts'
+import { startPatiently } from './start-with-retry.ts'
 import { serviceManager } from './service-manager.ts'
 import { startProblem } from './start-errors.ts'
 

@@ -5,7 +5,7 @@
  */
 import type { NodeState } from '../../schema/contracts/dispatcher.ts'
 import type { MediaRules } from '../../schema/contracts/media.ts'
-import { type AlgorithmCode, type Entry, type Order, prepareOrder } from './algorithms/index.ts'
+import { type AlgorithmCode, type Entry, type Order, prepareOrder } from './algorithms.ts'
 import type { OperatorState, ProbeThresholds } from './node-health.ts'
 import { hostPort, parseUri, plainHost } from '../sip-server/message/index.ts'
 

@@ -11,7 +11,7 @@ import type {
   SetStatus,
 } from '../../schema/contracts/dispatcher.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { type AlgorithmCode, firstShares, type Pick as OrderedCall } from './algorithms/index.ts'
+import { type AlgorithmCode, firstShares, type Pick as OrderedCall } from './algorithms.ts'
 import {
   buildSet,
   type Candidate,
@@ -380,7 +380,7 @@ interface NodeReport extends NodeStatus {
   readonly successes: number
 }
 
-export function describeSet(
+function describeSet(
   { record, nodes }: DestinationSet,
   reportOf: (nodeId: number) => ProbeReport | undefined,
   activeCalls: (nodeId: number) => number,
@@ -438,7 +438,7 @@ export interface SelectedNode {
   readonly share: number
 }
 
-export function selectionOf(
+function selectionOf(
   { record, nodes }: DestinationSet,
   isFull: (node: Node) => boolean,
 ): readonly SelectedNode[] {

@@ -5,7 +5,7 @@ import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute } from '../../schema/sql/query.ts'
 import { mediaRulesOf } from '../../schema/rules/media.ts'
-import { isAlgorithmCode } from './algorithms/index.ts'
+import { isAlgorithmCode } from './algorithms.ts'
 import type { NodeRecord, ProbeSettings, SetRecord, StatusRange } from './destination-set.ts'
 import type { OperatorState } from './node-health.ts'
 

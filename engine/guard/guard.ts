@@ -349,7 +349,7 @@ interface Count {
   failures: number
 }
 
-export class Failures {
+class Failures {
   readonly #limits: FailureLimits
   readonly #counts = new Map<string, Count>()
 
@@ -442,7 +442,7 @@ export class KnownSources {
 /** `open`: a connection, before its first message. */
 export type PacketKind = 'register' | 'invite' | 'open' | 'other'
 
-export function kindOf(packet: Buffer | string): PacketKind {
+function kindOf(packet: Buffer | string): PacketKind {
   if (packet.length === 0) return 'open'
   if (codeAt(packet, 0) === 0x49 && codeAt(packet, 1) === 0x4e && codeAt(packet, 2) === 0x56)
     return 'invite'
@@ -452,7 +452,7 @@ export function kindOf(packet: Buffer | string): PacketKind {
     : 'other'
 }
 
-export function kindOfMethod(method: string): PacketKind {
+function kindOfMethod(method: string): PacketKind {
   if (method === 'INVITE') return 'invite'
   return method === 'REGISTER' ? 'register' : 'other'
 }
@@ -473,7 +473,7 @@ const MAX_HEAD = 1_500
 const MAX_VALUE = 64
 
 /** Whether a request names a scanner as its sender. */
-export function isFromScanner(packet: Buffer | string): boolean {
+function isFromScanner(packet: Buffer | string): boolean {
   if (isResponse(packet)) return false
   // One copy as a string and searches in it cost a third of searches in the bytes.
   const head = typeof packet === 'string' ? packet : packet.toString('latin1', 0, MAX_HEAD)
@@ -485,8 +485,7 @@ export function isFromScanner(packet: Buffer | string): boolean {
 }
 
 /** The same for the value of a User-Agent header. */
-export const isScannerName = (userAgent: string): boolean =>
-  scanners.test(userAgent.slice(0, MAX_VALUE))
+const isScannerName = (userAgent: string): boolean => scanners.test(userAgent.slice(0, MAX_VALUE))
 
 function firstLine(text: string): string {
   const end = text.indexOf('\r')

@@ -58,7 +58,7 @@ function contactValue({ contact, q, instance, regId, expiresAt }: Binding, now: 
 /** By name in any spelling; names that a stack knows usually come in small letters. */
 export type RequestHeaders = Readonly<Record<string, string | undefined>>
 
-export const hasOption = (headers: RequestHeaders, name: string, wanted: string): boolean =>
+const hasOption = (headers: RequestHeaders, name: string, wanted: string): boolean =>
   parseOptionTags([headerNamed(headers, name) ?? '']).includes(wanted)
 
 /** What we support of a REGISTER's `Require`: nothing but RFC 3327. */

@@ -33,8 +33,8 @@ import {
   type PassedOver,
   passedRoute,
   rewriteByRoute,
-} from './outbound/outbound-routes.ts'
-import { Recognition, type RecognitionDeps } from './recognition/recognition.ts'
+} from './outbound-routes.ts'
+import { Recognition, type RecognitionDeps } from './recognition.ts'
 import type {
   AgentRecord,
   CarrierAuth,
@@ -48,7 +48,7 @@ import type {
 import { Tenancy } from './tenancy.ts'
 
 export type { ExtensionOrigin, Origin } from './origin.ts'
-export type { GatewayCandidate, OutboundDecision } from './outbound/outbound-routes.ts'
+export type { GatewayCandidate, OutboundDecision } from './outbound-routes.ts'
 
 /** What is left when no route speaks for a call. */
 export type DefaultTarget =

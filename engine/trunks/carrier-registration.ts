@@ -287,7 +287,7 @@ interface Transition {
 }
 
 /** An event that is missing in a state changes nothing there. */
-export const registrationStates: Readonly<
+const registrationStates: Readonly<
   Record<RegistrationState, Partial<Readonly<Record<RegistrationEvent, Transition>>>>
 > = {
   unregistered: { begin: { to: 'registering', do: ['send'] } },

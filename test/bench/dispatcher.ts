@@ -1,6 +1,6 @@
 /** CPU time of one `candidates` of each algorithm: it stands on the path of every call. */
 import { Dispatcher } from '../../engine/dispatcher/dispatcher.ts'
-import type { AlgorithmCode } from '../../engine/dispatcher/algorithms/index.ts'
+import type { AlgorithmCode } from '../../engine/dispatcher/algorithms.ts'
 import type { SetRecord } from '../../engine/dispatcher/destination-set.ts'
 
 export const describe =

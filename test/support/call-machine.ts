@@ -10,7 +10,7 @@ import type {
 import { emptyWorld, type Call, type World } from '../../engine/call/call-machine/state.ts'
 import type { IncomingInvite } from '../../engine/call/inbound/incoming-invite.ts'
 import type { Destination } from '../../engine/call/inbound/route.ts'
-import { HeaderFilter } from '../../engine/call/sip/headers.ts'
+import { HeaderFilter } from '../../engine/call/sip-headers.ts'
 import type { SipResponse } from '../../engine/call/signalling.ts'
 
 export const sampleStart = (callUuid = 'u') => ({

@@ -5,7 +5,7 @@
 import { seedFile } from '../../engine/commands/seed.ts'
 import { inviteFor } from '../../engine/call/dialing/outgoing-invite.ts'
 import { rejectionFor } from '../../engine/call/inbound/validation.ts'
-import { forwardingOf } from '../../engine/call/forwarding/forward.ts'
+import { forwardingOf } from '../../engine/call/forward.ts'
 import {
   readInvite,
   startOf,
@@ -13,8 +13,8 @@ import {
 } from '../../engine/call/inbound/incoming-invite.ts'
 import { routeCall, type RouteDeps } from '../../engine/call/inbound/route.ts'
 import { admit, planRoute } from '../../engine/call/inbound/admission.ts'
-import { simulate } from '../../engine/call/simulation/simulate.ts'
-import { HeaderFilter } from '../../engine/call/sip/headers.ts'
+import { simulate } from '../../engine/call/simulate.ts'
+import { HeaderFilter } from '../../engine/call/sip-headers.ts'
 import type { Headers, SipRequest } from '../../engine/call/signalling.ts'
 import { readRefer } from '../../engine/call/transfer/refer-request.ts'
 import { ExtensionDirectory } from '../../engine/registrar/extension-directory.ts'

@@ -1,6 +1,6 @@
 /** One call by `callTable`: what each step does, and how a call is answered, forwarded and ended. */
 import { cause, mediaTimeout, reasonHeader, summarize, type End } from '../cdr/end-reason.ts'
-import { type CallAction, type CallEvent, callTable } from './tables/table.ts'
+import { type CallAction, type CallEvent, callTable } from './tables.ts'
 import { acceptCaller, display, reconcileSource, refuseCaller } from './calling.ts'
 import { endDialing, giveUpAttempts } from './dialing.ts'
 import { connectLegs } from './exchange.ts'

@@ -4,7 +4,7 @@
  */
 import { denialWarning } from '../../../schema/contracts/denials.ts'
 import { cause, cutStatus, reasonHeader, type End } from '../cdr/end-reason.ts'
-import { agrees, asOffer, silentAnswer, silentOffer } from '../sdp/third-party.ts'
+import { agrees, asOffer, silentAnswer, silentOffer } from '../sdp.ts'
 import type { Described, Headers, SipResponse } from '../signalling.ts'
 import { peerOf } from './exchange.ts'
 import {

@@ -1,8 +1,8 @@
 /** Requests inside an answered call: what passes to the other leg, and what is answered here. */
-import { ALLOW, withoutClaims, withoutHeaders } from '../sip/headers.ts'
-import { isHold, silentAnswer } from '../sdp/third-party.ts'
+import { ALLOW, withoutClaims, withoutHeaders } from '../sip-headers.ts'
+import { isHold, silentAnswer } from '../sdp.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
-import { type ExchangeEvent, exchangeTable } from './tables/table.ts'
+import { type ExchangeEvent, exchangeTable } from './tables.ts'
 import { answerOwed, describeTo, isClosing, isOffering, sendRequest } from './leg.ts'
 import type { Turn } from './protocol.ts'
 import type { Exchange, Leg, Purpose } from './state.ts'

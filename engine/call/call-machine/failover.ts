@@ -1,7 +1,7 @@
 /** Which ends of an attempt lead to the next destination, and what the caller gets in the end. Pure. */
 import { noCandidate, type End } from '../cdr/end-reason.ts'
 import { withoutPhone } from '../dialing/withheld.ts'
-import { listedStatus } from '../sip/headers.ts'
+import { listedStatus } from '../sip-headers.ts'
 import type { AttemptResult } from './state.ts'
 
 type Rejected = AttemptResult & { readonly kind: 'rejected' }

@@ -1,8 +1,8 @@
 /** The legs of calls: each a dialog by `legTable`, with the last descriptions sent and received (RFC 3264). */
-import { continued, silentAnswer } from '../sdp/third-party.ts'
-import { withoutHeaders } from '../sip/headers.ts'
+import { continued, silentAnswer } from '../sdp.ts'
+import { withoutHeaders } from '../sip-headers.ts'
 import type { Described, DialogIds, Headers, LegEventData } from '../signalling.ts'
-import { type LegAction, type LegEvent, legTable } from './tables/table.ts'
+import { type LegAction, type LegEvent, legTable } from './tables.ts'
 import type { Turn } from './protocol.ts'
 import type { Call, Leg, Purpose, Reinvite, Reinvited, Side } from './state.ts'
 

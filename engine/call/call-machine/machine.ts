@@ -44,7 +44,7 @@ import {
   onRefer,
   transferSignal,
 } from './transfer.ts'
-import { asOffer, canBeOffered } from '../sdp/third-party.ts'
+import { asOffer, canBeOffered } from '../sdp.ts'
 import * as legs from './leg.ts'
 import { onLegEvent, timedOut } from './leg-events.ts'
 

@@ -1,5 +1,5 @@
 /** Which legs talk to each other, in one call or, after a transfer, in two. */
-import { isHold } from '../sdp/third-party.ts'
+import { isHold } from '../sdp.ts'
 import { display } from './calling.ts'
 import { connectLegs, disconnectLegs, peerOf } from './exchange.ts'
 import { closeLeg } from './leg.ts'

@@ -2,7 +2,7 @@
 import type { Callee } from '../dialing/outgoing-invite.ts'
 import type { Limited } from '../dialing/room.ts'
 import type { End, Refusal } from '../cdr/end-reason.ts'
-import type { HeaderFilter } from '../sip/headers.ts'
+import type { HeaderFilter } from '../sip-headers.ts'
 import type { Described, Headers, LegCommand, LegEventData } from '../signalling.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'

@@ -6,13 +6,7 @@ import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { StreamQuality } from '../../../schema/contracts/media.ts'
-import type {
-  AttemptState,
-  CallPhase,
-  ExchangeState,
-  LegState,
-  TransferState,
-} from './tables/table.ts'
+import type { AttemptState, CallPhase, ExchangeState, LegState, TransferState } from './tables.ts'
 import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'

@@ -25,9 +25,9 @@ import type {
   Turn,
 } from './protocol.ts'
 import type { Call, Leg, Reinvited, Transfer } from './state.ts'
-import { type TransferAction, type TransferEvent, transferTable } from './tables/table.ts'
+import { type TransferAction, type TransferEvent, transferTable } from './tables.ts'
 import type { End } from '../cdr/end-reason.ts'
-import { agrees, asOffer } from '../sdp/third-party.ts'
+import { agrees, asOffer } from '../sdp.ts'
 import type { Described } from '../signalling.ts'
 
 /** A transferor sends BYE itself when NOTIFY reports success; after this time Tollgate does. */
@@ -35,7 +35,7 @@ const PARTING_MS = 3_000
 const requestTerminated = { status: 487, reason: 'Request Terminated' } as const
 
 /** Makes one step of a transfer. */
-export function step(turn: Turn, transfer: Transfer, event: TransferEvent): boolean {
+function step(turn: Turn, transfer: Transfer, event: TransferEvent): boolean {
   const next = transferTable[transfer.state][event]
   if (next === undefined) return false
   transfer.state = next.to
@@ -126,7 +126,7 @@ function newCallAnswered(turn: Turn, transfer: Transfer, sdp: string, describes:
 }
 
 /** The caller that waits hears what the ringing call tells, without early media. */
-export function tellWaiting(
+function tellWaiting(
   turn: Turn,
   { newCall = '' }: Transfer,
   { status, reason }: { readonly status: number; readonly reason: string },
@@ -544,7 +544,7 @@ export function beginEarlyReplacement(turn: Turn, plan: EarlyReplacementPlan): v
 /** A phone may ask for transfers again and again. */
 const MAX_NOTES = 100
 
-export function show(
+function show(
   turn: Turn,
   transfer: Transfer,
   state: CallTransfer['state'],

@@ -13,7 +13,7 @@ import {
   type Party,
   partyOf,
   withoutHeaders,
-} from '../sip/headers.ts'
+} from '../sip-headers.ts'
 import { TRANSFER_TOKEN } from '../transfer/transfer-token.ts'
 
 /** A phone of an extension. */

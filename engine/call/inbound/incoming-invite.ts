@@ -17,7 +17,7 @@ import {
   type Party,
   partyOf,
   renumbered,
-} from '../sip/headers.ts'
+} from '../sip-headers.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
 

@@ -416,7 +416,7 @@ export function innerExtension(
 }
 
 /** The extension that an inbound route names; undefined: it does not exist. */
-export function routedExtension(
+function routedExtension(
   target: Extract<InboundTarget, { readonly kind: 'extension' }>,
   calledDomain: string,
   deps: ExtensionRouteDeps,
@@ -430,7 +430,7 @@ export function routedExtension(
 }
 
 /** Undefined: there is none. */
-export function extensionAt(
+function extensionAt(
   calledDomain: string,
   number: string,
   deps: ExtensionRouteDeps,

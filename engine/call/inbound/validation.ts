@@ -4,7 +4,7 @@ import type { ActiveCalls } from '../active-calls.ts'
 import type { ClosedCode } from '../../../schema/contracts/calls.ts'
 import { refused, type End } from '../cdr/end-reason.ts'
 import { isOurSide, retryAfter } from './route.ts'
-import { answerToIrregular, type Irregular, ownMark, unsupportedOptions } from '../sip/headers.ts'
+import { answerToIrregular, type Irregular, ownMark, unsupportedOptions } from '../sip-headers.ts'
 import type { Headers } from '../signalling.ts'
 
 export interface ValidationDeps {

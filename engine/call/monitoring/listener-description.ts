@@ -2,7 +2,7 @@
  * Session descriptions of what a supervisor hears: G.711 (RFC 3264). Pure. What its phone sends is taken, and not used:
  * a phone behind NAT has to send, so that media reaches it, and one that may not shows a call on hold.
  */
-import { type Stream, streamsOf } from '../sdp/third-party.ts'
+import { type Stream, streamsOf } from '../sdp.ts'
 
 export interface Endpoint {
   readonly address: string

@@ -3,13 +3,13 @@
  * where the call's node lets a supervisor in, or to what the media relay of the call lets it hear. No wallet is
  * asked. The call of the supervisor ends with the supervised call.
  */
-import { partyOfNumber } from '../sip/headers.ts'
+import { partyOfNumber } from '../sip-headers.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
 import type { SpyRequest, SpyResult } from '../../../schema/contracts/calls.ts'
 import { canSpy, renderSpyUri } from '../../../schema/rules/spy-uri.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall } from '../call-machine/state.ts'
-import { inviteOfSource, phonesOf } from '../click-to-call/originate.ts'
+import { inviteOfSource, phonesOf } from '../click-to-call.ts'
 import type { ListenerCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
 import { admitFree } from '../inbound/admission.ts'
 import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'

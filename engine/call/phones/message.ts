@@ -20,7 +20,7 @@ import {
   partyOf,
   respond,
   unsupportedOptions,
-} from '../sip/headers.ts'
+} from '../sip-headers.ts'
 import type { Answer, Headers, SipRequest } from '../signalling.ts'
 import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import type { RequestEnd } from '../user-agent/uac.ts'

@@ -3,7 +3,7 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
 import type { Answer, Headers, SipRequest } from '../signalling.ts'
 import type { ReceivedRequest } from '../user-agent/received-request.ts'
-import { respond } from '../sip/headers.ts'
+import { respond } from '../sip-headers.ts'
 import type { UserAgent } from '../user-agent/user-agent.ts'
 
 export interface RegisterDeps {

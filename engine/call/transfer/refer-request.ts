@@ -6,7 +6,7 @@ import {
   type Replaces,
   unescapeText,
 } from '../../sip-server/message/index.ts'
-import { answerToIrregular, calledOf, domainOf } from '../sip/headers.ts'
+import { answerToIrregular, calledOf, domainOf } from '../sip-headers.ts'
 import type { Headers } from '../signalling.ts'
 
 /** The transfer target (RFC 5589). */

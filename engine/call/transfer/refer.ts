@@ -4,8 +4,8 @@ import type { Command, MachineEvent } from '../call-machine/protocol.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
 import { admitFree, dial, refuse } from '../inbound/admission.ts'
-import { canBeOffered } from '../sdp/third-party.ts'
-import { partyOf as readParty } from '../sip/headers.ts'
+import { canBeOffered } from '../sdp.ts'
+import { partyOf as readParty } from '../sip-headers.ts'
 import { callerIdentity, type Identity, identityOf, isSame, partyOf } from './identity.ts'
 import { readRefer, type Target } from './refer-request.ts'
 import {
@@ -134,7 +134,7 @@ export interface AttendedTransfer {
 }
 
 /** False: there is no other node that could have the dialog. */
-export function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean {
+function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean {
   const { transferor, transferee, target, payer, replaces } = transfer
   const { callUuid: itsUuid } = transferee
   const transfersBefore = transfersBeforeOf(transfer, deps)

@@ -1,7 +1,7 @@
 /** The legs of call control on the user agent: what happens to them becomes an event, commands become its calls. */
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { Credentials, Headers, LegCommand, LegCommandOf, LegEventData } from '../signalling.ts'
-import { respond } from '../sip/headers.ts'
+import { respond } from '../sip-headers.ts'
 import type { Acknowledge, Dialog } from './dialog.ts'
 import type { OutgoingRequest } from './outgoing-request.ts'
 import type { ReceivedRequest } from './received-request.ts'

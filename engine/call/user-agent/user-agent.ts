@@ -3,7 +3,7 @@
  * Handlers and listeners are called in the very event that they report, so that a new dialog has its listener
  * before any further message.
  */
-import { respond } from '../sip/headers.ts'
+import { respond } from '../sip-headers.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Application, ApplicationLink, PingDone } from '../../sip-server/application.ts'
 import { withoutUriParams } from '../../sip-server/message/index.ts'

@@ -417,10 +417,10 @@ export function longestCall(
 }
 
 /** A call that counts on no cap. */
-export const noMeters: readonly Meter[] = []
+const noMeters: readonly Meter[] = []
 
 /** How long a call may last within its caps, which count what it holds beyond `heldMicros`. */
-export function leftWithin(
+function leftWithin(
   meters: readonly Meter[],
   tariff: Tariff,
   heldMicros: number,
@@ -434,23 +434,18 @@ export function leftWithin(
 }
 
 /** On which the least is left. */
-export const leastOf = (meters: readonly Meter[]): Meter | undefined =>
+const leastOf = (meters: readonly Meter[]): Meter | undefined =>
   meters.toSorted((a, b) => a.freeMicros - b.freeMicros)[0]
 
 /** Whole seconds since the answer; the longest possible at once where more talk costs nothing more. */
-export const grant = (affordable: number, target: number, maxSeconds: number): number =>
+const grant = (affordable: number, target: number, maxSeconds: number): number =>
   affordable === Infinity ? maxSeconds : Math.min(affordable, target, maxSeconds)
 
 /**
  * What this call may cost in all; `reservedMicros` of it is reserved for it already. A debt counts as an
  * empty wallet: a call that costs nothing is free for debtors too.
  */
-export function budgetOf(
-  payer: Customer,
-  reservedMicros: number,
-  funds: bigint,
-  now: number,
-): number {
+function budgetOf(payer: Customer, reservedMicros: number, funds: bigint, now: number): number {
   const today = payer.dailyBudgetMicros(now) ?? funds
   return budgetWith(reservedMicros, today < funds ? today : funds)
 }
@@ -462,7 +457,7 @@ function budgetWith(reservedMicros: number, availableMicros: bigint): number {
 }
 
 /** Which of the two budgets was too small. */
-export function shortage(
+function shortage(
   payer: Customer,
   reservedMicros: number,
   tariff: Tariff,
@@ -476,7 +471,7 @@ export function shortage(
 }
 
 /** For the record of the call. */
-export function lackOf(
+function lackOf(
   code: DenialCode,
   payer: Customer,
   tariff: Tariff,
@@ -488,9 +483,9 @@ export function lackOf(
   return { requiredMicros: costMicros(tariff, 1), availableMicros: Number(available) }
 }
 
-export const isShortOfFunds = (...asked: Parameters<typeof shortage>): boolean =>
+const isShortOfFunds = (...asked: Parameters<typeof shortage>): boolean =>
   shortage(...asked) === 'insufficient_funds'
 
 /** A grant is unlimited only where every duration costs the same. */
-export const grantCost = (tariff: Tariff | null, grantedSeconds: number): number =>
+const grantCost = (tariff: Tariff | null, grantedSeconds: number): number =>
   tariff === null ? 0 : costMicros(tariff, grantedSeconds === Infinity ? 1 : grantedSeconds)

@@ -228,7 +228,7 @@ export interface StoredCustomer {
 }
 
 /** Undefined: all of them. */
-export async function loadCustomers(
+async function loadCustomers(
   store: Store,
   customerIds?: readonly number[],
 ): Promise<StoredCustomer[]> {
@@ -264,7 +264,7 @@ export async function loadCustomers(
 }
 
 /** The rows of their calling numbers and user names. */
-export const numbersOf = (
+const numbersOf = (
   store: Store,
   customerIds: readonly number[],
 ): Promise<{ number: string; customer_id: number }[]> =>
@@ -274,19 +274,19 @@ export const numbersOf = (
   )
 
 /** At most `SLICE` ids of customers after this one. */
-export const customerIdsAfter = (store: Store, after: number): Promise<{ id: number }[]> =>
+const customerIdsAfter = (store: Store, after: number): Promise<{ id: number }[]> =>
   all(
     store,
     store.db.selectFrom('customer').select('id').where('id', '>', after).orderBy('id').limit(SLICE),
   )
 
-export const customerIdsOfTenant = async (store: Store, tenantId: number): Promise<number[]> => {
+const customerIdsOfTenant = async (store: Store, tenantId: number): Promise<number[]> => {
   const query = store.db.selectFrom('customer').select('id').where('tenant_id', '=', tenantId)
   return (await all(store, query)).map(({ id }) => id)
 }
 
 /** Which tenants are active; undefined: of all. */
-export async function loadTenants(
+async function loadTenants(
   store: Store,
   tenantIds?: readonly number[],
 ): Promise<Map<number, boolean>> {
@@ -298,17 +298,17 @@ export async function loadTenants(
 const extensionQuery = (store: Store) =>
   store.db.selectFrom('extension').select(['id', 'extension', 'tenant_id', 'customer_id'])
 
-export const extensionsOf = (store: Store, ids: readonly number[]): Promise<OwnedExtension[]> =>
+const extensionsOf = (store: Store, ids: readonly number[]): Promise<OwnedExtension[]> =>
   all(store, extensionQuery(store).where('id', 'in', ids))
 
 /** At most `SLICE` extensions after this id. */
-export const extensionsAfter = (store: Store, after: number): Promise<OwnedExtension[]> =>
+const extensionsAfter = (store: Store, after: number): Promise<OwnedExtension[]> =>
   all(store, extensionQuery(store).where('id', '>', after).orderBy('id').limit(SLICE))
 
 const PAGE = 1_000
 
 /** What was debited from a wallet since midnight UTC, in micro-units. Reads only entries since then. */
-export async function loadSpending(store: Store, walletId: number, now: number): Promise<bigint> {
+async function loadSpending(store: Store, walletId: number, now: number): Promise<bigint> {
   const newestFirst = store.db
     .selectFrom('ledger_entry')
     .select(['id', 'kind', 'amount_micros', 'created_at'])
@@ -336,7 +336,7 @@ export interface OwnedNumber {
 }
 
 /** Calling numbers in their normal form, and user names. */
-export class OwnedNumbers {
+class OwnedNumbers {
   readonly #byNumber = new Buckets<string, OwnedNumber>()
   readonly #ofCustomer = new Map<number, readonly OwnedNumber[]>()
 
@@ -364,7 +364,7 @@ export interface OwnedExtension {
 }
 
 /** Extensions by number, in each tenant and in all. */
-export class OwnedExtensions {
+class OwnedExtensions {
   readonly #byId = new Map<number, OwnedExtension>()
   readonly #byNumber = new Buckets<string, OwnedExtension>()
 

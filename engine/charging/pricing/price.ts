@@ -19,7 +19,7 @@ export function costMicros(tariff: Tariff, seconds: number): number {
 }
 
 /** The least price of an answered call, before rounding: connect fee and first increment. */
-export const baseMicros = (tariff: Tariff): number =>
+const baseMicros = (tariff: Tariff): number =>
   tariff.connectFeeMicros +
   multiplyDivide(tariff.firstIncrementSeconds, tariff.firstRatePerMinuteMicros, 60, 'up')
 
@@ -30,7 +30,7 @@ function furtherMicros(tariff: Tariff, seconds: number): number {
 }
 
 /** The parts of a price before the last rounding; their seconds are those that are charged. */
-export function priceParts(tariff: Tariff, seconds: number): readonly PricePart[] {
+function priceParts(tariff: Tariff, seconds: number): readonly PricePart[] {
   if (seconds <= 0) return []
   const { firstIncrementSeconds, incrementSeconds, connectFeeMicros } = tariff
   const increments = Math.max(0, Math.ceil((seconds - firstIncrementSeconds) / incrementSeconds))
@@ -47,7 +47,7 @@ export function priceParts(tariff: Tariff, seconds: number): readonly PricePart[
 }
 
 /** The smallest amount that the plan can charge: 100 micro-units for 4 decimals. */
-export const quantumMicros = (tariff: Tariff): number => 10 ** (6 - tariff.decimals)
+const quantumMicros = (tariff: Tariff): number => 10 ** (6 - tariff.decimals)
 
 function roundUp(tariff: Tariff, micros: number): number {
   const quantum = quantumMicros(tariff)
@@ -59,7 +59,7 @@ function roundUp(tariff: Tariff, micros: number): number {
  * `a × b ÷ c`, rounded to an integer. Products beyond 2^53 are computed as BigInt; a result beyond 2^53, more
  * than any call costs, is cut there.
  */
-export function multiplyDivide(a: number, b: number, c: number, rounding: 'up' | 'down'): number {
+function multiplyDivide(a: number, b: number, c: number, rounding: 'up' | 'down'): number {
   const product = a * b
   if (product <= Number.MAX_SAFE_INTEGER) {
     const rest = product % c

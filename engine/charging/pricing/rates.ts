@@ -107,7 +107,7 @@ interface RateRow extends Selectable<RateColumns> {
 const sliceLength = 1_000
 
 /** All rates, or those of a plan, a slice at a time; rates may be written between two slices. */
-export async function* rateSlices(store: Store, planId?: number): AsyncGenerator<readonly Rate[]> {
+async function* rateSlices(store: Store, planId?: number): AsyncGenerator<readonly Rate[]> {
   for (let after = 0; ;) {
     const query = rateRows(store)
       .$if(planId !== undefined, (rows) => rows.where('rate_plan_id', '=', planId ?? 0))
@@ -123,11 +123,7 @@ export async function* rateSlices(store: Store, planId?: number): AsyncGenerator
 }
 
 /** The rates of one plan and prefix, with or without `+`. */
-export async function loadPrefix(
-  store: Store,
-  planId: number,
-  prefix: string,
-): Promise<readonly Rate[]> {
+async function loadPrefix(store: Store, planId: number, prefix: string): Promise<readonly Rate[]> {
   const rows = rateRows(store)
     .where('rate_plan_id', '=', planId)
     .where('prefix', 'in', [prefix, `+${prefix}`])

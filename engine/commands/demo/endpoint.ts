@@ -1,5 +1,5 @@
 import type { Log } from '../../../schema/contracts/log.ts'
-import { respond } from '../../call/sip/headers.ts'
+import { respond } from '../../call/sip-headers.ts'
 import type { UacEnd } from '../../call/user-agent/uac.ts'
 import { UserAgent } from '../../call/user-agent/user-agent.ts'
 import type { World } from '../command.ts'

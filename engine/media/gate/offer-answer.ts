@@ -1,5 +1,5 @@
 /** Which commands carry a session description, and whether it is an offer or an answer (RFC 3264). Pure. */
-import { silentAnswer } from '../../call/sdp/third-party.ts'
+import { silentAnswer } from '../../call/sdp.ts'
 import type { LegCommand } from '../../call/signalling.ts'
 import { type MediaLeg, otherLeg, type Rewritten, type Session } from './session.ts'
 import type { NgAnswer, NgDictionary, NgRequest } from '../relay/relays.ts'

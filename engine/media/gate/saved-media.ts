@@ -80,7 +80,7 @@ export function nextFor(leg: MediaLeg, sdp: string): string {
 }
 
 /** What is kept of what a leg was told last: made once, and only of descriptions that are saved or followed by another. */
-export function lastOf(leg: MediaLeg): Told | undefined {
+function lastOf(leg: MediaLeg): Told | undefined {
   if (leg.toldSdp !== '') leg.told ??= toldAfter(undefined, leg.toldSdp).told
   return leg.told
 }

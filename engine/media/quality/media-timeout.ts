@@ -4,7 +4,7 @@
  */
 import type { Deadline, Deadlines } from '../../call/deadlines.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
-import { isHold } from '../../call/sdp/third-party.ts'
+import { isHold } from '../../call/sdp.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import { lastPacketOf } from './statistics.ts'

@@ -4,7 +4,7 @@ import { type CallParties, sideOf } from '../../call/call-parties.ts'
 import { identify, type IdentifyDeps, isUnproven } from '../../call/inbound/identify.ts'
 import { respondToPhone, sourceOf } from '../../call/phones/register.ts'
 import type { Answer, Headers } from '../../call/signalling.ts'
-import { respond } from '../../call/sip/headers.ts'
+import { respond } from '../../call/sip-headers.ts'
 import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
 import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 import type { PhoneReports } from './phone-reports.ts'
@@ -81,7 +81,7 @@ export interface VqReport {
   readonly remote: StreamQuality | undefined
 }
 
-export const MAX_REPORT_BYTES = 8_192
+const MAX_REPORT_BYTES = 8_192
 const MAX_LINES = 100
 const MAX_MS = 60_000
 

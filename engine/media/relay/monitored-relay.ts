@@ -223,7 +223,7 @@ interface RelayFigures {
 }
 
 /** Undefined: they are not there, as in versions to come. */
-export function figuresOf(values: NgDictionary): RelayFigures | undefined {
+function figuresOf(values: NgDictionary): RelayFigures | undefined {
   const { statistics } = values
   if (!isDictionary(statistics)) return undefined
   const { currentstatistics: current, totalstatistics: totals } = statistics

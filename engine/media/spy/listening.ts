@@ -6,7 +6,7 @@
 import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
 import type { Listening as ListeningPort } from '../../call/monitoring/listening-legs.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
-import { streamsOf } from '../../call/sdp/third-party.ts'
+import { streamsOf } from '../../call/sdp.ts'
 import type { SpySide } from '../../../schema/rules/spy-uri.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import type { Relay } from '../relay/relays.ts'

@@ -153,7 +153,7 @@ export interface Asking {
   readonly isPage: boolean
 }
 
-export class PhoneAlgorithms {
+class PhoneAlgorithms {
   readonly #max: number
   /** Challenges in a row that stayed unanswered, by phone; the least recently challenged first. */
   readonly #unanswered = new Map<string, number>()

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type PatientStart, startPatiently } from '../../../engine/commands/patient-start.ts'
+import { type PatientStart, startPatiently } from '../../../engine/commands/start-with-retry.ts'
 import { DatabaseRefused } from '../../../schema/refusal.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { freePort } from '../../support/free-port.ts'

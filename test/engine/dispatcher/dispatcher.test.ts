@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { AlgorithmCode } from '../../../engine/dispatcher/algorithms/index.ts'
+import type { AlgorithmCode } from '../../../engine/dispatcher/algorithms.ts'
 import { sampleNode, sampleSet, simulate, uriOf } from './samples.ts'
 
 const countOf = (list: readonly (number | undefined)[], nodeId: number) =>

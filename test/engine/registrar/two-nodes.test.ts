@@ -1,6 +1,6 @@
 /** Two nodes that serve the phones of one database. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { createHop } from '../../../engine/registrar/hop/create-hop.ts'
+import { createHop } from '../../../engine/registrar/hop/node-hop.ts'
 import { ServerNotices } from '../../../schema/postgres/notices.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { hasPostgres } from '../../support/postgres.ts'

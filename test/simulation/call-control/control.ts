@@ -6,7 +6,7 @@ import type { Command, MachineEvent } from '../../../engine/call/call-machine/pr
 import { oppositeSide, partnerOf } from '../../../engine/call/call-machine/parties.ts'
 import type { Call, Forward, Leg } from '../../../engine/call/call-machine/state.ts'
 import { cause, type End } from '../../../engine/call/cdr/end-reason.ts'
-import { asOffer } from '../../../engine/call/sdp/third-party.ts'
+import { asOffer } from '../../../engine/call/sdp.ts'
 import { sampleInvite } from '../../support/call-machine.ts'
 import { CallBeginnings, free, phone } from './call-beginnings.ts'
 

@@ -6,7 +6,7 @@ import {
   legTable,
   type Table,
   transferTable,
-} from '../../../engine/call/call-machine/tables/table.ts'
+} from '../../../engine/call/call-machine/tables.ts'
 
 const tables: Readonly<Record<string, Table<string, string, string>>> = {
   call: callTable,

@@ -19,7 +19,7 @@ import type {
 } from '../../../engine/call/call-machine/protocol.ts'
 import { emptyWorld, type Call, type World } from '../../../engine/call/call-machine/state.ts'
 import { callRecord, openCall } from '../../../engine/call/cdr/cdr.ts'
-import { HeaderFilter } from '../../../engine/call/sip/headers.ts'
+import { HeaderFilter } from '../../../engine/call/sip-headers.ts'
 import type { LegCommand, LegEventData } from '../../../engine/call/signalling.ts'
 import { Agenda } from './agenda.ts'
 import { billComplaint } from './bill.ts'

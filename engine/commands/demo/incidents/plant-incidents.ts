@@ -155,7 +155,7 @@ async function takeNodeOut({ api, nightShift: key }: Stage): Promise<void> {
 const GUESSES = 12
 
 /** Resolves when all are answered. */
-export async function guessPasswords(
+async function guessPasswords(
   strangers: readonly UserAgent[],
   sipPort: number,
   { schedule, newUuid }: Pick<World, 'schedule' | 'newUuid'>,
@@ -192,7 +192,7 @@ export interface IncidentCall {
 const MAX_SETUP_MS = 40_000
 
 /** Resolves when the call is over, however it ends. */
-export function dial(
+function dial(
   { client, from, to, talkMs }: IncidentCall,
   sipPort: number,
   { schedule }: Pick<World, 'schedule'>,
@@ -239,7 +239,7 @@ export interface ApiRequest {
 const answer = z.looseObject({ data: z.unknown() })
 
 /** `data` of the answer; undefined: it was refused, or has none. */
-export async function ask(
+async function ask(
   api: string,
   { method, path, key, body, address }: ApiRequest,
 ): Promise<unknown> {

@@ -7,7 +7,7 @@ import {
   legTable,
   type Table,
   transferTable,
-} from '../../../../engine/call/call-machine/tables/table.ts'
+} from '../../../../engine/call/call-machine/tables.ts'
 import { stateDiagram } from '../../../support/state-diagram.ts'
 
 interface Machine {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { OutgoingCall, Callee } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { inviteFor } from '../../../../engine/call/dialing/outgoing-invite.ts'
-import { HeaderFilter, partyOf } from '../../../../engine/call/sip/headers.ts'
+import { HeaderFilter, partyOf } from '../../../../engine/call/sip-headers.ts'
 import { candidate } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type KnownNode, PeerNodes } from '../../../../engine/registrar/hop/create-hop.ts'
+import { type KnownNode, PeerNodes } from '../../../../engine/registrar/hop/node-hop.ts'
 
 /** Nodes of which the first list is known, and names that DNS knows. */
 function registry(...known: readonly KnownNode[]) {

@@ -1,0 +1,168 @@
+/** Click-to-call: the phones of an extension ring first; the one that is picked up is connected to a number. */
+import {
+  type OriginateRequest,
+  type OriginateResult,
+  TEST_CALL_SECONDS,
+} from '../../schema/contracts/calls.ts'
+import type { CallDeps } from './call-deps.ts'
+import { refused } from './cdr/end-reason.ts'
+import type { PhoneCandidate } from './dialing/outgoing-invite.ts'
+import { admit, planRoute, type RoutePlan } from './inbound/admission.ts'
+import {
+  innerRoute,
+  outboundRoute,
+  phoneAt,
+  type Route,
+  type RouteDeps,
+  tenantOf,
+} from './inbound/route.ts'
+import { originOf } from './inbound/identify.ts'
+import { type IncomingInvite, startOf } from './inbound/incoming-invite.ts'
+import { closedBy } from './inbound/validation.ts'
+import type { Headers } from './signalling.ts'
+import { partyOfNumber } from './sip-headers.ts'
+import type { ExtensionRecord } from '../registrar/extension-directory.ts'
+import type { Registrar } from '../registrar/registrar.ts'
+import { escapeUser } from '../sip-server/message/index.ts'
+
+/** Resolves before any phone rings; the record tells the result of the call. */
+export async function originate(
+  request: OriginateRequest,
+  deps: CallDeps,
+): Promise<OriginateResult> {
+  const { domain, extension, ringMs } = request
+  const closed = closedBy(deps.calls)
+  if (closed) return { kind: closed }
+  const source = deps.registrar.extensionAt(domain, extension)
+  if (source === undefined) return { kind: 'unknown_extension' }
+  const phones = phonesOf(source, deps)
+  if (phones.length === 0) return { kind: 'extension_unregistered' }
+
+  const destination = deps.routing.dialledNumber(request.destination)
+  const invite = inviteOfSource({ ...request, destination, callUuid: deps.newUuid() }, source)
+  const { callUuid } = invite
+  const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
+  const denied = (code: string): OriginateResult => {
+    deps.calls.finish(call)
+    return { kind: 'denied', code }
+  }
+  const { testedCarrierId } = request
+  // Before a wallet is asked: what is reserved for a call that does not begin is not used.
+  const notTested =
+    testedCarrierId === undefined ? undefined : whyNot(invite, testedCarrierId, source, deps)
+  if (notTested !== undefined) return denied(notTested)
+  const plan = testedCarrierId === undefined ? planRoute(invite, deps) : charged
+  const refusal = await admit(call, invite, plan, deps)
+  if (refusal?.kind === 'refused') return denied(refusal.code)
+  const { isEmergency } = plan
+  const payer = call.account?.customerId ?? null
+  const route =
+    testedCarrierId === undefined ? plan.route : testRoute(invite, testedCarrierId, payer, deps)
+  const connect = { invite, isEmergency, ...(route && { route }) }
+  deps.dispatch({
+    type: 'ring',
+    callUuid,
+    phones,
+    invite: toSource(request, invite),
+    ringMs,
+    connect,
+    ...(testedCarrierId !== undefined && { maxSeconds: TEST_CALL_SECONDS }),
+  })
+  return { kind: 'originating', callUuid }
+}
+
+/** A test call is never free: it has no route before its payer. */
+const charged: RoutePlan = { isEmergency: false, route: undefined, tenantId: null }
+
+/** Why such a test call is refused, as far as its payer is known before charging. */
+function whyNot(
+  invite: IncomingInvite,
+  carrierId: number,
+  { customerId }: Pick<ExtensionRecord, 'customerId'>,
+  deps: CallDeps,
+): string | undefined {
+  const why = whyNotTested(invite, deps)
+  if (why !== undefined) return why
+  const route = testRoute(invite, carrierId, customerId, deps)
+  return route.kind === 'refused' && 'code' in route.end ? (route.end.code ?? undefined) : undefined
+}
+
+/** The destination as the caller of the source's phones. */
+function toSource(request: OriginateRequest, invite: IncomingInvite): IncomingInvite {
+  const { destination, autoAnswer, domain } = request
+  const from = partyOfNumber(destination, domain)
+  const headers = autoAnswer ? pickUp : {}
+  return { ...invite, headers, body: undefined, from, calledUser: escapeUser(request.extension) }
+}
+
+/** RFC 5373 has no phones; these two have nearly all of them. */
+const pickUp: Headers = {
+  'alert-info': '<http://127.0.0.1>;info=alert-autoanswer;delay=0',
+  'call-info': '<sip:localhost>;answer-after=0',
+}
+
+/** The extension whose phones ring first: in click-to-call, and for a supervisor. */
+export function phonesOf(
+  { domain, extension, tenantId }: ExtensionRecord,
+  { registrar }: { readonly registrar: Pick<Registrar, 'contactsOf'> },
+): readonly PhoneCandidate[] {
+  return registrar
+    .contactsOf(domain, extension)
+    .map((contact) => ({ ...phoneAt(contact), extension, domain, tenantId }))
+}
+
+export interface SourceCall {
+  readonly callUuid: string
+  readonly destination: string
+  /** What the called side is shown; undefined: the extension and its name. */
+  readonly callerNumber: string | undefined
+  readonly callerName: string | undefined
+}
+
+/** As an INVITE of the extension would be read. */
+export function inviteOfSource(
+  { callUuid, destination, callerNumber, callerName }: SourceCall,
+  source: ExtensionRecord,
+): IncomingInvite {
+  const { domain, extension, displayName } = source
+  const number = callerNumber ?? extension
+  const name = callerName ?? (callerNumber === undefined ? displayName : '')
+  return {
+    origin: originOf(source),
+    callUuid,
+    callId: callUuid,
+    domain,
+    headers: {},
+    body: undefined,
+    from: partyOfNumber(number, domain, name),
+    callerNumber: number,
+    callerName: name || null,
+    calledNumber: destination,
+    calledUser: escapeUser(destination),
+    hopsLeft: 70,
+  }
+}
+
+/** Why the number may not be tested; undefined: it is an ordinary number outside. */
+function whyNotTested(invite: IncomingInvite, deps: RouteDeps): string | undefined {
+  if (deps.routing.isEmergencyNumber(invite.calledNumber)) return 'emergency_number'
+  return innerRoute(invite, deps) ? 'internal_number' : undefined
+}
+
+/** The gateways of the carrier, by the caller's own routes, blocks and limits. */
+function testRoute(
+  invite: IncomingInvite,
+  carrierId: number,
+  customerId: number | null,
+  deps: RouteDeps,
+): Route {
+  const tenantId = tenantOf(invite.origin, deps)
+  const { calledNumber } = invite
+  const asked = [customerId, calledNumber, tenantId, undefined, carrierId] as const
+  const decision = deps.routing.outboundCandidates(...asked)
+  const isEmergency = decision.kind === 'gateways' && decision.isEmergency
+  const route = isEmergency ? undefined : outboundRoute(decision, calledNumber, deps)
+  return route ?? { kind: 'refused', direction: 'outbound', end: noRoute }
+}
+
+const noRoute = refused(404, 'Not Found', 'no_route')

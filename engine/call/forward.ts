@@ -1,0 +1,202 @@
+/**
+ * Call forwarding by a phone's 3xx. Inside a tenant the same call is routed again. To the outside a call of its
+ * own is dialled, on the account of the extension that forwards: both keep their record, payer and leg, and end
+ * together, as after a transfer.
+ */
+import { isIP } from 'node:net'
+import type { CallDeps } from './call-deps.ts'
+import type { Forward, LiveCall } from './call-machine/state.ts'
+import { admitAndDial, onFault } from './inbound/admission.ts'
+import {
+  emergencyRoute,
+  type ExtensionDestination,
+  innerRoute,
+  type RouteDeps,
+} from './inbound/route.ts'
+import { originOf } from './inbound/identify.ts'
+import { type IncomingInvite, startOf } from './inbound/incoming-invite.ts'
+import { closedBy } from './inbound/validation.ts'
+import type { Headers } from './signalling.ts'
+import { calledOf, domainOf } from './sip-headers.ts'
+import type { ExtensionOrigin } from '../routing/routing.ts'
+import {
+  escapeUser,
+  headerNamed,
+  noParams,
+  parseNameAddr,
+  qValueOf,
+  readAddress,
+  splitList,
+  withoutBrackets,
+} from '../sip-server/message/index.ts'
+
+/** From one phone to the next, to the next. */
+const MAX_FORWARDS = 5
+/** What an extension forwards to the outside may come back by a carrier that counts no hops. */
+const MAX_UNANSWERED = 10
+
+/** What a 3xx of an extension's phone asks. Undefined: it is not followed. */
+export function forwardBy(call: LiveCall, headers: Headers, deps: CallDeps): Forward | undefined {
+  const { dialing } = call
+  const { current } = dialing ?? {}
+  if (dialing === undefined || current?.kind !== 'extension') return undefined
+  const { invite } = dialing
+  const visited = [...dialing.visited, current.uri]
+  const forwarding = dialledBy(forwardingOf(headers), deps)
+  const origin = extensionIn(current, deps)
+  const isFar = visited.length > MAX_FORWARDS || invite.hopsLeft < 1
+  if (forwarding === undefined || origin === undefined || isFar) return undefined
+  const forwarded = forwardedInvite(invite, current.uri, origin, forwarding)
+  // The caller has no emergency, and a phone must not flood an emergency number.
+  if (deps.routing.isEmergencyNumber(forwarded.calledNumber) || emergencyRoute(forwarded, deps))
+    return undefined
+  const route = innerRoute(forwarded, deps)?.route
+  if (route?.kind === 'refused') return undefined
+  if (route) {
+    const isLoop = route.candidates.some((candidate) => visited.includes(candidate.uri))
+    return isLoop ? undefined : { invite: { ...forwarded, origin: invite.origin }, route }
+  }
+  const { calls } = deps
+  const mayGoOut =
+    call.start.isOurs !== true &&
+    invite.body !== undefined &&
+    closedBy(calls) === undefined &&
+    calls.countForwarding(current.uri) < MAX_UNANSWERED
+  return mayGoOut ? { invite: forwarded, route: undefined } : undefined
+}
+
+function dialledBy(
+  forwarding: Forwarding | undefined,
+  { routing }: RouteDeps,
+): Forwarding | undefined {
+  if (forwarding === undefined) return undefined
+  const number = routing.dialledNumber(forwarding.number)
+  return number === forwarding.number
+    ? forwarding
+    : { ...forwarding, number, user: escapeUser(number) }
+}
+
+function extensionIn(
+  { uri }: ExtensionDestination,
+  { registrar }: RouteDeps,
+): ExtensionOrigin | undefined {
+  const [number = '', home = ''] = uri.slice('sip:'.length).split('@')
+  const record = registrar.extensionAt(home, number)
+  return record && originOf(record)
+}
+
+/** The called party sees the first caller, and the forwarding extension in Diversion (RFC 5806). */
+function forwardedInvite(
+  invite: IncomingInvite,
+  uri: string,
+  origin: ExtensionOrigin,
+  { number, user, domain, isSecure, reason }: Forwarding,
+): IncomingInvite {
+  return {
+    ...invite,
+    origin,
+    calledNumber: number,
+    calledUser: user,
+    domain: domain || origin.domain,
+    headers: divertedBy(uri, reason, invite.headers),
+    isSecure: isSecure || invite.isSecure === true,
+    hopsLeft: invite.hopsLeft - 1,
+  }
+}
+
+/** Begins the call of the extension that forwards `call` to the outside. */
+export function forwardOut(
+  call: LiveCall,
+  by: string,
+  given: IncomingInvite,
+  deps: CallDeps,
+): void {
+  const { origin } = given
+  if (origin.kind !== 'extension') return
+  const callUuid = deps.newUuid()
+  const caller = { callerNumber: origin.extension, callerName: origin.displayName || null }
+  const invite: IncomingInvite = { ...given, callUuid, ...caller }
+  const startedAt = deps.now()
+  const forwarded = deps.calls.begin({
+    start: { ...startOf(invite, 'forward', startedAt), isOurs: true },
+    calling: { kind: 'forwarded', callUuid: call.start.callUuid },
+    near: call.near,
+    callerPeer: call.peers.caller,
+    payerTenantId: origin.tenantId,
+    forwardedBy: by,
+  })
+  const destination = `sip:${invite.calledUser}@${invite.domain}`
+  const to = { callUuid, destination, startedAt }
+  deps.dispatch({ type: 'forwardBegun', callUuid: call.start.callUuid, to })
+  const plan = { isEmergency: false, route: undefined, tenantId: null }
+  void admitAndDial(forwarded, invite, plan, deps).catch(onFault(forwarded, deps))
+}
+
+/** The target of a forward. */
+export interface Forwarding {
+  /** In the normal form. */
+  readonly number: string
+  /** The same as user part of a URI. */
+  readonly user: string
+  /** Without port; empty where the phone names an address, which may be its own. */
+  readonly domain: string
+  /** By `sips:`. */
+  readonly isSecure: boolean
+  /** RFC 5806: why. */
+  readonly reason: string
+}
+
+/** Undefined: it names no number. Of several targets the preferred one is meant. */
+export function forwardingOf(headers: Headers): Forwarding | undefined {
+  const targets = splitList(headers['contact'] ?? '')
+    .slice(0, MAX_TARGETS)
+    .map(targetIn)
+  const [preferred] = targets.toSorted((a, b) => b.q - a.q)
+  const { number, user, host, irregular } = calledOf(preferred?.uri ?? '')
+  const name = domainOf({ host })
+  const domain = isIP(withoutBrackets(name)) === 0 ? name : ''
+  const isSecure = /^sips:/i.test(preferred?.uri ?? '')
+  const isNumber = number !== '' && irregular === undefined
+  return isNumber ? { number, user, domain, isSecure, reason: reasonOf(headers) } : undefined
+}
+
+/** More in one answer are not read. */
+const MAX_TARGETS = 16
+
+/** One of a Contact, as `sip:` or `tel:` URI, and how much it is preferred. */
+function targetIn(value: string): { readonly uri: string; readonly q: number } {
+  return {
+    uri: readAddress(value).uri.trim(),
+    q: qValueOf(parseNameAddr(value) ?? { params: noParams }),
+  }
+}
+
+/** RFC 5806 §4: what a phone may give as its reason. */
+const reasons = new Set([
+  'user-busy',
+  'no-answer',
+  'unavailable',
+  'unconditional',
+  'time-of-day',
+  'do-not-disturb',
+  'deflection',
+  'follow-me',
+  'out-of-service',
+  'away',
+])
+
+function reasonOf(headers: Headers): string {
+  const given =
+    /;\s*reason\s*=\s*"?([\w-]+)/i.exec(headerNamed(headers, 'diversion') ?? '')?.[1] ?? ''
+  return reasons.has(given.toLowerCase()) ? given.toLowerCase() : 'unknown'
+}
+
+/** With one more Diversion, the latest first (RFC 5806 §4). */
+function divertedBy(extension: string, reason: string, headers: Headers): Headers {
+  const before = headerNamed(headers, 'diversion')
+  const kept: Headers = {}
+  for (const name in headers)
+    if (name.toLowerCase() !== 'diversion') kept[name] = headers[name] ?? ''
+  const own = `<${extension}>;reason=${reason}`
+  return { ...kept, diversion: before === undefined ? own : `${own}, ${before}` }
+}

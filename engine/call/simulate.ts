@@ -1,0 +1,434 @@
+/**
+ * What would happen to a call: its INVITE is made up, and asked about of the functions that decide on a real one
+ * (`inbound/`), which change nothing here. What only a real call shows (answers of nodes,
+ * codecs, packets) is not foreseen.
+ */
+import type { AuthorizationRequest, Foreseen } from '../../schema/contracts/charging.ts'
+import {
+  type CandidateOrder,
+  MAX_PASSED_OVER,
+  type PassedOverCandidate,
+  type SimulatedCandidate,
+  type SimulatedOrigin,
+  type SimulatedPayment,
+  type SimulatedVerdict,
+  type Simulation,
+  type SimulationRequest,
+} from '../../schema/contracts/simulation.ts'
+import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
+import type { AttemptResult } from './call-machine/state.ts'
+import { type End, noCandidate } from './cdr/end-reason.ts'
+import { type Callee, inviteFor, type OutgoingCall } from './dialing/outgoing-invite.ts'
+import { withheld, type WithheldDeps } from './dialing/withheld.ts'
+import { askedOf, expectedDirection, planRoute, refusalBy } from './inbound/admission.ts'
+import { originOf } from './inbound/identify.ts'
+import { type IncomingInvite, readInvite } from './inbound/incoming-invite.ts'
+import {
+  type Destination,
+  type ExtensionDestination,
+  type Route,
+  routeCall,
+  type RouteDeps,
+} from './inbound/route.ts'
+import { carrierFull, rejectionFor, type ValidationDeps } from './inbound/validation.ts'
+import type { HeaderFilter } from './sip-headers.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
+import type { Registrar } from '../registrar/registrar.ts'
+import type { Origin, Routing } from '../routing/routing.ts'
+import { escapeUser } from '../sip-server/message/index.ts'
+
+export interface SimulationDeps extends Engines {
+  readonly calls: ValidationDeps['calls']
+  readonly filter: HeaderFilter
+  /** Undefined: only an OCS elsewhere knows. */
+  readonly foresee: ((request: Omit<AuthorizationRequest, 'callUuid'>) => Foreseen) | undefined
+  readonly ownHost: () => string
+  /** Milliseconds UTC. */
+  readonly wallNow: () => number
+}
+
+/** Undefined: there is no such source, or it may not call. */
+export function simulate(request: SimulationRequest, deps: SimulationDeps): Simulation | undefined {
+  const origin = originIn(request, deps)
+  if (origin === undefined) return undefined
+  const foreseen = foreseenRoutes(deps)
+  const invite = inviteOf(request, origin, deps)
+  const decided = decide(request, invite, foreseen, deps)
+  const { callerNumber, calledNumber } = invite
+  const dialing = dialingOf(decided.route, invite, foreseen, deps)
+  const { candidates, end, order } = dialing
+  return {
+    origin: describedOrigin(origin, foreseen),
+    callerNumber,
+    calledNumber,
+    direction: decided.direction,
+    isEmergency: decided.isEmergency,
+    payment: decided.payment,
+    verdict: verdictOf(decided.end ?? end),
+    candidates,
+    order,
+    setId: foreseen.setId(),
+    passedOver: foreseen.passedOver().slice(0, MAX_PASSED_OVER),
+  }
+}
+
+function originIn({ source }: SimulationRequest, deps: SimulationDeps): Origin | undefined {
+  switch (source.kind) {
+    case 'address':
+      return deps.routing.recognize(source)
+    case 'carrier':
+      return deps.routing.carrierOrigin(source.carrierId)
+    case 'extension':
+    default: {
+      const record = deps.registrar.extensionAt(source.domain, source.extension)
+      return record && originOf(record)
+    }
+  }
+}
+
+/** A dialled number is sent to the domain of a phone, by others to an address of ours. */
+function inviteOf(
+  { from, to, callId = SIMULATED }: SimulationRequest,
+  origin: Origin,
+  deps: SimulationDeps,
+): IncomingInvite {
+  const host = origin.kind === 'extension' ? origin.domain : deps.ownHost()
+  const uri = to.includes('@') ? `sip:${to}` : `sip:${escapeUser(to)}@${host}`
+  const caller = `<sip:${escapeUser(from)}@${host}>;tag=${SIMULATED}`
+  const headers = { from: caller, to: `<${uri}>`, 'call-id': callId }
+  const place = { protocol: 'udp', sourceAddress: '', sourcePort: 0 }
+  const request = { method: 'INVITE', uri, headers, body: '', ...place }
+  return readInvite(request, SIMULATED, origin, deps.routing)
+}
+
+const SIMULATED = 'simulated'
+
+interface Decided {
+  /** Undefined: it goes on to its candidates. */
+  readonly end: End | undefined
+  readonly route: Route | undefined
+  readonly direction: Simulation['direction']
+  readonly isEmergency: boolean
+  readonly payment: SimulatedPayment
+}
+
+/** The order of `inbound-call.ts` and `admission.ts`: planned, validated, authorized, routed. */
+function decide(
+  request: SimulationRequest,
+  invite: IncomingInvite,
+  { routes }: ForeseenRoutes,
+  deps: SimulationDeps,
+): Decided {
+  const plan = planRoute(invite, routes)
+  const { isEmergency } = plan
+  const direction = plan.route?.direction ?? expectedDirection(invite.origin)
+  const received = { headers: invite.headers, hasUsableContact: true }
+  const { origin } = invite
+  const full =
+    origin.kind === 'carrier' && !deps.routing.hasRoom(origin.carrierId)
+      ? carrierFull(routes, deps.routing.limitOf(origin.carrierId))
+      : undefined
+  const rejection =
+    rejectionFor(
+      received,
+      { ...invite, isEmergency, isRouted: plan.route?.kind === 'candidates' },
+      { ...routes, calls: deps.calls },
+    ) ?? full
+  const early = { direction, isEmergency, payment: { kind: 'not_asked' } } as const
+  if (rejection) return { ...early, end: rejection, route: undefined }
+  if (plan.route?.kind === 'refused') return { ...early, end: plan.route.end, route: undefined }
+  if (plan.route) return { ...early, end: undefined, route: plan.route, payment: { kind: 'free' } }
+  const asked = { ...askedOf(invite, routes), startedAt: request.at ?? deps.wallNow() }
+  const foreseen = deps.foresee?.(asked)
+  const refusal = foreseen && refusalBy(foreseen.verdict, invite, routes)
+  const payment = foreseen ? paymentOf(foreseen) : ({ kind: 'elsewhere' } as const)
+  if (refusal) return { ...early, payment, end: refusal, route: undefined }
+  const account = foreseen && 'account' in foreseen.verdict ? foreseen.verdict.account : null
+  const route = routeCall(invite, account, routes)
+  const end = route.kind === 'refused' ? route.end : undefined
+  return { ...early, direction: route.direction, payment, end, route }
+}
+
+function paymentOf({ verdict, tariff, longestSeconds }: Foreseen): SimulatedPayment {
+  const code = verdict.kind === 'denied' ? verdict.code : null
+  const { customerId = null, tenantId = null } =
+    ('account' in verdict ? verdict.account : null) ?? {}
+  const payer = customerId === null ? null : { customerId, tenantId }
+  return { kind: 'asked', verdict: verdict.kind, code, payer, tariff, longestSeconds }
+}
+
+function dialingOf(
+  route: Route | undefined,
+  invite: IncomingInvite,
+  { routes, sharesOf, order }: ForeseenRoutes,
+  { filter }: SimulationDeps,
+): ForeseenDialing & Pick<Simulation, 'order'> {
+  if (route?.kind !== 'candidates') return { candidates: [], end: undefined, order: 'fixed' }
+  const shares = sharesOf(route.candidates)
+  const dialing = foreseeDialing(route.candidates, shares, invite, { ...routes, filter })
+  return { ...dialing, order: order(route.candidates, shares) }
+}
+
+function verdictOf(end: End | undefined): SimulatedVerdict {
+  if (end?.kind !== 'refused' && end?.kind !== 'rejected') return { kind: 'goes_on' }
+  const { status, reason } = end
+  if (end.kind === 'rejected') return { kind: 'refused', status, reason, code: null }
+  return { kind: 'refused', status, reason, code: end.code, detail: end.detail }
+}
+
+function describedOrigin(origin: Origin, { routes, nodeName }: ForeseenRoutes): SimulatedOrigin {
+  const { kind } = origin
+  switch (origin.kind) {
+    case 'carrier': {
+      const { carrierId: id, name, tenantId } = origin
+      return { kind, id, name, tenantIds: listOf(tenantId) }
+    }
+    case 'node': {
+      const { nodeId: id, setId } = origin
+      const tenantId = routes.dispatcher.setRecord(setId)?.tenantId ?? null
+      return { kind, id, name: nodeName(setId, id), tenantIds: listOf(tenantId) }
+    }
+    case 'extension': {
+      const { extensionId: id, extension, domain, tenantId } = origin
+      return { kind, id, name: `${extension}@${domain}`, tenantIds: [tenantId] }
+    }
+    case 'proxy':
+      return { kind, id: null, name: null, tenantIds: origin.tenantIds }
+    case 'trusted':
+    case 'unknown':
+    default:
+      return { kind, id: null, name: null, tenantIds: [] }
+  }
+}
+
+const listOf = (tenantId: number | null): readonly number[] => (tenantId === null ? [] : [tenantId])
+
+/** What decides on real calls. */
+export interface Engines extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {
+  readonly routing: RouteDeps['routing'] &
+    Pick<Routing, 'recognize' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'>
+  readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
+  readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
+}
+
+/** By destination: the part of many such calls that is sent there first. */
+type Shares = ReadonlyMap<Destination, number>
+
+export interface ForeseenRoutes {
+  readonly routes: RouteDeps
+  /** The dispatcher set that was asked. */
+  readonly setId: () => number | null
+  readonly passedOver: () => readonly PassedOverCandidate[]
+  readonly sharesOf: (candidates: readonly Destination[]) => Shares
+  readonly order: (candidates: readonly Destination[], shares: Shares) => CandidateOrder
+  readonly nodeName: (setId: number, nodeId: number) => string | null
+}
+
+/** The most probable order: of equal preference, the greatest weight first. */
+const likely = (): number => 0.5
+/** Draws among gateways: their parts are estimates. */
+const DRAWS = 200
+
+function foreseenRoutes(engines: Engines): ForeseenRoutes {
+  const { routing, dispatcher } = engines
+  const passed: PassedOverCandidate[] = []
+  let setId: number | null = null
+  let asked: readonly [number | null, string, number | null] | undefined
+  const routes: RouteDeps = {
+    ...engines,
+    routing: {
+      inboundNumber: (...question) => routing.inboundNumber(...question),
+      dialledNumber: (number) => routing.dialledNumber(number),
+      sentNumbers: (...question) => routing.sentNumbers(...question),
+      registeredUser: (origin) => routing.registeredUser(origin),
+      inboundTarget: (...question) => routing.inboundTarget(...question),
+      isEmergencyNumber: (number) => routing.isEmergencyNumber(number),
+      agent: (agentId) => routing.agent(agentId),
+      dialledAgent: (...question) => routing.dialledAgent(...question),
+      knowsNumber: (...question) => routing.knowsNumber(...question),
+      outboundCandidates: (customerId, number, tenantId) => {
+        const question = [customerId, number, tenantId ?? null] as const
+        asked = question
+        // An emergency is asked about twice, at most.
+        passed.length = 0
+        const passOver = (each: PassedOverCandidate) => void passed.push(each)
+        return routing.outboundCandidates(...question, { random: likely, passOver })
+      },
+    },
+    dispatcher: {
+      candidates: (id, callId) => {
+        setId = id
+        return dispatcher.foreseen(id, callId, likely)
+      },
+      isAtCapacity: (id) => dispatcher.isAtCapacity(id),
+      setRecord: (id) => dispatcher.setRecord(id),
+      reportOutcome: () => undefined,
+    },
+  }
+  const nodes = () => (setId === null ? [] : dispatcher.selection(setId))
+
+  const idleNodes = (): readonly PassedOverCandidate[] => {
+    const tenantId = setId === null ? null : (dispatcher.setRecord(setId)?.tenantId ?? null)
+    return nodes().flatMap(({ destination: uri, why }) =>
+      why === null ? [] : [{ kind: 'node', name: uri, uri, tenantId, why }],
+    )
+  }
+
+  const drawn = (): ReadonlyMap<number, number> => {
+    const firsts = new Map<number, number>()
+    const question = asked
+    if (question === undefined) return firsts
+    const random = evenDraws()
+    for (let draw = 0; draw < DRAWS; draw += 1) {
+      const look = { random, passOver: () => undefined }
+      const decision = routing.outboundCandidates(...question, look)
+      const [first] = decision.kind === 'gateways' ? decision.gateways : []
+      if (first) firsts.set(first.gatewayId, (firsts.get(first.gatewayId) ?? 0) + 1 / DRAWS)
+    }
+    return firsts
+  }
+
+  return {
+    routes,
+    setId: () => setId,
+    passedOver: () => [...passed, ...idleNodes()],
+    sharesOf: (candidates) => {
+      if (candidates.length < 2) return new Map(candidates.map((candidate) => [candidate, 1]))
+      const shares = candidates.some(({ kind }) => kind === 'gateway')
+        ? drawn()
+        : new Map(nodes().map(({ nodeId, share }) => [nodeId, share]))
+      return new Map(candidates.map((each) => [each, shares.get(idOf(each)) ?? 0]))
+    },
+    order: (candidates, shares) => {
+      const isCertain = candidates.every((candidate) => (shares.get(candidate) ?? 0) % 1 === 0)
+      if (isCertain) return 'fixed'
+      return setId === null ? 'drawn' : orders[dispatcher.setRecord(setId)?.algorithm ?? 6]
+    },
+    nodeName: (id, nodeId) =>
+      dispatcher.selection(id).find((node) => node.nodeId === nodeId)?.destination ?? null,
+  }
+}
+
+const orders: Readonly<Record<0 | 4 | 6 | 8 | 9, CandidateOrder>> = {
+  0: 'call_id',
+  4: 'turn',
+  6: 'drawn',
+  8: 'turn',
+  9: 'turn',
+}
+
+function idOf(destination: Destination): number {
+  if (destination.kind === 'gateway') return destination.gatewayId
+  return destination.kind === 'node' ? destination.nodeId : 0
+}
+
+/** The fractions of multiples of the golden ratio: they fill [0, 1) evenly, and always in the same way. */
+function evenDraws(): () => number {
+  let point = 0
+  return () => {
+    point = (point + 0.618_033_988_749_895) % 1
+    return point
+  }
+}
+
+/** What would be sent to the candidates of a simulated call, and its end where nothing would be. */
+export interface ForeseenDialing {
+  readonly candidates: readonly SimulatedCandidate[]
+  /** Undefined: an INVITE is sent, and its answer decides. */
+  readonly end: End | undefined
+}
+
+interface DialingDeps extends WithheldDeps {
+  readonly filter: HeaderFilter
+}
+
+/** As `call-machine/dialing.ts` tries them, up to the first INVITE that is sent. */
+function foreseeDialing(
+  destinations: readonly Destination[],
+  shares: ReadonlyMap<Destination, number>,
+  invite: OutgoingCall,
+  deps: DialingDeps,
+): ForeseenDialing {
+  const judged = destinations.map((destination) => ({
+    destination,
+    result: resultWithout(destination, invite, deps),
+  }))
+  const candidates = judged.map(({ destination, result }) => ({
+    ...described(destination),
+    share: shares.get(destination) ?? 0,
+    withheld: result === undefined ? null : codeOf(result),
+  }))
+  let last: End = noCandidate
+  for (const { result } of judged) {
+    if (result === undefined) return { candidates, end: undefined }
+    const after = afterResult(result, last)
+    last = after.last
+    if (after.isLast) break
+  }
+  return { candidates, end: last }
+}
+
+/** How an attempt ends without an INVITE; undefined: one is sent. */
+function resultWithout(
+  destination: Destination,
+  invite: OutgoingCall,
+  deps: DialingDeps,
+): AttemptResult | undefined {
+  if (destination.kind === 'extension') return withheldPhones(destination, invite, deps)
+  return withheldFrom(destination, invite, deps)
+}
+
+function withheldPhones(
+  extension: ExtensionDestination,
+  invite: OutgoingCall,
+  deps: DialingDeps,
+): AttemptResult | undefined {
+  const { phones, voicemail } = extension
+  const results = phones.map((phone) => withheldFrom(phone, invite, deps))
+  if (results.some((result) => result === undefined)) return undefined
+  const sent = results.flatMap((result) => result ?? [])
+  const best = resultOfPhones(extension, sent)
+  const isForVoicemail = voicemail !== undefined && isUntaken(best)
+  return isForVoicemail && withheldFrom(voicemail, invite, deps) === undefined ? undefined : best
+}
+
+function withheldFrom(
+  callee: Callee,
+  invite: OutgoingCall,
+  deps: DialingDeps,
+): AttemptResult | undefined {
+  const refusal = withheld(callee, inviteFor(callee, invite, deps.filter), invite, deps)
+  return refusal && { kind: 'withheld', end: refusal.end }
+}
+
+const codeOf = (result: AttemptResult): string =>
+  result.kind === 'withheld' ? result.end.code : 'extension_unregistered'
+
+type Described = Omit<SimulatedCandidate, 'share' | 'withheld'>
+
+const plain = { name: null, id: null, number: null, route: null, phones: null, minuteMicros: null }
+
+function described(destination: Destination): Described {
+  const { uri } = destination
+  switch (destination.kind) {
+    case 'gateway': {
+      const { carrierName: name, carrierId: id, number, routeName: route, price } = destination
+      const minuteMicros = price?.minuteMicros ?? null
+      return { ...plain, kind: 'gateway', uri, name, id, number, route, minuteMicros }
+    }
+    case 'agent':
+      return { ...plain, kind: 'agent', uri, name: destination.name, id: destination.agentId }
+    case 'extension': {
+      const phones = destination.phones.length
+      return { ...plain, kind: 'extension', uri, name: uri.slice('sip:'.length), phones }
+    }
+    case 'node':
+      return { ...plain, kind: 'node', uri, id: destination.nodeId }
+    case 'domain':
+    case 'spy':
+    case 'listener':
+    case 'other-node':
+    default:
+      return { ...plain, kind: 'domain', uri }
+  }
+}

@@ -1,0 +1,291 @@
+/**
+ * SIP headers as calls use them: which pass from one leg to the other, caller and callee, and those of our responses.
+ * A header passes because it is listed here: what
+ * belongs to a leg (Via, Route, Record-Route, Contact, credentials) or reveals equipment behind us
+ * (User-Agent, Server, Organization, Warning) never does.
+ */
+import { readNumber, type ReadNumber, readUserPart } from '../../schema/rules/phone-number.ts'
+import type { Answer, Headers } from './signalling.ts'
+import {
+  ANONYMOUS_HOST,
+  escapeUser,
+  headerNamed,
+  isKnownStatus,
+  readAddress,
+  readUri,
+  replaceHosts,
+  replaceUsers,
+  splitList,
+} from '../sip-server/message/index.ts'
+
+/** The mark of our own calls towards nodes; never taken from outside. */
+export const CALL_UUID = 'X-Call-UUID'
+
+const describesCall = namesIn(
+  'p-asserted-identity privacy diversion history-info remote-party-id reason alert-info call-info',
+  'subject priority resource-priority user-to-user p-early-media p-charging-vector accept',
+  'accept-language accept-encoding geolocation geolocation-routing in-reply-to identity date',
+)
+const describesBody = namesIn(
+  'content-type content-disposition content-encoding content-language content-id mime-version',
+)
+/** `recv-info`: INVITE and its responses agree on INFO packages (RFC 6086 §5.1). */
+const common = [...describesCall, ...describesBody, ...namesIn('allow supported recv-info')]
+
+const inviteHeaders = new Set(common)
+/** Without Retry-After: one busy node does not make Tollgate busy. */
+const inviteAnswerHeaders = new Set([...common, 'unsupported'])
+const inDialogHeaders = new Set([
+  ...common,
+  ...namesIn('event subscription-state info-package expires'),
+])
+const inDialogAnswerHeaders = new Set([...common, ...namesIn('unsupported retry-after')])
+const byeHeaders = new Set(namesIn('reason user-to-user'))
+
+/** Who calls, as the next network reads it. */
+const namesCallers = new Set(namesIn('p-asserted-identity remote-party-id'))
+/** Values that name hosts; the host is replaced by ours. */
+const namesHosts = new Set(namesIn('p-asserted-identity diversion history-info remote-party-id'))
+
+/** Extensions that end-to-end parties may use through us; session timers are each leg's own. */
+const passedOptions = new Set(namesIn('histinfo resource-priority uui privacy replaces'))
+/** Towards the called side we take reliable provisionals ourselves (RFC 3262); we send none. */
+const offeredOptions = new Set([...passedOptions, '100rel'])
+
+/** Methods that pass, or that we do for both sides; what a peer allows beyond them ends at us. */
+const passedMethods = new Set(
+  namesIn('INVITE ACK CANCEL BYE OPTIONS PRACK UPDATE INFO MESSAGE NOTIFY REFER'),
+)
+
+/** Identities that only a trunk or a node may claim (RFC 3325 §5); a phone has its number alone. */
+export const identityClaims: ReadonlySet<string> = new Set(
+  namesIn('p-asserted-identity remote-party-id identity diversion history-info p-charging-vector'),
+)
+
+/** What has passed, without such claims. */
+export function withoutClaims(passed: Headers): Headers {
+  for (const name of identityClaims) delete passed[name]
+  return passed
+}
+
+/** Without these headers, named in lower case. */
+export function withoutHeaders(headers: Headers, names: readonly string[] = []): Headers {
+  if (names.length === 0) return headers
+  const kept = Object.entries(headers).filter(([name]) => !names.includes(name.toLowerCase()))
+  return Object.fromEntries(kept)
+}
+
+export interface HeaderRules {
+  /** Which `X-…` headers pass, by lower-case names: they may reveal anything about equipment behind us. */
+  readonly passX: ReadonlySet<string>
+  /** Our host and port. */
+  readonly ownHost: () => string
+}
+
+export class HeaderFilter {
+  readonly #rules: HeaderRules
+
+  constructor(rules: HeaderRules) {
+    this.#rules = rules
+  }
+
+  invite(headers: Headers): Headers {
+    return this.#pass(headers, inviteHeaders, offeredOptions)
+  }
+
+  inviteAnswer(headers: Headers): Headers {
+    return this.#pass(headers, inviteAnswerHeaders)
+  }
+
+  inDialog(headers: Headers): Headers {
+    return this.#pass(headers, inDialogHeaders)
+  }
+
+  inDialogAnswer(headers: Headers): Headers {
+    return this.#pass(headers, inDialogAnswerHeaders)
+  }
+
+  bye(headers: Headers): Headers {
+    return this.#pass(headers, byeHeaders)
+  }
+
+  #pass(from: Headers, allowed: ReadonlySet<string>, options = passedOptions): Headers {
+    const { passX } = this.#rules
+    const passed: Headers = {}
+    for (const name in from) {
+      const value = from[name]
+      if (value === undefined) continue
+      // Most names are lower case already; only these few keep the sender's spelling.
+      const first = name.charCodeAt(0)
+      const key = first >= 65 && first <= 90 ? name.toLowerCase() : name
+      if (allowed.has(key)) this.#passListed(key, value, options, passed)
+      else if (passX.has(key)) passed[name] = value
+    }
+    return passed
+  }
+
+  #passListed(key: string, value: string, options: ReadonlySet<string>, passed: Headers): void {
+    if (key === 'supported') passOnly(options, key, value, passed)
+    else if (key === 'allow') passOnly(passedMethods, key, value, passed)
+    else if (namesHosts.has(key)) {
+      const named = namesCallers.has(key) ? withPlainNumbers(value) : value
+      passed[key] = replaceHosts(named, this.#rules.ownHost())
+    } else passed[key] = value
+  }
+}
+
+/** What we do for both sides of a call, whatever the other one can: RFC 3891 §6.2. */
+export function advertiseReplaces(headers: Headers): void {
+  const { supported } = headers
+  if (supported === undefined) headers['supported'] = 'replaces'
+  else if (!supported.includes('replaces')) headers['supported'] = `${supported}, replaces`
+}
+
+const OWN_MARK = CALL_UUID.toLowerCase()
+
+/** The value of our mark on a request. */
+export const ownMark = (headers: Headers): string | undefined => headerNamed(headers, OWN_MARK)
+
+/** The tokens of a comma list that we know; nothing when none is left. */
+function passOnly(known: ReadonlySet<string>, key: string, value: string, passed: Headers): void {
+  const kept = splitList(value).filter((token) => known.has(token))
+  if (kept.length > 0) passed[key] = kept.join(', ')
+}
+
+/** What of a `Require` we do not do (RFC 3261 §8.2.2.3), as the value of `Unsupported`. */
+export function unsupportedOptions(require: string | undefined): string {
+  if (require === undefined) return ''
+  return splitList(require)
+    .filter((token) => !doneHere.has(token))
+    .join(', ')
+}
+
+/** `100rel` and `timer` are the SIP server's work. */
+const doneHere = new Set(['100rel', 'timer', 'replaces'])
+
+/** The caller requires reliable provisional responses (RFC 3262). */
+export const requires100rel = (require: string | undefined): boolean =>
+  require !== undefined && splitList(require).includes('100rel')
+
+function namesIn(...lines: readonly string[]): string[] {
+  return lines.flatMap((line) => line.split(' '))
+}
+
+/** What we take, in and out of dialogs. */
+export const ALLOW =
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER, PUBLISH'
+
+/** `Allow` of a 405: what is taken outside of calls (RFC 3261 §21.4.6). */
+export const ALLOW_OUTSIDE_CALLS =
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, MESSAGE, PUBLISH'
+
+/** The status, or what RFC 3261 §8.1.3.2 reads for one that is not registered: x00 of its class. */
+export function listedStatus(status: number): number {
+  if (isKnownStatus(status)) return status
+  return status < 200 ? 183 : Math.min(600, status - (status % 100))
+}
+
+/** Sends an answer, at most one final one. */
+export function respond(
+  answer: Answer,
+  status: number,
+  reason?: string,
+  options: { readonly headers?: Headers; readonly body?: string | undefined } = {},
+): void {
+  if (answer.finalResponseSent) return
+  answer.send(listedStatus(status), reason, options)
+}
+
+/**
+ * Reads caller and callee out of From, P-Asserted-Identity and the Request-URI. Pure. Reads
+ * only as much of a header as the number takes; a value that makes no sense yields an empty
+ * number, never an exception.
+ */
+export interface Party {
+  /** Unquoted, without line breaks; empty when there is none. */
+  readonly name: string
+  /** User part of a SIP URI: the number, or the text of the URI, still escaped; empty when there is none. */
+  readonly user: string
+  /** Host and port; empty for `tel:`. */
+  readonly host: string
+  /** The normal form of a number, else the text, unescaped and without parameters. */
+  readonly number: string
+  /** Why `number` is no number; undefined: it is one, or empty. */
+  readonly irregular?: Irregular | undefined
+}
+
+/** A user name, or no way to write a number. */
+export type Irregular = Exclude<ReadNumber['kind'], 'number'>
+
+/** The response to a request that calls it. */
+export const answerToIrregular = {
+  name: { status: 404, reason: 'Not Found' },
+  malformed: { status: 484, reason: 'Address Incomplete' },
+} as const satisfies Record<Irregular, { status: number; reason: string }>
+
+/** Longer names are cut: they end in records, logs and headers of our own. */
+const MAX_NAME = 128
+
+/** A party that is known by its number. */
+export const partyOfNumber = (number: string, host: string, name = ''): Party => ({
+  name,
+  user: escapeUser(number),
+  host,
+  number,
+})
+
+/** RFC 3325 §9.1: the network vouches for the asserted identity; From is a claim of the sender. */
+export function callerOf(asserted: string | undefined, from: string): Party {
+  const claimed = partyOf(from)
+  if (asserted === undefined) return claimed
+  const known = partyOf(asserted)
+  return known.number === '' ? claimed : { ...known, name: known.name || claimed.name }
+}
+
+/** The first (name-addr or addr-spec) of a From, To or P-Asserted-Identity value. */
+export function partyOf(value: string): Party {
+  const { displayName, uri } = readAddress(value)
+  return { name: cleanName(displayName), ...uriParty(uri) }
+}
+
+export const isAnonymous = ({ host }: Party): boolean => host.toLowerCase() === ANONYMOUS_HOST
+
+/** The callee of a Request-URI: the user part of `sip:` and `sips:`, the number of `tel:`. */
+export function calledOf(uri: string): Party {
+  return { name: '', ...uriParty(uri) }
+}
+
+/** Without port, in small letters. */
+export const domainOf = ({ host }: Pick<Party, 'host'>): string =>
+  host.replace(/:\d+$/, '').toLowerCase()
+
+/** An identity header with each number in its normal form; names stay as they are. */
+const withPlainNumbers = (value: string): string =>
+  replaceUsers(value, (user) => {
+    const { kind, text } = readUserPart(user.split(':', 1)[0] ?? '')
+    return kind === 'number' ? escapeUser(text) : user
+  })
+
+function uriParty(uri: string): Omit<Party, 'name'> {
+  const { scheme, user, hostPort: host, params } = readUri(uri)
+  if (user === '') return { user, host, number: '' }
+  const { kind, text: number } = readUserPart(user)
+  if (kind === 'number') return { user: escapeUser(number), host, number }
+  // There a name is no name, but a number that is written wrong.
+  const mustBeNumber = scheme === 'tel' || isTelephone.test(params)
+  return { user: escapeUser(user), host, number, irregular: mustBeNumber ? 'malformed' : kind }
+}
+
+/** RFC 3261 §19.1.1: the user part is a telephone number, whatever it looks like. */
+const isTelephone = /;user=phone(?![^;?])/i
+
+/** `party` under the number that a rule of its carrier has made of its own. */
+export function renumbered(party: Party, rewritten: string): Party {
+  if (rewritten === party.number) return party
+  const { kind, text: number } = readNumber(rewritten)
+  const irregular = kind === 'number' || number === '' ? undefined : kind
+  return { ...party, number, user: escapeUser(number), irregular }
+}
+
+/** Control characters (a folded line, an escaped CR) must reach neither a header nor a log. */
+const cleanName = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').slice(0, MAX_NAME)

@@ -1,0 +1,333 @@
+/**
+ * Which routes a called number takes, in order (SPECIFICATION.md §10.2): the customer's before the tenant's
+ * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
+ */
+import { Buckets } from '../../schema/buckets.ts'
+import {
+  ANY_INTERNATIONAL,
+  codeLength,
+  exitCodeOf,
+  type ExitCodes,
+  internationalPrefix,
+} from '../../schema/rules/exit-codes.ts'
+import { withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
+import { orderByPreference } from './by-preference.ts'
+import { gatewayPort, gatewayUri } from './gateway-uri.ts'
+import { PrefixTable } from './prefix-table.ts'
+import type {
+  CallerIdRule,
+  CarrierAuth,
+  CarrierRecord,
+  GatewayRecord,
+  OutboundRouteRecord,
+  Transport,
+} from './routing-records.ts'
+
+export interface OutboundCaller {
+  readonly customerId: number | null
+  readonly tenantId: number | null
+}
+
+export type MatchedRoutes =
+  | { readonly kind: 'routes'; readonly routes: readonly OutboundRouteRecord[] }
+  | { readonly kind: 'emergency'; readonly routes: readonly OutboundRouteRecord[] }
+  | { readonly kind: 'blocked'; readonly route: OutboundRouteRecord }
+
+export class OutboundRoutes {
+  readonly #byId = new Map<number, OutboundRouteRecord>()
+  readonly #table: PrefixTable<OutboundRouteRecord>
+  /** Of all callers, by digits only. */
+  readonly #emergencies = new Buckets<string, OutboundRouteRecord>()
+  readonly #blocks = new Set<number>()
+  readonly #rewritten = new Set<number>()
+  readonly #exitCodes: ExitCodes | undefined
+
+  constructor(routes: readonly OutboundRouteRecord[], exitCodes?: ExitCodes) {
+    this.#exitCodes = exitCodes
+    this.#table = new PrefixTable([], exitCodes)
+    for (const route of routes) this.set(route)
+  }
+
+  /** Gateways of some route may get another number than the one that is dialled. */
+  get isRewriting(): boolean {
+    return this.#rewritten.size > 0
+  }
+
+  set(route: OutboundRouteRecord): void {
+    this.delete(route.routeId)
+    if (!route.isActive) return
+    this.#byId.set(route.routeId, route)
+    this.#table.add(route.prefix, route)
+    if (isUrgent(route)) this.#emergencies.add(digitsOf(route.prefix), route)
+    if (isBlock(route)) this.#blocks.add(route.routeId)
+    if (isRewritten(route, this.#exitCodes)) this.#rewritten.add(route.routeId)
+  }
+
+  delete(routeId: number): void {
+    const route = this.#byId.get(routeId)
+    if (route === undefined) return
+    this.#byId.delete(routeId)
+    this.#table.delete(route.prefix, route)
+    if (isUrgent(route)) this.#emergencies.delete(digitsOf(route.prefix), route)
+    this.#blocks.delete(routeId)
+    this.#rewritten.delete(routeId)
+  }
+
+  /** Whether any emergency route leads to exactly this number. */
+  isEmergencyNumber(calledNumber: string): boolean {
+    return this.#emergencies.of(digitsOf(calledNumber)).length > 0
+  }
+
+  /** Whether a route, of whatever customer, speaks for a number that a caller of this tenant dials. */
+  knows(calledNumber: string, tenantId: number | null): boolean {
+    const digits = digitsOf(calledNumber)
+    for (const routes of this.#table.matching(calledNumber))
+      for (const route of routes) {
+        const isTheirs = route.tenantId === null || tenantId === null || route.tenantId === tenantId
+        if (isTheirs && (!route.isEmergency || digitsOf(route.prefix) === digits)) return true
+      }
+    return false
+  }
+
+  /**
+   * The route that refuses what gateways would get of a number; undefined: there is none. One for every number says what
+   * may be dialled. So does one for every number with `+`, unless all digits that are sent were dialled.
+   */
+  blockOf(
+    caller: OutboundCaller,
+    sent: string,
+    isDialled: boolean,
+  ): OutboundRouteRecord | undefined {
+    if (this.#blocks.size === 0) return undefined
+    const matched = this.match(caller, sent, unweighted, unpriced)
+    if (matched.kind !== 'blocked') return undefined
+    const prefix = internationalPrefix(matched.route.prefix, this.#exitCodes)
+    if (prefix === '' || (prefix === ANY_INTERNATIONAL && !isDialled)) return undefined
+    return matched.route
+  }
+
+  /** Those that may lead a number of this caller to a carrier, in no order. */
+  leading(caller: OutboundCaller, calledNumber: string): readonly OutboundRouteRecord[] {
+    const matched = this.match(caller, calledNumber, unweighted, unpriced)
+    return matched.kind === 'routes' ? matched.routes : []
+  }
+
+  /**
+   * Later routes are for failover. A blocking route ends the list; when it stands first, the call
+   * is refused. Emergency routes come before all others and cannot be blocked, but only for
+   * exactly that number: what merely starts with 112 is an ordinary call, and is paid for.
+   */
+  match(
+    caller: OutboundCaller,
+    calledNumber: string,
+    random: () => number,
+    priceOf: PriceOf,
+    passOver: Look['passOver'] = () => undefined,
+  ): MatchedRoutes {
+    const tiers: OutboundRouteRecord[][] = [[], [], []]
+    const emergency: OutboundRouteRecord[] = []
+    for (const routes of this.#table.matching(calledNumber)) {
+      const ofPrefix: OutboundRouteRecord[][] = [[], [], []]
+      const theirs = routes.filter((route) => {
+        const isTheirs = tierOf(route, caller) !== undefined
+        if (!isTheirs) passOver(passedRoute(route, 'other_caller'))
+        return isTheirs
+      })
+      for (const route of blocksFirst(orderByPreference(theirs, random))) {
+        const tier = tierOf(route, caller) ?? 0
+        if (!route.isEmergency) ofPrefix[tier]?.push(route)
+        else if (digitsOf(route.prefix) === digitsOf(calledNumber) && route.mode !== 'block')
+          emergency.push(route)
+      }
+      for (const [tier, ordered] of ofPrefix.entries())
+        tiers[tier]?.push(...leastCostFirst(ordered, priceOf))
+    }
+    if (emergency.length > 0) return { kind: 'emergency', routes: emergency }
+    const ordered = tiers.flat()
+    const blockAt = ordered.findIndex((route) => route.mode === 'block')
+    const [first] = ordered
+    if (first && blockAt === 0) return { kind: 'blocked', route: first }
+    if (blockAt === -1) return { kind: 'routes', routes: ordered }
+    for (const route of ordered.slice(blockAt)) passOver(passedRoute(route, 'after_block'))
+    return { kind: 'routes', routes: ordered.slice(0, blockAt) }
+  }
+}
+
+/** A block is not drawn: of routes with one prefix and priority it stands first. */
+const blocksFirst = (routes: readonly OutboundRouteRecord[]): readonly OutboundRouteRecord[] =>
+  routes.some(isBlock)
+    ? routes.toSorted((a, b) => a.priority - b.priority || Number(isBlock(b)) - Number(isBlock(a)))
+    : routes
+
+/** Which routes there are does not depend on chance and price, only their order. */
+const unweighted = (): number => 0
+const unpriced: PriceOf = () => undefined
+
+const isUrgent = ({ isEmergency, mode }: OutboundRouteRecord): boolean =>
+  isEmergency && mode !== 'block'
+
+const isBlock = ({ mode }: OutboundRouteRecord): boolean => mode === 'block'
+
+/** 0 the customer's own, 1 its tenant's, 2 a common one; undefined: not for this caller. */
+function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 | undefined {
+  if (route.customerId !== null) return route.customerId === caller.customerId ? 0 : undefined
+  if (route.tenantId !== null) return route.tenantId === caller.tenantId ? 1 : undefined
+  return 2
+}
+
+/** Whether a route may send another number than the one that is dialled. */
+const isRewritten = (
+  { prefix, strip, prepend }: OutboundRouteRecord,
+  exitCodes: ExitCodes = [],
+): boolean => strip !== 0 || prepend !== '' || isWithCode(prefix, exitCodes)
+
+const isWithCode = (prefix: string, exitCodes: ExitCodes): boolean =>
+  internationalPrefix(prefix, exitCodes) !== digitsOf(prefix)
+
+/**
+ * The number as a route sends it. Stripping and prepending work on the digits, so a leading `+` is
+ * dropped by either; `prepend` may bring it back. A route that is written with an exit code counts its digits, too.
+ */
+export function rewriteByRoute(
+  { prefix, strip, prepend }: OutboundRouteRecord,
+  calledNumber: string,
+  exitCodes: ExitCodes = [],
+): string {
+  const written = digitsOf(prefix)
+  // A number that still begins with a code needs no other.
+  const hasCode = (codeLength(calledNumber, exitCodes) ?? 0) > 0
+  const code = isWithCode(prefix, exitCodes) && !hasCode ? exitCodeOf(written, exitCodes) : ''
+  if (strip === 0 && prepend === '' && code === '') return calledNumber
+  return prepend + (code + digitsOf(calledNumber)).slice(strip)
+}
+
+/** One carrier gateway offered to one call. */
+export interface GatewayCandidate {
+  readonly kind: 'gateway'
+  readonly gatewayId: number
+  readonly carrierId: number
+  readonly carrierName: string
+  readonly routeName: string
+  /** Of a least-cost route: what made its place. Null: unknown; undefined: another route. */
+  readonly price?: CarrierPrice | null
+  /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
+  readonly uri: string
+  readonly host: string
+  readonly port: number
+  readonly transport: Transport
+  /** The called number as this carrier wants it. */
+  readonly number: string
+  readonly auth: CarrierAuth
+  readonly callerId: CallerIdRule
+  readonly stripHeaders?: readonly string[] | undefined
+}
+
+export function candidateOf(
+  carrier: CarrierRecord,
+  gateway: GatewayRecord,
+  offer: Pick<GatewayCandidate, 'routeName' | 'number'> & {
+    readonly price: CarrierPrice | null | undefined
+  },
+): GatewayCandidate {
+  const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
+  const { gatewayId, host, transport } = gateway
+  return {
+    kind: 'gateway',
+    gatewayId,
+    carrierId,
+    carrierName,
+    routeName: offer.routeName,
+    ...(offer.price === undefined ? {} : { price: offer.price }),
+    uri: gatewayUri(gateway),
+    host,
+    port: gatewayPort(gateway),
+    transport,
+    number: offer.number,
+    auth,
+    callerId,
+    stripHeaders,
+  }
+}
+
+/** What a call costs by a carrier's price list. */
+export interface CarrierPrice {
+  /** A call of one minute, connect fee included, in micro-units of the list's currency. */
+  readonly minuteMicros: number
+  /** The carrier does not take calls to this number. */
+  readonly isBlocked: boolean
+}
+
+/** Undefined: there is no list, or no price for the number in it. */
+export type PriceOf = (route: OutboundRouteRecord) => CarrierPrice | undefined
+
+/**
+ * Routes of one prefix, ordered by preference: those with mode `lcr` change places among each other,
+ * the cheapest first, and stand together where the first of them stood. Equal prices keep
+ * their order; who names no price comes last.
+ */
+export function leastCostFirst(
+  routes: readonly OutboundRouteRecord[],
+  priceOf: PriceOf,
+): readonly OutboundRouteRecord[] {
+  const at = routes.findIndex(isLeastCost)
+  if (at === -1) return routes
+  const priced = routes
+    .filter(isLeastCost)
+    .map((route) => ({ route, micros: priceOf(route)?.minuteMicros ?? Number.MAX_VALUE }))
+    .toSorted((one, other) => one.micros - other.micros)
+  const others = routes.slice(at).filter((route) => !isLeastCost(route))
+  return [...routes.slice(0, at), ...priced.map(({ route }) => route), ...others]
+}
+
+const isLeastCost = ({ mode }: OutboundRouteRecord): boolean => mode === 'lcr'
+
+/** What outbound routes say of a call. */
+export type OutboundDecision =
+  | {
+      readonly kind: 'gateways'
+      /** In the order in which they are tried; never empty. */
+      readonly gateways: readonly GatewayCandidate[]
+      /** The call skips wallet, limits and drain. */
+      readonly isEmergency: boolean
+    }
+  /** 403. */
+  | { readonly kind: 'blocked'; readonly routeName: string }
+  /** Every carrier of the routes has reached `max_calls` or `max_cps`: 503 with `Retry-After`. */
+  | { readonly kind: 'limited'; readonly limit?: string }
+  /** There is a route, but nothing behind it can take a call now: 503. */
+  | { readonly kind: 'unavailable' }
+  /** No route knows the number. */
+  | { readonly kind: 'none' }
+
+/** Routes and gateways that take no part in a call, for people who ask why. */
+export interface PassedOver {
+  readonly kind: 'route' | 'gateway'
+  /** Of the route or of the carrier. */
+  readonly name: string
+  /** Of a gateway. */
+  readonly uri: string | null
+  readonly carrierId: number | null
+  /** Whose it is; null: the platform's. */
+  readonly tenantId: number | null
+  readonly why:
+    | ('other_caller' | 'after_block' | 'no_carrier' | 'blocked_by_carrier' | 'carrier_limit')
+    | ('number_blocked' | 'number_stripped' | 'inbound_only' | 'gateway_down' | 'leads_to_platform')
+}
+
+/** How routes are looked up. A call draws by chance and tells nothing of the others. */
+export interface Look {
+  /** Uniform in [0, 1). */
+  readonly random: () => number
+  readonly passOver: (passed: PassedOver) => void
+}
+
+export const passedRoute = (
+  { name, carrierId, tenantId }: OutboundRouteRecord,
+  why: PassedOver['why'],
+): PassedOver => ({ kind: 'route', name, uri: null, carrierId, tenantId, why })
+
+export const passedGateway = (
+  { name, carrierId, tenantId }: CarrierRecord,
+  gateway: GatewayRecord,
+  why: PassedOver['why'],
+): PassedOver => ({ kind: 'gateway', name, uri: gatewayUri(gateway), carrierId, tenantId, why })
