@@ -9,7 +9,7 @@ import type { SqlValue } from '../../../schema/sql/sql-value.ts'
 import type { Statements } from '../../../schema/sql/statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { postgresProxy } from '../../support/postgres-proxy.ts'
-import { eventually } from '../../support/waiting.ts'
+import { eventually, inOneOf } from '../../support/waiting.ts'
 
 const source = '203.0.113.9'
 const at = (address: string, protocol = 'tcp') => ({ protocol, address, port: 5_060 })
@@ -192,15 +192,20 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     await a.store.statements.execute(insertMany(2_500))
     const b = await node(url)
     expect(b.guard.bans()).toHaveLength(2_500)
-    b.read.rows = 0
-    const found = Array.from({ length: 5 }, (_, index) => `203.0.113.${index}`)
-    for (const address of found) {
-      await a.bans.ban(address, 60_000)
-      await eventually(() => expect(b.hears(address)).toBe(false), withinASecond)
-    }
-    // One that was just committed may be read twice.
-    expect(b.read.rows).toBeLessThanOrEqual(2 * found.length)
-    expect(b.guard.bans()).toHaveLength(2_505)
+    let added = 0
+    // A transaction of another test on the same server holds the horizon back, and rows after it are read again.
+    await inOneOf(5, async (attempt) => {
+      b.read.rows = 0
+      const found = Array.from({ length: 5 }, (_, index) => `203.0.${112 + attempt}.${index}`)
+      for (const address of found) {
+        await a.bans.ban(address, 60_000)
+        added += 1
+        await eventually(() => expect(b.hears(address)).toBe(false), withinASecond)
+      }
+      // One that was just committed may be read twice.
+      expect(b.read.rows).toBeLessThanOrEqual(2 * found.length)
+      expect(b.guard.bans()).toHaveLength(2_500 + added)
+    })
   })
 
   test('bans that are lifted in the database, a few or all at once, hold on no node after a second', async () => {
