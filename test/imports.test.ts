@@ -143,6 +143,17 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     folders: ['schema', sipGrammar, applications, ...helpers.map((name) => `engine/${name}`)],
     packages: onlyNode,
   },
+  // Only a drachtio-server elsewhere is spoken to by the library.
+  'engine/call/user-agent/servers/drachtio-server.ts': {
+    folders: [
+      'engine/call/user-agent',
+      'engine/call/deadlines.ts',
+      'schema',
+      sipGrammar,
+      applications,
+    ],
+    packages: /^(node:|drachtio-srf$)/,
+  },
   // Stands between call control and its legs: call control does not know of it.
   'engine/media': {
     folders: ['engine/call', 'engine/guard', 'schema', sipGrammar],

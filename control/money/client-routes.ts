@@ -29,11 +29,10 @@ import { validate, describeRoute } from '../http/validate.ts'
 import { queryTime } from '../http/fields.ts'
 import { type LedgerEntryView, listLedger } from './ledger-store.ts'
 import { explanation } from '../resources/price-explanation.ts'
-import { lookupFields, examplePrice } from '../resources/rate-routes.ts'
+import { lookupFields, examplePrice, priceView } from '../resources/rate-routes.ts'
 import { isBalanceLow, refusedMicros } from '../resources/customers.ts'
 import { count, decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
-import { priceView } from '../resources/rate-routes.ts'
 import { exampleBalance, ledgerFields } from './customer-routes.ts'
 
 const ownWallet = z

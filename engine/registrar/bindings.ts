@@ -2,8 +2,7 @@
  * What a REGISTER does to the bindings of one extension: RFC 3261 §10.3 steps 6 to 8. Pure: the
  * present bindings and a request go in, the new ones or a refusal come out; nothing is half done.
  */
-import type { Contact, Contacts } from './contact.ts'
-import { isSameUri } from './contact.ts'
+import { type Contact, type Contacts, isSameUri } from './contact.ts'
 import { detachString } from '../sip-server/message/index.ts'
 
 /** Where a REGISTER came from: calls go back that way. */

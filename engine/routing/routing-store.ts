@@ -2,8 +2,11 @@
 import { fromFlag } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
 import { mediaRulesOf, readNames } from '../../schema/rules/media.ts'
-import type { NumberRule } from '../../schema/rules/number-rule.ts'
-import { compileNumberRules, numberRuleProblem } from '../../schema/rules/number-rule.ts'
+import {
+  type NumberRule,
+  compileNumberRules,
+  numberRuleProblem,
+} from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import { Buckets } from '../../schema/buckets.ts'

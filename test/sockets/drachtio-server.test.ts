@@ -253,6 +253,24 @@ test('what goes wrong with a message ends neither the process nor the messages a
   await talk(only)
 })
 
+test('a server that sends what is no frame is left, and tried again', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  only.babble('HTTP/1.1 400 Bad Request #1\r\n')
+  await connectedAgain(only)
+  await talk(only)
+})
+
+test('a caller hears a code that drachtio-srf does not know', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  only.invite()
+  const { invite } = await called()
+  only.answer(invite, 608)
+  expect((await only.next(608)).sip).toMatch(/^SIP\/2\.0 608 \S/)
+  expect(await rig.record()).toMatchObject({ sipCode: 608 })
+})
+
 test('while we are away callers get a plain 503, and none does once we are back', async () => {
   const [only] = await start(1)
   if (only === undefined) return

@@ -1,8 +1,9 @@
 /** What the rig of call control stands on: memory or sockets, and the link to the application. */
 import { setTimeout as sleep } from 'node:timers/promises'
+import { connectToServer } from '../../engine/call/user-agent/servers/drachtio-server.ts'
 import type { OpenServer } from '../../engine/call/user-agent/user-agent.ts'
 import type { AppEvent, Application } from '../../engine/sip-server/application.ts'
-import { connectToServer, type Machine } from '../../engine/sip-server/index.ts'
+import type { Machine } from '../../engine/sip-server/index.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { ManualTime } from './manual-time.ts'
 import { machineNetwork, type PeerNetwork } from './peer-socket.ts'

@@ -259,6 +259,11 @@ export class DrachtioPeer {
     this.#write(`${leader}\r\n${text}`)
   }
 
+  /** Bytes that are no frame. */
+  babble(bytes: string): void {
+    for (const socket of this.#sockets) socket.write(bytes)
+  }
+
   #write(payload: string): void {
     for (const socket of this.#sockets) socket.write(`${Buffer.byteLength(payload)}#${payload}`)
   }

@@ -5,8 +5,13 @@ import type { ControlDeps } from '../../control/deps.ts'
 import { OtherNodes } from '../../control/nodes/other-nodes.ts'
 import { createControl } from '../../control/server.ts'
 import { EventLog } from '../../engine/event-log.ts'
-import { openControl, startOfTime, type Answer, type TestControl } from './control.ts'
-import type { RequestOptions } from './control.ts'
+import {
+  openControl,
+  startOfTime,
+  type Answer,
+  type TestControl,
+  type RequestOptions,
+} from './control.ts'
 import { connectionTo, served, type ServedApp } from './in-memory-http.ts'
 import { ManualTime } from './manual-time.ts'
 import { type TestEngine, testEngine } from './test-engine.ts'

@@ -8,8 +8,8 @@ import {
   nodeHistoryOf,
   periodInput,
   periodOf,
+  visibleSets,
 } from '../../observe/causes/state-history.ts'
-import { visibleSets } from '../../observe/causes/state-history.ts'
 import { planNodeState, planReload } from '../../resources/node-plan.ts'
 import { defineChange, defineTool, type ToolUse } from './tool.ts'
 import { MAX_ROWS, setId } from './shapes.ts'

@@ -3,8 +3,7 @@ import type { BegunCall, OpenCall } from '../../../schema/call-journal.ts'
 import { type Attempt, billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
 import { recordOf } from '../call-machine/dialing.ts'
 import type { LiveCall } from '../call-machine/state.ts'
-import type { End } from './end-reason.ts'
-import { denialTextOf, summarize } from './end-reason.ts'
+import { type End, denialTextOf, summarize } from './end-reason.ts'
 
 /**
  * The record of a call that is over. `now` by the steady clock, as the call's own times; those of the

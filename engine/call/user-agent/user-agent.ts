@@ -20,6 +20,7 @@ import type { OutgoingRequest } from './outgoing-request.ts'
 import type { ReceivedRequest } from './received-request.ts'
 import { messageOf } from './message-values.ts'
 import { type OnMessage, type RequestHandler, ServerLink, type Welcome } from './server-link.ts'
+import type { RemoteApplication } from './servers/drachtio-server.ts'
 import { PhoneHomes } from './servers/phone-homes.ts'
 import { type ServerAddress, type SharedServer, SoleCheck } from './servers/sole-check.ts'
 import {
@@ -40,10 +41,10 @@ import {
 
 export type { ServerAddress } from './servers/sole-check.ts'
 
-/** Connects `application`, and tells it of each connection by `onOpen` where there may be several in time. */
+/** Connects `application`, again and again. */
 export type OpenServer = (
   server: ServerAddress,
-  application: Application & { readonly onOpen: (link: ApplicationLink) => void },
+  application: RemoteApplication,
 ) => { close(): void }
 
 export type Connection =
@@ -202,6 +203,7 @@ export class UserAgent {
           else void this.#soleCheck.check({ ...connection, ...server }, welcome).then(resolve)
         })
         const application = {
+          verbs: [...this.#handlers.keys()].filter((verb) => verb !== '*'),
           onOpen: (own: ApplicationLink) => link.open(own),
           onEvent: link.onEvent.bind(link),
           onClose: () => link.onClose(),

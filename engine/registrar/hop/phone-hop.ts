@@ -13,8 +13,13 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import { canonicalAddress } from '../../../schema/net/source-address.ts'
 import type { Binding, Source } from '../bindings.ts'
 import { isReachedByContact, targetOf, uriOf, type ContactTarget } from '../target.ts'
-import { FlowTokens, type CallToken, type Home, type ToNodeToken } from './flow-token.ts'
-import type { ToPhoneToken } from './flow-token.ts'
+import {
+  FlowTokens,
+  type CallToken,
+  type Home,
+  type ToNodeToken,
+  type ToPhoneToken,
+} from './flow-token.ts'
 
 /** A node as the others see it. */
 export interface PeerNode {

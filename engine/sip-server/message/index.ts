@@ -32,6 +32,8 @@ export {
   parseSessionExpires,
   type Replaces,
 } from './simple-fields.ts'
+export { parseAppMessage } from './parse.ts'
+export type { SipMessage } from './message.ts'
 export { parseUri, sameUri, unescapeText, type Uri } from './uri.ts'
 export {
   ANONYMOUS_HOST,

@@ -1,5 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs'
-import { mkdtempSync } from 'node:fs'
+import { readdirSync, writeFileSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { makeBackup, ScheduledBackups } from '../../../engine/backups/scheduled-backups.ts'

@@ -1,6 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import type { CallRig } from '../../support/call-rig.ts'
-import { startCallRig, startedAt, talk } from '../../support/call-rig.ts'
+import { type CallRig, startCallRig, startedAt, talk } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
 
 let rig: CallRig

@@ -1,10 +1,8 @@
 /** A caller that gives up, at every moment at which it can. */
 import { afterEach, expect, test } from 'vitest'
 import type { Verdict } from '../../../schema/contracts/charging.ts'
-import type { CallRig } from '../../support/call-rig.ts'
-import { granted, startCallRig } from '../../support/call-rig.ts'
-import type { Leg, SipPeer } from '../../support/sip-peer.ts'
-import { sdp } from '../../support/sip-peer.ts'
+import { type CallRig, granted, startCallRig } from '../../support/call-rig.ts'
+import { type Leg, type SipPeer, sdp } from '../../support/sip-peer.ts'
 
 let rig: CallRig
 

@@ -1,7 +1,6 @@
 /** Which candidate is tried next, as nodes and callers see it. */
 import { afterEach, expect, test } from 'vitest'
-import type { CallRig } from '../../support/call-rig.ts'
-import { candidate, startCallRig } from '../../support/call-rig.ts'
+import { type CallRig, candidate, startCallRig } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
 
 let rig: CallRig

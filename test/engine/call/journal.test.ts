@@ -1,6 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { CallRig } from '../../support/call-rig.ts'
-import { startCallRig } from '../../support/call-rig.ts'
+import { type CallRig, startCallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp } from '../../support/sip-peer.ts'
 

@@ -1,6 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Resolution } from '../../../engine/dispatcher/host-addresses.ts'
-import { HostAddresses, hostResolver } from '../../../engine/dispatcher/host-addresses.ts'
+import {
+  type Resolution,
+  HostAddresses,
+  hostResolver,
+} from '../../../engine/dispatcher/host-addresses.ts'
 import { DnsServer } from '../../support/dns-server.ts'
 import { VirtualClock } from './virtual-clock.ts'
 

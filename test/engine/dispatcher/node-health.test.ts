@@ -1,7 +1,11 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Health } from '../../../engine/dispatcher/node-health.ts'
-import { afterCall, afterProbe, newHealth } from '../../../engine/dispatcher/node-health.ts'
+import {
+  type Health,
+  afterCall,
+  afterProbe,
+  newHealth,
+} from '../../../engine/dispatcher/node-health.ts'
 
 const limits = { failuresToProbing: 3, successesToActive: 3 }
 

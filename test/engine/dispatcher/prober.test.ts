@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
-import type { ProbeResult, SendProbe, Verdict } from '../../../engine/dispatcher/prober.ts'
-import { Prober } from '../../../engine/dispatcher/prober.ts'
+import {
+  type ProbeResult,
+  type SendProbe,
+  type Verdict,
+  Prober,
+} from '../../../engine/dispatcher/prober.ts'
 import { probeDefaults, SimulatedNodes, uriOf } from './samples.ts'
 import { VirtualClock } from './virtual-clock.ts'
 

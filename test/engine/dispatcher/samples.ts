@@ -4,8 +4,11 @@ import type {
   ProbeSettings,
   SetRecord,
 } from '../../../engine/dispatcher/destination-set.ts'
-import type { DispatcherDeps, NodeChange } from '../../../engine/dispatcher/dispatcher.ts'
-import { Dispatcher } from '../../../engine/dispatcher/dispatcher.ts'
+import {
+  type DispatcherDeps,
+  type NodeChange,
+  Dispatcher,
+} from '../../../engine/dispatcher/dispatcher.ts'
 import { HostAddresses } from '../../../engine/dispatcher/host-addresses.ts'
 import type { SendProbe } from '../../../engine/dispatcher/prober.ts'
 import { VirtualClock } from './virtual-clock.ts'

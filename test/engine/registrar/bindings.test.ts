@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest'
-import type { Binding, Registration } from '../../../engine/registrar/bindings.ts'
-import { bindingLimits, register } from '../../../engine/registrar/bindings.ts'
+import {
+  type Binding,
+  type Registration,
+  bindingLimits,
+  register,
+} from '../../../engine/registrar/bindings.ts'
 import { contactsOf } from '../../../engine/registrar/contact.ts'
 
 const now = 1_000_000_000_000

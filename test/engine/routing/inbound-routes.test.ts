@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { InboundCaller } from '../../../engine/routing/inbound-routes.ts'
-import { InboundRoutes } from '../../../engine/routing/inbound-routes.ts'
+import { type InboundCaller, InboundRoutes } from '../../../engine/routing/inbound-routes.ts'
 import type { InboundRouteRecord } from '../../../engine/routing/routing-records.ts'
 import { Tenancy } from '../../../engine/routing/tenancy.ts'
 import { inboundRoute, tenantRecord } from './samples.ts'

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
-import type { OutboundCaller } from '../../../engine/routing/outbound-routes.ts'
-import { OutboundRoutes, rewriteByRoute } from '../../../engine/routing/outbound-routes.ts'
+import {
+  type OutboundCaller,
+  OutboundRoutes,
+  rewriteByRoute,
+} from '../../../engine/routing/outbound-routes.ts'
 import type { OutboundRouteRecord } from '../../../engine/routing/routing-records.ts'
 import { outboundRoute } from './samples.ts'
 import { seededRandom } from '../../support/seeded-random.ts'

@@ -7,8 +7,7 @@ import type {
   RoutingRecords,
   TenantRecord,
 } from '../../../engine/routing/routing-records.ts'
-import type { RoutingDeps } from '../../../engine/routing/routing.ts'
-import { Routing } from '../../../engine/routing/routing.ts'
+import { type RoutingDeps, Routing } from '../../../engine/routing/routing.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
 export const sampleGateway = (

@@ -1,7 +1,6 @@
 /** How an answered call ends: whatever happens on its two legs, it ends once, and on both. */
 import { afterEach, expect, test } from 'vitest'
-import type { CallRig } from '../../../support/call-rig.ts'
-import { granted, startCallRig, talk } from '../../../support/call-rig.ts'
+import { type CallRig, granted, startCallRig, talk } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 
 let rig: CallRig

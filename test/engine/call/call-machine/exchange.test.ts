@@ -1,9 +1,7 @@
 /** What passes between the legs of an answered call, in both directions. */
 import { afterEach, describe, expect, test } from 'vitest'
-import type { CallRig, Talk } from '../../../support/call-rig.ts'
-import { startCallRig, talk } from '../../../support/call-rig.ts'
-import type { Leg, SipPeer } from '../../../support/sip-peer.ts'
-import { sdp } from '../../../support/sip-peer.ts'
+import { type CallRig, type Talk, startCallRig, talk } from '../../../support/call-rig.ts'
+import { type Leg, type SipPeer, sdp } from '../../../support/sip-peer.ts'
 
 let rig: CallRig
 

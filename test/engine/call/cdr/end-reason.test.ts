@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { End } from '../../../../engine/call/cdr/end-reason.ts'
-import { reasonHeader, summarize } from '../../../../engine/call/cdr/end-reason.ts'
+import { type End, reasonHeader, summarize } from '../../../../engine/call/cdr/end-reason.ts'
 
 const rejected = (status: number): End => ({ kind: 'rejected', status, reason: '', headers: {} })
 const refused = (status: number, code: string): End => ({

@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
-import type { OutgoingCall, Callee } from '../../../../engine/call/dialing/outgoing-invite.ts'
-import { inviteFor } from '../../../../engine/call/dialing/outgoing-invite.ts'
+import {
+  type OutgoingCall,
+  type Callee,
+  inviteFor,
+} from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { HeaderFilter, partyOf } from '../../../../engine/call/sip-headers.ts'
 import { candidate } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'

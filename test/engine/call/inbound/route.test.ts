@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import type { RouteDeps, RouteQuestion } from '../../../../engine/call/inbound/route.ts'
 import {
+  type RouteDeps,
+  type RouteQuestion,
   deadEnd,
   emergencyRoute,
   innerRoute,

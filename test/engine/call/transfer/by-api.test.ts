@@ -1,8 +1,7 @@
 /** Blind transfer from the API, over the real server. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { Origin } from '../../../../engine/routing/routing.ts'
-import type { CallRig } from '../../../support/call-rig.ts'
-import { startCallRig } from '../../../support/call-rig.ts'
+import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 import {
   asVersion,

@@ -1,7 +1,6 @@
 /** What happens while a call is being transferred: one record per call, no call left, nothing kept. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { CallRig } from '../../../support/call-rig.ts'
-import { startCallRig } from '../../../support/call-rig.ts'
+import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 import {
   asVersion,

@@ -1,7 +1,6 @@
 /** Blind transfer by REFER, over the real server, with scripted peers. */
 import { afterEach, expect, test } from 'vitest'
-import type { CallRig } from '../../../support/call-rig.ts'
-import { granted, startCallRig } from '../../../support/call-rig.ts'
+import { type CallRig, granted, startCallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 import {
   asVersion,

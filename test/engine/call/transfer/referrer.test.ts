@@ -2,8 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startCallRig, type CallRig } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
-import type { Pair } from '../../../support/transfer-rig.ts'
-import { establish, refer } from '../../../support/transfer-rig.ts'
+import { type Pair, establish, refer } from '../../../support/transfer-rig.ts'
 import type { SipPeer } from '../../../support/sip-peer.ts'
 
 let rig: CallRig

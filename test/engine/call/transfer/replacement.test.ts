@@ -1,7 +1,6 @@
 /** INVITE with Replaces (RFC 3891): the caller replaces a party of a call. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { CallRig } from '../../../support/call-rig.ts'
-import { startCallRig } from '../../../support/call-rig.ts'
+import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { sdp, type Leg } from '../../../support/sip-peer.ts'
 import {
   asVersion,

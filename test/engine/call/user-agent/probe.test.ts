@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { probeThrough } from '../../../../engine/call/user-agent/probe.ts'
 import type { ProbeResult } from '../../../../engine/dispatcher/prober.ts'
-import type { CallRig } from '../../../support/call-rig.ts'
-import { startCallRig } from '../../../support/call-rig.ts'
+import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { promisedProbe } from '../../../support/promised-probe.ts'
 

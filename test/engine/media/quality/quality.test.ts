@@ -1,7 +1,6 @@
 /** What phones report reaches the record of their call, and no other one. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Talk } from '../../../support/call-rig.ts'
-import { startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
+import { type Talk, startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 import { vqReport } from '../../../support/vq-report.ts'
 

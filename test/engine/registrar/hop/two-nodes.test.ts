@@ -8,8 +8,7 @@ import {
   talkAcross,
   type TwoNodes,
 } from '../../../support/two-nodes.ts'
-import { finalNotify, refer } from '../../../support/transfer-rig.ts'
-import { asVersion } from '../../../support/transfer-rig.ts'
+import { finalNotify, refer, asVersion } from '../../../support/transfer-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 
 let nodes: TwoNodes

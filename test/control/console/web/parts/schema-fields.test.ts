@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest'
-import type { BodySchema } from '../../../../../control/console/web/api/views.ts'
-import type { Customer, ExtensionDetails } from '../../../../../control/console/web/api/views.ts'
+import type {
+  BodySchema,
+  Customer,
+  ExtensionDetails,
+} from '../../../../../control/console/web/api/views.ts'
 import {
   bodyFrom,
   fieldsOf,

@@ -1,4 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, writeFileSync, readFileSync } from 'node:fs'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { join } from 'node:path'
 import {
@@ -8,7 +8,6 @@ import {
   type Server,
   type TLSSocket,
 } from 'node:tls'
-import { readFileSync } from 'node:fs'
 import { afterEach, expect, test } from 'vitest'
 import type { Flow } from '../../../../../engine/sip-server/flow.ts'
 import type { TlsOptions } from '../../../../../engine/sip-server/options.ts'

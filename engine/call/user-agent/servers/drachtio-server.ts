@@ -1,0 +1,452 @@
+/**
+ * This process as an application of a drachtio-server elsewhere, by drachtio-srf: commands of call control become its
+ * calls, and what it hears becomes events. A connection that is lost, or whose server is silent, is made again.
+ */
+import type { EventEmitter } from 'node:events'
+import { readFileSync } from 'node:fs'
+import type { Socket } from 'node:net'
+import type { ConnectionOptions } from 'node:tls'
+import type { Log } from '../../../../schema/contracts/log.ts'
+import type {
+  AppCommand,
+  AppEvent,
+  AppMessage,
+  Application,
+  ApplicationLink,
+  MessageFlow,
+} from '../../../sip-server/application.ts'
+import {
+  parseAppMessage,
+  reasonPhrase,
+  type SipMessage,
+} from '../../../sip-server/message/index.ts'
+import type { Schedule } from '../../deadlines.ts'
+import { messageOf } from '../message-values.ts'
+import type { ServerAddress } from './sole-check.ts'
+
+/** Is told of each connection. */
+export interface RemoteApplication extends Application {
+  /** Methods of requests that it takes, in lower case. */
+  readonly verbs: readonly string[]
+  readonly onOpen: (link: ApplicationLink) => void
+}
+
+export interface DrachtioOptions {
+  readonly schedule: Schedule
+  /** Milliseconds. */
+  readonly now: () => number
+  readonly log: Log
+}
+
+const PING_MS = 5_000
+/** One may be late because this process stood still. */
+const MAX_SILENT_PINGS = 3
+/** A server that is back is found within this time. */
+const RETRY_MS = 1_000
+/** A server that does not read is dropped when so many bytes wait for it. */
+const MAX_BUFFERED_BYTES = 16_777_216
+/** Of a message that cannot be read. */
+const SHOWN = 80
+
+/**
+ * Connects `application` to the server at `place`, until the returned `close`.
+ * @throws {Error} the file of the authorities cannot be read.
+ */
+export function connectToServer(
+  place: ServerAddress,
+  application: RemoteApplication,
+  options: DrachtioOptions,
+): { close(): void } {
+  const connection = new DrachtioConnection(place, application, options)
+  void loaded().then((library) => library && connection.open(library))
+  return connection
+}
+
+// ---- what is used of drachtio-srf 5.0, whose own types lack most of it ----
+
+interface Headed {
+  /** The whole message as the server wrote it. */
+  readonly raw: string
+}
+
+interface Passed extends Headed {
+  readonly source: 'network' | 'application'
+  readonly source_address: string
+  readonly source_port: number
+  readonly protocol: string
+  readonly stackTxnId: string
+  /** Absent on a request that has just been sent. */
+  readonly stackDialogId?: string
+}
+
+interface Parts {
+  readonly headers: Record<string, string>
+  readonly body: string
+}
+
+/** `error` is the server's reason as text, or an error of the library. */
+type Done<T> = (error: unknown, result?: T) => void
+
+/** ACK of a final response, or PRACK of a reliable one. */
+type Acknowledge = (parts: Parts, done: Done<Headed>) => void
+
+interface SrfRequest extends Passed {
+  on(event: 'response', listener: (response: SrfResponse, acknowledge: Acknowledge) => void): void
+  on(event: 'update', listener: (request: SrfRequest, response: SrfResponse) => void): void
+  on(event: 'cancel', listener: (cancel: Headed) => void): void
+  cancel(parts: Parts, done: Done<SrfRequest>): void
+}
+
+interface SrfResponse extends Passed {
+  status: number
+  reason: string
+  readonly agent: {
+    sendResponse(response: SrfResponse, parts: Parts, done: Done<Headed>): void
+  }
+  /** @throws {Error} for a status that is not in its table. */
+  send(status: number, reason: string, parts: Parts, done: Done<Headed>): void
+}
+
+interface Srf extends EventEmitter {
+  /** `wp` is not documented: it tells of the socket, and hears the messages. */
+  readonly app: {
+    readonly client: {
+      readonly wp: EventEmitter & { send(socket: Socket, message: string): string }
+    }
+  }
+  use(handler: (request: SrfRequest, response: SrfResponse) => void): void
+  use(verb: string, handler: () => void): void
+  connect(
+    options: Pick<ServerAddress, 'host' | 'port' | 'secret'> & {
+      readonly tls?: ConnectionOptions
+      readonly reconnect: { readonly maxAttempts: number }
+    },
+    connected: (
+      error: unknown,
+      hostPorts: string,
+      version: string | null,
+      localHostPorts: string | null,
+    ) => void,
+  ): void
+  request(
+    uri: string,
+    request: Parts & {
+      readonly method: string
+      /** The next hop; empty: the request URI decides. */
+      readonly proxy: string
+      readonly stackDialogId: string
+    },
+    done: Done<SrfRequest>,
+  ): void
+  disconnect(): void
+}
+
+/** Processes with a server of their own never load it. */
+async function loaded(): Promise<(new () => Srf) | undefined> {
+  const { default: library }: { readonly default: unknown } = await import('drachtio-srf')
+  return isSrf(library) ? library : undefined
+}
+
+const isSrf = (library: unknown): library is new () => Srf => typeof library === 'function'
+
+/** How drachtio-srf says that the socket has just gone, of which `close` tells next. */
+const isGone = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && error.code === 'ESOCKETDESTROYED'
+
+const ignore = (): void => undefined
+
+class DrachtioConnection implements ApplicationLink {
+  readonly #place: ServerAddress
+  readonly #tls: ConnectionOptions | undefined
+  readonly #application: RemoteApplication
+  readonly #options: DrachtioOptions
+  #srf: Srf | undefined
+  #socket: Socket | undefined
+  /** The answer to `authenticate`, which drachtio-srf has sent. */
+  #welcome: Extract<AppEvent, { readonly kind: 'authenticated' | 'breach' }> | undefined
+  /** Received requests that have no final response, by transaction. */
+  readonly #received = new Map<string, SrfResponse>()
+  /** Sent INVITEs without a final response, by transaction. */
+  readonly #invites = new Map<string, SrfRequest>()
+  /** Responses that wait for an ACK or a PRACK, by dialog. */
+  readonly #unacknowledged = new Map<string, readonly [Acknowledge, SrfResponse]>()
+  /** Attempts since the last connection. */
+  #failures = 0
+  #cancelRetry = ignore
+  #isClosed = false
+
+  constructor(place: ServerAddress, application: RemoteApplication, options: DrachtioOptions) {
+    const { tls } = place
+    this.#place = place
+    // The authorities are read once, at the start.
+    this.#tls = tls && (tls.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) })
+    this.#application = application
+    this.#options = options
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#cancelRetry()
+    if (this.#socket) this.#srf?.disconnect()
+  }
+
+  /** A library of its own for each connection: what is left of the last one is left there; and its own attempts forget TLS. */
+  open(Library: new () => Srf): void {
+    if (this.#isClosed) return
+    const { host, port, secret } = this.#place
+    const srf = new Library()
+    const tls = this.#tls && { tls: this.#tls }
+    srf.use((request, response) => this.#hear(request, response))
+    for (const verb of this.#application.verbs) srf.use(verb, ignore)
+    srf.on('error', ({ message: error }: Error) => this.#failed(error))
+    srf.connect({ host, port, secret, ...tls, reconnect: { maxAttempts: 1 } }, (error, ...about) =>
+      this.#authenticated(error, about),
+    )
+    this.#srf = srf
+    const { wp } = srf.app.client
+    let stopPinging = ignore
+    // Else what cannot be read ends this process.
+    contain(wp, 'msg', (error) => this.#unreadable(messageOf(error)))
+    wp.prependListener('connect', (socket: Socket) => {
+      if (this.#isClosed) return socket.destroy()
+      contain(socket, 'data', (error) => socket.destroy(new Error(messageOf(error))))
+      stopPinging = this.#pinging(socket, () => wp.send(socket, 'ping'))
+      this.#socket = socket
+      return undefined
+    })
+    wp.on('close', () => {
+      stopPinging()
+      this.#lost()
+      if (this.#isClosed) return
+      this.#cancelRetry = this.#options.schedule(() => this.open(Library), RETRY_MS)
+    })
+  }
+
+  #failed(error: string): void {
+    this.#failures += 1
+    // A server may be away for days: the 1st, 2nd, 4th, 8th … attempt is news.
+    if ((this.#failures & (this.#failures - 1)) === 0)
+      this.#options.log('warn', 'drachtio server unreachable', { error })
+  }
+
+  #authenticated(
+    error: unknown,
+    [hostPorts, version, local]: readonly [string, string | null, string | null],
+  ): void {
+    const commandId = ''
+    this.#failures = 0
+    this.#welcome =
+      error === null
+        ? {
+            kind: 'authenticated',
+            commandId,
+            hostports: hostPorts.split(','),
+            version: version ?? '',
+            localHostports: (local ?? '').split(','),
+          }
+        : { kind: 'breach', commandId, problem: messageOf(error) }
+    this.#application.onOpen(this)
+  }
+
+  #lost(): void {
+    const wasOpen = this.#welcome !== undefined
+    this.#socket = undefined
+    this.#welcome = undefined
+    for (const table of [this.#received, this.#invites, this.#unacknowledged]) table.clear()
+    if (wasOpen) this.#application.onClose()
+  }
+
+  /**
+   * After 15 to 20 s without a byte the server counts as away, whatever TCP still acknowledges: the connection
+   * is closed, with all that is on it.
+   */
+  #pinging(socket: Socket, ping: () => void): () => void {
+    const { schedule, log } = this.#options
+    const { host, port } = this.#place
+    let read = 0
+    let silentPings = 0
+    const beat = (): void => {
+      silentPings = socket.bytesRead === read ? silentPings + 1 : 0
+      read = socket.bytesRead
+      if (silentPings === MAX_SILENT_PINGS) {
+        log('warn', 'drachtio server is silent', { host, port })
+        socket.destroy()
+        return
+      }
+      ping()
+      cancel = schedule(beat, PING_MS)
+    }
+    let cancel = schedule(beat, PING_MS)
+    return () => cancel()
+  }
+
+  // ---- what call control asks for ----
+
+  send({ id, command }: AppCommand): void {
+    const welcome = this.#welcome
+    const [srf, socket] = [this.#srf, this.#socket]
+    if (welcome === undefined || srf === undefined || socket === undefined) return
+    if (command?.kind === 'authenticate')
+      queueMicrotask(() => this.#application.onEvent({ ...welcome, commandId: id }))
+    if (command?.kind !== 'sip' || command.message === undefined) return
+    const { message } = command
+    const headers: Record<string, string> = {}
+    // The library has one value for each name: a second one becomes a line of its own in it.
+    for (const [name, value] of message.entries())
+      headers[name] = name in headers ? `${headers[name]}\r\n${name}: ${value}` : value
+    const parts = { headers, body: message.body }
+    if (message.kind === 'response') this.#respond(id, command.transactionId, message, parts)
+    else if (message.method === 'ACK' || message.method === 'PRACK')
+      this.#acknowledge(id, command.dialogId, parts)
+    else if (message.method === 'CANCEL')
+      this.#invites.get(command.transactionId)?.cancel(parts, this.#leaving(id))
+    else
+      srf.request(
+        message.uri,
+        {
+          ...parts,
+          method: message.method,
+          proxy: command.routeUrl,
+          stackDialogId: command.dialogId,
+        },
+        this.#leaving(id),
+      )
+    if (socket.writableLength > MAX_BUFFERED_BYTES) socket.destroy(new Error('it does not read'))
+  }
+
+  #respond(
+    commandId: string,
+    transactionId: string,
+    { status, reason }: Pick<AppMessage, 'status' | 'reason'>,
+    parts: Parts,
+  ): void {
+    const response = this.#received.get(transactionId)
+    if (response === undefined) return this.#refuse(commandId, 'the transaction is over')
+    if (status >= 200) this.#received.delete(transactionId)
+    const done: Done<Headed> = (error, sent) => {
+      const message = sent && this.#read(sent.raw)
+      if (message === undefined) return this.#refuse(commandId, error)
+      const { stackDialogId: dialogId = '' } = response
+      const told = { ...this.#passed(response, message), commandId, dialogId }
+      return this.#tell({ kind: 'response-sent', ...told, localTag: message.toTag })
+    }
+    try {
+      return response.send(status, reason, parts, done)
+    } catch {
+      // Its table of codes ends at 606.
+      Object.assign(response, { status, reason: reason || reasonPhrase(status) })
+      return response.agent.sendResponse(response, parts, done)
+    }
+  }
+
+  #acknowledge(commandId: string, dialogId: string, parts: Parts): void {
+    const [acknowledge, response] = this.#unacknowledged.get(dialogId) ?? []
+    this.#unacknowledged.delete(dialogId)
+    acknowledge?.(parts, (error, sent) => {
+      const message = sent && this.#read(sent.raw)
+      if (message === undefined || response === undefined) return this.#refuse(commandId, error)
+      const told = { ...this.#passed(response, message), commandId, sent: undefined }
+      return this.#tell({ kind: 'request-sent', ...told })
+    })
+  }
+
+  readonly #leaving =
+    (commandId: string): Done<SrfRequest> =>
+    (error, request) => {
+      const message = request && this.#read(request.raw)
+      if (request === undefined || message === undefined) return this.#refuse(commandId, error)
+      const { method, uri, callId, cseq } = message
+      const told = { ...this.#passed(request, message), commandId }
+      if (method === 'CANCEL') return this.#tell({ kind: 'request-sent', ...told, sent: undefined })
+      if (method === 'INVITE') this.#invites.set(request.stackTxnId, request)
+      request.on('response', (response, acknowledge) => this.#answered(response, acknowledge))
+      request.on('update', (update, response) => this.#hear(update, response))
+      const sent = { method, uri, callId, from: message.get('From') ?? '', cseq: cseq?.number ?? 0 }
+      return this.#tell({ kind: 'request-sent', ...told, sent })
+    }
+
+  /** What the server tells of it, unless the connection has just gone. */
+  #refuse(commandId: string, error: unknown): void {
+    if (isGone(error)) return
+    this.#tell({ kind: 'refused', commandId, problem: messageOf(error) })
+  }
+
+  // ---- what the server tells ----
+
+  #hear(request: SrfRequest, response: SrfResponse): void {
+    const message = this.#read(request.raw)
+    if (message === undefined) return
+    const passed = this.#passed(request, message)
+    const { transactionId, dialogId } = passed
+    const isNew = dialogId === ''
+    if (request.source !== 'network') return this.#tell({ kind: 'unsolicited', ...passed })
+    if (message.method !== 'ACK') this.#received.set(transactionId, response)
+    if (message.method === 'INVITE' && isNew)
+      request.on('cancel', ({ raw }) => {
+        const cancel = this.#read(raw)
+        // The server has answered both.
+        this.#received.delete(transactionId)
+        if (cancel) this.#tell({ kind: 'request', ...this.#passed(request, cancel), isNew: false })
+      })
+    this.#tell({ kind: 'request', ...passed, isNew })
+  }
+
+  #answered(response: SrfResponse, acknowledge: Acknowledge): void {
+    const message = this.#read(response.raw)
+    if (message === undefined) return
+    const passed = this.#passed(response, message)
+    if (message.status >= 200) this.#invites.delete(passed.transactionId)
+    if (message.method === 'INVITE') {
+      if (message.status < 300) this.#unacknowledged.set(passed.dialogId, [acknowledge, response])
+      else this.#unacknowledged.delete(passed.dialogId)
+    }
+    this.#tell({ kind: 'response', ...passed })
+  }
+
+  #passed(
+    { protocol: transport, source_address: address, source_port: port, ...ids }: Passed,
+    message: SipMessage,
+  ) {
+    const protocol = protocols.find((known) => known === transport.toLowerCase()) ?? 'udp'
+    const own = { address, port, advertisedHost: address, advertisedPort: port }
+    return {
+      transactionId: ids.stackTxnId,
+      dialogId: ids.stackDialogId ?? '',
+      text: message.text,
+      message,
+      came: message.text,
+      flow: { address, port, listener: { protocol, ...own } },
+      now: this.#options.now(),
+    }
+  }
+
+  /** Undefined: it cannot be read. */
+  #read(raw: string): SipMessage | undefined {
+    const message = parseAppMessage(raw)
+    if (message === undefined) this.#unreadable(`unreadable: ${raw.slice(0, SHOWN)}`)
+    return message
+  }
+
+  #unreadable(error: string): void {
+    this.#options.log('error', 'a SIP message could not be handled', { error })
+  }
+
+  #tell(event: AppEvent): void {
+    this.#application.onEvent(event)
+  }
+}
+
+const protocols: readonly MessageFlow['listener']['protocol'][] = ['udp', 'tcp', 'tls', 'ws', 'wss']
+
+/** What a listener of `event` throws goes to `failed`. */
+function contain(source: EventEmitter, event: string, failed: (error: unknown) => void): void {
+  const listeners = source.listeners(event)
+  source.removeAllListeners(event)
+  source.on(event, (...args: unknown[]) => {
+    try {
+      for (const listener of listeners) Reflect.apply(listener, source, args)
+    } catch (error) {
+      failed(error)
+    }
+  })
+}
