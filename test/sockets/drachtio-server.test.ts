@@ -261,6 +261,19 @@ test('a server that sends what is no frame is left, and tried again', async () =
   await talk(only)
 })
 
+test('a reliable provisional response of a node gets its PRACK', async () => {
+  const [only] = await start(1)
+  if (only === undefined) return
+  only.invite()
+  const { invite } = await called()
+  only.answer(invite, 183, { headers: ['Require: 100rel', 'RSeq: 7'], body: sdp('early') })
+  const { dialogId, sip } = await only.next('PRACK')
+  expect(dialogId).toBe(invite.dialogId)
+  expect(sip).toMatch(/\r\nrack: 7 \d+ INVITE\r\n/i)
+  only.answer(invite, 200, { body: sdp('early') })
+  await only.next(200)
+})
+
 test('a caller hears a code that drachtio-srf does not know', async () => {
   const [only] = await start(1)
   if (only === undefined) return

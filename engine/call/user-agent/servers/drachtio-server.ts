@@ -166,7 +166,7 @@ class DrachtioConnection implements ApplicationLink {
   #welcome: Extract<AppEvent, { readonly kind: 'authenticated' | 'breach' }> | undefined
   /** Received requests that have no final response, by transaction. */
   readonly #received = new Map<string, SrfResponse>()
-  /** Sent INVITEs without a final response, by transaction. */
+  /** Sent INVITEs that can be cancelled, by transaction. */
   readonly #invites = new Map<string, SrfRequest>()
   /** Responses that wait for an ACK or a PRACK, by dialog. */
   readonly #unacknowledged = new Map<string, readonly [Acknowledge, SrfResponse]>()
@@ -298,8 +298,7 @@ class DrachtioConnection implements ApplicationLink {
     if (message.kind === 'response') this.#respond(id, command.transactionId, message, parts)
     else if (message.method === 'ACK' || message.method === 'PRACK')
       this.#acknowledge(id, command.dialogId, parts)
-    else if (message.method === 'CANCEL')
-      this.#invites.get(command.transactionId)?.cancel(parts, this.#leaving(id))
+    else if (message.method === 'CANCEL') this.#cancel(id, command.transactionId, parts)
     else
       srf.request(
         message.uri,
@@ -350,6 +349,13 @@ class DrachtioConnection implements ApplicationLink {
     })
   }
 
+  /** A drachtio-server that gets no final response after it says nothing more of the INVITE. */
+  #cancel(commandId: string, transactionId: string, parts: Parts): void {
+    const invite = this.#invites.get(transactionId)
+    this.#invites.delete(transactionId)
+    invite?.cancel(parts, this.#leaving(commandId))
+  }
+
   readonly #leaving =
     (commandId: string): Done<SrfRequest> =>
     (error, request) => {
@@ -396,10 +402,10 @@ class DrachtioConnection implements ApplicationLink {
     if (message === undefined) return
     const passed = this.#passed(response, message)
     if (message.status >= 200) this.#invites.delete(passed.transactionId)
-    if (message.method === 'INVITE') {
-      if (message.status < 300) this.#unacknowledged.set(passed.dialogId, [acknowledge, response])
-      else this.#unacknowledged.delete(passed.dialogId)
-    }
+    const isReliable = message.status < 200 && message.has('RSeq')
+    const isAnswer = message.status >= 200 && message.status < 300
+    if (message.method === 'INVITE' && (isReliable || isAnswer))
+      this.#unacknowledged.set(passed.dialogId, [acknowledge, response])
     this.#tell({ kind: 'response', ...passed })
   }
 
