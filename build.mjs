@@ -39,8 +39,8 @@ await Promise.all([
       'mixer-worker': 'engine/media/spy/mixer-worker.ts',
     },
     target: 'node22',
-    // Native addons cannot be bundled, pino loads files next to itself, and the Redis client is optional.
-    external: ['better-sqlite3', '@node-rs/argon2', 'pino', '@redis/client'],
+    // Native addons cannot be bundled, and pino loads files next to itself.
+    external: ['better-sqlite3', '@node-rs/argon2', 'pino'],
     banner: {
       // Some dependencies are CommonJS and require Node's modules.
       js: [

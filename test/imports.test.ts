@@ -88,10 +88,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/sip-server': { folders: [], packages: onlyNode },
   'engine/sip-server/program': { folders: ['engine/sip-server'], packages: /^(node:|sax$)/ },
   'engine/sip-server/build.mjs': { folders: [], packages: /^(node:|esbuild$)/ },
-  'engine/sip-server/rules': {
-    folders: ['engine/sip-server'],
-    packages: /^(node:|@redis\/client$)/,
-  },
+  'engine/sip-server/rules': { folders: ['engine/sip-server'], packages: onlyNode },
   'engine/sip-server/capture': { folders: ['engine/sip-server'], packages: onlyNode },
   // An application of its own: it knows the server by its protocol alone.
   'engine/sip-server/example': { folders: [], packages: /^drachtio-srf$/ },
