@@ -18,7 +18,8 @@ const source = 'engine/sip-server'
 beforeAll(() => {
   const pack = (path: string): void =>
     void execFileSync('npm', ['pack', '--pack-destination', folder], { cwd: path, stdio: 'pipe' })
-  for (const path of [source, 'node_modules/ws', 'node_modules/sax']) pack(path)
+  for (const path of [source, ...['ws', 'sax', 'sip-status'].map((name) => `node_modules/${name}`)])
+    pack(path)
   const archives = readdirSync(folder).map((name) => `./${name}`)
   writeFileSync(join(folder, 'package.json'), '{"private": true, "type": "module"}')
   execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', ...archives], {
