@@ -39,8 +39,8 @@ await Promise.all([
       'mixer-worker': 'engine/media/spy/mixer-worker.ts',
     },
     target: 'node22',
-    // Native addons cannot be bundled, pino loads files next to itself, the Redis client is optional, and few need drachtio-srf.
-    external: ['better-sqlite3', '@node-rs/argon2', 'pino', '@redis/client', 'drachtio-srf'],
+    // Native addons cannot be bundled, pino loads files next to itself, and few need drachtio-srf.
+    external: ['better-sqlite3', '@node-rs/argon2', 'pino', 'drachtio-srf'],
     banner: {
       // Some dependencies are CommonJS and require Node's modules.
       js: [

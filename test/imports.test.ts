@@ -16,7 +16,7 @@ const shared = [
 const applications = 'engine/sip-server/application.ts'
 const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'limits', 'trunks']
 const onlyNode = /^node:/
-/** SIP grammar, pure: the second public door of the embedded server. */
+/** SIP grammar, pure: the second public door of the embedded server, for `engine`, `control` and `schema`. */
 const sipGrammar = 'engine/sip-server/message/index.ts'
 
 const browserPackages = /^(preact(\/hooks)?|@preact\/signals|uplot(\/.*)?)$/
@@ -84,15 +84,12 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/sip-server': { folders: [], packages: onlyNode },
   'engine/sip-server/program': { folders: ['engine/sip-server'], packages: /^(node:|sax$)/ },
   'engine/sip-server/build.mjs': { folders: [], packages: /^(node:|esbuild$)/ },
-  'engine/sip-server/rules': {
-    folders: ['engine/sip-server'],
-    packages: /^(node:|@redis\/client$)/,
-  },
+  'engine/sip-server/rules': { folders: ['engine/sip-server'], packages: onlyNode },
   'engine/sip-server/capture': { folders: ['engine/sip-server'], packages: onlyNode },
   // An application of its own: it knows the server by its protocol alone.
   'engine/sip-server/example': { folders: [], packages: /^drachtio-srf$/ },
   // The sans-IO layers look downwards only, and at no package: no socket, timer, clock or random.
-  'engine/sip-server/message': { folders: shared, packages: /^node:buffer$/ },
+  'engine/sip-server/message': { folders: shared, packages: /^(node:buffer|sip-status)$/ },
   'engine/sip-server/transaction': {
     folders: [...shared, 'engine/sip-server/message'],
     packages: /^$/,

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createLogger } from '../logger.ts'
 import {
@@ -34,17 +33,14 @@ export const sipServer: Command = {
 }
 
 function programWorld(world: World): ProgramWorld {
-  const { environment, pid, now, print, randomBytes, onStopSignal, onReloadSignal } = world
+  const { environment, print, randomBytes, onStopSignal, onReloadSignal } = world
   return {
     environment,
-    pid,
-    now,
     print,
     randomBytes,
     onStopSignal,
     onReloadSignal,
     version: packageJson.version,
-    hostName: hostname(),
     readFile: (path) => {
       try {
         return readFileSync(path, 'utf8')

@@ -2,7 +2,6 @@
 /** `tollgate-sip-server`: the SIP server as a program of its own. Here the outside enters. */
 import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { hostname } from 'node:os'
 import packageJson from './package.json' with { type: 'json' }
 import { CertificateError, ListenError, OptionError } from './errors.ts'
 import { runProgram, type LogLevel, type ProgramLog, type ProgramWorld } from './program/program.ts'
@@ -37,9 +36,6 @@ function createLog(level: LogLevel): ProgramLog {
 const world: ProgramWorld = {
   environment: process.env,
   version: packageJson.version,
-  hostName: hostname(),
-  pid: process.pid,
-  now: Date.now,
   randomBytes,
   createLog,
   print: (line) => void process.stdout.write(`${line}\n`),

@@ -19,7 +19,7 @@ await build({
   platform: 'node',
   format: 'esm',
   target: 'node22',
-  external: ['ws', 'sax', '@redis/client'],
+  external: ['ws', 'sax', 'sip-status'],
   sourcemap: true,
   sourcesContent: false,
   legalComments: 'none',

@@ -24,9 +24,6 @@ export function programWorld({ files = {}, environment = {} }: Surroundings = {}
   const world: ProgramWorld = {
     environment,
     version: '1.2.3',
-    hostName: 'test',
-    pid: 1,
-    now: () => 0,
     print: (line) => {
       printed.push(line)
       spoke.fire()

@@ -6,9 +6,6 @@ import { optionRows, type Row } from './option-table.ts'
 const spellingOf = (row: Row<unknown>): string =>
   [spellingsOf(row).join(', '), row.option === undefined ? '' : (row.value ?? '')].join(' ').trim()
 
-const statusOf = ({ ignored, refused }: Row<unknown>): string =>
-  ignored === undefined ? (refused === undefined ? 'yes' : 'refused') : 'ignored'
-
 /** Lines of options, and of what only the environment or the file can say. */
 export function optionHelp(): readonly string[] {
   const taken = optionRows.map(([, row]) => row).filter((row) => row.refused === undefined)
@@ -27,8 +24,7 @@ export function optionHelp(): readonly string[] {
 
 function explain(row: Row<unknown>): string {
   const sources = row.option === undefined ? '' : sourcesOf(row)
-  const effect = row.ignored === undefined ? '' : ` (changes nothing: ${row.ignored})`
-  return row.meaning + effect + (sources === '' ? '' : `\n      ${sources}`)
+  return row.meaning + (sources === '' ? '' : `\n      ${sources}`)
 }
 
 const sourcesOf = ({ environment = [], xml = [] }: Row<unknown>): string =>
@@ -36,18 +32,16 @@ const sourcesOf = ({ environment = [], xml = [] }: Row<unknown>): string =>
 
 /** Rows of a Markdown table. */
 export const optionMarkdown = (): readonly string[] => [
-  '| command line | environment | file | | what |',
-  '| --- | --- | --- | --- | --- |',
+  '| command line | environment | file | what |',
+  '| --- | --- | --- | --- |',
   ...optionRows.map(([, row]) => {
     const code = (text: string): string => (text === '' ? '' : `\`${text.replaceAll('|', '\\|')}\``)
-    const why = row.ignored ?? row.refused
-    const what = (why === undefined ? row.meaning : `${row.meaning}: ${why}`).replaceAll('|', '\\|')
+    const what = row.refused === undefined ? row.meaning : `${row.meaning}: refused; ${row.refused}`
     return `| ${[
       code(spellingOf(row)),
       (row.environment ?? []).map(code).join(', '),
       (row.xml ?? []).map((path) => code(`<${path}>`)).join(', '),
-      statusOf(row),
-      what,
+      what.replaceAll('|', '\\|'),
     ].join(' | ')} |`
   }),
 ]

@@ -80,11 +80,6 @@ export const place: Kind<Place> = {
   allowed: 'host:port, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free one)',
 }
 
-export const places: Kind<readonly Place[]> = {
-  read: (value) => allOf(value, placeIn),
-  allowed: 'host:port, or several between commas',
-}
-
 /** A port alone is one of all addresses of the machine. */
 export const placeOrPort: Kind<Place> = {
   read: (value) => {

@@ -1,6 +1,6 @@
 /**
- * Every option of this program and of drachtio-server: the parser, `--help`, the table of the README and the tests
- * are made from it. Without `ignored` and `refused` an option is supported.
+ * Every option of this program: its own, and those of drachtio-server that have an effect here. The parser, `--help`,
+ * the table of the README and the tests are made from it.
  */
 import {
   applicationUri,
@@ -17,7 +17,6 @@ import {
   place,
   placeOrHost,
   placeOrPort,
-  places,
   port,
   sipUri,
   text,
@@ -41,8 +40,6 @@ export interface Row<T> {
   readonly environment?: readonly string[]
   /** Paths in the file below `<drachtio>`, an attribute behind `@`. */
   readonly xml?: readonly string[]
-  /** Why it changes nothing: said in the log when it is given. */
-  readonly ignored?: string
   /** Why the program does not start with it, and what to do instead. */
   readonly refused?: string
   /** It belongs to the `--contact` before it. */
@@ -64,9 +61,6 @@ const row = <T>(
 const milliseconds = wholeNumber(1, 600_000)
 const refresher = oneOf('none', 'uac', 'uas')
 const logLevel = oneOf('silent', 'fatal', 'error', 'warn', 'warning', 'notice', 'info', 'debug')
-const supervisor =
-  'the log goes to standard error, where systemd or a container engine keeps and rotates it'
-const goesBack = 'a dialog always goes back by the way it came'
 
 export const optionTable = {
   // What the program reads and how it runs.
@@ -193,10 +187,6 @@ export const optionTable = {
       xml: ['admin@tcp-keepalive'],
     },
   ),
-  adminIsTls: row(text, 'a mark of old versions', {
-    xml: ['admin@tls'],
-    ignored: 'drachtio-server reads it and does nothing with it, either',
-  }),
   frameLength: row(
     oneOf('bytes', 'characters'),
     'what lengths count for applications: characters on drachtio-srf before 5.0, else bytes',
@@ -235,10 +225,6 @@ export const optionTable = {
     'whether the certificate of an https handler counts; of --http-handler it does',
     { xml: ['request-handlers/request-handler@verify-peer'], isStructure: true },
   ),
-  cdrs: row(flag, 'call details for applications', {
-    xml: ['cdrs'],
-    ignored: 'an application that asks for cdr:… gets them, others do not',
-  }),
 
   // TLS.
   keyFile: row(text, 'key of the certificate (PEM)', {
@@ -266,13 +252,6 @@ export const optionTable = {
     value: 'FILE',
     environment: ['SIP_TLS_CA'],
   }),
-  dhParam: row(text, 'Diffie-Hellman parameters', {
-    option: 'dh-param',
-    value: 'FILE',
-    environment: ['DRACHTIO_TLS_DH_PARAM_FILE'],
-    xml: ['sip/tls/dh-param'],
-    ignored: 'keys are exchanged by elliptic curves, which need none',
-  }),
   minTlsVersion: row(tlsVersion, 'oldest TLS that is spoken; default: 1.2', {
     option: 'min-tls-version',
     value: 'VERSION',
@@ -297,10 +276,6 @@ export const optionTable = {
       environment: ['SIP_TLS_VERIFY'],
     },
   ),
-  bestEffortTls: row(flag, 'a sip Contact for a caller that has one', {
-    environment: ['DRACHTIO_SUPPORT_BEST_EFFORT_TLS'],
-    ignored: 'it is always so: sips in Contact where the caller asked with sips, else sip',
-  }),
 
   // What becomes of requests.
   optionsUserAgent: row(
@@ -343,52 +318,6 @@ export const optionTable = {
     'addresses whose messages are dropped, one a line; read again when it changes',
     { option: 'blacklist-file', value: 'FILE' },
   ),
-  blacklistRedisAddress: row(
-    host,
-    'a Redis set of such addresses; needs the package @redis/client',
-    {
-      option: 'blacklist-redis-address',
-      value: 'HOST',
-      environment: ['DRACHTIO_BLACKLIST_REDIS_ADDRESS'],
-      xml: ['sip/blacklist/redis-address'],
-    },
-  ),
-  blacklistRedisPort: row(port, 'its port; default: 6379', {
-    option: 'blacklist-redis-port',
-    value: 'PORT',
-    environment: ['DRACHTIO_BLACKLIST_REDIS_PORT'],
-    xml: ['sip/blacklist/redis-port'],
-  }),
-  blacklistRedisKey: row(text, 'the key of the set', {
-    option: 'blacklist-redis-key',
-    value: 'KEY',
-    environment: ['DRACHTIO_BLACKLIST_REDIS_KEY'],
-    xml: ['sip/blacklist/redis-key'],
-  }),
-  blacklistRedisPassword: row(text, 'its password', {
-    option: 'blacklist-redis-password',
-    value: 'PASSWORD',
-    environment: ['DRACHTIO_BLACKLIST_REDIS_PASSWORD'],
-    xml: ['sip/blacklist/redis-password'],
-  }),
-  blacklistSentinels: row(places, 'sentinels that know where it is, in place of its address', {
-    option: 'blacklist-redis-sentinels',
-    value: 'HOST:PORT,…',
-    environment: ['DRACHTIO_BLACKLIST_REDIS_SENTINELS'],
-    xml: ['sip/blacklist/redis-sentinels'],
-  }),
-  blacklistMaster: row(text, 'its name there', {
-    option: 'blacklist-redis-master',
-    value: 'NAME',
-    environment: ['DRACHTIO_BLACKLIST_REDIS_MASTER'],
-    xml: ['sip/blacklist/redis-master'],
-  }),
-  blacklistRefreshSeconds: row(wholeNumber(1, 86_400), 'how often it is read; default: 300', {
-    option: 'blacklist-refresh-secs',
-    value: 'SECONDS',
-    environment: ['DRACHTIO_BLACKLIST_REDIS_REFRESH_SECS'],
-    xml: ['sip/blacklist/refresh-secs'],
-  }),
   alwaysSend180: row(flag, '180 follows 100 at once for each INVITE', {
     option: 'always-send-180',
   }),
@@ -412,36 +341,6 @@ export const optionTable = {
       option: 'disable-nat-detection',
     },
   ),
-  aggressiveNatDetection: row(flag, '`nat=yes` of a peer counts as behind NAT', {
-    option: 'aggressive-nat-detection',
-    environment: ['DRACHTIO_AGRESSIVE_NAT_DETECTION'],
-    xml: ['sip/aggressive-nat-detection'],
-    ignored: goesBack,
-  }),
-  mtu: row(text, 'largest datagram', {
-    option: 'mtu',
-    value: 'BYTES',
-    environment: ['DRACHTIO_UDP_MTU'],
-    xml: ['sip/udp-mtu'],
-    ignored:
-      'drachtio-server ignores it, too; requests over 1300 bytes go by TCP unless the next hop says transport=udp',
-  }),
-  udpBufferSize: row(text, 'buffers of UDP sockets in bytes', {
-    xml: ['sip/udp-buffer-size'],
-    ignored: 'they have 4 MB, as there by default, or what net.core.rmem_max allows',
-  }),
-  preservedNames: row(text, 'header names that are written as they are', {
-    environment: ['DRACHTIO_PRESERVE_HEADER_NAMES'],
-    ignored: 'names are always written as applications write them',
-  }),
-  queueSize: row(text, 'connections that wait to be accepted', {
-    environment: ['DRACHTIO_TPORT_QUEUESIZE'],
-    ignored: '511 may wait for each listener',
-  }),
-  maxTimeouts: row(text, 'requests in a row without an answer that close a connection', {
-    environment: ['DRACHTIO_TPORT_MAX_CONSECUTIVE_TIMEOUTS'],
-    ignored: 'a target that does not answer is tried last for 30 s, by whichever connection',
-  }),
 
   // What is told of it.
   logLevel: row(logLevel, 'least level of log lines; default: info', {
@@ -450,57 +349,6 @@ export const optionTable = {
     value: 'LEVEL',
     environment: ['DRACHTIO_LOGLEVEL', 'LOG_LEVEL'],
     xml: ['logging/loglevel'],
-  }),
-  sofiaLogLevel: row(wholeNumber(0, 9), 'log level of the SIP stack of drachtio-server', {
-    option: 'sofia-loglevel',
-    value: '0-9',
-    environment: ['DRACHTIO_SOFIA_LOGLEVEL'],
-    xml: ['logging/sofia-loglevel'],
-    ignored: 'this stack has one log level for all',
-  }),
-  console: row(flag, 'the log goes to standard error', {
-    option: 'stdout',
-    environment: ['DRACHTIO_CONSOLE_LOGGING'],
-    xml: ['logging/console'],
-    ignored: 'it always does',
-  }),
-  syslogAddress: row(host, 'where the log goes, too: syslog by UDP (RFC 5424)', {
-    xml: ['logging/syslog/address'],
-  }),
-  syslogPort: row(port, 'its port; default: 514', { xml: ['logging/syslog/port'] }),
-  syslogFacility: row(
-    oneOf('local0', 'local1', 'local2', 'local3', 'local4', 'local5', 'local6', 'local7'),
-    'its facility; default: local0',
-    { xml: ['logging/syslog/facility'] },
-  ),
-  logFile: row(text, 'a file for the log', { xml: ['logging/file/name'], ignored: supervisor }),
-  logArchive: row(text, 'where full log files go', {
-    xml: ['logging/file/archive'],
-    ignored: supervisor,
-  }),
-  logSize: row(text, 'when a log file is full', {
-    xml: ['logging/file/size'],
-    ignored: supervisor,
-  }),
-  logMaxSize: row(text, 'how much of them is kept', {
-    xml: ['logging/file/maxSize'],
-    ignored: supervisor,
-  }),
-  logMinSize: row(text, 'how much of the disk stays free', {
-    xml: ['logging/file/minSize'],
-    ignored: supervisor,
-  }),
-  logMaxFiles: row(text, 'how many of them are kept', {
-    xml: ['logging/file/maxFiles'],
-    ignored: supervisor,
-  }),
-  logAutoFlush: row(text, 'whether each line is written at once', {
-    xml: ['logging/file/auto-flush'],
-    ignored: supervisor,
-  }),
-  readableLogs: row(flag, 'all users may read log files', {
-    option: 'globally-readable-logs',
-    ignored: supervisor,
   }),
   homer: row(placeOrHost(0), 'a copy of each SIP message goes there (HEP3 by UDP)', {
     option: 'homer',
@@ -518,10 +366,6 @@ export const optionTable = {
     environment: ['DRACHTIO_HOMER_ID'],
     xml: ['sip/capture-server@id'],
   }),
-  hepVersion: row(wholeNumber(1, 3), 'the version of HEP', {
-    xml: ['sip/capture-server@hep-version'],
-    ignored: 'it is always 3, which each Homer reads',
-  }),
   metrics: row(placeOrPort, 'where Prometheus may ask for /metrics', {
     option: 'prometheus-scrape-port',
     alias: 'metrics',
@@ -530,11 +374,6 @@ export const optionTable = {
   }),
   metricsPort: row(port, 'the same', { xml: ['monitoring/prometheus@port'] }),
   metricsAddress: row(host, 'its address; default: all', { xml: ['monitoring/prometheus'] }),
-  memoryDebug: row(flag, 'logs allocations', {
-    option: 'memory-debug',
-    environment: ['DRACHTIO_MEMORY_DEBUG'],
-    ignored: 'the sizes of all tables are among the metrics; `node --inspect` shows the heap',
-  }),
 } as const
 
 export type OptionTable = typeof optionTable

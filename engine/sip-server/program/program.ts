@@ -1,13 +1,12 @@
 /** The SIP server as a program: reads its options, serves, and stops in order. */
 import { OptionError } from '../errors.ts'
-import { thisMachine } from '../machine.ts'
 import { bracketed } from '../message/host.ts'
 import type { Log, NewRequest, RouteAnswer, Screening, SipServerOptions } from '../options.ts'
 import { createSipServer, type SipServer } from '../server.ts'
 import { readCommandLine } from './command-line.ts'
 import { optionHelp } from './help.ts'
 import { requestHandlers, type RequestHandlers } from '../rules/request-handlers.ts'
-import { redisSetOf, screeningOf, serverOptions } from './server-options.ts'
+import { screeningOf, serverOptions } from './server-options.ts'
 import {
   fileToRead,
   needsRestart,
@@ -15,11 +14,8 @@ import {
   type Environment,
   type Settings,
 } from './settings.ts'
-import type { Values } from './option-table.ts'
-import { openSyslog, type Syslog } from './syslog.ts'
 import { readXml, type Element } from './xml-file.ts'
-import { watchBlacklist, type Blacklist } from '../rules/blacklist.ts'
-import { loadRedis, watchRedisBlacklist } from '../rules/redis-blacklist.ts'
+import { watchBlacklist } from '../rules/blacklist.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
@@ -33,10 +29,6 @@ export interface ProgramLog {
 export interface ProgramWorld {
   readonly environment: Environment
   readonly version: string
-  readonly hostName: string
-  readonly pid: number
-  /** Milliseconds since the epoch. */
-  readonly now: () => number
   /** One line on standard output. */
   readonly print: (line: string) => void
   /** The text of a file; undefined: there is none. */
@@ -84,14 +76,13 @@ async function serve(read: () => Settings, world: ProgramWorld): Promise<void> {
   const { log } = output
   for (const note of settings.notes) log('warn', note)
   const rules = new Rules(settings, log)
-  const blacklists = await blacklistsOf(settings, world, log)
+  const path = settings.values.blacklistFile
+  const blacklist = path === undefined ? undefined : watchBlacklist(path, world.readFile, log)
   const server = createSipServer({
     ...options,
     screen: rules.screen,
     routeRequest: rules.route,
-    ...(blacklists.length > 0 && {
-      admit: ({ address }) => !blacklists.some((list) => list.denies(address)),
-    }),
+    ...(blacklist && { admit: ({ address }) => !blacklist.denies(address) }),
     randomBytes: world.randomBytes,
     log,
   })
@@ -99,30 +90,15 @@ async function serve(read: () => Settings, world: ProgramWorld): Promise<void> {
   await server.start()
   world.onReloadSignal(() => {
     server.reloadCertificates()
-    for (const list of blacklists) list.refresh()
+    blacklist?.refresh()
     reload(read, settings, [output, rules], log)
   })
   world.print(`ready ${addressesOf(server)}`)
   await stopped
   await server.stop()
   rules.stop()
-  for (const list of blacklists) list.stop()
-  await output.stop()
-}
-
-async function blacklistsOf(
-  settings: Settings,
-  { readFile }: ProgramWorld,
-  log: Log,
-): Promise<readonly Blacklist[]> {
-  const path = settings.values.blacklistFile
-  const set = redisSetOf(settings)
-  return [
-    ...(path === undefined ? [] : [watchBlacklist(path, readFile, log)]),
-    ...(set === undefined
-      ? []
-      : [watchRedisBlacklist(set, await loadRedis(), log, thisMachine.schedule)]),
-  ]
+  blacklist?.stop()
+  await output.flush()
 }
 
 /** Takes over what may change while the program runs; a file that cannot be read changes nothing. */
@@ -146,24 +122,19 @@ function reload(
   }
 }
 
-/** The log, by its level, in each place where it goes. */
+/** The log; its level may change. */
 class Output {
   readonly #world: ProgramWorld
-  readonly #syslog: Syslog | undefined
   #level: LogLevel
   #output: ProgramLog
 
   constructor({ values }: Settings, world: ProgramWorld) {
     this.#world = world
-    this.#syslog = syslogOf(values, world)
     this.#level = levelOf(values.logLevel)
     this.#output = world.createLog(this.#level)
   }
 
-  readonly log: Log = (...line) => {
-    this.#output.log(...line)
-    if (ranks[line[0]] >= ranks[this.#level]) this.#syslog?.log(...line)
-  }
+  readonly log: Log = (...line) => this.#output.log(...line)
 
   readonly take = ({ values }: Settings): void => {
     const level = levelOf(values.logLevel)
@@ -172,9 +143,8 @@ class Output {
     this.#output = this.#world.createLog(level)
   }
 
-  async stop(): Promise<void> {
-    this.#syslog?.stop()
-    await this.#output.flush()
+  flush(): Promise<void> {
+    return this.#output.flush()
   }
 }
 
@@ -209,22 +179,6 @@ class Rules {
   stop(): void {
     this.#handlers?.stop()
   }
-}
-
-const ranks: Readonly<Record<LogLevel, number>> = {
-  debug: 0,
-  info: 1,
-  warn: 2,
-  error: 3,
-  fatal: 4,
-  silent: 5,
-}
-
-function syslogOf(values: Values, { now, hostName, pid }: ProgramWorld): Syslog | undefined {
-  const { syslogAddress: host, syslogPort: port = 514, syslogFacility = 'local0' } = values
-  if (host === undefined) return undefined
-  const facility = Number(syslogFacility.slice(-1))
-  return openSyslog({ host, port, facility, hostName, pid }, now)
 }
 
 /** `--handler` is one for all methods. */

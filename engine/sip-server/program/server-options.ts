@@ -2,7 +2,6 @@
 import { OptionError } from '../errors.ts'
 import { defaultPort, type Protocol } from '../flow.ts'
 import type { SipServerOptions, TlsOptions } from '../options.ts'
-import type { RedisSet } from '../rules/redis-blacklist.ts'
 import { screening } from '../rules/screening.ts'
 import { defaultTimers } from '../transaction/timers.ts'
 import type { Contact, Settings } from './settings.ts'
@@ -77,23 +76,6 @@ function captureOf({ homer, homerPort, homerId }: Values): SipServerOptions['cap
 function timersOf({ t1, t2, t4, t1x64 }: Values): NonNullable<SipServerOptions['timers']> {
   const { t1Ms, t2Ms, t4Ms } = defaultTimers
   return { t1Ms: t1 ?? t1Ms, t2Ms: t2 ?? t2Ms, t4Ms: t4 ?? t4Ms, t1x64Ms: t1x64 }
-}
-
-/** @throws OptionError */
-export function redisSetOf({ values }: Settings): RedisSet | undefined {
-  const { blacklistRedisAddress: host, blacklistRedisPort: port = 6_379 } = values
-  const { blacklistSentinels: sentinels = [], blacklistMaster: master } = values
-  const { blacklistRedisKey: key, blacklistRefreshSeconds: refreshSeconds = 300 } = values
-  if (host === undefined && sentinels.length === 0) return undefined
-  if (key === undefined)
-    throw new OptionError('a blacklist in Redis needs --blacklist-redis-key, the key of the set')
-  if (host === undefined && master === undefined)
-    throw new OptionError('--blacklist-redis-sentinels needs --blacklist-redis-master')
-  const where =
-    host === undefined
-      ? { places: sentinels, master }
-      : { places: [{ host, port }], master: undefined }
-  return { ...where, key, password: values.blacklistRedisPassword, refreshSeconds }
 }
 
 function tlsOf(values: Values): { readonly tls?: TlsOptions } {

@@ -31,7 +31,7 @@ export interface Settings {
   readonly contacts: readonly Contact[]
   readonly handlers: readonly HandlerSettings[]
   readonly spammers: readonly SpammerHeader[]
-  /** What was given and changes nothing, and why. */
+  /** What was given and has no effect. */
   readonly notes: readonly string[]
 }
 
@@ -72,13 +72,13 @@ export function readSettings(
       fromCommandLine(name, given) ?? fromEnvironment(row, environment) ?? fromFile(row, file)
     if (source === undefined) continue
     const value = readValue(row, source)
-    if (value === false && (row.refused ?? row.ignored) !== undefined) continue
+    if (value === false && row.refused !== undefined) continue
     if (row.refused !== undefined)
       throw new OptionError(`${source.spelled} cannot be used: ${row.refused}`)
-    if (row.ignored === undefined) values[name] = value
-    else notes.push(`${source.spelled} changes nothing: ${row.ignored}`)
+    values[name] = value
   }
-  if (file !== undefined) notes.push(...unknownIn(file))
+  const unknown = file === undefined ? [] : unknownIn(file)
+  if (unknown.length > 0) notes.push(`these have no effect here: ${unknown.join(', ')}`)
   return {
     // Each value was read by the kind of its row.
     values: values as Values,
@@ -136,7 +136,9 @@ function fromFile(row: Row<unknown>, file: Element | undefined): Source | undefi
   return undefined
 }
 
-const spelledInFile = (path: string): string => `<${path.replaceAll('@', ' ')}> of the file`
+const elementOf = (path: string): string => `<${path.replaceAll('@', ' ')}>`
+
+const spelledInFile = (path: string): string => `${elementOf(path)} of the file`
 
 /** @throws OptionError */
 function readValue<T>({ kind }: Row<T>, { spelled, text }: Source): T {
@@ -237,11 +239,11 @@ function spammersOf(file: Element | undefined, notes: string[]): readonly Spamme
   })
 }
 
-/** A slip of the pen would otherwise go unseen. */
+/** Elements and attributes of drachtio-server without a counterpart here, and slips of the pen. */
 function unknownIn(file: Element): readonly string[] {
   const known = new Set(optionRows.flatMap(([, { xml = [] }]) => xml))
   const unknown = new Set(pathsIn(file).filter((path) => !known.has(path) && !isParent(path)))
-  return [...unknown].map((path) => `${spelledInFile(path)} is not known`)
+  return [...unknown].map(elementOf)
 }
 
 /** An element that only holds others may be empty. */

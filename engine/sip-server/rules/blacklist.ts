@@ -1,4 +1,4 @@
-/** Addresses and networks whose messages are dropped; here from a file that may change while we run. */
+/** Addresses and networks whose messages are dropped, from a file that may change while we run. */
 import { unwatchFile, watchFile } from 'node:fs'
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import { OptionError } from '../errors.ts'
@@ -51,16 +51,6 @@ function unmapped(address: string): string {
 export const isDenied = ({ addresses, networks }: Denied, address: string): boolean =>
   addresses.has(unmapped(address)) || networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 
-/** A text that was read just now, and what the log should know of it. */
-export function takeDenied(text: string, from: Readonly<Record<string, string>>, log: Log): Denied {
-  const denied = readDenied(text)
-  const { wrong, addresses } = denied
-  if (wrong.length > 0)
-    log('warn', 'lines of the blacklist are no addresses', { ...from, first: wrong.slice(0, 3) })
-  log('info', 'the blacklist was read', { ...from, addresses: addresses.size })
-  return denied
-}
-
 export interface Blacklist {
   readonly denies: (address: string) => boolean
   /** Reads it now. */
@@ -78,13 +68,21 @@ export function watchBlacklist(
   log: Log,
   watchMs = defaultWatchMs,
 ): Blacklist {
+  const readAndLog = (text: string): Denied => {
+    const found = readDenied(text)
+    const { wrong, addresses } = found
+    if (wrong.length > 0)
+      log('warn', 'lines of the blacklist are no addresses', { path, first: wrong.slice(0, 3) })
+    log('info', 'the blacklist was read', { path, addresses: addresses.size })
+    return found
+  }
   const start = read(path)
   if (start === undefined) throw new OptionError(`cannot read ${path}`)
-  let denied = takeDenied(start, { path }, log)
+  let denied = readAndLog(start)
   const refresh = (): void => {
     const text = read(path)
     if (text === undefined) return log('error', 'the blacklist cannot be read', { path })
-    denied = takeDenied(text, { path }, log)
+    denied = readAndLog(text)
   }
   watchFile(path, { interval: watchMs, persistent: false }, refresh)
   return {

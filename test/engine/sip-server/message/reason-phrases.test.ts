@@ -3,6 +3,11 @@ import { reasonPhrase } from '../../../../engine/sip-server/message/reason-phras
 
 test.each([
   [200, 'OK'],
+  [183, 'Session Progress'],
+  [437, 'Unsupported Credential'],
+  [481, 'Call/Transaction Does Not Exist'],
+  [504, 'Server Time-out'],
+  [608, 'Rejected'],
   [487, 'Request Terminated'],
   [503, 'Service Unavailable'],
   [299, 'OK'],

@@ -4,7 +4,6 @@ import { createServer } from 'node:http'
 import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { datagramSink } from '../../../support/datagram-sink.ts'
-import { fakeRedis } from '../../../support/fake-redis.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { sdp, SipPeer } from '../../../support/sip-peer.ts'
 import {
@@ -175,31 +174,6 @@ test('blacklistFile: who stands there is not heard', async () => {
     SipServerProgram.start(`${base} --blacklist-file ${name}`, { files })
   expect(await isClosed(await serve('all'))).toBe(true)
   expect(await isClosed(await serve('none'))).toBe(false)
-})
-
-test('blacklistRedisAddress, blacklistRedisPort, blacklistRedisKey, blacklistRedisPassword, blacklistRefreshSeconds: a set in Redis', async () => {
-  let members = ['192.0.2.1']
-  const redis = await fakeRedis(() => members)
-  const words =
-    `--blacklist-redis-address 127.0.0.1 --blacklist-redis-port ${redis.port} --blacklist-redis-key k ` +
-    '--blacklist-redis-password p --blacklist-refresh-secs 1'
-  const program = await start(`${base} ${words}`)
-  await expect.poll(() => program.logged.join()).toContain('the blacklist was read')
-  expect(redis.asked).toEqual([expect.stringContaining('AUTH default p'), 'SMEMBERS k'])
-  expect(await isClosed(program)).toBe(false)
-  members = ['127.0.0.1']
-  await expect.poll(() => program.logged.join()).toMatch(/was read.*was read/)
-  expect(await isClosed(program)).toBe(true)
-})
-
-test('blacklistSentinels, blacklistMaster: a set in Redis behind sentinels', async () => {
-  const redis = await fakeRedis(() => ['127.0.0.1'])
-  const sentinel = await fakeRedis(() => [['ip', '127.0.0.1', 'port', String(redis.port)]])
-  const words = `--blacklist-redis-sentinels 127.0.0.1:${sentinel.port} --blacklist-redis-master m`
-  const program = await start(`${base} ${words} --blacklist-redis-key k`)
-  await expect.poll(() => program.logged.join()).toContain('the blacklist was read')
-  expect(await isClosed(program)).toBe(true)
-  await expect(start(`${base} ${words}`)).rejects.toThrow('--blacklist-redis-key')
 })
 
 test('alwaysSend180: 180 follows 100', async () => {

@@ -45,54 +45,18 @@ test('every supported option is shown, here or in the files beside', () => {
   )
   const shown = texts.join().matchAll(/\n(?:test(?:\.each\([^]*?\))?|\)|\]\))\(\s*'([\w, ]+): /g)
   const names = new Set([...shown].flatMap(([, list = '']) => list.split(', ')))
-  const missing = optionRows.flatMap(([name, { ignored, refused }]) =>
-    (ignored ?? refused) === undefined && !names.has(name) ? [name] : [],
+  const missing = optionRows.flatMap(([name, { refused }]) =>
+    refused === undefined && !names.has(name) ? [name] : [],
   )
   expect(missing).toEqual([])
 })
 
-// Those that change nothing, and those that stop the start.
-
-const formsOf = optionRows.flatMap(([name, row]) => {
-  const { option, value, environment = [], xml = [], ignored, refused } = row
-  const text = ['7', 'true', '3'].find((each) => row.kind.read(each) !== undefined) ?? ''
-  const given = {
-    words: option === undefined ? '' : value === undefined ? `--${option}` : `--${option} ${text}`,
-    environment: option === undefined && environment[0] ? { [environment[0]]: text } : {},
-    path: option === undefined && environment.length === 0 ? (xml[0] ?? '') : '',
-    text,
-  }
-  return [{ name, reason: ignored ?? refused ?? '', isRefused: refused !== undefined, ...given }]
+test.each([
+  ['--daemon', 'run it by systemd'],
+  ['--user nobody', 'start it as that user'],
+])('%s stops the start, which says what to do instead', async (words, instead) => {
+  await expect(start(`${base} ${words}`)).rejects.toThrow(` cannot be used: ${instead}`)
 })
-
-function startForm({ words, environment, path, text }: (typeof formsOf)[number]) {
-  const [elements = '', attribute] = path.split('@')
-  const names = elements.split('/').filter(Boolean)
-  const open = names.map((name, at) =>
-    at === names.length - 1 && attribute ? `<${name} ${attribute}="${text}">` : `<${name}>`,
-  )
-  const inner = attribute === undefined && path !== '' ? text : ''
-  const close = names.toReversed().map((name) => `</${name}>`)
-  const files = { 'd.xml': `<drachtio>${open.join('')}${inner}${close.join('')}</drachtio>` }
-  return SipServerProgram.start(`-f d.xml ${base} ${words}`, { files, environment })
-}
-
-test.each(formsOf.filter(({ reason, isRefused }) => reason !== '' && !isRefused))(
-  '$name changes nothing: the log says why, and calls are served',
-  async (form) => {
-    const program = await startForm(form)
-    expect(program.logged).toContainEqual(expect.stringMatching(/^info warn .* changes nothing: /))
-    expect(program.logged.join('\n')).toContain(`changes nothing: ${form.reason}`)
-    expect(await ask(program)).toBe(503)
-  },
-)
-
-test.each(formsOf.filter(({ isRefused }) => isRefused))(
-  '$name stops the start, which says what to do instead',
-  async (form) => {
-    await expect(startForm(form)).rejects.toThrow(` cannot be used: ${form.reason}`)
-  },
-)
 
 // What the program reads.
 
@@ -190,15 +154,11 @@ test('webSocketOrigins: pages of others are refused', async () => {
 // What is told of it.
 
 test('logLevel: the least level of lines', async () => {
-  expect((await start(`${base} --loglevel error --mtu 4096`)).logged[0]).toMatch(/^error /)
-  expect((await start(`${base} --mtu 4096`)).logged[0]).toMatch(/^info /)
-})
-
-test('syslogAddress, syslogPort, syslogFacility: lines go there, too', async () => {
-  const sink = await datagramSink()
-  const place = `<address>127.0.0.1</address><port>${sink.port}</port><facility>local6</facility>`
-  await startWith('<udp-mtu>4096</udp-mtu>', `<logging><syslog>${place}</syslog></logging>`)
-  await expect.poll(() => String(sink.received[0])).toMatch(/^<180>1 .* changes nothing: /)
+  const files = { 'd.xml': '<drachtio><cdrs/></drachtio>' }
+  const levelOf = async (words: string): Promise<string | undefined> =>
+    (await SipServerProgram.start(`-f d.xml ${base} ${words}`, { files })).logged[0]
+  expect(await levelOf('--loglevel error')).toMatch(/^error /)
+  expect(await levelOf('')).toMatch(/^info /)
 })
 
 test('homer, homerPort, homerId: copies of messages', async () => {

@@ -22,7 +22,8 @@ test.each([
   ['-c sip:a -x 1.1.1.1 -x 2.2.2.2', '-x is given twice for the contact sip:a'],
   ['-c sip:a -x sbc.example.com', '-x is "sbc.example.com"; allowed is an IP address'],
   ['--contact', '--contact needs URI'],
-  ['--stdout=yes', '--stdout takes no value'],
+  ['--noconfig=yes', '--noconfig takes no value'],
+  ['--mtu 4096', "Unknown option '--mtu'"],
   ['--fast', "Unknown option '--fast'"],
   ['fast', 'does not take "fast"'],
 ])('%s: %s', (words, problem) => {
@@ -79,10 +80,14 @@ test('headers of spammers; one that is not looked at is noted', () => {
   expect(notes).toHaveLength(1)
 })
 
-test('what is not known in the file is noted', () => {
-  expect(file('<sip><contcats/></sip><admin prot="1">h</admin>').notes).toEqual([
-    '<sip/contcats> of the file is not known',
-    '<admin prot> of the file is not known',
+test('what has no effect in the file is noted in one line', () => {
+  const { notes } = file(
+    '<admin prot="1" tls="yes">h</admin><cdrs>true</cdrs><sip><contcats/><udp-mtu>9</udp-mtu></sip>' +
+      '<logging><console/><file><name>a</name><size>7</size></file></logging>',
+  )
+  expect(notes).toEqual([
+    'these have no effect here: <admin prot>, <admin tls>, <cdrs>, <sip/contcats>, <sip/udp-mtu>, ' +
+      '<logging/console>, <logging/file/name>, <logging/file/size>',
   ])
 })
 
