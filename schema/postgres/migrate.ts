@@ -1,8 +1,7 @@
 /** Migrates a database on a PostgreSQL server to this program's schema: all of it in one transaction, or nothing. */
-import { checksumOf, verifyChecksums } from '../migrate.ts'
+import { type Applied, checksumOf, refuseForeign, refuseUnreleased } from '../migrate.ts'
 import { forPostgres } from '../migrations/for-postgres.ts'
 import { migrations, type Migration } from '../migrations/index.ts'
-import { refuseNewer } from '../open.ts'
 import { DatabaseRefused } from '../refusal.ts'
 import type { PostgresStatements } from '../sql/postgres-statements.ts'
 
@@ -19,7 +18,7 @@ const MIGRATION_LOCK = 0x70_11_6a_7e
 /**
  * @param name of the database, for the operator.
  * @param now milliseconds UTC, used as the time of application.
- * @throws {DatabaseRefused} it is newer, another program's, or was migrated by a modified program.
+ * @throws {DatabaseRefused} it is newer, another program's, or was migrated by an unreleased or a modified program.
  */
 export function migratePostgres(
   statements: PostgresStatements,
@@ -38,11 +37,10 @@ async function applyMissing(
 ): Promise<PostgresReport> {
   if (!(await isMarked(statements, name))) await statements.execute(markTable)
   const done = await statements
-    .prepare<Mark>('SELECT version, checksum FROM schema_migration ORDER BY version')
+    .prepare<Applied>('SELECT version, name, checksum FROM schema_migration ORDER BY version')
     .all([])
   const from = done.at(-1)?.version ?? 0
-  refuseNewer(name, from, known.length)
-  verifyChecksums(name, done, known)
+  refuseForeign(name, done, known)
   const missing = known.filter(({ version }) => version > from)
   const mark = statements.prepare(
     'INSERT INTO schema_migration (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)',
@@ -54,25 +52,25 @@ async function applyMissing(
   return { from, to: known.length, applied: missing.map((migration) => migration.name) }
 }
 
-/** 0: it was never migrated. */
-export async function versionOf(statements: PostgresStatements): Promise<number> {
+/**
+ * 0: it was never migrated.
+ *
+ * @throws {DatabaseRefused} an unreleased version has made it.
+ */
+export async function versionOf(statements: PostgresStatements, name: string): Promise<number> {
   const mark = await statements
     .prepare<{ readonly there: string | null }>(
       "SELECT to_regclass('schema_migration')::text AS there",
     )
     .get([])
   if (mark?.there === null) return 0
-  const row = await statements
-    .prepare<{ readonly version: number | null }>(
-      'SELECT max(version) AS version FROM schema_migration',
+  const rows = await statements
+    .prepare<Pick<Applied, 'version' | 'name'>>(
+      'SELECT version, name FROM schema_migration ORDER BY version',
     )
-    .get([])
-  return row?.version ?? 0
-}
-
-interface Mark {
-  readonly version: number
-  readonly checksum: Buffer
+    .all([])
+  refuseUnreleased(name, rows)
+  return rows.at(-1)?.version ?? 0
 }
 
 /** @throws {DatabaseRefused} it has tables that are not ours. */
