@@ -1,5 +1,5 @@
 /** Events for accounting webhooks, in the API's spelling. They are written in the transaction that makes them true. */
-import type { OpenCall } from '../../schema/call-journal.ts'
+import type { OpenCall } from '../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { bothDirections, worstOf } from '../../schema/call-quality.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'

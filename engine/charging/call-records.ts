@@ -10,7 +10,7 @@ import type {
   OpenCall,
   SavedState,
   Tariff,
-} from '../../schema/call-journal.ts'
+} from '../../schema/journal/call-journal.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { LeftCalls, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/media.ts'

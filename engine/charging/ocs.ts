@@ -7,7 +7,7 @@
  * they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { BegunCall, OpenCall, SavedState } from '../../schema/call-journal.ts'
+import type { BegunCall, OpenCall, SavedState } from '../../schema/journal/call-journal.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalancesIn } from '../../schema/check.ts'

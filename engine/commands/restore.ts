@@ -2,11 +2,11 @@ import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { findFaults } from '../../schema/check.ts'
 import type { LocalStore } from '../../schema/open.ts'
-import { journalFiles } from '../../schema/journal-file.ts'
+import { journalFiles } from '../../schema/journal/journal-file.ts'
 import { copyDatabase, sync, timeName } from '../../schema/storage/copy.ts'
 import { keyFileOf } from '../../schema/secrets/key-file.ts'
 import { LocalSecrets } from '../../schema/secrets/secrets.ts'
-import { openUntouched } from '../../schema/storage/untouched.ts'
+import { openUnmodified } from '../../schema/storage/open-unmodified.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { type Command, type World, WrongUsage } from './command.ts'
@@ -28,7 +28,7 @@ export const restore: Command = {
     if (!existsSync(file)) throw new WrongUsage(`there is no file ${file}`)
     const lock = lockForServing(databasePath)
     try {
-      const backup = openUntouched(file, false)
+      const backup = openUnmodified(file, false)
       try {
         refuseDamaged(backup, file)
         put(backup, { file, path: databasePath, secretKey }, world)

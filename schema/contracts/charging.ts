@@ -5,7 +5,7 @@
  * a network or a wallet may do.
  */
 import type { CallRecord, MoneyLack } from '../call-record.ts'
-import type { BegunCall, OpenCall, Tariff } from '../call-journal.ts'
+import type { BegunCall, OpenCall, Tariff } from '../journal/call-journal.ts'
 import type { CallQuality } from './media.ts'
 
 /** What has refused a call that its payer may afford: nothing is wrong with the call. */

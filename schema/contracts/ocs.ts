@@ -4,7 +4,7 @@
  */
 import type { EntryKind } from './field-values.ts'
 import type { CallRecord } from '../call-record.ts'
-import type { Tariff } from '../call-journal.ts'
+import type { Tariff } from '../journal/call-journal.ts'
 import type { ChangedPayers } from './changed-rows.ts'
 import type { AuthorizationRequest, Guard } from './charging.ts'
 import type { ExitCodes } from '../rules/exit-codes.ts'

@@ -1,7 +1,7 @@
 /** A mark in the database while there is a journal of calls: files of it that are gone after a crash are missed. */
-import { JOURNAL_OPEN } from '../call-journal.ts'
+import { JOURNAL_OPEN } from './call-journal.ts'
 import type { Log } from '../contracts/log.ts'
-import { journalFiles, isJournalOf, numberOf } from '../journal-file.ts'
+import { journalFiles, isJournalOf, numberOf } from './journal-file.ts'
 import type { Store } from '../open.ts'
 import { execute, first } from '../sql/query.ts'
 

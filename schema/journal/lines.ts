@@ -1,8 +1,8 @@
 /** The lines of the journal: their form, and by whose clock their times are. */
-import type { BegunCall, EndTerms, OpenCall, SavedState, Tariff } from '../call-journal.ts'
+import type { BegunCall, EndTerms, OpenCall, SavedState, Tariff } from './call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Boot } from '../clock.ts'
-import { checked, textOf } from '../journal-file.ts'
+import { checked, textOf } from './journal-file.ts'
 import type { KeptLine } from './line-memory.ts'
 import { callForm, grantForm, tariffForm, type Values } from './values.ts'
 

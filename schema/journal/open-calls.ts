@@ -1,8 +1,8 @@
 /** The calls that are not stored yet, each with its lines as they are written. */
 import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
-import type { JournalEntry, LeftState } from '../call-journal.ts'
+import type { JournalEntry, LeftState } from './call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
-import { checked, textOf } from '../journal-file.ts'
+import { checked, textOf } from './journal-file.ts'
 import {
   isStateLine,
   type Line,

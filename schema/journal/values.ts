@@ -1,5 +1,5 @@
 /** Records are written as their values alone: the names are a third of a line, and all calls have the same. */
-import type { OpenCall, SavedGrant, Tariff } from '../call-journal.ts'
+import type { OpenCall, SavedGrant, Tariff } from './call-journal.ts'
 
 export type Values = readonly unknown[]
 

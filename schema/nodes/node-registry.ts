@@ -3,7 +3,7 @@
  * of machines need not agree.
  */
 import { type Selectable, sql } from 'kysely'
-import { JOURNAL_OPEN } from '../call-journal.ts'
+import { JOURNAL_OPEN } from '../journal/call-journal.ts'
 import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../node-identity.ts'
 import type { Store } from '../open.ts'
 import { DatabaseRefused } from '../refusal.ts'

@@ -2,7 +2,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
 import type { CustomerTable, RateTable } from '../../schema/database.ts'
-import { type LeftLines, MemoryFile } from '../../schema/journal-file.ts'
+import { type LeftLines, MemoryFile } from '../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'

@@ -1,5 +1,5 @@
 /** How long a call may last for an amount: the exact inverse of the price. */
-import type { Tariff } from '../../../schema/call-journal.ts'
+import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import { baseMicros, multiplyDivide, quantumMicros } from './price.ts'
 
 /** The shortest grant, so that a call asks for more about once a minute. */

@@ -1,6 +1,6 @@
 /** What a call costs, in integer micro-units. Exact: money uses no floating point. */
 import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
-import type { Tariff } from '../../../schema/call-journal.ts'
+import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import type { PricePart } from '../../../schema/contracts/ocs.ts'
 
 /** The most that a call can cost: up to here every price is exact, and grants end here. */

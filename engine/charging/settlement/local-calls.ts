@@ -1,9 +1,9 @@
 /** Ended calls in the SQLite of this process: statements that run at once, grouped into few commits. */
-import { JOURNAL_WAIT_MS, type JournalEntry } from '../../../schema/call-journal.ts'
+import { JOURNAL_WAIT_MS, type JournalEntry } from '../../../schema/journal/call-journal.ts'
 import { insertCallRecord } from '../../../schema/call-record.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
-import { JournalRows } from '../../../schema/journal-rows.ts'
+import { JournalRows } from '../../../schema/journal/journal-rows.ts'
 import type { LocalStore } from '../../../schema/open.ts'
 import { compile, type Param } from '../../../schema/sql/compiled.ts'
 import { isDepletion } from '../accounting-events.ts'

@@ -4,7 +4,7 @@
  * reference, and a call that has a record is not charged again.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { JournalEntry } from '../../../schema/call-journal.ts'
+import type { JournalEntry } from '../../../schema/journal/call-journal.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import { lockedTransaction } from '../../../schema/sql/query.ts'
 import { isNews, retryDelayMs } from '../../../schema/storage/retries.ts'

@@ -1,5 +1,5 @@
 /** Turns an ended call into its record, its ledger entry and its debit, once; memory follows the commit. */
-import type { EndTerms } from '../../../schema/call-journal.ts'
+import type { EndTerms } from '../../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Quality } from '../../../schema/contracts/charging.ts'
 import type { ReportAnswer } from '../../../schema/contracts/ocs.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Tariff } from '../../../../schema/call-journal.ts'
+import type { Tariff } from '../../../../schema/journal/call-journal.ts'
 import { affordableSeconds } from '../../../../engine/charging/pricing/grant.ts'
 import { costMicros, MAX_COST_MICROS } from '../../../../engine/charging/pricing/price.ts'
 

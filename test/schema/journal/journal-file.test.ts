@@ -1,8 +1,8 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checked, JournalFiles } from '../../schema/journal-file.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { checked, JournalFiles } from '../../../schema/journal/journal-file.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
 let count = 0

@@ -6,7 +6,7 @@ import { copyDatabase, timeName } from './copy.ts'
  * Writes the data of the handle to a new file next to the old one and returns its path. Call it before the
  * handle is closed: closing loses the data.
  */
-export function copyOfLost(store: LocalStore, now: number): string {
+export function saveLostDatabase(store: LocalStore, now: number): string {
   const path = `${store.sqlite.name}.saved-${timeName(now)}`
   copyDatabase(store, path)
   return path

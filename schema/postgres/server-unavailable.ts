@@ -7,7 +7,7 @@ import { PostgresStatements } from '../sql/postgres-statements.ts'
 const ANSWER_MS = 3_000
 
 /** The same may succeed later. False: a person has to mend something first, such as a wrong password. */
-export function isAway(error: unknown): boolean {
+export function isServerUnavailable(error: unknown): boolean {
   const cause = error instanceof DatabaseRefused ? error.cause : error
   if (cause instanceof DatabaseUnavailable && isUnreadableFile(cause.cause)) return false
   const kind = failureOf(cause)?.kind
@@ -16,7 +16,7 @@ export function isAway(error: unknown): boolean {
 }
 
 /** Asks the server once. Resolves with one line; undefined: it can be used, or says why not by itself. */
-export async function whyAway(url: string): Promise<string | undefined> {
+export async function whyServerUnavailable(url: string): Promise<string | undefined> {
   const statements = new PostgresStatements({
     url,
     connections: 1,
@@ -29,7 +29,7 @@ export async function whyAway(url: string): Promise<string | undefined> {
     )
     return (await standby.get([]))?.is_standby === 1 ? 'the server is a standby' : undefined
   } catch (error) {
-    return isAway(error) && error instanceof Error ? error.message : undefined
+    return isServerUnavailable(error) && error instanceof Error ? error.message : undefined
   } finally {
     await statements.close()
   }

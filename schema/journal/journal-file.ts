@@ -18,7 +18,7 @@ import {
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { sync } from './storage/copy.ts'
+import { sync } from '../storage/copy.ts'
 
 /** What the database remembers of the files while they are needed (`JournalMark`). */
 interface OpenMark {

@@ -3,7 +3,10 @@ import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { TLSSocket, createSecureContext } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
-import { isAway, whyAway } from '../../../schema/postgres/away.ts'
+import {
+  isServerUnavailable,
+  whyServerUnavailable,
+} from '../../../schema/postgres/server-unavailable.ts'
 import { readServer } from '../../../schema/postgres/open.ts'
 import { Authority, loopbackNames } from '../../support/certificates.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -14,13 +17,13 @@ const authority = new Authority(folder)
 
 async function failureAt(url: string): Promise<{ readonly text: string; readonly away: boolean }> {
   const error: unknown = await readServer(url, async () => 0).catch((thrown: unknown) => thrown)
-  return { text: error instanceof Error ? error.message : '', away: isAway(error) }
+  return { text: error instanceof Error ? error.message : '', away: isServerUnavailable(error) }
 }
 
 test('a server that is not reached is waited for', async () => {
   const url = `postgres://tollgate@127.0.0.1:${await freePort()}/tollgate`
   expect(await failureAt(url)).toMatchObject({ away: true })
-  expect(await whyAway(url)).toMatch(/^the database server does not answer: /)
+  expect(await whyServerUnavailable(url)).toMatch(/^the database server does not answer: /)
 })
 
 test('a socket that is not there is that of a server which is down', async () => {

@@ -1,5 +1,5 @@
 /** What the journal of calls (schema/journal/) takes, and what it has left at the next start. */
-import type { CallRecord } from './call-record.ts'
+import type { CallRecord } from '../call-record.ts'
 
 /** The fields of a call record that are known at the answer. */
 export type OpenCall = Omit<

@@ -18,7 +18,7 @@ import { Storage } from './storage.ts'
  * @param isServed whether another process has it open: its log is live, and is read in place.
  * @throws {DatabaseRefused} the file is not a database, or newer than this program.
  */
-export function openUntouched(path: string, isServed: boolean): LocalStore {
+export function openUnmodified(path: string, isServed: boolean): LocalStore {
   refuseByHeader(path)
   try {
     if (isServed) {
