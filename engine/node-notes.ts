@@ -1,5 +1,5 @@
 /** Log line, event and figures when a node is out, and when it is back. */
-import type { NodeState } from '../schema/contracts/dispatcher.ts'
+import type { NodeState } from '../schema/contracts/engine.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { Dispatcher, NodeChange } from './dispatcher/dispatcher.ts'
 import type { EventLog } from './event-log.ts'

@@ -2,7 +2,7 @@
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { ActiveCall, CallState, CallTransfer, Unserved } from '../../schema/contracts/calls.ts'
-import type { LiveCallEvent } from '../../schema/contracts/engine-events.ts'
+import type { LiveCallEvent } from '../../schema/contracts/engine.ts'
 import { CallCounts } from './call-counts.ts'
 import { partiesOf, type CallParties } from './call-parties.ts'
 import { describe } from './described-call.ts'

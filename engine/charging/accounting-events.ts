@@ -1,11 +1,9 @@
 /** Events for accounting webhooks, in the API's spelling. They are written in the transaction that makes them true. */
 import type { OpenCall } from '../../schema/journal/call-journal.ts'
-import type { CallRecord } from '../../schema/call-record.ts'
-import { bothDirections, worstOf } from '../../schema/call-quality.ts'
+import { bothDirections, type CallRecord, worstOf } from '../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
-import type { AuthorizationRequest } from '../../schema/contracts/charging.ts'
+import type { AuthorizationRequest, MoneyMove } from '../../schema/contracts/charging.ts'
 import { denialText, storedDenialText } from '../../schema/contracts/denials.ts'
-import type { MoneyMove } from '../../schema/contracts/ocs.ts'
 import type { EventSink, OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { Terms } from './customers/customer.ts'
 import type { Authorization } from './authorization/authorize.ts'

@@ -4,7 +4,7 @@
  */
 import type { JournalEntry } from '../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
-import type { ReportAnswer } from '../../schema/contracts/ocs.ts'
+import type { ReportAnswer } from '../../schema/contracts/charging.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { Posting } from './ledger/posting.ts'
 import type { Charge } from './settlement/charge.ts'

@@ -1,5 +1,5 @@
 /** What is odd about the settings, though not wrong. */
-import { nearMiss } from '../../schema/rules/near-miss.ts'
+import { nearMiss } from '../../schema/rules/names.ts'
 import type { Environment } from '../config.ts'
 import { settings } from '../settings.ts'
 

@@ -1,5 +1,5 @@
 /** Which settings are in force, and where each comes from; secrets are left out. */
-import type { SettingInForce } from '../../schema/contracts/settings.ts'
+import type { SettingInForce } from '../../schema/contracts/engine.ts'
 import type { Environment } from '../config.ts'
 import { type Setting, settings } from '../settings.ts'
 

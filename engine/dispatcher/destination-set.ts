@@ -7,8 +7,8 @@ import { type AlgorithmCode, prepareOrder } from './algorithms/index.ts'
 import type { Entry, Order } from './algorithms/order.ts'
 import type { Transport } from './destination.ts'
 import { formatDestination } from './destination.ts'
-import type { MediaRules } from '../../schema/contracts/media.ts'
-import type { NodeState } from '../../schema/contracts/dispatcher.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
+import type { NodeState } from '../../schema/contracts/engine.ts'
 import type { OperatorState, ProbeThresholds } from './node-health.ts'
 
 /** Inclusive range of SIP status numbers. */

@@ -17,7 +17,7 @@ import { formatDestination, isSameDestination, parseDestination } from './destin
 import type { ProbedStateChange, ProbedTarget } from './probed-targets.ts'
 import { ProbedTargets } from './probed-targets.ts'
 import type { HostDirectory } from './host-addresses.ts'
-import type { FoundNode, NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
+import type { FoundNode, NodeState, SetStateResult } from '../../schema/contracts/engine.ts'
 import type { OperatorState } from './node-health.ts'
 import { NodeDirectory } from './node-directory.ts'
 import type { NodeReference } from './node-directory.ts'

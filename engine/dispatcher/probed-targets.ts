@@ -5,7 +5,7 @@
  */
 import type { Schedule } from '../../schema/clock.ts'
 import { smoothLatency } from './latency.ts'
-import type { NodeState } from '../../schema/contracts/dispatcher.ts'
+import type { NodeState } from '../../schema/contracts/engine.ts'
 import type { Health, OperatorState } from './node-health.ts'
 import { afterCall, afterProbe, newHealth } from './node-health.ts'
 import type { ProbeTarget, SendProbe, Verdict } from './prober.ts'

@@ -1,5 +1,5 @@
 /** May this node take that state? The last-node rule of SPECIFICATION.md §3.2. */
-import type { NodeState } from '../../schema/contracts/dispatcher.ts'
+import type { NodeState } from '../../schema/contracts/engine.ts'
 
 export interface NodeInSet {
   readonly nodeId: number

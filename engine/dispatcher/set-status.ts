@@ -1,5 +1,5 @@
 /** What the API and the tools show of a set (SPECIFICATION.md §4.4 `get_dispatcher_status`). */
-import type { NodeState, NodeStatus, SetStatus } from '../../schema/contracts/dispatcher.ts'
+import type { NodeState, NodeStatus, SetStatus } from '../../schema/contracts/engine.ts'
 import type { DestinationSet, Node } from './destination-set.ts'
 import type { AlgorithmCode } from './algorithms/index.ts'
 import type { ProbeReport } from './probed-targets.ts'

@@ -4,8 +4,8 @@
  * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
  */
 import type { Log } from '../../schema/contracts/log.ts'
-import { sourceKey } from '../../schema/net/source-address.ts'
-import type { Ban } from '../../schema/contracts/engine-port.ts'
+import { sourceKey } from '../../schema/net/ip-address.ts'
+import type { Ban } from '../../schema/contracts/engine.ts'
 import { Bans, type StoredBan } from './bans.ts'
 import { Failures } from './failures.ts'
 import { type IsKnown, KnownSources } from './known-sources.ts'

@@ -1,5 +1,5 @@
 /** Which codecs of an offer the answerer is offered. Pure. */
-import { canTranscode } from '../../schema/rules/codecs.ts'
+import { canTranscode } from '../../schema/rules/media.ts'
 import type { MediaParty } from './party.ts'
 
 export type OfferedCodecs =

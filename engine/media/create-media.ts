@@ -1,7 +1,7 @@
 /** The media of calls, where there are relays: the gate before the legs, and the sessions that it makes. */
 import type { Socket } from 'node:dgram'
 import { hostname } from 'node:os'
-import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { ActiveCalls } from '../call/active-calls.ts'
 import type { Deadlines } from '../call/deadlines.ts'

@@ -1,5 +1,5 @@
 /** Whether a party is behind NAT: its media is sent to where its packets come from. Pure. */
-import { isHiddenFrom } from '../../schema/net/private-address.ts'
+import { isHiddenFrom } from '../../schema/net/ip-address.ts'
 import type { Description } from './description.ts'
 
 export interface PartySource {

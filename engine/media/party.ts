@@ -1,4 +1,4 @@
-import type { MediaRules } from '../../schema/contracts/media.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import type { Description, SpokenProfile } from './description.ts'
 
 /** One of the two parties of a media session, as far as it is known. */

@@ -1,5 +1,5 @@
 /** Whether a relay stands between two parties. Pure. */
-import type { MediaPolicy } from '../../schema/contracts/media.ts'
+import type { MediaPolicy } from '../../schema/contracts/field-values.ts'
 import { offeredCodecs } from './codecs.ts'
 import { convertsDigits } from './dtmf.ts'
 import { profileToward, type MediaParty } from './party.ts'

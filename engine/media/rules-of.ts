@@ -1,5 +1,5 @@
 /** What is known of the media of a leg before it has described itself. */
-import type { MediaRules } from '../../schema/contracts/media.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import { noMediaRules } from '../../schema/rules/media.ts'
 import type { Admission } from '../call/call-machine/protocol.ts'
 import type { Callee } from '../call/dialing/outgoing-invite.ts'

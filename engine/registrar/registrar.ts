@@ -2,7 +2,7 @@
  * The registrar (RFC 3261 §10.3): who an extension's phone is, and where it can be reached. Requests
  * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
  */
-import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
+import type { ExtensionStatus } from '../../schema/contracts/engine.ts'
 import { headerNamed } from '../sip-server/message/index.ts'
 import { Authenticator, type Verdict } from './digest/authenticator.ts'
 import { Batch } from './batch.ts'

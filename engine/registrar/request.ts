@@ -1,5 +1,5 @@
 /** What the registrar reads of a SIP request besides contacts. Pure. */
-import { numberOrText } from '../../schema/rules/phone-number.ts'
+import { numberOrText } from '../../schema/rules/numbers.ts'
 import {
   ANONYMOUS_HOST,
   bracketed,

@@ -1,6 +1,6 @@
 /** What routing is made of. */
-import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
-import type { ExitCodes } from '../../schema/rules/exit-codes.ts'
+import type { ChangedRouting } from '../../schema/changes/changes.ts'
+import type { ExitCodes } from '../../schema/rules/numbers.ts'
 import type { SharedCounting } from '../limits/call-limit.ts'
 import type { AddressesOf } from './gateway-guard.ts'
 import type { CarrierPrice } from './outbound/least-cost.ts'

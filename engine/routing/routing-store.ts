@@ -2,13 +2,15 @@
 import { fromFlag } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
 import { mediaRulesOf, readNames } from '../../schema/rules/media.ts'
-import type { NumberRule } from '../../schema/rules/number-rule.ts'
-import { compileNumberRules, numberRuleProblem } from '../../schema/rules/number-rule.ts'
+import {
+  compileNumberRules,
+  type NumberRule,
+  numberRuleProblem,
+} from '../../schema/rules/numbers.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/query.ts'
+import { all, inSlices, SLICE, slicesOf } from '../../schema/sql/query.ts'
 import { Buckets } from '../../schema/buckets.ts'
-import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
-import { inSlices, SLICE, slicesOf } from '../../schema/sql/in-slices.ts'
+import type { ChangedRouting } from '../../schema/changes/changes.ts'
 import type { Selectable } from 'kysely'
 import type {
   AgentRecord,

@@ -4,14 +4,18 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Buckets } from '../../schema/buckets.ts'
-import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
+import type { ChangedRouting } from '../../schema/changes/changes.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { SLICE } from '../../schema/sql/in-slices.ts'
-import type { MediaRules } from '../../schema/contracts/media.ts'
-import { countedNumbers, international } from '../../schema/rules/exit-codes.ts'
-import type { LookedUp, Sender } from '../../schema/rules/gateway-reach.ts'
-import { unchanged } from '../../schema/rules/number-rule.ts'
-import { isName, withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
+import { SLICE } from '../../schema/sql/query.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
+import {
+  countedNumbers,
+  international,
+  isName,
+  unchanged,
+  withoutPlus as digitsOf,
+} from '../../schema/rules/numbers.ts'
+import type { LookedUp, Sender } from '../../schema/rules/gateways.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { Agents, type AgentDecision } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'

@@ -1,6 +1,6 @@
 /** Keeps one carrier knowing where we are: performs what `registration-states.ts` says. */
 import type { Schedule } from '../../schema/clock.ts'
-import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
+import type { CarrierRegistrationStatus } from '../../schema/contracts/engine.ts'
 import {
   registrationStates,
   type RegistrationAction,

@@ -1,8 +1,7 @@
 /** Calls that version 16 or an earlier one left open, in a table: closed at the first start of this one. */
 import type { JournalEntry, OpenCall, Tariff } from './call-journal.ts'
-import { compile, type Param } from '../sql/compiled.ts'
+import { all, compile, type Param } from '../sql/sync-query.ts'
 import type { Store } from '../open.ts'
-import { all } from '../sql/sync-query.ts'
 
 export class JournalRows {
   readonly #store: Store

@@ -7,8 +7,6 @@ import * as calls from './first/calls.ts'
 import * as changes from './first/changes.ts'
 import * as money from './first/money.ts'
 import * as nodes from './first/nodes.ts'
-import * as notices from './first/notices.ts'
-import * as phones from './first/phones.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as webhooks from './first/webhooks.ts'
@@ -22,10 +20,8 @@ export interface Migration extends SchemaText {
 
 /** A table comes after those that it refers to. */
 const subjects: readonly SchemaText[] = [
-  notices,
   nodes,
   tenants,
-  phones,
   money,
   routing,
   calls,

@@ -1,13 +1,22 @@
 /** Opens a database on a PostgreSQL server, at this program's schema. */
+import {
+  DummyDriver,
+  HandleEmptyInListsPlugin,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  replaceWithNoncontingentExpression,
+} from 'kysely'
 import pg from 'pg'
+import type { Database } from '../database.ts'
 import { type Migration, migrations, newestVersion } from '../migrations/index.ts'
-import { migratePostgres, type PostgresReport, versionOf } from './migrate.ts'
-import type { Store } from '../open.ts'
-import { urlsOf } from '../net/server-urls.ts'
-import { queryBuilder } from './query-builder.ts'
-import { DatabaseRefused } from '../refusal.ts'
 import { servingNodes } from '../nodes/node-registry.ts'
-import { openServerSecrets, type ServerKey } from '../secrets/server-secrets.ts'
+import type { Store } from '../open.ts'
+import { migratePostgres, type PostgresReport, versionOf } from '../migrate.ts'
+import { urlsOf } from '../net/servers.ts'
+import { DatabaseRefused } from '../refusal.ts'
+import { openServerSecrets, type ServerKey } from '../secrets/secrets.ts'
 import { DatabaseUnavailable } from '../sql/failure.ts'
 import { PostgresStatements } from '../sql/postgres-statements.ts'
 import { Storage } from '../storage/storage.ts'
@@ -87,11 +96,11 @@ async function refuseMigrations(
 /**
  * What is to be known of a database before anything is changed.
  *
- * @param look reads from one that has this program's schema.
+ * @param read reads from one that has this program's schema.
  */
 export async function readServer<T>(
   url: string,
-  look: (store: Pick<Store, 'statements' | 'db'>) => Promise<T>,
+  read: (store: Pick<Store, 'statements' | 'db'>) => Promise<T>,
 ): Promise<{
   readonly name: string
   readonly version: number
@@ -103,7 +112,7 @@ export async function readServer<T>(
   try {
     const version = await versionOf(statements, name)
     const isCurrent = version === newestVersion
-    const seen = isCurrent ? await look({ statements, db: queryBuilder() }) : undefined
+    const seen = isCurrent ? await read({ statements, db: queryBuilder() }) : undefined
     return { name, version, seen }
   } catch (error) {
     throw refusalOf(name, error)
@@ -150,3 +159,16 @@ export function nameOf(url: string): string {
   const hosts = [...new Set(urls.map(({ host }) => host))].join(',')
   return `${protocol}//${username === '' ? '' : `${username}@`}${hosts}${pathname}`
 }
+
+/** Builds PostgreSQL's texts of queries; it cannot run any. */
+export const queryBuilder = (): Kysely<Database> =>
+  new Kysely<Database>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+    // SQLite takes `in ()` for false; PostgreSQL has no such list.
+    plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
+  })

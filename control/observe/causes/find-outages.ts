@@ -1,6 +1,6 @@
 /** Findings in what calls are sent to: nodes, gateways, registrations with carriers. */
 import { plural, quoted } from '../../http/clean-text.ts'
-import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
+import type { NodeStatus, SetStatus } from '../../../schema/contracts/engine.ts'
 import { changesBetween, downSince } from './state-history.ts'
 import { trunksOf, type TrunkView } from './trunks.ts'
 import { visibleSets } from './state-history.ts'

@@ -4,7 +4,7 @@
  */
 import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
-import type { StreamQuality } from '../../../schema/contracts/media.ts'
+import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'

@@ -1,5 +1,5 @@
 /** Admits a call: finds its payer, unless the call is free. */
-import { isName } from '../../../schema/rules/phone-number.ts'
+import { isName } from '../../../schema/rules/numbers.ts'
 import type { LiveCall } from '../call-machine/live.ts'
 import type { Note } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'

@@ -6,7 +6,7 @@ import {
   headerNamed,
 } from '../../sip-server/message/index.ts'
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
-import { readNumber } from '../../../schema/rules/phone-number.ts'
+import { readNumber } from '../../../schema/rules/numbers.ts'
 import type { CallStart } from '../call-machine/call-start.ts'
 import type { RouteQuestion } from './route.ts'
 import type { Party } from '../sip/caller-id.ts'

@@ -5,7 +5,7 @@ import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../routing/routing.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
-import { isName } from '../../../schema/rules/phone-number.ts'
+import { isName } from '../../../schema/rules/numbers.ts'
 import { bracketed, plainHost } from '../../sip-server/message/index.ts'
 import type {
   DomainCandidate,

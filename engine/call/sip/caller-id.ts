@@ -10,7 +10,7 @@ import {
   readUri,
   replaceUsers,
 } from '../../sip-server/message/index.ts'
-import { readNumber, readUserPart, type ReadNumber } from '../../../schema/rules/phone-number.ts'
+import { type ReadNumber, readNumber, readUserPart } from '../../../schema/rules/numbers.ts'
 
 export interface Party {
   /** Unquoted, without line breaks; empty when there is none. */

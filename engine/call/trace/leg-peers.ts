@@ -1,5 +1,5 @@
 /** Who is at the far end of each leg of a traced call, by the INVITE that began the leg. */
-import type { LegPeer, TraceMessage } from '../../../schema/contracts/trace.ts'
+import type { LegPeer, TraceMessage } from '../../../schema/contracts/calls.ts'
 import { readAddress, readUri } from '../../sip-server/message/index.ts'
 import type { Note } from '../call-machine/state.ts'
 import type { Destination } from '../inbound/route.ts'

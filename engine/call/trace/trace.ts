@@ -2,7 +2,7 @@
 import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
 import type { Funds } from '../../../schema/contracts/charging.ts'
 import { denialText, storedDenialText } from '../../../schema/contracts/denials.ts'
-import type { Trace, TraceEntry, TraceMessage } from '../../../schema/contracts/trace.ts'
+import type { Trace, TraceEntry, TraceMessage } from '../../../schema/contracts/calls.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import { hostPort } from '../../sip-server/message/index.ts'
 import type { ActiveCalls } from '../active-calls.ts'

@@ -2,8 +2,12 @@
 import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import type { MoneyLack } from '../../../schema/call-record.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
-import type { AuthorizationRequest, Guard } from '../../../schema/contracts/charging.ts'
-import type { DenialCode, Rate } from '../../../schema/contracts/ocs.ts'
+import type {
+  AuthorizationRequest,
+  DenialCode,
+  Guard,
+  Rate,
+} from '../../../schema/contracts/charging.ts'
 import type { Counting, Customer, HeldRoom, Room } from '../customers/customer.ts'
 import { isAmong, type Customers } from '../customers/customers.ts'
 import { freeOn, type Meter } from '../guards/meter.ts'

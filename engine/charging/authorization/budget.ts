@@ -1,7 +1,7 @@
 /** How long a call may last for what its payer has, for what is left of the day, and for what its caps leave it. Pure. */
 import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import type { MoneyLack } from '../../../schema/call-record.ts'
-import type { DenialCode } from '../../../schema/contracts/ocs.ts'
+import type { DenialCode } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { Meter } from '../guards/meter.ts'
 import { affordableSeconds } from '../pricing/grant.ts'

@@ -1,6 +1,5 @@
 /** An authorization as the call sees it: plain data. */
-import type { Account, Funds, Verdict } from '../../../schema/contracts/charging.ts'
-import type { NodeVerdict } from '../../../schema/contracts/ocs.ts'
+import type { Account, Funds, NodeVerdict, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
 import { longestCall, type Authorization, type Decision } from './authorize.ts'
 

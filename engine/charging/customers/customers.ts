@@ -1,9 +1,9 @@
 /** All customers in memory: the payer of a call is found by id, calling number or extension. */
 import { Buckets } from '../../../schema/buckets.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { ChangedPayers } from '../../../schema/contracts/changed-rows.ts'
+import type { ChangedPayers } from '../../../schema/changes/changes.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
-import { inSlices, slicesOf } from '../../../schema/sql/in-slices.ts'
+import { inSlices, slicesOf } from '../../../schema/sql/query.ts'
 import { Lease } from '../leases/lease.ts'
 import { Customer, type SharedLimits, type Terms } from './customer.ts'
 import {

@@ -1,8 +1,7 @@
 /** Reads customers, their numbers and what they spent from the database. */
 import { exactSum, fromFlag } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
-import { all } from '../../../schema/sql/query.ts'
-import { SLICE } from '../../../schema/sql/in-slices.ts'
+import { all, SLICE } from '../../../schema/sql/query.ts'
 import type { OwnedExtension } from './payers.ts'
 import { type Terms, startOfDay } from './customer.ts'
 

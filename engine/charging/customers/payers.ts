@@ -1,6 +1,6 @@
 /** Who pays for calls of which number: the calling numbers of customers, and the extensions of tenants. */
 import { Buckets } from '../../../schema/buckets.ts'
-import { numberOrText } from '../../../schema/rules/phone-number.ts'
+import { numberOrText } from '../../../schema/rules/numbers.ts'
 
 export interface OwnedNumber {
   /** As it is stored: rows of earlier versions may not have the normal form. */

@@ -1,7 +1,7 @@
 /** The outbox in SQL. The statements run in the caller's transaction. */
 import { sql } from 'kysely'
-import type { Param } from '../../../schema/sql/compiled.ts'
-import { prepare } from '../../../schema/sql/prepared.ts'
+import type { Param } from '../../../schema/sql/sync-query.ts'
+import { prepare } from '../../../schema/sql/query.ts'
 import type { Store } from '../../../schema/open.ts'
 
 export interface OutboxRow {

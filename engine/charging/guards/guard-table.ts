@@ -2,9 +2,8 @@
  * All spend guards in force, in memory. A call looks up its customer, its extension and its tenants, and of each one map
  * entry per length of prefix: what it costs does not grow with the number of guards.
  */
-import type { GuardScope, SpendGuard } from '../../../schema/contracts/spend-guards.ts'
-import { comparedPrefix, spellingsOf } from '../../../schema/rules/called-prefix.ts'
-import type { ExitCodes } from '../../../schema/rules/exit-codes.ts'
+import type { GuardScope, SpendGuard } from '../../../schema/contracts/limits.ts'
+import { comparedPrefix, type ExitCodes, spellingsOf } from '../../../schema/rules/numbers.ts'
 
 /** What a guard may name of a call. */
 export interface GuardedCall {

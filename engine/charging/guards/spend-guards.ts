@@ -3,8 +3,8 @@
  * flag; with any number of them it looks up its payer, its extension and its tenants (guard-table.ts).
  */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
-import type { Brake, SpendGuard } from '../../../schema/contracts/spend-guards.ts'
-import type { ExitCodes } from '../../../schema/rules/exit-codes.ts'
+import type { Brake, SpendGuard } from '../../../schema/contracts/limits.ts'
+import type { ExitCodes } from '../../../schema/rules/numbers.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { Caps, type CapsDeps } from './caps.ts'
 import { loadGuards } from './guard-rows.ts'

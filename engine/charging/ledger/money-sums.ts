@@ -1,5 +1,5 @@
 /** What was moved since the start, by kind and currency: plain numbers that telemetry reads. */
-import type { MoneySum } from '../../../schema/contracts/ocs.ts'
+import type { MoneySum } from '../../../schema/contracts/charging.ts'
 
 export class MoneySums {
   readonly #sums = new Map<string, { -readonly [field in keyof MoneySum]: MoneySum[field] }>()

@@ -1,7 +1,7 @@
 /** Reads the rate table from the database. */
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../../schema/columns.ts'
-import type { Rate } from '../../../schema/contracts/ocs.ts'
+import type { Rate } from '../../../schema/contracts/charging.ts'
 import type { RateTable as RateColumns } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/sql/query.ts'

@@ -1,5 +1,5 @@
 /** What a call would cost, part by part. */
-import type { Quote, Rate } from '../../../schema/contracts/ocs.ts'
+import type { Quote, Rate } from '../../../schema/contracts/charging.ts'
 import { costMicros, priceParts } from './price.ts'
 
 /** Undefined: there is no rate. */

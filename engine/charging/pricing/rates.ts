@@ -1,7 +1,7 @@
 /** The rate table in force. Follows the database whole or by one plan, in slices, or by one prefix. */
-import type { Rate } from '../../../schema/contracts/ocs.ts'
+import type { Rate } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { ExitCodes } from '../../../schema/rules/exit-codes.ts'
+import type { ExitCodes } from '../../../schema/rules/numbers.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { grantLength } from './grant.ts'
 import { loadPrefix, rateSlices } from './load-rates.ts'

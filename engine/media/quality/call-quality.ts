@@ -1,6 +1,6 @@
 /** The quality of a call that has ended, by what its media sessions tell when they are deleted. */
 import type { Quality } from '../../../schema/contracts/charging.ts'
-import type { CallQuality, StreamQuality } from '../../../schema/contracts/media.ts'
+import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
 import type { LiveCall } from '../../call/call-machine/live.ts'
 import type { CallMedia, ClosedSession } from '../call-media.ts'
 import { qualityOf, type Tags } from './statistics.ts'

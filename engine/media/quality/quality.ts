@@ -1,6 +1,6 @@
 /** The quality of calls, from all that tells it: a relay that has measured it, else the phones themselves. */
 import type { Quality } from '../../../schema/contracts/charging.ts'
-import type { CallQuality, StreamQuality } from '../../../schema/contracts/media.ts'
+import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
 import type { LiveCall } from '../../call/call-machine/live.ts'
 import type { CallMedia } from '../call-media.ts'
 import { measuredQuality } from './call-quality.ts'

@@ -1,5 +1,5 @@
 /** A voice quality report of a phone: `application/vq-rtcpxr` (RFC 6035). Pure. */
-import type { StreamQuality } from '../../../schema/contracts/media.ts'
+import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
 import { numberIn, streamOf } from './rtp-stat.ts'
 
 export interface VqReport {

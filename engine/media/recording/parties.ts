@@ -1,5 +1,5 @@
 /** The extensions of a call's two parties, and what they wish for its recording. */
-import type { CallRecording } from '../../../schema/contracts/recordings.ts'
+import type { CallRecording } from '../../../schema/contracts/calls.ts'
 import type { LiveCall } from '../../call/call-machine/live.ts'
 import { isOfSupervisor } from '../../call/monitoring/supervisor-call.ts'
 import { recordingOf } from './who-is-recorded.ts'

@@ -2,14 +2,14 @@
  * Starts and stops recordings at the relay while calls go on. What fails here is logged and costs the recording: no call
  * waits for it, and none ends by it.
  */
-import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
-import type { Log } from '../../../schema/contracts/log.ts'
 import type {
+  ActiveCall,
   CallRecording,
   RecordingAction,
   RecordingResult,
-} from '../../../schema/contracts/recordings.ts'
+} from '../../../schema/contracts/calls.ts'
+import type { EngineHappening } from '../../../schema/contracts/engine.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import type { NgAnswer, NgDictionary, NgValue, Relays } from '../relay/relays.ts'

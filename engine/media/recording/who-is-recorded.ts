@@ -1,5 +1,5 @@
 /** Whether a call is recorded, by what the extensions of its parties wish (pure). */
-import type { CallRecording } from '../../../schema/contracts/recordings.ts'
+import type { CallRecording } from '../../../schema/contracts/calls.ts'
 
 /**
  * The strongest wish counts: an extension says what happens to its own calls, and `never` of the other party

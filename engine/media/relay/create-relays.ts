@@ -1,5 +1,5 @@
 /** The relays of `RTPENGINE`, on real sockets; what becomes of them is told as events. */
-import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
+import type { EngineHappening } from '../../../schema/contracts/engine.ts'
 import { openNgSocket } from './ng-socket.ts'
 import { RelayPool, type RelayPoolDeps, type RelaySetting } from './relay-pool.ts'
 

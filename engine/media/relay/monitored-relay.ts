@@ -1,6 +1,6 @@
 /** One relay: the requests to it, whether it answers, and what is counted of it. */
 import type { Schedule } from '../../../schema/clock.ts'
-import type { RelayStatus } from '../../../schema/contracts/relays.ts'
+import type { RelayStatus } from '../../../schema/contracts/engine.ts'
 import { NgClient, type NgSocket, type NgSocketEvents } from './ng-client.ts'
 import type { RelayPlace } from './ng-socket.ts'
 import { figuresOf } from './relay-figures.ts'

@@ -1,7 +1,7 @@
 /** The relays of `RTPENGINE`: which of them answer, and which one gets the next session. */
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { RelayStatus } from '../../../schema/contracts/relays.ts'
+import type { RelayStatus } from '../../../schema/contracts/engine.ts'
 import { MonitoredRelay, type RelayChange } from './monitored-relay.ts'
 import type { NgSocket, NgSocketEvents } from './ng-client.ts'
 import type { RelayPlace } from './ng-socket.ts'

@@ -1,7 +1,7 @@
 /** Where each node of an installation takes SIP requests of the others, and by which addresses its own come. */
 import type { Log } from '../../../schema/contracts/log.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
-import { canonicalAddress } from '../../../schema/net/source-address.ts'
+import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 import type { PeerNode } from './phone-hop.ts'
 
 /** A node as the registry of the installation tells of it. */

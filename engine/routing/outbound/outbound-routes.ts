@@ -8,11 +8,11 @@ import { leastCostFirst, type PriceOf } from './least-cost.ts'
 import {
   ANY_INTERNATIONAL,
   codeLength,
-  type ExitCodes,
   exitCodeOf,
+  type ExitCodes,
   internationalPrefix,
-} from '../../../schema/rules/exit-codes.ts'
-import { withoutPlus as digitsOf } from '../../../schema/rules/phone-number.ts'
+  withoutPlus as digitsOf,
+} from '../../../schema/rules/numbers.ts'
 import { PrefixTable } from '../prefix-table.ts'
 import type { OutboundRouteRecord } from '../routing-records.ts'
 import { passedRoute, type Look } from './passed-over.ts'

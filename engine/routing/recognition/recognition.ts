@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { parseNetwork } from '../../../schema/net/ip-address.ts'
-import { recognizedNetwork } from '../../../schema/rules/gateway-source.ts'
+import { recognizedNetwork } from '../../../schema/rules/gateways.ts'
 import { gatewayNames, gatewayPort } from '../gateway-uri.ts'
 import { NetworkTable } from '../network-table.ts'
 import type { NodeOrigin, Origin } from '../origin.ts'

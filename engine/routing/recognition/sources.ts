@@ -2,7 +2,7 @@
  * Who sends: the source address of an INVITE → carrier, or a trusted network (SPECIFICATION.md §10.1). The
  * smallest network around the address wins, and in it a gateway with that very port.
  */
-import { recognizedNetwork, recognizedPort } from '../../../schema/rules/gateway-source.ts'
+import { recognizedNetwork, recognizedPort } from '../../../schema/rules/gateways.ts'
 import type { Network } from '../../../schema/net/ip-address.ts'
 import { parseNetwork } from '../../../schema/net/ip-address.ts'
 import { gatewayPort } from '../gateway-uri.ts'

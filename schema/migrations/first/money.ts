@@ -1,5 +1,5 @@
 /** Wallets, their ledger, payments, and guards on spending. */
-import { noteAnyChange } from './notices.ts'
+import { noteAnyChange } from './nodes.ts'
 
 export const sql = `
 -- leased_micros is always the sum of the leases of the wallet. spent_micros is what was debited

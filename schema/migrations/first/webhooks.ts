@@ -1,5 +1,5 @@
 /** Accounting webhooks: endpoints, events and deliveries. */
-import { noteAnyChange } from './notices.ts'
+import { noteAnyChange } from './nodes.ts'
 
 export const sql = `
 -- approver_id answers for the links that are sent. A removed endpoint is deleted in batches.

@@ -1,6 +1,6 @@
 /** When a caller may be told that a call has ended. */
 import { expect, test } from 'vitest'
-import type { CallQuality } from '../../../schema/contracts/media.ts'
+import type { CallQuality } from '../../../schema/contracts/field-values.ts'
 import { first } from '../../../schema/sql/sync-query.ts'
 import { AccountingEvents } from '../../../engine/charging/accounting-events.ts'
 import { CallRecords } from '../../../engine/charging/call-records.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { rulesOf, type RuleBooks } from '../../../engine/media/rules-of.ts'
-import type { MediaRules } from '../../../schema/contracts/media.ts'
+import type { MediaRules } from '../../../schema/contracts/field-values.ts'
 import { candidate } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { noRules } from '../../support/media-party.ts'

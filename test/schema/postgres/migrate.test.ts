@@ -1,7 +1,6 @@
 import Sqlite from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { migrate } from '../../../schema/migrate.ts'
-import { migratePostgres } from '../../../schema/postgres/migrate.ts'
+import { migrate, migratePostgres } from '../../../schema/migrate.ts'
 import { migrations } from '../../../schema/migrations/index.ts'
 import { sumTables } from '../../../schema/migrations/first/calls.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
